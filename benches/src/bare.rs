@@ -1,4 +1,5 @@
-//! The bare server: hyper with its defaults, the same answer to every request. What a server on hyper costs at least.
+//! The bare server: hyper with its defaults, the same response to every request. It is the lower bound for a server on
+//! hyper.
 
 use std::convert::Infallible;
 use std::io::Write;
@@ -12,10 +13,10 @@ use tokio::net::TcpListener;
 
 use crate::report::Failure;
 
-/// The name under which the program starts itself for this.
+/// The name of this subprocess.
 pub(crate) const COMMAND: &str = "bare";
 
-/// Serves bodies of so many bytes until the process is ended.
+/// Serves bodies of this many bytes until the process is killed.
 pub(crate) fn serve(bytes: &str) -> Result<(), Failure> {
     let bytes: usize = bytes.parse()?;
     let body = Bytes::from(vec![b'x'; bytes]);
@@ -33,7 +34,7 @@ pub(crate) fn serve(bytes: &str) -> Result<(), Failure> {
                     let body = body.clone();
                     async move { Ok::<_, Infallible>(answer(body)) }
                 });
-                // The client ends the connection in its own time.
+                // The client closes the connection.
                 let _ = hyper::server::conn::http1::Builder::new()
                     .serve_connection(TokioIo::new(stream), answer)
                     .await;

@@ -1,5 +1,5 @@
-//! The bare server of a file: hyper with its defaults, the bytes of one file for every request. What a server on hyper
-//! that serves files costs at least.
+//! The bare file server: hyper with its defaults, one file for every request. It is the lower bound for a file server
+//! on hyper.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -18,10 +18,10 @@ use hyper_util::rt::TokioIo;
 
 use crate::report::Failure;
 
-/// The name under which the program starts itself for this.
+/// The name of this subprocess.
 pub(crate) const COMMAND: &str = "bare-file";
 
-/// Serves the file until the process is ended.
+/// Serves the file until the process is killed.
 pub(crate) fn serve(path: &str) -> Result<(), Failure> {
     let path = PathBuf::from(path);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -45,7 +45,7 @@ pub(crate) fn serve(path: &str) -> Result<(), Failure> {
     })
 }
 
-/// The chunks of a file, each read on a thread that may block.
+/// The chunks of a file, each read on a blocking thread.
 struct Chunks {
     file: Option<File>,
     reading: Option<tokio::task::JoinHandle<std::io::Result<(File, Bytes)>>>,

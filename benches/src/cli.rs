@@ -28,7 +28,7 @@ struct Arguments {
     /// Print one JSON document instead of text
     #[arg(long)]
     json: bool,
-    /// How long one measurement takes; comparisons take several
+    /// Duration of one measurement; comparisons take several
     #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds)]
     seconds: f64,
     /// Connections of the load generator
@@ -40,15 +40,15 @@ struct Arguments {
     /// Arrival sequences of `limits`
     #[arg(long, value_name = "COUNT", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     sequences: u64,
-    /// For how long `fleet-limits` overloads the servers of each store
+    /// How long `fleet-limits` overloads the servers of each store
     #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=600))]
     minutes: u32,
-    /// What the random arrivals of `limits` are made from
+    /// Seed of the random arrivals of `limits`
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 }
 
-/// The names of the benchmarks and `all`, each with its line of help.
+/// The names of the benchmarks and `all`, each with its help text.
 fn names() -> Vec<clap::builder::PossibleValue> {
     let benchmarks = Benchmark::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     benchmarks.chain([clap::builder::PossibleValue::new("all").help("Every benchmark")]).collect()

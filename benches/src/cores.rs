@@ -1,23 +1,23 @@
-//! Cores of the machine: a server on one and whoever asks it on another, so that neither takes time from the other.
+//! CPU cores: a server on one and its load generator on another, so that neither takes time from the other.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::report::Failure;
 
-/// Who runs where.
+/// The core of each role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cores {
-    /// What is measured.
+    /// The process under measurement.
     pub(crate) server: usize,
-    /// What loads it.
+    /// The load generator.
     pub(crate) client: usize,
 }
 
 impl Cores {
-    /// Two cores that this process may use.
+    /// Picks two cores that this process may use.
     ///
     /// # Errors
-    /// When there are not two.
+    /// If there are fewer than two.
     pub(crate) fn apart() -> Result<Self, Failure> {
         let allowed = sched_getaffinity(None)?;
         let mut allowed = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
@@ -28,10 +28,10 @@ impl Cores {
     }
 }
 
-/// Does something on one core; processes and threads that it starts stay there.
+/// Runs a function on one core; processes and threads that it starts stay there.
 ///
 /// # Errors
-/// When the system does not let this thread go there.
+/// If the system refuses the affinity.
 pub(crate) fn on_core<T>(core: usize, work: impl FnOnce() -> T) -> Result<T, Failure> {
     let before = sched_getaffinity(None)?;
     let mut only = CpuSet::new();
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_runs_on_its_core_and_nothing_else_does() {
+    fn work_runs_on_its_core_only() {
         let before = sched_getaffinity(None).unwrap();
         let core = (0..CpuSet::MAX_CPU).find(|core| before.is_set(*core)).unwrap();
         let inside =

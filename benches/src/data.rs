@@ -1,4 +1,4 @@
-//! Databases of many contacts: built once under `target/bench-data`, used again as long as the schema is the same.
+//! Databases of many contacts, built once under `target/bench-data` and reused while the schema is unchanged.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::machine::monotonic;
 use crate::report::{Failure, number};
 use crate::world::{Credentials, Host, agent_id, write_of};
 
-/// Raised when the contacts that are generated change: databases of before are built anew.
+/// Incremented when the generated contacts change, so that older databases are rebuilt.
 const GENERATION: u32 = 1;
 
-/// Inserts under way at a time: enough for full batches of the writer.
+/// Concurrent inserts: enough for full batches of the writer.
 const AT_ONCE: u64 = 1_024;
 
-/// After how many contacts progress is told.
+/// The number of contacts between progress messages.
 const PROGRESS: u64 = 50_000;
 
 /// The agent that owns the contacts of every database.
@@ -27,12 +27,12 @@ pub(crate) fn agent() -> Result<AgentId, Failure> {
     agent_id("bench")
 }
 
-/// A runtime for what needs one.
+/// A runtime for async setup.
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
     Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
 }
 
-/// The folder of the databases, beside the folder of this program.
+/// The folder of the databases, next to this program's folder.
 pub(crate) fn folder() -> Result<PathBuf, Failure> {
     let program = std::env::current_exe()?;
     let target = program.parent().and_then(Path::parent).ok_or("this program lies in no target folder")?;
@@ -41,17 +41,17 @@ pub(crate) fn folder() -> Result<PathBuf, Failure> {
     Ok(folder)
 }
 
-/// A store over a file, with the default settings.
+/// A store on a file, with the default settings.
 pub(crate) fn open(path: &Path) -> Result<Host, Failure> {
     open_with(SqliteConfig::new(path))
 }
 
-/// A store with settings of its own.
+/// A store with custom settings.
 pub(crate) fn open_with(config: SqliteConfig) -> Result<Host, Failure> {
     Host::new(Arc::new(SqliteStorage::open(config)?))
 }
 
-/// The database with so many contacts, built unless it is there.
+/// The database with this many contacts, built if absent.
 pub(crate) fn with_contacts(contacts: u64) -> Result<PathBuf, Failure> {
     let folder = folder()?;
     let path = folder.join(format!("contacts-{contacts}.db"));
@@ -67,17 +67,17 @@ pub(crate) fn with_contacts(contacts: u64) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// A copy of the database with so many contacts, for a benchmark that writes to it.
+/// A copy of the database with this many contacts, for a benchmark that writes to it.
 pub(crate) fn copy_of(contacts: u64, name: &str) -> Result<PathBuf, Failure> {
     let original = with_contacts(contacts)?;
     let path = folder()?.join(format!("{name}.db"));
     remove_database(&path)?;
-    // Whoever closed it last moved its log into the file.
+    // The last close has moved the log into the file.
     std::fs::copy(original, &path)?;
     Ok(path)
 }
 
-/// An empty database of this name with the agent, made anew.
+/// A new, empty database of this name with the agent.
 pub(crate) fn empty(name: &str) -> Result<PathBuf, Failure> {
     let path = folder()?.join(format!("{name}.db"));
     remove_database(&path)?;
@@ -85,7 +85,7 @@ pub(crate) fn empty(name: &str) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// A folder of its own for a benchmark, empty.
+/// An empty folder for a benchmark.
 pub(crate) fn own_folder(name: &str) -> Result<PathBuf, Failure> {
     let folder = folder()?.join(name);
     if folder.exists() {
@@ -95,7 +95,7 @@ pub(crate) fn own_folder(name: &str) -> Result<PathBuf, Failure> {
     Ok(folder)
 }
 
-/// A new database with the agent, a key and one contact; the key and the id of the contact.
+/// Creates a database with the agent, a key and one contact; returns the key and the id of the contact.
 pub(crate) fn with_one_contact(path: &Path) -> Result<(Credentials, String), Failure> {
     let agent = agent()?;
     runtime()?.block_on(async {
@@ -116,7 +116,7 @@ fn remove(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Removes a database with the files beside it.
+/// Removes a database with its sidecar files.
 pub(crate) fn remove_database(path: &Path) -> Result<(), Failure> {
     for suffix in ["", "-wal", "-shm", "-owner"] {
         let mut name = path.as_os_str().to_owned();
@@ -126,7 +126,7 @@ pub(crate) fn remove_database(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The statements that a database of this release is made with.
+/// The statements that create a database of this release.
 fn schema_of_a_new_database(folder: &Path) -> Result<String, Failure> {
     let path = folder.join("schema.db");
     remove_database(&path)?;
@@ -175,7 +175,7 @@ fn build(path: &Path, contacts: u64) -> Result<(), Failure> {
         }
         Ok::<(), Failure>(())
     })?;
-    // Closing brings the search index up to date.
+    // Closing merges the search index.
     drop(host);
     eprintln!("  built in {} s", number(begun.elapsed().as_secs_f64().round()));
     Ok(())

@@ -1,13 +1,13 @@
-//! Processes that benchmarks start from this program: the load generator and the bare servers.
+//! Subprocesses of the benchmarks: the load generator and the bare servers.
 
 use std::process::ExitCode;
 
 use crate::{bare, bare_file, load};
 
-/// The first argument of such a process; not for people.
+/// The first argument of a subprocess; internal.
 pub(crate) const ARGUMENT: &str = "internal";
 
-/// Runs the process that these arguments name, if they name one.
+/// Runs the subprocess named by the arguments, if any.
 pub(crate) fn run(arguments: &[std::ffi::OsString]) -> Option<ExitCode> {
     let words: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
     let outcome = match words[..] {

@@ -1,4 +1,4 @@
-//! Random arrival sequences against a limiter, judged by an oracle that knows only the rule: at most so many admitted
+//! Random arrival sequences against a limiter, judged by an oracle that knows only the rule: limits on the admitted
 //! requests in any 60 s and in any 3,600 s.
 
 use openapi_core::access::RateLimits;
@@ -11,9 +11,9 @@ const MINUTE: i64 = 60_000;
 const HOUR: i64 = 3_600_000;
 const START: i64 = 1_769_856_000_000;
 
-/// What decides on requests.
+/// A limiter under test.
 pub(crate) trait Limiter {
-    /// A limiter that has seen nothing.
+    /// A new limiter.
     fn fresh() -> Self;
     /// Decides on a request at `now` (milliseconds since the epoch) and counts it if admitted.
     fn admit(&mut self, now: i64, limits: RateLimits) -> Decision;
@@ -29,26 +29,26 @@ impl Limiter for SlidingLog {
     }
 }
 
-/// What sequences came to; every count but the first three should be 0.
+/// The results; every count but the first three should be 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Findings {
-    /// Sequences tried.
+    /// Sequences run.
     pub(crate) sequences: u64,
     /// Requests in them.
     pub(crate) arrivals: u64,
-    /// Refusals in them.
+    /// Rejections in them.
     pub(crate) refusals: u64,
-    /// Requests sent exactly when a refusal's `Retry-After` was over.
+    /// Requests sent exactly at the end of a rejection's `Retry-After`.
     pub(crate) retries: u64,
-    /// Admissions that put more than the limit into a window.
+    /// Admissions that exceed the limit of a window.
     pub(crate) windows_over: u64,
-    /// Of the retries those that were refused.
+    /// Retries that were rejected.
     pub(crate) refused_retries: u64,
-    /// Refusals although both windows had room.
+    /// Rejections although both windows had capacity.
     pub(crate) needless: u64,
-    /// Refusals that announced at least a second more than was needed.
+    /// Rejections whose `Retry-After` was at least a second too long.
     pub(crate) long_waits: u64,
-    /// Replies whose remaining requests differ from what the windows hold.
+    /// Replies whose remaining requests do not match the windows.
     pub(crate) wrong_remaining: u64,
 }
 
@@ -66,7 +66,7 @@ impl Findings {
     }
 }
 
-/// The admissions of one sequence by time, with the beginnings of both windows.
+/// The admissions of one sequence by time, with the starts of both windows.
 #[derive(Default)]
 struct Admitted {
     times: Vec<i64>,
@@ -75,7 +75,7 @@ struct Admitted {
 }
 
 impl Admitted {
-    /// How many lie in the 60 s and the 3,600 s that end at `now`.
+    /// The admissions in the 60 s and the 3,600 s that end at `now`.
     fn counts(&mut self, now: i64) -> (usize, usize) {
         let begin = |from: &mut usize, window: i64| {
             while self.times.get(*from).is_some_and(|time| now - time >= window) {
@@ -86,7 +86,7 @@ impl Admitted {
         (begin(&mut self.minute_from, MINUTE), begin(&mut self.hour_from, HOUR))
     }
 
-    /// The milliseconds from `now` until both windows have room for one more.
+    /// The milliseconds from `now` until both windows have capacity for one more.
     fn wait(&self, now: i64, limits: RateLimits) -> i64 {
         let until = |from: usize, limit: u32, window: i64| {
             let count = self.times.len() - from;
@@ -97,19 +97,19 @@ impl Admitted {
     }
 }
 
-/// Tries the sequence of this number.
+/// Runs the sequence of this number.
 pub(crate) fn sequence<L: Limiter>(seed: u64, number: u64, findings: &mut Findings) {
-    let mut dice = SplitMix64(seed.wrapping_add(number.wrapping_mul(0x2545_f491_4f6c_dd1d)));
-    let (limits, length) = shape(&mut dice);
-    let rate = Rate::draw(&mut dice, limits);
+    let mut random = SplitMix64(seed.wrapping_add(number.wrapping_mul(0x2545_f491_4f6c_dd1d)));
+    let (limits, length) = shape(&mut random);
+    let rate = Rate::draw(&mut random, limits);
     let mut limiter = L::fresh();
     let mut admitted = Admitted::default();
-    let mut now = START + dice.below(HOUR as u64) as i64;
+    let mut now = START + random.below(HOUR as u64) as i64;
     let mut retry_at = None;
     findings.sequences += 1;
     for _ in 0..length {
-        let retries = retry_at.take().filter(|_| dice.below(2) == 0);
-        now = retries.unwrap_or_else(|| now + rate.gap(&mut dice));
+        let retries = retry_at.take().filter(|_| random.below(2) == 0);
+        now = retries.unwrap_or_else(|| now + rate.gap(&mut random));
         let (in_minute, in_hour) = admitted.counts(now);
         let has_room = in_minute < limits.per_minute as usize && in_hour < limits.per_hour as usize;
         let decision = limiter.admit(now, limits);
@@ -134,26 +134,26 @@ pub(crate) fn sequence<L: Limiter>(seed: u64, number: u64, findings: &mut Findin
     }
 }
 
-/// Limits and a number of requests: mostly small limits, where the edges are met often; sometimes the default and any
-/// others up to the highest, with so many requests that they are met as well.
-fn shape(dice: &mut SplitMix64) -> (RateLimits, u64) {
-    let (per_minute, per_hour) = match dice.below(100) {
+/// Limits and a number of requests: mostly small limits, whose boundaries are reached often; sometimes the default or
+/// any others up to the maximum, with enough requests to reach them as well.
+fn shape(random: &mut SplitMix64) -> (RateLimits, u64) {
+    let (per_minute, per_hour) = match random.below(100) {
         0..90 => {
-            let per_minute = 1 + dice.below(8);
-            (per_minute, per_minute + dice.below(20))
+            let per_minute = 1 + random.below(8);
+            (per_minute, per_minute + random.below(20))
         }
         90..98 => (60, 1_000),
         _ => {
-            let per_minute = 1 + dice.below(1_000);
-            (per_minute, per_minute + dice.below(10_001 - per_minute))
+            let per_minute = 1 + random.below(1_000);
+            (per_minute, per_minute + random.below(10_001 - per_minute))
         }
     };
     let limits = RateLimits { per_minute: per_minute as u32, per_hour: per_hour as u32 };
-    let length = 1 + dice.below(100 + 2 * per_hour.min(4_000));
+    let length = 1 + random.below(100 + 2 * per_hour.min(4_000));
     (limits, length)
 }
 
-/// How the requests of a sequence come.
+/// The arrival pattern of a sequence.
 struct Rate {
     /// The mean gap of ordinary requests in milliseconds.
     mean: u64,
@@ -161,31 +161,32 @@ struct Rate {
 
 impl Rate {
     /// From well below a limit to far above it.
-    fn draw(dice: &mut SplitMix64, limits: RateLimits) -> Self {
-        let window = if dice.below(2) == 0 {
+    fn draw(random: &mut SplitMix64, limits: RateLimits) -> Self {
+        let window = if random.below(2) == 0 {
             MINUTE as u64 / u64::from(limits.per_minute)
         } else {
             HOUR as u64 / u64::from(limits.per_hour)
         };
-        Rate { mean: window * (1 + dice.below(30)) / 10 }
+        Rate { mean: window * (1 + random.below(30)) / 10 }
     }
 
-    /// The next gap in milliseconds: bursts at one instant, ordinary gaps, the edges of both windows, long pauses.
-    fn gap(&self, dice: &mut SplitMix64) -> i64 {
-        let gap = match dice.below(64) {
+    /// The next gap in milliseconds: bursts at one instant, ordinary gaps, the boundaries of both windows, long
+    /// pauses.
+    fn gap(&self, random: &mut SplitMix64) -> i64 {
+        let gap = match random.below(64) {
             0..16 => 0,
-            16..24 => dice.below(20),
-            24..58 => dice.below(2 * self.mean + 1),
-            58..61 => MINUTE as u64 - 20 + dice.below(40),
-            61 => HOUR as u64 - 20 + dice.below(40),
-            62 => dice.below(2 * MINUTE as u64),
-            _ => dice.below(2 * HOUR as u64),
+            16..24 => random.below(20),
+            24..58 => random.below(2 * self.mean + 1),
+            58..61 => MINUTE as u64 - 20 + random.below(40),
+            61 => HOUR as u64 - 20 + random.below(40),
+            62 => random.below(2 * MINUTE as u64),
+            _ => random.below(2 * HOUR as u64),
         };
         gap as i64
     }
 }
 
-/// Tries `count` sequences on all cores.
+/// Runs `count` sequences on all cores.
 pub(crate) fn sequences<L: Limiter>(seed: u64, count: u64) -> Findings {
     let workers = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let next = std::sync::atomic::AtomicU64::new(0);
@@ -238,7 +239,7 @@ mod tests {
         last: i64,
     }
 
-    /// Counts each minute and hour of the clock instead of any 60 s and 3,600 s.
+    /// Uses fixed minutes and hours of the clock instead of any 60 s and 3,600 s.
     const FIXED_WINDOW: u8 = 0;
     /// Announces a second too little.
     const SHORT_WAIT: u8 = 1;
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oracle_sees_every_mistake() {
+    fn the_oracle_detects_every_mistake() {
         assert!(sequences::<Mistaken<FIXED_WINDOW>>(7, 200).windows_over > 0);
         assert!(sequences::<Mistaken<SHORT_WAIT>>(7, 200).refused_retries > 0);
         assert!(sequences::<Mistaken<LONG_WAIT>>(7, 200).long_waits > 0);

@@ -1,4 +1,4 @@
-//! What the machine tells: time, CPU used by threads and processes, memory, its own kind.
+//! Measurements of the machine: time, CPU time of threads and processes, memory, hardware.
 
 use std::time::{Duration, Instant};
 
@@ -6,22 +6,22 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::report::Failure;
 
-/// Time that never runs backwards.
+/// Monotonic time.
 #[expect(clippy::disallowed_methods, reason = "durations are what a benchmark measures")]
 pub(crate) fn monotonic() -> Instant {
     Instant::now()
 }
 
-/// The CPU time that the calling thread has used.
+/// The CPU time of the calling thread.
 pub(crate) fn thread_cpu() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// User and system time that a process has used, all its threads together.
+/// The user and system time of a process, all threads included.
 ///
 /// # Errors
-/// When the process is gone.
+/// If the process has ended.
 pub(crate) fn process_cpu(pid: u32) -> Result<Duration, Failure> {
     let path = format!("/proc/{pid}/stat");
     let text = std::fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
@@ -32,15 +32,15 @@ pub(crate) fn process_cpu(pid: u32) -> Result<Duration, Failure> {
 /// The fields `utime` and `stime` of proc(5), added. The name of the process, in parentheses, may contain anything.
 fn ticks_of(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
-    // The first field behind the name is the third of the line; utime and stime are the 14th and 15th.
+    // The first field after the name is the third of the line; utime and stime are the 14th and 15th.
     let mut fields = fields.split_whitespace().skip(14 - 3);
     Some(fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?)
 }
 
-/// The resident memory of a process in MiB: all of it, and the part that is its own (not mapped from files).
+/// The resident memory of a process in MiB: total, and without mapped files.
 ///
 /// # Errors
-/// When the process is gone.
+/// If the process has ended.
 pub(crate) fn process_memory(pid: u32) -> Result<(f64, f64), Failure> {
     let path = format!("/proc/{pid}/status");
     let text = std::fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
@@ -55,7 +55,7 @@ pub(crate) fn process_memory(pid: u32) -> Result<(f64, f64), Failure> {
     Ok((all / 1_024.0, own / 1_024.0))
 }
 
-/// The kind of machine and what else runs on it.
+/// The kind of machine and its other load.
 pub(crate) fn kind() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_are_found_behind_any_name() {
+    fn ticks_are_parsed_after_any_process_name() {
         let line = "12 (a b) c) S 1 2 3 4 5 6 7 8 9 10 700 65 0 0 20 0 1 0";
         assert_eq!(ticks_of(line), Some(765));
         assert_eq!(ticks_of("12 (a"), None);

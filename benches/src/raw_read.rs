@@ -1,4 +1,4 @@
-//! The raw read: one contact by its external id through rusqlite and nothing else. What a read of SQLite costs at least.
+//! The raw read: one contact by its external id through rusqlite alone. It is the lower bound for a read from SQLite.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use crate::machine::{monotonic, thread_cpu};
 use crate::report::Failure;
 use crate::world::{Person, SplitMix64};
 
-/// The columns that a contact is made of.
+/// The columns of a contact.
 const SELECT: &str = "SELECT c.id, c.external_reference_id, c.salutation, c.first_name, c.middle_name, c.last_name, \
     c.dob, c.gender, c.primary_email, c.primary_phone, c.primary_phone_code, c.full_address, c.tags, c.status, \
     c.source, c.last_contacted_at, c.custom_fields, c.archived_at, c.created_at, c.updated_at, c.version \
     FROM contact c WHERE c.agent = ?1 AND c.external_reference_id = ?2";
 
-/// Reads whose ids are made before and that are done while the CPU time is taken.
+/// Reads within one CPU time measurement; their ids are generated in advance.
 const BATCH: usize = 1_024;
 
 /// Raw reads of an agent's contacts.
@@ -26,7 +26,7 @@ pub(crate) struct RawReads {
     path: PathBuf,
     agent: i64,
     contacts: u64,
-    dice: SplitMix64,
+    random: SplitMix64,
 }
 
 impl RawReads {
@@ -34,22 +34,22 @@ impl RawReads {
         let agent =
             connection(path)?
                 .query_row("SELECT n FROM agent WHERE id = ?1", [agent.as_str()], |row| row.get(0))?;
-        Ok(RawReads { path: path.to_owned(), agent, contacts, dice: SplitMix64(1) })
+        Ok(RawReads { path: path.to_owned(), agent, contacts, random: SplitMix64(1) })
     }
 
-    /// Reads for a while. Returns the CPU time of one read in microseconds.
+    /// Reads for a while; returns the CPU time of one read in microseconds.
     ///
     /// # Errors
-    /// When a contact is not found.
+    /// If a contact is not found.
     pub(crate) fn run(&mut self, duration: Duration) -> Result<f64, Failure> {
         let db = connection(&self.path)?;
         let (mut used, mut reads) = (Duration::ZERO, 0_u64);
         let begun = monotonic();
-        // The first batch fills the caches.
+        // The first batch warms the caches.
         let mut warm = false;
         while !warm || begun.elapsed() < duration || reads == 0 {
             let ids: Vec<String> =
-                (0..BATCH).map(|_| Person::external_id_of(self.dice.below(self.contacts))).collect();
+                (0..BATCH).map(|_| Person::external_id_of(self.random.below(self.contacts))).collect();
             let before = thread_cpu();
             for id in &ids {
                 read(&db, self.agent, id)?;
@@ -75,7 +75,7 @@ fn read(db: &Connection, agent: i64, id: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A connection as the store opens one for reading.
+/// A connection with the store's settings for reading.
 fn connection(path: &Path) -> Result<Connection, Failure> {
     let db = Connection::open_with_flags(
         path,

@@ -1,16 +1,16 @@
-//! What a benchmark came to: figures with their verdicts, further measurements, the conditions; as text or JSON.
+//! The result of a benchmark: figures with verdicts, further measurements, conditions; as text or JSON.
 
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-/// Why a figure could not be measured.
+/// The reason why a figure could not be measured.
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// The outcome of a benchmark.
+/// The result of a benchmark.
 pub(crate) type Measured = Result<Report, Failure>;
 
-/// What a figure is to reach.
+/// The target of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Reach {
     /// At most this.
@@ -47,7 +47,7 @@ pub(crate) struct Report {
 
 impl Reach {
     fn holds(self, measured: f64) -> bool {
-        // A value that is no number reaches nothing.
+        // NaN reaches no target.
         match self {
             Reach::AtMost(most) => measured <= most,
             Reach::AtLeast(least) => measured >= least,
@@ -77,11 +77,11 @@ impl Report {
     }
 
     /// Adds how it was measured.
-    pub(crate) fn condition(&mut self, words: impl Into<String>) {
-        self.conditions.push(words.into());
+    pub(crate) fn condition(&mut self, text: impl Into<String>) {
+        self.conditions.push(text.into());
     }
 
-    /// Whether every figure is reached.
+    /// Whether every figure reaches its target.
     pub(crate) fn is_reached(&self) -> bool {
         self.figures.iter().all(|figure| figure.reach.holds(figure.measured))
     }
@@ -140,7 +140,7 @@ impl Report {
     }
 }
 
-/// A number with as many decimals as say something, thousands apart.
+/// Formats a number with decimals by its magnitude and thousands separators.
 pub(crate) fn number(value: f64) -> String {
     if !value.is_finite() {
         return "not a number".to_owned();
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_easily() {
+    fn numbers_are_formatted_readably() {
         for (value, text) in [
             (0.0, "0"),
             (1_234_567.8, "1,234,568"),

@@ -1,4 +1,4 @@
-//! Servers under test: started as processes on a free port, measured from outside, ended.
+//! Servers under test: subprocesses on free ports, measured from outside.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -12,17 +12,17 @@ use crate::machine::{self, monotonic};
 use crate::report::Failure;
 use crate::world::SERVER_KEY_HEX;
 
-/// How long a server may take to end or to come to rest.
+/// The timeout for shutting down or becoming idle.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long a server that rests is watched.
+/// The observation time of an idle server.
 const REST: Duration = Duration::from_millis(500);
 
-/// A running server; dropping it ends it.
+/// A running server, ended on drop.
 pub(crate) struct Server {
     child: Child,
     address: SocketAddr,
-    /// Kept open, so that the server may go on writing.
+    /// Not closed, so that the server may continue writing.
     _output: BufReader<ChildStdout>,
 }
 
@@ -41,8 +41,8 @@ impl Server {
         Server::start(command, "bare")
     }
 
-    /// `openapi-server serve` on a SQLite file, with the settings of an operator who gave none, its log in a file beside
-    /// the database.
+    /// `openapi-server serve` on an SQLite file with the default settings; its log goes to a file next to the
+    /// database.
     pub(crate) fn openapi(binary: &Path, database: &Path) -> Result<Self, Failure> {
         let log = std::fs::File::create(database.with_extension("log"))?;
         let mut command = Command::new(binary);
@@ -54,7 +54,7 @@ impl Server {
         Server::start(command, "open-api")
     }
 
-    /// `openapi-server serve` with the settings that these variables hold.
+    /// `openapi-server serve` with the settings in these environment variables.
     pub(crate) fn with_settings(binary: &Path, settings: &[(&str, &str)]) -> Result<Self, Failure> {
         let mut command = Command::new(binary);
         command
@@ -86,7 +86,7 @@ impl Server {
         Ok(Server { child, address, _output: output })
     }
 
-    /// Where it listens.
+    /// Its address.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
@@ -96,15 +96,15 @@ impl Server {
         machine::process_cpu(self.child.id())
     }
 
-    /// Resident memory in MiB: all of it, and what is not mapped from files.
+    /// Resident memory in MiB: total, and without mapped files.
     pub(crate) fn memory(&self) -> Result<(f64, f64), Failure> {
         machine::process_memory(self.child.id())
     }
 
-    /// Waits until it uses no CPU any more: until its search index is up to date.
+    /// Waits until it uses no CPU: until its search index is merged.
     ///
     /// # Errors
-    /// When that does not happen in time.
+    /// On timeout.
     pub(crate) fn rest(&self) -> Result<(), Failure> {
         let begun = monotonic();
         let mut before = self.cpu()?;
@@ -119,10 +119,10 @@ impl Server {
         Err("the server does not come to rest".into())
     }
 
-    /// Ends it as an operator does and waits.
+    /// Shuts it down gracefully.
     ///
     /// # Errors
-    /// When it does not end with status 0 in time.
+    /// If it does not exit with status 0 in time.
     pub(crate) fn stop(mut self) -> Result<(), Failure> {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).ok_or("no process")?;
         kill_process(pid, Signal::TERM)?;
@@ -145,7 +145,7 @@ impl Drop for Server {
     }
 }
 
-/// The server, built first so that no stale one is measured, with the profile that built this program.
+/// Builds the server, so that no stale one is measured, with this program's profile.
 pub(crate) fn binary() -> Result<PathBuf, Failure> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize()?;
     let program = std::env::current_exe()?;

@@ -25,8 +25,7 @@ impl Samples {
         self.quantile(0.5)
     }
 
-    /// The value below which the part `part` (0 to 1) of the samples lies, by linear interpolation; not a number
-    /// without samples.
+    /// The quantile at `part` (0 to 1), with linear interpolation; NaN without samples.
     pub(crate) fn quantile(&self, part: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);

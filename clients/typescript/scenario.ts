@@ -1,5 +1,6 @@
-// Uses the generated types with openapi-fetch as a program of a customer would: contacts, pages, files, forms, errors, limits.
-// The environment says where the server is and with which keys, as for clients/rust.
+// Uses the generated types with openapi-fetch as a customer's program would: contacts, pages, files, forms, errors,
+// limits.
+// The environment names the server and the keys, as for clients/rust.
 
 import assert from "node:assert/strict";
 import createClient from "openapi-fetch";
@@ -99,7 +100,7 @@ async function filesComeBack() {
   form.set("file", new Blob(["Good morning.\n"], { type: "text/plain" }), "greeting.txt");
   const stored = await api.POST("/v1/open/files/chatbots/{agentId}/{contactId}", {
     params: { path },
-    // The generated type of a file in a form is a string; the form itself is what is sent.
+    // The generated type of a file in a form is a string; the request body is the form itself.
     body: { file: "" },
     bodySerializer: () => form,
   });

@@ -7,7 +7,7 @@ use storage_common::transfer;
 use storage_common::transfer::TransferStore;
 use storage_memory::MemoryStorage;
 
-/// Waits for a future; those of stores that speak to a server find their runtime.
+/// Waits for a future, inside the runtime that server-backed stores need.
 pub fn wait<F: Future>(future: F) -> F::Output {
     #[cfg(feature = "stores")]
     let _guard = stores::RUNTIME.enter();
@@ -17,27 +17,27 @@ pub fn wait<F: Future>(future: F) -> F::Output {
 /// A backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// The model behind a lock.
+    /// The in-memory reference model.
     Memory,
-    /// One file.
+    /// A single file.
     #[cfg(feature = "stores")]
     Sqlite,
-    /// A database of its own on the PostgreSQL server of the tests.
+    /// A separate database on the shared PostgreSQL server.
     #[cfg(feature = "stores")]
     Postgres,
-    /// A database of its own on the MongoDB server of the tests.
+    /// A separate database on the shared MongoDB server.
     #[cfg(feature = "stores")]
     Mongo,
 }
 
-/// A store, with the folder that it lies in and that goes away with it.
+/// A store, with its folder, which is removed with it.
 #[derive(Clone)]
 pub struct Store {
     /// The store.
     pub storage: Arc<dyn ConversationStorage>,
-    /// The same, to move what it holds; not seen through another one.
+    /// The same store, for transfers; never wrapped.
     moves: Arc<dyn TransferStore>,
-    /// Where it lies: a folder or a database, which goes away with the last store there.
+    /// Its folder or database, removed with the last store that uses it.
     place: Option<Arc<dyn Send + Sync>>,
 }
 
@@ -45,7 +45,8 @@ impl Backend {
     /// Opens an empty store.
     ///
     /// # Panics
-    /// When no file or database can be made; where the server of the tests is missing, with the line that starts one.
+    /// If no file or database can be created. If the test server is missing, the message contains the command that
+    /// starts one.
     #[must_use]
     pub fn open(self) -> Store {
         match self {
@@ -66,16 +67,16 @@ impl Store {
         Store { storage, moves, place }
     }
 
-    /// The store, to move what it holds.
+    /// The store, for transfers.
     #[must_use]
     pub fn moves(&self) -> Arc<dyn TransferStore> {
         Arc::clone(&self.moves)
     }
 
-    /// Copies everything into an empty store, and compares both.
+    /// Copies everything into an empty store and compares both.
     ///
     /// # Panics
-    /// When they then differ.
+    /// If they differ afterwards.
     pub fn copy_to(&self, other: &Store) {
         wait(async {
             for agent in self.moves.agents_after(None, 1_000).await.expect("agents") {
@@ -88,14 +89,14 @@ impl Store {
         });
     }
 
-    /// The same store seen through another one, for example [`crate::FaultyStorage`].
+    /// The same store, wrapped by another one, for example [`crate::FaultyStorage`].
     #[must_use]
     pub fn through(&self, storage: Arc<dyn ConversationStorage>) -> Store {
         Store { storage, moves: Arc::clone(&self.moves), place: self.place.clone() }
     }
 }
 
-/// The stores beside memory.
+/// Every store other than the in-memory one.
 #[cfg(feature = "stores")]
 mod stores {
     use std::path::Path;
@@ -109,14 +110,15 @@ mod stores {
 
     use super::{Store, wait};
 
-    /// The runtime of the stores that speak to a server.
+    /// The runtime of the server-backed stores.
     pub(super) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         runtime.worker_threads(2).enable_all().build().expect("a runtime")
     });
 
     pub(super) fn sqlite() -> Store {
-        // Durability is another suite's subject: where there is a file system in memory, syncs cost nothing.
+        // Durability has its own suite, so files go to a RAM-backed file system where one exists: syncs are free
+        // there.
         let folder = match Path::new("/dev/shm") {
             shared if shared.is_dir() => tempfile::tempdir_in(shared),
             _ => tempfile::tempdir(),
@@ -142,9 +144,9 @@ mod stores {
     }
 }
 
-/// Makes a `#[test]` for each embedded backend out of each named function, which takes the [`Backend`].
+/// Expands each named function, which takes the [`Backend`], to a `#[test]` for each embedded backend.
 ///
-/// A function that is left out of the list is dead code and fails the lint.
+/// A function missing from the list is dead code and fails the lint.
 #[macro_export]
 macro_rules! on_every_backend {
     ($($test:ident),* $(,)?) => {$(

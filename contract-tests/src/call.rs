@@ -1,4 +1,4 @@
-//! A request in the making.
+//! A builder for requests.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::sandbox::{ADDRESS, Credentials, Sandbox, wait};
 use crate::{Form, Reply, rules};
 
-/// A request in the making.
+/// A request under construction.
 #[derive(Clone)]
 pub struct Call<'a> {
     sandbox: &'a Sandbox,
@@ -30,18 +30,18 @@ pub struct Call<'a> {
     caller: Option<Caller>,
 }
 
-/// A piece of a body that arrives bit by bit.
+/// A piece of a streamed body.
 #[derive(Clone, Debug)]
 pub enum Chunk {
     /// Bytes.
     Bytes(Bytes),
-    /// The time for the body is over.
+    /// The body timeout has expired.
     Timeout,
-    /// The client went away.
+    /// The client disconnects.
     Gone,
-    /// Nothing has arrived yet.
+    /// No data yet.
     Pause,
-    /// Fields behind the body.
+    /// Trailers after the body.
     Trailers(HeaderMap),
 }
 
@@ -64,16 +64,16 @@ impl<'a> Call<'a> {
     /// Adds a header.
     ///
     /// # Panics
-    /// When the value is not allowed in a header.
+    /// If the value is not allowed in a header.
     #[must_use]
     pub fn header(self, name: &str, value: &str) -> Self {
         self.raw_header(name, value.as_bytes())
     }
 
-    /// Adds a header of any bytes.
+    /// Adds a header with arbitrary bytes.
     ///
     /// # Panics
-    /// When the value is not allowed in a header.
+    /// If the value is not allowed in a header.
     #[must_use]
     pub fn raw_header(mut self, name: &str, value: &[u8]) -> Self {
         let name = HeaderName::from_bytes(name.as_bytes()).expect("the name of a header");
@@ -81,33 +81,33 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Sends JSON with its media type.
+    /// Sends a JSON body with its media type.
     #[must_use]
     pub fn json(self, body: &Value) -> Self {
         self.text(&body.to_string()).header("content-type", "application/json")
     }
 
-    /// Sends text without a media type.
+    /// Sends a text body without a media type.
     #[must_use]
     pub fn text(self, body: &str) -> Self {
         self.bytes(body.as_bytes())
     }
 
-    /// Sends bytes without a media type.
+    /// Sends a body of bytes without a media type.
     #[must_use]
     pub fn bytes(mut self, body: &[u8]) -> Self {
         self.body = Some(Bytes::copy_from_slice(body));
         self
     }
 
-    /// Sends a body of unknown length in pieces.
+    /// Sends a body of unknown length in chunks.
     #[must_use]
     pub fn chunks(mut self, chunks: Vec<Chunk>) -> Self {
         self.chunks = Some(chunks);
         self
     }
 
-    /// Sends the body in two pieces, with pauses around them.
+    /// Sends the body in two chunks, with pauses around them.
     #[must_use]
     pub fn slowly(self) -> Self {
         let Some(body) = self.body.clone() else { return self };
@@ -135,17 +135,17 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Comes from another address.
+    /// Sets the client address.
     ///
     /// # Panics
-    /// When the text is no address.
+    /// If the text is not an address.
     #[must_use]
     pub fn from(mut self, address: &str) -> Self {
         self.address = address.parse().expect("an address");
         self
     }
 
-    /// Comes with a caller that the host authenticated: without key, gate and limits.
+    /// Uses a caller that the host authenticated, which bypasses key, authentication and limits.
     #[must_use]
     pub fn as_caller(mut self, caller: Caller) -> Self {
         self.caller = Some(caller);
@@ -153,10 +153,10 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// The request as the API takes it.
+    /// Builds the request that the API receives.
     ///
     /// # Panics
-    /// When the target is no URI.
+    /// If the target is not a URI.
     #[must_use]
     pub fn request(&self) -> Request<UnsyncBoxBody<Bytes, BodyError>> {
         let mut request = Request::builder().method(self.method.clone()).uri(self.target.as_str());
@@ -182,10 +182,10 @@ impl<'a> Call<'a> {
         request
     }
 
-    /// Sends the request and holds the reply to the rules of all replies.
+    /// Sends the request and checks the reply against the rules for all replies.
     ///
     /// # Panics
-    /// When the reply breaks one.
+    /// If the reply breaks a rule.
     #[must_use]
     #[track_caller]
     pub fn send(&self) -> Reply {
@@ -198,16 +198,16 @@ impl<'a> Call<'a> {
         reply
     }
 
-    /// The reply, not yet held to the rules.
+    /// Sends the request without checking the rules.
     ///
     /// # Panics
-    /// When the body cannot be read to its end, or calls itself JSON and is not.
+    /// If the body cannot be read, or claims to be JSON and is not.
     pub async fn answer(&self) -> Reply {
         Reply::read(self.sandbox.api.handle(self.request()).await).await
     }
 }
 
-/// Why a body broke off.
+/// The error that ends a body early.
 pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A body of unknown length.

@@ -1,4 +1,5 @@
-//! The published OpenAPI document as an oracle: which replies an operation may give, and what their bodies look like.
+//! The published OpenAPI document as an oracle: the replies that an operation may give, and the schemas of their
+//! bodies.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 /// {origin} of the examples.
 pub const ORIGIN: &str = "https://api.example.com";
 
-/// The names of the examples.
+/// The service names of the examples.
 ///
 /// # Panics
 /// Never: the default names are valid.
@@ -40,7 +41,7 @@ static VALIDATORS: LazyLock<Validators> = LazyLock::new(Mutex::default);
 
 /// The members of an object.
 ///
-/// # Panics
+/// If the value is not an object.
 /// When the value is no object.
 #[must_use]
 pub fn members(value: &Value) -> &serde_json::Map<String, Value> {
@@ -50,16 +51,16 @@ pub fn members(value: &Value) -> &serde_json::Map<String, Value> {
 /// One operation.
 ///
 /// # Panics
-/// When the document does not have it.
+/// If the document does not contain it.
 #[must_use]
 pub fn operation(id: &str) -> &'static Value {
     OPERATIONS.get(id).unwrap_or_else(|| panic!("the document has no operation {id}"))
 }
 
-/// The response of an operation to a status.
+/// The response of an operation for a status.
 ///
 /// # Panics
-/// When it is not documented.
+/// If it is not documented.
 #[must_use]
 pub fn response(id: &str, status: u16) -> &'static Value {
     let response = &operation(id)["responses"][status.to_string()];
@@ -74,10 +75,10 @@ pub fn codes(id: &str, status: u16) -> Vec<&'static str> {
     examples.as_object().into_iter().flatten().map(|(code, _)| code.as_str()).collect()
 }
 
-/// A schema of the document made to stand alone, formats asserted.
+/// A self-contained validator for a schema of the document; formats are asserted.
 ///
 /// # Panics
-/// When the schema is not valid.
+/// If the schema is not valid.
 #[must_use]
 pub fn compile(schema: &Value) -> Validator {
     let standalone = json!({
@@ -92,10 +93,10 @@ pub fn compile(schema: &Value) -> Validator {
         .unwrap_or_else(|error| panic!("not a schema: {error}\n{schema:#}"))
 }
 
-/// Holds a body to the published schema.
+/// Validates a body against the published schema.
 ///
 /// # Panics
-/// When the schema refuses the body.
+/// If the body does not match.
 pub fn validate(id: &str, status: u16, body: &Value) {
     let validator = {
         let mut validators = VALIDATORS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! An extractor that does what its documents say.
+//! An extractor scripted by its documents.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use openapi_core::extraction::{
 };
 use openapi_core::json::Json;
 
-/// Reads documents of text: `NAME: VALUE` on each line, and `pages=N`. Some words do something: as the whole document
-/// `encrypted`, `damaged`, `no-engine`, `never`, `many-pages`, `many-characters` and `many-pixels` while it is opened,
-/// on a line `bad-answer`, `busy`, `slow` and `hang` while its values are looked for.
+/// Reads text documents: `NAME: VALUE` on each line, and `pages=N`. Some values trigger behaviour. While the document
+/// is opened, its whole text may be `encrypted`, `damaged`, `no-engine`, `never`, `many-pages`, `many-characters` or
+/// `many-pixels`. While values are extracted, a line may be `bad-answer`, `busy`, `slow` or `hang`.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// Documents that were opened.
+    /// The number of documents opened.
     pub opened: Arc<AtomicUsize>,
-    /// Those whose values were asked for.
+    /// The number of documents whose values were extracted.
     pub extracted: Arc<AtomicUsize>,
 }
 
@@ -80,18 +80,18 @@ impl OpenDocument for Opened {
 
     async fn extract(self: Box<Self>, task: ExtractionTask) -> Result<Findings, ExtractError> {
         self.script.extracted.fetch_add(1, Ordering::Relaxed);
-        let told = |name: &str| word(&self.text, name).is_some();
-        if told("bad-answer") {
+        let has = |name: &str| word(&self.text, name).is_some();
+        if has("bad-answer") {
             return Err(ExtractError::BadAnswer("no JSON".to_owned()));
         }
-        if told("busy") {
+        if has("busy") {
             let retry_after = Some(Duration::from_secs(7));
             return Err(ExtractError::Unavailable { reason: "busy".to_owned(), retry_after });
         }
-        if told("slow") {
+        if has("slow") {
             return Err(ExtractError::TimedOut);
         }
-        if told("hang") {
+        if has("hang") {
             return pending().await;
         }
         let find = |(name, _): &(String, ExtractionField)| {

@@ -1,4 +1,4 @@
-//! A `multipart/form-data` body in the making.
+//! A builder for `multipart/form-data` bodies.
 
 /// A form.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ impl Form {
         Form::new().file(name, content)
     }
 
-    /// Adds a part with these headers, each line without its end.
+    /// Adds a part with these headers, without line ends.
     #[must_use]
     pub fn part(mut self, headers: &[&str], content: &[u8]) -> Self {
         self.body.extend(format!("--{}\r\n", self.boundary).bytes());
@@ -58,7 +58,7 @@ impl Form {
         self.part(&[&disposition, "Content-Type: application/octet-stream"], content)
     }
 
-    /// Adds a part with text.
+    /// Adds a text part.
     #[must_use]
     pub fn text(self, name: &str, text: &str) -> Self {
         self.part(&[&format!("Content-Disposition: form-data; name=\"{name}\"")], text.as_bytes())
@@ -70,7 +70,7 @@ impl Form {
         format!("multipart/form-data; boundary={}", self.boundary)
     }
 
-    /// The body, closed.
+    /// The body with its closing boundary.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = self.body.clone();

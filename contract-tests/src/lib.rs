@@ -1,8 +1,8 @@
-//! What the contract tests share: a sandbox around the API, and the checks that every reply must pass.
+//! Shared by the contract tests: a sandbox around the API, and the checks for every reply.
 //!
-//! The tests talk to [`openapi_core::api::Api`] in process. Each runs on every embedded backend
-//! ([`on_every_backend`]). Whatever a test looks at, each reply is also held to the rules that all replies share
-//! ([`rules`]): envelope, headers, documented status and code, body under the published schema.
+//! The tests call [`openapi_core::api::Api`] in process. Each runs on every embedded backend ([`on_every_backend`]).
+//! Besides the assertions of the test, every reply is checked against the common rules ([`rules`]): envelope, headers,
+//! documented status and code, body under the published schema.
 
 pub mod backend;
 pub mod call;

@@ -1,4 +1,4 @@
-//! A reply as a test reads it.
+//! A reply as tests inspect it.
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
@@ -7,7 +7,7 @@ use openapi_core::api::{ApiBody, ResponseSummary};
 use openapi_core::json::Json;
 use serde_json::Value;
 
-/// The answer to one request, its body read.
+/// The reply to one request, with its whole body.
 #[derive(Clone, Debug)]
 pub struct Reply {
     /// The status.
@@ -16,19 +16,19 @@ pub struct Reply {
     pub headers: HeaderMap,
     /// The body.
     pub bytes: Bytes,
-    /// The body as text; what is not UTF-8 is replaced.
+    /// The body as text, with invalid UTF-8 replaced.
     pub text: String,
-    /// The body as JSON; `null` when there is none.
+    /// The body as JSON; `null` if absent.
     pub json: Value,
-    /// The operation that the API says it ran.
+    /// The operation that the API reports.
     pub operation: Option<&'static str>,
 }
 
 impl Reply {
-    /// Reads a response to its end.
+    /// Reads a response to the end.
     ///
     /// # Panics
-    /// When the body cannot be read to its end, or calls itself JSON and is not.
+    /// If the body cannot be read, or claims to be JSON and is not.
     pub async fn read(response: Response<ApiBody>) -> Self {
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.expect("a body that comes to its end").to_bytes();
@@ -37,8 +37,7 @@ impl Reply {
         let is_json =
             media_type.is_some_and(|media_type| media_type.as_bytes().starts_with(b"application/json;"));
         let json = if is_json && !text.is_empty() { read(&text) } else { Value::Null };
-        let handled =
-            parts.extensions.get::<ResponseSummary>().expect("the response tells what became of it");
+        let handled = parts.extensions.get::<ResponseSummary>().expect("the response describes its request");
         Reply {
             status: parts.status.as_u16(),
             headers: parts.headers,
@@ -52,7 +51,7 @@ impl Reply {
     /// The text of a header; `None` when it is absent.
     ///
     /// # Panics
-    /// When the header is repeated or not text.
+    /// If the header is repeated or not text.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.get_all(name).iter();
@@ -76,7 +75,7 @@ impl Reply {
     /// The values of one field of the items of a list.
     ///
     /// # Panics
-    /// When `data` is no array.
+    /// If `data` is not an array.
     #[must_use]
     pub fn column(&self, field: &str) -> Vec<Value> {
         self.data().as_array().expect("a list").iter().map(|item| item[field].clone()).collect()
@@ -85,7 +84,7 @@ impl Reply {
     /// The `id` of the record.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is none.
     #[must_use]
     pub fn id(&self) -> String {
         self.data()["id"].as_str().unwrap_or_else(|| panic!("no id in {}", self.text)).to_owned()
@@ -97,7 +96,7 @@ impl Reply {
         self.json["code"].as_str().unwrap_or_default()
     }
 
-    /// Field and type of each validation error.
+    /// The field and type of each validation error.
     #[must_use]
     pub fn violations(&self) -> Vec<(&str, &str)> {
         let listed = self.json["validationErrors"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -112,7 +111,7 @@ impl Reply {
     /// One validation error.
     ///
     /// # Panics
-    /// When there are not so many.
+    /// If there are fewer.
     #[must_use]
     pub fn violation(&self, index: usize) -> &Value {
         let error = &self.json["validationErrors"][index];
@@ -120,16 +119,16 @@ impl Reply {
         error
     }
 
-    /// The body as far as a failed assertion shows it.
+    /// The body, truncated for assertion messages.
     #[must_use]
     pub fn shown(&self) -> String {
         self.text.chars().take(2_000).collect()
     }
 
-    /// Expects a status.
+    /// Asserts the status.
     ///
     /// # Panics
-    /// When it is another.
+    /// If it differs.
     #[track_caller]
     pub fn expect(self, status: u16) -> Self {
         let reason = StatusCode::from_u16(status).ok();
@@ -137,20 +136,20 @@ impl Reply {
         self
     }
 
-    /// Expects a failure.
+    /// Asserts an error.
     ///
     /// # Panics
-    /// When status or code are others.
+    /// If the status or the code differs.
     #[track_caller]
     pub fn fails(self, status: u16, code: &str) -> Self {
         assert_eq!((self.status, self.code()), (status, code), "{}", self.shown());
         self
     }
 
-    /// Expects exactly these validation errors, in this order, as pairs of field and type.
+    /// Asserts exactly these validation errors, in this order, as pairs of field and type.
     ///
     /// # Panics
-    /// When there are others.
+    /// If they differ.
     #[track_caller]
     pub fn invalid(self, expected: &[(&str, &str)]) -> Self {
         let reply = self.fails(400, "VALIDATION_ERROR");
@@ -159,7 +158,7 @@ impl Reply {
     }
 }
 
-/// Reads JSON; a number beyond the range of doubles, which a validation error may echo, becomes its text.
+/// Parses JSON. A number beyond the range of doubles, which a validation error may echo, becomes its text.
 fn read(text: &str) -> Value {
     fn value(json: &Json) -> Value {
         match json {

@@ -1,4 +1,4 @@
-//! What holds for every reply, whatever was asked (contract 2.5, 5.2, 6, 8.2).
+//! Rules for every reply to any request (contract 2.5, 5.2, 6, 8.2).
 
 use http::request::Parts;
 use http::{HeaderMap, Method};
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::document::{self, members};
 use crate::reply::Reply;
 
-/// The request that a reply answers.
+/// The request of a reply.
 pub struct Asked<'a> {
     /// Its head.
     pub request: Parts,
@@ -21,7 +21,7 @@ pub struct Asked<'a> {
     pub settings: &'a Settings,
 }
 
-/// The members of `details` for each code that has some (contract 6.1).
+/// The members of `details` for each code that has details (contract 6.1).
 fn details_of(code: &str) -> &'static [&'static str] {
     match code {
         "INVALID_JSON" => &["line", "column"],
@@ -48,7 +48,7 @@ fn details_of(code: &str) -> &'static [&'static str] {
     }
 }
 
-/// The headers that a code brings (contract 6.1).
+/// The headers required by a code (contract 6.1).
 fn headers_of(code: &str) -> &'static [&'static str] {
     match code {
         "MISSING_CREDENTIALS" | "INVALID_CREDENTIALS" | "API_KEY_REVOKED" | "API_KEY_EXPIRED" => {
@@ -69,7 +69,7 @@ fn headers_of(code: &str) -> &'static [&'static str] {
     }
 }
 
-/// Headers that a response may carry without the document naming them: they belong to HTTP or to every response.
+/// Undocumented headers that a response may carry: they belong to HTTP or to every response.
 const UNDOCUMENTED: [&str; 7] = [
     "content-type",
     "content-length",
@@ -83,10 +83,10 @@ const UNDOCUMENTED: [&str; 7] = [
 const RATE_HEADERS: [&str; 5] =
     ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "ratelimit-policy", "ratelimit"];
 
-/// Holds a reply to the rules.
+/// Checks a reply against the rules.
 ///
 /// # Panics
-/// When it breaks one.
+/// If it breaks one.
 #[track_caller]
 pub fn check(asked: &Asked<'_>, reply: &Reply) {
     transport(asked, reply);
@@ -147,12 +147,12 @@ fn transport(asked: &Asked<'_>, reply: &Reply) {
     }
 }
 
-/// Whether a reply is the content of a file.
+/// Whether a reply is a file download.
 fn is_content(reply: &Reply) -> bool {
     reply.operation == Some("downloadFile") && reply.status < 400
 }
 
-/// The content of a file (contract 2.2).
+/// Checks a file download (contract 2.2).
 fn content(asked: &Asked<'_>, reply: &Reply) {
     for (name, value) in [
         ("cache-control", "private, no-store"),
@@ -310,7 +310,7 @@ fn violations(reply: &Reply, code: &str) {
         let value = &error["value"];
         assert!(!value.is_object() && !value.is_array(), "{error}");
         assert!(place != "header" || value.is_null(), "the value of a header is echoed");
-        // Numbers are repeated as they are; of those beyond the range of doubles the reply was read as text.
+        // Numbers are echoed verbatim; those beyond the range of doubles were read as text.
         let is_number = |text: &str| matches!(json::parse(text.as_bytes()), Ok(Json::Number(_)));
         let is_short = |text: &str| text.chars().count() <= 257 || is_number(text);
         assert!(value.as_str().is_none_or(is_short), "{value} is too long");
@@ -328,7 +328,7 @@ fn violations(reply: &Reply, code: &str) {
     }
 }
 
-/// Whether the request was counted against the limits of its key, as far as the reply tells; `None` when it does not.
+/// Whether the request counted against its key's limits; `None` if the reply does not show it.
 fn counted(asked: &Asked<'_>, reply: &Reply) -> Option<bool> {
     let public = reply
         .operation
@@ -357,10 +357,10 @@ fn rate_limits(asked: &Asked<'_>, reply: &Reply) {
     }
 }
 
-/// Reads `"minute";q=60;w=60, "hour";q=1000;w=3600` and its like.
+/// Parses values such as `"minute";q=60;w=60, "hour";q=1000;w=3600`.
 ///
 /// # Panics
-/// When the text has another form.
+/// If the text has another form.
 #[must_use]
 pub fn windows(text: &str, first: &str, second: &str) -> [(u64, u64); 2] {
     let mut parts = text.split(", ");
@@ -423,10 +423,10 @@ fn documented(reply: &Reply) {
     }
 }
 
-/// An instant as replies write it.
+/// Parses a timestamp of a reply.
 ///
 /// # Panics
-/// When the value is none.
+/// If the value is not one.
 #[must_use]
 pub fn timestamp(value: &Value) -> Timestamp {
     let text = value.as_str().expect("a timestamp");

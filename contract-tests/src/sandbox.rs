@@ -1,4 +1,4 @@
-//! A sandbox: the platform with a clock that tests move, ids that count, one agent and a key with every permission.
+//! A sandbox: the platform with a manual clock, sequential ids, one agent and a key with every permission.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ use crate::{Backend, Call, FaultyStorage, Reply, Script};
 /// The agent of the examples.
 pub const AGENT: &str = "695b6f80de7378c4412112d3";
 
-/// The instant at which a sandbox begins: the creation of the contact in the examples.
+/// The start of a sandbox's clock: the creation time of the contact in the examples.
 pub const START: &str = "2026-01-31T09:15:02.123Z";
 
-/// The address requests come from.
+/// The address of the client.
 pub const ADDRESS: &str = "192.0.2.10";
 
 /// A key with its secret.
@@ -38,7 +38,7 @@ pub struct Credentials {
     pub secret: String,
 }
 
-/// The platform and everything around it.
+/// The platform and its environment.
 pub struct Sandbox {
     /// The clock.
     pub clock: Arc<FixedClock>,
@@ -46,11 +46,11 @@ pub struct Sandbox {
     pub store: Store,
     /// The contents of files.
     pub blobs: MemoryBlobs,
-    /// The platform; the operator's port as well.
+    /// The platform, including the operator's port.
     pub platform: Arc<Platform>,
     /// The API.
     pub api: Api,
-    /// The agent, [`AGENT`] unless a test chose another.
+    /// The agent, [`AGENT`] by default.
     pub agent: AgentId,
     /// A key of the agent with every permission and the highest limits.
     pub credentials: Credentials,
@@ -58,25 +58,25 @@ pub struct Sandbox {
     ports: Ports,
 }
 
-/// The operator in the audit log.
+/// The operator's name in the audit log.
 #[must_use]
 pub fn operator() -> Actor {
     Actor::Operator("tester".to_owned())
 }
 
-/// An instant of RFC 3339.
+/// Parses an RFC 3339 timestamp.
 ///
 /// # Panics
-/// When the text is none.
+/// If the text is not one.
 #[must_use]
 pub fn instant(text: &str) -> Timestamp {
     text.parse().unwrap_or_else(|_| panic!("{text} is no timestamp"))
 }
 
-/// JSON as core reads it.
+/// Converts JSON into the core's representation.
 ///
 /// # Panics
-/// When the value is no object.
+/// If the value is not an object.
 #[must_use]
 pub fn object(value: &Value) -> Object {
     match Json::from(value) {
@@ -92,13 +92,13 @@ impl Sandbox {
         Sandbox::with_settings(backend, |_| {})
     }
 
-    /// A sandbox with other settings than the contract's.
+    /// A sandbox with custom settings.
     #[must_use]
     pub fn with_settings(backend: Backend, change: impl FnOnce(&mut Settings)) -> Self {
         Sandbox::on(backend.open(), change)
     }
 
-    /// A sandbox whose store fails when it is told to.
+    /// A sandbox whose store fails on demand.
     #[must_use]
     pub fn faulty(backend: Backend) -> (Self, Arc<FaultyStorage>) {
         let store = backend.open();
@@ -106,10 +106,10 @@ impl Sandbox {
         (Sandbox::on(store.through(faulty.clone()), |_| {}), faulty)
     }
 
-    /// A sandbox on a given store, which holds no agent [`AGENT`] yet.
+    /// A sandbox on a given store without an agent [`AGENT`].
     ///
     /// # Panics
-    /// When the store does not take the agent and its key.
+    /// If the store rejects the agent or its key.
     #[must_use]
     pub fn on(store: Store, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = Settings::new(service_info());
@@ -142,20 +142,20 @@ impl Sandbox {
         sandbox
     }
 
-    /// Another process over the same store, clock and keys, as after a crash: nothing was drained.
+    /// Another process over the same store, clock and keys, without draining the first, as after a crash.
     #[must_use]
     pub fn restarted(&self) -> Self {
         self.rebuilt(self.ports.clone(), |_| {})
     }
 
-    /// The same clock, keys and contents over another store, to which everything was copied.
+    /// The same clock, keys and contents over another store, into which everything was copied.
     #[must_use]
     pub fn moved_to(&self, store: Store) -> Self {
         self.store.copy_to(&store);
         self.over(store, self.ports.clone(), FileSettings::default(), ExtractionSettings::default())
     }
 
-    /// The same store, clock and keys with other ports and other decisions about files.
+    /// The same store, clock and keys with other ports and another file policy.
     #[must_use]
     pub fn rebuilt(&self, ports: Ports, change: impl FnOnce(&mut FileSettings)) -> Self {
         let mut files = FileSettings::default();
@@ -163,13 +163,13 @@ impl Sandbox {
         self.over(self.store.clone(), ports, files, ExtractionSettings::default())
     }
 
-    /// The same store, clock and keys with other ports and other decisions about files and extractions.
+    /// The same store, clock and keys with other ports and other policies for files and extractions.
     #[must_use]
     pub fn deciding(&self, ports: Ports, files: FileSettings, extraction: ExtractionSettings) -> Self {
         self.over(self.store.clone(), ports, files, extraction)
     }
 
-    /// The same process as another agent sees it, which is created with a key of its own.
+    /// The same process seen by another, newly created agent with its own key.
     #[must_use]
     pub fn of_agent(&self, id: &str) -> Self {
         let agent = self.new_agent(id);
@@ -226,7 +226,7 @@ impl Sandbox {
     /// Creates an agent.
     ///
     /// # Panics
-    /// When the id is taken or none.
+    /// If the id is taken or invalid.
     #[must_use]
     pub fn new_agent(&self, id: &str) -> AgentId {
         let id: AgentId = id.parse().expect("an agent id");
@@ -235,7 +235,7 @@ impl Sandbox {
         id
     }
 
-    /// What a key of the sandbox's agent with every permission and the highest limits is made of.
+    /// A new key of the sandbox's agent with every permission and the highest limits.
     ///
     /// # Panics
     /// Never: the values are valid.
@@ -255,7 +255,7 @@ impl Sandbox {
     /// Creates a key that differs from [`Sandbox::new_key`] by `change`.
     ///
     /// # Panics
-    /// When the key is refused.
+    /// If the key is rejected.
     #[must_use]
     pub fn issue(&self, change: impl FnOnce(&mut NewKey)) -> Credentials {
         let mut key = self.new_key();
@@ -264,10 +264,10 @@ impl Sandbox {
         Credentials { key: issued.key.api_key.to_string(), secret: issued.secret.expose().to_owned() }
     }
 
-    /// A key with these permissions alone, for example `contacts:read,create`.
+    /// A key with only these permissions, for example `contacts:read,create`.
     ///
     /// # Panics
-    /// When the text names none.
+    /// If the text is not a permission.
     #[must_use]
     pub fn key_that_may(&self, permissions: &str) -> Credentials {
         let permissions = permissions.parse().expect("permissions");
@@ -277,35 +277,35 @@ impl Sandbox {
     /// Replaces the agent's contact schema.
     ///
     /// # Errors
-    /// What the operator is told.
+    /// Returns the operator's error.
     pub fn redefine(&self, definition: &Value) -> Result<ContactSchema, AdminError> {
         wait(self.platform.replace_contact_schema(&operator(), &self.agent, &object(definition)))
     }
 
-    /// Replaces the agent's contact schema by one that is accepted.
+    /// Replaces the agent's contact schema; it must be accepted.
     ///
     /// # Panics
-    /// When it is refused.
+    /// If it is rejected.
     #[track_caller]
     pub fn define(&self, definition: &Value) -> ContactSchema {
         self.redefine(definition).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub fn advance(&self, millis: i64) {
         self.clock.advance_millis(millis);
     }
 
-    /// A request to a path below {base_url}, with the sandbox's key; `<A>` stands for the agent.
+    /// A request to a path below {base_url}, with the sandbox's key; `<A>` is replaced by the agent.
     #[must_use]
     pub fn call(&self, method: &str, path: &str) -> Call<'_> {
         self.at(method, &format!("{}{path}", openapi_core::reply::BASE_PATH))
     }
 
-    /// A request to a path below {origin}, with the sandbox's key; `<A>` stands for the agent.
+    /// A request to a path below {origin}, with the sandbox's key; `<A>` is replaced by the agent.
     ///
     /// # Panics
-    /// When the method is no token.
+    /// If the method is invalid.
     #[must_use]
     pub fn at(&self, method: &str, path: &str) -> Call<'_> {
         Call::new(self, method, &path.replace("<A>", self.agent.as_str()))
@@ -335,7 +335,7 @@ impl Sandbox {
         self.call("PATCH", path).send()
     }
 
-    /// Asks for the creation of a contact.
+    /// A request to create a contact.
     #[must_use]
     pub fn try_create(&self, body: &Value) -> Reply {
         self.post("/contacts/chatbots/<A>", body)
@@ -344,22 +344,22 @@ impl Sandbox {
     /// Creates a contact.
     ///
     /// # Panics
-    /// When it is refused.
+    /// If it is rejected.
     #[track_caller]
     pub fn create(&self, body: &Value) -> Reply {
         self.try_create(body).expect(201)
     }
 
-    /// Asks for the change of a contact by its platform id.
+    /// A request to update a contact by its platform id.
     #[must_use]
     pub fn try_update(&self, id: &str, body: &Value) -> Reply {
         self.put(&format!("/contacts/platformid/{id}/chatbots/<A>"), body)
     }
 
-    /// Changes a contact by its platform id.
+    /// Updates a contact by its platform id.
     ///
     /// # Panics
-    /// When it is refused.
+    /// If it is rejected.
     #[track_caller]
     pub fn update(&self, id: &str, body: &Value) -> Reply {
         self.try_update(id, body).expect(200)
@@ -368,7 +368,7 @@ impl Sandbox {
     /// Reads a contact by its platform id.
     ///
     /// # Panics
-    /// When it is not there.
+    /// If it does not exist.
     #[track_caller]
     pub fn read(&self, id: &str) -> Reply {
         self.get(&format!("/contacts/platformid/{id}/chatbots/<A>")).expect(200)
@@ -377,7 +377,7 @@ impl Sandbox {
     /// The selector of a key.
     ///
     /// # Panics
-    /// When the text is no key.
+    /// If the text is not a key.
     #[must_use]
     pub fn selector(credentials: &Credentials) -> KeySelector {
         credentials.key.parse().expect("a key")

@@ -1,11 +1,11 @@
-//! The story that the contract's examples tell: one agent, one contact.
+//! The scenario of the contract's examples: one agent, one contact.
 
 use serde_json::{Value, json};
 
 use crate::sandbox::{START, instant};
 use crate::{Backend, Sandbox};
 
-/// The id of the request in the examples of errors.
+/// The request id of the error examples.
 pub const REQUEST_ID: &str = "019c13a3-6137-710c-9fa1-91a5ee824f39";
 
 /// The id of the contact in the examples.
@@ -30,7 +30,7 @@ pub fn contact() -> Value {
       "isArchived": false, "archivedAt": null, "createdAt": "2026-01-31T09:15:02.123Z", "updatedAt": "2026-01-31T09:15:02.123Z" })
 }
 
-/// The operator's definition behind version 3 of the contact schema (contract 2.1.4).
+/// The operator's definition of version 3 of the contact schema (contract 2.1.4).
 #[must_use]
 pub fn definition() -> Value {
     json!({ "customFields": [
@@ -39,7 +39,7 @@ pub fn definition() -> Value {
     ] })
 }
 
-/// A sandbox in which the contact schema has reached version 3 and nothing else has happened.
+/// A sandbox whose contact schema has reached version 3, with no other changes.
 #[must_use]
 pub fn sandbox(backend: Backend) -> Sandbox {
     let sandbox = Sandbox::new(backend);
@@ -50,10 +50,10 @@ pub fn sandbox(backend: Backend) -> Sandbox {
     sandbox
 }
 
-/// The content of the file in the examples: a document by its first bytes.
+/// The file content of the examples: a document, recognised by its first bytes.
 pub const PDF: &[u8] = b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\n%%EOF\n";
 
-/// A text with the id that the store gave replaced by the one of the examples.
+/// Replaces the id from the store by the example's id in a text.
 #[must_use]
 pub fn mapped(text: &str, id: &str) -> String {
     text.replace(id, CONTACT_ID)
@@ -77,7 +77,7 @@ pub fn intake() -> Value {
     ] })
 }
 
-/// The definition of the template `Feedback` of the examples, as far as they tell.
+/// The definition of the template `Feedback`, as far as the examples show it.
 #[must_use]
 pub fn feedback() -> Value {
     json!({ "name": "Feedback", "submissionPolicy": "keepAll", "fields": [

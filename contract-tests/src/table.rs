@@ -1,4 +1,4 @@
-//! The table of endpoints as the loops read it: how to reach each one with a request that succeeds.
+//! Drives loops over the endpoint table: how to call each endpoint successfully.
 
 use crate::{Backend, Call, Form, Sandbox, story};
 use openapi_core::endpoints::ENDPOINTS;
@@ -10,7 +10,7 @@ pub fn all() -> impl Iterator<Item = &'static EndpointMetadata> {
     ENDPOINTS.iter().map(|endpoint| endpoint.meta)
 }
 
-/// The endpoints behind the key headers.
+/// The endpoints that require key headers.
 pub fn with_key() -> impl Iterator<Item = &'static EndpointMetadata> {
     all().filter(|meta| !meta.access.is_public())
 }
@@ -20,7 +20,7 @@ pub fn with_json() -> impl Iterator<Item = &'static EndpointMetadata> {
     all().filter(|meta| meta.body.is_json())
 }
 
-/// What is stored: the contact of the examples, a file of it, a template and a submission.
+/// The stored records: the contact of the examples, its file, a template and a submission.
 #[derive(Clone, Debug)]
 pub struct Known {
     /// The contact.
@@ -36,7 +36,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// How paths name it.
+    /// The path parameters that name a record.
     #[must_use]
     pub fn named(&self) -> Named<'_> {
         Named {
@@ -50,7 +50,7 @@ impl Known {
     }
 }
 
-/// What stands in a path.
+/// A path parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Named<'a> {
     /// The external id of a contact.
@@ -68,7 +68,7 @@ pub struct Named<'a> {
 }
 
 impl<'a> Named<'a> {
-    /// Everything by one name.
+    /// Sets every path parameter to the same text.
     #[must_use]
     pub fn all(name: &'a str, agent: &'a str) -> Self {
         Named { external_id: name, contact: name, file: name, template: name, submission: name, agent }
@@ -93,16 +93,17 @@ pub fn path(meta: &EndpointMetadata, named: Named<'_>) -> String {
     format!("{base}{path}")
 }
 
-/// A sandbox with the contact of the examples, a file, a template that keeps all, and a submission.
+/// A sandbox with the contact of the examples, a file, a template that allows coexisting submissions, and a
+/// submission.
 #[must_use]
 pub fn prepared(backend: Backend) -> (Sandbox, Known) {
     prepare(Sandbox::new(backend))
 }
 
-/// Adds the same to an empty sandbox.
+/// Adds the same records to an empty sandbox.
 ///
 /// # Panics
-/// When something is refused.
+/// If something is rejected.
 #[must_use]
 pub fn prepare(cx: Sandbox) -> (Sandbox, Known) {
     let contact = cx.create(&story::new_contact()).id();
@@ -136,7 +137,7 @@ fn extraction() -> Form {
     Form::new().document("invoice.txt", b"total: 12").text("schema", r#"{"total":{"type":"string"}}"#)
 }
 
-/// The path of an endpoint that leads to the contact of the examples and its file.
+/// The path of an endpoint for the contact of the examples and its file.
 #[must_use]
 pub fn real_path(meta: &EndpointMetadata, known: &Known) -> String {
     if meta.id == "downloadFile" {
@@ -145,7 +146,7 @@ pub fn real_path(meta: &EndpointMetadata, known: &Known) -> String {
     path(meta, known.named())
 }
 
-/// A target with another parameter.
+/// Adds a query parameter to a target.
 #[must_use]
 pub fn with_query(target: &str, query: &str) -> String {
     format!("{target}{}{query}", if target.contains('?') { '&' } else { '?' })
@@ -167,7 +168,7 @@ pub fn body(meta: &EndpointMetadata, known: &Known) -> Option<Value> {
     })
 }
 
-/// The status of a success.
+/// The success status.
 #[must_use]
 pub fn success(meta: &EndpointMetadata) -> u16 {
     if matches!(meta.id, "createContact" | "uploadFile" | "submitForm" | "submitForms") { 201 } else { 200 }
@@ -185,7 +186,7 @@ pub fn to<'a>(cx: &'a Sandbox, meta: &EndpointMetadata, known: &Known, target: &
     }
 }
 
-/// A request that succeeds. What it deletes is made for it.
+/// A successful request. It creates what the endpoint deletes.
 #[must_use]
 pub fn good<'a>(cx: &'a Sandbox, meta: &EndpointMetadata, known: &Known) -> Call<'a> {
     if meta.id == "deleteFile" {

@@ -1,4 +1,4 @@
-//! Form templates of a sandbox's agents, as the operator makes them.
+//! Form templates of a sandbox's agents, created by the operator.
 
 use openapi_core::admin::{Admin, AdminError};
 use openapi_core::forms::FormTemplate;
@@ -13,18 +13,18 @@ fn parsed(id: &str) -> TemplateId {
 }
 
 impl Sandbox {
-    /// Asks for a form template of an agent, which is a draft then.
+    /// Creates a draft form template of an agent.
     ///
     /// # Errors
-    /// What the operator is told.
+    /// Returns the operator's error.
     pub fn try_template(&self, agent: &AgentId, definition: &Value) -> Result<FormTemplate, AdminError> {
         wait(self.platform.create_template(&operator(), agent, &object(definition)))
     }
 
-    /// Creates a form template that is a draft and returns its id.
+    /// Creates a draft form template and returns its id.
     ///
     /// # Panics
-    /// When it is refused.
+    /// If it is rejected.
     #[must_use]
     #[track_caller]
     pub fn draft_template(&self, definition: &Value) -> String {
@@ -35,7 +35,7 @@ impl Sandbox {
     /// Creates an active form template and returns its id.
     ///
     /// # Panics
-    /// When it is refused.
+    /// If it is rejected.
     #[must_use]
     #[track_caller]
     pub fn template(&self, definition: &Value) -> String {
@@ -45,7 +45,7 @@ impl Sandbox {
     /// Creates an active form template of another agent and returns its id.
     ///
     /// # Panics
-    /// When it is refused.
+    /// If it is rejected.
     #[must_use]
     #[track_caller]
     pub fn template_of(&self, agent: &AgentId, definition: &Value) -> String {
@@ -58,27 +58,27 @@ impl Sandbox {
     /// Replaces the definition of a form template.
     ///
     /// # Panics
-    /// When it is refused.
+    /// If it is rejected.
     #[track_caller]
     pub fn edit_template(&self, id: &str, definition: &Value) -> FormTemplate {
         wait(self.platform.edit_template(&operator(), &self.agent, parsed(id), &object(definition)))
             .unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Puts a form template to use.
+    /// Activates a form template.
     ///
     /// # Panics
-    /// When it is not there.
+    /// If it does not exist.
     #[track_caller]
     pub fn activate_template(&self, id: &str) -> FormTemplate {
         wait(self.platform.activate_template(&operator(), &self.agent, parsed(id)))
             .expect("the template is active")
     }
 
-    /// Takes a form template out of use.
+    /// Deactivates a form template.
     ///
     /// # Panics
-    /// When it is not there.
+    /// If it does not exist.
     #[track_caller]
     pub fn archive_template(&self, id: &str) -> FormTemplate {
         wait(self.platform.archive_template(&operator(), &self.agent, parsed(id)))

@@ -1,5 +1,5 @@
-//! The OpenAPI document as a whole: every schema is one, every example keeps its own schema, every rule of the contract
-//! that a document can show is shown.
+//! The OpenAPI document as a whole: every schema is valid, every example matches its schema, and the document shows
+//! every contract rule that it can express.
 
 use std::collections::BTreeSet;
 
@@ -18,12 +18,12 @@ fn operations() -> Vec<(&'static str, &'static str, &'static Value)> {
         .collect()
 }
 
-/// Calls `visit` with every object of a value and its place.
+/// Calls `visit` with every object in a value and its location.
 fn walk(value: &Value, place: &str, visit: &mut impl FnMut(&str, &Value)) {
     match value {
         Value::Object(object) => {
             visit(place, value);
-            // What an example holds is data, whatever its members are called.
+            // The content of an example is data, whatever its member names.
             let described =
                 object.iter().filter(|(name, _)| !matches!(name.as_str(), "example" | "examples"));
             described.for_each(|(name, member)| walk(member, &format!("{place}/{name}"), visit));
@@ -40,13 +40,13 @@ fn it_is_an_openapi_3_1_document() {
     assert_eq!(DOCUMENT["openapi"], "3.1.0");
     assert_eq!(DOCUMENT["info"]["version"], "1.0.0");
     assert_eq!(DOCUMENT["servers"], json!([{ "url": "https://api.example.com" }]));
-    assert!(!DOCUMENT.to_string().contains("nullable"), "3.0 words have no place here");
+    assert!(!DOCUMENT.to_string().contains("nullable"), "3.0 keywords do not belong here");
 }
 
-/// Says the same as silence, but generators of clients take silence for an object without members, and `null` alone, or
-/// a boolean constant with its type, for types that they do not have.
+/// Equivalent to omission in JSON Schema, but client generators read omission as an object without members, and `null`
+/// alone or a boolean constant with its type as types that they lack.
 #[test]
-fn what_generators_of_clients_would_misread_is_not_there() {
+fn constructs_that_client_generators_misread_are_absent() {
     let mut open = 0;
     walk(&DOCUMENT, "", &mut |place, schema| {
         let kinds = schema.get("type").map(|kind| kind.as_array().cloned().unwrap_or(vec![kind.clone()]));
@@ -54,8 +54,8 @@ fn what_generators_of_clients_would_misread_is_not_there() {
         let is_alone = kinds.as_ref().is_some_and(|kinds| kinds.len() == 1) && !place.contains("/anyOf/");
         let says_its_members =
             schema.get("properties").is_some() || schema.get("additionalProperties").is_some();
-        assert!(!is("object") || says_its_members, "{place} does not say what its members are");
-        assert!(!(is("null") && is_alone), "{place} is nothing but null");
+        assert!(!is("object") || says_its_members, "{place} does not declare its members");
+        assert!(!(is("null") && is_alone), "{place} is only null");
         assert!(!(is("boolean") && schema.get("const").is_some()), "{place} has a constant and its type");
         open += usize::from(schema.get("additionalProperties") == Some(&json!(true)));
     });
@@ -63,7 +63,7 @@ fn what_generators_of_clients_would_misread_is_not_there() {
 }
 
 #[test]
-fn references_lead_somewhere() {
+fn references_resolve() {
     let mut count = 0;
     walk(&DOCUMENT, "", &mut |place, value| {
         if let Some(reference) = value.get("$ref").and_then(Value::as_str) {
@@ -99,7 +99,7 @@ fn every_schema_compiles() {
 }
 
 #[test]
-fn every_example_keeps_its_schema() {
+fn every_example_matches_its_schema() {
     let mut count = 0;
     walk(&DOCUMENT["paths"], "", &mut |place, value| {
         let Some(schema) = value.get("schema") else { return };
@@ -227,7 +227,7 @@ fn every_error_is_declared() {
     let template = format!("{every} TEMPLATE_NOT_FOUND");
     let forms = "CONTACT_ARCHIVED TEMPLATE_INACTIVE CONCURRENT_UPDATE";
     let states = "CONTACT_ARCHIVED SUBMISSION_SUPERSEDED SUBMISSION_LOCKED INVALID_STATUS_TRANSITION";
-    // The path of a submit names no agent.
+    // The path of a submit does not name the agent.
     let without_agent = every.replace(" AGENT_FORBIDDEN", "");
     let upload = "UNSUPPORTED_MEDIA_TYPE UNSUPPORTED_FILE_TYPE REQUEST_TIMEOUT";
     for (id, expected) in [

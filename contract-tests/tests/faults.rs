@@ -1,4 +1,4 @@
-//! The conformance suite catches every planted fault, whatever engine it is planted into.
+//! The conformance suite catches every planted fault on every engine.
 
 use std::future::Future;
 use std::pin::Pin;

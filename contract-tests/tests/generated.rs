@@ -1,5 +1,5 @@
-//! The files that are made from the table of endpoints: `openapi/v1.json` and `docs/api/`. They are committed, so that a
-//! change of the API shows in its review; this test compares them.
+//! The files generated from the endpoint table: `openapi/v1.json` and `docs/api/`. They are committed so that an API
+//! change shows in its review; this test compares them.
 
 #![expect(clippy::disallowed_methods, reason = "the switch of this test is an environment variable")]
 
@@ -11,7 +11,7 @@ use openapi_core::openapi::reference;
 
 const COMMAND: &str = "UPDATE=1 cargo test -p contract-tests --test generated";
 
-/// The generated files by their path below the root of the repository.
+/// The generated files by their path below the repository root.
 fn files() -> BTreeMap<PathBuf, String> {
     let mut document = serde_json::to_string_pretty(&*DOCUMENT).expect("JSON");
     document.push('\n');
@@ -23,10 +23,10 @@ fn files() -> BTreeMap<PathBuf, String> {
 }
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in the workspace")
 }
 
-/// The files that lie where generated ones belong.
+/// The files in the folders of generated ones.
 fn found() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in ["docs/api", "openapi"] {

@@ -1,7 +1,7 @@
-//! The same random visitors on every store: each is answered like on the model, to the byte. Streams are cut, calls are
-//! sent twice and to another process, people take over, forms and files are left, and what is erased is gone.
+//! The same random visitors on every store: all responses equal the model's, to the byte. Streams are cut, calls are
+//! repeated and sent to another process, humans take over, forms and files are submitted, and erased data is gone.
 //!
-//! `WIDGET_STEPS` sets how many steps are done on each store.
+//! `WIDGET_STEPS` sets the number of steps on each store.
 
 use std::sync::Arc;
 
@@ -27,22 +27,22 @@ use openapi_core::storage::AuditQuery;
 use openapi_core::values::{AgentId, ConversationId};
 use serde_json::{Value, json};
 
-/// Visitors who write at the same time.
+/// Concurrent visitors.
 const VISITORS: usize = 3;
-/// Steps of one history; each has a store of its own.
+/// Steps per history; each history has its own store.
 const STEPS: usize = 60;
 
-/// How much of an answer is read.
+/// How much of a response is read.
 #[derive(Clone, Copy)]
 enum Reads {
     All,
-    /// Nothing but its head.
+    /// Only its head.
     Nothing,
-    /// The deltas of a reply that hangs behind them.
+    /// The deltas of a reply that hangs after them.
     Deltas,
 }
 
-/// Says what it was asked, in three pieces; offers the form where it was asked for one, and hangs where it was asked to.
+/// Echoes the question in three deltas; offers the form or hangs if the question says so.
 struct Echo;
 
 impl ChatResponder for Echo {
@@ -82,7 +82,7 @@ impl futures_core::Stream for Events {
     }
 }
 
-/// What a visitor's browser knows.
+/// A visitor's browser state.
 #[derive(Clone, Debug, Default)]
 struct Browser {
     token: Option<String>,
@@ -92,7 +92,7 @@ struct Browser {
     reply: Option<String>,
 }
 
-/// A store with two processes before it.
+/// A store with two processes in front of it.
 struct World {
     clock: Arc<FixedClock>,
     platform: Arc<Platform>,
@@ -149,7 +149,7 @@ impl World {
         }
     }
 
-    /// Sends a call and reads its answer, or of a stream only the first `pieces`.
+    /// Sends a call and reads its response, or only the first `pieces` of a stream.
     fn call(
         &mut self,
         visitor: usize,
@@ -161,7 +161,7 @@ impl World {
             let response = self.processes[process].handle(request).await;
             let (parts, mut body) = response.into_parts();
             let mut text = format!("{} ", parts.status);
-            // How a stream comes in pieces is the business of the store; what is in it is not.
+            // The chunking of a stream depends on the store; its content does not.
             while !match reads {
                 Reads::All => false,
                 Reads::Nothing => true,
@@ -238,17 +238,17 @@ impl World {
         self.call(visitor, process, request, Reads::All)
     }
 
-    /// One thing that somebody does, and what they are told.
-    fn step(&mut self, dice: &mut SplitMix64) -> String {
-        let (visitor, process) = (dice.index(VISITORS), dice.index(2));
+    /// One visitor action, and its response.
+    fn step(&mut self, random: &mut SplitMix64) -> String {
+        let (visitor, process) = (random.index(VISITORS), random.index(2));
         let browser = self.browsers[visitor].clone();
         let (token, by, agent) = (browser.token.clone(), operator(), agent());
-        match dice.index(16) {
+        match random.index(16) {
             0 | 1 => self.turn(visitor, process, "What can you do?", &[], Reads::All),
             2 => self.turn(visitor, process, "A form, please.", &[], Reads::All),
-            // Nobody drives a turn whose stream is dropped: it is repeated, or fails with its lease.
+            // Nothing drives a turn whose stream is dropped: it is repeated, or fails when its lease expires.
             3 => {
-                let reads = [Reads::Nothing, Reads::Deltas][dice.index(2)];
+                let reads = [Reads::Nothing, Reads::Deltas][random.index(2)];
                 self.turn(visitor, process, "And then hang?", &[], reads)
             }
             4 | 5 => match browser.turn {
@@ -261,15 +261,15 @@ impl World {
             },
             6 => {
                 let turn = browser.turn.map_or_else(String::new, |(id, _)| id);
-                let body = json!({ "token": token, "turn": turn, "after": dice.index(6) });
-                // Nobody goes on with what hung.
+                let body = json!({ "token": token, "turn": turn, "after": random.index(6) });
+                // Nobody resumes a hung turn.
                 self.post(visitor, process, "/turns/resume", &body, Reads::Nothing)
             }
             7 => {
                 let sent = self.upload(visitor, process);
                 let id = sent.split("\"id\":\"").nth(1).and_then(|rest| rest.split('"').next());
                 let uploads: Vec<String> = id.map(str::to_owned).into_iter().collect();
-                match dice.index(3) {
+                match random.index(3) {
                     0 => sent,
                     _ => sent + &self.turn(visitor, process, "", &uploads, Reads::All),
                 }
@@ -281,7 +281,7 @@ impl World {
                 self.post(visitor, process, "/lead", &body, Reads::All)
             }
             9 => {
-                let body = json!({ "token": token, "after": dice.index(5), "read": dice.index(9) });
+                let body = json!({ "token": token, "after": random.index(5), "read": random.index(9) });
                 self.post(visitor, process, "/sync", &body, Reads::All)
             }
             10 => {
@@ -290,7 +290,7 @@ impl World {
             }
             11 => self.post(visitor, process, "/close", &json!({ "token": token }), Reads::All),
             12 => {
-                let seconds = [1, 20, 660, 90_000][dice.index(4)];
+                let seconds = [1, 20, 660, 90_000][random.index(4)];
                 self.clock.advance_millis(seconds * 1_000);
                 let contents = wait(self.platform.maintain()).is_ok();
                 format!("{:?}", wait(self.chat.maintain()).is_ok() && contents)
@@ -298,7 +298,7 @@ impl World {
             13 => {
                 let Some(id) = browser.conversation else { return String::new() };
                 let chat = &self.chat;
-                match dice.index(4) {
+                match random.index(4) {
                     0 => format!("{:?}", wait(chat.take_conversation(&by, &agent, id))),
                     1 => {
                         format!("{:?}", wait(chat.reply_to_conversation(&by, &agent, id, "Ada", "Yes.")))
@@ -312,7 +312,7 @@ impl World {
                 let (platform, chat) = (&self.platform, &self.chat);
                 let stored = wait(chat.conversation(&agent, id));
                 match stored.as_ref().ok().and_then(|stored| stored.contact_id) {
-                    Some(contact) if dice.index(2) == 0 => {
+                    Some(contact) if random.index(2) == 0 => {
                         let contact = ContactRef::Id(contact);
                         format!("{:?}", wait(platform.erase_contact(&by, &agent, &contact)))
                     }
@@ -323,7 +323,7 @@ impl World {
         }
     }
 
-    /// Everything that an operator can see.
+    /// All data that an operator can see.
     fn everything(&self) -> String {
         wait(async {
             let query = ConversationQuery { filter: ConversationFilter::default(), offset: 0, limit: 1_000 };
@@ -340,20 +340,20 @@ impl World {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the length of a campaign is told by the environment")]
+#[expect(clippy::disallowed_methods, reason = "the length of a campaign comes from the environment")]
 fn steps() -> usize {
     std::env::var("WIDGET_STEPS").map_or(4 * STEPS, |text| text.parse().expect("a number"))
 }
 
-/// Does the same on the model and on a store of this kind; how often each kind of answer was there.
+/// Runs the same steps on the model and on this store; returns the number of each kind of response.
 fn agree(backend: Backend) {
     let steps = steps();
     let (mut answered, mut refused, mut uploads) = (0, 0, 0);
     for number in 0..steps.div_ceil(STEPS) as u64 {
         let (mut model, mut ours) = (World::on(Backend::Memory.open()), World::on(backend.open()));
-        let (mut dice, mut same) = (SplitMix64(number ^ 0x77_6964), SplitMix64(number ^ 0x77_6964));
+        let (mut random, mut same) = (SplitMix64(number ^ 0x77_6964), SplitMix64(number ^ 0x77_6964));
         for step in 0..STEPS {
-            let (expected, found) = (model.step(&mut dice), ours.step(&mut same));
+            let (expected, found) = (model.step(&mut random), ours.step(&mut same));
             assert_eq!(found, expected, "history {number}, step {step}");
             for world in [&model, &ours] {
                 world.clock.advance_millis(700);

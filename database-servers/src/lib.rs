@@ -1,17 +1,16 @@
-//! Real PostgreSQL and MongoDB servers for the tests, on free ports, in temporary folders.
+//! Real PostgreSQL and MongoDB servers for tests, on free ports, in temporary folders.
 //!
-//! Tests of stores share one server of each kind, with a database of its own for each test ([`postgres::Database`],
-//! [`mongo::Database`]). The servers are those that [`postgres::url`] and [`mongo::url`] name, from the variables [`postgres::VARIABLE`] and [`mongo::VARIABLE`]. The command of this crate
-//! starts both for another command:
+//! Store tests share one server of each kind; each test gets its own database ([`postgres::Database`],
+//! [`mongo::Database`]). The variables [`postgres::VARIABLE`] and [`mongo::VARIABLE`] hold the servers' URLs, which
+//! [`postgres::url`] and [`mongo::url`] return. This crate's command starts both servers for another command:
 //!
 //! ```sh
 //! cargo run -p database-servers -- cargo test -p storage-postgres
 //! ```
 //!
-//! Tests of what happens when a server dies start servers of their own ([`postgres::Server`], [`mongo::ReplicaSet`]).
-//! Nothing is kept, and nothing stays: a server ends with the thread that started it, whatever becomes of that one.
-//! So do not start one on a thread that ends before the server is to (as the threads for blocking work of an async
-//! runtime may).
+//! Tests of server failures start their own servers ([`postgres::Server`], [`mongo::ReplicaSet`]). A server and its
+//! data are removed when the thread that started it ends, even after a panic. Do not start one on a thread that may
+//! end early, such as an async runtime's blocking thread.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -19,19 +18,19 @@ pub mod mongo;
 pub mod postgres;
 mod process;
 
-/// Runs a future of the drivers to its end, on a thread of its own: the caller may be inside of a runtime already.
+/// Runs a driver's future to completion on a separate thread, because the caller may already be inside a runtime.
 fn wait<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     std::thread::spawn(move || runtime.block_on(future)).join().expect("asking a server does not panic")
 }
 
-/// A name that no other database has.
+/// A unique database name.
 fn unused_name() -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     format!("test_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The URL of a database on the server of another URL.
+/// The URL of a database on the same server as `url`.
 fn of_database(server: &str, name: &str) -> String {
     let (address, query) =
         server.split_once('?').map_or((server, None), |(address, query)| (address, Some(query)));
@@ -41,8 +40,8 @@ fn of_database(server: &str, name: &str) -> String {
     format!("{scheme}://{hosts}/{name}{query}")
 }
 
-/// The value of a variable.
-#[expect(clippy::disallowed_methods, reason = "where the tests' servers are is told by the environment")]
+/// The value of an environment variable.
+#[expect(clippy::disallowed_methods, reason = "the address of the tests' servers comes from the environment")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -50,7 +49,7 @@ fn variable(name: &str) -> Option<String> {
 /// The shared server's URL.
 ///
 /// # Panics
-/// When it is not given, with the line that starts one.
+/// If the variable is unset. The message contains the command that starts a server.
 fn shared(name: &str, kind: &str) -> String {
     let url = variable(name);
     url.unwrap_or_else(|| {

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         command.env(mongo::VARIABLE, set.url());
     }
     match command.status() {
-        // A command that a signal ended has no status.
+        // A command killed by a signal has no exit code.
         Ok(status) => ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)),
         Err(error) => {
             eprintln!("database-servers: cannot run {}: {error}", program.display());
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "where the tests' servers are is told by the environment")]
+#[expect(clippy::disallowed_methods, reason = "the address of the tests' servers comes from the environment")]
 fn is_unset(name: &str) -> bool {
     std::env::var_os(name).is_none_or(|value| value.is_empty())
 }

@@ -9,25 +9,25 @@ use tempfile::TempDir;
 
 use crate::process::{self, Process};
 
-/// The variable that names the shared server: the URL of a replica set.
+/// The variable that holds the URL of the shared replica set.
 pub const VARIABLE: &str = "TEST_MONGODB_URL";
 
 /// The URL of the replica set that tests share.
 ///
 /// # Panics
-/// When there is none, with the line that starts one.
+/// If the variable is unset. The message contains the command that starts one.
 #[must_use]
 pub fn url() -> String {
     crate::shared(VARIABLE, "MongoDB")
 }
 
-/// An empty database on the replica set that tests share; it goes away with the value.
+/// An empty database on the shared replica set, dropped with the value.
 pub struct Database {
     name: String,
 }
 
 impl Database {
-    /// Names a database that is not there yet.
+    /// Picks an unused database name.
     #[must_use]
     pub fn create() -> Database {
         Database { name: crate::unused_name() }
@@ -36,7 +36,7 @@ impl Database {
     /// The URL of the database.
     ///
     /// # Panics
-    /// When there is no server, with the line that starts one.
+    /// If no server is configured. The message contains the command that starts one.
     #[must_use]
     pub fn url(&self) -> String {
         crate::of_database(&url(), &self.name)
@@ -58,11 +58,11 @@ impl Drop for Database {
     }
 }
 
-/// A replica set of one's own. What it stores survives [`ReplicaSet::kill`], not the value.
+/// A private replica set. Its data survives [`ReplicaSet::kill`] and is removed with the value.
 pub struct ReplicaSet {
     members: Vec<Member>,
     mongod: PathBuf,
-    /// What a member keeps in memory, in GB.
+    /// The default cache size of a member, in GB.
     cache: &'static str,
 }
 
@@ -73,17 +73,17 @@ struct Member {
 }
 
 impl ReplicaSet {
-    /// Starts a replica set of so many members, and waits until one is the primary and the others follow it.
+    /// Starts a replica set with `members` members and waits until one is primary and the others are secondaries.
     ///
     /// # Panics
-    /// When MongoDB is not installed, with the line that installs it, or does not start.
+    /// If MongoDB is not installed (the message contains the install command) or does not start.
     #[must_use]
     pub fn start(members: usize) -> ReplicaSet {
-        // Small: a machine runs several of them.
+        // Small, because a machine runs several members.
         ReplicaSet::with_cache(members, "0.25")
     }
 
-    /// The same with so much memory for each member's cache, in GB.
+    /// Like [`ReplicaSet::start`], with a cache of `cache_gb` GB for each member.
     ///
     /// # Panics
     /// As [`ReplicaSet::start`].
@@ -120,10 +120,10 @@ impl ReplicaSet {
         format!("mongodb://{}/?replicaSet=rs0", addresses.join(","))
     }
 
-    /// The place of the member that is the primary, as soon as one is.
+    /// The index of the primary, once the members have elected one.
     ///
     /// # Panics
-    /// When the members agree on none in time.
+    /// If the election times out.
     #[must_use]
     pub fn primary(&self) -> usize {
         process::await_answer("a primary", &self.members[0].log(), || {
@@ -131,15 +131,15 @@ impl ReplicaSet {
         })
     }
 
-    /// Kills a member, as a failing machine does.
+    /// Kills a member abruptly, like a machine failure.
     pub fn kill(&mut self, member: usize) {
         self.members[member].process = None;
     }
 
-    /// Starts a member again with what it had stored, and waits until it answers.
+    /// Restarts a member with its data and waits until it responds.
     ///
     /// # Panics
-    /// When it does not.
+    /// If the member does not respond in time.
     pub fn start_again(&mut self, member: usize) {
         self.members[member].launch(&self.mongod, self.cache);
         self.members[member].answers();
@@ -162,7 +162,8 @@ impl Member {
         command.args(["--bind_ip", "127.0.0.1", "--nounixsocket", "--replSet", "rs0", "--quiet"]);
         command.arg("--dbpath").arg(data).arg("--port").arg(self.port.to_string());
         command.args(["--wiredTigerCacheSizeGB", cache, "--oplogSize", "64"]);
-        // Small files of the log; and those of dropped databases, of which a campaign leaves hundreds, are closed soon.
+        // Small journal files, and early closing of the files of dropped databases, of which a campaign leaves
+        // hundreds.
         let engine = "log=(prealloc=false,file_max=8MB),\
                       file_manager=(close_idle_time=20,close_scan_interval=5,close_handle_minimum=500)";
         command.args(["--wiredTigerEngineConfigString", engine]);
@@ -171,7 +172,7 @@ impl Member {
         self.process = Some(Process::start(command, &self.log()));
     }
 
-    /// Waits until it can be asked anything.
+    /// Waits until the member accepts commands.
     fn answers(&self) {
         process::await_answer("the MongoDB server", &self.log(), || self.ask(doc! { "ping": 1 }).ok());
     }
@@ -181,14 +182,14 @@ impl Member {
         hello.is_ok_and(|hello| hello.get_bool("isWritablePrimary").unwrap_or(false))
     }
 
-    /// When it is the primary or follows one.
+    /// Waits until the member is primary or secondary.
     fn is_in_order(&self) -> Option<()> {
         let hello = self.ask(doc! { "hello": 1 }).ok()?;
         let is = |name: &str| hello.get_bool(name).unwrap_or(false);
         (is("isWritablePrimary") || is("secondary")).then_some(())
     }
 
-    /// One command to this member alone.
+    /// Runs one command on this member only.
     fn ask(&self, command: Document) -> Result<Document, String> {
         let address = self.address();
         let ask = async move {
@@ -205,7 +206,7 @@ impl Member {
     }
 }
 
-/// The server's program, where `scripts/install-tools` puts it, or elsewhere.
+/// The server binary: where `scripts/install-tools` puts it, or elsewhere.
 fn mongod() -> PathBuf {
     let workspace = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target");
     let target = crate::variable("CARGO_TARGET_DIR").map_or(workspace, PathBuf::from);

@@ -10,28 +10,28 @@ use tempfile::TempDir;
 
 use crate::process::{self, Process};
 
-/// The variable that names the shared server: the URL of a role that may make databases.
+/// The variable that holds the URL of the shared server; its role may create databases.
 pub const VARIABLE: &str = "TEST_POSTGRES_URL";
 
-/// The URL of the server that tests share; its role may make databases.
+/// The URL of the shared server; its role may create databases.
 ///
 /// # Panics
-/// When there is none, with the line that starts one.
+/// If the variable is unset. The message contains the command that starts one.
 #[must_use]
 pub fn url() -> String {
     crate::shared(VARIABLE, "PostgreSQL")
 }
 
-/// An empty database on the server that tests share; it goes away with the value, whoever still uses it.
+/// An empty database on the shared server. It is dropped with the value, even if sessions are still open.
 pub struct Database {
     name: String,
 }
 
 impl Database {
-    /// Makes a database.
+    /// Creates a database.
     ///
     /// # Panics
-    /// When there is no server, with the line that starts one, or it refuses.
+    /// If no server is configured (the message contains the command that starts one) or the server refuses.
     #[must_use]
     pub fn create() -> Database {
         let name = crate::unused_name();
@@ -52,7 +52,7 @@ impl Drop for Database {
     }
 }
 
-/// Runs a statement on the server that tests share.
+/// Runs a statement on the shared server.
 fn run(statement: String) {
     let url = url();
     let run = async move {
@@ -64,7 +64,7 @@ fn run(statement: String) {
         .unwrap_or_else(|error: sqlx::Error| panic!("the PostgreSQL server of the tests: {error}"));
 }
 
-/// A server of one's own. What it stores survives [`Server::kill`], not the value.
+/// A private server. Its data survives [`Server::kill`] and is removed with the value.
 pub struct Server {
     process: Option<Process>,
     binaries: PathBuf,
@@ -74,16 +74,16 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server and waits until it answers.
+    /// Starts a server and waits until it responds.
     ///
     /// # Panics
-    /// When PostgreSQL is not installed, with the line that installs it, or does not start.
+    /// If PostgreSQL is not installed (the message contains the install command) or does not start.
     #[must_use]
     pub fn start() -> Server {
         Server::with_settings(&[])
     }
 
-    /// The same with further settings, as `name=value`.
+    /// Like [`Server::start`], with further settings as `name=value`.
     ///
     /// # Panics
     /// As [`Server::start`].
@@ -111,12 +111,12 @@ impl Server {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// Kills all of its processes at once, as a failing machine does.
+    /// Kills all server processes at once, like a machine failure.
     pub fn kill(&mut self) {
         self.process = None;
     }
 
-    /// Stops it as its service does on a restart: sessions are cut off, what was written stays.
+    /// Restarts like the system service: cuts off sessions; committed data stays.
     pub fn stop(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.signal(Signal::INT);
@@ -124,14 +124,15 @@ impl Server {
         }
     }
 
-    /// Starts it again on the same port with what it had stored, and waits until it answers.
+    /// Restarts the server on the same port with its data and waits until it responds.
     ///
     /// # Panics
-    /// When it does not.
+    /// If it does not respond in time.
     pub fn start_again(&mut self) {
         let log = self.log();
         process::await_answer("the PostgreSQL server", &log, || {
-            // It refuses while a process of the one before is still about to notice that it is alone.
+            // The server refuses to start until a surviving process of the previous one notices that its parent is
+            // gone.
             if self.process.as_mut().is_none_or(Process::has_ended) {
                 self.process = Some(Process::start(self.command(), &log));
             }
@@ -142,7 +143,7 @@ impl Server {
         });
     }
 
-    /// One of PostgreSQL's own programs, such as `pgbench`, told where the server and its database `postgres` are.
+    /// One of PostgreSQL's own programs, such as `pgbench`, connected to the server's database `postgres`.
     #[must_use]
     pub fn program(&self, name: &str) -> Command {
         let mut command = Command::new(self.binaries.join(name));
@@ -159,7 +160,7 @@ impl Server {
         self.folder.path().join("data")
     }
 
-    /// Makes the cluster. The locale is one under which letters beyond ASCII are letters.
+    /// Creates the cluster with a locale that treats letters beyond ASCII as letters.
     fn initialise(&self) {
         let mut command = as_unprivileged(&self.binaries.join("initdb"));
         command.args([
@@ -174,7 +175,7 @@ impl Server {
         assert!(output.status.success(), "initdb failed: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// The server's own command. Nothing outlives the folder, so nothing is synced to the disk.
+    /// The server command. `fsync` is off because the data does not outlive the folder.
     fn command(&self) -> Command {
         let mut command = as_unprivileged(&self.binaries.join("postgres"));
         command.arg("-D").arg(self.data()).arg("-p").arg(self.port.to_string());
@@ -189,7 +190,7 @@ impl Server {
     }
 }
 
-/// The folder of the server's programs; Debian's is not in anyone's `PATH`.
+/// The folder of the server binaries; Debian does not put it in `PATH`.
 fn binaries() -> PathBuf {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
@@ -199,13 +200,13 @@ fn binaries() -> PathBuf {
     program.parent().unwrap_or(Path::new("/")).to_owned()
 }
 
-/// The release whose programs are in `…/15/bin`.
+/// The major version of binaries in `…/15/bin`.
 fn version(binaries: &Path) -> u32 {
     let name = binaries.parent().and_then(Path::file_name).and_then(|name| name.to_str());
     name.and_then(|name| name.parse().ok()).unwrap_or(0)
 }
 
-/// The server refuses to run as root: the user and the group that take root's place; none for whoever is not root.
+/// The server refuses to run as root. Returns the user and group to run as instead of root, `None` for other users.
 fn unprivileged() -> Option<(u32, u32)> {
     if !rustix::process::geteuid().is_root() {
         return None;
@@ -219,11 +220,11 @@ fn unprivileged() -> Option<(u32, u32)> {
     Some(of("postgres").or_else(|| of("nobody")).expect("there is a user besides root"))
 }
 
-/// A command that is bound to the calling thread, and not run by root.
+/// A command that ends with the calling thread and does not run as root.
 fn as_unprivileged(program: &Path) -> Command {
     let Some((user, group)) = unprivileged() else { return process::bound(program) };
     let mut command = process::bound("setpriv");
-    // The inner one sets the signal anew: a change of the user clears it.
+    // The inner call sets the parent-death signal again, because changing the user clears it.
     command.arg(format!("--reuid={user}")).arg(format!("--regid={group}")).arg("--clear-groups");
     command.args(["--pdeathsig", "KILL", "--"]).arg(program);
     command

@@ -1,4 +1,4 @@
-//! A server process: found, started on a free port, ended with whoever started it.
+//! A server process: found, started on a free port, ended with the thread that started it.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
 
-/// How long a server may take until it answers; a busy machine takes seconds.
+/// The startup timeout; a busy machine takes seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A child process that is killed when the thread that started it ends, in whatever way.
+/// A child process, killed when the thread that started it ends for any reason.
 pub(crate) struct Process {
     child: Child,
 }
@@ -26,7 +26,7 @@ pub(crate) fn bound(program: impl AsRef<OsStr>) -> Command {
 }
 
 impl Process {
-    /// Starts a command with its output going to a file.
+    /// Starts a command with its output redirected to a file.
     pub(crate) fn start(mut command: Command, log: &Path) -> Process {
         let file = File::options().create(true).append(true).open(log);
         let file = file.unwrap_or_else(|error| panic!("cannot write {}: {error}", log.display()));
@@ -43,12 +43,12 @@ impl Process {
     /// Sends a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // The process may be gone already.
+            // The process may have exited already.
             let _ = rustix::process::kill_process(pid, signal);
         }
     }
 
-    /// Kills the process and what it has started, as a failing machine does: without a chance to end in order.
+    /// Kills the process and its descendants abruptly, like a machine failure.
     pub(crate) fn kill(&mut self) {
         let children = children_of(self.child.id());
         let _ = self.child.kill();
@@ -65,13 +65,13 @@ impl Drop for Process {
     }
 }
 
-/// The processes that have this one as their parent.
+/// The child processes of `pid`.
 fn children_of(parent: u32) -> Vec<i32> {
     let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
     let pids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
     pids.filter(|pid| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // The name in parentheses may hold anything; behind it come the state and the parent.
+        // The name in parentheses may contain anything; the state and the parent follow it.
         let parent_of =
             stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse::<u32>().ok());
         parent_of == Some(parent)
@@ -79,21 +79,21 @@ fn children_of(parent: u32) -> Vec<i32> {
     .collect()
 }
 
-/// A port that was free a moment ago.
+/// A port that was free at the time of the call.
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a local port can be had");
     listener.local_addr().expect("a bound socket has an address").port()
 }
 
-/// An empty folder that goes with its value.
+/// An empty folder that is removed with the value.
 pub(crate) fn folder() -> TempDir {
     tempfile::Builder::new().prefix("database-server-").tempdir().expect("a temporary folder can be made")
 }
 
-/// Asks again until there is an answer.
+/// Polls until `ask` returns a value.
 ///
 /// # Panics
-/// When none comes in time, or the process has ended, with the end of its log.
+/// On timeout, or if the process has ended. The message contains the end of its log.
 pub(crate) fn await_answer<T>(what: &str, log: &Path, mut ask: impl FnMut() -> Option<T>) -> T {
     let began = now();
     loop {
@@ -104,7 +104,7 @@ pub(crate) fn await_answer<T>(what: &str, log: &Path, mut ask: impl FnMut() -> O
             let log = std::fs::read_to_string(log).unwrap_or_default();
             let lines: Vec<&str> = log.lines().collect();
             panic!(
-                "{what} does not answer; its last words:\n{}",
+                "{what} does not respond; the end of its log:\n{}",
                 lines[lines.len().saturating_sub(20)..].join("\n")
             );
         }
@@ -112,12 +112,12 @@ pub(crate) fn await_answer<T>(what: &str, log: &Path, mut ask: impl FnMut() -> O
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the patience with a server is real time")]
+#[expect(clippy::disallowed_methods, reason = "the startup timeout is real time")]
 fn now() -> Instant {
     Instant::now()
 }
 
-/// The program in one of the folders, or in one of `PATH`.
+/// Finds the program in one of the folders or in `PATH`.
 pub(crate) fn program(name: &str, folders: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
     let path = crate::variable("PATH").unwrap_or_default();
     let everywhere = folders.into_iter().chain(std::env::split_paths(&path).collect::<Vec<_>>());

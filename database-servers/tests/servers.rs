@@ -1,4 +1,4 @@
-//! The servers start, die, come back, and leave nothing.
+//! The servers start, survive a kill and clean up.
 
 use std::net::TcpStream;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use database_servers::mongo::ReplicaSet;
 use database_servers::postgres::Server;
 
-/// Whether something listens where a URL leads; of a replica set at its first address.
+/// Whether something listens at a URL; for a replica set, at its first address.
 fn listens(url: &str) -> bool {
     let address =
         url.split_once("://").and_then(|(_, rest)| rest.split(['/', ',']).next()).unwrap_or_default();
@@ -14,7 +14,7 @@ fn listens(url: &str) -> bool {
     TcpStream::connect(address).is_ok()
 }
 
-/// The processes of a server that was killed hold its listener for a moment longer than itself.
+/// The processes of a killed server hold its listener for a moment longer than the server.
 fn is_silent(url: &str) -> bool {
     (0..100).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -52,7 +52,7 @@ fn a_replica_set_elects_another_primary() {
 }
 
 #[test]
-fn a_command_is_given_both_servers() {
+fn a_command_receives_both_server_urls() {
     let output = Command::new(env!("CARGO_BIN_EXE_database-servers"))
         .args(["sh", "-c", "echo $TEST_POSTGRES_URL $TEST_MONGODB_URL; exit 7"])
         .env_remove("TEST_POSTGRES_URL")

@@ -1,6 +1,6 @@
-//! A disk whose power is cut. What a sync covered is there. Of what came behind it any part may be: each write, some
-//! sectors of it or nothing; each change of a length; each change of a folder until the folder itself was synced. A file
-//! has its content whatever its names are.
+//! A simulated disk that loses power. Synced data survives. Of later changes any subset may survive: each write as a
+//! whole, in some of its sectors or not at all; each change of a length; each folder entry until the folder itself is
+//! synced. A file's content is independent of its names.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use crate::Event;
 
 const SECTOR: usize = 512;
 
-/// Puts into the folder `to` what is left of the folder `from` when the power is cut behind the first `count` events. The
-/// memory that SQLite shares between processes (`-shm`) is nothing that outlives them.
+/// Writes to the folder `to` what remains of the folder `from` if power fails after the first `count` events. SQLite's
+/// shared memory files (`-shm`) never survive.
 ///
 /// # Panics
-/// When `to` cannot be written.
-pub fn after_cut(events: &[Event], count: usize, dice: &mut SplitMix64, from: &Path, to: &Path) {
+/// If `to` cannot be written.
+pub fn after_cut(events: &[Event], count: usize, random: &mut SplitMix64, from: &Path, to: &Path) {
     let mut disk = Disk::default();
     let is_shared = |path: &Path| path.to_string_lossy().ends_with("-shm");
     for (number, event) in events[..count].iter().enumerate() {
@@ -24,14 +24,14 @@ pub fn after_cut(events: &[Event], count: usize, dice: &mut SplitMix64, from: &P
             disk.happen(number + 1, event);
         }
     }
-    disk.leave(dice, from, to);
+    disk.leave(random, from, to);
 }
 
 /// The content of one file: an inode.
 #[derive(Default)]
 struct Content {
     certain: Vec<u8>,
-    /// Changes that no sync covers yet, each with the number of its event.
+    /// Changes that no sync covers yet, each with its event number.
     later: Vec<(usize, Change)>,
     length: usize,
 }
@@ -49,13 +49,13 @@ impl Change {
         }
     }
 
-    /// Applies the sectors that reached the disk, those aligned in the file.
-    fn apply_torn(&self, content: &mut Vec<u8>, dice: &mut SplitMix64) {
+    /// Applies the sectors that reached the disk, aligned within the file.
+    fn apply_torn(&self, content: &mut Vec<u8>, random: &mut SplitMix64) {
         let Change::Bytes(at, bytes) = self else { return };
         let mut done = 0;
         while done < bytes.len() {
             let length = (SECTOR - (at + done) % SECTOR).min(bytes.len() - done);
-            if dice.index(2) == 0 {
+            if random.index(2) == 0 {
                 put(content, at + done, &bytes[done..done + length]);
             }
             done += length;
@@ -80,20 +80,20 @@ impl Content {
         self.later.push((number, change));
     }
 
-    fn left(&self, dice: &mut SplitMix64, share: usize) -> Vec<u8> {
+    fn left(&self, random: &mut SplitMix64, share: usize) -> Vec<u8> {
         let mut left = self.certain.clone();
         for (_, change) in &self.later {
-            if dice.index(100) < share {
+            if random.index(100) < share {
                 change.apply(&mut left);
             } else if share > 0 {
-                change.apply_torn(&mut left, dice);
+                change.apply_torn(&mut left, random);
             }
         }
         left
     }
 }
 
-/// What is in a folder under a name.
+/// What a folder entry refers to.
 #[derive(Clone, Copy)]
 enum Entry {
     Nothing,
@@ -101,7 +101,7 @@ enum Entry {
     File(usize),
 }
 
-/// Everything on the disk. Of each name what it stood for, with the number of the event; the first is certain.
+/// The whole disk. For each name, the versions it may refer to, with their event numbers; the first is durable.
 #[derive(Default)]
 struct Disk {
     names: BTreeMap<PathBuf, Vec<(usize, Entry)>>,
@@ -124,7 +124,7 @@ impl Disk {
                 self.name(number, to, Entry::File(file));
             }
             Event::Write { file, at, bytes } => {
-                // What has no name any more will be found by nobody.
+                // Content without a name cannot be found.
                 if let Some(file) = self.file(file) {
                     let content = &mut self.files[file];
                     let at = at.unwrap_or(content.length);
@@ -172,27 +172,27 @@ impl Disk {
         }
     }
 
-    /// Writes what is left of everything below `from` to the folder `to`.
-    fn leave(&self, dice: &mut SplitMix64, from: &Path, to: &Path) {
-        // In one cut of four nothing uncertain is left, in one all of it.
-        let share = [0, 30, 70, 100][dice.index(4)];
+    /// Writes what remains below `from` to the folder `to`.
+    fn leave(&self, random: &mut SplitMix64, from: &Path, to: &Path) {
+        // One cut in four drops every uncertain change, and one in four applies them all.
+        let share = [0, 30, 70, 100][random.index(4)];
         for (name, history) in &self.names {
             let entry = if share == 0 {
                 history.first()
-            } else if dice.index(100) < share {
+            } else if random.index(100) < share {
                 history.last()
             } else {
-                history.get(dice.index(history.len()))
+                history.get(random.index(history.len()))
             };
             let path = to.join(name.strip_prefix(from).expect("a name below the folder"));
-            // Without its folder nothing is left of a file.
+            // A file is lost with its folder.
             if !path.parent().is_some_and(Path::is_dir) {
                 continue;
             }
             match entry {
                 Some((_, Entry::Folder)) => std::fs::create_dir(path).expect("a folder"),
                 Some((_, Entry::File(file))) => {
-                    std::fs::write(path, self.files[*file].left(dice, share)).expect("a file");
+                    std::fs::write(path, self.files[*file].left(random, share)).expect("a file");
                 }
                 Some((_, Entry::Nothing)) | None => {}
             }
@@ -206,13 +206,13 @@ mod tests {
 
     use super::*;
 
-    /// Everything that may be found of `/d/a` after the power was cut behind `count` events.
+    /// Every content that `/d/a` may have if power fails after `count` events.
     fn left(events: &[Event], count: usize) -> BTreeSet<Option<Vec<u8>>> {
         let folder = std::env::temp_dir().join(format!("power-cuts-{}-{count}", std::process::id()));
-        let mut dice = SplitMix64(3);
+        let mut random = SplitMix64(3);
         let found = (0..200).map(|_| {
             std::fs::create_dir(&folder).expect("a folder");
-            after_cut(events, count, &mut dice, Path::new("/d"), &folder);
+            after_cut(events, count, &mut random, Path::new("/d"), &folder);
             let content = std::fs::read(folder.join("a")).ok();
             std::fs::remove_dir_all(&folder).expect("a folder");
             content
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_synced_is_certain() {
+    fn only_synced_changes_are_guaranteed() {
         let (folder, file) = (PathBuf::from("/d"), PathBuf::from("/d/a"));
         let write = |bytes: &[u8]| Event::Write { file: file.clone(), at: None, bytes: bytes.to_vec() };
         let events = [

@@ -1,9 +1,9 @@
-//! What a power cut leaves of a process's files, for the tests of whoever promises that acknowledged writes stay.
+//! Simulates power loss, for tests of components that promise durable writes.
 //!
-//! A process runs under `strace`; what it did to its files ([`Event`]) is read from the trace, together with what it said
-//! to others meanwhile. [`after_cut`] then makes a folder as it may be found when the power fails behind any of these
-//! events: what a sync covered is there, and of what came behind it any part may be. A killed process tells little
-//! about this, because the system keeps what it wrote.
+//! A process runs under `strace`. The trace yields its file operations and its outbound messages ([`Event`]).
+//! [`after_cut`] then builds a folder as it may look if power fails after any event: synced data survives, and of
+//! later changes any subset may survive. Killing a process cannot test this, because the operating system still writes
+//! its cached data.
 
 mod disk;
 mod trace;
@@ -14,12 +14,12 @@ use std::process::Command;
 pub use disk::after_cut;
 pub use trace::{Event, events};
 
-/// The system calls that are looked at. Those with a question mark exist only on some processors.
+/// The traced system calls. Those with a question mark exist only on some processors.
 const CALLS: &str = "trace=write,pwrite64,writev,sendto,fsync,fdatasync,openat,linkat,unlinkat,mkdirat,renameat2,\
                      ftruncate,?link,?unlink,?mkdir,?rename,?renameat";
 
-/// A command that runs `program` under `strace`, whose trace goes to the file `trace`. The process that is started is
-/// the program itself; the trace is complete when [`is_complete`].
+/// A command that runs `program` under `strace` and writes the trace to the file `trace`. The child process is the
+/// program itself. The trace is finished once [`is_complete`] returns true.
 #[must_use]
 pub fn traced(program: impl AsRef<Path>, trace: &Path) -> Command {
     let mut command = Command::new("strace");
@@ -30,13 +30,13 @@ pub fn traced(program: impl AsRef<Path>, trace: &Path) -> Command {
     command
 }
 
-/// What went wrong when [`traced`] did not start, and what to do.
+/// An error message for a failed start of [`traced`], with the remedy.
 #[must_use]
 pub fn not_traced(error: &std::io::Error) -> String {
     format!("{error}: install strace: apt-get install --yes strace")
 }
 
-/// Whether the trace holds the end of the process `pid`.
+/// Whether the trace contains the exit of the process `pid`.
 #[must_use]
 pub fn is_complete(trace: &str, pid: u32) -> bool {
     trace.lines().rev().any(|line| {

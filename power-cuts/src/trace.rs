@@ -1,50 +1,50 @@
-//! Reading a trace of `strace`.
+//! Parses a trace of `strace`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// One thing that happened, in the order of the trace.
+/// One event, in the order of the trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A folder was made.
+    /// A folder was created.
     MakeFolder(PathBuf),
-    /// A file was opened that is made where it is not there yet.
+    /// A file was opened, and created if absent.
     MakeFile(PathBuf),
     /// A name was removed.
     Remove(PathBuf),
-    /// The first file has the second name too.
+    /// A hard link: the second name refers to the first file.
     Link(PathBuf, PathBuf),
-    /// Bytes were written into a file.
+    /// Bytes were written to a file.
     Write {
         /// The file.
         file: PathBuf,
-        /// Where; behind its end when nothing says otherwise.
+        /// The offset; the end of the file if `None`.
         at: Option<usize>,
-        /// What.
+        /// The data.
         bytes: Vec<u8>,
     },
-    /// A file was cut or stretched.
+    /// A file was truncated or extended.
     SetLength {
         /// The file.
         file: PathBuf,
-        /// Its bytes from now on.
+        /// The new length in bytes.
         length: usize,
     },
     /// A file or folder was synced.
     Sync {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
-        /// How many events there were when it began: what came later is not covered.
+        /// The number of events before the sync began. Later events are not covered.
         begun: usize,
-        /// Whether it covers the names in a folder: `fdatasync` is only sure of content.
+        /// Whether it covers a folder's entries: `fdatasync` guarantees content only.
         names: bool,
     },
-    /// A text went to standard output or into a socket: from here on others know it.
+    /// Data went to standard output or a socket: from here on, others know about it.
     Said(String),
 }
 
 impl Event {
-    /// What it happened to; a link by its new name. `None` of what was said.
+    /// The affected path, for a link its new name; `None` for output.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
@@ -60,20 +60,20 @@ impl Event {
     }
 }
 
-/// Reads a trace of [`traced`](crate::traced), as far as it is about what lies below `folder` or was said.
+/// Parses a trace of [`traced`](crate::traced): operations on files below `folder`, and output.
 ///
 /// # Panics
-/// When the trace holds what is not understood.
+/// If the trace contains an unknown line.
 #[must_use]
 pub fn events(trace: &str, folder: &Path) -> Vec<Event> {
     let mut events: Vec<Event> = Vec::new();
-    // Of each thread the call that it is in: its text so far, and how many events there were when it began.
+    // The unfinished call of each thread: its text so far, and the number of events when it began.
     let mut calls: HashMap<&str, (String, usize)> = HashMap::new();
     for line in trace.lines() {
         let (thread, line) = line.split_once(' ').expect("a thread's number");
         let line = line.trim_start();
         let (call, begun) = if let Some(begin) = line.strip_suffix(" <unfinished ...>") {
-            // What is said is out as soon as its writing begins.
+            // Output counts as sent as soon as its write begins.
             match said(begin) {
                 Some(said) => events.push(said),
                 None => drop(calls.insert(thread, (begin.to_owned(), events.len()))),
@@ -94,7 +94,7 @@ pub fn events(trace: &str, folder: &Path) -> Vec<Event> {
     events
 }
 
-/// `\x2f\x61` as bytes.
+/// Decodes `\x2f\x61` into bytes.
 fn bytes(hex: &str) -> Vec<u8> {
     let (bytes, rest) = hex.as_bytes().as_chunks::<4>();
     assert!(rest.is_empty(), "{hex:.80}");
@@ -106,12 +106,12 @@ fn path(hex: &str) -> PathBuf {
     PathBuf::from(String::from_utf8(bytes(hex)).expect("a path in UTF-8"))
 }
 
-/// The texts between quotation marks.
+/// The quoted strings.
 fn quoted(arguments: &str) -> impl Iterator<Item = &str> {
     arguments.split('"').skip(1).step_by(2)
 }
 
-/// The path behind a descriptor: `3<\x2f\x61>`. One that is not open has none.
+/// The path of a descriptor such as `3<\x2f\x61>`; `None` if it is closed.
 fn descriptor(text: &str) -> PathBuf {
     text.split_once('<')
         .and_then(|(_, rest)| rest.split_once('>'))
@@ -119,9 +119,9 @@ fn descriptor(text: &str) -> PathBuf {
         .unwrap_or_default()
 }
 
-/// Everything that a call writes, from one buffer or many.
+/// All data that a call writes, from one buffer or several.
 fn written(arguments: &str) -> Vec<u8> {
-    assert!(!arguments.contains("\"..."), "the trace leaves out what was written");
+    assert!(!arguments.contains("\"..."), "the trace omits the written data");
     quoted(arguments).flat_map(bytes).collect()
 }
 
@@ -158,7 +158,7 @@ fn event(call: &str, outcome: &str, begun: usize) -> Option<Event> {
         "ftruncate" => Event::SetLength { file: descriptor(arguments), length: last() },
         "fsync" => Event::Sync { path: descriptor(arguments), begun, names: true },
         "fdatasync" => Event::Sync { path: descriptor(arguments), begun, names: false },
-        other => panic!("nothing is known of {other}"),
+        other => panic!("unknown call {other}"),
     })
 }
 

@@ -1,5 +1,5 @@
-//! The in-memory backend: the model behind a lock. A real backend for tests and sandboxes, and the reference that all
-//! others are compared with.
+//! The in-memory store: the reference model behind a lock. It serves tests and sandboxes, and the conformance suite
+//! compares every other store with it.
 
 mod model;
 
@@ -37,7 +37,7 @@ use openapi_core::values::{
 };
 use storage_common::transfer::{TransferKey, TransferKind, TransferRow, TransferStore};
 
-/// A store in memory. Nothing outlives the value.
+/// An in-memory store; its data is lost when it is dropped.
 #[derive(Debug, Default)]
 pub struct MemoryStorage(RwLock<World>);
 

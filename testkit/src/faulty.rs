@@ -1,40 +1,64 @@
-//! A store that fails, stalls or loses races when a test says so: 503 on demand, without a server and without waiting.
-
-mod chat;
+//! A store that fails, stalls or loses races on demand, to test 503 responses without a server and without waiting.
 
 use std::future::poll_fn;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use async_trait::async_trait;
-
 use conversations::storage::ConversationStorage;
-use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
-use openapi_core::agents::Agent;
-use openapi_core::audit::AuditEntry;
-use openapi_core::contacts::{ContactRef, SharedContact, UniqueValue};
-use openapi_core::credits::{CreditAccount, CreditEntry};
-use openapi_core::files::ContactFile;
-use openapi_core::forms::{FormDataRevision, FormTemplate, Submission};
-use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{
-    AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
-    ContactWrite, CreditStore, CreditWrite, DocumentStore, DocumentWrite, Duplicate, FileDeletion, FilePage,
-    FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe, IdempotencyKey,
-    IdempotencyRecord, IdempotencyStore, KeyStore, LatestQuery, LedgerQuery, RateLimitStore, RateLimitWindow,
-    Result, StorageErrorKind, StoredDocument, SubmissionChange, SubmissionPage, SubmissionQuery,
-    SubmissionsWrite, TemplatePage, TemplateQuery,
-};
-use openapi_core::values::{
-    AgentId, ContactId, ExternalId, FileId, KeyId, SubmissionId, TemplateId, Timestamp,
-};
+use openapi_core::storage::{CreditWrite, Result, StorageErrorKind};
+use openapi_core::values::AgentId;
 
-/// A store around another one, for tests of what a program does when the store does not do as it should.
+use crate::delegate::Delegate;
+
+/// Methods that requests read through: they fail while [`FaultyStorage::fail`] says so.
+const READS: &[&str] = &[
+    "contact",
+    "contacts",
+    "duplicate_contact",
+    "template",
+    "template_version",
+    "templates",
+    "submission",
+    "submissions",
+    "head_submission",
+    "latest_submission",
+    "files_of_contact",
+    "form_data_revisions",
+    "file",
+    "files",
+    "file_usage",
+    "credit_account",
+    "insert_document",
+    "discard_document",
+    "replay",
+    "conversation",
+    "conversations",
+    "messages",
+    "knowledge",
+    "passages",
+    "record",
+];
+
+/// Methods that requests write through: they also stall and lose races.
+const WRITES: &[&str] = &[
+    "insert_contact",
+    "update_contact",
+    "insert_template",
+    "replace_template",
+    "insert_submissions",
+    "update_submission",
+    "insert_file",
+    "delete_file",
+    "save_conversation",
+    "change_knowledge",
+    "save_record",
+];
+
+/// Wraps a store for tests of storage failures.
 ///
-/// It behaves as the inner one until a test throws a switch. Whoever calls is always let in: agents, keys, rate windows
-/// and the audit log are the inner store's, so that a request gets as far as the work that fails.
+/// It behaves like the inner store until a test enables a failure. Authentication always works: agents, keys,
+/// rate-limit windows and the audit log go to the inner store, so a request reaches the operation that fails.
 pub struct FaultyStorage {
     inner: Arc<dyn ConversationStorage>,
     switches: Mutex<Switches>,
@@ -43,21 +67,21 @@ pub struct FaultyStorage {
 #[derive(Default)]
 struct Switches {
     failure: Option<StorageErrorKind>,
-    /// Writes that are answered with [`StorageErrorKind::Stale`] before one goes through.
+    /// Writes that return [`StorageErrorKind::Stale`] before one succeeds.
     stale_writes: u32,
     stalled: bool,
-    /// Who waits until it no longer stalls.
+    /// Spawner that wait for the end of the stall.
     waiting: Vec<Waker>,
     halting: bool,
-    /// How many saves of credits go well until some are stored and told to have failed, and how many those are.
+    /// The number of credit writes that succeed first, and the number after them that are stored but report an error.
     lost_credits: (u32, u32),
-    /// Whether every agent is answered the contact schema that is read first, and that schema.
+    /// Whether every agent gets the contact schema that is read first, and that schema.
     shares_schemas: bool,
     shared_schema: Option<ContactSchema>,
 }
 
 impl FaultyStorage {
-    /// A store that behaves as the inner one.
+    /// A store that behaves like the inner one.
     #[must_use]
     pub fn new(inner: Arc<dyn ConversationStorage>) -> Arc<Self> {
         Arc::new(FaultyStorage { inner, switches: Mutex::default() })
@@ -67,21 +91,21 @@ impl FaultyStorage {
         self.switches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets everything that requests read or write (contacts, files, forms, credits, the chat, stored answers) and the
-    /// health probe fail from now on, or with `None` succeed again. [`StorageErrorKind::Unavailable`] is answered 503,
-    /// [`StorageErrorKind::Internal`] 500.
+    /// Makes everything that requests read or write (contacts, files, forms, credits, the chat, idempotency records)
+    /// and the health probe fail from now on, or with `None` succeed again. [`StorageErrorKind::Unavailable`] leads to
+    /// 503, [`StorageErrorKind::Internal`] to 500.
     pub fn fail(&self, kind: Option<StorageErrorKind>) {
         self.switches().failure = kind;
     }
 
-    /// Lets the next `count` writes lose their race against another server: the platform tries some times, and then
-    /// answers 409.
+    /// Makes the next `count` writes lose their race against another server. The platform retries a few times, then
+    /// responds with 409.
     pub fn lose_races(&self, count: u32) {
         self.switches().stale_writes = count;
     }
 
-    /// Holds writes and the health probe back, or lets them go on: requests that wait when the host shuts down, or whose
-    /// client goes away.
+    /// Suspends or resumes writes and the health probe, for tests of requests that wait while the host shuts down or
+    /// their client disconnects.
     pub fn stall(&self, stalled: bool) {
         let mut switches = self.switches();
         switches.stalled = stalled;
@@ -90,18 +114,18 @@ impl FaultyStorage {
         }
     }
 
-    /// Lets every method halt before and behind what it does, so that whoever calls it can be dropped there.
+    /// Makes every method suspend once before and after its work, so that a caller can be dropped there.
     pub fn halt(&self, halting: bool) {
         self.switches().halting = halting;
     }
 
-    /// Lets `behind` more changes of credits go well; the next `count` are stored, and whoever stores them is told
-    /// [`StorageErrorKind::Unavailable`]: a connection that breaks between a commit and its answer.
-    pub fn lose_answers_of_credits(&self, behind: u32, count: u32) {
-        self.switches().lost_credits = (behind, count);
+    /// Lets `after` more changes of credits succeed. The next `count` are stored but report
+    /// [`StorageErrorKind::Unavailable`], like a connection that breaks between a commit and its acknowledgement.
+    pub fn lose_answers_of_credits(&self, after: u32, count: u32) {
+        self.switches().lost_credits = (after, count);
     }
 
-    /// Answers every agent the contact schema that is read first, like a cache whose key lacks the agent.
+    /// Gives every agent the contact schema that is read first, like a cache whose key lacks the agent.
     pub fn share_schemas(&self) {
         self.switches().shares_schemas = true;
     }
@@ -144,7 +168,7 @@ impl FaultyStorage {
     }
 }
 
-/// Is pending once, where it is told to be.
+/// Suspends once if `halting`.
 pub async fn halt(halting: bool) {
     let mut is_over = !halting;
     poll_fn(|cx| {
@@ -157,70 +181,31 @@ pub async fn halt(halting: bool) {
     .await;
 }
 
-#[async_trait]
-impl AgentStore for FaultyStorage {
-    async fn insert_agent(&self, agent: &Agent, schema: &ContactSchema, audit: &AuditEntry) -> Result<()> {
-        self.through(self.inner.insert_agent(agent, schema, audit)).await
+impl Delegate for FaultyStorage {
+    type Inner = dyn ConversationStorage;
+
+    fn inner(&self) -> &Self::Inner {
+        &*self.inner
     }
 
-    async fn agent(&self, id: &AgentId) -> Result<Option<Agent>> {
-        self.through(self.inner.agent(id)).await
-    }
-
-    async fn agents(&self) -> Result<Vec<Agent>> {
-        self.through(self.inner.agents()).await
-    }
-
-    async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<()> {
-        self.through(self.inner.update_agent(agent, audit)).await
-    }
-
-    async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64> {
-        self.through(self.inner.purge_agent(id, at_most)).await
+    async fn around<T: Send>(
+        &self,
+        method: &'static str,
+        call: impl Future<Output = Result<T>> + Send,
+    ) -> Result<T> {
+        if WRITES.contains(&method) {
+            self.before_write().await?;
+        } else if method == "probe" {
+            self.unstalled().await;
+            self.ready()?;
+        } else if READS.contains(&method) {
+            self.ready()?;
+        }
+        self.through(call).await
     }
 }
 
-#[async_trait]
-impl KeyStore for FaultyStorage {
-    async fn look_up_key(&self, api_key: &ApiKey) -> Result<Option<KeyLookup>> {
-        self.through(self.inner.look_up_key(api_key)).await
-    }
-
-    async fn find_key(&self, selector: &KeySelector) -> Result<Option<StoredKey>> {
-        self.through(self.inner.find_key(selector)).await
-    }
-
-    async fn keys(&self, agent: &AgentId) -> Result<Vec<StoredKey>> {
-        self.through(self.inner.keys(agent)).await
-    }
-
-    async fn insert_key(&self, agent: &AgentId, key: &StoredKey, audit: &AuditEntry) -> Result<()> {
-        self.through(self.inner.insert_key(agent, key, audit)).await
-    }
-
-    async fn update_key(
-        &self,
-        agent: &AgentId,
-        expected_version: u64,
-        key: &StoredKey,
-        audit: &AuditEntry,
-    ) -> Result<()> {
-        self.through(self.inner.update_key(agent, expected_version, key, audit)).await
-    }
-
-    async fn record_key_use(
-        &self,
-        agent: &AgentId,
-        key: KeyId,
-        at: Timestamp,
-        address: Option<IpAddr>,
-    ) -> Result<()> {
-        self.through(self.inner.record_key_use(agent, key, at, address)).await
-    }
-}
-
-#[async_trait]
-impl ContactSchemaStore for FaultyStorage {
+impl FaultyStorage {
     async fn contact_schema(&self, agent: &AgentId) -> Result<Option<ContactSchema>> {
         self.ready()?;
         let schema = self.through(self.inner.contact_schema(agent)).await?;
@@ -233,225 +218,12 @@ impl ContactSchemaStore for FaultyStorage {
         Ok(shared)
     }
 
-    async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>> {
-        self.through(self.inner.contact_schema_history(agent)).await
-    }
-
-    async fn replace_contact_schema(
-        &self,
-        agent: &AgentId,
-        schema: &ContactSchema,
-        audit: &AuditEntry,
-    ) -> Result<()> {
-        self.through(self.inner.replace_contact_schema(agent, schema, audit)).await
-    }
-}
-
-#[async_trait]
-impl ContactStore for FaultyStorage {
-    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<SharedContact>> {
-        self.ready()?;
-        self.through(self.inner.contact(agent, contact)).await
-    }
-
-    async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage> {
-        self.ready()?;
-        self.through(self.inner.contacts(agent, query)).await
-    }
-
-    async fn duplicate_contact(
-        &self,
-        agent: &AgentId,
-        except: Option<ContactId>,
-        external_reference_id: Option<&ExternalId>,
-        unique: &[UniqueValue],
-    ) -> Result<Option<Duplicate>> {
-        self.ready()?;
-        self.through(self.inner.duplicate_contact(agent, except, external_reference_id, unique)).await
-    }
-
-    async fn insert_contact(&self, agent: &AgentId, write: &ContactWrite) -> Result<()> {
-        self.before_write().await?;
-        self.through(self.inner.insert_contact(agent, write)).await
-    }
-
-    async fn update_contact(
-        &self,
-        agent: &AgentId,
-        expected_version: u64,
-        write: &ContactWrite,
-    ) -> Result<()> {
-        self.before_write().await?;
-        self.through(self.inner.update_contact(agent, expected_version, write)).await
-    }
-
-    async fn erase_contact(&self, agent: &AgentId, contact: ContactId, audit: &AuditEntry) -> Result<()> {
-        self.through(self.inner.erase_contact(agent, contact, audit)).await
-    }
-}
-
-#[async_trait]
-impl FormStore for FaultyStorage {
-    async fn template(&self, agent: &AgentId, template: TemplateId) -> Result<Option<FormTemplate>> {
-        self.ready()?;
-        self.through(self.inner.template(agent, template)).await
-    }
-
-    async fn template_version(
-        &self,
-        agent: &AgentId,
-        template: TemplateId,
-        version: u64,
-    ) -> Result<Option<FormTemplate>> {
-        self.ready()?;
-        self.through(self.inner.template_version(agent, template, version)).await
-    }
-
-    async fn templates(&self, agent: &AgentId, query: &TemplateQuery) -> Result<TemplatePage> {
-        self.ready()?;
-        self.through(self.inner.templates(agent, query)).await
-    }
-
-    async fn insert_template(
-        &self,
-        agent: &AgentId,
-        template: &FormTemplate,
-        audit: &AuditEntry,
-    ) -> Result<()> {
-        self.before_write().await?;
-        self.through(self.inner.insert_template(agent, template, audit)).await
-    }
-
-    async fn replace_template(
-        &self,
-        agent: &AgentId,
-        template: &FormTemplate,
-        audit: &AuditEntry,
-    ) -> Result<()> {
-        self.before_write().await?;
-        self.through(self.inner.replace_template(agent, template, audit)).await
-    }
-
-    async fn submission(&self, agent: &AgentId, submission: SubmissionId) -> Result<Option<Submission>> {
-        self.ready()?;
-        self.through(self.inner.submission(agent, submission)).await
-    }
-
-    async fn submissions(&self, agent: &AgentId, query: &SubmissionQuery) -> Result<SubmissionPage> {
-        self.ready()?;
-        self.through(self.inner.submissions(agent, query)).await
-    }
-
-    async fn head_submission(
-        &self,
-        agent: &AgentId,
-        contact: ContactId,
-        template: TemplateId,
-    ) -> Result<Option<Submission>> {
-        self.ready()?;
-        self.through(self.inner.head_submission(agent, contact, template)).await
-    }
-
-    async fn latest_submission(&self, agent: &AgentId, query: &LatestQuery) -> Result<Option<Submission>> {
-        self.ready()?;
-        self.through(self.inner.latest_submission(agent, query)).await
-    }
-
-    async fn files_of_contact(
-        &self,
-        agent: &AgentId,
-        contact: ContactId,
-        files: &[FileId],
-    ) -> Result<Vec<bool>> {
-        self.ready()?;
-        self.through(self.inner.files_of_contact(agent, contact, files)).await
-    }
-
-    async fn insert_submissions(&self, agent: &AgentId, write: &SubmissionsWrite) -> Result<()> {
-        self.before_write().await?;
-        self.through(self.inner.insert_submissions(agent, write)).await
-    }
-
-    async fn update_submission(&self, agent: &AgentId, change: &SubmissionChange) -> Result<()> {
-        self.before_write().await?;
-        self.through(self.inner.update_submission(agent, change)).await
-    }
-
-    async fn form_data_revisions(
-        &self,
-        agent: &AgentId,
-        submission: SubmissionId,
-    ) -> Result<Vec<FormDataRevision>> {
-        self.ready()?;
-        self.through(self.inner.form_data_revisions(agent, submission)).await
-    }
-}
-
-#[async_trait]
-impl FileStore for FaultyStorage {
-    async fn file(&self, agent: &AgentId, file: FileId) -> Result<Option<ContactFile>> {
-        self.ready()?;
-        self.through(self.inner.file(agent, file)).await
-    }
-
-    async fn files(&self, agent: &AgentId, query: &FileQuery) -> Result<FilePage> {
-        self.ready()?;
-        self.through(self.inner.files(agent, query)).await
-    }
-
-    async fn file_usage(&self, agent: &AgentId, contact: ContactId) -> Result<FileUsage> {
-        self.ready()?;
-        self.through(self.inner.file_usage(agent, contact)).await
-    }
-
-    async fn insert_file(&self, agent: &AgentId, write: &FileWrite) -> Result<()> {
-        self.before_write().await?;
-        self.through(self.inner.insert_file(agent, write)).await
-    }
-
-    async fn delete_file(&self, agent: &AgentId, deletion: &FileDeletion) -> Result<()> {
-        self.before_write().await?;
-        self.through(self.inner.delete_file(agent, deletion)).await
-    }
-
-    async fn file_tombstone(&self, agent: &AgentId, file: FileId) -> Result<Option<FileTombstone>> {
-        self.through(self.inner.file_tombstone(agent, file)).await
-    }
-
-    async fn expedite_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64> {
-        self.through(self.inner.expedite_purges(agent, now, audit)).await
-    }
-
-    async fn blobs_due_for_deletion(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
-        self.through(self.inner.blobs_due_for_deletion(now, at_most)).await
-    }
-
-    async fn remove_blob_records(&self, keys: &[BlobKey]) -> Result<()> {
-        self.through(self.inner.remove_blob_records(keys)).await
-    }
-
-    async fn existing_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>> {
-        self.through(self.inner.existing_blobs(keys)).await
-    }
-
-    async fn referenced_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
-        self.through(self.inner.referenced_blobs(after, at_most)).await
-    }
-}
-
-#[async_trait]
-impl CreditStore for FaultyStorage {
-    async fn credit_account(&self, agent: &AgentId) -> Result<Option<CreditAccount>> {
-        self.ready()?;
-        self.through(self.inner.credit_account(agent)).await
-    }
-
     async fn save_credits(&self, agent: &AgentId, write: &CreditWrite) -> Result<()> {
         self.before_write().await?;
         self.through(self.inner.save_credits(agent, write)).await?;
-        let (behind, count) = &mut self.switches().lost_credits;
-        if *behind > 0 {
-            *behind -= 1;
+        let (after, count) = &mut self.switches().lost_credits;
+        if *after > 0 {
+            *after -= 1;
             return Ok(());
         }
         if *count == 0 {
@@ -460,87 +232,19 @@ impl CreditStore for FaultyStorage {
         *count -= 1;
         Err(StorageErrorKind::Unavailable.into())
     }
-
-    async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>> {
-        self.through(self.inner.credit_entries(query)).await
-    }
 }
 
-#[async_trait]
-impl DocumentStore for FaultyStorage {
-    async fn insert_document(&self, agent: &AgentId, write: &DocumentWrite) -> Result<()> {
-        self.ready()?;
-        self.through(self.inner.insert_document(agent, write)).await
-    }
+crate::delegate_storage!(FaultyStorage);
 
-    async fn discard_document(&self, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
-        self.ready()?;
-        self.through(self.inner.discard_document(agent, document, now)).await
-    }
+#[cfg(test)]
+mod tests {
+    use super::{READS, WRITES};
+    use crate::delegate::METHODS;
 
-    async fn document(&self, agent: &AgentId, document: FileId) -> Result<Option<StoredDocument>> {
-        self.through(self.inner.document(agent, document)).await
-    }
-
-    async fn documents(
-        &self,
-        agent: &AgentId,
-        after: Option<FileId>,
-        at_most: u32,
-    ) -> Result<Vec<StoredDocument>> {
-        self.through(self.inner.documents(agent, after, at_most)).await
-    }
-}
-
-#[async_trait]
-impl IdempotencyStore for FaultyStorage {
-    async fn replay(
-        &self,
-        agent: &AgentId,
-        key: &IdempotencyKey,
-        now: Timestamp,
-    ) -> Result<Option<IdempotencyRecord>> {
-        self.ready()?;
-        self.through(self.inner.replay(agent, key, now)).await
-    }
-
-    async fn sweep_idempotency_records(&self, now: Timestamp, at_most: u32) -> Result<u64> {
-        self.through(self.inner.sweep_idempotency_records(now, at_most)).await
-    }
-}
-
-#[async_trait]
-impl RateLimitStore for FaultyStorage {
-    async fn rate_limit_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateLimitWindow>> {
-        self.through(self.inner.rate_limit_window(agent, key)).await
-    }
-
-    async fn save_rate_limit_window(
-        &self,
-        agent: &AgentId,
-        key: KeyId,
-        window: &RateLimitWindow,
-    ) -> Result<()> {
-        self.through(self.inner.save_rate_limit_window(agent, key, window)).await
-    }
-}
-
-#[async_trait]
-impl AuditStore for FaultyStorage {
-    async fn append_audit(&self, entry: &AuditEntry) -> Result<()> {
-        self.through(self.inner.append_audit(entry)).await
-    }
-
-    async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
-        self.through(self.inner.audit_entries(query)).await
-    }
-}
-
-#[async_trait]
-impl HealthProbe for FaultyStorage {
-    async fn probe(&self) -> Result<()> {
-        self.unstalled().await;
-        self.ready()?;
-        self.through(self.inner.probe()).await
+    #[test]
+    fn every_listed_method_exists() {
+        for method in READS.iter().chain(WRITES) {
+            assert!(METHODS.contains(method), "{method} is not a storage method");
+        }
     }
 }

@@ -1,12 +1,14 @@
-//! What tests a host or a store of `openapi-core`: generators, conformance suites, and a store that fails on demand.
+//! Tests for hosts and stores of `openapi-core`: strategies, conformance suites, and a store that fails on demand.
 //!
-//! - [`strategies`]: proptest generators for values, requests and rows.
-//! - [`conformance`]: the suites that every store and every blob store passes, with planted faults that test the suites
+//! - [`strategies`]: proptest strategies for values, requests and rows.
+//! - [`conformance`]: conformance suites for stores and blob stores, with planted faults that test the suites
 //!   themselves.
+//! - [`delegate`]: a macro for stores that wrap another store and override single methods.
 //! - [`faulty`]: a store that fails, stalls or loses races on demand.
-//! - [`SplitMix64`]: a small random generator with a seed.
+//! - [`SplitMix64`]: a small seeded random generator.
 
 pub mod conformance;
+pub mod delegate;
 pub mod faulty;
 mod random;
 pub mod strategies;

@@ -1,6 +1,6 @@
 //! The random generator of the tests.
 
-/// A small random generator: the same seed always gives the same numbers. Not for secrets.
+/// A small random generator: the same seed gives the same numbers. Not for secrets.
 #[derive(Clone, Debug)]
 pub struct SplitMix64(pub u64);
 
@@ -14,25 +14,25 @@ impl SplitMix64 {
         word ^ (word >> 31)
     }
 
-    /// A number below `limit`, which is not 0. The bias is below 2⁻⁴⁰ for the small limits in use.
+    /// A number below `limit`, which must not be 0. The bias is below 2⁻⁴⁰ for the small limits in use.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.next_u64() % limit
     }
 
-    /// An index into a list of `len` elements; `len` is not 0.
+    /// An index into a list of `len` elements; `len` must not be 0.
     pub fn index(&mut self, len: usize) -> usize {
         self.below(len as u64) as usize
     }
 
-    /// True once in `count` times.
+    /// True with probability 1 in `count`.
     pub fn one_in(&mut self, count: u64) -> bool {
         self.below(count) == 0
     }
 
-    /// One of these.
+    /// One of the elements.
     ///
     /// # Panics
-    /// When there are none.
+    /// If there are none.
     pub fn pick<T: Clone>(&mut self, from: &[T]) -> T {
         from[self.index(from.len())].clone()
     }

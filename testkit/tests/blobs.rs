@@ -1,4 +1,4 @@
-//! The store of file contents in memory passes the suite, and the suite catches every planted fault.
+//! The in-memory blob store passes the suite, and the suite catches every planted fault.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -68,7 +68,7 @@ const FAULTS: [Fault; 18] = [
 /// A store that breaks one rule.
 struct Faulty(MemoryBlobs, Fault);
 
-/// The last says that a write was dropped.
+/// The last event: a write was dropped.
 struct Writer(MemoryBlobs, Fault, BlobKey, Vec<u8>, bool);
 
 fn name() -> FileName {

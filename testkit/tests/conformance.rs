@@ -1,4 +1,4 @@
-//! The memory backend passes the suite, and the suite catches every planted fault.
+//! The in-memory store passes the suite, and the suite catches every planted fault.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! `api-get`: what the API itself costs, without sockets and without a database.
+//! `api-get`: the cost of the API itself, without sockets and without a database.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,16 +19,16 @@ use crate::world::{Credentials, Host, Person, SplitMix64, agent_id};
 /// Contacts in the store.
 const CONTACTS: u64 = 1_000;
 
-/// Keys in use at the same time, taking turns as 64 clients would.
+/// Keys in concurrent use, in turn, as by 64 clients.
 const CLIENTS: usize = 64;
 
-/// Requests of a key, below the 1,000 that it may send in a minute.
+/// Requests per key, below the 1,000 allowed in a minute.
 const REQUESTS_OF_A_KEY: usize = 960;
 
-/// Requests built before and answered while the CPU time is taken.
+/// Requests built in advance and answered within one CPU time measurement.
 const BATCH: usize = 64;
 
-/// Requests before the measurement: caches and the branch predictor learn.
+/// Warm-up requests for caches and the branch predictor.
 const WARM_UP: usize = 20_000;
 
 pub(super) fn run(options: &Options) -> Measured {
@@ -71,7 +71,7 @@ async fn measure(options: &Options) -> Measured {
     Ok(report)
 }
 
-/// Answers a batch and returns the CPU time and the size of a reply's body.
+/// Answers a batch; returns the CPU time and the size of a reply's body.
 async fn answer(api: &Api, requests: Vec<Request<Empty<Bytes>>>) -> Result<(Duration, usize), Failure> {
     let mut bytes = 0;
     let mut failed = None;
@@ -95,18 +95,18 @@ async fn answer(api: &Api, requests: Vec<Request<Empty<Bytes>>>) -> Result<(Dura
     }
 }
 
-/// What sends requests.
+/// Builds and sends requests.
 struct Clients<'a> {
     host: &'a Host,
     agent: &'a AgentId,
     keys: Vec<Credentials>,
     sent: usize,
-    dice: SplitMix64,
+    random: SplitMix64,
 }
 
 impl<'a> Clients<'a> {
     async fn new(host: &'a Host, agent: &'a AgentId) -> Result<Self, Failure> {
-        let mut clients = Clients { host, agent, keys: Vec::new(), sent: 0, dice: SplitMix64(1) };
+        let mut clients = Clients { host, agent, keys: Vec::new(), sent: 0, random: SplitMix64(1) };
         clients.replace_keys().await?;
         Ok(clients)
     }
@@ -120,7 +120,7 @@ impl<'a> Clients<'a> {
         Ok(())
     }
 
-    /// A batch of requests as a server hands them over.
+    /// A batch of requests, as a server passes them on.
     async fn requests(&mut self) -> Result<Vec<Request<Empty<Bytes>>>, Failure> {
         if self.sent + BATCH > REQUESTS_OF_A_KEY * CLIENTS {
             self.replace_keys().await?;
@@ -131,7 +131,7 @@ impl<'a> Clients<'a> {
 
     fn request(&mut self, client: usize) -> Result<Request<Empty<Bytes>>, Failure> {
         let Credentials { key, secret } = &self.keys[client];
-        let external_id = Person::new(self.dice.below(CONTACTS)).external_id();
+        let external_id = Person::new(self.random.below(CONTACTS)).external_id();
         let request = Request::get(format!("/v1/open/contacts/{external_id}/chatbots/{}", self.agent))
             .header("host", "127.0.0.1:8080")
             .header("x-api-key", key)

@@ -1,4 +1,4 @@
-//! `documents`: extraction from a text PDF of five pages through the server.
+//! `documents`: extraction from a five-page text PDF through the server.
 
 use pdf_writer::{Content, Finish, Name, Pdf, Rect, Ref, Str};
 
@@ -12,13 +12,13 @@ const PATH: &str = "/v1/open/document-extraction/extract";
 
 const PAGES: usize = 5;
 
-/// Lines of a page.
+/// Lines per page.
 const LINES: usize = 48;
 
-/// Documents, each of other content.
+/// Documents, each with different content.
 const ROUNDS: usize = 200;
 
-/// Fields of the usual types, and a table that goes over all pages.
+/// Fields of the usual types, and a table that spans all pages.
 const SCHEMA: &str = r#"{
     "invoiceNumber": { "type": "string" },
     "issueDate": { "type": "date" },
@@ -65,7 +65,7 @@ pub(super) fn run(_: &Options) -> Measured {
     Ok(report)
 }
 
-/// A fast answer counts only when it is right.
+/// A fast response counts only if it is correct.
 fn check(answer: &str, cents: usize) -> Result<(), Failure> {
     let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
     let value: serde_json::Value = serde_json::from_str(body).map_err(|_| answer.to_owned())?;
@@ -79,7 +79,7 @@ fn check(answer: &str, cents: usize) -> Result<(), Failure> {
     }
 }
 
-/// The head takes ten lines, the sum two.
+/// The header takes ten lines, the total two.
 fn items() -> usize {
     PAGES * LINES - 12
 }
@@ -119,7 +119,7 @@ fn decimal(cents: usize) -> String {
     format!("{}.{:02}", cents / 100, cents % 100)
 }
 
-/// Pages of A4 in Helvetica, each text at its place in its line.
+/// A4 pages in Helvetica, each text at its position in its line.
 fn pdf(lines: &[Vec<(f32, String)>]) -> Vec<u8> {
     let mut next = 4;
     let mut new = || {

@@ -1,4 +1,4 @@
-//! `durable-creates`: creates that share syncs of the disk against one sync for each.
+//! `durable-creates`: creates that share disk syncs against one sync for each.
 
 use std::fs::File;
 use std::io::Write;
@@ -19,23 +19,23 @@ use crate::servers::{self, Server};
 use crate::statistics::Samples;
 use crate::world::{Credentials, Host, write_of};
 
-/// How often the sides take turns. The verdict is about the median round.
+/// Rounds. The verdict uses the median round.
 const ROUNDS: u64 = 9;
 
-/// Which part of the seconds a round takes: many short rounds, because the speed of a shared disk swings from second to
-/// second.
+/// The fraction of the duration that a round takes: many short rounds, because the speed of a shared disk varies by
+/// the second.
 const PART: f64 = 1.0 / 3.0;
 
-/// Requests of a key, below the 1,000 that it may send in a minute.
+/// Requests per key, below the 1,000 allowed in a minute.
 const REQUESTS_OF_A_KEY: u32 = 960;
 
-/// More creates a second than the server does: how many keys are made.
+/// Above the server's create rate; determines the number of keys.
 const FASTEST: f64 = 60_000.0;
 
 /// The numbers of the contacts of one side in one round.
 const NUMBERS: u64 = 10_000_000;
 
-/// Syncs of the disk that are timed.
+/// Timed disk syncs.
 const SYNCS: usize = 200;
 
 pub(super) fn run(options: &Options) -> Measured {
@@ -51,7 +51,7 @@ pub(super) fn run(options: &Options) -> Measured {
     let server = Server::openapi(&binary, &database)?;
     let mut sides = Sides::default();
     let mut next = Numbers(0);
-    // Files grow and caches fill before anything counts.
+    // Warm-up: files grow and caches fill.
     over_http(&server, &mut keys, options.connections, 1.0, next.take())?;
     for _ in 0..ROUNDS {
         server.rest()?;
@@ -80,7 +80,7 @@ pub(super) fn run(options: &Options) -> Measured {
 /// The database of the sides without a server.
 const STORE: &str = "durable-creates-store";
 
-/// Numbers of contacts that no other side uses.
+/// Contact numbers that no other side uses.
 struct Numbers(u64);
 
 impl Numbers {
@@ -90,10 +90,10 @@ impl Numbers {
     }
 }
 
-/// What one side did.
+/// The result of one side.
 struct Done {
     rate: f64,
-    /// Cores that the process kept busy.
+    /// Busy cores of the process.
     cores: f64,
     median_us: f64,
     p99_us: f64,
@@ -128,7 +128,7 @@ fn over_http(
     })
 }
 
-/// Creates straight in the store, without HTTP, JSON or keys: the same rows and indexes, at most `batch` of them in a
+/// Creates directly in the store, without HTTP, JSON or keys: the same rows and indexes, at most `batch` of them in a
 /// commit.
 fn in_store(writers: usize, batch: Option<usize>, seconds: f64, from: u64) -> Result<Done, Failure> {
     let mut config = SqliteConfig::new(data::empty(STORE)?);
@@ -180,7 +180,7 @@ async fn create_until(
     }
 }
 
-/// Times syncs of four written KiB each, in microseconds.
+/// Times syncs after writes of four KiB, in microseconds.
 fn syncs() -> Result<Samples, Failure> {
     let path = data::folder()?.join("syncs");
     let latencies = time_syncs(&path);

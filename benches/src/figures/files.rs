@@ -18,13 +18,13 @@ use crate::servers::{self, Server};
 use crate::statistics::Samples;
 use crate::world::Credentials;
 
-/// The size of a file: the largest that the contract lets through by default.
+/// The file size: the contract's default maximum.
 const BYTES: usize = 25 * 1024 * 1024;
 
-/// How often the sides take turns: the speed of a shared disk swings from second to second.
+/// Rounds; the speed of a shared disk varies by the second.
 const ROUNDS: usize = 45;
 
-/// Uploads at a time of `upload-memory`.
+/// Concurrent uploads of `upload-memory`.
 const AT_ONCE: usize = 64;
 
 pub(super) const BOUNDARY: &str = "a9f27c4e";
@@ -107,11 +107,11 @@ fn answer_of(mut stream: TcpStream) -> Result<String, Failure> {
 
 /// The first text member of this name in a JSON body.
 fn member(answer: &str, name: &str) -> Option<String> {
-    let (_, behind) = answer.split_once(&format!("\"{name}\":\""))?;
-    behind.split_once('"').map(|(value, _)| value.to_owned())
+    let (_, rest) = answer.split_once(&format!("\"{name}\":\""))?;
+    rest.split_once('"').map(|(value, _)| value.to_owned())
 }
 
-/// Text, so that it is accepted, and no two lines alike, so that nothing can be saved.
+/// Text, so that it is accepted, without repeated lines, so that it does not compress.
 fn content() -> Vec<u8> {
     let mut content = Vec::with_capacity(BYTES + 32);
     let mut line = 0_u64;
@@ -123,8 +123,8 @@ fn content() -> Vec<u8> {
     content
 }
 
-/// Writes the content into a new file, syncs it, and digests it: what an upload costs at least. The file stays as an
-/// uploaded one does: what the disk does to forget it would fall into the server's next turn.
+/// Writes the content to a new file, syncs and digests it: the lower bound of an upload. The file stays, as an
+/// uploaded one does: its removal would cost disk time during the server's next turn.
 fn bare_write(path: &Path, content: &[u8]) -> Result<Duration, Failure> {
     let begun = monotonic();
     let mut file = File::create(path)?;
@@ -171,7 +171,7 @@ pub(super) fn upload(_: &Options) -> Measured {
     Ok(report)
 }
 
-/// Reads a whole answer and returns how long its body is and how long that took.
+/// Reads a whole response; returns the length of its body and the time taken.
 fn fetch(address: SocketAddr, target: &str, scratch: &mut [u8]) -> Result<Duration, Failure> {
     let begun = monotonic();
     let mut stream = TcpStream::connect(address)?;

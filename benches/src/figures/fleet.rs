@@ -1,4 +1,4 @@
-//! `fleet-limits`: two servers on one store, with more requests of one key than it may make.
+//! `fleet-limits`: two servers on one store, overloaded with requests of one key.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -14,24 +14,24 @@ use crate::report::{Failure, Measured, Reach, Report};
 use crate::servers::{self, Server};
 use crate::world::SERVER_KEY_HEX;
 
-/// What the key may do in a minute.
+/// The key's limit per minute.
 const PER_MINUTE: u32 = 600;
 
-/// The most that a key may have: in so few minutes only the limit of the minute holds.
+/// The key's maximum hourly limit: in so few minutes only the limit per minute applies.
 const PER_HOUR: u32 = 10_000;
 
-/// Clients of each server, each with one request at a time.
+/// Clients per server, each with one request at a time.
 const CLIENTS: usize = 4;
 
-/// The pause of a client between requests: together they ask for several times what is allowed.
+/// A client's pause between requests: together they send several times the limit.
 const PAUSE: Duration = Duration::from_millis(100);
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// How long an answer may take.
+/// The response timeout.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// An admitted request: when it was sent and when it was answered.
+/// An admitted request: the times of its sending and of its response.
 type Admitted = (Duration, Duration);
 
 pub(super) fn run(options: &Options) -> Measured {
@@ -102,7 +102,7 @@ fn overload(
     Ok(())
 }
 
-/// The most requests that were surely admitted within one minute.
+/// The maximum number of requests certainly admitted within one minute.
 fn fullest(admitted: &mut [Admitted]) -> u32 {
     admitted.sort_unstable();
     let window = |(at, first): (usize, &Admitted)| {
@@ -133,7 +133,7 @@ fn key(binary: &Path, settings: &[(&str, &str)]) -> Result<String, Failure> {
     Ok(format!("X-API-Key: {}\r\nX-API-Secret: {}\r\n", text("apiKey")?, text("apiSecret")?))
 }
 
-/// Asks again and again; what was admitted, and how often it asked.
+/// Sends requests continuously; returns the admitted ones and the number sent.
 fn client(
     address: SocketAddr,
     key: &str,
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_counts_what_lies_within_it() {
+    fn a_window_counts_only_requests_within_it() {
         let at = |sent: u64, answered: u64| (Duration::from_millis(sent), Duration::from_millis(answered));
         assert_eq!(fullest(&mut []), 0);
         assert_eq!(fullest(&mut [at(0, 5), at(59_999, 60_000), at(30_000, 30_005)]), 2);

@@ -1,4 +1,4 @@
-//! `form-validation`, `form-submits`, `form-latest`: what forms cost.
+//! `form-validation`, `form-submits`, `form-latest`: the cost of forms.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,34 +21,34 @@ use crate::servers::{self, Server};
 use crate::statistics::Samples;
 use crate::world::{Host, Person};
 
-/// A form of 30 fields, as a clinic uses it.
+/// A realistic form of 30 fields, as in a clinic.
 const TEMPLATE: &str = include_str!("../../../server-hyper/assets/templates/clinical-intake.json");
 
-/// Answers to all of its fields but the file.
+/// Answers to all of its fields except the file.
 const ANSWERS: &str = r#"{"fullName":"Zoë Okafor","dateOfBirth":"1990-05-17","sexAtBirth":"female","phone":"+44 20 7946 0999","email":"zoe@example.com","preferredContact":["phone","email"],"address":"12 Mill Lane\nLeeds LS1 4AB","needsInterpreter":true,"language":"Igbo","visitType":"first","complaint":"Pain in the left knee since a fall.","onset":"2026-01-20","painLevel":4,"temperature":37.2,"height":171,"weight":68.5,"conditions":["asthma","other"],"otherConditions":"Migraine","medications":[{"name":"Salbutamol","dose":"100 µg","since":"2019-03-01"}],"allergies":"Penicillin","smokes":"current","cigarettesPerDay":10,"pregnant":false,"emergency":{"name":"Ada Okafor","relation":"Sister","phone":"+44 20 7946 0999"},"physician":"Dr Lind","insurer":"Mutual","insuranceNumber":"AB-123456","appointment":"09:30","consent":"yes"}"#;
 
-/// Requests of a key, below the 1,000 that it may send in a minute.
+/// Requests per key, below the 1,000 allowed in a minute.
 const REQUESTS_OF_A_KEY: u32 = 960;
 
-/// Contacts that forms are submitted for.
+/// Contacts with submissions.
 const CONTACTS: u64 = 2_000;
 
-/// How often submits and creates take turns.
+/// Rounds of submits and creates.
 const ROUNDS: u64 = 9;
 
-/// Which part of the seconds a turn takes.
+/// The fraction of the duration that a round takes.
 const PART: f64 = 1.0 / 3.0;
 
-/// More answers a second than the server gives: how many keys are made.
+/// Above the server's response rate; determines the number of keys.
 const FASTEST: f64 = 40_000.0;
 
 /// The numbers of the contacts of one round.
 const NUMBERS: u64 = 10_000_000;
 
-/// Checks for which the CPU time is taken at once.
+/// Validations within one CPU time measurement.
 const BATCH: usize = 200;
 
-/// Superseded submissions of the contact that has many.
+/// Superseded submissions of the contact with many.
 const SUPERSEDED: usize = 1_000;
 
 fn object(text: &str) -> Result<Object, Failure> {
@@ -167,8 +167,8 @@ pub(super) fn submits(options: &Options) -> Measured {
     Ok(report)
 }
 
-/// Forms as an embedder asks for them that authenticates callers itself: no key and no rate limit makes two latencies
-/// more alike than they are.
+/// Requests of an embedder that authenticates callers itself: without keys and rate limits, whose constant cost would
+/// level the two latencies.
 struct Forms {
     api: Api,
     caller: Caller,

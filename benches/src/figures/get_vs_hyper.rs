@@ -1,4 +1,4 @@
-//! `get-vs-hyper`: what a GET of one contact costs the server beyond what hyper and SQLite cost.
+//! `get-vs-hyper`: the server's cost of a GET of one contact beyond that of hyper and SQLite.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use crate::servers::{self, Server};
 use crate::statistics::Samples;
 use crate::world::Credentials;
 
-/// Contacts of the agent. Their pages do not fit into a connection's cache, as in an installation of some size.
+/// Contacts of the agent. Their pages exceed a connection's cache, as in a medium-sized installation.
 const CONTACTS: u64 = 100_000;
 
-/// How often the sides take turns. The verdicts are about the median round.
+/// Rounds. The verdicts use the median round.
 const ROUNDS: usize = 7;
 
-/// Requests of a key, below the 1,000 that it may send in a minute.
+/// Requests per key, below the 1,000 allowed in a minute.
 const REQUESTS_OF_A_KEY: u32 = 960;
 
-/// More requests a second than the server answers: how many keys are made.
+/// Above the server's request rate; determines the number of keys.
 const FASTEST: f64 = 100_000.0;
 
-/// How long the sides warm up, in seconds.
+/// The warm-up of each side, in seconds.
 const WARM_UP: f64 = 1.0;
 
 pub(super) fn run(options: &Options) -> Measured {
@@ -56,7 +56,7 @@ pub(super) fn run(options: &Options) -> Measured {
 
     let mut sides = Sides::default();
     for round in 0..ROUNDS {
-        // Who comes first changes, so that a machine that grows busier favours nobody.
+        // The order alternates, so that a change in the machine's load favours neither side.
         let (of_api, of_bare);
         if round.is_multiple_of(2) {
             of_api = clients.send(&api, options.seconds, REQUESTS_OF_A_KEY)?;
@@ -72,14 +72,14 @@ pub(super) fn run(options: &Options) -> Measured {
     Ok(sides.report(options, contacts, warm.bytes))
 }
 
-/// Makes so many keys, straight in the store.
+/// Creates this many keys directly in the store.
 fn keys_of(database: &Path, count: usize) -> Result<Vec<Credentials>, Failure> {
     let agent = data::agent()?;
     let host = Arc::new(data::open(database)?);
     data::runtime()?.block_on(host.keys(&agent, count))
 }
 
-/// What came of one load.
+/// The result of one load run.
 struct Sent {
     cpu_us: f64,
     rate: f64,
@@ -122,7 +122,7 @@ impl Clients {
     }
 }
 
-/// CPU time of a request or read in microseconds, one sample a round.
+/// The CPU time of a request or read in microseconds, one sample per round.
 #[derive(Default)]
 struct Sides {
     api: Samples,
@@ -156,13 +156,13 @@ impl Sides {
         ));
         report.condition(
             "bare hyper: the same requests to a server on hyper that answers a fixed body of the same size; raw read: the \
-             same contacts by the same index through rusqlite on one thread, every column read, the statement kept \
+             same contacts by the same index through rusqlite on one thread, every column read, the statement prepared \
              prepared, the store's settings",
         );
         report.condition(format!(
             "user and system time of the process over the requests it answered; each server and the reads on one core in \
              turns, the load generator on another, where it never sleeps; {ROUNDS} rounds of {} s for each server, \
-             behind a warm-up; medians",
+             after a warm-up; medians",
             number(options.seconds)
         ));
         report.detail("openapi-server, CPU of a request", self.api.median(), "µs");

@@ -1,4 +1,4 @@
-//! `list-scale` and `search-scale`: what lists and searches cost as an agent grows.
+//! `list-scale` and `search-scale`: the cost of lists and searches as an agent grows.
 
 use std::time::Duration;
 
@@ -23,8 +23,8 @@ pub(super) const SMALL: u64 = 1_000;
 /// Requests of each kind that are measured for information.
 const REQUESTS_OF_A_KIND: usize = 200;
 
-/// An agent's lists, asked for as an embedder does that authenticates callers itself: no key and no rate limit makes two
-/// latencies more alike than they are.
+/// An agent's lists, requested by an embedder that authenticates callers itself: without keys and rate limits, whose
+/// constant cost would level the two latencies.
 pub(super) struct Lists {
     _host: Host,
     api: Api,
@@ -35,7 +35,7 @@ pub(super) struct Lists {
 impl Lists {
     fn open(contacts: u64) -> Result<Self, Failure> {
         let path = data::with_contacts(contacts)?;
-        // Another benchmark may have taken it out of the system's cache; how fast the disk is, is not asked here.
+        // Another benchmark may have evicted it from the page cache; disk speed is not measured here.
         std::io::copy(&mut std::fs::File::open(&path)?, &mut std::io::sink())?;
         Lists::of(data::open(&path)?, data::agent()?)
     }
@@ -52,7 +52,7 @@ impl Lists {
         Ok(Lists { api: host.api()?, _host: host, agent, caller })
     }
 
-    /// Answers one list and returns the latency in microseconds and the body.
+    /// Sends one list request; returns the latency in microseconds and the body.
     pub(super) fn get(&self, query: &str) -> Result<(f64, Bytes), Failure> {
         let request = Request::get(format!("/v1/open/contacts/chatbots/{}?{query}", self.agent))
             .header("host", "127.0.0.1:8080")
@@ -86,7 +86,7 @@ impl Lists {
         }
         let begun = monotonic();
         let mut samples = Samples::default();
-        // What is slow need not be asked as often.
+        // Slow queries need fewer samples.
         while samples.len() < 5
             || samples.len() < REQUESTS_OF_A_KIND && begun.elapsed() < Duration::from_secs(2)
         {
@@ -96,7 +96,7 @@ impl Lists {
     }
 }
 
-/// Page 1 as clients ask for it without further wishes.
+/// Page 1 without parameters.
 pub(super) const PAGE_1: &str = "limit=20";
 
 pub(super) fn list_scale(options: &Options) -> Measured {
@@ -139,7 +139,7 @@ pub(super) fn list_scale(options: &Options) -> Measured {
     Ok(report)
 }
 
-/// Every sort, filter and way of turning pages, for information.
+/// Every sort, filter and kind of paging, for information.
 fn further(report: &mut Report, large: &Lists, small: &Lists) -> Result<(), Failure> {
     let mut kinds: Vec<(String, String)> = Vec::new();
     for sort in ["createdAt", "updatedAt", "firstName", "lastName", "primaryEmail"] {
@@ -176,11 +176,7 @@ fn further(report: &mut Report, large: &Lists, small: &Lists) -> Result<(), Fail
                 let cursor = large.pagination(&query)?["nextCursor"].take();
                 let cursor = cursor.as_str().ok_or("a middle page without a cursor")?;
                 let query = format!("{PAGE_1}&sortBy={sort}&cursor={cursor}");
-                report.detail(
-                    format!("the page behind it by cursor, by {sort}"),
-                    large.median(&query)?,
-                    "µs",
-                );
+                report.detail(format!("the next page by cursor, by {sort}"), large.median(&query)?, "µs");
             }
         }
     }
@@ -200,7 +196,7 @@ const KINDS: [Kind; 5] = [
 
 pub(super) fn search_scale(options: &Options) -> Measured {
     let lists = Lists::open(options.contacts)?;
-    let mut dice = SplitMix64(options.seed);
+    let mut random = SplitMix64(options.seed);
     let mut of_kinds = vec![Samples::default(); KINDS.len()];
     let (mut of_list, mut hits) = (Samples::default(), Samples::default());
     for _ in 0..200 {
@@ -210,7 +206,7 @@ pub(super) fn search_scale(options: &Options) -> Measured {
     while begun.elapsed() < Duration::from_secs_f64(3.0 * options.seconds) {
         for ((_, term), samples) in KINDS.iter().zip(&mut of_kinds) {
             of_list.push(lists.get(PAGE_1)?.0);
-            let person = Person::new(dice.below(options.contacts));
+            let person = Person::new(random.below(options.contacts));
             let (took, body) = lists.get(&format!("{PAGE_1}&search={}", term(&person)))?;
             samples.push(took);
             let found: Value = serde_json::from_slice(&body)?;

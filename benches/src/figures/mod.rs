@@ -18,10 +18,10 @@ use clap::ValueEnum;
 
 use crate::report::Measured;
 
-/// What the command line may set.
+/// Command-line options.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// How long one measurement takes, in seconds.
+    /// The duration of one measurement, in seconds.
     pub(crate) seconds: f64,
     /// Connections of the load generator.
     pub(crate) connections: usize,
@@ -29,9 +29,9 @@ pub(crate) struct Options {
     pub(crate) contacts: u64,
     /// Arrival sequences of `limits`.
     pub(crate) sequences: u64,
-    /// How long servers are overloaded by `fleet-limits`.
+    /// How long `fleet-limits` overloads servers.
     pub(crate) minutes: u32,
-    /// What random sequences are made from.
+    /// The seed of random sequences.
     pub(crate) seed: u64,
 }
 
@@ -42,9 +42,9 @@ pub(crate) enum Benchmark {
     ApiGet,
     /// CPU time of a GET of one contact through the server on SQLite against bare hyper and a raw read
     GetVsHyper,
-    /// Durable creates over many connections against one sync of the disk for each
+    /// Durable creates over many connections against one disk sync for each
     DurableCreates,
-    /// Start of the server with a million contacts, and the memory it then holds
+    /// Startup time of the server with a million contacts, and its memory afterwards
     Start,
     /// Page 1 of a list with exact total among a million contacts against a thousand
     ListScale,
@@ -54,27 +54,27 @@ pub(crate) enum Benchmark {
     Upload,
     /// Throughput of a download of 25 MiB against bare hyper serving the same file
     Download,
-    /// Growth of memory with 64 uploads of 25 MiB at once
+    /// Growth of memory with 64 concurrent uploads of 25 MiB
     UploadMemory,
-    /// Time of an extraction from a PDF of five pages of text
+    /// Time of an extraction from a five-page text PDF
     Documents,
-    /// Memory of a thousand open answers of the chat, and what they cost the latency of the API
+    /// Memory of a thousand concurrent chat replies, and their effect on the latency of the API
     StreamLimiter,
-    /// Thousands of turns, forged pages, large bodies and slow heads from one address, beside honest visitors
+    /// Thousands of turns, forged origins, large bodies and slow heads from one address, next to honest visitors
     WidgetAbuse,
-    /// CPU time of checking the answers to a form of 30 fields
+    /// CPU time of validating the answers to a form of 30 fields
     FormValidation,
     /// Durable submits of a form of 30 fields against creates of contacts
     FormSubmits,
-    /// The latest submission among 1,000 superseded ones against among one
+    /// The latest submission among 1,000 superseded ones against that of one
     FormLatest,
     /// Exactness of the rate limits over random arrival sequences
     Limits,
-    /// Limits of a key that two servers keep together under overload, on PostgreSQL and on MongoDB
+    /// Limits of a key that two overloaded servers enforce together, on PostgreSQL and on MongoDB
     FleetLimits,
-    /// GETs of one contact over 64 connections against what the engine answers by itself, on PostgreSQL and on MongoDB
+    /// GETs of one contact over 64 connections against the engine's own reads, on PostgreSQL and on MongoDB
     EngineGets,
-    /// Durable creates on PostgreSQL against one insert in each transaction
+    /// Durable creates on PostgreSQL against one insert per transaction
     PostgresCreates,
     /// Page 1 of a list with exact total among a million contacts against a thousand, on PostgreSQL and on MongoDB
     EngineLists,

@@ -1,4 +1,4 @@
-//! `start`: how soon a server with many contacts answers, and the memory it then holds.
+//! `start`: the startup time of a server with many contacts, and its memory afterwards.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -13,13 +13,13 @@ use crate::report::{Failure, Measured, Reach, Report, number};
 use crate::servers::{self, Server};
 use crate::statistics::Samples;
 
-/// Starts with the database in the system's cache, and as many without.
+/// Starts with the database in the page cache, and as many without.
 const STARTS: usize = 7;
 
-/// How long a server rests before its memory is read.
+/// The idle time before a server's memory is read.
 const REST: Duration = Duration::from_secs(2);
 
-/// How long an answer may take.
+/// The response timeout.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(options: &Options) -> Measured {
@@ -92,10 +92,10 @@ impl Starts {
     }
 }
 
-/// Asks for the health of the service.
+/// Sends a health request.
 ///
 /// # Errors
-/// When the answer is not 200.
+/// If the status is not 200.
 fn health(address: SocketAddr) -> Result<(), Failure> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -109,10 +109,10 @@ fn health(address: SocketAddr) -> Result<(), Failure> {
     }
 }
 
-/// Drops what the system has cached of the database.
+/// Evicts the database from the page cache.
 fn forget(database: &Path) -> Result<(), Failure> {
     let file = File::open(database)?;
-    // Only what is on disk can be dropped.
+    // Only pages on disk can be evicted.
     file.sync_all()?;
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
     Ok(())

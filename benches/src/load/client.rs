@@ -1,5 +1,5 @@
-//! HTTP/1.1 by hand, on one thread: as little work for a request as possible, because the generator shares the machine
-//! with the server it measures.
+//! A minimal HTTP/1.1 client on one thread: it does little work per request, because the generator shares the machine
+//! with the server that it measures.
 
 use std::cell::{Cell, RefCell};
 use std::io::Write;
@@ -17,13 +17,13 @@ use crate::report::Failure;
 use crate::statistics::Samples;
 use crate::world::{Credentials, Person, SplitMix64};
 
-/// The longest answer that is waited for, head and body.
+/// The maximum response size, head and body.
 const LONGEST_ANSWER: usize = 1 << 20;
 
-/// How long an answer may take.
+/// The response timeout.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the connections share.
+/// State shared by the connections.
 struct Shared {
     plan: Plan,
     ends: Instant,
@@ -94,7 +94,7 @@ pub(super) async fn run(plan: Plan) -> Result<Outcome, Failure> {
 struct Connection {
     stream: TcpStream,
     shared: Rc<Shared>,
-    dice: SplitMix64,
+    random: SplitMix64,
     key: Option<Credentials>,
     left: u32,
     request: Vec<u8>,
@@ -106,7 +106,7 @@ impl Connection {
         Connection {
             stream,
             shared,
-            dice: SplitMix64(number),
+            random: SplitMix64(number),
             key: None,
             left: 0,
             request: Vec::new(),
@@ -151,7 +151,7 @@ impl Connection {
         request.clear();
         match &shared.plan.work {
             Work::Get { contacts } => {
-                let id = Person::external_id_of(self.dice.below(*contacts));
+                let id = Person::external_id_of(self.random.below(*contacts));
                 write!(request, "GET /v1/open/contacts/{id}/chatbots/{agent} HTTP/1.1\r\n{headers}\r\n")?;
             }
             Work::Create { .. } => {
@@ -176,7 +176,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads one answer and returns the size of its body.
+    /// Reads one response and returns the size of its body.
     async fn read_answer(&mut self, expected: &[u8], sent: Instant) -> Result<usize, Failure> {
         self.answer.clear();
         let mut whole = None;
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_are_measured() {
+    fn response_heads_are_measured() {
         let answer = b"HTTP/1.1 200 OK\r\ncontent-Length: 7\r\nX: y\r\n\r\n{\"a\":1}";
         assert_eq!(head_of(answer).unwrap(), Some((answer.len() - 7, 7)));
         assert_eq!(head_of(&answer[..30]).unwrap(), None);

@@ -1,5 +1,5 @@
-//! The load generator: a process of its own, started by the benchmarks with `internal load`, that keeps connections
-//! busy over HTTP/1.1 and counts the answers.
+//! The load generator: a subprocess that the benchmarks start with `internal load`. It sends requests continuously
+//! over HTTP/1.1 and counts the responses.
 
 mod client;
 mod plan;
@@ -11,13 +11,13 @@ pub(crate) use plan::{Outcome, Plan, Work};
 
 use crate::report::Failure;
 
-/// The name under which the program starts itself for this.
+/// The name of this subprocess.
 pub(crate) const COMMAND: &str = "load";
 
-/// Runs a plan in a process of its own.
+/// Runs a plan in a subprocess.
 ///
 /// # Errors
-/// When the process does not run, a connection breaks or an answer has another status than the plan expects.
+/// If the subprocess fails, a connection breaks or a response has another status than the plan expects.
 pub(crate) fn run(plan: &Plan) -> Result<Outcome, Failure> {
     let mut child = Command::new(std::env::current_exe()?)
         .args([crate::internal::ARGUMENT, COMMAND])
@@ -29,12 +29,12 @@ pub(crate) fn run(plan: &Plan) -> Result<Outcome, Failure> {
     }
     let output = child.wait_with_output()?;
     if !output.status.success() {
-        return Err("the load generator failed; its words are above".into());
+        return Err("the load generator failed; its output is above".into());
     }
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// The other side of [`run`].
+/// The subprocess side of [`run`].
 pub(crate) fn serve() -> Result<(), Failure> {
     let mut input = Vec::new();
     std::io::stdin().read_to_end(&mut input)?;

@@ -1,4 +1,4 @@
-//! Contacts as a real agent has them: every field filled, names that repeat and names that are rare.
+//! Realistic contacts: every field filled, with common and rare names.
 
 use openapi_core::access::Actor;
 use openapi_core::audit::{AuditAction, AuditEntry};
@@ -11,7 +11,7 @@ use openapi_core::values::{AgentId, AuditId, ContactId, PlatformId, Timestamp};
 use super::SplitMix64;
 use crate::report::Failure;
 
-/// When the first contact was created; each further one came a second later.
+/// The creation time of the first contact; the others follow at intervals of a second.
 const FIRST_AT: i64 = 1_735_689_600_000;
 
 const SYLLABLES: [&str; 60] = [
@@ -32,11 +32,11 @@ const STREETS: [&str; 8] = [
 ];
 const CITIES: [&str; 8] =
     ["Ashford", "Brackley", "Colchester", "Dorking", "Eastleigh", "Farnham", "Guildford", "Halifax"];
-/// With how many in 1,000 contacts carry them.
+/// The number of contacts in 1,000 that have each tag.
 const TAGS: [(&str, u64); 6] =
     [("newsletter", 400), ("lead", 200), ("customer", 100), ("VIP", 20), ("beta tester", 5), ("press", 1)];
 
-/// The contact of one number: always the same.
+/// The contact of a number, deterministic.
 pub(crate) struct Person {
     number: u64,
     first_name: String,
@@ -48,48 +48,52 @@ pub(crate) struct Person {
     plan: &'static str,
 }
 
-fn name(dice: &mut SplitMix64, syllables: usize) -> String {
-    let name: String = (0..syllables).map(|_| dice.pick(&SYLLABLES)).collect();
+fn name(random: &mut SplitMix64, syllables: usize) -> String {
+    let name: String = (0..syllables).map(|_| random.pick(&SYLLABLES)).collect();
     name[..1].to_uppercase() + &name[1..]
 }
 
 impl Person {
     pub(crate) fn new(number: u64) -> Self {
-        let mut dice = SplitMix64(number.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        let mut random = SplitMix64(number.wrapping_mul(0xd6e8_feb8_6659_fd93));
         Person {
             number,
-            first_name: name(&mut dice, 2),
-            // 216,000 family names: among a million contacts each is borne by about five.
-            last_name: name(&mut dice, 3),
-            phone: format!("20 {:04} {:04}", dice.below(10_000), dice.below(10_000)),
+            first_name: name(&mut random, 2),
+            // 216,000 family names: of a million contacts about five share each.
+            last_name: name(&mut random, 3),
+            phone: format!("20 {:04} {:04}", random.below(10_000), random.below(10_000)),
             address: format!(
                 "{} {}\n{}\nGB-{:05}",
-                1 + dice.below(200),
-                dice.pick(&STREETS),
-                dice.pick(&CITIES),
-                dice.below(100_000)
+                1 + random.below(200),
+                random.pick(&STREETS),
+                random.pick(&CITIES),
+                random.below(100_000)
             ),
-            tags: TAGS.iter().filter(|(_, often)| dice.below(1_000) < *often).map(|(tag, _)| *tag).collect(),
-            status: match dice.below(1_000) {
+            tags: TAGS
+                .iter()
+                .filter(|(_, often)| random.below(1_000) < *often)
+                .map(|(tag, _)| *tag)
+                .collect(),
+            status: match random.below(1_000) {
                 0 => "blocked",
                 1..100 => "inactive",
                 _ => "active",
             },
-            plan: dice.pick(&["free", "basic", "professional"]),
+            plan: random.pick(&["free", "basic", "professional"]),
         }
     }
 
-    /// The given name, borne by many.
+    /// The given name, shared by many.
     pub(crate) fn first_name(&self) -> &str {
         &self.first_name
     }
 
-    /// The family name, borne by few.
+    /// The family name, shared by few.
     pub(crate) fn last_name(&self) -> &str {
         &self.last_name
     }
 
-    /// The id in the caller's own system, unique.
+    /// The unique external id.
     pub(crate) fn external_id(&self) -> String {
         Person::external_id_of(self.number)
     }
@@ -109,7 +113,7 @@ impl Person {
         )
     }
 
-    /// The telephone number, as good as unique.
+    /// The phone number, practically unique.
     pub(crate) fn phone(&self) -> &str {
         &self.phone
     }
@@ -157,21 +161,21 @@ impl Person {
 /// The write that stores the contact of this number.
 ///
 /// # Errors
-/// When the schema refuses it.
+/// If the schema rejects it.
 pub(crate) fn write_of(
     schema: &CompiledSchema,
     agent: &AgentId,
     number: u64,
 ) -> Result<ContactWrite, Failure> {
     let at = Timestamp::from_millis(FIRST_AT + 1_000 * i64::try_from(number)?);
-    let id = |dice: &mut SplitMix64| PlatformId::new(at, dice.next_u64().to_be_bytes());
-    let mut dice = SplitMix64(number);
-    let identity = Identity { id: ContactId::from(id(&mut dice)), agent_id: agent.clone(), now: at };
+    let id = |random: &mut SplitMix64| PlatformId::new(at, random.next_u64().to_be_bytes());
+    let mut random = SplitMix64(number);
+    let identity = Identity { id: ContactId::from(id(&mut random)), agent_id: agent.clone(), now: at };
     let contact = schema
         .create(&Person::new(number).body(), identity)
         .map_err(|violations| format!("the schema refuses contact {number}: {violations:?}"))?;
     let audit = AuditEntry {
-        id: AuditId::from(id(&mut dice)),
+        id: AuditId::from(id(&mut random)),
         agent_id: Some(agent.clone()),
         at,
         actor: Actor::Operator("benches".to_owned()),

@@ -1,4 +1,4 @@
-//! A platform over a store as the reference server holds it: the system's clock and randomness, one agent, keys.
+//! A platform over a store, configured like the reference server: the system's clock and randomness, one agent, keys.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use server_hyper::ports::{SystemClock, SystemRandom};
 use super::write_of;
 use crate::report::Failure;
 
-/// The server key of every benchmark: what is measured is stored and served under the same one. It protects nothing.
+/// The server key of every benchmark, so that stored data stays readable. It protects nothing.
 pub(crate) const SERVER_KEY_HEX: &str = "4242424242424242424242424242424242424242424242424242424242424242";
 
-/// Keys that are made at the same time.
+/// Keys created concurrently.
 const KEYS_AT_ONCE: usize = 256;
 
 /// A key with its secret.
@@ -62,7 +62,7 @@ impl Host {
         Ok(Host { platform, storage })
     }
 
-    /// The API with the settings of a server that was given none.
+    /// The API with default settings.
     pub(crate) fn api(&self) -> Result<Api, Failure> {
         Ok(self.platform.api(Settings::new(service_info()?)))
     }
@@ -71,7 +71,7 @@ impl Host {
         &self.storage
     }
 
-    /// Makes the agent, unless it is there.
+    /// Creates the agent if absent.
     pub(crate) async fn agent(&self, id: &AgentId) -> Result<(), Failure> {
         let new = NewAgent { id: Some(id.clone()), name: "Benchmark".parse()? };
         match self.platform.create_agent(&operator(), new).await {
@@ -80,7 +80,7 @@ impl Host {
         }
     }
 
-    /// Makes a key with every permission and the highest limits.
+    /// Creates a key with every permission and the highest limits.
     pub(crate) async fn key(&self, agent: &AgentId) -> Result<Credentials, Failure> {
         let new = NewKey {
             agent_id: agent.clone(),
@@ -95,7 +95,7 @@ impl Host {
         Ok(Credentials { key: issued.key.api_key.to_string(), secret: issued.secret.expose().to_owned() })
     }
 
-    /// Makes so many keys, many at a time, so that they share syncs of the disk.
+    /// Creates keys concurrently, so that they share disk syncs.
     pub(crate) async fn keys(
         self: &Arc<Self>,
         agent: &AgentId,
@@ -115,7 +115,7 @@ impl Host {
         Ok(keys)
     }
 
-    /// Makes an active form template of a definition.
+    /// Creates an active form template from a definition.
     pub(crate) async fn template(
         &self,
         agent: &AgentId,
@@ -125,13 +125,13 @@ impl Host {
         Ok(self.platform.activate_template(&operator(), agent, template.id).await?)
     }
 
-    /// The agent's schema, ready to make contacts.
+    /// The agent's schema, for creating contacts.
     pub(crate) async fn schema(&self, agent: &AgentId) -> Result<CompiledSchema, Failure> {
         let schema = self.platform.contact_schema(agent).await?;
         Ok(CompiledSchema::new(schema, &service_info()?)?)
     }
 
-    /// Stores the contacts of these numbers, one after another.
+    /// Stores the contacts of these numbers sequentially.
     pub(crate) async fn contacts(
         &self,
         agent: &AgentId,

@@ -1,4 +1,4 @@
-//! The world that benchmarks run in: the ports of a real machine, agents, keys, contacts.
+//! The benchmarks' environment: real ports, agents, keys, contacts.
 
 mod contacts;
 mod host;

@@ -1,4 +1,4 @@
-//! A model's endpoint: it speaks as much of the chat-completions protocol as the server asks for, at a pace of its own.
+//! A model endpoint: it implements the part of the chat-completions protocol that the server uses, at its own pace.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use tokio::task::JoinSet;
 
 use crate::report::Failure;
 
-/// How it writes.
+/// Its output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner {
     /// The pause before each word.
     pub(crate) pace: Duration,
-    /// Words of an answer.
+    /// Words per reply.
     pub(crate) words: usize,
 }
 
@@ -50,17 +50,17 @@ impl Model {
         Ok(Model { address, shared })
     }
 
-    /// Where it listens; its path is `/v1`.
+    /// Its address; its path is `/v1`.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How often it was asked.
+    /// The number of requests.
     pub(crate) fn calls(&self) -> usize {
         self.shared.calls.load(Ordering::Relaxed)
     }
 
-    /// Ends each answer behind the word it is at, for as long as this is set; one that begins has a single word, at once.
+    /// While set, ends each reply after its current word; a new reply has a single word, sent immediately.
     pub(crate) fn cut_short(&self, is_cut_short: bool) {
         self.shared.is_cut_short.store(is_cut_short, Ordering::Relaxed);
     }
@@ -68,7 +68,7 @@ impl Model {
 
 async fn answer(mut stream: TcpStream, manner: Manner, shared: Arc<Shared>) -> std::io::Result<()> {
     let mut request = Vec::with_capacity(8_192);
-    // The body is an object and comes with or behind the head; nothing in it matters.
+    // The body is an object and arrives with or after the head; its content is irrelevant.
     while !request.ends_with(b"}") {
         if stream.read_buf(&mut request).await? == 0 {
             return Ok(());

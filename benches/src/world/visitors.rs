@@ -12,13 +12,13 @@ use tokio::runtime::Runtime;
 use crate::machine::monotonic;
 use crate::report::Failure;
 
-/// How long a state of all visitors may take to come about.
+/// The timeout for all visitors to reach a state.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The web page that visitors come from.
+/// The origin of the visitors.
 pub(crate) const ORIGIN: &str = "https://www.example.com";
 
-/// Where a visitor asks.
+/// The widget endpoint of a visitor.
 #[derive(Clone, Debug)]
 pub(crate) struct Chat {
     pub(crate) widget: SocketAddr,
@@ -26,7 +26,7 @@ pub(crate) struct Chat {
 }
 
 impl Chat {
-    /// The request of a turn. Each number is another turn, in a new conversation unless there is a token.
+    /// The request of a turn. Each number makes another turn, in a new conversation unless there is a token.
     pub(crate) fn turn(&self, number: usize, origin: &str, token: Option<&str>) -> String {
         let Chat { widget, agent } = self;
         let token = token.map_or_else(|| "null".to_owned(), |token| format!("\"{token}\""));
@@ -42,17 +42,17 @@ impl Chat {
         )
     }
 
-    /// Connects from an address of this machine: every one of 127.0.0.0/8 is.
+    /// Connects from an address in 127.0.0.0/8.
     pub(crate) async fn connect(&self, from: Ipv4Addr) -> std::io::Result<TcpStream> {
         let socket = TcpSocket::new_v4()?;
         socket.bind((from, 0).into())?;
         socket.connect(self.widget).await
     }
 
-    /// Asks and reads the answer to its end; `word` is told of each piece how many words it has.
+    /// Sends a turn and reads the response to its end; calls `word` with the number of words in each delta.
     ///
     /// # Errors
-    /// When the answer is a refusal, breaks off or tells of an error.
+    /// If the response is an error, breaks off or contains an error event.
     pub(crate) async fn ask(
         &self,
         from: Ipv4Addr,
@@ -79,23 +79,23 @@ impl Chat {
     }
 }
 
-/// Visitors who all ask at once.
+/// A crowd of concurrent visitors.
 pub(crate) struct Crowd {
     chat: Chat,
-    /// How many have asked so far.
+    /// Visitors who have sent a turn.
     asked: AtomicUsize,
     shared: Arc<Counts>,
 }
 
 #[derive(Default)]
 struct Counts {
-    /// Visitors that have read a word.
+    /// Visitors who have read a word.
     reading: AtomicUsize,
-    /// Visitors whose answers have ended as they should.
+    /// Visitors whose replies are complete.
     ended: AtomicUsize,
     /// Words that visitors have read.
     words: AtomicUsize,
-    /// Visitors that were answered otherwise.
+    /// Visitors with any other response.
     failed: AtomicUsize,
 }
 
@@ -109,10 +109,10 @@ impl Crowd {
         self.shared.words.load(Ordering::Relaxed)
     }
 
-    /// Has so many visitors ask, and waits until all are being answered.
+    /// Sends the turns of this many visitors and waits until all are being answered.
     ///
     /// # Errors
-    /// When one is answered otherwise, or it takes longer than a minute.
+    /// If one gets another response, or after a minute.
     pub(crate) fn ask(&self, runtime: &Runtime, count: usize) -> Result<(), Failure> {
         self.shared.reading.store(0, Ordering::Relaxed);
         self.shared.ended.store(0, Ordering::Relaxed);
@@ -122,7 +122,7 @@ impl Crowd {
             runtime.spawn(async move {
                 let request = chat.turn(number, ORIGIN, None);
                 let mut is_reading = false;
-                // One address may have a thousand connections, and the clients of the API want some.
+                // One address may have a thousand connections, and the API clients need some.
                 let from = Ipv4Addr::new(127, 2, 0, u8::try_from(number % 100).unwrap_or(0));
                 let asked = chat.ask(from, &request, |words| {
                     shared.words.fetch_add(words, Ordering::Relaxed);
@@ -138,7 +138,7 @@ impl Crowd {
         self.wait(&self.shared.reading, count)
     }
 
-    /// Waits until so many visitors have the whole of their answers.
+    /// Waits until this many visitors have complete replies.
     ///
     /// # Errors
     /// As [`Crowd::ask`].

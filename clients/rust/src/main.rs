@@ -1,7 +1,7 @@
-//! Uses the generated client as a program of a customer would: contacts, pages, files, forms, errors, limits.
+//! Uses the generated client as a customer's program would: contacts, pages, files, forms, errors, limits.
 //!
-//! The environment says where the server is and with which keys: `ORIGIN`, `AGENT`, `TEMPLATE`, `KEY`, `SECRET`, and
-//! `SLOW_KEY`, `SLOW_SECRET` of a key with three requests a minute.
+//! Environment: `ORIGIN`, `AGENT`, `TEMPLATE`, `KEY` and `SECRET` name the server and the credentials; `SLOW_KEY` and
+//! `SLOW_SECRET` belong to a key limited to three requests a minute.
 
 use std::error::Error;
 
@@ -16,12 +16,12 @@ use serde_json::json;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// What the environment says.
+/// Reads an environment variable.
 fn given(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set"))
 }
 
-/// The generated code has room for one key header only, so both are headers of the HTTP client.
+/// The generated code has room for only one key header, so the HTTP client sends both.
 fn configuration(key: &str, secret: &str) -> Result<Configuration, Box<dyn Error>> {
     let mut headers = HeaderMap::new();
     headers.insert("x-api-key", HeaderValue::from_str(&given(key))?);
@@ -33,7 +33,7 @@ fn configuration(key: &str, secret: &str) -> Result<Configuration, Box<dyn Error
     })
 }
 
-/// The typed error of an answer with this status.
+/// The typed error of a response with this status.
 fn refused<T, E>(outcome: Result<T, apis::Error<E>>, status: u16) -> E {
     match outcome {
         Err(apis::Error::ResponseError(answer)) => {
@@ -85,7 +85,7 @@ async fn contacts_live(api: &Configuration, agent: &str) -> Outcome {
     };
     let changed = contacts::update_contact(api, "rust-0", agent, changes, None, None, None).await?.data;
     assert_eq!((changed.first_name, changed.tags), (None, vec!["vip".to_owned()]));
-    // An absent body would be sent as `null`, which is no object.
+    // The generated code would send an absent body as `null`, which is not an object.
     let no_reason = || Some(models::ArchiveRequest::default());
     let archived = contacts::archive_contact_by_platform_id(api, &id, agent, None, no_reason()).await?.data;
     assert!(archived.is_archived && archived.archived_at.is_some());

@@ -1,5 +1,5 @@
-//! A host that embeds the library on one thread. Whatever it asks of the system between two marks is the library's:
-//! `tests/host` traces it. With an argument it does between the marks what a library must not do.
+//! A host that embeds the library on one thread. Every system call between two marks comes from the library;
+//! `tests/host` traces them. With an argument, the host itself does something forbidden between the marks.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ use pollster::block_on;
 use serde_json::{Value, json};
 use storage_memory::MemoryStorage;
 
-/// Panics that the host's own hook has seen.
+/// Panics that reached the host's own hook.
 static SEEN: AtomicU32 = AtomicU32::new(0);
 
 fn main() -> ExitCode {
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         let _ = SEEN.fetch_add(1, Ordering::SeqCst);
         eprintln!("{panicked}");
     }));
-    // The first one of a process asks whether there is such a call at all.
+    // The first call in a process probes whether the system call exists.
     mark("ready");
     mark("begin");
     let calls = Host::new().calls();
@@ -45,16 +45,16 @@ fn main() -> ExitCode {
     if SEEN.load(Ordering::SeqCst) != 0 {
         return ExitCode::from(3);
     }
-    // Nobody but the host has a subscriber for all threads, or it could not be set now.
+    // This fails if the library has set a global subscriber.
     if tracing::subscriber::set_global_default(tracing::subscriber::NoSubscriber::new()).is_err() {
         return ExitCode::from(4);
     }
-    // And the hook is still the host's.
+    // The panic hook is still the host's.
     let _ = panic::catch_unwind(|| panic!("the host's own"));
     if SEEN.load(Ordering::SeqCst) == 1 { ExitCode::SUCCESS } else { ExitCode::from(5) }
 }
 
-/// A system call that nobody else makes.
+/// A system call that nothing else makes.
 fn mark(name: &str) {
     let _ = std::fs::metadata(format!("/embedded-calls-{name}"));
 }
@@ -125,7 +125,7 @@ impl Host {
         }
     }
 
-    /// Sends a request and expects a status; what it answers as JSON.
+    /// Sends a request and checks the status; returns the JSON body.
     fn call(&mut self, method: Method, path: &str, body: Option<(&str, Vec<u8>)>, status: u16) -> Value {
         self.calls += 1;
         let (media_type, body) = body.unwrap_or_default();
@@ -157,7 +157,7 @@ impl Host {
         self.call(method, path, Some(("application/json", body.to_string().into_bytes())), status)
     }
 
-    /// Calls of every endpoint, good ones and bad ones; how many.
+    /// Calls every endpoint with valid and invalid requests; returns their number.
     fn calls(mut self) -> u32 {
         let contacts = "/v1/open/contacts/chatbots/acme";
         let _ = self.get("/v1/open/health");

@@ -1,4 +1,4 @@
-//! Requests about contacts.
+//! Random requests for contacts.
 
 use serde_json::{Value, json};
 
@@ -55,100 +55,100 @@ const TERMS: [&str; 20] = [
     "gold",
 ];
 
-fn contact_body(dice: &mut SplitMix64, is_new: bool) -> Value {
+fn contact_body(random: &mut SplitMix64, is_new: bool) -> Value {
     let mut body = json!({});
-    if is_new || dice.one_in(2) {
-        body["primaryEmail"] = json!(dice.pick(&EMAILS));
+    if is_new || random.one_in(2) {
+        body["primaryEmail"] = json!(random.pick(&EMAILS));
     }
-    let (first, last, middle) = (dice.pick(&NAMES), dice.pick(&NAMES), dice.pick(&NAMES));
-    maybe(dice, &mut body, "firstName", 2, first);
-    maybe(dice, &mut body, "lastName", 2, last);
-    maybe(dice, &mut body, "middleName", 6, middle);
-    let id = external(dice);
-    maybe(dice, &mut body, "externalReferenceId", 2, id);
-    let phone = dice.pick(&["20 7946 0958", "(030) 123-456", "7946 0958"]);
-    maybe(dice, &mut body, "primaryPhone", 4, phone);
-    let code = dice.pick(&["44", "+49"]);
-    maybe(dice, &mut body, "primaryPhoneCode", 5, code);
-    maybe(dice, &mut body, "fullAddress", 6, "12 Mill Lane\nLeeds LS1 4AB");
-    let status = dice.pick(&["active", "inactive", "blocked", "gone"]);
-    maybe(dice, &mut body, "status", 3, status);
-    if dice.one_in(2) {
-        let tags: Vec<&str> = (0..dice.below(4)).map(|_| dice.pick(&TAGS)).collect();
+    let (first, last, middle) = (random.pick(&NAMES), random.pick(&NAMES), random.pick(&NAMES));
+    maybe(random, &mut body, "firstName", 2, first);
+    maybe(random, &mut body, "lastName", 2, last);
+    maybe(random, &mut body, "middleName", 6, middle);
+    let id = external(random);
+    maybe(random, &mut body, "externalReferenceId", 2, id);
+    let phone = random.pick(&["20 7946 0958", "(030) 123-456", "7946 0958"]);
+    maybe(random, &mut body, "primaryPhone", 4, phone);
+    let code = random.pick(&["44", "+49"]);
+    maybe(random, &mut body, "primaryPhoneCode", 5, code);
+    maybe(random, &mut body, "fullAddress", 6, "12 Mill Lane\nLeeds LS1 4AB");
+    let status = random.pick(&["active", "inactive", "blocked", "gone"]);
+    maybe(random, &mut body, "status", 3, status);
+    if random.one_in(2) {
+        let tags: Vec<&str> = (0..random.below(4)).map(|_| random.pick(&TAGS)).collect();
         body["tags"] = json!(tags);
     }
-    if dice.one_in(4) {
+    if random.one_in(4) {
         let fields = [
             json!({ "plan": "gold" }),
             json!({ "plan": "silver", "n": 1.50 }),
             json!({ "deep": { "a": [1, null] } }),
             json!({ "plan": null }),
         ];
-        body["customFields"] = dice.pick(&fields);
+        body["customFields"] = random.pick(&fields);
     }
-    if dice.one_in(30) {
+    if random.one_in(30) {
         body["primaryEmail"] = json!("nobody");
     }
     body
 }
 
-fn list_query(dice: &mut SplitMix64, known: &Known) -> String {
+fn list_query(random: &mut SplitMix64, known: &Known) -> String {
     let mut query = Vec::new();
-    let mut maybe = |dice: &mut SplitMix64, one_in: u64, name: &str, values: &[&str]| {
-        if dice.one_in(one_in) {
-            query.push(format!("{name}={}", dice.pick(values).replace(' ', "%20").replace('+', "%2B")));
+    let mut maybe = |random: &mut SplitMix64, one_in: u64, name: &str, values: &[&str]| {
+        if random.one_in(one_in) {
+            query.push(format!("{name}={}", random.pick(values).replace(' ', "%20").replace('+', "%2B")));
         }
     };
-    maybe(dice, 3, "search", &TERMS);
-    maybe(dice, 3, "status", &["active", "inactive", "blocked"]);
-    maybe(dice, 4, "tag", &["vip", "VI", "NEW", "%C3%A9lan", "none"]);
-    maybe(dice, 2, "sortBy", &["createdAt", "updatedAt", "firstName", "lastName", "primaryEmail"]);
-    maybe(dice, 2, "sortOrder", &["asc", "desc"]);
-    maybe(dice, 3, "includeArchived", &["true", "false"]);
-    maybe(dice, 8, "primaryEmail", &["a@example.com", "A@EXAMPLE.COM", "b@example.com"]);
+    maybe(random, 3, "search", &TERMS);
+    maybe(random, 3, "status", &["active", "inactive", "blocked"]);
+    maybe(random, 4, "tag", &["vip", "VI", "NEW", "%C3%A9lan", "none"]);
+    maybe(random, 2, "sortBy", &["createdAt", "updatedAt", "firstName", "lastName", "primaryEmail"]);
+    maybe(random, 2, "sortOrder", &["asc", "desc"]);
+    maybe(random, 3, "includeArchived", &["true", "false"]);
+    maybe(random, 8, "primaryEmail", &["a@example.com", "A@EXAMPLE.COM", "b@example.com"]);
     let mut times: Vec<&str> = known.times.iter().map(String::as_str).collect();
     times.push("2026-01-31T09:16:00Z");
-    maybe(dice, 8, "createdSince", &times);
-    maybe(dice, 8, "updatedSince", &times);
-    maybe(dice, 3, "page", &["1", "2", "3", "7"]);
-    maybe(dice, 2, "limit", &["1", "2", "3", "5", "20", "100"]);
+    maybe(random, 8, "createdSince", &times);
+    maybe(random, 8, "updatedSince", &times);
+    maybe(random, 3, "page", &["1", "2", "3", "7"]);
+    maybe(random, 2, "limit", &["1", "2", "3", "5", "20", "100"]);
     query.join("&")
 }
 
-/// A cursor's list goes on; its limit may be another one.
-fn onward(dice: &mut SplitMix64, (path, cursor): (String, String)) -> String {
+/// A cursor continues a list; the limit may change.
+fn onward(random: &mut SplitMix64, (path, cursor): (String, String)) -> String {
     let without: Vec<&str> = path
         .split(['?', '&'])
         .skip(1)
         .filter(|pair| !pair.starts_with("page=") && !pair.starts_with("cursor="))
         .collect();
     let base = path.split('?').next().unwrap_or_default();
-    let limit = if dice.one_in(3) { "&limit=2" } else { "" };
+    let limit = if random.one_in(3) { "&limit=2" } else { "" };
     let rest: Vec<&str> =
         without.into_iter().filter(|pair| limit.is_empty() || !pair.starts_with("limit=")).collect();
     format!("{base}?cursor={cursor}{limit}{}{}", if rest.is_empty() { "" } else { "&" }, rest.join("&"))
 }
 
-pub(super) fn contacts(dice: &mut SplitMix64, known: &Known) -> Request {
-    let by_external = format!("/contacts/{}/chatbots/<A>", external(dice));
-    let by_id = format!("/contacts/platformid/{}/chatbots/<A>", known.contact(dice));
-    let one = if dice.one_in(2) { by_external.clone() } else { by_id };
-    match dice.below(24) {
-        0..=4 => with_json(request("POST", "/contacts/chatbots/<A>".to_owned()), &contact_body(dice, true)),
-        5..=7 => with_json(request("PUT", one), &contact_body(dice, false)),
-        8..=9 => with_json(request("PUT", format!("{by_external}?upsert=true")), &contact_body(dice, true)),
+pub(super) fn contacts(random: &mut SplitMix64, known: &Known) -> Request {
+    let by_external = format!("/contacts/{}/chatbots/<A>", external(random));
+    let by_id = format!("/contacts/platformid/{}/chatbots/<A>", known.contact(random));
+    let one = if random.one_in(2) { by_external.clone() } else { by_id };
+    match random.below(24) {
+        0..=4 => with_json(request("POST", "/contacts/chatbots/<A>".to_owned()), &contact_body(random, true)),
+        5..=7 => with_json(request("PUT", one), &contact_body(random, false)),
+        8..=9 => with_json(request("PUT", format!("{by_external}?upsert=true")), &contact_body(random, true)),
         10 => with_json(
             request("POST", "/contacts/chatbots/<A>?dryRun=true".to_owned()),
-            &contact_body(dice, true),
+            &contact_body(random, true),
         ),
         11 => request("PATCH", format!("{one}/archive")),
         12 => request("PATCH", format!("{one}/unarchive")),
         13..=14 => request("GET", one),
         15 => request("GET", "/contacts/schema/chatbots/<A>".to_owned()),
         16..=18 if !known.pages.is_empty() => {
-            let page = dice.pick(&known.pages);
-            request("GET", onward(dice, page))
+            let page = random.pick(&known.pages);
+            request("GET", onward(random, page))
         }
-        _ => request("GET", format!("/contacts/chatbots/<A>?{}", list_query(dice, known))),
+        _ => request("GET", format!("/contacts/chatbots/<A>?{}", list_query(random, known))),
     }
 }

@@ -1,4 +1,4 @@
-//! Requests about the extraction of documents, as [`Script`](crate::Script) reads them.
+//! Random requests for document extraction, for the extractor [`Script`](crate::Script).
 
 use super::{Request, request};
 use crate::{Form, SplitMix64};
@@ -32,26 +32,26 @@ const SCHEMAS: [&str; 9] = [
     r#"{"total":{"type":"money"}}"#,
 ];
 
-pub(super) fn extraction(dice: &mut SplitMix64) -> Request {
-    if dice.one_in(8) {
+pub(super) fn extraction(random: &mut SplitMix64) -> Request {
+    if random.one_in(8) {
         return request("GET", "/document-extraction/schema-examples".to_owned());
     }
     let mut form = Form::new();
-    if !dice.one_in(20) {
-        let name = dice.pick(&["a.txt", "b.TXT", "é.pdf", "x"]);
-        let content: &[u8] = if dice.one_in(12) { b"\xff\xfe" } else { dice.pick(&DOCUMENTS).as_bytes() };
+    if !random.one_in(20) {
+        let name = random.pick(&["a.txt", "b.TXT", "é.pdf", "x"]);
+        let content: &[u8] = if random.one_in(12) { b"\xff\xfe" } else { random.pick(&DOCUMENTS).as_bytes() };
         form = form.document(name, content);
     }
-    if !dice.one_in(20) {
-        form = form.text("schema", dice.pick(&SCHEMAS));
+    if !random.one_in(20) {
+        form = form.text("schema", random.pick(&SCHEMAS));
     }
-    if dice.one_in(3) {
-        form = form.text("saveToStorage", dice.pick(&["true", "false", "maybe"]));
+    if random.one_in(3) {
+        form = form.text("saveToStorage", random.pick(&["true", "false", "maybe"]));
     }
-    if dice.one_in(4) {
-        form = form.text("customInstructions", dice.pick(&["Be exact", "", "Sei genau, é"]));
+    if random.one_in(4) {
+        form = form.text("customInstructions", random.pick(&["Be exact", "", "Sei genau, é"]));
     }
-    if dice.one_in(20) {
+    if random.one_in(20) {
         form = form.text("other", "x");
     }
     let mut extract = request("POST", "/document-extraction/extract".to_owned());

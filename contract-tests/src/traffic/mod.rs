@@ -1,4 +1,4 @@
-//! Random requests of a small world: names, tags, states and times are few, so that they meet.
+//! Random requests over a small domain: few names, tags, states and times, so that they collide.
 
 mod contacts;
 mod extraction;
@@ -12,32 +12,32 @@ pub use operator::{Deed, definition};
 
 use crate::{Call, Reply, Sandbox, SplitMix64};
 
-/// What happens next.
+/// The next step.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// A request by key.
+    /// A request with a key.
     Request(Request),
-    /// A deed of the operator's.
+    /// An operator action.
     Operator(Deed),
-    /// So many milliseconds pass.
+    /// Advances the clock by this many milliseconds.
     Wait(i64),
 }
 
-/// A request by key.
+/// A request with a key.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The method.
     pub method: &'static str,
-    /// Below {base_url}, or below {origin} where it begins with `//`: such a request has no key.
+    /// Below {base_url}, or below {origin} if it begins with `//`; the latter is sent without a key.
     pub path: String,
-    /// Headers, the key's apart.
+    /// Headers other than the key's.
     pub headers: Vec<(&'static str, String)>,
     /// The body.
     pub body: Option<Vec<u8>>,
 }
 
 impl Request {
-    /// The request as it is sent to a sandbox.
+    /// Builds the request for a sandbox.
     #[must_use]
     pub fn call<'a>(&self, cx: &'a Sandbox) -> Call<'a> {
         let mut call = match self.path.strip_prefix('/') {
@@ -54,7 +54,7 @@ impl Request {
     }
 }
 
-/// What the replies so far have shown.
+/// What the replies so far have revealed.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     templates: Vec<String>,
@@ -69,13 +69,13 @@ pub struct Known {
 }
 
 impl Known {
-    /// What is known at the beginning.
+    /// The initial knowledge.
     #[must_use]
     pub fn of(templates: Vec<String>) -> Self {
         Known { templates, ..Known::default() }
     }
 
-    /// Learns from a reply.
+    /// Records what a reply reveals.
     pub fn learn(&mut self, request: &Request, reply: &Reply) {
         fn keep<T>(list: &mut Vec<T>, item: T) {
             if list.len() >= 60 {
@@ -111,28 +111,28 @@ impl Known {
         }
     }
 
-    /// What somebody else knows, but for what lets everybody in who has it: signed links.
+    /// What another caller knows, without signed links, which grant access to anyone.
     #[must_use]
     pub fn without_links(&self) -> Self {
         Known { links: Vec::new(), ..self.clone() }
     }
 
-    fn contact(&self, dice: &mut SplitMix64) -> String {
-        match dice.below(20) {
+    fn contact(&self, random: &mut SplitMix64) -> String {
+        match random.below(20) {
             0 => "697d00000000000000000000".to_owned(),
             _ if self.contacts.is_empty() => "697d00000000000000000000".to_owned(),
-            _ => dice.pick(&self.contacts),
+            _ => random.pick(&self.contacts),
         }
     }
 }
 
-fn external(dice: &mut SplitMix64) -> String {
-    format!("crm-{}", dice.below(12))
+fn external(random: &mut SplitMix64) -> String {
+    format!("crm-{}", random.below(12))
 }
 
-fn maybe<T: Into<Value>>(dice: &mut SplitMix64, body: &mut Value, name: &str, one_in: u64, value: T) {
-    if dice.one_in(one_in) {
-        body[name] = if dice.one_in(8) { Value::Null } else { value.into() };
+fn maybe<T: Into<Value>>(random: &mut SplitMix64, body: &mut Value, name: &str, one_in: u64, value: T) {
+    if random.one_in(one_in) {
+        body[name] = if random.one_in(8) { Value::Null } else { value.into() };
     }
 }
 
@@ -149,29 +149,29 @@ fn with_json(mut request: Request, body: &Value) -> Request {
 /// The next step.
 #[must_use]
 pub fn step(seed: u64, known: &Known) -> Step {
-    let mut dice = SplitMix64(seed);
-    let mut request = match dice.below(100) {
-        0..=1 => return Step::Operator(operator::deed(&mut dice, known)),
-        2..=5 => return Step::Wait(dice.pick(&[1, 999, 5_000, 70_000])),
-        6 => return Step::Wait(dice.pick(&[3_700_000, 3_700_000, 90_000_000])),
-        7..=57 => contacts::contacts(&mut dice, known),
-        58..=69 => files::files(&mut dice, known),
-        70..=74 => extraction::extraction(&mut dice),
-        75 => public(&mut dice),
-        _ => forms::forms(&mut dice, known),
+    let mut random = SplitMix64(seed);
+    let mut request = match random.below(100) {
+        0..=1 => return Step::Operator(operator::deed(&mut random, known)),
+        2..=5 => return Step::Wait(random.pick(&[1, 999, 5_000, 70_000])),
+        6 => return Step::Wait(random.pick(&[3_700_000, 3_700_000, 90_000_000])),
+        7..=57 => contacts::contacts(&mut random, known),
+        58..=69 => files::files(&mut random, known),
+        70..=74 => extraction::extraction(&mut random),
+        75 => public(&mut random),
+        _ => forms::forms(&mut random, known),
     };
-    if request.method == "POST" && dice.one_in(6) {
-        request.headers.push(("idempotency-key", format!("key-{}", dice.below(5))));
+    if request.method == "POST" && random.one_in(6) {
+        request.headers.push(("idempotency-key", format!("key-{}", random.below(5))));
     }
-    if dice.one_in(10) && !known.etags.is_empty() {
+    if random.one_in(10) && !known.etags.is_empty() {
         let name = if request.method == "GET" { "if-none-match" } else { "if-match" };
-        request.headers.push((name, dice.pick(&known.etags)));
+        request.headers.push((name, random.pick(&known.etags)));
     }
     Step::Request(request)
 }
 
-/// What needs no key.
-fn public(dice: &mut SplitMix64) -> Request {
-    let path = dice.pick(&["//v1/open/health", "//openapi.json", "//v1/open/nothing", "//"]);
+/// A request without a key.
+fn public(random: &mut SplitMix64) -> Request {
+    let path = random.pick(&["//v1/open/health", "//openapi.json", "//v1/open/nothing", "//"]);
     request("GET", path.to_owned())
 }

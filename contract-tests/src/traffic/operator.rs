@@ -1,4 +1,4 @@
-//! What the operator does between requests.
+//! Operator actions between requests.
 
 use openapi_core::admin::{Admin, CreditChange};
 use openapi_core::contacts::ContactRef;
@@ -9,34 +9,34 @@ use super::Known;
 use crate::sandbox::{object, operator, wait};
 use crate::{Sandbox, SplitMix64};
 
-/// Something that the operator does.
+/// An operator action.
 #[derive(Clone, Debug)]
 pub enum Deed {
     /// Replaces the contact schema.
     DefineContacts(Value),
     /// Replaces the definition of a template.
     EditTemplate(String, Value),
-    /// Takes a template out of use.
+    /// Deactivates a template.
     ArchiveTemplate(String),
-    /// Puts a template to use.
+    /// Activates a template.
     ActivateTemplate(String),
     /// Erases a contact.
     Erase(String),
-    /// Removes the contents of deleted files before their time.
+    /// Purges the contents of deleted files early.
     PurgeFiles,
-    /// Sets the credits of the plan.
+    /// Sets the plan's credits.
     SetCredits(u64),
-    /// Maintenance, as it runs now and then.
+    /// Runs periodic maintenance.
     Maintain,
 }
 
 impl Deed {
-    /// Does it, and returns what the operator is told, as text.
+    /// Performs the action and returns its result as text.
     ///
     /// # Panics
-    /// When the id of a template or contact is none.
+    /// If the id of a template or contact is invalid.
     #[must_use]
-    pub fn told(&self, cx: &Sandbox) -> String {
+    pub fn perform(&self, cx: &Sandbox) -> String {
         let (platform, by, agent) = (&cx.platform, &operator(), &cx.agent);
         let template = |id: &str| id.parse().expect("a platform id");
         match self {
@@ -64,10 +64,10 @@ impl Deed {
     }
 }
 
-pub(super) fn deed(dice: &mut SplitMix64, known: &Known) -> Deed {
-    let template = dice.pick(&known.templates);
-    match dice.below(14) {
-        0..=1 => Deed::DefineContacts(dice.pick(&[
+pub(super) fn deed(random: &mut SplitMix64, known: &Known) -> Deed {
+    let template = random.pick(&known.templates);
+    match random.below(14) {
+        0..=1 => Deed::DefineContacts(random.pick(&[
             json!({}),
             json!({ "fields": [{ "name": "lastName", "sensitive": true }] }),
             json!({ "fields": [{ "name": "primaryPhone", "sensitive": true }, { "name": "firstName", "required": true }] }),
@@ -75,20 +75,20 @@ pub(super) fn deed(dice: &mut SplitMix64, known: &Known) -> Deed {
             json!({ "fields": [{ "name": "primaryEmail", "unique": true }] }),
         ])),
         2..=3 => {
-            let name = dice.pick(&["Feedback", "feedback", "Éclair", "Aufnahme"]);
-            let policy = dice.pick(&["supersede", "keepAll"]);
-            Deed::EditTemplate(template, definition(name, policy, dice.one_in(2)))
+            let name = random.pick(&["Feedback", "feedback", "Éclair", "Aufnahme"]);
+            let policy = random.pick(&["supersede", "keepAll"]);
+            Deed::EditTemplate(template, definition(name, policy, random.one_in(2)))
         }
         4 => Deed::ArchiveTemplate(template),
         5..=7 => Deed::ActivateTemplate(template),
-        8..=9 => Deed::Erase(known.contact(dice)),
+        8..=9 => Deed::Erase(known.contact(random)),
         10 => Deed::PurgeFiles,
-        11..=12 => Deed::SetCredits(dice.pick(&[0, 2, 20, 1_000])),
+        11..=12 => Deed::SetCredits(random.pick(&[0, 2, 20, 1_000])),
         _ => Deed::Maintain,
     }
 }
 
-/// A template with a rating and perhaps a comment.
+/// A template with a rating and sometimes a comment.
 #[must_use]
 pub fn definition(name: &str, policy: &str, has_comment: bool) -> Value {
     let mut fields = vec![

@@ -5,11 +5,11 @@ use openapi_core::api::AddressLimits;
 
 on_every_backend!(
     health_and_description,
-    unknown_routes_and_their_kin,
+    unknown_routes_and_methods,
     failed_authentication,
     refused_addresses,
-    classes_are_apart,
-    addresses_are_apart,
+    limit_classes_are_independent,
+    addresses_are_independent,
     the_minute_slides,
     bad_requests_are_not_counted,
     limits_can_be_set_and_switched_off,
@@ -24,7 +24,7 @@ fn wrong(cx: &Sandbox) -> Credentials {
     Credentials { key: cx.credentials.key.clone(), secret: "nonsense".into() }
 }
 
-/// Sends a call until the limit refuses it and returns how often it passed.
+/// Sends a call until the limit rejects it; returns the number of accepted calls.
 fn until_refused(call: &Call<'_>, most: usize) -> (usize, Reply) {
     for passed in 0..most {
         let reply = call.send();
@@ -53,7 +53,7 @@ fn health_and_description(backend: Backend) {
     let _ = health.send().expect(200);
 }
 
-fn unknown_routes_and_their_kin(backend: Backend) {
+fn unknown_routes_and_methods(backend: Backend) {
     let cx = Sandbox::new(backend);
     let calls = [
         (cx.at("GET", "/nowhere"), 404),
@@ -73,7 +73,7 @@ fn unknown_routes_and_their_kin(backend: Backend) {
         assert_eq!(reply.header("retry-after"), Some("60"));
         assert_eq!(reply.header("allow"), None);
     }
-    // Everything else goes on.
+    // All other traffic continues.
     let _ = cx.get(LIST).expect(200);
     let _ = cx.call("GET", "/health").send().expect(200);
 }
@@ -84,7 +84,7 @@ fn failed_authentication(backend: Backend) {
     let (passed, reply) = until_refused(&call, 100);
     assert_eq!(passed, 20);
     assert_eq!((reply.header("retry-after"), reply.header("www-authenticate")), (Some("60"), None));
-    // Then only failing requests are refused; a correct credential still passes.
+    // Now only failing requests are rejected; a valid credential still passes.
     let _ = cx.get(LIST).expect(200);
     let unknown = Credentials { key: "svck_RfJZUgVExJF32DK00DIYDXH21VOQOJ".into(), secret: "x".into() };
     let _ = cx.call("GET", LIST).with(&unknown).send().fails(429, "TOO_MANY_FAILED_ATTEMPTS");
@@ -105,7 +105,7 @@ fn refused_addresses(backend: Backend) {
     let _ = cx.get(LIST).expect(200);
 }
 
-fn classes_are_apart(backend: Backend) {
+fn limit_classes_are_independent(backend: Backend) {
     let cx = Sandbox::new(backend);
     let (passed, _) = until_refused(&cx.at("GET", "/nowhere"), 100);
     assert_eq!(passed, 60);
@@ -115,7 +115,7 @@ fn classes_are_apart(backend: Backend) {
     assert_eq!(passed, 300);
 }
 
-fn addresses_are_apart(backend: Backend) {
+fn addresses_are_independent(backend: Backend) {
     let cx = Sandbox::new(backend);
     let nowhere = cx.at("GET", "/nowhere");
     let (passed, _) = until_refused(&nowhere, 100);
@@ -185,7 +185,7 @@ fn forwarding_headers_do_not_count(backend: Backend) {
     }
 }
 
-/// A caller that the host authenticated passes neither gate nor limits.
+/// A caller that the host authenticated bypasses authentication and limits.
 fn host_callers_pass(backend: Backend) {
     use openapi_core::access::{Actor, Caller, Permissions};
     let cx = Sandbox::new(backend);

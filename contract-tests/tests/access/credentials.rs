@@ -1,4 +1,4 @@
-//! The key headers and how they fail (contract 7.1, 6.1).
+//! The key headers and their failures (contract 7.1, 6.1).
 
 use contract_tests::sandbox::{instant, operator, wait};
 use contract_tests::{Backend, Call, Credentials, Sandbox, on_every_backend, story};
@@ -17,7 +17,7 @@ on_every_backend!(
     names_and_values_of_headers,
     one_indistinguishable_answer,
     check_characters,
-    a_wrong_secret_tells_nothing_about_the_key,
+    a_wrong_secret_reveals_nothing_about_the_key,
     form_of_issued_keys,
     earlier_tags_stay_valid,
     failed_attempts_never_lock_a_key,
@@ -93,7 +93,7 @@ fn credentials_elsewhere(backend: Backend) {
     let body = json!({ "primaryEmail": "a@b.co", "X-API-Key": key, "X-API-Secret": secret });
     let call = cx.call("POST", LIST).anonymous().json(&body);
     let _ = call.send().fails(401, "MISSING_CREDENTIALS");
-    // Beside the key headers they are ignored, too.
+    // They are also ignored next to the key headers.
     let _ = cx.call("GET", LIST).header("authorization", "Bearer x").send().expect(200);
 }
 
@@ -131,7 +131,7 @@ fn names_and_values_of_headers(backend: Backend) {
     let _ = call.send().fails(401, "INVALID_CREDENTIALS");
 }
 
-/// Unknown or malformed key, wrong secret, disabled or deleted agent: no answer tells which.
+/// Unknown or malformed key, wrong secret, disabled or deleted agent: the responses are indistinguishable.
 fn one_indistinguishable_answer(backend: Backend) {
     let cx = Sandbox::new(backend);
     let disabled = cx.new_agent("disabled");
@@ -206,8 +206,8 @@ fn check_characters(backend: Backend) {
     }
 }
 
-/// Who knows the public part learns neither that a key is revoked nor that it has expired.
-fn a_wrong_secret_tells_nothing_about_the_key(backend: Backend) {
+/// Knowing the public part does not reveal whether a key is revoked or expired.
+fn a_wrong_secret_reveals_nothing_about_the_key(backend: Backend) {
     let cx = Sandbox::new(backend);
     let soon = instant("2026-01-31T09:16:00.000Z");
     let expired = cx.issue(|key| key.expires_at = Some(soon));
@@ -250,7 +250,7 @@ fn earlier_tags_stay_valid(backend: Backend) {
     });
     assert!(other.credentials.key.starts_with("acmek_") && other.credentials.secret.starts_with("acmes_"));
     let _ = other.get(LIST).expect(200);
-    // A key of another tag is read all the same: it is only unknown here.
+    // A key with another tag is still parsed; it is only unknown here.
     let _ = as_sent(&cx, Some(&other.credentials.key), Some(&other.credentials.secret))
         .send()
         .fails(401, "INVALID_CREDENTIALS");

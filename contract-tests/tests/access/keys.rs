@@ -1,4 +1,4 @@
-//! The life of a key: rotation, expiry, status, addresses, last use (contract 7.2, 16).
+//! The life cycle of a key: rotation, expiry, status, addresses, last use (contract 7.2, 16).
 
 use contract_tests::sandbox::{instant, operator, wait};
 use contract_tests::{Backend, Credentials, Reply, Sandbox, on_every_backend};
@@ -10,7 +10,7 @@ on_every_backend!(
     rotation_without_overlap,
     longest_overlap,
     a_third_rotation_ends_the_oldest_secret,
-    the_old_secret_is_told_on_every_answer,
+    every_response_announces_the_old_secrets_expiry,
     rotation_keeps_everything_else,
     expiry,
     disabled_and_enabled,
@@ -97,7 +97,7 @@ fn a_third_rotation_ends_the_oldest_secret(backend: Backend) {
     let _ = ask(&cx, &third).expect(200);
 }
 
-fn the_old_secret_is_told_on_every_answer(backend: Backend) {
+fn every_response_announces_the_old_secrets_expiry(backend: Backend) {
     let cx = Sandbox::new(backend);
     let old = cx.issue(|key| key.limits = RateLimits { per_minute: 5, per_hour: 5 });
     let _ = rotate(&cx, &old, HOUR as u64);
@@ -135,7 +135,7 @@ fn expiry(backend: Backend) {
     cx.clock.set(end);
     let reply = ask(&cx, &key).fails(401, "API_KEY_EXPIRED");
     assert_eq!(reply.json["details"]["expiredAt"], "2026-02-01T00:00:00.000Z");
-    // It can be given more time, and none at all.
+    // The overlap can be extended, and can be zero.
     let later = instant("2026-02-02T00:00:00.000Z");
     let _ = edit(&cx, &key, KeyEdit { expires_at: Some(Some(later)), ..KeyEdit::default() }).expect("edited");
     let _ = ask(&cx, &key).expect(200);
@@ -172,7 +172,7 @@ fn revoked_for_good(backend: Backend) {
         assert!(matches!(refused, Err(AdminError::Refused(_))), "{refused:?}");
     }
     let _ = wait(cx.platform.revoke_key(&by, &selector)).expect("revoking twice changes nothing");
-    // Revoked comes before expired.
+    // Revoked is checked before expired.
     let key = cx.issue(|key| key.expires_at = Some(instant("2026-02-01T00:00:00.000Z")));
     let _ = wait(cx.platform.revoke_key(&by, &Sandbox::selector(&key))).expect("revoked");
     cx.clock.set(instant("2026-02-01T00:00:00.000Z"));
@@ -291,7 +291,7 @@ fn allowed_addresses(backend: Backend) {
         let reply = from(outside).fails(403, "IP_NOT_ALLOWED");
         assert_eq!(reply.json.get("details"), None);
     }
-    // Headers that a client can write do not count.
+    // Headers that a client can set do not count.
     let forged = cx.call("GET", LIST).with(&key).from("127.0.0.1").header("x-forwarded-for", "192.0.2.1");
     let _ = forged.header("forwarded", "for=192.0.2.1").send().fails(403, "IP_NOT_ALLOWED");
     let anywhere = cx.issue(|_| {});
@@ -306,13 +306,13 @@ fn last_use(backend: Backend) {
     cx.clock.set(instant("2026-01-31T10:00:00.000Z"));
     let _ = cx.call("GET", LIST).with(&key).from("192.0.2.77").send().expect(200);
     cx.advance(10_000);
-    // Refused requests are no use of the key.
+    // Rejected requests do not count as use of the key.
     let _ = cx.call("GET", LIST).with(&key).from("203.0.113.1").send().fails(403, "IP_NOT_ALLOWED");
     let _ = cx.call("GET", LIST).with(&Credentials { key: key.key.clone(), secret: "x".into() }).send();
     wait(cx.platform.maintain()).expect("maintenance");
     assert_eq!(record().last_used_at, Some(instant("2026-01-31T10:00:00.000Z")));
     assert_eq!(record().last_used_address.map(|address| address.to_string()).as_deref(), Some("192.0.2.77"));
-    // An edit does not lose it.
+    // An edit preserves it.
     let _ = edit(&cx, &key, KeyEdit { per_minute: Some(7), ..KeyEdit::default() }).expect("edited");
     assert_eq!(record().last_used_at, Some(instant("2026-01-31T10:00:00.000Z")));
     cx.advance(30_000);

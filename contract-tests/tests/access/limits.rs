@@ -17,7 +17,7 @@ on_every_backend!(
     what_does_not_count,
     a_refused_request_does_not_count,
     each_key_has_its_own,
-    limits_that_were_lowered,
+    lowered_limits,
     never_more_than_the_limit_in_any_window,
     parallel_requests_do_not_exceed,
     defaults,
@@ -41,7 +41,7 @@ fn header(reply: &Reply, name: &str) -> String {
 fn the_example(backend: Backend) {
     let cx = Sandbox::new(backend);
     let key = limited(&cx, 60, 1_000);
-    // 128 requests in the hour before, the oldest 2,396 s ago.
+    // 128 requests in the previous hour, the oldest 2,396 s ago.
     cx.clock.set(instant("2026-01-31T10:00:04.000Z"));
     let _ = ask(&cx, &key).expect(200);
     for minute in ["10:10", "10:12", "10:14"] {
@@ -122,7 +122,7 @@ fn the_window_slides(backend: Backend) {
     let _ = ask(&cx, &key).expect(200);
     cx.clock.set(instant("2026-01-31T10:01:01.000Z"));
     let _ = ask(&cx, &key).expect(200);
-    // A fixed window would have begun anew.
+    // A fixed window would have restarted.
     cx.clock.set(instant("2026-01-31T10:01:58.999Z"));
     let _ = ask(&cx, &key).fails(429, "RATE_LIMIT_EXCEEDED");
     cx.clock.set(instant("2026-01-31T10:01:59.000Z"));
@@ -147,12 +147,12 @@ fn the_tighter_window_is_shown(backend: Backend) {
     cx.clock.set(instant("2026-01-31T10:40:30.000Z"));
     assert_eq!(shown(&ask(&cx, &key)), pair("4", "2", "1769856060"));
     cx.clock.set(instant("2026-01-31T10:41:00.000Z"));
-    // The first has left the minute: 4 − 2 = 2 left there, 6 − 3 = 3 in the hour.
+    // The first has left the minute: 4 − 2 = 2 remain there, 6 − 3 = 3 in the hour.
     assert_eq!(shown(&ask(&cx, &key)), pair("4", "2", "1769856090"));
     cx.clock.set(instant("2026-01-31T10:42:00.000Z"));
-    // 3 left in the minute, 2 in the hour, whose oldest leaves at 11:40:00.
+    // 3 remain in the minute, 2 in the hour, whose oldest leaves at 11:40:00.
     assert_eq!(shown(&ask(&cx, &key)), pair("6", "2", "1769859600"));
-    // On a tie the longer one: 1 left in both windows of another key.
+    // On a tie the longer window: 1 remains in both windows of another key.
     let key = limited(&cx, 2, 2);
     assert_eq!(shown(&ask(&cx, &key)), pair("2", "1", "1769859720"));
 }
@@ -166,7 +166,7 @@ fn both_exhausted(backend: Backend) {
     let reply = ask(&cx, &key).fails(429, "RATE_LIMIT_EXCEEDED");
     assert_eq!(reply.header("retry-after"), Some("3600"), "the larger");
     assert_eq!(reply.json["details"]["window"], "hour");
-    // The hour can be about to end while the minute has just begun.
+    // The hour may be about to end while the minute has just begun.
     let key = limited(&cx, 1, 2);
     let _ = ask(&cx, &key).expect(200);
     cx.advance(3_590_000);
@@ -176,7 +176,7 @@ fn both_exhausted(backend: Backend) {
     assert_eq!(reply.json["details"], json!({ "window": "minute", "limit": 1, "retryAfterSeconds": 60 }));
 }
 
-/// Every authenticated request past the address allowlist, whatever its status.
+/// Every authenticated request past the address allowlist counts, whatever its status.
 fn what_counts(backend: Backend) {
     let cx = Sandbox::new(backend);
     let key = limited(&cx, 1_000, 10_000);
@@ -262,8 +262,8 @@ fn each_key_has_its_own(backend: Backend) {
     let _ = ask(&cx, &two).expect(200);
 }
 
-/// A client that waits `Retry-After` succeeds, also when more is counted than the limit now allows.
-fn limits_that_were_lowered(backend: Backend) {
+/// A client that waits `Retry-After` succeeds, even if more requests are counted than the limit now allows.
+fn lowered_limits(backend: Backend) {
     use openapi_core::admin::{Admin, KeyEdit};
     let cx = Sandbox::new(backend);
     let key = limited(&cx, 10, 100);
@@ -280,7 +280,7 @@ fn limits_that_were_lowered(backend: Backend) {
     let _ = ask(&cx, &key).expect(200);
 }
 
-/// A client that asks all the time and heeds `Retry-After` now and then.
+/// A client that sends constantly and sometimes honours `Retry-After`.
 fn never_more_than_the_limit_in_any_window(backend: Backend) {
     let cx = Sandbox::new(backend);
     let key = limited(&cx, 7, 40);

@@ -1,4 +1,4 @@
-//! Scopes and actions (service 5, contract 4.2, 7.2): every endpoint under every permission alone.
+//! Scopes and actions (service 5, contract 4.2, 7.2): every endpoint under each single permission.
 
 use contract_tests::{Backend, Sandbox, on_every_backend, story};
 use openapi_core::access::{Permission, Permissions};

@@ -1,7 +1,7 @@
-//! Random requests against the OpenAPI document: every answer has a documented status, code, headers and body.
+//! Random requests against the OpenAPI document: every response has a documented status, code, headers and body.
 //!
-//! Requests of the small world, some of them mutated, by keys that may and keys that may not, on a store that now and
-//! then fails. `DOCUMENTED_REQUESTS` sets how many.
+//! Requests of the small domain, some mutated, with privileged and unprivileged keys, on a store that sometimes fails.
+//! `DOCUMENTED_REQUESTS` sets their number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
@@ -21,26 +21,26 @@ use openapi_core::storage::StorageErrorKind;
 use crate::fuzzing::{Case, Who, mutated, seeds};
 use crate::{caught, length};
 
-/// How many steps a world has.
+/// Steps per world.
 const STEPS: u64 = 500;
 
 static SEEDS: LazyLock<Vec<Case>> = LazyLock::new(seeds::all);
 
-/// An answer as the document lists it: operation, status and error code.
+/// A response as the document lists it: operation, status and error code.
 type Kind = (&'static str, u16, String);
 
 struct World {
     cx: Sandbox,
     faulty: Arc<FaultyStorage>,
     known: Known,
-    /// A key that may do everything, and others that lack something.
+    /// A key with every permission, and keys that lack some.
     keys: Vec<Credentials>,
-    /// Milliseconds between requests: few of them, and limits are reached.
+    /// Milliseconds between requests: short, so that limits are reached.
     pace: i64,
 }
 
 impl World {
-    fn new(dice: &mut SplitMix64) -> Self {
+    fn new(random: &mut SplitMix64) -> Self {
         let store = Backend::Memory.open();
         let faulty = FaultyStorage::new(Arc::clone(&store.storage));
         let cx = Sandbox::on(store.through(faulty.clone()), |_| {});
@@ -60,11 +60,11 @@ impl World {
             revoked,
             Credentials { secret: "wrong".to_owned(), ..cx.credentials.clone() },
         ];
-        let pace = if dice.one_in(6) { 1 } else { 450 };
+        let pace = if random.one_in(6) { 1 } else { 450 };
         World { cx, faulty, known: Known::of(templates.to_vec()), keys, pace }
     }
 
-    /// Sends a case and holds the reply to the document; `None` where it is no request.
+    /// Sends a case and checks the reply against the document; `None` if it is not a valid request.
     fn ask(&self, case: &Case, key: Option<&Credentials>, address: u8) -> Option<Reply> {
         let mut request = case.request(&[("<A>", self.cx.agent.to_string())])?;
         request.extensions_mut().insert(PeerAddress([192, 0, 2, address].into()));
@@ -81,35 +81,35 @@ impl World {
         Some(reply)
     }
 
-    fn step(&mut self, dice: &mut SplitMix64, seen: &mut BTreeMap<Kind, u64>) -> u64 {
+    fn step(&mut self, random: &mut SplitMix64, seen: &mut BTreeMap<Kind, u64>) -> u64 {
         self.cx.advance(self.pace);
-        let request = match step(dice.next_u64(), &self.known) {
+        let request = match step(random.next_u64(), &self.known) {
             Step::Wait(millis) => {
                 self.cx.advance(millis);
                 return 0;
             }
             Step::Operator(deed) => {
-                let _ = deed.told(&self.cx);
+                let _ = deed.perform(&self.cx);
                 return 0;
             }
             Step::Request(request) => request,
         };
         let mut case = Case::of(&request);
-        if dice.one_in(4) {
-            let other = dice.pick(&SEEDS);
-            case = mutated(dice, &case, &other);
+        if random.one_in(4) {
+            let other = random.pick(&SEEDS);
+            case = mutated(random, &case, &other);
         }
-        let key = if dice.one_in(5) { dice.pick(&self.keys) } else { self.keys[0].clone() };
+        let key = if random.one_in(5) { random.pick(&self.keys) } else { self.keys[0].clone() };
         let key = (case.who != Who::Nobody).then_some(key);
-        match dice.below(80) {
+        match random.below(80) {
             0 => self.faulty.fail(Some(StorageErrorKind::Unavailable)),
-            1 => self.faulty.lose_races(dice.pick(&[1, 100])),
+            1 => self.faulty.lose_races(random.pick(&[1, 100])),
             _ => {}
         }
-        let reply = match caught(|| self.ask(&case, key.as_ref(), dice.pick(&[10, 10, 11]))) {
+        let reply = match caught(|| self.ask(&case, key.as_ref(), random.pick(&[10, 10, 11]))) {
             Ok(Some(reply)) => reply,
             Ok(None) => return 0,
-            Err(words) => panic!("{words}\n{}", case.bytes().escape_ascii()),
+            Err(message) => panic!("{message}\n{}", case.bytes().escape_ascii()),
         };
         self.faulty.fail(None);
         self.faulty.lose_races(0);
@@ -120,7 +120,7 @@ impl World {
     }
 }
 
-/// Every answer that the document lists.
+/// Every response in the document.
 fn listed() -> BTreeSet<Kind> {
     let mut listed = BTreeSet::new();
     for meta in ENDPOINTS.iter().map(|endpoint| endpoint.meta) {
@@ -134,14 +134,14 @@ fn listed() -> BTreeSet<Kind> {
 }
 
 #[test]
-fn every_answer_is_documented() {
+fn every_response_is_documented() {
     let wanted = length("DOCUMENTED_REQUESTS", 3_000);
-    let mut dice = SplitMix64(length("DOCUMENTED_SEED", 1));
+    let mut random = SplitMix64(length("DOCUMENTED_SEED", 1));
     let (mut seen, mut sent) = (BTreeMap::new(), 0);
     while sent < wanted {
-        let mut world = World::new(&mut dice);
+        let mut world = World::new(&mut random);
         for _ in 0..STEPS {
-            sent += world.step(&mut dice, &mut seen);
+            sent += world.step(&mut random, &mut seen);
         }
     }
     let listed = listed();
@@ -155,7 +155,7 @@ fn every_answer_is_documented() {
         listed.len(),
         listed.len() - missed.len(),
     );
-    // Answers of all kinds are looked at, or nothing is shown.
+    // The campaign must reach responses of all kinds.
     let statuses: BTreeSet<u16> = seen.keys().map(|(_, status, _)| *status).collect();
     for status in [200, 201, 400, 401, 403, 404, 405, 409, 415, 429, 503] {
         assert!(statuses.contains(&status), "no {status} among {statuses:?}");
@@ -166,9 +166,9 @@ fn every_answer_is_documented() {
     }
 }
 
-/// Answers that are not as documented are noticed.
+/// Undocumented responses are detected.
 #[test]
-fn undocumented_answers_are_seen() {
+fn undocumented_responses_are_detected() {
     let cx = story::sandbox(Backend::Memory);
     let _ = cx.create(&story::new_contact());
     let path = "/contacts/crm-1001/chatbots/<A>";

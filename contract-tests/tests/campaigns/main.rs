@@ -1,5 +1,5 @@
-//! Campaigns on the API in memory: some seconds of each run with the other tests, hours of them when the environment says
-//! so (`CONTRIBUTING.md`, longer campaigns).
+//! Campaigns on the API in memory: a few seconds of each run with the other tests; environment variables make them
+//! longer (`CONTRIBUTING.md`, longer campaigns).
 
 mod documented;
 mod fuzzing;
@@ -7,8 +7,8 @@ mod tenants;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// How long a campaign is: `default` unless the environment says otherwise.
-#[expect(clippy::disallowed_methods, reason = "the length of a campaign is told by the environment")]
+/// The length of a campaign: `default` unless the environment overrides it.
+#[expect(clippy::disallowed_methods, reason = "the length of a campaign comes from the environment")]
 fn length(variable: &str, default: u64) -> u64 {
     match std::env::var(variable) {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}")),
@@ -16,7 +16,7 @@ fn length(variable: &str, default: u64) -> u64 {
     }
 }
 
-/// What a piece of work returns, or the message with which it panics.
+/// Runs `work`; returns its result, or the message of its panic.
 fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
         let text = payload.downcast_ref::<String>().map(String::as_str);

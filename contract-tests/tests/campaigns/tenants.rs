@@ -1,13 +1,12 @@
-//! What an agent is answered does not depend on what another agent does: to the byte, headers and ids included.
+//! An agent's responses do not depend on other agents: they are identical to the byte, headers and ids included.
 //!
-//! Two agents live in one process over one store, with requests of the same small world, so that their external ids,
-//! e-mail addresses, idempotency keys and file names are the same ones, and each asks for the other's ids, cursors and
-//! tags too. Then everything that the second one asked is asked again where the first one does nothing. Each agent's ids
-//! come from a sequence of its own, so that nothing has to be left out of the comparison. What agents share by design is
-//! kept apart: each has an address of its own (limits per address), and nobody uses the other's signed links, which let
-//! in whoever has one.
+//! Two agents share a process and a store. Their requests come from the same small domain, so their external ids,
+//! email addresses, idempotency keys and file names coincide, and each also uses the other's ids, cursors and tags.
+//! Then the second agent's requests run again while the first agent does nothing. Each agent draws ids from its own
+//! sequence, so the comparison covers everything. Two resources that agents share by design are separated: each agent
+//! has its own address (limits per address), and neither uses the other's signed links, which grant access to anyone.
 //!
-//! `TENANT_OPERATIONS` sets how many operations both agents do together.
+//! `TENANT_OPERATIONS` sets the number of operations of both agents together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,16 +21,16 @@ use testkit::conformance::{Faulty, PlantedFault};
 
 use crate::length;
 
-/// How many steps a history has: a store of its own for each keeps one small.
+/// Steps per history; each history has its own store, which stays small.
 const STEPS: usize = 600;
 
-/// Whose turn it is, as [`Sequences`] count.
+/// The current agent, which [`Sequences`] uses.
 const FIRST: usize = 1;
 const SECOND: usize = 2;
-/// Maintenance, which is for all.
+/// Maintenance, which affects all agents.
 const NOBODY: usize = 0;
 
-/// A sequence of ids for each agent.
+/// A separate id sequence for each agent.
 #[derive(Default)]
 struct Sequences {
     turn: AtomicUsize,
@@ -42,12 +41,12 @@ impl IdGenerator for Sequences {
     fn fill(&self, bytes: &mut [u8]) {
         let turn = self.turn.load(Ordering::SeqCst);
         self.sequences[turn].fill(bytes);
-        // No id of one sequence is one of another's.
+        // The sequences are disjoint.
         bytes.iter_mut().for_each(|byte| *byte ^= [0, 0x55, 0xaa][turn]);
     }
 }
 
-/// What is wrong on purpose.
+/// A planted defect.
 #[derive(Clone, Copy, Debug)]
 enum Planted {
     Nothing,
@@ -55,16 +54,16 @@ enum Planted {
     Fault(PlantedFault),
     /// The key of a cache of contact schemas lacks the agent.
     SharedSchemas,
-    /// Ids are drawn from one sequence.
+    /// Ids come from one sequence.
     SharedIds,
-    /// Both agents' requests count for one key.
+    /// Both agents' requests count against one key.
     SharedLimits,
 }
 
-/// One agent as it calls.
+/// An agent and its credentials.
 struct Tenant {
     cx: Sandbox,
-    /// A key of low limits.
+    /// A key with low limits.
     tight: Credentials,
     address: &'static str,
     known: Known,
@@ -95,12 +94,12 @@ struct World {
     planted: Planted,
 }
 
-/// What happens to the second agent, and what it is told.
+/// A step of the second agent, and its response.
 enum Event {
     Wait(i64),
     Maintain,
     Asked(Request, bool, Box<Reply>),
-    Told(Deed, String),
+    Performed(Deed, String),
 }
 
 impl World {
@@ -123,7 +122,7 @@ impl World {
         let other = cx.of_agent("second");
         let mut tenants = [Tenant::new(cx, "192.0.2.1"), Tenant::new(other, "192.0.2.2")];
         if matches!(planted, Planted::SharedLimits) {
-            // The same key in both hands.
+            // Both agents use the same key.
             tenants[0].tight = tenants[1].tight.clone();
         }
         World { tenants, ids, planted }
@@ -140,7 +139,7 @@ impl World {
 
     fn maintain(&self) {
         self.turn(NOBODY);
-        let _ = Deed::Maintain.told(&self.tenants[1].cx);
+        let _ = Deed::Maintain.perform(&self.tenants[1].cx);
     }
 
     fn ask(&self, whose: usize, request: &Request, is_tight: bool) -> Reply {
@@ -148,34 +147,34 @@ impl World {
         self.tenants[whose - 1].ask(request, is_tight)
     }
 
-    fn tell(&self, whose: usize, deed: &Deed) -> String {
+    fn perform(&self, whose: usize, deed: &Deed) -> String {
         self.turn(whose);
-        deed.told(&self.tenants[whose - 1].cx)
+        deed.perform(&self.tenants[whose - 1].cx)
     }
 
-    /// All that the second agent has in the store.
+    /// All stored data of the second agent.
     fn digest(&self) -> transfer::AgentDigest {
         let cx = &self.tenants[1].cx;
         wait(transfer::digest(&*cx.store.moves(), &cx.agent)).expect("a digest")
     }
 }
 
-/// A history of both agents: what the second one saw, and how many operations there were.
+/// Runs a history of both agents; returns what the second one saw, and the number of operations.
 fn together(world: &mut World, seed: u64) -> (Vec<Event>, u64) {
-    let mut dice = SplitMix64(seed);
+    let mut random = SplitMix64(seed);
     let (mut events, mut operations) = (Vec::new(), 0);
     for _ in 0..STEPS {
         world.wait(400);
         events.push(Event::Wait(400));
-        let whose = if dice.one_in(2) { FIRST } else { SECOND };
-        let tenant = if dice.one_in(4) { 2 - whose } else { whose - 1 };
+        let whose = if random.one_in(2) { FIRST } else { SECOND };
+        let tenant = if random.one_in(4) { 2 - whose } else { whose - 1 };
         let known = &world.tenants[tenant].known;
         let next = if tenant == whose - 1 {
-            step(dice.next_u64(), known)
+            step(random.next_u64(), known)
         } else {
-            step(dice.next_u64(), &known.without_links())
+            step(random.next_u64(), &known.without_links())
         };
-        let is_tight = dice.one_in(5);
+        let is_tight = random.one_in(5);
         match next {
             Step::Wait(millis) => {
                 world.wait(millis);
@@ -187,9 +186,9 @@ fn together(world: &mut World, seed: u64) -> (Vec<Event>, u64) {
             }
             Step::Operator(deed) => {
                 operations += 1;
-                let told = world.tell(whose, &deed);
+                let result = world.perform(whose, &deed);
                 if whose == SECOND {
-                    events.push(Event::Told(deed, told));
+                    events.push(Event::Performed(deed, result));
                 }
             }
             Step::Request(request) => {
@@ -205,18 +204,18 @@ fn together(world: &mut World, seed: u64) -> (Vec<Event>, u64) {
     (events, operations)
 }
 
-/// The second agent's part of a history, alone: how many answers were the same, or the one that is not.
+/// Runs the second agent's part of a history alone; returns the number of equal responses, or the first difference.
 fn alone(world: &World, events: &[Event]) -> Result<u64, String> {
     let mut answers = 0;
     for event in events {
         match event {
             Event::Wait(millis) => world.wait(*millis),
             Event::Maintain => world.maintain(),
-            Event::Told(deed, expected) => {
+            Event::Performed(deed, expected) => {
                 answers += 1;
-                let told = world.tell(SECOND, deed);
-                if told != *expected {
-                    return Err(format!("{deed:?}\ntogether: {expected}\nalone: {told}"));
+                let result = world.perform(SECOND, deed);
+                if result != *expected {
+                    return Err(format!("{deed:?}\ntogether: {expected}\nalone: {result}"));
                 }
             }
             Event::Asked(request, is_tight, expected) => {
@@ -239,20 +238,20 @@ fn alone(world: &World, events: &[Event]) -> Result<u64, String> {
     Ok(answers)
 }
 
-/// So many operations of two agents: how many there were, and how many answers were compared.
+/// Runs histories of two agents; returns the number of operations and of compared responses.
 fn compare(planted: Planted, wanted: u64) -> Result<(u64, u64), String> {
     let (mut operations, mut answers) = (0, 0);
     for number in 0.. {
         if operations >= wanted {
             break;
         }
-        let at = |words: String| format!("history {number}: {words}");
+        let at = |message: String| format!("history {number}: {message}");
         let mut both = World::new(planted);
         let (events, count) = together(&mut both, number);
         let one = World::new(planted);
         answers += alone(&one, &events).map_err(at)?;
         operations += count;
-        // Contents whose time is over are removed by whatever comes first, such as a purge of the other agent's.
+        // Expired contents are removed by whichever operation comes first, such as a purge of the other agent.
         both.maintain();
         one.maintain();
         let different = both.digest().differences(&one.digest());
@@ -264,7 +263,7 @@ fn compare(planted: Planted, wanted: u64) -> Result<(u64, u64), String> {
 }
 
 #[test]
-fn answers_do_not_depend_on_another_agent() {
+fn responses_do_not_depend_on_another_agent() {
     let wanted = length("TENANT_OPERATIONS", 5_000);
     let (operations, answers) =
         compare(Planted::Nothing, wanted).unwrap_or_else(|failure| panic!("{failure}"));
@@ -273,7 +272,7 @@ fn answers_do_not_depend_on_another_agent() {
 }
 
 #[test]
-fn what_leaks_is_seen() {
+fn planted_leaks_are_detected() {
     let faults = [
         PlantedFault::IdCrossesAgents,
         PlantedFault::ListCrossesAgents,

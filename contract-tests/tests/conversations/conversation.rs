@@ -1,4 +1,4 @@
-//! What a conversation is beside its turns: what is new, what was, opinions, ends, people, time.
+//! Conversations apart from their turns: unread replies, history, ratings, closing, handover, expiry.
 
 use conversations::ConversationMode;
 use conversations::admin::ChatAdmin;
@@ -13,7 +13,7 @@ use crate::support::*;
 const DAY_MILLIS: i64 = 86_400_000;
 
 #[test]
-fn what_is_new_what_was_and_what_is_read() {
+fn events_history_and_read_markers() {
     let world = boundless();
     let first = world.turn(1, "One", None);
     let token = first.token();
@@ -47,7 +47,7 @@ fn what_is_new_what_was_and_what_is_read() {
 }
 
 #[test]
-fn opinions_about_replies_of_ones_own_conversation() {
+fn visitors_rate_replies_of_their_own_conversation_only() {
     let world = boundless();
     let first = world.turn(1, "One", None);
     let other = world.turn(2, "Other", None);
@@ -66,7 +66,7 @@ fn opinions_about_replies_of_ones_own_conversation() {
 }
 
 #[test]
-fn a_closed_conversation_is_read_and_not_gone_on_with() {
+fn a_closed_conversation_is_readable_but_not_continued() {
     let world = boundless();
     let first = world.turn(1, "One", None);
     let token = first.token();
@@ -79,28 +79,28 @@ fn a_closed_conversation_is_read_and_not_gone_on_with() {
     let (before, after) = (world.conversation(&first), world.conversation(&next));
     assert_eq!(before.visitor_id, after.visitor_id);
     assert_eq!(after.counted.turns.len(), 2, "the limits go on");
-    // Silence closes as well.
+    // Inactivity closes a conversation as well.
     world.clock.advance_millis(DAY_MILLIS);
     let later = world.turn(3, "Three", Some(&next.token()));
     assert_ne!(later.session()["conversation"], next.session()["conversation"]);
 }
 
 #[test]
-fn an_old_token_leads_to_where_the_conversation_goes_on() {
+fn an_old_token_leads_to_the_current_conversation() {
     let world = world();
     let first = world.turn(1, "One", None);
     let token = first.token();
     assert_eq!(world.post("/close", &json!({ "token": token })).status, 204);
-    // A turn that begins the next conversation is stored once, too.
+    // A turn that begins the next conversation is also stored once.
     let next = world.turn(2, "Two", Some(&token));
     let again = world.turn(2, "Two", Some(&token));
     assert_eq!(again.event("message"), next.event("message"));
     let on = world.turn(3, "Three", Some(&token));
     assert_eq!(on.session()["conversation"], next.session()["conversation"]);
     assert_eq!(on.event("ack")["seq"], 3);
-    // What was told before is told again.
+    // A turn whose events were sent before replays them.
     assert_eq!(world.turn(1, "One", Some(&token)).event("message"), first.event("message"));
-    // And the limits are those of the visitor, whatever token and however many conversations.
+    // Limits apply to the visitor, across tokens and conversations.
     assert_eq!(world.turn(4, "Four", Some(&token)).status, 200);
     assert_eq!(world.post("/close", &json!({ "token": next.token() })).status, 204);
     let refused = world.turn(5, "Five", Some(&token));
@@ -154,7 +154,7 @@ fn a_person_takes_over_and_gives_back() {
         (json!({ "outcome": "queued" }), json!("human"))
     );
     let again = world.turn(2, "Two", Some(&token));
-    assert_eq!(again.names(), ["session", "ack", "done"], "told again, stored once");
+    assert_eq!(again.names(), ["session", "ack", "done"], "replayed, stored once");
     let written =
         block_on(chat.reply_to_conversation(&operator(), &agent(), id, "Ada", "Which day suits you?"));
     assert_eq!(written.expect("a message").seq, 4);
@@ -165,7 +165,7 @@ fn a_person_takes_over_and_gives_back() {
     assert_eq!((&state["nextPollMs"], &state["unread"]), (&json!(3000), &json!(1)));
     block_on(chat.release_conversation(&operator(), &agent(), id)).expect("released");
     assert_eq!(world.turn(3, "Three", Some(&token)).event("message")["text"], "Hello.");
-    // Nobody answers: the agent does again.
+    // No human replies, so the agent takes over again.
     block_on(chat.take_conversation(&operator(), &agent(), id)).expect("taken");
     world.turn(4, "Four", Some(&token));
     world.clock.advance_millis(10 * 60_000);
@@ -177,7 +177,7 @@ fn a_person_takes_over_and_gives_back() {
 }
 
 #[test]
-fn conversations_go_with_their_time_and_their_contact() {
+fn conversations_end_with_their_retention_and_their_contact() {
     let world = boundless();
     let first = world.turn(1, "One", None);
     let listed = || {
@@ -187,7 +187,7 @@ fn conversations_go_with_their_time_and_their_contact() {
     world.clock.advance_millis(20 * DAY_MILLIS);
     block_on(world.chat.maintain()).expect("maintained");
     assert_eq!(listed(), 1);
-    // A shorter time holds for those that are there.
+    // A shorter retention applies to existing conversations.
     world.configure(json!({ "retentionDays": 10, "chat": { "responder": "script" } }));
     block_on(world.chat.maintain()).expect("maintained");
     assert_eq!(listed(), 0);
@@ -212,7 +212,7 @@ fn the_mode_is_part_of_the_session() {
 }
 
 #[test]
-fn who_has_waited_for_a_person_in_vain_is_offered_the_form() {
+fn an_unanswered_handover_offers_the_form() {
     let world = boundless();
     let first = world.turn(1, "One", None);
     let (token, id) = (first.token(), world.conversation(&first).id);
@@ -238,14 +238,14 @@ fn who_has_waited_for_a_person_in_vain_is_offered_the_form() {
         "consent": null, "page": null, "elapsedMs": 8200, "hp": "" });
     assert_eq!(world.post("/lead", &form).status, 200);
     assert_eq!(sync(3)["form"], json!(null), "who has filled it in is not asked again");
-    // Without a form there is nothing to say.
+    // Without a form there is nothing to offer.
     block_on(world.chat.take_conversation(&operator(), &agent(), id)).expect("taken");
     world.clock.advance_millis(10 * 60_000);
     assert_eq!(sync(4)["messages"], json!([]));
 }
 
 #[test]
-fn a_question_after_a_wait_in_vain_is_answered_with_the_form() {
+fn a_question_after_an_unanswered_handover_gets_the_form() {
     let world = boundless();
     let first = world.turn(1, "One", None);
     let id = world.conversation(&first).id;
@@ -259,7 +259,7 @@ fn a_question_after_a_wait_in_vain_is_answered_with_the_form() {
 }
 
 #[test]
-fn tokens_that_are_revoked_open_nothing() {
+fn revoked_tokens_are_rejected() {
     let world = boundless();
     let first = world.turn(1, "One", None);
     let (token, id) = (first.token(), world.conversation(&first).id);
@@ -277,14 +277,14 @@ fn tokens_that_are_revoked_open_nothing() {
     assert_eq!(world.post("/sync", &json!({ "token": other.token(), "after": 0 })).status, 200);
     let next = world.turn(3, "Two", None);
     assert_ne!(next.session()["conversation"], first.session()["conversation"]);
-    assert_eq!(world.messages(&first).len(), 2, "what was said stays");
-    // Nor does the turn that began it lead back to it.
+    assert_eq!(world.messages(&first).len(), 2, "the messages stay");
+    // The turn that began it does not lead back to it either.
     let again = world.turn(1, "One", None);
     assert_ne!(again.session()["conversation"], first.session()["conversation"]);
 }
 
 #[test]
-fn a_token_of_a_session_lives_a_day_and_others_a_month() {
+fn session_tokens_last_a_day_and_others_a_month() {
     let world = boundless();
     let exp = |answered: &Answered| {
         let exp: Timestamp = answered.session()["exp"].as_str().expect("a time").parse().expect("a time");
@@ -300,13 +300,13 @@ fn a_token_of_a_session_lives_a_day_and_others_a_month() {
     assert_eq!(exp(&world.post("/lead", &lead)), 86_400_000);
     lead["persist"] = json!("local");
     assert_eq!(exp(&world.post("/lead", &lead)), 30 * 86_400_000);
-    // What takes its place, on whatever call, is as short.
+    // Any call that renews it gives the same lifetime.
     world.clock.advance_millis(86_400_000 - 1);
     let renewed = world.post("/sync", &json!({ "token": of_tab.token(), "after": 0 }));
     assert!(exp(&renewed) <= 86_400_000, "{}", renewed.text);
     world.clock.advance_millis(1);
     assert_eq!(world.post("/sync", &json!({ "token": of_tab.token(), "after": 0 })).code(), "TOKEN_INVALID");
-    // A month: renewed once it is older than a day, and the old one goes on to its own end.
+    // A month: the token is renewed once it is older than a day, and the old one stays valid until its own expiry.
     let renewed = world.post("/sync", &json!({ "token": other.token(), "after": 0 }));
     assert_ne!(renewed.session()["token"], other.session()["token"]);
     world.clock.advance_millis(29 * 86_400_000 - 1);
@@ -317,7 +317,7 @@ fn a_token_of_a_session_lives_a_day_and_others_a_month() {
 }
 
 #[test]
-fn tokens_of_the_key_before_are_good_and_new_ones_are_of_the_new_key() {
+fn tokens_survive_a_key_rotation_and_new_ones_use_the_new_key() {
     let world = boundless();
     let before = world.after_keys(&[8]);
     let token = world.send(&before, "/turns", &turn(1, "One", None), |_| ()).token();

@@ -1,8 +1,8 @@
-//! Random histories of turns that cost: answers, errors, panics, deadlines, visitors who end them or leave, processes that
-//! die. What was given is either there, set aside or charged, and neither credits nor the tokens and the cost of a day are
-//! overdrawn.
+//! Random histories of billed turns: replies, errors, panics, timeouts, visitors who stop a reply or leave, and
+//! process crashes. Every credit granted is available, reserved or charged, and neither the credits nor the daily
+//! token and cost budgets are overdrawn.
 //!
-//! `WIDGET_HISTORIES=10000 cargo test -p contract-tests --all-features --test conversations credits` runs so many.
+//! `WIDGET_HISTORIES=10000 cargo test -p contract-tests --all-features --test conversations credits` runs 10,000 of them.
 
 use conversations::admin::ChatAdmin;
 use conversations::storage::{ConversationFilter, ConversationQuery};
@@ -18,35 +18,35 @@ use serde_json::json;
 use crate::support::*;
 
 const TOKENS_PER_DAY: u64 = 6_000;
-/// About as much as that, so that now one is used up first and now the other.
+/// Roughly equal to the daily budget, so that either may run out first.
 const COST_PER_DAY: f64 = 0.45;
 const COST_OF_TOKEN: f64 = 0.000_08;
 
-/// How a turn goes.
+/// The course of a turn.
 #[derive(Clone, Debug)]
 enum Fate {
-    /// It is answered with so many tokens.
+    /// The responder uses this many tokens.
     Answered(u64),
     Failed,
     Panics,
-    /// It hangs, and its process dies or its visitor leaves.
+    /// The responder hangs, and its process crashes or its visitor leaves.
     Left,
-    /// It hangs, and the service ends it with its text so far.
+    /// The responder hangs, and the service shutdown ends it with the text so far.
     Ended(usize),
-    /// It hangs, and its visitor ends it with its text so far, maybe by way of another process.
+    /// The responder hangs, and its visitor stops it with the text so far, possibly through another process.
     Cancelled(usize, bool),
-    /// It hangs until its time is over, before its first piece or behind one.
+    /// The responder hangs until its deadline, before or after its first delta.
     Late(usize),
 }
 
 #[derive(Clone, Debug)]
 struct Step {
     fate: Fate,
-    /// The most that it may use, in tokens of each kind.
+    /// The maximum usage, in tokens of each kind.
     most: u64,
-    /// Whether the call comes to another process.
+    /// Whether another process receives the call.
     elsewhere: bool,
-    /// How long nothing happens behind it, in seconds.
+    /// The pause after the turn, in seconds.
     pause: i64,
 }
 
@@ -73,14 +73,14 @@ fn used(input_tokens: u64, output_tokens: u64) -> Usage {
     Usage { input_tokens, output_tokens, cost: (input_tokens + output_tokens) as f64 * COST_OF_TOKEN }
 }
 
-/// Checks what holds at any time; `given` is what the account was given.
+/// Checks the invariants; `given` is the number of credits granted.
 fn check(world: &World, given: u64, step: &Step) {
     let account = block_on(world.platform.credits(&agent())).expect("an account");
     let query = LedgerQuery { agent: agent(), before: None, limit: 10_000 };
     let ledger = block_on(world.platform.credit_entries(&query)).expect("entries");
     let sum: i64 = ledger.iter().map(|entry| entry.plan + entry.top_up).sum();
     let there = i64::try_from(account.available() + account.reserved()).expect("few");
-    assert_eq!(sum, there, "the ledger adds up behind {step:?}");
+    assert_eq!(sum, there, "the ledger adds up after {step:?}");
     let query = ConversationQuery { filter: ConversationFilter::default(), offset: 0, limit: 1_000 };
     let page = block_on(world.chat.conversations(&agent(), &query)).expect("a page");
     let (mut charged, mut of_day, mut cost) = (0, 0, 0.0);
@@ -94,12 +94,12 @@ fn check(world: &World, given: u64, step: &Step) {
             }
         }
     }
-    assert_eq!(there, i64::try_from(given - charged).expect("never overdrawn"), "behind {step:?}");
-    assert!(of_day <= TOKENS_PER_DAY, "{of_day} tokens of a day behind {step:?}");
-    assert!(cost <= COST_PER_DAY + 1e-9, "a day has cost {cost} behind {step:?}");
+    assert_eq!(there, i64::try_from(given - charged).expect("never overdrawn"), "after {step:?}");
+    assert!(of_day <= TOKENS_PER_DAY, "{of_day} tokens of a day after {step:?}");
+    assert!(cost <= COST_PER_DAY + 1e-9, "a day has cost {cost} after {step:?}");
 }
 
-/// The token of the session that a stream begins with.
+/// The session token at the start of a stream.
 fn token_in(first: &[u8]) -> String {
     let text = std::str::from_utf8(first).expect("UTF-8");
     let data = text.lines().find_map(|line| line.strip_prefix("data: ")).expect("an event");
@@ -143,7 +143,7 @@ fn history(given: u64, steps: &[Step]) {
         let response = block_on(api.handle(request("/turns", &turn(number, "A question", None), |_| ())));
         assert_eq!(response.status(), 200);
         let mut body = response.into_body();
-        // The first piece is told when all was done that is not waited for.
+        // The first delta comes after all synchronous work.
         let first = block_on(body.frame()).expect("a frame").expect("a frame").into_data().expect("data");
         match step.fate {
             Fate::Left => drop(body),
@@ -152,7 +152,7 @@ fn history(given: u64, steps: &[Step]) {
                 let cancel = json!({ "token": token, "turn": turn_id(number) });
                 let by = if elsewhere { world.another() } else { api.clone() };
                 assert_eq!(world.send(&by, "/turns/cancel", &cancel, |_| ()).status, 204);
-                // Another process is heard when the text so far is stored.
+                // Another process takes effect when the text so far is stored.
                 world.clock.advance_millis(1_001);
                 block_on(body.collect()).expect("an end");
             }
@@ -170,14 +170,14 @@ fn history(given: u64, steps: &[Step]) {
         world.clock.advance_millis(step.pause * 1_000);
         check(&world, given, step);
     }
-    // What the dead had set aside is back in the end.
+    // The reservations of crashed processes are released in the end.
     world.clock.advance_millis(86_400_000);
     let account = block_on(world.platform.credits(&agent())).expect("an account");
     assert_eq!(account.reserved(), 0);
 }
 
 #[test]
-fn nothing_is_lost_or_overdrawn() {
+fn credits_are_neither_lost_nor_overdrawn() {
     let histories = std::env::var("WIDGET_HISTORIES").map_or(600, |text| text.parse().expect("a number"));
     let config = ProptestConfig { cases: histories, max_shrink_iters: 500, ..ProptestConfig::default() };
     proptest!(config, |(given in 0_u64..40, steps in prop::collection::vec(step(), 1..8))| {

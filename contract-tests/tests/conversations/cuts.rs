@@ -1,4 +1,4 @@
-//! Streams that are cut anywhere, processes that die, requests that are sent twice: one stored turn, the same text.
+//! Streams cut at any point, crashed processes, repeated requests: one stored turn, the same text.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// How a client's connection fares.
+/// The fate of a client's connection.
 #[derive(Clone, Debug)]
 struct Fate {
-    /// So many pieces of a stream are read before it is cut; none, all of it.
+    /// The number of pieces read before the stream is cut; `None` reads all of it.
     cut_after: Option<usize>,
-    /// Whether the process goes on with another one over the same store.
+    /// Whether another process over the same store takes over.
     other_process: bool,
 }
 
@@ -24,7 +24,7 @@ fn fate() -> impl Strategy<Value = Fate> {
         .prop_map(|(cut_after, other_process)| Fate { cut_after, other_process })
 }
 
-/// What a client knows of a turn.
+/// A client's view of a turn.
 #[derive(Default)]
 struct Client {
     token: Option<String>,
@@ -52,7 +52,7 @@ impl Client {
             "delta" => self.text.push_str(data["text"].as_str().expect("a text")),
             "replace" => data["text"].as_str().expect("a text").clone_into(&mut self.text),
             "message" => {
-                // The stored reply takes the place of what was drawn.
+                // The stored reply replaces the displayed one.
                 data["text"].as_str().expect("a text").clone_into(&mut self.text);
                 self.message = Some(data);
             }
@@ -62,7 +62,7 @@ impl Client {
         }
     }
 
-    /// Sends what a client would send now, and reads as far as fate allows.
+    /// Sends what a client would send now, and reads until the stream is cut.
     fn go(&mut self, api: &WidgetApi, text: &str, fate: &Fate) {
         let resumes = self.has_session && !self.has_failed;
         let request = if resumes {
@@ -75,7 +75,7 @@ impl Client {
         };
         let response = block_on(api.handle(request));
         if response.status() != 200 {
-            // Another process still has the turn, as far as its lease tells.
+            // Another process still owns the turn, according to its lease.
             assert_eq!(response.status(), 409);
             self.has_failed = true;
             return;
@@ -88,7 +88,7 @@ impl Client {
             for event in std::str::from_utf8(&bytes).expect("UTF-8").split("\n\n").filter(|it| !it.is_empty())
             {
                 self.take(event);
-                // Half of what came at once may be lost as well.
+                // Half of a chunk may be lost as well.
                 pieces += 1;
                 if fate.cut_after.is_some_and(|most| pieces >= most) {
                     break;
@@ -110,14 +110,14 @@ fn survives(pieces: &[String], fates: &[Fate], has_tasks: bool) {
         }
         let api = if fate.other_process { &another } else { &world.api };
         client.go(api, "One", fate);
-        // What died is missed after its lease.
+        // A crashed process is detected after its lease expires.
         world.clock.advance_millis(16_000);
     }
     assert!(client.is_done, "the turn ends");
     let whole = pieces.concat();
     let message = client.message.expect("a message");
     assert_eq!(message["text"], whole);
-    assert_eq!(client.text, whole, "what was drawn is what is stored");
+    assert_eq!(client.text, whole, "the displayed reply equals the stored one");
     let query =
         conversations::storage::ConversationQuery { filter: Default::default(), offset: 0, limit: 10 };
     use conversations::admin::ChatAdmin;
@@ -132,7 +132,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn cut_anywhere_and_died_anywhere(
+    fn cuts_and_crashes_anywhere_leave_one_stored_turn(
         pieces in prop::collection::vec("[a-zé\n\"]{1,6}", 1..6),
         fates in prop::collection::vec(fate(), 0..8),
     ) {
@@ -141,11 +141,11 @@ proptest! {
 }
 
 proptest! {
-    // Each case has threads that wait.
+    // Each case has waiting threads.
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn cut_anywhere_while_the_answer_goes_on(
+    fn cuts_anywhere_do_not_stop_the_reply(
         pieces in prop::collection::vec("[a-zé\n\"]{1,6}", 1..6),
         fates in prop::collection::vec(fate(), 0..8),
     ) {

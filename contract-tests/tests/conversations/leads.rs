@@ -1,4 +1,4 @@
-//! Lead forms and verified visitors: what becomes a contact, and what never touches one.
+//! Lead forms and verified visitors: which of them create, link or change a contact.
 
 use conversations::admin::ChatAdmin;
 use hmac::{Hmac, KeyInit, Mac};
@@ -42,18 +42,18 @@ fn a_form_makes_one_contact() {
     assert_eq!(widget["page"], "https://www.example.com/services");
     let conversation = world.conversation(&thanks);
     assert_eq!((conversation.contact_id, conversation.level), (Some(made[0].id), 1));
-    // Every later form stays on the conversation, and the contact as it is.
+    // Later forms stay on the conversation; the contact is unchanged.
     let again = world.post("/lead", &lead(Some(&token), json!({ "primaryEmail": "other@example.com" })));
     assert_eq!(again.status, 200);
     assert_eq!(contacts(&world), made);
-    // A form of somebody else with an equal address makes a second contact and tells nothing.
+    // Another visitor's form with an equal address creates a second contact and reveals nothing.
     let other = world.post("/lead", &lead(None, fields));
     assert_eq!(other.json()["message"], "Thank you");
     assert_eq!(contacts(&world).len(), 2);
 }
 
 #[test]
-fn where_addresses_are_unique_an_equal_one_makes_none_and_says_nothing() {
+fn a_duplicate_unique_address_creates_no_contact_and_reveals_nothing() {
     let world = boundless();
     let definition = object(&json!({ "fields": [{ "name": "primaryEmail", "unique": true }] }));
     block_on(world.platform.replace_contact_schema(&operator(), &agent(), &definition)).expect("a schema");
@@ -98,11 +98,11 @@ fn a_form_is_checked_by_the_contact_schema() {
     body["consent"]["version"] = json!("2");
     let answered = world.post("/lead", &body);
     assert_eq!(answered.status, 200, "{}", answered.text);
-    assert_eq!(contacts(&world).len(), 1, "nothing was made of what was refused");
+    assert_eq!(contacts(&world).len(), 1, "a rejected form creates nothing");
 }
 
 #[test]
-fn forms_that_no_person_fills_in_are_dropped() {
+fn forms_filled_in_by_bots_are_dropped() {
     let world = boundless();
     let fields = json!({ "primaryEmail": "zoe@example.com" });
     let mut fast = lead(None, fields.clone());
@@ -115,7 +115,7 @@ fn forms_that_no_person_fills_in_are_dropped() {
     assert!(contacts(&world).is_empty());
 }
 
-/// What the page's server says of its user.
+/// What the page's server asserts about its user.
 fn user(world: &World, external: &str, email: &str, name: &str) -> Value {
     let secrets = block_on(world.chat.identity_secrets(&agent())).expect("secrets");
     let secret = match secrets.first() {
@@ -155,15 +155,15 @@ fn a_verified_visitor_is_linked_with_their_contact() {
     assert_eq!((conversation.level, conversation.contact_id), (2, Some(made[0].id)));
     assert_eq!((made[0].primary_email.as_str(), made[0].source.as_str()), ("zoe@example.com", "import"));
     assert_eq!(made[0].first_name.as_ref().map(ToString::to_string).as_deref(), Some("Zoë"));
-    // By the address alone.
+    // By address alone.
     let second = verified(&world, 2, None, "", "ZOE@example.com");
     assert_eq!(world.conversation(&second).contact_id, Some(made[0].id));
-    // Somebody else on the same token begins anew.
+    // Another user with the same token starts a new conversation.
     let third = verified(&world, 3, Some(&first.token()), "crm-2002", "ada@example.com");
     assert_ne!(third.session()["conversation"], first.session()["conversation"]);
     assert_ne!(world.conversation(&third).visitor_id, conversation.visitor_id);
     assert_eq!(contacts(&world).len(), 2, "who is not known is made");
-    // What they leave in a form is checked as everybody's.
+    // Their forms are validated like any visitor's.
     let faulty = world.post("/lead", &lead(Some(&second.token()), json!({ "primaryEmail": "nobody" })));
     assert_eq!(faulty.json()["validationErrors"][0]["field"], "fields.primaryEmail", "{}", faulty.text);
     // Blocked.
@@ -178,7 +178,7 @@ fn a_verified_visitor_is_linked_with_their_contact() {
 }
 
 #[test]
-fn an_address_that_two_contacts_have_names_nobody_and_makes_no_third() {
+fn an_ambiguous_address_links_and_creates_no_contact() {
     let world = boundless();
     for _ in 0..2 {
         let known = object(&json!({ "primaryEmail": "zoe@example.com" }));
@@ -190,7 +190,7 @@ fn an_address_that_two_contacts_have_names_nobody_and_makes_no_third() {
 }
 
 #[test]
-fn a_wrong_hash_claims_and_identifies_nobody() {
+fn a_wrong_hash_identifies_nobody() {
     let world = boundless();
     let known = object(&json!({ "primaryEmail": "zoe@example.com", "externalReferenceId": "crm-1001" }));
     block_on(world.platform.import_contact(&operator(), &agent(), &known)).expect("a contact");
@@ -207,7 +207,7 @@ fn a_wrong_hash_claims_and_identifies_nobody() {
 }
 
 #[test]
-fn a_wrong_hash_ends_what_a_valid_one_gave() {
+fn a_wrong_hash_revokes_an_earlier_verification() {
     let world = boundless();
     world.configure(
         json!({ "chat": { "responder": "script", "llm": { "releasedFields": ["primaryEmail"] } } }),
@@ -221,12 +221,12 @@ fn a_wrong_hash_ends_what_a_valid_one_gave() {
     assert_eq!((released().level, released().fields.len()), (2, 1));
     let before = contacts(&world);
     assert_eq!(before[0].first_name, None);
-    // What a page says without a hash, of whomever, is a claim.
+    // A page's claim without a hash is unverified, whoever it names.
     let mut body = turn(10, "Hi", Some(&first.token()));
     body["user"] = json!({ "externalReferenceId": "crm-9", "email": "eve@example.com", "name": "Eve" });
     assert_eq!(world.post("/turns", &body).session()["identity"], json!(null));
     assert_eq!(contacts(&world), before);
-    // Somebody on the same machine claims to be another, and cannot show it.
+    // Another user of the same browser claims an identity without proof.
     let mut body = turn(2, "Me again", Some(&first.token()));
     body["user"] = user(&world, "crm-1001", "zoe@example.com", "Eve");
     let valid = body["user"]["hash"].clone();
@@ -236,21 +236,21 @@ fn a_wrong_hash_ends_what_a_valid_one_gave() {
     assert_ne!(second.token(), first.token(), "the token tells the level");
     assert_eq!((released().level, released().fields.len()), (1, 0));
     assert_eq!(world.conversation(&second).level_at(world.now()), 1);
-    // Also of the next turn, which says nothing of a user, and of a form.
+    // The same applies to the next turn without user data, and to a form.
     world.turn(3, "And now?", Some(&second.token()));
     assert_eq!((released().level, released().fields.len()), (1, 0));
     world.post(
         "/lead",
         &lead(Some(&second.token()), json!({ "primaryEmail": "eve@example.com", "firstName": "Eve" })),
     );
-    assert_eq!(contacts(&world), before, "nothing that is claimed reaches the contact");
-    // A valid one counts again, in the same conversation.
+    assert_eq!(contacts(&world), before, "unverified claims do not reach the contact");
+    // A valid hash is accepted again, in the same conversation.
     let mut body = turn(4, "It is me", Some(&second.token()));
     body["user"] = user(&world, "crm-1001", "zoe@example.com", "");
     let fourth = world.post("/turns", &body);
     assert_eq!(fourth.session()["conversation"], first.session()["conversation"]);
     assert_eq!((released().level, released().fields.len()), (2, 1));
-    // An expired one is as wrong, and whoever names no address is at level 1 too.
+    // An expired hash is equally invalid; a user without an address is at level 1 too.
     world.clock.advance_millis(3_600_000);
     let mut body = turn(5, "Hi", None);
     body["user"] = user(&world, "crm-1001", "", "");
@@ -276,12 +276,12 @@ fn a_verification_lasts_a_day() {
 }
 
 #[test]
-fn who_is_verified_without_an_address_makes_a_contact_with_a_form() {
+fn a_verified_visitor_without_an_address_creates_a_contact_with_a_form() {
     let world = boundless();
     let first = verified(&world, 1, None, "crm-1001", "");
     assert_eq!(world.conversation(&first).level, 2);
     assert!(contacts(&world).is_empty(), "no address is known");
-    // One that somebody else has too: it is not verified, and links with nobody.
+    // An address that another contact also has: it is unverified and links with no contact.
     let known = object(&json!({ "primaryEmail": "zoe@example.com" }));
     block_on(world.platform.import_contact(&operator(), &agent(), &known)).expect("a contact");
     let other = contacts(&world)[0].clone();
@@ -294,7 +294,7 @@ fn who_is_verified_without_an_address_makes_a_contact_with_a_form() {
     assert_eq!(own.external_reference_id.as_ref().map(ToString::to_string).as_deref(), Some("crm-1001"));
     assert_eq!((own.source.as_str(), own.primary_email.as_str()), ("widget", "zoe@example.com"));
     assert_eq!(world.conversation(&left).contact_id, Some(own.id));
-    // What they leave later changes it, and nothing else.
+    // Later data changes this contact only.
     world.clock.advance_millis(1_000);
     world.post(
         "/lead",
@@ -307,7 +307,7 @@ fn who_is_verified_without_an_address_makes_a_contact_with_a_form() {
 }
 
 #[test]
-fn a_verified_address_counts_more_than_that_of_a_form() {
+fn a_verified_address_takes_precedence_over_a_forms_address() {
     let world = boundless();
     let first = verified(&world, 1, None, "crm-1001", "zoe@example.com");
     let made = contacts(&world);
@@ -324,7 +324,7 @@ fn a_verified_address_counts_more_than_that_of_a_form() {
 }
 
 #[test]
-fn what_turns_text_is_taken_out_of_a_form() {
+fn bidirectional_controls_are_removed_from_forms() {
     let world = boundless();
     let fields = json!({ "primaryEmail": "zoe@example.com", "firstName": "Zo\u{202e}e\u{2066}" });
     assert_eq!(world.post("/lead", &lead(None, fields)).status, 200);
@@ -332,7 +332,7 @@ fn what_turns_text_is_taken_out_of_a_form() {
 }
 
 #[test]
-fn an_archived_contact_stays_as_it_is() {
+fn an_archived_contact_is_unchanged() {
     let world = boundless();
     let known = object(&json!({ "primaryEmail": "zoe@example.com", "externalReferenceId": "crm-1001" }));
     block_on(world.platform.import_contact(&operator(), &agent(), &known)).expect("a contact");
@@ -354,18 +354,18 @@ fn an_archived_contact_stays_as_it_is() {
 }
 
 #[test]
-fn a_form_whose_conversation_was_not_stored_makes_no_second_contact() {
+fn a_form_repeated_after_a_crash_creates_no_second_contact() {
     let world = boundless();
     let form = lead(None, json!({ "primaryEmail": "zoe@example.com" }));
     let first = world.post("/lead", &form);
-    // As after a process that died between the two.
+    // As after a process crash between the two writes.
     let id = world.conversation(&first).id;
     block_on(world.chat.erase_conversation(&operator(), &agent(), id)).expect("erased");
     let again = world.post("/lead", &form);
     let made = contacts(&world);
     assert_eq!(made.len(), 1);
     assert_eq!(world.conversation(&again).contact_id, Some(made[0].id));
-    // Once it is stored, whoever sends the like may be somebody else: nothing of the first is theirs.
+    // Once it is stored, a similar form may come from someone else, who sees nothing of the first.
     let other = world.post("/lead", &form);
     assert_ne!(other.session()["conversation"], again.session()["conversation"]);
     assert_ne!(world.conversation(&other).visitor_id, world.conversation(&again).visitor_id);

@@ -1,4 +1,4 @@
-//! Who is let in, and how often: origins, agents, bodies, windows, challenges, budgets.
+//! Access and limits: origins, agents, bodies, windows, challenges, budgets.
 
 use conversations::Usage;
 use conversations::admin::ChatAdmin;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 #[test]
-fn only_pages_of_allowed_origins() {
+fn only_allowed_origins_are_served() {
     let world = boundless();
     world.configure(json!({ "chat": { "responder": "script" }, "origins": [PAGE, "https://*.example.org"] }));
     let from = |origin: Option<&'static str>| {
@@ -44,7 +44,7 @@ fn only_pages_of_allowed_origins() {
 }
 
 #[test]
-fn agents_that_are_not_there_are_answered_alike() {
+fn absent_agents_get_identical_responses() {
     let world = boundless();
     let answer = |agent: &str| {
         let mut body = turn(1, "One", None);
@@ -63,7 +63,7 @@ fn agents_that_are_not_there_are_answered_alike() {
 }
 
 #[test]
-fn what_is_no_call() {
+fn malformed_calls_are_rejected() {
     let world = boundless();
     let call = |method: &str, path: &str| {
         world.send(&world.api, path, &json!({}), |request| {
@@ -98,13 +98,13 @@ fn what_is_no_call() {
 }
 
 #[test]
-fn heads_have_eight_kibibytes() {
+fn request_heads_are_limited_to_eight_kibibytes() {
     let world = boundless();
     let get = |bytes: usize| {
         world.send(&world.api, &format!("/config?agentId={AGENT}"), &json!({}), |request| {
             *request.method_mut() = http::Method::GET;
             request.headers_mut().clear();
-            // A name counts as its value does.
+            // A name counts like its value.
             request.headers_mut().insert("x-long", "x".repeat(bytes - 6).parse().expect("a value"));
         })
     };
@@ -115,7 +115,7 @@ fn heads_have_eight_kibibytes() {
 }
 
 #[test]
-fn four_in_ten_seconds_and_the_wait_is_enough() {
+fn four_turns_in_ten_seconds_and_retry_after_suffices() {
     let world = world();
     let first = world.turn(1, "One", None);
     let token = first.token();
@@ -133,7 +133,7 @@ fn four_in_ten_seconds_and_the_wait_is_enough() {
     assert_eq!(world.turn(4, "More", Some(&token)).status, 200, "a repetition is not counted");
     world.clock.advance_millis(10_000);
     assert_eq!(world.turn(5, "Five", Some(&token)).status, 200);
-    // The limits hold in every process.
+    // The limits apply across processes.
     let another = world.another();
     for number in 6..=8 {
         assert_eq!(world.send(&another, "/turns", &turn(number, "x", Some(&token)), |_| ()).status, 200);
@@ -143,14 +143,14 @@ fn four_in_ten_seconds_and_the_wait_is_enough() {
 }
 
 #[test]
-fn new_sessions_of_an_address() {
+fn new_sessions_are_limited_by_address() {
     let world = world();
     for number in 0..3 {
         assert_eq!(world.turn(number, &format!("Hi {number}"), None).status, 200);
     }
     for number in 3..5 {
         let body = turn(number, &format!("Hi {number}"), None);
-        assert_eq!(world.post_solved("/turns", &body).status, 200, "from 80 % on a challenge is asked for");
+        assert_eq!(world.post_solved("/turns", &body).status, 200, "from 80 % on a challenge is required");
     }
     for (path, body) in [("/turns", turn(9, "Hi", None)), ("/lead", lead_of(None, "a@example.com"))] {
         let refused = world.post(path, &body);
@@ -164,7 +164,7 @@ fn new_sessions_of_an_address() {
 }
 
 #[test]
-fn near_a_limit_a_challenge_is_to_be_solved() {
+fn near_a_limit_a_challenge_is_required() {
     let mut settings = WidgetSettings::default();
     settings.limits.turns.clear();
     settings.limits.address_sessions.clear();
@@ -179,7 +179,7 @@ fn near_a_limit_a_challenge_is_to_be_solved() {
     let mut body = turn(30, "Hi", Some(&token));
     body["challenge"] = asked.solution();
     assert_eq!(world.post("/turns", &body).status, 200);
-    // It holds for ten minutes, and for this address.
+    // It is valid for ten minutes, for this address.
     body["id"] = json!(turn_id(31));
     let elsewhere = world.send(&world.another(), "/turns", &body, |_| ());
     assert_eq!(elsewhere.status, 200, "in every process");
@@ -194,7 +194,7 @@ fn lead_of(token: Option<&str>, email: &str) -> Value {
 }
 
 #[test]
-fn forms_of_a_visitor_and_of_an_address_come_also_with_turns() {
+fn forms_sent_with_turns_count_against_visitor_and_address() {
     let mut settings = WidgetSettings::default();
     settings.limits.turns.clear();
     settings.limits.address_turns.clear();
@@ -221,7 +221,7 @@ fn forms_of_a_visitor_and_of_an_address_come_also_with_turns() {
         assert_eq!((&details["scope"], &details["limit"]), (&json!("visitor"), &json!(5)));
     }
     assert_eq!(world.turn(6, "Hi 6", Some(&token)).status, 200, "a turn without a form");
-    // Of an address: the refused form of a visitor has counted, 6 of 10, and the first of others makes 7.
+    // By address: a visitor's rejected form counts too, 6 of 10, and the first of the others makes 7.
     assert_eq!(world.post("/turns", &with_turn(7, None)).status, 200);
     for number in 8..=10 {
         assert_eq!(world.post_solved("/turns", &with_turn(number, None)).status, 200, "from 80 % on");
@@ -235,7 +235,7 @@ fn forms_of_a_visitor_and_of_an_address_come_also_with_turns() {
 }
 
 #[test]
-fn what_is_checked_first_is_told_first() {
+fn checks_run_in_the_documented_order() {
     let mut settings = WidgetSettings::default();
     settings.limits.turns.truncate(1);
     settings.limits.address_sessions.clear();
@@ -249,7 +249,7 @@ fn what_is_checked_first_is_told_first() {
         body["user"] = json!({ "email": 5 });
         body
     };
-    // Fields before the state: an answer is being written.
+    // Fields before the state: a reply is being generated.
     assert_eq!(world.post("/turns", &faulty(&token)).code(), "VALIDATION_ERROR");
     assert_eq!(world.turn(2, "Two", Some(&token)).code(), "TURN_IN_PROGRESS");
     // The token before the fields.
@@ -279,7 +279,7 @@ fn what_is_checked_first_is_told_first() {
 }
 
 #[test]
-fn calls_that_are_refused_use_nothing_up() {
+fn rejected_calls_consume_no_limits() {
     let mut settings = WidgetSettings::default();
     settings.limits.address_turns.clear();
     settings.limits.agent_turns = vec![conversations::widget::Window::of_seconds("minute", 60, 10)];
@@ -294,14 +294,14 @@ fn calls_that_are_refused_use_nothing_up() {
 }
 
 #[test]
-fn open_streams_are_counted() {
+fn open_streams_are_limited() {
     let mut settings = WidgetSettings::default();
     settings.limits.streams = StreamLimits { per_address: 2, per_agent: 64, per_process: 3 };
     let world = world_with(settings, true);
     world.script.will([Act::Hang]);
     let first = block_on(world.api.handle(request("/turns", &turn(1, "Hi 1", None), |_| ())));
     assert_eq!(first.status(), 200);
-    // The last place of an address needs a challenge.
+    // The last stream of an address requires a challenge.
     let solution = world.turn(2, "Hi 2", None).solution();
     let open = |number| {
         let mut body = turn(number, &format!("Hi {number}"), None);
@@ -315,7 +315,7 @@ fn open_streams_are_counted() {
     let query =
         conversations::storage::ConversationQuery { filter: Default::default(), offset: 0, limit: 10 };
     let stored = block_on(world.chat.conversations(&agent(), &query)).expect("a page").total;
-    assert_eq!(stored, 2, "what was refused is not stored, and nobody is asked");
+    assert_eq!(stored, 2, "a rejected turn is not stored, and no responder is called");
     drop(first);
     let fourth = open(4);
     assert_eq!(fourth.status(), 200);
@@ -324,7 +324,7 @@ fn open_streams_are_counted() {
 }
 
 #[test]
-fn what_no_person_fills_in_is_not_stored() {
+fn honeypot_turns_are_not_stored() {
     let world = boundless();
     let mut body = turn(1, "Buy now", None);
     body["hp"] = json!("https://spam.example");
@@ -336,12 +336,12 @@ fn what_no_person_fills_in_is_not_stored() {
 }
 
 #[test]
-fn beyond_the_turns_of_a_day_comes_the_form() {
+fn beyond_the_daily_turns_the_form_is_offered() {
     let world = boundless();
     world.configure(json!({ "chat": { "responder": "script", "turnsPerDay": 2 } }));
     let first = world.turn(1, "One", None);
     world.turn(2, "Two", Some(&first.token()));
-    // From 80 % of them on a challenge is asked for.
+    // Above 80 % of the limit a challenge is required.
     let limited = world.post_solved("/turns", &turn(3, "Three", Some(&first.token())));
     assert_eq!(limited.event("done"), json!({ "outcome": "limited" }));
     assert_eq!(limited.event("form")["fields"][0]["name"], "primaryEmail");
@@ -354,7 +354,7 @@ fn used(input_tokens: u64, output_tokens: u64) -> Usage {
 }
 
 #[test]
-fn tokens_of_a_day_and_credits_are_set_aside_settled_and_never_overdrawn() {
+fn daily_tokens_and_credits_are_reserved_settled_and_never_overdrawn() {
     let world = boundless();
     world.configure(json!({ "chat": { "responder": "script", "llm": { "tokensPerDay": 10_000 } } }));
     let change = CreditChange::Set { pool: CreditPool::Plan, credits: 6, note: None };
@@ -374,14 +374,14 @@ fn tokens_of_a_day_and_credits_are_set_aside_settled_and_never_overdrawn() {
     let stored = &world.messages(&first)[1];
     assert_eq!((stored.usage.map(|usage| usage.tokens()), stored.credits), (Some(1_500), 2));
     assert_eq!((credits().available(), credits().reserved()), (4, 0));
-    // A repetition costs nothing.
+    // A repeated turn is free.
     world.turn(1, "One", Some(&first.token()));
     assert_eq!(credits().available(), 4);
-    // An error gives everything back.
+    // An error releases the whole reservation.
     world.script.will([delta("A"), Act::Panic]);
     world.turn(2, "Two", Some(&first.token()));
     assert_eq!((credits().available(), credits().reserved()), (4, 0));
-    // Too few credits for the most that may be used: the documents answer.
+    // Too few credits for the maximum usage: the agent quotes the documents instead.
     world.script.will([delta("A"), done(used(3_000, 1_000))]);
     world.turn(3, "Three", Some(&first.token()));
     assert_eq!(credits().available(), 0);
@@ -393,7 +393,7 @@ fn tokens_of_a_day_and_credits_are_set_aside_settled_and_never_overdrawn() {
     assert_eq!(charged, 0, "6 given, 6 spent");
     let notes: Vec<&str> = ledger.iter().filter_map(|entry| entry.note.as_deref()).collect();
     assert!(notes.iter().any(|note| note.contains("4000 tokens")), "{notes:?}");
-    // The day's tokens: 5,500 are used, and 5,000 more may not be.
+    // The daily tokens: 5,500 are used, and 5,000 more would exceed the limit.
     let change = CreditChange::Unlimited(true);
     block_on(world.platform.change_credits(&operator(), &agent(), &change)).expect("credits");
     *world.script.most.lock().expect("the usage") = used(4_000, 1_000);
@@ -407,7 +407,7 @@ fn tokens_of_a_day_and_credits_are_set_aside_settled_and_never_overdrawn() {
 }
 
 #[test]
-fn the_configuration_is_what_is_published_and_nothing_else() {
+fn the_configuration_contains_only_published_settings() {
     let world = boundless();
     world.configure(json!({
         "appearance": { "greeting": "Welcome", "strings": { "open": "Ask us" } },
@@ -439,7 +439,7 @@ fn the_configuration_is_what_is_published_and_nothing_else() {
 }
 
 #[test]
-fn identity_secrets_are_made_kept_for_a_while_and_not_stored() {
+fn identity_secrets_are_derived_rotated_and_not_stored() {
     let world = boundless();
     let live = || block_on(world.chat.identity_secrets(&agent())).expect("secrets");
     assert!(live().is_empty());
@@ -454,7 +454,7 @@ fn identity_secrets_are_made_kept_for_a_while_and_not_stored() {
 }
 
 #[test]
-fn one_text_in_three_conversations_is_asked_about() {
+fn one_text_in_three_conversations_requires_a_challenge() {
     let mut settings = WidgetSettings::default();
     settings.limits.address_sessions.clear();
     let world = world_with(settings, false);
@@ -473,8 +473,8 @@ fn one_text_in_three_conversations_is_asked_about() {
 }
 
 #[test]
-fn agents_that_are_not_served_are_not_kept() {
-    // One that is kept would be refused faster than one that is not there.
+fn unserved_agents_are_not_cached() {
+    // A cached one would be rejected faster than an unknown one.
     let world = boundless();
     world.turn(1, "One", None);
     block_on(world.platform.disable_agent(&operator(), &agent())).expect("disabled");

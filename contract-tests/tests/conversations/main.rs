@@ -1,4 +1,4 @@
-//! The widget's side of the service, over its HTTP requests: tokens, turns, events, leads, limits, humans.
+//! The widget's HTTP requests: tokens, turns, events, leads, limits, human takeover.
 
 #![expect(clippy::disallowed_methods, reason = "the environment sets how long a history is")]
 

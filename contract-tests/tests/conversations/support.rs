@@ -1,4 +1,4 @@
-//! A widget's side with a responder that says what a test wants, and a visitor who writes.
+//! A widget service with a scripted responder, and a visitor.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -35,28 +35,28 @@ use storage_memory::MemoryStorage;
 pub const AGENT: &str = "695b6f80de7378c4412112d3";
 pub const PAGE: &str = "https://www.example.com";
 
-/// What server keys are made of, the current one first.
+/// The secrets of server keys, the current one first.
 const KEYS: &[u8] = &[7, 6];
 
-/// What a responder does next.
+/// The next action of a responder.
 #[derive(Clone, Debug)]
 pub enum Act {
     Say(ChatEvent),
-    /// Waits until the turn is ended from outside.
+    /// Waits until the turn is stopped externally.
     Hang,
-    /// Writes, a thousand times a second, until the turn is ended from outside.
+    /// Writes, a thousand times a second, until the turn is stopped externally.
     Babble,
     Panic,
 }
 
-/// Answers as it is told; what it was asked can be looked at.
+/// A scripted responder that records its requests.
 #[derive(Default)]
 pub struct Script {
     pub name: &'static str,
     pub acts: Mutex<Vec<Act>>,
     pub asked: Mutex<Vec<ChatTurn>>,
     pub most: Mutex<Usage>,
-    /// Whether an answer hangs: all before it was taken.
+    /// Whether a response hangs before its first event.
     pub hangs: Arc<AtomicBool>,
 }
 
@@ -78,7 +78,7 @@ pub fn done() -> Act {
     Act::Say(ChatEvent::Done { outcome: Outcome::Answered, sources: Vec::new(), usage: Usage::default() })
 }
 
-/// Finds nothing, as soon as it is let.
+/// Finds nothing, once released.
 #[derive(Default)]
 pub struct Slow {
     pub is_held: AtomicBool,
@@ -91,7 +91,7 @@ impl Retriever for Slow {
         self.asked.fetch_add(1, Ordering::SeqCst);
         std::future::poll_fn(|cx| match self.is_held.load(Ordering::SeqCst) {
             true => {
-                // As one that builds an index, page by page.
+                // Like a retriever that builds an index page by page.
                 cx.waker().wake_by_ref();
                 std::thread::sleep(Duration::from_millis(1));
                 Poll::Pending
@@ -121,7 +121,7 @@ impl Stream for Acting {
                 std::thread::sleep(Duration::from_millis(1));
                 Poll::Ready(Some(ChatEvent::Delta("x".to_owned())))
             }
-            // As a panic, but without its message in the test's output.
+            // Like a panic, but without a message in the test's output.
             Some(Act::Panic) => std::panic::resume_unwind(Box::new("a responder of a test panics")),
             None => Poll::Ready(None),
         }
@@ -144,7 +144,7 @@ impl ChatResponder for Script {
     }
 }
 
-/// Each task on a thread of its own.
+/// Runs each task on its own thread.
 pub struct Threads;
 
 impl Spawner for Threads {
@@ -153,7 +153,7 @@ impl Spawner for Threads {
     }
 }
 
-/// Waits in real time, a hundred times as fast.
+/// Waits in real time, a hundred times faster.
 pub struct Hasty;
 
 impl Timer for Hasty {
@@ -179,7 +179,7 @@ impl Timer for Hasty {
     }
 }
 
-/// Waits until the clock of a test is there.
+/// Waits for an instant of the test's clock.
 struct Clocked(Arc<FixedClock>);
 
 impl Timer for Clocked {
@@ -199,11 +199,11 @@ impl Timer for Clocked {
 /// What drives the turns of a world.
 #[derive(Clone, Copy)]
 enum Drive {
-    /// Their responses; no timer goes off.
+    /// The response streams; timers never fire.
     Responses,
-    /// Their responses; timers go by the clock of the test.
+    /// The response streams; timers follow the test's clock.
     Clock,
-    /// Threads; timers are hasty.
+    /// Threads; timers run fast.
     Threads,
 }
 
@@ -225,7 +225,7 @@ pub fn world() -> World {
     world_with(WidgetSettings::default(), false)
 }
 
-/// Without limits, where a test is about something else.
+/// Without limits, for tests of other behaviour.
 pub fn boundless() -> World {
     world_without_limits(false)
 }
@@ -234,7 +234,7 @@ pub fn world_without_limits(has_tasks: bool) -> World {
     world_with(without_limits(), has_tasks)
 }
 
-/// Without limits, and with deadlines by the clock of the test.
+/// Without limits, with deadlines on the test's clock.
 pub fn clocked() -> World {
     world_of(without_limits(), Drive::Clock)
 }
@@ -325,7 +325,7 @@ pub fn object(value: &Value) -> Object {
 }
 
 impl World {
-    /// Sends what a challenge is asked for, and again with its solution.
+    /// Solves the challenge, if one is required, and sends the call again.
     pub fn post_solved(&self, path: &str, body: &Value) -> Answered {
         let asked = self.post(path, body);
         let mut body = body.clone();
@@ -351,7 +351,7 @@ impl World {
         chat.widget_api(self.settings.clone())
     }
 
-    /// Puts settings in force, at once.
+    /// Applies settings immediately.
     pub fn configure(&self, settings: Value) {
         block_on(self.chat.configure_agent(&operator(), &agent(), &object(&settings))).expect("settings");
         self.clock.advance_millis(5_000);
@@ -371,12 +371,12 @@ impl World {
         block_on(read(block_on(api.handle(request(path, body, change)))))
     }
 
-    /// A turn of a new visitor, or of the one who has this token.
+    /// A turn of a new visitor, or of the visitor with this token.
     pub fn turn(&self, number: u32, text: &str, token: Option<&str>) -> Answered {
         self.post("/turns", &turn(number, text, token))
     }
 
-    /// The conversation of an answer.
+    /// The conversation of a response.
     pub fn conversation(&self, answered: &Answered) -> conversations::Conversation {
         let id = answered.session()["conversation"].as_str().expect("an id").parse().expect("an id");
         block_on(self.chat.conversation(&agent(), id)).expect("a conversation")
@@ -386,7 +386,7 @@ impl World {
         self.clock.now()
     }
 
-    /// How many messages the conversation of an answer has.
+    /// The number of messages in the conversation of a response.
     pub fn messages_of(&self, answered: &Answered) -> u64 {
         self.conversation(answered).message_count
     }
@@ -412,7 +412,7 @@ pub fn request(
     request
 }
 
-/// The id of a turn of a test.
+/// The id of a test's turn.
 pub fn turn_id(number: u32) -> String {
     format!("5f0c2b1e-8a47-4d3b-9c61-{number:012x}")
 }
@@ -425,7 +425,7 @@ pub fn turn(number: u32, text: &str, token: Option<&str>) -> Value {
     })
 }
 
-/// An answer, read to its end.
+/// A fully read response.
 #[derive(Debug)]
 pub struct Answered {
     pub status: u16,
@@ -449,7 +449,7 @@ impl Answered {
         self.json()["code"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// What solves the challenge that this asks for.
+    /// The solution of the challenge in this response.
     pub fn solution(&self) -> Value {
         assert_eq!((self.status, self.code().as_str()), (429, "CHALLENGE_REQUIRED"), "{}", self.text);
         let challenge = self.json()["details"]["challenge"].clone();
@@ -464,7 +464,7 @@ impl Answered {
         json!({ "salt": salt, "nonce": nonce })
     }
 
-    /// Names, numbers and data of the events.
+    /// The names, numbers and data of the events.
     pub fn events(&self) -> Vec<(String, String, Value)> {
         assert_eq!(self.headers["content-type"], "text/event-stream", "{}", self.text);
         let events = self.text.split("\n\n").filter(|event| !event.is_empty() && !event.starts_with(':'));
@@ -501,7 +501,7 @@ impl Answered {
         self.session()["token"].as_str().expect("a token").to_owned()
     }
 
-    /// The reply as a client puts it together from deltas.
+    /// The reply that a client assembles from deltas.
     pub fn written(&self) -> String {
         let mut text = String::new();
         for (name, _, data) in self.events() {

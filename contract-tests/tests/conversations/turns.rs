@@ -1,4 +1,4 @@
-//! Turns: their events, their repetition, their resumption, their failures.
+//! Turns: events, repetition, resumption, failures.
 
 use std::sync::atomic::Ordering;
 
@@ -18,7 +18,7 @@ use std::task::{Context, Poll, Waker};
 use crate::support::*;
 
 #[test]
-fn the_first_message_is_one_request_and_a_whole_stream() {
+fn the_first_message_takes_one_request_and_one_stream() {
     let world = world();
     let source = Source { n: 1, title: "Services".to_owned(), url: None, page: Some(2) };
     world.script.will([
@@ -70,7 +70,7 @@ fn the_first_message_is_one_request_and_a_whole_stream() {
 }
 
 #[test]
-fn a_conversation_goes_on_with_its_token_and_the_responder_knows_what_was_said() {
+fn a_token_continues_its_conversation_with_its_history() {
     let world = world();
     let first = world.turn(1, "One", None);
     world.script.says("Second.");
@@ -83,7 +83,7 @@ fn a_conversation_goes_on_with_its_token_and_the_responder_knows_what_was_said()
 }
 
 #[test]
-fn the_same_turn_again_is_told_again_and_stored_once() {
+fn a_repeated_turn_replays_its_events_and_is_stored_once() {
     let world = world();
     let first = world.turn(1, "One", None);
     let again = world.turn(1, "One", Some(&first.token()));
@@ -95,20 +95,20 @@ fn the_same_turn_again_is_told_again_and_stored_once() {
     assert_eq!(world.script.asked.lock().expect("the turns").len(), 1);
     let other = world.turn(1, "Another text", Some(&first.token()));
     assert_eq!((other.status, other.code().as_str()), (422, "IDEMPOTENCY_KEY_REUSED"));
-    // Another process knows it as well.
+    // Another process replays it as well.
     let elsewhere = world.send(&world.another(), "/turns", &turn(1, "One", Some(&first.token())), |_| ());
     assert_eq!(elsewhere.event("message"), first.event("message"));
 }
 
 #[test]
-fn a_first_turn_whose_answer_was_lost_finds_its_conversation() {
+fn a_first_turn_with_a_lost_response_finds_its_conversation() {
     let world = boundless();
     let first = world.turn(1, "One", None);
     let again = world.turn(1, "One", None);
     assert_eq!(again.session()["conversation"], first.session()["conversation"]);
     assert_eq!(again.event("message"), first.event("message"));
     assert_eq!(world.turn(1, "Guessed", None).code(), "IDEMPOTENCY_KEY_REUSED");
-    // Another page is another visitor, and so is whoever comes much later.
+    // Another page means another visitor, and so does a much later request.
     let elsewhere = world.send(&world.api, "/turns", &turn(1, "One", None), |request| {
         request.headers_mut().insert("origin", "https://other.example".parse().expect("a value"));
     });
@@ -121,12 +121,12 @@ fn a_first_turn_whose_answer_was_lost_finds_its_conversation() {
 }
 
 #[test]
-fn a_service_that_ends_leaves_its_turns_to_be_repeated() {
+fn turns_of_a_stopped_service_can_be_repeated() {
     let world = world_with(WidgetSettings::default(), true);
     world.script.will([delta("Half"), Act::Hang]);
     let open = block_on(world.api.handle(request("/turns", &turn(1, "One", None), |_| ())));
     wait_until(|| world.script.hangs.load(Ordering::SeqCst));
-    // Over another platform, as after a change of keys, it is the same turn.
+    // On another platform, as after a key rotation, it is the same turn.
     let over = world.api.over(&world.chat);
     assert_eq!(over.running_turns(), 1);
     over.cancel_all();
@@ -139,7 +139,7 @@ fn a_service_that_ends_leaves_its_turns_to_be_repeated() {
 }
 
 #[test]
-fn a_task_that_is_dropped_leaves_nobody_waiting() {
+fn a_dropped_task_leaves_no_waiter() {
     let world = boundless();
     world.script.will([delta("Half"), Act::Hang]);
     let first = block_on(world.api.handle(request("/turns", &turn(1, "One", None), |_| ())));
@@ -148,7 +148,7 @@ fn a_task_that_is_dropped_leaves_nobody_waiting() {
 }
 
 #[test]
-fn one_document_instead_of_a_stream() {
+fn a_turn_can_return_one_document_instead_of_a_stream() {
     let world = world();
     let answered = world.send(&world.api, "/turns", &turn(1, "One", None), |request| {
         request.headers_mut().insert("accept", "application/json".parse().expect("a value"));
@@ -164,7 +164,7 @@ fn one_document_instead_of_a_stream() {
 }
 
 #[test]
-fn a_cut_stream_goes_on_behind_any_event() {
+fn a_cut_stream_resumes_after_any_event() {
     let world = world();
     world.script.will([delta("a"), delta("b"), delta("c"), done()]);
     let whole = world.turn(1, "One", None);
@@ -173,8 +173,8 @@ fn a_cut_stream_goes_on_behind_any_event() {
     for after in 0..=all.len() {
         let body = json!({ "token": token, "turn": turn_id(1), "after": after });
         let rest = world.post("/turns/resume", &body);
-        assert_eq!(rest.events(), all[after..], "behind {after}");
-        // Another process tells the text as a whole, and numbers on.
+        assert_eq!(rest.events(), all[after..], "after {after}");
+        // Another process sends the whole text as one event and continues the numbering.
         let late = world.send(&world.another(), "/turns/resume", &body, |_| ());
         assert_eq!(late.names(), ["session", "replace", "message", "done"]);
         assert_eq!(late.written(), "abc");
@@ -196,10 +196,10 @@ fn a_turn_outlives_its_connection() {
     drop(ahead);
 }
 
-/// Waits, with patience, until something is so.
+/// Polls, with a timeout, until a condition holds.
 
 #[test]
-fn while_one_runs_another_waits_and_the_first_can_be_followed_and_ended() {
+fn a_running_turn_blocks_others_and_can_be_followed_and_stopped() {
     let world = world_with(WidgetSettings::default(), true);
     let first = world.turn(1, "One", None);
     let token = first.token();
@@ -211,7 +211,7 @@ fn while_one_runs_another_waits_and_the_first_can_be_followed_and_ended() {
     assert_eq!(other.json()["details"]["turn"], turn_id(2));
     let sync = world.post("/sync", &json!({ "token": token, "after": 0 }));
     assert_eq!(sync.json()["data"]["running"], turn_id(2));
-    // Another process follows what is stored, and passes the wish to end it on.
+    // Another process follows the stored text and forwards the stop request.
     let another = world.another();
     let followed = std::thread::spawn({
         let request =
@@ -222,7 +222,7 @@ fn while_one_runs_another_waits_and_the_first_can_be_followed_and_ended() {
     let cancelled =
         world.send(&another, "/turns/cancel", &json!({ "token": token, "turn": turn_id(2) }), |_| ());
     assert_eq!(cancelled.status, 204);
-    // What another process wishes is seen when the text so far is stored.
+    // Another process's stop request is seen when the text so far is stored.
     world.clock.advance_millis(5_000);
     let followed = followed.join().expect("no panic");
     assert_eq!(followed.names().last().map(String::as_str), Some("done"));
@@ -238,7 +238,7 @@ fn while_one_runs_another_waits_and_the_first_can_be_followed_and_ended() {
 }
 
 #[test]
-fn a_reply_that_never_pauses_is_stored_as_it_grows_and_ended_from_elsewhere() {
+fn a_continuous_reply_is_stored_as_it_grows_and_can_be_stopped_remotely() {
     let world = world_with(WidgetSettings::default(), true);
     let first = world.turn(1, "One", None);
     let token = first.token();
@@ -254,7 +254,7 @@ fn a_reply_that_never_pauses_is_stored_as_it_grows_and_ended_from_elsewhere() {
     };
     grows();
     grows();
-    // Somebody else changes the conversation: the text is stored as before, and the change stays.
+    // A concurrent change of the conversation survives, and the text is stored all the same.
     let another = world.another();
     let version = world.conversation(&first).version;
     block_on(world.chat.close_conversation(&operator(), &agent(), world.conversation(&first).id))
@@ -275,7 +275,7 @@ fn a_reply_that_never_pauses_is_stored_as_it_grows_and_ended_from_elsewhere() {
 }
 
 #[test]
-fn ended_by_the_visitor_at_once() {
+fn a_visitor_stops_a_reply_immediately() {
     let world = world_with(WidgetSettings::default(), true);
     let first = world.turn(1, "One", None);
     let token = first.token();
@@ -292,12 +292,12 @@ fn ended_by_the_visitor_at_once() {
 }
 
 #[test]
-fn a_process_that_died_is_missed_after_its_lease_and_the_repeat_answers_once() {
+fn a_crashed_process_is_replaced_after_its_lease_and_one_reply_is_stored() {
     let world = boundless();
     let first = world.turn(1, "One", None);
     let token = first.token();
     world.script.will([delta("Half"), Act::Hang]);
-    // The response drives the turn: dropping it is the death of its process.
+    // The response stream drives the turn, so dropping it equals a process crash.
     drop(block_on(world.api.handle(request("/turns", &turn(2, "Two", Some(&token)), |_| ()))));
     let another = world.another();
     let early = world.send(&another, "/turns", &turn(3, "Three", Some(&token)), |_| ());
@@ -321,7 +321,7 @@ fn a_process_that_died_is_missed_after_its_lease_and_the_repeat_answers_once() {
 }
 
 #[test]
-fn failures_are_told_and_do_not_stick() {
+fn failures_are_reported_and_do_not_persist() {
     for (acts, code, kept) in [
         (vec![Act::Say(ChatEvent::Error(ChatError::Unavailable))], "RESPONDER_UNAVAILABLE", None),
         (
@@ -350,25 +350,25 @@ fn failures_are_told_and_do_not_stick() {
 }
 
 #[test]
-fn another_responder_answers_where_the_first_cannot() {
+fn the_fallback_responder_answers_when_the_first_fails() {
     let world = boundless();
     world.script.will([Act::Say(ChatEvent::Error(ChatError::Unavailable))]);
     world.knowledge.says("From the documents.");
     let answered = world.turn(1, "One", None);
     assert_eq!(answered.event("message")["text"], "From the documents.");
     assert_eq!(world.messages(&answered)[1].author.as_deref(), Some("knowledge"));
-    // Once something was written, nobody else goes on.
+    // After the first delta no other responder takes over.
     world.script.will([delta("Half"), Act::Say(ChatEvent::Error(ChatError::Unavailable))]);
     let failed = world.turn(2, "Two", Some(&answered.token()));
     assert_eq!(failed.event("error")["code"], "RESPONDER_UNAVAILABLE");
-    // One that is not there at all.
+    // A responder that does not exist.
     world.configure(json!({ "chat": { "responder": "missing" } }));
     let fallen = world.turn(3, "Three", Some(&answered.token()));
     assert_eq!(fallen.event("message")["text"], "From the documents.");
 }
 
 #[test]
-fn what_takes_too_long_is_ended() {
+fn slow_replies_time_out() {
     let mut settings = WidgetSettings::default();
     settings.deadlines.between_deltas = 300;
     let world = world_with(settings, true);
@@ -379,7 +379,7 @@ fn what_takes_too_long_is_ended() {
 }
 
 #[test]
-fn a_reply_has_an_end() {
+fn the_length_of_a_reply_is_limited() {
     let world = boundless();
     let long = "é".repeat(40 * 1024);
     world.script.will([delta(&long), Act::Hang]);
@@ -389,7 +389,7 @@ fn a_reply_has_an_end() {
 }
 
 #[test]
-fn a_long_search_is_ended_and_keeps_its_lease() {
+fn a_long_search_times_out_and_renews_its_lease() {
     let world = world_without_limits(true);
     world.slow.is_held.store(true, Ordering::SeqCst);
     let open = block_on(world.api.handle(request("/turns", &turn(1, "One", None), |_| ())));
@@ -412,16 +412,16 @@ fn a_long_search_is_ended_and_keeps_its_lease() {
 }
 
 #[test]
-fn the_time_of_a_turn_is_that_of_its_search_and_all_attempts() {
+fn a_turns_deadline_covers_its_search_and_all_attempts() {
     let mut settings = WidgetSettings::default();
-    // 3 s are 30 ms of these tests.
+    // 3 s are 30 ms in these tests.
     settings.deadlines.whole = 3_000;
     let world = world_with(settings, true);
     world.script.will([Act::Hang]);
     world.knowledge.says("From the documents.");
     let late = world.turn(1, "One", None);
-    assert_eq!(late.event("error")["code"], "RESPONDER_TIMEOUT", "nobody answers when it is over");
-    // One attempt that is late leaves time for another.
+    assert_eq!(late.event("error")["code"], "RESPONDER_TIMEOUT", "no responder runs after the deadline");
+    // A late attempt leaves time for another.
     let mut settings = WidgetSettings::default();
     settings.deadlines.first_event = 1_000;
     let world = world_with(settings, true);
@@ -435,8 +435,8 @@ fn the_time_of_a_turn_is_that_of_its_search_and_all_attempts() {
 }
 
 #[test]
-fn the_end_of_an_agent_ends_its_answers_at_once() {
-    // No timer goes off here: nothing but the deletion itself ends the answer.
+fn deleting_an_agent_stops_its_replies_immediately() {
+    // Timers never fire here: only the deletion can end the reply.
     let world = boundless();
     world.script.will([delta("Half"), Act::Hang]);
     let open = block_on(world.api.handle(request("/turns", &turn(1, "One", None), |_| ())));
@@ -451,7 +451,7 @@ fn the_end_of_an_agent_ends_its_answers_at_once() {
 }
 
 #[test]
-fn a_responder_is_told_what_the_page_gave_and_what_is_left_of_the_day() {
+fn a_responder_receives_the_page_context_and_the_remaining_budget() {
     let world = boundless();
     world.configure(
         json!({ "chat": { "responder": "script", "llm": { "tokensPerDay": 10_000, "costPerDay": 2.0 } } }),
@@ -474,7 +474,7 @@ fn a_responder_is_told_what_the_page_gave_and_what_is_left_of_the_day() {
 }
 
 #[test]
-fn the_cost_of_a_day_is_never_passed() {
+fn the_daily_cost_limit_is_never_exceeded() {
     let world = boundless();
     world.configure(
         json!({ "chat": { "responder": "script", "fallback": "error", "llm": { "costPerDay": 1.0 } } }),
@@ -489,7 +489,7 @@ fn the_cost_of_a_day_is_never_passed() {
     assert_eq!(world.turn(4, "Four", Some(&token)).event("done"), json!({ "outcome": "answered" }));
 }
 
-/// What a stream has to tell now, if anything.
+/// The pending data of a stream, if any.
 fn piece_now(body: &mut ApiBody) -> Option<String> {
     let mut frame = std::pin::pin!(body.frame());
     let polled = frame.as_mut().poll(&mut Context::from_waker(Waker::noop()));
@@ -498,13 +498,13 @@ fn piece_now(body: &mut ApiBody) -> Option<String> {
     Some(String::from_utf8(bytes.to_vec()).expect("UTF-8"))
 }
 
-/// The next piece of a stream, which comes soon.
+/// The next chunk of a stream, which must arrive soon.
 fn piece(body: &mut ApiBody) -> String {
     (0..1_000).find_map(|_| piece_now(body)).expect("a piece")
 }
 
 #[test]
-fn a_stream_that_says_nothing_shows_every_15_seconds_that_it_is_there() {
+fn an_idle_stream_sends_a_keep_alive_every_15_seconds() {
     let world = clocked();
     world.script.will([delta("Half"), Act::Hang]);
     let open = block_on(world.api.handle(request("/turns", &turn(1, "One", None), |_| ())));
@@ -520,7 +520,7 @@ fn a_stream_that_says_nothing_shows_every_15_seconds_that_it_is_there() {
 
 #[test]
 fn each_deadline_is_exact() {
-    // Acts, what has passed when it is not yet late, and the millisecond that is.
+    // Script, time elapsed just before the deadline, and the millisecond that reaches it.
     let status = || Act::Say(ChatEvent::Status(StatusKind::Thinking));
     for (acts, in_time) in [
         (vec![Act::Hang], 9_999),
@@ -541,7 +541,7 @@ fn each_deadline_is_exact() {
         assert!(piece(&mut body).contains("RESPONDER_TIMEOUT"), "{acts:?}");
         assert_eq!(world.api.running_turns(), 0);
     }
-    // One that goes on and on is ended after 90 s.
+    // A reply that never ends is ended after 90 s.
     let world = clocked();
     world.script.will((0..5).map(|_| delta("more ")).chain([Act::Hang]));
     let mut settings = WidgetSettings::default();
@@ -556,7 +556,7 @@ fn each_deadline_is_exact() {
 }
 
 #[test]
-fn a_responder_may_write_anew_and_hand_over() {
+fn a_responder_may_rewrite_its_reply_and_hand_over() {
     let world = boundless();
     let handoff = conversations::Handoff { name: Some("Ada".to_owned()), ..Default::default() };
     world.script.will([

@@ -1,4 +1,4 @@
-//! Files that visitors send: what is taken, from whom, and when it goes.
+//! Visitor uploads: accepted types, senders, and expiry.
 
 use bytes::Bytes;
 use conversations::admin::ChatAdmin;
@@ -15,7 +15,7 @@ use crate::support::*;
 const DAY_MILLIS: i64 = 86_400_000;
 const PDF: &[u8] = b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<<>>\n%%EOF\n";
 
-/// A form of these parts, a file last.
+/// A form with these parts, the file last.
 fn form(parts: &[(&str, &str)], name: &str, content: &[u8]) -> Request<Full<Bytes>> {
     let mut body = Vec::new();
     for (part, text) in parts {
@@ -48,7 +48,7 @@ impl World {
         self.post("/turns", &body)
     }
 
-    /// What is in a file, if it is there.
+    /// The content of a file, if it exists.
     fn content(&self, id: &str) -> Option<Vec<u8>> {
         let id: FileId = id.parse().expect("an id");
         block_on(self.platform.document(&agent(), id)).ok().map(|(_, content)| content)
@@ -71,7 +71,7 @@ fn id(answered: &Answered) -> String {
 }
 
 #[test]
-fn a_file_goes_along_with_a_message_and_ends_with_its_conversation() {
+fn a_file_is_sent_with_a_message_and_deleted_with_its_conversation() {
     let world = with_uploads();
     let sent = world.upload(&[("agentId", AGENT)], "../letter.pdf", PDF);
     let data = sent.json()["data"].clone();
@@ -88,12 +88,12 @@ fn a_file_goes_along_with_a_message_and_ends_with_its_conversation() {
     let state = world.post("/sync", &json!({ "token": token, "after": 0 })).json()["data"].clone();
     assert_eq!(state["messages"][0]["uploads"], shown);
     assert_eq!(world.script.asked.lock().expect("the turns")[0].history[0].text, "[letter.pdf]");
-    // Nobody but the operator reads it, and no contact has it.
+    // Only the operator can read it, and it belongs to no contact.
     assert_eq!(world.content(&upload).as_deref(), Some(PDF));
     for days in [2, 100] {
         world.clock.advance_millis(days * DAY_MILLIS);
         world.maintain();
-        assert_eq!(world.content(&upload).as_deref(), Some(PDF), "behind {days} days");
+        assert_eq!(world.content(&upload).as_deref(), Some(PDF), "after {days} days");
     }
     let erased = world.conversation(&answered).id;
     block_on(world.chat.erase_conversation(&operator(), &agent(), erased)).expect("erased");
@@ -104,14 +104,14 @@ fn a_file_goes_along_with_a_message_and_ends_with_its_conversation() {
 }
 
 #[test]
-fn what_no_message_takes_along_goes_after_a_day() {
+fn unsent_files_expire_after_a_day() {
     let world = with_uploads();
     let sent = world.upload(&[("agentId", AGENT)], "letter.pdf", PDF);
     let (upload, token) = (id(&sent), sent.token());
     world.clock.advance_millis(DAY_MILLIS - 90_000);
     world.maintain();
     assert_eq!(world.content(&upload).as_deref(), Some(PDF));
-    // What is nearly over is not taken along any more: it may be on its way out.
+    // A file that is about to expire is rejected, because its deletion may have begun.
     world.clock.advance_millis(60_000);
     assert_eq!(world.send_along(1, &token, &[&upload]).code(), "VALIDATION_ERROR");
     world.clock.advance_millis(30_000);
@@ -120,11 +120,11 @@ fn what_no_message_takes_along_goes_after_a_day() {
     let refused = world.send_along(2, &token, &[&upload]);
     assert_eq!(refused.code(), "VALIDATION_ERROR");
     assert_eq!(refused.json()["validationErrors"][0]["field"], "uploads", "{}", refused.text);
-    assert_eq!(world.messages_of(&sent), 0, "nothing of a refused turn is stored");
+    assert_eq!(world.messages_of(&sent), 0, "a rejected turn stores nothing");
 }
 
 #[test]
-fn a_file_that_waits_moves_into_the_next_conversation() {
+fn an_unsent_file_moves_to_the_next_conversation() {
     let world = with_uploads();
     let first = world.turn(1, "One", None);
     let sent = world.upload(&[("token", &first.token())], "letter.pdf", PDF);
@@ -140,7 +140,7 @@ fn a_file_that_waits_moves_into_the_next_conversation() {
 }
 
 #[test]
-fn others_files_are_not_taken_along() {
+fn another_visitors_files_are_rejected() {
     let world = with_uploads();
     let upload = id(&world.upload(&[("agentId", AGENT)], "letter.pdf", PDF));
     let other = world.turn(1, "One", None);
@@ -149,7 +149,7 @@ fn others_files_are_not_taken_along() {
 }
 
 #[test]
-fn what_is_no_file_of_an_admitted_type_is_refused() {
+fn files_of_other_types_are_rejected() {
     let world = with_uploads();
     let first = world.turn(1, "One", None);
     let token = first.token();
@@ -194,7 +194,7 @@ fn twenty_files_a_day_and_five_with_a_message() {
     let six: Vec<&str> = uploads[..6].iter().map(String::as_str).collect();
     assert_eq!(world.send_along(1, &token, &six).code(), "VALIDATION_ERROR");
     assert_eq!(world.send_along(2, &token, &six[..5]).event("ack")["seq"], 1);
-    // Those that nobody has sent go, those of the message stay.
+    // Unsent files expire; files of the message stay.
     world.clock.advance_millis(DAY_MILLIS);
     world.maintain();
     let there = uploads.iter().filter(|upload| world.content(upload).is_some()).count();
@@ -203,7 +203,7 @@ fn twenty_files_a_day_and_five_with_a_message() {
 }
 
 #[test]
-fn nobody_whose_contact_is_blocked_sends_files() {
+fn blocked_contacts_cannot_send_files() {
     let world = with_uploads();
     let token = crate::leads::verified(&world, 1, None, "crm-1001", "zoe@example.com").token();
     id(&world.upload(&[("token", &token)], "letter.pdf", PDF));

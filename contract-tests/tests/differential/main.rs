@@ -1,9 +1,9 @@
-//! The same random requests to every store: each answers like the model, to the byte.
+//! Sends the same random requests to every store and requires responses identical to the model's, to the byte.
 //!
-//! Clock and ids are the same for all, so that nothing in an answer has to be left out of the comparison. A history is a
-//! list of seeds, one for each step; one that ends in a difference is cut down to the steps that matter.
+//! All stores share clock and ids, so the comparison covers whole responses. A history is a list of seeds, one for
+//! each step; a failing history is reduced to the relevant steps.
 //!
-//! `DIFFERENTIAL_REQUESTS` sets how many requests are sent to each store.
+//! `DIFFERENTIAL_REQUESTS` sets the number of requests for each store.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use openapi_core::ports::Clock as _;
 use openapi_core::storage::AuditQuery;
 use testkit::conformance::{Faulty, PlantedFault, chat_deeds};
 
-/// How many steps a history has: a store of its own for each history keeps one small and the failing steps few.
+/// Steps per history; each history has its own store, which stays small, and failing histories stay short.
 const STEPS: usize = 500;
 
 /// A store under comparison, and the model.
@@ -25,7 +25,7 @@ struct Both {
     known: Known,
     model: Sandbox,
     ours: Sandbox,
-    /// How many replies there were of each status.
+    /// The number of replies by status.
     statuses: Statuses,
 }
 
@@ -49,14 +49,14 @@ impl Both {
     }
 
     fn step(&mut self, seed: u64) -> Result<(), String> {
-        // Far below the limits of a key.
+        // Far below a key's limits.
         for cx in [&self.model, &self.ours] {
             cx.advance(400);
         }
         match step(seed, &self.known) {
             Step::Wait(millis) => [&self.model, &self.ours].into_iter().for_each(|cx| cx.advance(millis)),
             Step::Operator(deed) => {
-                let (expected, found) = (deed.told(&self.model), deed.told(&self.ours));
+                let (expected, found) = (deed.perform(&self.model), deed.perform(&self.ours));
                 if expected != found {
                     return Err(format!("{deed:?}\n{found}\nis not\n{expected}"));
                 }
@@ -77,13 +77,13 @@ impl Both {
         Ok(())
     }
 
-    /// Does random steps of the chat straight on the stores, among them some that read everything.
+    /// Runs random chat steps directly on the stores, some of which read all data.
     fn chat(&mut self, seed: u64) -> Result<(), String> {
-        let told = |cx: &Sandbox| {
+        let result = |cx: &Sandbox| {
             let storage = Arc::clone(&cx.store.storage);
             wait(chat_deeds(storage, &cx.agent, seed, cx.clock.now()))
         };
-        let (expected, found) = (told(&self.model), told(&self.ours));
+        let (expected, found) = (result(&self.model), result(&self.ours));
         [&self.model, &self.ours].into_iter().for_each(|cx| cx.advance(1_000));
         match expected.iter().zip(&found).find(|(expected, found)| expected != found) {
             Some((expected, found)) => Err(format!("the chat:\n{found}\nis not\n{expected}")),
@@ -101,7 +101,7 @@ impl Both {
     }
 }
 
-/// Leaves out what a failing history does not need, half of it, a quarter and so on.
+/// Shrinks a failing history by halves, quarters and so on.
 fn shrink(open: &dyn Fn() -> Store, mut steps: Vec<u64>, mut failure: String) -> (Vec<u64>, String) {
     let (mut size, mut attempts) = (steps.len() / 2, 0);
     while size > 0 && attempts < 150 {
@@ -111,7 +111,7 @@ fn shrink(open: &dyn Fn() -> Store, mut steps: Vec<u64>, mut failure: String) ->
             fewer.drain(place..(place + size).min(steps.len()));
             attempts += 1;
             match Both::new(open()).run(&fewer) {
-                Err(words) => (steps, failure) = (fewer, words),
+                Err(message) => (steps, failure) = (fewer, message),
                 Ok(()) => place += size,
             }
         }
@@ -122,7 +122,7 @@ fn shrink(open: &dyn Fn() -> Store, mut steps: Vec<u64>, mut failure: String) ->
 
 type Statuses = BTreeMap<(&'static str, u16), u32>;
 
-/// Compares so many requests; how they ended.
+/// Compares this many requests; returns their outcomes.
 fn compare(open: &dyn Fn() -> Store, requests: usize, shrinks: bool) -> Result<Statuses, String> {
     let mut statuses = Statuses::new();
     let mut sent = 0;
@@ -130,8 +130,8 @@ fn compare(open: &dyn Fn() -> Store, requests: usize, shrinks: bool) -> Result<S
         if sent >= requests {
             break;
         }
-        let mut dice = SplitMix64(number);
-        let steps: Vec<u64> = (0..STEPS).map(|_| dice.next_u64()).collect();
+        let mut random = SplitMix64(number);
+        let steps: Vec<u64> = (0..STEPS).map(|_| random.next_u64()).collect();
         let mut both = Both::new(open());
         if let Err(failure) = both.run(&steps) {
             if !shrinks {
@@ -148,11 +148,11 @@ fn compare(open: &dyn Fn() -> Store, requests: usize, shrinks: bool) -> Result<S
     Ok(statuses)
 }
 
-/// Fails where a backend answers otherwise than the model.
+/// Fails if a backend's response differs from the model's.
 fn agree(backend: Backend, requests: usize) {
     let statuses = compare(&|| backend.open(), requests, true).unwrap_or_else(|failure| panic!("{failure}"));
     println!("{} requests, 0 differences: {statuses:?}", statuses.values().sum::<u32>());
-    // The comparison is worth something only where requests come to all kinds of ends.
+    // The comparison means something only if requests reach all kinds of outcomes.
     for status in [
         ("GET", 200),
         ("GET", 304),
@@ -171,8 +171,8 @@ fn agree(backend: Backend, requests: usize) {
     }
 }
 
-/// How many requests are compared: `default` unless the environment says otherwise.
-#[expect(clippy::disallowed_methods, reason = "the length of a campaign is told by the environment")]
+/// The number of compared requests: `default` unless the environment overrides it.
+#[expect(clippy::disallowed_methods, reason = "the length of a campaign comes from the environment")]
 fn requests(default: usize) -> usize {
     std::env::var("DIFFERENTIAL_REQUESTS").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
@@ -192,17 +192,17 @@ fn mongo_answers_like_the_model() {
     agree(Backend::Mongo, requests(2_000));
 }
 
-/// What an operator moves from engine to engine, and on, goes on answering like the model.
+/// Data moved between engines still yields the model's responses.
 fn move_through(backends: &[Backend], histories: u64) {
     for number in 0..histories {
-        let mut dice = SplitMix64(number ^ 0x6d6f_7665);
+        let mut random = SplitMix64(number ^ 0x6d6f_7665);
         let mut both = Both::new(backends[0].open());
         for (place, backend) in backends.iter().enumerate() {
             if place > 0 {
                 (both.model, both.ours) = (both.model.restarted(), both.ours.moved_to(backend.open()));
             }
-            let steps: Vec<u64> = (0..STEPS / 2).map(|_| dice.next_u64()).collect();
-            both.run(&steps).and_then(|()| both.chat(dice.next_u64())).unwrap_or_else(|failure| {
+            let steps: Vec<u64> = (0..STEPS / 2).map(|_| random.next_u64()).collect();
+            both.run(&steps).and_then(|()| both.chat(random.next_u64())).unwrap_or_else(|failure| {
                 panic!("history {number}, after {:?}: {failure}", &backends[..=place])
             });
         }
@@ -210,17 +210,17 @@ fn move_through(backends: &[Backend], histories: u64) {
 }
 
 #[test]
-fn what_is_moved_answers_like_the_model() {
+fn moved_data_answers_like_the_model() {
     use Backend::{Memory, Mongo, Postgres, Sqlite};
     move_through(&[Sqlite, Postgres, Mongo, Postgres, Sqlite, Mongo, Memory, Sqlite], 1);
 }
 
 #[test]
-fn what_is_moved_between_files_answers_like_the_model() {
+fn data_moved_between_files_answers_like_the_model() {
     move_through(&[Backend::Memory, Backend::Sqlite, Backend::Sqlite], 4);
 }
 
-/// Faults that must show in some answer: of each kind that one agent, without races and restarts, can see.
+/// Faults that must be visible in a response: those that a single agent without races and restarts can notice.
 const SEEN: &[PlantedFault] = &[
     PlantedFault::CreatedSinceExclusive,
     PlantedFault::TagMatchesPrefix,
@@ -232,7 +232,7 @@ const SEEN: &[PlantedFault] = &[
 ];
 
 #[test]
-fn planted_faults_are_seen() {
+fn planted_faults_are_detected() {
     let open = |fault| Backend::Memory.open().through(Arc::new(fault));
     let control = compare(&|| open(Faulty::sound()), 1_000, false);
     assert!(control.is_ok(), "{control:?}");

@@ -3,7 +3,7 @@
 use contract_tests::document::DOCUMENT;
 use contract_tests::{Backend, Sandbox, on_every_backend};
 
-on_every_backend!(the_document, outside_of_the_base_path, nobody_needs_a_key);
+on_every_backend!(the_document, outside_of_the_base_path, no_key_is_required);
 
 fn the_document(backend: Backend) {
     let cx = Sandbox::new(backend);
@@ -24,7 +24,7 @@ fn outside_of_the_base_path(backend: Backend) {
     let _ = cx.call("GET", "/health.json").send().fails(404, "ROUTE_NOT_FOUND");
 }
 
-fn nobody_needs_a_key(backend: Backend) {
+fn no_key_is_required(backend: Backend) {
     let cx = Sandbox::new(backend);
     let call = cx.at("GET", "/openapi.json?download=1").anonymous().header("x-api-key", "a");
     let _ = call.header("x-api-key", "b").send().expect(200);

@@ -16,8 +16,8 @@ on_every_backend!(
     the_example,
     credentials_and_query_are_ignored,
     head,
-    a_store_that_is_down,
-    a_store_that_does_not_answer,
+    an_unavailable_store,
+    an_unresponsive_store,
 );
 
 /// Contract 4.1, literally.
@@ -48,7 +48,7 @@ fn head(backend: Backend) {
 }
 
 /// Contract 6.4, literally.
-fn a_store_that_is_down(backend: Backend) {
+fn an_unavailable_store(backend: Backend) {
     let (cx, faulty) = Sandbox::faulty(backend);
     faulty.fail(Some(StorageErrorKind::Unavailable));
     let reply = cx.call("GET", "/health").anonymous().header("x-request-id", story::REQUEST_ID).send();
@@ -61,7 +61,7 @@ fn a_store_that_is_down(backend: Backend) {
     let _ = cx.call("GET", "/health").anonymous().send().expect(200);
 }
 
-/// A timer whose time is always up once it has been waited for a second.
+/// A timer that fires after it has been waited for a second time.
 struct Impatient;
 
 impl Timer for Impatient {
@@ -71,7 +71,7 @@ impl Timer for Impatient {
     }
 }
 
-fn a_store_that_does_not_answer(backend: Backend) {
+fn an_unresponsive_store(backend: Backend) {
     let store = backend.open();
     let faulty = FaultyStorage::new(store.storage.clone());
     faulty.stall(true);

@@ -1,4 +1,4 @@
-//! The answer of an extraction (contract 12.2), and what its failures are answered (6.1).
+//! The response of an extraction (contract 12.2), and its errors (6.1).
 
 use std::sync::atomic::Ordering;
 
@@ -17,7 +17,7 @@ on_every_backend!(
     failures_of_the_engine,
     no_engine_at_all,
     the_deadline,
-    as_many_as_may_run,
+    concurrent_extractions_are_limited,
     the_audit_log,
 );
 
@@ -73,7 +73,7 @@ fn no_engine_at_all(backend: Backend) {
     let _ = send(&without, &form("total: 1")).fails(503, "EXTRACTION_UNAVAILABLE");
 }
 
-/// Also while the document is read, and while values are looked for.
+/// Also while the document is opened, and while values are extracted.
 fn the_deadline(backend: Backend) {
     let (cx, script) = sandbox_with(backend, |_, _| {});
     let ports = cx.ports().with_timer(std::sync::Arc::new(Over));
@@ -82,11 +82,11 @@ fn the_deadline(backend: Backend) {
         let _ = send(&cx, &form(text)).fails(504, "EXTRACTION_TIMEOUT");
     }
     assert_eq!((script.opened.load(Ordering::Relaxed), script.extracted.load(Ordering::Relaxed)), (2, 1));
-    // What is quick is answered all the same.
+    // Fast extractions still get a response.
     let _ = send(&cx, &form("total: 1")).expect(200);
 }
 
-fn as_many_as_may_run(backend: Backend) {
+fn concurrent_extractions_are_limited(backend: Backend) {
     use std::task::{Context, Waker};
 
     let (cx, script) = sandbox_with(backend, |_, settings| settings.max_running_of_key = 2);
@@ -104,13 +104,13 @@ fn as_many_as_may_run(backend: Backend) {
     let refused = send(&cx, &form("total: 1")).fails(429, "CONCURRENCY_LIMIT_EXCEEDED");
     assert_eq!(refused.json["details"], json!({ "limit": 2 }));
     assert!(refused.header("retry-after").is_some() && refused.header("ratelimit").is_some());
-    // Another key has room of its own.
+    // Another key has its own capacity.
     let _ = crate::support::call(&cx, &form("total: 1")).with(&other).send().expect(200);
     drop(running.pop());
     let _ = send(&cx, &form("total: 1")).expect(200);
 }
 
-/// An extraction is noted, with nothing of the document and not its name.
+/// An extraction leaves an audit entry without its document's content or name.
 fn the_audit_log(backend: Backend) {
     let cx = sandbox(backend);
     let _ = send(&cx, &form("total: 4711")).expect(200);

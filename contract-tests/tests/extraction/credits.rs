@@ -1,4 +1,4 @@
-//! Credits (contract 13): set aside, spent, given back; conserved whatever happens at once.
+//! Credits (contract 13): reserved, spent, released; conserved under concurrency.
 
 use std::task::{Context, Waker};
 
@@ -17,19 +17,19 @@ on_every_backend!(
     the_plan_first,
     too_few,
     failures_cost_nothing,
-    an_answer_that_is_lost,
-    given_up,
-    a_server_that_is_gone,
+    a_lost_acknowledgement,
+    cancelled_extractions,
+    a_crashed_server,
     unlimited_again,
     rates_of_the_agent,
     the_ledger,
     many_at_once,
-    changed_by_others_all_the_time,
+    continuous_conflicts,
     of_each_agent,
 );
 
 /// The contract lists no `CONCURRENT_UPDATE` for an extraction.
-fn changed_by_others_all_the_time(backend: Backend) {
+fn continuous_conflicts(backend: Backend) {
     let (cx, faulty) = Sandbox::faulty(backend);
     plan(&cx, 10);
     faulty.lose_races(u32::MAX);
@@ -99,16 +99,16 @@ fn failures_cost_nothing(backend: Backend) {
     assert_eq!(ledger(&cx).len(), 1);
 }
 
-/// A connection to the store that breaks behind the charge: nobody gets the answer, so that it costs nothing and leaves no
-/// document. Under a key it can be asked for again, and is paid once.
-fn an_answer_that_is_lost(backend: Backend) {
+/// The store connection breaks after the charge: nobody receives the response, so it costs nothing and leaves no
+/// document. With an idempotency key the request can be repeated, and is charged once.
+fn a_lost_acknowledgement(backend: Backend) {
     let (cx, faulty) = Sandbox::faulty(backend);
     plan(&cx, 10);
     let form = form("pages=4\ntotal: 1").text("saveToStorage", "true");
     let ask = || call(&cx, &form).header("idempotency-key", "k").send();
     let count = |cx: &Sandbox, kind: &str| ledger(cx).iter().filter(|entry| entry.0 == kind).count();
     let kept = |cx: &Sandbox| wait(cx.platform.documents(&cx.agent, None, 10)).expect("documents").len();
-    // What it was charged with is lost, and then also that it was given back, once and twice.
+    // The acknowledgement of the charge is lost, then also those of one and of two refunds.
     for lost in 1..=3 {
         faulty.lose_answers_of_credits(1, lost);
         let _ = send(&cx, &form).fails(503, "SERVICE_UNAVAILABLE");
@@ -132,7 +132,7 @@ fn an_answer_that_is_lost(backend: Backend) {
     assert_eq!(sum, 6);
 }
 
-/// Polls an extraction that never ends until its credits are set aside, and drops it.
+/// Polls an extraction that never ends until its credits are reserved, and drops it.
 #[track_caller]
 fn begin_and_drop(cx: &Sandbox, text: &str) {
     let form = form(text);
@@ -146,11 +146,12 @@ fn begin_and_drop(cx: &Sandbox, text: &str) {
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
-    panic!("nothing was set aside");
+    panic!("nothing was reserved");
 }
 
-/// A client that goes away is not charged: the regular work gives back what was set aside, and so does the next one.
-fn given_up(backend: Backend) {
+/// A client that disconnects is not charged: periodic maintenance releases the reservation, and so does the next
+/// extraction.
+fn cancelled_extractions(backend: Backend) {
     let cx = sandbox(backend);
     plan(&cx, 10);
     begin_and_drop(&cx, "hang\npages=9");
@@ -162,18 +163,18 @@ fn given_up(backend: Backend) {
     cost(&send(&cx, &form("pages=10")).expect(200), 10, 0);
 }
 
-fn a_server_that_is_gone(backend: Backend) {
+fn a_crashed_server(backend: Backend) {
     let cx = sandbox(backend);
     plan(&cx, 10);
     begin_and_drop(&cx, "hang\npages=9");
     let (other, _) = (cx.restarted(), ());
     let other = other.rebuilt(cx.ports(), |_| {});
     assert_eq!(send(&other, &form("pages=2")).status, 402);
-    // The deadline and a minute.
+    // The deadline plus a minute.
     cx.advance(180_001);
     cost(&send(&other, &form("pages=2")).expect(200), 2, 8);
     assert_eq!(balance(&cx), (8, 0));
-    // What the first server still wants to give back is not there any more.
+    // The reservation that the first server wants to release is already gone.
     wait(cx.platform.maintain()).expect("maintenance");
     assert_eq!(balance(&cx), (8, 0));
 }
@@ -234,7 +235,7 @@ fn the_ledger(backend: Backend) {
     );
 }
 
-/// As many as there are credits for are answered, no more; the ledger adds up to what is left.
+/// As many extractions succeed as there are credits; the ledger adds up to the balance.
 fn many_at_once(backend: Backend) {
     let (cx, _) = sandbox_with(backend, |_, settings| settings.max_running_of_key = 64);
     plan(&cx, 7);

@@ -13,12 +13,12 @@ on_every_backend!(
     custom_instructions,
     save_to_storage,
     other_parts,
-    order_of_faults,
+    order_of_errors,
     the_largest_document,
-    beside_the_document,
+    size_of_the_other_parts,
     broken_bodies,
     a_query_is_refused,
-    as_much_as_is_held,
+    memory_of_all_forms,
 );
 
 fn document(content: &[u8]) -> Form {
@@ -41,7 +41,7 @@ fn the_document(backend: Backend) {
     let reply = send(&cx, &twice).fails(400, "VALIDATION_ERROR");
     assert_eq!(reply.violations(), [("document", "maxItems")]);
     assert_eq!((&reply.violation(0)["in"], &reply.violation(0)["value"]), (&json!("form"), &Value::Null));
-    // A text part is a document as well; names are made safe for every system.
+    // A text part is a document as well; names are sanitized for every system.
     let text = Form::new().text("document", "total: 1").text("schema", SCHEMA);
     assert_eq!(send(&cx, &text).expect(200).json["metadata"]["document"]["fileName"], "file.bin");
     let named = Form::new().document("../../etc/pass:wd", b"total: 1").text("schema", SCHEMA);
@@ -71,7 +71,7 @@ fn the_schema(backend: Backend) {
     }
     let twice = form("x").text("schema", SCHEMA).text("schema", "{");
     let _ = send(&cx, &twice).invalid(&[("schema", "duplicate")]);
-    // In a file part, with any type of its own, and as standard JSON Schema.
+    // In a file part, with any media type, and as standard JSON Schema.
     let standard = br#"{"type":"object","properties":{"total":{"type":"string"}},"required":["total"]}"#;
     let as_file = document(b"total: 7").part(
         &["Content-Disposition: form-data; name=\"schema\"; filename=\"s.json\"", "Content-Type: image/png"],
@@ -82,7 +82,7 @@ fn the_schema(backend: Backend) {
 
 fn custom_instructions(backend: Backend) {
     let cx = sandbox(backend);
-    // The extractor of the tests answers with them as its name.
+    // The test extractor returns them as the name.
     let engine = |text: &str| {
         let form = form("total: 1").text("customInstructions", text);
         send(&cx, &form).expect(200).json["metadata"]["engine"].clone()
@@ -122,7 +122,7 @@ fn other_parts(backend: Backend) {
 }
 
 /// Headers, the query, parts as sent, missing parts.
-fn order_of_faults(backend: Backend) {
+fn order_of_errors(backend: Backend) {
     let cx = sandbox(backend);
     let form = Form::new().text("saveToStorage", "x").text("note", "y").text("schema", "[]");
     let reply = cx
@@ -155,7 +155,7 @@ fn the_largest_document(backend: Backend) {
     let _ = send(&cx, &form(&"x".repeat(1_000))).expect(200);
     let reply = send(&cx, &form(&"x".repeat(1_001))).fails(413, "DOCUMENT_TOO_LARGE");
     assert_eq!(reply.json["details"], json!({ "limit": 1_000, "actual": null, "unit": "bytes" }));
-    // A second one has no room of its own.
+    // A second part has no separate budget.
     let many = (0..1_200).fold(form("x"), |form, _| form.document("b", &[b'x'; 1_000]));
     let _ = send(&cx, &many).fails(413, "DOCUMENT_TOO_LARGE");
     let declared = form(&"x".repeat(2 * 1_024 * 1_024)).bytes();
@@ -169,14 +169,14 @@ fn the_largest_document(backend: Backend) {
     assert_eq!(reply.json["details"]["actual"], length);
 }
 
-fn beside_the_document(backend: Backend) {
+fn size_of_the_other_parts(backend: Backend) {
     let cx = limited(backend, 1_000);
     let spaces = " ".repeat(900 * 1_024);
     let schema = format!("{SCHEMA}{spaces}");
     let _ = send(&cx, &document(b"x").text("schema", &schema)).expect(200);
     let _ = send(&cx, &document(b"x").text("schema", &schema).text("note", &spaces))
         .fails(413, "DOCUMENT_TOO_LARGE");
-    // What a schema may have is less.
+    // The limit of a schema is lower.
     let long = format!(r#"{{"a":{{"type":"string","description":"{}"}}}}"#, "x".repeat(70_000));
     let _ = send(&cx, &document(b"x").text("schema", &long)).invalid(&[("schema", "maxSize")]);
 }
@@ -201,8 +201,8 @@ fn a_query_is_refused(backend: Backend) {
     let _ = call.send().invalid(&[("dryRun", "unknown")]);
 }
 
-/// A server does not hold more of all forms together than it may, and forgets what is answered.
-fn as_much_as_is_held(backend: Backend) {
+/// A server bounds the memory of all forms together, and frees it after the response.
+fn memory_of_all_forms(backend: Backend) {
     let (cx, _) = crate::support::sandbox_with(backend, |_, settings| settings.max_held_bytes = 12_000);
     for _ in 0..3 {
         let _ = send(&cx, &form(&"x".repeat(2_000))).expect(200);

@@ -6,13 +6,13 @@ use contract_tests::{Backend, Form, Reply, Sandbox, on_every_backend};
 
 use crate::support::{SCHEMA, balance, call, form, plan, sandbox_with};
 
-on_every_backend!(replay, another_payload, failures_are_not_stored, a_replay_precedes_what_follows,);
+on_every_backend!(replay, another_payload, failures_are_not_stored, a_replay_precedes_later_checks,);
 
 fn ask(cx: &Sandbox, form: &Form) -> Reply {
     call(cx, form).header("idempotency-key", "k").send()
 }
 
-/// The same answer, free of charge, without the engine.
+/// The same response, free of charge, without the engine.
 fn replay(backend: Backend) {
     let (cx, script) = sandbox_with(backend, |_, _| {});
     plan(&cx, 10);
@@ -46,8 +46,8 @@ fn failures_are_not_stored(backend: Backend) {
     let _ = ask(&cx, &form("pages=2")).expect(200);
 }
 
-/// A stored answer comes before what is wrong with the form, the document or the credits.
-fn a_replay_precedes_what_follows(backend: Backend) {
+/// A stored response precedes errors of the form, the document or the credits.
+fn a_replay_precedes_later_checks(backend: Backend) {
     let (cx, _) = sandbox_with(backend, |_, settings| settings.max_running_of_key = 1);
     plan(&cx, 1);
     let form = form("pages=1");

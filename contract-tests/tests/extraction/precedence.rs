@@ -1,12 +1,12 @@
-//! Which failure is answered when there are several (contract 6.3).
+//! Which of several errors is reported (contract 6.3).
 
 use contract_tests::{Backend, Form, on_every_backend};
 
 use crate::support::{PATH, SCHEMA, form, plan, sandbox, sandbox_with, send};
 
-on_every_backend!(in_this_order,);
+on_every_backend!(checks_run_in_this_order,);
 
-fn in_this_order(backend: Backend) {
+fn checks_run_in_this_order(backend: Backend) {
     let (cx, _) = sandbox_with(backend, |files, settings| {
         files.max_bytes_of_agent = Some(100);
         settings.max_running_of_key = 0;
@@ -21,7 +21,7 @@ fn in_this_order(backend: Backend) {
         .json(&serde_json::json!({}))
         .send()
         .fails(403, "INSUFFICIENT_PERMISSIONS");
-    // 8 before 11: a body that does not close before its content.
+    // 8 before 11: an unterminated body before its content.
     let _ = cx
         .call("POST", PATH)
         .bytes(&unknown("[]").unclosed())
@@ -30,7 +30,7 @@ fn in_this_order(backend: Backend) {
         .fails(400, "BAD_REQUEST");
     // 11 before 12: the type of the document before the schema.
     let _ = send(&cx, &unknown("[]")).fails(415, "UNSUPPORTED_FILE_TYPE");
-    // 11 is left out for a document that is repeated or empty.
+    // Step 11 does not apply to a repeated or empty document.
     let _ = send(&cx, &unknown("[]").document("b", b"\xff")).fails(400, "VALIDATION_ERROR");
     // 12 before 14: validation before the quota.
     let save = |form: Form| form.text("saveToStorage", "true");
@@ -39,7 +39,7 @@ fn in_this_order(backend: Backend) {
     let _ = send(&cx, &bad).fails(400, "VALIDATION_ERROR");
     // 14 before 15: the quota before the number of extractions.
     let _ = send(&cx, &save(form(&long))).fails(403, "STORAGE_QUOTA_EXCEEDED");
-    // Within 15: the number of extractions before what is read.
+    // Within 15: the number of extractions before the content.
     let _ = send(&cx, &form("encrypted")).fails(429, "CONCURRENCY_LIMIT_EXCEEDED");
     // 422 and 413 before 402.
     let cx = sandbox(backend);

@@ -1,4 +1,4 @@
-//! `saveToStorage` (contract 12.3): sealed, counted, purged after 90 days.
+//! `saveToStorage` (contract 12.3): encrypted, counted, purged after 90 days.
 
 use std::future::poll_fn;
 use std::task::{Context, Waker};
@@ -14,16 +14,16 @@ use openapi_core::values::FileId;
 use crate::support::{call, form, plan, sandbox, sandbox_with, send};
 
 on_every_backend!(
-    kept_sealed,
-    not_kept,
-    a_failure_keeps_nothing,
-    a_server_that_is_gone_keeps_nothing,
+    stored_encrypted,
+    not_stored_by_default,
+    a_failure_stores_nothing,
+    a_crashed_server_leaves_nothing,
     the_quota,
-    gone_after_ninety_days,
-    gone_at_once,
+    purged_after_ninety_days,
+    purged_on_request,
     of_each_agent,
-    it_is_no_file_of_a_contact,
-    what_is_lost_is_found,
+    it_is_not_a_contact_file,
+    a_check_finds_lost_contents,
 );
 
 const DAY: i64 = 24 * 3_600_000;
@@ -37,7 +37,7 @@ fn file_id(reply: &Reply) -> FileId {
     id.parse().expect("a platform id")
 }
 
-/// The contents that are stored.
+/// The stored contents.
 fn contents(cx: &Sandbox) -> Vec<Vec<u8>> {
     let mut listing = wait(cx.blobs.list()).expect("a listing");
     let mut contents = Vec::new();
@@ -57,7 +57,7 @@ fn documents(cx: &Sandbox) -> usize {
     wait(cx.platform.documents(&cx.agent, None, 100)).expect("documents").len()
 }
 
-fn kept_sealed(backend: Backend) {
+fn stored_encrypted(backend: Backend) {
     let cx = sandbox(backend);
     let reply = send(&cx, &saved("total: 4711")).expect(200);
     assert_eq!(reply.json["metadata"]["document"]["stored"], true);
@@ -71,15 +71,15 @@ fn kept_sealed(backend: Backend) {
     assert_eq!(document.stored_size, stored[0].len() as u64);
 }
 
-fn not_kept(backend: Backend) {
+fn not_stored_by_default(backend: Backend) {
     let cx = sandbox(backend);
     let reply = send(&cx, &form("total: 1")).expect(200);
     assert_eq!(reply.json["metadata"]["document"]["fileId"], serde_json::Value::Null);
     assert_eq!((contents(&cx).len(), documents(&cx)), (0, 0));
 }
 
-/// A check finds documents whose content is lost or cut off, and a repair gives their records up.
-fn what_is_lost_is_found(backend: Backend) {
+/// A check finds documents whose content is missing or truncated, and a repair removes their records.
+fn a_check_finds_lost_contents(backend: Backend) {
     let cx = sandbox(backend);
     let key = |reply: &Reply| BlobKey::new(cx.agent.clone(), file_id(reply));
     let ids: Vec<BlobKey> =
@@ -103,7 +103,7 @@ fn what_is_lost_is_found(backend: Backend) {
     assert_eq!(content, b"total: 3");
 }
 
-fn a_failure_keeps_nothing(backend: Backend) {
+fn a_failure_stores_nothing(backend: Backend) {
     let cx = sandbox(backend);
     for (text, status) in [("bad-answer", 502), ("damaged", 422), ("busy", 503)] {
         assert_eq!(send(&cx, &saved(text)).status, status);
@@ -115,8 +115,8 @@ fn a_failure_keeps_nothing(backend: Backend) {
     assert_eq!((contents(&cx).len(), documents(&cx)), (0, 0));
 }
 
-/// Only a document whose extraction was answered has a record; the content of another one is an orphan.
-fn a_server_that_is_gone_keeps_nothing(backend: Backend) {
+/// Only a document whose extraction succeeded has a record; the content of any other is an orphan.
+fn a_crashed_server_leaves_nothing(backend: Backend) {
     let cx = sandbox(backend);
     let form = saved("hang");
     let call = call(&cx, &form);
@@ -137,7 +137,7 @@ fn a_server_that_is_gone_keeps_nothing(backend: Backend) {
     assert_eq!(contents(&cx).len(), 0);
 }
 
-/// Documents and files of contacts share the bytes of the agent.
+/// Documents and contact files share the agent's byte quota.
 fn the_quota(backend: Backend) {
     let (cx, _) = sandbox_with(backend, |files, _| files.max_bytes_of_agent = Some(1_000));
     let sealed = {
@@ -160,7 +160,7 @@ fn the_quota(backend: Backend) {
     let _ = upload().expect(201);
 }
 
-fn gone_after_ninety_days(backend: Backend) {
+fn purged_after_ninety_days(backend: Backend) {
     let cx = sandbox(backend);
     let reply = send(&cx, &saved("total: 1")).expect(200);
     cx.advance(90 * DAY - 1);
@@ -172,7 +172,7 @@ fn gone_after_ninety_days(backend: Backend) {
     assert!(wait(cx.platform.document(&cx.agent, file_id(&reply))).is_err());
 }
 
-fn gone_at_once(backend: Backend) {
+fn purged_on_request(backend: Backend) {
     let cx = sandbox(backend);
     let _ = send(&cx, &saved("total: 1")).expect(200);
     assert_eq!(wait(cx.platform.purge_files(&operator(), &cx.agent)).expect("a purge"), 1);
@@ -187,8 +187,8 @@ fn of_each_agent(backend: Backend) {
     assert_eq!(wait(cx.platform.documents(&other, None, 10)).expect("documents"), []);
 }
 
-/// Nobody reaches it over the Open API.
-fn it_is_no_file_of_a_contact(backend: Backend) {
+/// The Open API does not expose it.
+fn it_is_not_a_contact_file(backend: Backend) {
     let cx = sandbox(backend);
     let id = file_id(&send(&cx, &saved("total: 1")).expect(200));
     let contact = cx.create(&serde_json::json!({ "primaryEmail": "a@b.co" })).id();

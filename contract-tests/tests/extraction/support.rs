@@ -1,4 +1,4 @@
-//! What the tests of extraction share.
+//! Shared by the extraction tests.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub const PATH: &str = "/document-extraction/extract";
 /// A schema of one field.
 pub const SCHEMA: &str = r#"{"total":{"type":"string"}}"#;
 
-/// Time that is over at once.
+/// A timer that fires immediately.
 pub struct Over;
 
 impl Timer for Over {
@@ -30,7 +30,7 @@ pub fn sandbox(backend: Backend) -> Sandbox {
     sandbox_with(backend, |_, _| {}).0
 }
 
-/// A sandbox with the extractor and other decisions.
+/// A sandbox with the extractor and another policy.
 pub fn sandbox_with(
     backend: Backend,
     change: impl FnOnce(&mut FileSettings, &mut ExtractionSettings),
@@ -53,25 +53,25 @@ pub fn call<'a>(cx: &'a Sandbox, form: &Form) -> Call<'a> {
     cx.call("POST", PATH).form(form)
 }
 
-/// Asks for an extraction.
+/// A request for an extraction.
 pub fn send(cx: &Sandbox, form: &Form) -> Reply {
     call(cx, form).send()
 }
 
-/// Sets the credits of the plan.
+/// Sets the plan's credits.
 #[track_caller]
 pub fn plan(cx: &Sandbox, credits: u64) {
     set(cx, CreditPool::Plan, credits);
 }
 
-/// Sets the credits of a pool.
+/// Sets a pool's credits.
 #[track_caller]
 pub fn set(cx: &Sandbox, pool: CreditPool, credits: u64) {
     let change = CreditChange::Set { pool, credits, note: None };
     let _ = wait(cx.platform.change_credits(&operator(), &cx.agent, &change)).expect("credits are set");
 }
 
-/// What is left in both pools, and what is set aside.
+/// The balance of both pools, and the reserved credits.
 pub fn balance(cx: &Sandbox) -> (u64, u64) {
     let account = wait(cx.platform.credits(&cx.agent)).expect("an account");
     (account.available(), account.reserved())

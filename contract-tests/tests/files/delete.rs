@@ -21,7 +21,7 @@ on_every_backend!(
     a_second_time,
     an_archived_contact,
     the_audit_log,
-    the_content_is_kept_for_its_retention,
+    the_content_is_retained,
     retention_of_another_length,
     without_retention,
     erasure_of_the_contact,
@@ -179,7 +179,7 @@ fn conditions(backend: Backend) {
     let _ = call(&tag).fails(404, "FILE_NOT_FOUND");
     let any = upload(&cx, &contact, "a.txt", b"x").id();
     let _ = cx.call("DELETE", &file_path(&contact, &any)).header("if-match", "*").send().expect(200);
-    // Idempotency-Key and If-None-Match mean nothing here.
+    // Idempotency-Key and If-None-Match have no effect here.
     let file = upload(&cx, &contact, "a.txt", b"x");
     let call = cx.call("DELETE", &file_path(&contact, &file.id())).header("idempotency-key", "");
     let _ = call.header("if-none-match", file.header("etag").expect("a tag")).send().expect(200);
@@ -193,7 +193,7 @@ fn a_second_time(backend: Backend) {
         let reply = delete(&cx, &contact, &id, &reason).fails(404, "FILE_NOT_FOUND");
         assert_eq!(reply.json["details"], json!({ "resource": "file", "id": id }));
     }
-    // Many at once: one of them deletes.
+    // Concurrent deletions: exactly one succeeds.
     let id = upload(&cx, &contact, "a.txt", b"x").id();
     let deleted: usize = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..6)
@@ -221,12 +221,12 @@ fn an_archived_contact(backend: Backend) {
         reply.json["details"],
         json!({ "resource": "contact", "id": contact, "archivedAt": archived.data()["archivedAt"] })
     );
-    // 404, validation and 412 come first.
+    // 404, validation and 412 take precedence.
     let _ = delete(&cx, &contact, "697dc94b74a1f572c54b7800", &json!({})).fails(404, "FILE_NOT_FOUND");
     let _ = delete(&cx, &contact, &file.id(), &json!({ "x": 1 })).invalid(&[("x", "unknown")]);
     let call = cx.call("DELETE", &file_path(&contact, &file.id())).header("if-match", "\"x\"");
     let _ = call.send().fails(412, "PRECONDITION_FAILED");
-    // All reads stay open.
+    // All reads still work.
     let _ = read(&cx, &contact, &file.id()).expect(200);
     let _ = link(&cx, &contact, &file.id(), "");
     assert_eq!(total(&cx, &contact), 1);
@@ -234,14 +234,14 @@ fn an_archived_contact(backend: Backend) {
     let _ = delete(&cx, &contact, &file.id(), &json!({})).expect(200);
 }
 
-/// The entries about a file, oldest first.
+/// The audit entries about a file, oldest first.
 fn log(cx: &Sandbox, file: &str) -> Vec<AuditEntry> {
     let query = AuditQuery { agent: Some(cx.agent.clone()), limit: 1_000, ..AuditQuery::default() };
     let entries = wait(cx.platform.audit(&query)).expect("the log");
     entries.into_iter().filter(|entry| entry.resource.as_deref() == Some(file)).collect()
 }
 
-/// Time, key and reason are kept.
+/// Time, key and reason are recorded.
 fn the_audit_log(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let id = upload(&cx, &contact, "a.txt", b"text").id();
@@ -262,7 +262,7 @@ fn the_audit_log(backend: Backend) {
     let details: Value = serde_json::to_value(&deletion.details).expect("JSON");
     assert_eq!(details["reason"], "Uploaded twice");
     assert_eq!(deletion.contact_id.map(|id| id.to_string()), Some(contact.clone()));
-    // Refusals leave nothing, and signatures are never in it.
+    // Rejected requests leave no entry, and signatures never appear in it.
     let _ = delete(&cx, &contact, &id, &json!({ "reason": "again" })).expect(404);
     assert_eq!(log(&cx, &id).len(), 2);
     let signature = url.split_once("&sig=").expect("a signature").1;
@@ -281,7 +281,7 @@ fn purge(cx: &Sandbox) -> u64 {
     wait(cx.platform.purge_due_contents()).expect("purged")
 }
 
-fn the_content_is_kept_for_its_retention(backend: Backend) {
+fn the_content_is_retained(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let id = upload(&cx, &contact, "a.txt", b"text").id();
     let kept = upload(&cx, &contact, "b.txt", b"text").id();
@@ -291,13 +291,13 @@ fn the_content_is_kept_for_its_retention(backend: Backend) {
     cx.advance(30 * DAY - 1);
     assert_eq!((purge(&cx), blobs(&cx).len()), (0, 2));
     wait(cx.platform.maintain()).expect("maintenance");
-    assert_eq!(blobs(&cx).len(), 2, "a content that is kept is no orphan");
+    assert_eq!(blobs(&cx).len(), 2, "a retained content is not an orphan");
     cx.advance(1);
     assert_eq!((purge(&cx), blobs(&cx).len()), (1, 1));
     assert_eq!(purge(&cx), 0);
     assert_eq!(blobs(&cx)[0].key.file.to_string(), kept);
     let _ = read(&cx, &contact, &kept).expect(200);
-    // What the audit needs outlives the content.
+    // The audit data outlives the content.
     let entries = log(&cx, &id);
     assert_eq!(entries.last().map(|entry| entry.action), Some(AuditAction::FileDelete));
     assert!(wait(cx.platform.check_contents()).expect("checked").faults.is_empty());
@@ -324,7 +324,7 @@ fn without_retention(backend: Backend) {
     assert_eq!(left, [kept]);
 }
 
-/// Contract 14: a contact is erased with its files; deleted ones too, whatever their retention.
+/// Contract 14: erasing a contact erases its files, deleted ones included, whatever their retention.
 fn erasure_of_the_contact(backend: Backend) {
     let (cx, own) = sandbox(backend);
     let second = contact(&cx);

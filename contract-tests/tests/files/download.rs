@@ -79,7 +79,7 @@ fn head(backend: Backend) {
 
 fn content_to_the_byte(backend: Backend) {
     let (plain, contact) = sandbox(backend);
-    // A store that gives and takes a few bytes at a time.
+    // A store that reads and writes a few bytes at a time.
     for piece in [1, 7, 65_536] {
         let blobs = PiecemealBlobs::new(plain.blobs.clone(), piece);
         let cx = plain.rebuilt(plain.ports().with_blobs(Arc::new(blobs)), |_| {});
@@ -184,7 +184,7 @@ fn other_forms_of_range_are_ignored(backend: Backend) {
     let twice =
         cx.at("GET", &link).anonymous().header("range", "bytes=0-1").header("range", "bytes=3-4").send();
     assert_eq!(twice.expect(200).text, "0123456789");
-    // A range has a meaning for GET alone (RFC 9110).
+    // A range applies to GET only (RFC 9110).
     for range in ["bytes=0-1", "bytes=10-"] {
         let reply = cx.at("HEAD", &link).anonymous().header("range", range).send().expect(200);
         assert_eq!((reply.header("content-length"), reply.header("content-range")), (Some("10"), None));
@@ -198,7 +198,7 @@ fn unsatisfiable_ranges(backend: Backend) {
         assert_eq!(reply.header("content-range"), Some("bytes */10"), "{range}");
         assert_eq!(reply.header("etag"), None);
     }
-    // The link is looked at first.
+    // The link is checked first.
     let _ = ranged(&cx, &link.replace("attachment", "inline"), "bytes=10-").fails(403, "SIGNED_URL_INVALID");
 }
 
@@ -254,7 +254,7 @@ fn types(backend: Backend) {
     }
 }
 
-/// No key is asked for, and none is looked at.
+/// A key is neither required nor checked.
 fn without_keys(backend: Backend) {
     let (cx, link, _) = ten(backend);
     let wrong = contract_tests::Credentials { key: "nonsense".to_owned(), secret: "nonsense".to_owned() };
@@ -268,7 +268,7 @@ fn without_keys(backend: Backend) {
 
 fn limit_per_address(backend: Backend) {
     let (cx, link, _) = ten(backend);
-    // Every answer of a download counts, refusals too.
+    // Every download response counts, rejections too.
     let invalid = link.replace("attachment", "inline");
     for n in 0..300 {
         let _ = match n % 3 {
@@ -280,7 +280,7 @@ fn limit_per_address(backend: Backend) {
     let reply = follow(&cx, &link).fails(429, "TOO_MANY_FAILED_ATTEMPTS");
     assert!(reply.header("retry-after").is_some());
     let _ = follow(&cx, &invalid).fails(429, "TOO_MANY_FAILED_ATTEMPTS");
-    // Other addresses and other traffic go on.
+    // Other addresses and other traffic are unaffected.
     let _ = cx.at("GET", &link).anonymous().from("192.0.2.99").send().expect(200);
     let _ = cx.get("/contacts/chatbots/<A>").expect(200);
     let _ = cx.call("GET", "/health").anonymous().send().expect(200);
@@ -301,7 +301,7 @@ fn not_counted_for_the_key(backend: Backend) {
     assert_eq!(left().expect("a number").parse::<u64>().expect("a number"), before - 1);
 }
 
-/// Contract 5.4 lists what has conditions; a download has none but If-Range.
+/// Contract 5.4 lists the conditional requests; a download supports only If-Range.
 fn conditions_are_ignored(backend: Backend) {
     let (cx, link, digest) = ten(backend);
     let call = |name: &str, value: &str| cx.at("GET", &link).anonymous().header(name, value).send();

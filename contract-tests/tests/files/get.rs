@@ -26,7 +26,7 @@ fn the_record(backend: Backend) {
     assert_eq!(reply.header("cache-control"), Some("private, no-cache"));
     let head = cx.call("HEAD", &file_path(&contact, &uploaded.id())).send().expect(200);
     assert_eq!(head.header("etag"), reply.header("etag"));
-    // A change of the contact leaves its files alone.
+    // A change of the contact does not affect its files.
     let _ = cx.update(&contact, &json!({ "firstName": "New" }));
     assert_eq!(read(&cx, &contact, &uploaded.id()).text, reply.text);
     let _ = cx.patch(&format!("/contacts/platformid/{contact}/chatbots/<A>/archive")).expect(200);
@@ -140,7 +140,7 @@ fn who_may(backend: Backend) {
     let foreign = cx.issue(|key| key.agent_id = other);
     let own_path = file_path(&contact, &id);
     let _ = cx.call("GET", &own_path).with(&foreign).send().fails(403, "AGENT_FORBIDDEN");
-    // With its own agent in the path, neither contact nor file is there.
+    // With the caller's own agent in the path, neither contact nor file exists.
     let path = own_path.replace("<A>", "other");
     let _ = cx.call("GET", &path).with(&foreign).send().fails(404, "CONTACT_NOT_FOUND");
 }

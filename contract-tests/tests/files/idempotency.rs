@@ -19,12 +19,12 @@ on_every_backend!(
     the_fingerprint,
     another_payload,
     in_use,
-    another_process_was_faster,
+    another_process_wins,
     many_at_once,
-    refusals_are_not_stored,
-    a_replay_precedes_what_follows,
+    rejections_are_not_stored,
+    a_replay_precedes_later_checks,
     broken_bodies_precede_it,
-    kept_for_a_day,
+    stored_for_a_day,
     bound_to_the_contact,
     an_erased_contact,
     forms_of_the_key,
@@ -60,7 +60,7 @@ fn replay(backend: Backend) {
     assert_eq!((total(&cx, &contact), blobs(&cx).len()), (2, 2));
 }
 
-/// SHA-256 of the names of the parts in order, with the hashes of their contents: nothing else counts.
+/// SHA-256 of the part names in order, with the hashes of their contents: nothing else counts.
 fn the_fingerprint(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let first = call(&cx, &contact, "k", &text()).send().expect(201);
@@ -76,7 +76,7 @@ fn the_fingerprint(backend: Backend) {
     ] {
         is_replay(&call(&cx, &contact, "k", &same).send(), &first);
     }
-    // Another boundary, other chunks, a preamble that nobody reads.
+    // Another boundary, other chunks, a preamble to ignore.
     let body = "--other\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\ntext\r\n--other--\r\n";
     for size in [1, 5, 1_000] {
         let chunks = body.as_bytes().chunks(size).map(|chunk| Chunk::Bytes(chunk.to_vec().into())).collect();
@@ -99,11 +99,11 @@ fn another_payload(backend: Backend) {
         text().text("x", "1"),
         text().file("a.txt", b"text"),
         Form::new().text("x", "").file("a.txt", b"text"),
-        // Names and contents are kept apart.
+        // Names and contents are separated.
         Form::new().text("filet", "ext"),
     ] {
         let reply = call(&cx, &contact, "k", &other).send();
-        // A form without any part may be read as broken framing.
+        // A form without parts may be read as broken framing.
         if reply.code() != "BAD_REQUEST" {
             let reply = reply.fails(422, "IDEMPOTENCY_KEY_REUSED");
             assert_eq!(reply.header("idempotent-replayed"), None);
@@ -139,7 +139,7 @@ fn in_use(backend: Backend) {
     let first = wait(first).expect(201);
     is_replay(&call(&cx, &contact, "k", &text()).send(), &first);
     assert_eq!((total(&cx, &contact), blobs(&cx).len()), (1, 1));
-    // A client that goes away frees its key.
+    // A client that disconnects frees its key.
     faulty.stall(true);
     {
         let running = call(&cx, &contact, "gone", &text());
@@ -152,7 +152,7 @@ fn in_use(backend: Backend) {
     assert_eq!(total(&cx, &contact), 2);
 }
 
-fn another_process_was_faster(backend: Backend) {
+fn another_process_wins(backend: Backend) {
     let (cx, contact, faulty) = faulty(backend);
     let elsewhere = cx.restarted();
     for (key, form) in [("k1", text()), ("k2", Form::of_file("a.txt", b"other"))] {
@@ -170,7 +170,7 @@ fn another_process_was_faster(backend: Backend) {
             let _ = held.fails(422, "IDEMPOTENCY_KEY_REUSED");
         }
         assert_eq!(total(&cx, &contact), before + 1);
-        assert_eq!(blobs(&cx).len() as u64, before + 1, "the content of the slower one is gone");
+        assert_eq!(blobs(&cx).len() as u64, before + 1, "the slower content is removed");
     }
 }
 
@@ -199,8 +199,8 @@ fn many_at_once(backend: Backend) {
     assert_eq!((total(&cx, &contact), blobs(&cx).len()), (1, 1));
 }
 
-/// Only 2xx answers are stored; anything else may be retried with the same key.
-fn refusals_are_not_stored(backend: Backend) {
+/// Only 2xx responses are stored; a request with any other response may be retried with the same key.
+fn rejections_are_not_stored(backend: Backend) {
     let (cx, contact, faulty) = faulty(backend);
     let send = |form: &Form| call(&cx, &contact, "k", form).send();
     let _ = send(&Form::of_file("a.txt", b"")).fails(400, "VALIDATION_ERROR");
@@ -226,12 +226,12 @@ fn refusals_are_not_stored(backend: Backend) {
 }
 
 /// Step 9 comes before 404, the content's type, validation and state.
-fn a_replay_precedes_what_follows(backend: Backend) {
+fn a_replay_precedes_later_checks(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let first = call(&cx, &contact, "k", &text()).send().expect(201);
     let with_query = cx.call("POST", &format!("{}?x=1", files_of(&contact))).form(&text());
     is_replay(&with_query.header("idempotency-key", "k").send(), &first);
-    // The name would make a script of it now; the payload is the same.
+    // Its extension now marks it as a script; the payload is the same.
     is_replay(&call(&cx, &contact, "k", &Form::of_file("a.js", b"text")).send(), &first);
     let _ = cx.patch(&format!("/contacts/platformid/{contact}/chatbots/<A>/archive")).expect(200);
     is_replay(&call(&cx, &contact, "k", &text()).send(), &first);
@@ -239,7 +239,7 @@ fn a_replay_precedes_what_follows(backend: Backend) {
         .send()
         .fails(422, "IDEMPOTENCY_KEY_REUSED");
     let _ = cx.patch(&format!("/contacts/platformid/{contact}/chatbots/<A>/unarchive")).expect(200);
-    // A deleted file was uploaded all the same.
+    // The upload of a deleted file succeeded nonetheless.
     let _ = cx.call("DELETE", &file_path(&contact, &first.id())).send().expect(200);
     is_replay(&call(&cx, &contact, "k", &text()).send(), &first);
     assert_eq!(total(&cx, &contact), 0);
@@ -257,7 +257,7 @@ fn broken_bodies_precede_it(backend: Backend) {
     let _ = late.header("content-type", &text().content_type()).send().fails(408, "REQUEST_TIMEOUT");
 }
 
-fn kept_for_a_day(backend: Backend) {
+fn stored_for_a_day(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let first = call(&cx, &contact, "k", &text()).send().expect(201);
     cx.advance(86_400_000 - 1);
@@ -286,7 +286,7 @@ fn bound_to_the_contact(backend: Backend) {
         .expect(201);
 }
 
-/// Contract 14: erasure takes everything away, stored answers included.
+/// Contract 14: erasure removes everything, stored responses included.
 fn an_erased_contact(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let _ = call(&cx, &contact, "k", &text()).send().expect(201);

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use crate::support::{contact, file_path, files_of, sandbox, upload};
 
 on_every_backend!(
-    nothing_there,
+    an_empty_list,
     newest_first,
     by_name_without_regard_to_case,
     by_size,
     ties_by_id,
     pages,
     cursors,
-    cursors_that_do_not_fit,
+    mismatched_cursors,
     cursors_survive_changes,
     links,
     faults,
@@ -30,7 +30,7 @@ fn cursor(reply: &Reply) -> Option<String> {
     reply.pagination()["nextCursor"].as_str().map(str::to_owned)
 }
 
-fn nothing_there(backend: Backend) {
+fn an_empty_list(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let reply = cx.get(&files_of(&contact)).expect(200);
     assert_eq!(
@@ -76,12 +76,12 @@ fn by_name_without_regard_to_case(backend: Backend) {
         "a",
         "_.txt",
     ] {
-        // Ids begin with the second of their creation.
+        // Ids begin with their creation time in seconds.
         cx.advance(1_000);
         let _ = upload(&cx, &contact, name, b"x");
     }
     let names = list(&cx, &contact, "sortBy=fileName&sortOrder=asc").column("fileName");
-    // Equal but for case: the older first.
+    // Equal except for case: the older first.
     assert_eq!(
         names,
         [
@@ -186,7 +186,7 @@ fn cursors(backend: Backend) {
     }
 }
 
-fn cursors_that_do_not_fit(backend: Backend) {
+fn mismatched_cursors(backend: Backend) {
     let (cx, own) = with_files(backend, 5);
     let next = cursor(&list(&cx, &own, "limit=2&sortBy=fileName")).expect("a cursor");
     let fits = format!("limit=2&sortBy=fileName&cursor={next}");
@@ -224,13 +224,13 @@ fn cursors_that_do_not_fit(backend: Backend) {
     let _ = cx.get(&format!("/contacts/chatbots/<A>?limit=2&cursor={next}")).invalid(&[("cursor", "format")]);
 }
 
-/// Items created or removed in between shift nothing (contract 2.5).
+/// Items created or removed between requests shift nothing (contract 2.5).
 fn cursors_survive_changes(backend: Backend) {
     let (cx, contact) = with_files(backend, 9);
     let all = list(&cx, &contact, "limit=100&sortOrder=asc").column("id");
     let first = list(&cx, &contact, "limit=3&sortOrder=asc");
     let id = |at: usize| all[at].as_str().expect("an id").to_owned();
-    // Before, at and behind the place of the cursor.
+    // Before, at and after the cursor's position.
     for at in [0, 2, 4] {
         let _ = cx.call("DELETE", &file_path(&contact, &id(at))).send().expect(200);
     }
@@ -311,7 +311,7 @@ fn faults(backend: Backend) {
         ("sortBy", "enum"),
         ("limit", "minimum"),
     ]);
-    // 404 comes first.
+    // 404 takes precedence.
     let _ = cx.get(&format!("{}?limit=0", files_of("x"))).fails(404, "CONTACT_NOT_FOUND");
 }
 

@@ -1,7 +1,7 @@
 //! Bodies of `multipart/form-data` as clients and attackers write them (contract 5.1, 9; RFC 2046, RFC 7578).
 //!
-//! Where the contract says what is answered, exactly that is expected; else a success or a documented refusal, and in
-//! every case nothing of a refused upload is left behind.
+//! Where the contract specifies the response, exactly that is expected; otherwise a success or a documented rejection.
+//! A rejected upload never leaves anything behind.
 
 use contract_tests::call::Chunk;
 use contract_tests::sandbox::wait;
@@ -15,16 +15,16 @@ on_every_backend!(
     cut_anywhere,
     in_chunks_of_every_size,
     split_at_every_byte,
-    what_looks_like_a_boundary,
+    lookalikes_of_a_boundary,
     content_of_every_byte,
     broken_framing,
-    what_stands_around_the_parts,
-    heads_of_parts,
-    large_heads,
+    preamble_and_epilogue,
+    part_headers,
+    large_part_headers,
     many_parts,
     nested_forms,
     parameters_of_the_media_type,
-    bytes_put_in_and_taken_out,
+    inserted_and_removed_bytes,
 );
 
 const MEDIA_TYPE: &str = "multipart/form-data; boundary=x";
@@ -50,12 +50,12 @@ fn chunk(bytes: &[u8]) -> Chunk {
 /// The content that was stored for an upload.
 fn content_of(cx: &Sandbox, contact: &str, reply: &Reply) -> Vec<u8> {
     let link = crate::support::link(cx, contact, &reply.id(), "");
-    // Another minute, so that no limit of an address is reached.
+    // A minute later, so that no address limit is reached.
     cx.advance(1_000);
     crate::support::follow(cx, &link).expect(200).bytes.to_vec()
 }
 
-/// A success, or a refusal that the contract knows and that leaves nothing behind.
+/// A success, or a rejection that the contract documents and that leaves nothing behind.
 #[track_caller]
 fn documented(cx: &Sandbox, contact: &str, reply: &Reply, what: &str) {
     match reply.status {
@@ -85,12 +85,12 @@ fn is_broken(cx: &Sandbox, contact: &str, bytes: &[u8], what: &str) {
     assert_eq!(blobs(cx), [], "{what}");
 }
 
-/// A body that ends before its closing boundary does is refused wherever it ends.
+/// A body that ends before its closing boundary is rejected wherever it ends.
 fn cut_anywhere(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let whole = body(b"some text\r\nof two lines");
     let closed = whole.len() - 2;
-    // The first byte makes it a body; none at all is an absent one.
+    // The first byte makes it a body; an empty one counts as absent.
     for at in 1..closed {
         let reply = post(&cx, &contact, &whole[..at]);
         assert_eq!((reply.status, reply.code()), (400, "BAD_REQUEST"), "cut at {at}: {}", reply.shown());
@@ -98,7 +98,7 @@ fn cut_anywhere(backend: Backend) {
         cx.advance(1_000);
     }
     nothing_is_kept(&cx, &contact);
-    // The line end behind the closing boundary is not needed (RFC 2046).
+    // The line end after the closing boundary is optional (RFC 2046).
     let _ = post(&cx, &contact, &whole[..closed]).expect(201);
     let _ = post(&cx, &contact, &whole[..=closed]).expect(201);
 }
@@ -128,8 +128,8 @@ fn split_at_every_byte(backend: Backend) {
     }
 }
 
-/// Only CRLF and two dashes before it make a boundary of it.
-fn what_looks_like_a_boundary(backend: Backend) {
+/// Only a preceding CRLF and two dashes make it a boundary.
+fn lookalikes_of_a_boundary(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     for content in [
         &b"--x"[..],
@@ -161,7 +161,7 @@ fn what_looks_like_a_boundary(backend: Backend) {
         for size in [1, 2, 5, whole.len()] {
             let reply = post_chunks(&cx, &contact, whole.chunks(size).map(chunk).collect());
             if content.starts_with(b"--x") {
-                // Directly behind the empty line: some read it as the end of an empty part.
+                // Directly after the empty line: some parsers read it as the end of an empty part.
                 if reply.status != 201 {
                     assert_eq!(reply.status, 400);
                     continue;
@@ -177,7 +177,7 @@ fn what_looks_like_a_boundary(backend: Backend) {
             assert_eq!(content_of(&cx, &contact, &reply), content, "{:?}", String::from_utf8_lossy(content));
         }
     }
-    // A boundary that the real one begins with, and the other way about.
+    // A prefix of the real boundary, and the reverse.
     for (own, other) in [("ab", "a"), ("a", "b"), ("x-", "x--"), ("--", "-"), ("----", "--"), ("12", "1")] {
         let content = format!("one\r\n-{other}\r\ntwo\n--{own}\nthree");
         let bytes = format!("--{own}\r\n{HEAD}\r\n\r\n{content}\r\n--{own}--\r\n");
@@ -216,9 +216,9 @@ fn broken_framing(backend: Backend) {
         ("another boundary in place of the closing one", format!("--x\r\n{head}\r\n\r\ntext\r\n--x\r\n")),
         ("one dash", format!("--x\r\n{head}\r\n\r\ntext\r\n--x-\r\n")),
         ("a closing boundary without its line end before", format!("--x\r\n{head}\r\n\r\ntext--x--\r\n")),
-        ("a closing boundary behind a line feed", format!("--x\r\n{head}\r\n\r\ntext\n--x--\r\n")),
+        ("a closing boundary after a line feed", format!("--x\r\n{head}\r\n\r\ntext\n--x--\r\n")),
         ("a closing boundary in another case", format!("--x\r\n{head}\r\n\r\ntext\r\n--X--\r\n")),
-        ("no empty line behind the head", format!("--x\r\n{head}\r\ntext\r\n--x--\r\n")),
+        ("no empty line after the header", format!("--x\r\n{head}\r\ntext\r\n--x--\r\n")),
         ("an end within the head", format!("--x\r\n{head}\r\n--x--\r\n")),
         ("no name", "--x\r\nContent-Type: text/plain\r\n\r\ntext\r\n--x--\r\n".to_owned()),
         ("no head", "--x\r\n\r\ntext\r\n--x--\r\n".to_owned()),
@@ -238,10 +238,10 @@ fn broken_framing(backend: Backend) {
     nothing_is_kept(&cx, &contact);
 }
 
-fn what_stands_around_the_parts(backend: Backend) {
+fn preamble_and_epilogue(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let whole = String::from_utf8(body(b"text")).expect("text");
-    // An epilogue is to be ignored (RFC 2046).
+    // An epilogue must be ignored (RFC 2046).
     for epilogue in [
         "",
         "\r\n",
@@ -264,7 +264,7 @@ fn what_stands_around_the_parts(backend: Backend) {
     }
     cx.advance(31 * 24 * 3_600_000);
     wait(cx.platform.purge_due_contents()).expect("purged");
-    // What precedes the first boundary, white space behind one: read or refused, never taken for content.
+    // Data before the first boundary, white space after one: accepted or rejected, never taken for content.
     for before in ["\r\n", "preamble\r\n", "--\r\n", "--y\r\n", "--xy\r\n", "\r\n\r\n\r\n"] {
         let reply = post(&cx, &contact, format!("{before}{whole}").as_bytes());
         if reply.status == 201 {
@@ -286,7 +286,7 @@ fn what_stands_around_the_parts(backend: Backend) {
         }
         documented(&cx, &contact, &reply, to);
     }
-    // No part at all.
+    // No parts at all.
     for bytes in ["--x--\r\n", "--x--", "\r\n--x--\r\n", "--x\r\n--x--\r\n"] {
         let reply = post(&cx, &contact, bytes.as_bytes());
         assert!(["BAD_REQUEST", "VALIDATION_ERROR"].contains(&reply.code()), "{bytes:?}: {}", reply.text);
@@ -295,7 +295,7 @@ fn what_stands_around_the_parts(backend: Backend) {
     nothing_is_kept(&cx, &contact);
 }
 
-fn heads_of_parts(backend: Backend) {
+fn part_headers(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let with = |head: &str| format!("--x\r\n{head}\r\n\r\ntext\r\n--x--\r\n");
     for head in [
@@ -324,7 +324,7 @@ fn heads_of_parts(backend: Backend) {
         documented(&cx, &contact, &reply, &head);
     }
     for head in [
-        // Folded lines, which HTTP has given up.
+        // Folded lines, which HTTP has deprecated.
         "Content-Disposition: form-data;\r\n name=\"file\"".to_owned(),
         "Content-Disposition: form-data;\r\n\tname=\"file\";\r\n\tfilename=\"a.txt\"".to_owned(),
         format!(" {HEAD}"),
@@ -358,8 +358,8 @@ fn heads_of_parts(backend: Backend) {
     }
 }
 
-/// Heads of parts take no memory without bound.
-fn large_heads(backend: Backend) {
+/// The memory for part headers is bounded.
+fn large_part_headers(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let with = |head: &str| format!("--x\r\n{head}\r\n\r\ntext\r\n--x--\r\n");
     for size in [100, 1_000, 8_000, 60_000, 120_000, 200_000, 900_000, 2_000_000] {
@@ -376,10 +376,10 @@ fn large_heads(backend: Backend) {
             documented(&cx, &contact, &reply, &format!("{size} of {}", &head[..20]));
             let reply = post_chunks(&cx, &contact, bytes.as_bytes().chunks(10_000).map(chunk).collect());
             documented(&cx, &contact, &reply, &format!("{size} of {}", &head[..20]));
-            assert!(size <= 1_024 * 1_024 || reply.status != 201, "more than 1 MiB beside the file");
+            assert!(size <= 1_024 * 1_024 || reply.status != 201, "more than 1 MiB besides the file");
         }
     }
-    // A head that never ends.
+    // A header that never ends.
     for endless in ["--x\r\nX-Endless: ", "--x\r\n", "", "--x", "\r\n"] {
         let mut chunks = vec![chunk(endless.as_bytes())];
         chunks.extend((0..60).map(|_| chunk(&vec![b'y'; 50_000])));
@@ -408,7 +408,7 @@ fn many_parts(backend: Backend) {
     let _ = post(&cx, &contact, bytes.as_bytes()).fails(413, "FILE_TOO_LARGE");
 }
 
-/// A form within a form is content like any other.
+/// A nested form is ordinary content.
 fn nested_forms(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let inner = "--y\r\nContent-Disposition: file; filename=\"b.txt\"\r\n\r\ninner\r\n--y--\r\n";
@@ -477,8 +477,8 @@ fn parameters_of_the_media_type(backend: Backend) {
     documented(&cx, &contact, &reply, "two media types");
 }
 
-/// At every place: one byte more, one fewer, one other.
-fn bytes_put_in_and_taken_out(backend: Backend) {
+/// At every position: one byte more, one fewer, one changed.
+fn inserted_and_removed_bytes(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let whole = body(b"text");
     for at in 0..whole.len() {
@@ -503,7 +503,7 @@ fn bytes_put_in_and_taken_out(backend: Backend) {
     }
 }
 
-/// Pieces of which bodies are made.
+/// Fragments of bodies.
 fn pieces() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         3 => Just(b"--x\r\n".to_vec()),
@@ -524,9 +524,9 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(Config { cases: 300, failure_persistence: None, ..Config::default() })]
 
-    /// However the pieces are put together and cut: documented answers, the same for every way of cutting.
+    /// However the fragments are combined and chunked: documented responses, independent of the chunking.
     #[test]
-    fn any_body_is_read_or_refused(bytes in pieces(), size in 1_usize..40) {
+    fn any_body_is_accepted_or_rejected(bytes in pieces(), size in 1_usize..40) {
         let (cx, contact) = sandbox(Backend::Memory);
         let whole = post(&cx, &contact, &bytes);
         documented(&cx, &contact, &whole, &String::from_utf8_lossy(&bytes));

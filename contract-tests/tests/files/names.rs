@@ -1,4 +1,4 @@
-//! Names of files (contract 2.2): what was sent, and what is stored, derived by hand from the rules.
+//! File names (contract 2.2): names as sent and as stored, derived by hand from the rules.
 
 use contract_tests::{Backend, Form, Sandbox, on_every_backend};
 use proptest::prelude::*;
@@ -19,7 +19,8 @@ on_every_backend!(
     plain_names_stay,
 );
 
-/// Uploads text under each name, sent as `filename*` so that every character can be sent, and compares what is stored.
+/// Uploads text under each name, sent as `filename*` so that every character is possible, and compares the stored
+/// name.
 #[track_caller]
 fn stored(backend: Backend, names: &[(&str, &str)]) {
     let (cx, contact) = sandbox(backend);
@@ -66,7 +67,7 @@ fn paths(backend: Backend) {
             ("../", "file.txt"),
             ("..\\", "file.txt"),
             ("a/\u{0}", "file.txt"),
-            // What looks like a slash is none.
+            // Lookalikes of a slash are not slashes.
             ("a\u{2215}b.txt", "a\u{2215}b.txt"),
             ("a\u{ff0f}b.txt", "a\u{ff0f}b.txt"),
             ("a\u{2044}b.txt", "a\u{2044}b.txt"),
@@ -100,7 +101,7 @@ fn removed_characters(backend: Backend) {
             ("a\u{2060}b.txt", "ab.txt"),
             ("a.t\u{200b}xt", "a.txt"),
             (".\u{200b}./a.txt", "a.txt"),
-            // What removal uncovers is subject to the rules behind it.
+            // The result of a removal is subject to the later rules.
             ("\u{200b}.a.txt", "a.txt"),
             ("a.txt\u{202e}.", "a.txt"),
             ("C\u{200b}ON", "_CON"),
@@ -126,7 +127,7 @@ fn replaced_characters(backend: Backend) {
             ("?", "_"),
             ("a.t?t", "a.t_t"),
             ("CON:", "CON_"),
-            // Others stay.
+            // Others are preserved.
             ("a&b;c'd`e$f(g){h}[i]!j#k@l^m=n+o,p~q.txt", "a&b;c'd`e$f(g){h}[i]!j#k@l^m=n+o,p~q.txt"),
             ("\u{ff1a}\u{ff1f}.txt", "\u{ff1a}\u{ff1f}.txt"),
         ],
@@ -218,7 +219,7 @@ fn normalisation(backend: Backend) {
     );
 }
 
-/// At most 255 bytes, and not fewer than the characters demand.
+/// At most 255 bytes, and no shorter than the characters require.
 fn length(backend: Backend) {
     let a = |count: usize| "a".repeat(count);
     let u = |count: usize| "\u{fc}".repeat(count);
@@ -237,7 +238,7 @@ fn length(backend: Backend) {
         (format!("{}.pdf", u(500)), format!("{}.pdf", u(125))),
         (format!("{}.txt", "\u{20ac}".repeat(84)), format!("{}.txt", "\u{20ac}".repeat(83))),
         (format!("{}.txt", "\u{1f600}".repeat(63)), format!("{}.txt", "\u{1f600}".repeat(62))),
-        // The `_` before a device counts.
+        // The `_` before a device name counts.
         (format!("con.{}.txt", a(247)), format!("_con.{}.txt", a(246))),
         // Removal and normalisation come first.
         (format!("{}{}.txt", a(251), "\u{200b}".repeat(100)), format!("{}.txt", a(251))),
@@ -252,7 +253,7 @@ fn length(backend: Backend) {
     }
 }
 
-/// An empty or absent name is `file.<ext>` of the detected type.
+/// An empty or absent name becomes `file.<ext>` of the detected type.
 fn nothing_left(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let zip = crate::samples::zip(&[("readme.txt", b"hello")]);
@@ -278,7 +279,7 @@ fn nothing_left(backend: Backend) {
     }
 }
 
-/// A per cent sign in a name means itself, apart from what browsers write for a quote and line ends.
+/// A percent sign in a name is literal, apart from the escapes of browsers for quotes and line ends.
 fn percent_signs_and_quotes(backend: Backend) {
     stored(
         backend,
@@ -314,17 +315,17 @@ fn plain_names_stay(backend: Backend) {
 proptest! {
     #![proptest_config(Config { cases: 150, failure_persistence: None, ..Config::default() })]
 
-    /// Whatever is sent: a plain component of at most 255 bytes that, sent again, stays as it is.
+    /// Any input becomes a plain path component of at most 255 bytes that remains unchanged when sent again.
     #[test]
-    fn any_name_becomes_a_plain_one(sent in prop_oneof![
+    fn any_name_becomes_a_plain_component(sent in prop_oneof![
         ".{0,40}",
         "[./\\\\ a:CON\u{202e}\u{301}-]{0,12}",
-        // No extension of these letters is a script's, such as con.pl.
+        // No extension of these letters marks a script, such as con.pl.
         "(con|prn|aux|nul|com[0-9]|lpt[0-9])[. ]{0,3}[w-z]{0,3}",
         "[a\u{e4}.\u{1f600} ]{200,300}",
     ]) {
         let (cx, contact) = sandbox(Backend::Memory);
-        // The text of the content stays text, whatever the extension is; scripts by name are another test's.
+        // The text content stays text, whatever the extension; another test covers script extensions.
         let encoded: String = sent.bytes().map(|byte| format!("%{byte:02X}")).collect();
         let disposition = format!("Content-Disposition: form-data; name=\"file\"; filename*=UTF-8''{encoded}");
         let reply = cx.call("POST", &files_of(&contact)).form(&Form::new().part(&[&disposition], b"GIF89a\x01\0\x01\0\0\0\0;")).send();

@@ -1,4 +1,4 @@
-//! The order of checks for files (contract 6.3): of two faults at different steps the earlier answers.
+//! The order of checks for files (contract 6.3): of two errors at different steps the earlier is reported.
 
 use contract_tests::call::Chunk;
 use contract_tests::sandbox::{operator, wait};
@@ -11,7 +11,7 @@ use crate::support::{contact, file_path, follow, link, upload, with_contact};
 
 on_every_backend!(uploads, deletions, downloads, quota_is_last);
 
-/// A fault that a request can have.
+/// An error that a request can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     Encoding,
@@ -37,7 +37,7 @@ enum Fault {
 
 use Fault as F;
 
-/// Those of an upload, in the order of contract 6.3.
+/// The errors of an upload, in the order of contract 6.3.
 const OF_UPLOADS: [(F, u16, &str); 17] = [
     (F::Encoding, 400, "BAD_REQUEST"),
     (F::Method, 405, "METHOD_NOT_ALLOWED"),
@@ -58,7 +58,7 @@ const OF_UPLOADS: [(F, u16, &str); 17] = [
     (F::Archived, 409, "CONTACT_ARCHIVED"),
 ];
 
-/// Those of a deletion.
+/// The errors of a deletion.
 const OF_DELETIONS: [(F, u16, &str); 14] = [
     (F::Encoding, 400, "BAD_REQUEST"),
     (F::Method, 405, "METHOD_NOT_ALLOWED"),
@@ -76,7 +76,7 @@ const OF_DELETIONS: [(F, u16, &str); 14] = [
     (F::Archived, 409, "CONTACT_ARCHIVED"),
 ];
 
-/// A sandbox with everything that a faulty request needs.
+/// A sandbox with all records that a faulty request needs.
 struct World {
     cx: Sandbox,
     open: String,
@@ -99,7 +99,7 @@ impl World {
         World { cx, open, archived, file, archived_file }
     }
 
-    /// A key with the faults of keys, exhausted, revoked or weak as asked.
+    /// A key with the given defects: exhausted, revoked or unprivileged.
     fn credentials(&self, faults: &[F], permission: &str) -> Option<Credentials> {
         if faults.contains(&F::MissingKey) {
             return None;
@@ -156,7 +156,7 @@ impl World {
         let contact = self.contact(faults);
         let mut call = self.call("POST", &format!("/files/chatbots/<A>/{contact}"), faults, "contacts:read");
         if faults.contains(&F::Reused) {
-            // The key of idempotency is bound to the API key and the path: it is used with this very one first.
+            // The idempotency key is bound to the API key and the path, so it is used with exactly these first.
             let Some(key) = self.credentials(&[], "") else { unreachable!("a key") };
             let path = format!("/files/chatbots/<A>/{contact}");
             let first = Form::of_file("a.txt", b"the first payload");
@@ -203,7 +203,7 @@ impl World {
     }
 }
 
-/// Every fault alone and every pair.
+/// Every single error and every pair.
 fn every_pair(steps: &[(F, u16, &str)], ask: impl Fn(&[F]) -> Reply) -> usize {
     let mut pairs = 0;
     for (at, (first, status, code)) in steps.iter().enumerate() {
@@ -224,7 +224,7 @@ fn every_pair(steps: &[(F, u16, &str)], ask: impl Fn(&[F]) -> Reply) -> usize {
 fn uploads(backend: Backend) {
     let world = World::new(backend);
     let pairs = every_pair(&OF_UPLOADS, |faults| {
-        // A key of idempotency is used before the contact is missing or archived, so that these two cannot meet it.
+        // An idempotency key is used before the contact is missing or archived, so these two cannot coincide with it.
         let meets = |fault: F| faults.contains(&F::Reused) && faults.contains(&fault);
         if meets(F::NoContact) || meets(F::Archived) {
             return world.upload(&[F::Reused]);
@@ -233,7 +233,7 @@ fn uploads(backend: Backend) {
         world.upload(faults)
     });
     assert_eq!(pairs, 17 * 18 / 2);
-    // The one that could not meet: the contact is archived behind the first use.
+    // The remaining pair: the contact is archived after the first use.
     let post = |content: &[u8]| {
         let call = world.cx.call("POST", &format!("/files/chatbots/<A>/{}", world.open));
         call.form(&Form::of_file("a.txt", content)).header("idempotency-key", "met").send()
@@ -254,7 +254,7 @@ fn deletions(backend: Backend) {
     let _ = world.delete(&[]).expect(200);
 }
 
-/// A download: encoding, route, the address limit; then the link, its end, the file, the range.
+/// A download: encoding, route, the address limit; then the link, its expiry, the file, the range.
 fn downloads(backend: Backend) {
     let (cx, contact) =
         with_contact(Sandbox::with_settings(backend, |settings| settings.address_limits.download = 12));
@@ -269,7 +269,7 @@ fn downloads(backend: Backend) {
     let _ = ranged(&altered).fails(403, "SIGNED_URL_INVALID");
     cx.advance(59_000);
     let _ = follow(&cx, &link).fails(404, "FILE_NOT_FOUND");
-    // The end was rounded up to a whole second.
+    // The expiry was rounded up to a whole second.
     cx.advance(1_877);
     let _ = follow(&cx, &link).fails(403, "SIGNED_URL_EXPIRED");
     let _ = ranged(&link).fails(403, "SIGNED_URL_EXPIRED");
@@ -285,7 +285,7 @@ fn downloads(backend: Backend) {
         cx.at("GET", &link.replace("/files/", "/nothing/")).anonymous().send().fails(404, "ROUTE_NOT_FOUND");
 }
 
-/// The quota comes behind the state of the contact.
+/// The quota is checked after the state of the contact.
 fn quota_is_last(backend: Backend) {
     let (cx, own) = with_contact(Sandbox::new(backend));
     let cx = cx.rebuilt(cx.ports(), |files| files.max_files_of_contact = 0);

@@ -15,7 +15,7 @@ fn files_of_a_contact(backend: Backend) {
         assert_eq!(reply.json["details"], json!({ "limit": 3, "actual": 4, "unit": "files" }));
         assert_eq!((total(&cx, &first), blobs(&cx).len()), (3, 3));
     }
-    // Of each contact.
+    // Per contact.
     let second = contact(&cx);
     let _ = upload(&cx, &second, "a.txt", b"x");
     // A deleted file is absent everywhere.
@@ -38,7 +38,7 @@ fn bytes_of_an_agent(backend: Backend) {
     let _ = cx.call("DELETE", &file_path(&first, &large)).send().expect(200);
     let _ = upload(&cx, &first, "a.txt", &[b'x'; 60]);
     let _ = send(&cx, &first, &Form::of_file("a.txt", b"x")).fails(403, "STORAGE_QUOTA_EXCEEDED");
-    // Of each agent.
+    // Per agent.
     let agent = cx.new_agent("other");
     let key = cx.issue(|key| key.agent_id = agent);
     let body = json!({ "primaryEmail": "a@b.co" });
@@ -60,7 +60,7 @@ fn both(backend: Backend) {
     assert!(["files", "bytes"].contains(&reply.json["details"]["unit"].as_str().expect("a unit")));
 }
 
-/// Content, validation and state come before the quota (contract 6.3).
+/// Content, validation and state precede the quota (contract 6.3).
 fn order(backend: Backend) {
     let (cx, contact) = sandbox_with(backend, |files| files.max_files_of_contact = 0);
     let reply = send(&cx, &contact, &Form::of_file("a.txt", b"x")).fails(403, "STORAGE_QUOTA_EXCEEDED");

@@ -1,4 +1,4 @@
-//! Rows and contents agree (contract 2.2): orphans are swept, disagreements are found and mended.
+//! Rows and contents agree (contract 2.2): orphans are swept, inconsistencies are found and repaired.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use openapi_core::storage::AuditQuery;
 
 use crate::support::{blobs, file_path, follow, link, read, sandbox, total, upload};
 
-on_every_backend!(orphans, what_is_lost, what_is_cut_off, the_wrong_store, many_orphans);
+on_every_backend!(orphans, lost_contents, truncated_contents, the_wrong_store, many_orphans);
 
 fn put(cx: &Sandbox, key: &BlobKey, content: &[u8]) {
     let name = FileName::of_sent(Some("a.txt"), "txt");
@@ -43,13 +43,13 @@ fn orphans(backend: Backend) {
     let orphan = key(&cx, "697dc816ffffffffffffffff");
     put(&cx, &orphan, b"left over");
     assert_eq!(faults(&cx), [ContentFault::Orphan(orphan.clone())]);
-    // An upload may be under way: only what is old enough is swept.
+    // An upload may be in progress, so only old blobs are swept.
     assert_eq!(wait(cx.platform.sweep_orphans(60_000)).expect("swept"), 0);
     cx.advance(61_000);
     assert_eq!(wait(cx.platform.sweep_orphans(60_000)).expect("swept"), 1);
     assert_eq!(faults(&cx), []);
     assert_eq!(blobs(&cx).len(), 2, "a file and a deleted one within its retention");
-    // The regular work does it as well.
+    // Periodic maintenance does so as well.
     put(&cx, &orphan, b"left over");
     cx.advance(48 * 3_600_000);
     wait(cx.platform.maintain()).expect("maintenance");
@@ -60,14 +60,14 @@ fn orphans(backend: Backend) {
     let _ = read(&cx, &contact, &kept).expect(200);
 }
 
-fn what_is_lost(backend: Backend) {
+fn lost_contents(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let kept = upload(&cx, &contact, "a.txt", b"text").id();
     let lost = upload(&cx, &contact, "b.txt", b"text").id();
     let url = link(&cx, &contact, &lost, "");
     wait(cx.blobs.remove(&key(&cx, &lost))).expect("removed");
     assert_eq!(faults(&cx), [ContentFault::Missing(key(&cx, &lost))]);
-    // Until it is mended the record is there and its content is not: a fault of the service.
+    // Until the repair, the record exists and its content does not: an internal error.
     assert!(follow(&cx, &url).status >= 500);
     cx.advance(1_000);
     assert_eq!(repair(&cx), []);
@@ -82,7 +82,7 @@ fn what_is_lost(backend: Backend) {
     assert_eq!(entry.actor, operator());
 }
 
-fn what_is_cut_off(backend: Backend) {
+fn truncated_contents(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let kept = upload(&cx, &contact, "a.txt", b"text").id();
     let cut = upload(&cx, &contact, "b.txt", b"longer text").id();
@@ -95,7 +95,7 @@ fn what_is_cut_off(backend: Backend) {
     assert_eq!((faults(&cx), blobs(&cx).len()), (Vec::new(), 1));
 }
 
-/// Not one content is there: it is the store of contents that is wrong, and no file is given up.
+/// If every content is missing, the blob store itself is at fault, and no file is removed.
 fn the_wrong_store(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     for _ in 0..3 {
@@ -120,7 +120,7 @@ fn many_orphans(backend: Backend) {
         put(&cx, &key(&cx, &format!("697dc816{n:016x}")), b"left over");
     }
     assert_eq!(faults(&cx).len(), 450);
-    // So many are not what a crash leaves: the regular work does not touch them.
+    // A crash cannot leave this many, so periodic maintenance does not touch them.
     cx.advance(2 * 24 * 3_600_000);
     wait(cx.platform.maintain()).expect("maintenance");
     assert_eq!(wait(cx.platform.sweep_orphans(0)).expect("swept"), 450);

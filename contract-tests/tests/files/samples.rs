@@ -1,6 +1,6 @@
-//! Small files of every kind, each as genuine as its format demands.
+//! Small files of every type, each as valid as its format requires.
 
-/// An archive of stored members.
+/// An archive of uncompressed members.
 pub fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
     let (mut archive, mut directory) = (Vec::new(), Vec::new());
     for (name, content) in members {
@@ -8,7 +8,8 @@ pub fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
         let size = u32::try_from(content.len()).expect("small").to_le_bytes();
         let length = u16::try_from(name.len()).expect("small").to_le_bytes();
         let sum = crc32(content).to_le_bytes();
-        // Version, flags, method, time and date; then sum, both sizes, the length of the name and of what is extra.
+        // Version, flags, method, time and date; then checksum, both sizes, the lengths of the name and of the extra
+        // field.
         let common = [&[20, 0, 0, 0, 0, 0, 0, 0, 0x21, 0][..], &sum, &size, &size, &length, &[0, 0]].concat();
         archive.extend([b"PK\x03\x04", &common[..], name.as_bytes(), content].concat());
         directory.extend([b"PK\x01\x02\x14\x00", &common[..], &[0; 10], &offset, name.as_bytes()].concat());
@@ -33,7 +34,7 @@ pub fn compound(streams: &[&str]) -> Vec<u8> {
     file[..8].copy_from_slice(&[0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1]);
     // Minor and major version, byte order, sector and mini sector shift.
     file[24..34].copy_from_slice(&[0x3e, 0, 3, 0, 0xfe, 0xff, 9, 0, 6, 0]);
-    // One sector of allocation; the directory begins at sector 1; streams shorter than 4096 bytes are mini streams.
+    // One allocation sector; the directory begins at sector 1; streams shorter than 4096 bytes are mini streams.
     file[44] = 1;
     file[48] = 1;
     file[56..60].copy_from_slice(&4_096_u32.to_le_bytes());

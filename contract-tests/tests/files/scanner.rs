@@ -1,4 +1,4 @@
-//! The port of a scanner for malware: what it finds is refused, and what it cannot look at is not accepted.
+//! The malware scanner port: infected files are rejected, and files that cannot be scanned are not accepted.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,7 +17,7 @@ on_every_backend!(
     a_failure_comes_last,
 );
 
-/// Where a scanner fails.
+/// When a scanner fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Failing {
     Begin,
@@ -25,7 +25,7 @@ enum Failing {
     Finish,
 }
 
-/// Takes what contains `EICAR` for malware.
+/// Reports content with `EICAR` as malware.
 #[derive(Clone, Default)]
 struct Scanner {
     seen: Arc<Mutex<Vec<u8>>>,

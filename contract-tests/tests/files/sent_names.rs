@@ -1,4 +1,4 @@
-//! How the name of a file is written in its part: `filename`, `filename*` (contract 2.2, RFC 7578, RFC 8187).
+//! Encodings of a file name in its part: `filename`, `filename*` (contract 2.2, RFC 7578, RFC 8187).
 
 use contract_tests::{Backend, Form, on_every_backend};
 
@@ -39,7 +39,7 @@ fn forms_of_the_name(backend: Backend) {
         (r#"name="file"; filename*=UTF-8''a%00b%0D%0A.txt"#, "ab.txt"),
         (r#"name="file"; filename*=UTF-8''a%2522b.txt"#, "a%22b.txt"),
         (r#"name="file"; filename*=ISO-8859-1''Zo%EB.txt"#, "Zoë.txt"),
-        // What cannot be read counts as absent.
+        // An unreadable name counts as absent.
         (r#"name="file"; filename="z.txt"; filename*=UTF-8''%FF%FE.txt"#, "z.txt"),
         (r#"name="file"; filename="z.txt"; filename*=UTF-8''%C3"#, "z.txt"),
         (r#"name="file"; filename="z.txt"; filename*=UTF-8''%4"#, "z.txt"),
@@ -53,13 +53,13 @@ fn forms_of_the_name(backend: Backend) {
         assert_eq!(reply.status, 201, "{parameters}: {}", reply.shown());
         assert_eq!(reply.data()["fileName"], name, "{parameters}");
     }
-    // The name of a header knows no case either.
+    // Header parameter names are case-insensitive too.
     let form =
         Form::new().part(&["content-disposition: FORM-DATA; name=\"file\"; filename=\"a.txt\""], b"text");
     assert_eq!(send(&cx, &contact, &form).expect(201).data()["fileName"], "a.txt");
 }
 
-/// A part that says not what it is, is broken framing.
+/// A part without a name is broken framing.
 fn malformed_parts(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     for headers in [
@@ -81,7 +81,7 @@ fn malformed_parts(backend: Backend) {
     }
 }
 
-/// Bytes that are no UTF-8 do no harm.
+/// Invalid UTF-8 is harmless.
 fn any_bytes_in_the_name(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let boundary = "x";

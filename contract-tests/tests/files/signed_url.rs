@@ -1,4 +1,4 @@
-//! GET …/files/<fid>/signed-url, and when the URL stops working (contract 2.2, 4.3, 14).
+//! GET …/files/<fid>/signed-url, and the expiry of the URL (contract 2.2, 4.3, 14).
 
 use contract_tests::sandbox::{instant, operator, wait};
 use contract_tests::{Backend, Credentials, Sandbox, on_every_backend, story};
@@ -18,17 +18,17 @@ on_every_backend!(
     the_end_is_in_whole_seconds,
     dispositions,
     faults,
-    reusable_until_it_ends,
-    a_key_that_ends,
+    reusable_until_it_expires,
+    an_expiring_key,
     a_rotated_secret,
-    agents_that_go,
+    disabled_and_deleted_agents,
     deleted_files,
-    the_order_of_the_answers,
+    the_order_of_the_checks,
     altered_parts,
     parts_of_another_url,
     other_parameters,
     rotation_of_server_keys,
-    permissions_are_asked_when_it_is_made,
+    permissions_are_checked_at_creation,
     every_url_is_for_its_own_file,
 );
 
@@ -95,7 +95,7 @@ fn lifetimes(backend: Backend) {
     }
 }
 
-/// The end lies in whole seconds, and never before what was promised.
+/// The expiry is in whole seconds, and never earlier than promised.
 fn the_end_is_in_whole_seconds(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let id = upload(&cx, &contact, "a.txt", b"x").id();
@@ -118,7 +118,7 @@ fn the_end_is_in_whole_seconds(backend: Backend) {
     }
 }
 
-/// Inline for PDF, images, audio, video and plain text alone.
+/// Inline only for PDF, images, audio, video and plain text.
 fn dispositions(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     for (extension, media_type, content) in samples::all() {
@@ -159,12 +159,12 @@ fn faults(backend: Backend) {
     ] {
         let _ = cx.get(&format!("{path}?{query}")).invalid(&expected);
     }
-    // A rule that depends on the file is collected with the others.
+    // A rule that depends on the file is reported with the others.
     let reply = cx.get(&format!("{path}?expiresIn=1&disposition=inline")).fails(400, "VALIDATION_ERROR");
     assert!(reply.violations().contains(&("expiresIn", "minimum")), "{}", reply.text);
 }
 
-fn reusable_until_it_ends(backend: Backend) {
+fn reusable_until_it_expires(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let id = upload(&cx, &contact, "a.txt", b"text").id();
     let link = link(&cx, &contact, &id, "expiresIn=120");
@@ -172,14 +172,14 @@ fn reusable_until_it_ends(backend: Backend) {
         assert_eq!(follow(&cx, &link).expect(200).text, "text");
         cx.advance(10_000);
     }
-    // An archived contact's files can be read.
+    // The files of an archived contact are readable.
     let _ = cx.patch(&format!("/contacts/platformid/{contact}/chatbots/<A>/archive")).expect(200);
     let _ = follow(&cx, &link).expect(200);
     cx.advance(71_000);
     let _ = follow(&cx, &link).fails(403, "SIGNED_URL_EXPIRED");
 }
 
-/// A URL that a key of its own was given.
+/// A URL issued to a separate key.
 fn linked(cx: &Sandbox, contact: &str, key: &Credentials) -> (String, String) {
     let id = upload(cx, contact, "a.txt", b"text").id();
     let call = cx.call("GET", &format!("{}/signed-url", file_path(contact, &id))).with(key);
@@ -187,7 +187,7 @@ fn linked(cx: &Sandbox, contact: &str, key: &Credentials) -> (String, String) {
     (id, target(reply.data()["url"].as_str().expect("a URL")))
 }
 
-fn a_key_that_ends(backend: Backend) {
+fn an_expiring_key(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let key = cx.issue(|_| {});
     let (_, link) = linked(&cx, &contact, &key);
@@ -199,7 +199,7 @@ fn a_key_that_ends(backend: Backend) {
     let _ = follow(&cx, &link).expect(200);
     wait(cx.platform.revoke_key(&operator(), &selector)).expect("revoked");
     let _ = follow(&cx, &link).fails(403, "SIGNED_URL_INVALID");
-    // One that ends by itself.
+    // A key that expires by itself.
     let ending = cx.issue(|key| key.expires_at = Some(instant("2026-01-31T09:20:00.000Z")));
     let (_, link) = linked(&cx, &contact, &ending);
     cx.clock.set(instant("2026-01-31T09:19:59.999Z"));
@@ -211,7 +211,7 @@ fn a_key_that_ends(backend: Backend) {
     let _ = follow(&cx, &link).expect(200);
 }
 
-/// Secret rotation does not end a signed URL.
+/// Secret rotation does not invalidate a signed URL.
 fn a_rotated_secret(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let key = cx.issue(|_| {});
@@ -222,7 +222,7 @@ fn a_rotated_secret(backend: Backend) {
     }
 }
 
-fn agents_that_go(backend: Backend) {
+fn disabled_and_deleted_agents(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let key = cx.issue(|_| {});
     let (_, link) = linked(&cx, &contact, &key);
@@ -245,7 +245,7 @@ fn deleted_files(backend: Backend) {
 }
 
 /// INVALID, then EXPIRED, then FILE_NOT_FOUND (contract 2.2).
-fn the_order_of_the_answers(backend: Backend) {
+fn the_order_of_the_checks(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let key = cx.issue(|_| {});
     let (id, link) = linked(&cx, &contact, &key);
@@ -285,7 +285,7 @@ fn altered_parts(backend: Backend) {
     let mut refused = |link: &str| {
         asked += 1;
         if asked % 250 == 0 {
-            // Beyond the limit of an address otherwise; the URL still lives.
+            // A single address would exceed its limit; the URL is still valid.
             cx.advance(61_000);
         }
         let reply = follow(&cx, link);
@@ -304,7 +304,7 @@ fn altered_parts(backend: Backend) {
         let mut renamed = query.clone();
         renamed[at].0 = renamed[at].0.to_uppercase();
         refused(&whole(&path, &renamed));
-        // Every single character.
+        // Every character in turn.
         for position in 0..query[at].1.len() {
             let mut changed = query.clone();
             let mut value = changed[at].1.clone().into_bytes();
@@ -343,7 +343,7 @@ fn altered_parts(backend: Backend) {
     for id in ["697dc94b74a1f572c54b7800", "x", "..", "%00", "a.txt"] {
         refused(&whole(&format!("/download/files/{id}"), &query));
     }
-    // The order of the parameters has no meaning, and nothing of this has used the URL up.
+    // The order of the parameters is irrelevant, and none of this has used the URL up.
     let mut turned = query.clone();
     turned.reverse();
     let _ = follow(&cx, &whole(&path, &turned)).expect(200);
@@ -397,11 +397,11 @@ fn other_parameters(backend: Backend) {
     }
     // Percent-encoding is decoded before the parts are compared.
     let _ = follow(&cx, &link.replace("d=attachment", "d=%61ttachment")).expect(200);
-    // Broken encoding is step 1.
+    // Invalid encoding is step 1.
     let _ = follow(&cx, &format!("{link}&x=%zz")).fails(400, "BAD_REQUEST");
 }
 
-/// Server keys are rotated with overlap: a URL lives for as long as the key that signed it is known.
+/// Server keys rotate with overlap: a URL is valid as long as the key that signed it is known.
 fn rotation_of_server_keys(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let id = upload(&cx, &contact, "a.txt", b"text").id();
@@ -422,8 +422,8 @@ fn rotation_of_server_keys(backend: Backend) {
     let _ = follow(&cx, &new).fails(403, "SIGNED_URL_INVALID");
 }
 
-/// What a key may is asked when the URL is made; who may read may not thereby delete.
-fn permissions_are_asked_when_it_is_made(backend: Backend) {
+/// The key's permission is checked when the URL is created; a read permission does not allow deletion.
+fn permissions_are_checked_at_creation(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let reader = cx.key_that_may("contacts:read");
     let (_, link) = linked(&cx, &contact, &reader);

@@ -1,4 +1,4 @@
-//! Stores that fail, stall or are watched (contract 2.2, 6.1): nothing is kept, nothing is lost.
+//! Stores that fail, stall or are observed (contract 2.2, 6.1): nothing is leaked, nothing is lost.
 
 use std::future::Future;
 use std::pin::pin;
@@ -19,21 +19,21 @@ use crate::support::{
 };
 
 on_every_backend!(
-    contents_that_cannot_be_stored,
-    a_refusal_precedes_a_failing_store,
-    contents_that_cannot_be_read,
-    a_stream_that_breaks_off,
-    contents_that_cannot_be_removed,
-    no_store_of_contents,
+    failing_writes,
+    a_rejection_precedes_a_failing_store,
+    failing_reads,
+    an_interrupted_stream,
+    failing_removals,
+    no_blob_store,
     the_data_store_fails,
     the_record_cannot_be_written,
-    an_upload_that_is_given_up,
-    the_contact_changes_meanwhile,
-    nothing_is_held_in_memory,
-    refused_content_is_not_even_begun,
+    a_cancelled_upload,
+    the_contact_changes_during_the_upload,
+    nothing_is_buffered,
+    rejected_content_is_not_written,
 );
 
-/// A sandbox over a store of contents that fails when it is told to.
+/// A sandbox over a blob store that fails on demand.
 fn watched(backend: Backend) -> (Sandbox, String, PiecemealBlobs) {
     let (cx, contact) = sandbox(backend);
     let store = PiecemealBlobs::new(cx.blobs.clone(), 64 * 1_024);
@@ -41,7 +41,7 @@ fn watched(backend: Backend) -> (Sandbox, String, PiecemealBlobs) {
     (cx, contact, store)
 }
 
-fn contents_that_cannot_be_stored(backend: Backend) {
+fn failing_writes(backend: Backend) {
     let (cx, contact, store) = watched(backend);
     let form = Form::of_file("a.txt", &vec![b'x'; 200_000]);
     for failing in [
@@ -60,7 +60,7 @@ fn contents_that_cannot_be_stored(backend: Backend) {
         let reply = send(&cx, &contact, &form);
         assert!(reply.status >= 500, "{failing:?}: {}", reply.text);
         nothing_is_kept(&cx, &contact);
-        // What failed may be retried, with the same key too.
+        // A failed request may be retried, with the same key too.
         store.fail(Some((failing, BlobErrorKind::Unavailable)));
         let key = format!("{failing:?}");
         let keyed =
@@ -76,7 +76,7 @@ fn contents_that_cannot_be_stored(backend: Backend) {
 }
 
 /// Execution is the last step (contract 6.3).
-fn a_refusal_precedes_a_failing_store(backend: Backend) {
+fn a_rejection_precedes_a_failing_store(backend: Backend) {
     let (cx, contact, store) = watched(backend);
     let archived = crate::support::contact(&cx);
     let _ = cx.patch(&format!("/contacts/platformid/{archived}/chatbots/<A>/archive")).expect(200);
@@ -96,22 +96,22 @@ fn a_refusal_precedes_a_failing_store(backend: Backend) {
     }
 }
 
-fn contents_that_cannot_be_read(backend: Backend) {
+fn failing_reads(backend: Backend) {
     let (cx, contact, store) = watched(backend);
     let id = upload(&cx, &contact, "a.txt", b"text").id();
     let link = link(&cx, &contact, &id, "");
     store.fail(Some((Failing::Read, BlobErrorKind::Unavailable)));
     let reply = follow(&cx, &link).fails(503, "STORAGE_UNAVAILABLE");
     assert!(reply.header("retry-after").is_some());
-    // Metadata is served without the store of contents.
+    // Metadata is served without the blob store.
     let _ = cx.get(&file_path(&contact, &id)).expect(200);
     let _ = cx.at("HEAD", &link).anonymous().send().expect(200);
     store.fail(None);
     assert_eq!(follow(&cx, &link).expect(200).text, "text");
 }
 
-/// A content of which only a part can be read never looks whole.
-fn a_stream_that_breaks_off(backend: Backend) {
+/// A partially readable content never looks complete.
+fn an_interrupted_stream(backend: Backend) {
     let (cx, contact, store) = watched(backend);
     let id = upload(&cx, &contact, "a.txt", &vec![b'x'; 300_000]).id();
     let link = link(&cx, &contact, &id, "");
@@ -123,7 +123,7 @@ fn a_stream_that_breaks_off(backend: Backend) {
     assert_eq!(follow(&cx, &link).expect(200).bytes.len(), 300_000);
 }
 
-fn contents_that_cannot_be_removed(backend: Backend) {
+fn failing_removals(backend: Backend) {
     let (cx, contact, store) = watched(backend);
     let immediate = cx.rebuilt(cx.ports(), |files| files.retention_millis = 0);
     for cx in [&cx, &immediate] {
@@ -140,8 +140,8 @@ fn contents_that_cannot_be_removed(backend: Backend) {
     }
 }
 
-/// A platform that was given no store keeps no file where it would be lost.
-fn no_store_of_contents(backend: Backend) {
+/// A platform without a blob store rejects files instead of losing them.
+fn no_blob_store(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let cx = cx.rebuilt(cx.ports().with_blobs(Arc::new(openapi_core::ports::NoBlobs)), |_| {});
     let _ = send(&cx, &contact, &Form::of_file("a.txt", b"x")).fails(503, "STORAGE_UNAVAILABLE");
@@ -174,7 +174,7 @@ fn the_data_store_fails(backend: Backend) {
         faulty.fail(None);
         assert_eq!((total(&cx, &contact), blobs(&cx).len()), (1, 1));
     }
-    // A deletion that lost its race for good changes nothing.
+    // A deletion that finally lost its race changes nothing.
     faulty.lose_races(u32::MAX);
     let reply = cx.call("DELETE", &file_path(&contact, &id)).send().fails(409, "CONCURRENT_UPDATE");
     assert_eq!(reply.header("retry-after"), Some("1"));
@@ -186,7 +186,7 @@ fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// The content is stored, the record is not: what is left is an orphan, and is swept.
+/// The content is stored, the record is not: an orphan remains, and is swept.
 fn the_record_cannot_be_written(backend: Backend) {
     let (cx, contact, faulty) = faulty(backend);
     faulty.stall(true);
@@ -201,10 +201,10 @@ fn the_record_cannot_be_written(backend: Backend) {
     }
     faulty.fail(None);
     assert_eq!(total(&cx, &contact), 0);
-    // Whether the record was written is not known then: the content goes once that is.
+    // Whether the record was written is unknown at that point; the content is removed once that is known.
     wait(cx.platform.sweep_orphans(0)).expect("swept");
     nothing_is_kept(&cx, &contact);
-    // Races that are lost for good leave nothing at once; one that is lost is tried again.
+    // A finally lost race leaves nothing; a race that is lost once is retried.
     faulty.lose_races(u32::MAX);
     let reply = send(&cx, &contact, &Form::of_file("a.txt", b"text"));
     assert!(["CONCURRENT_UPDATE", "SERVICE_UNAVAILABLE"].contains(&reply.code()), "{}", reply.text);
@@ -216,8 +216,8 @@ fn the_record_cannot_be_written(backend: Backend) {
     assert_eq!((total(&cx, &contact), blobs(&cx).len()), (1, 1));
 }
 
-/// The request is dropped while its record is being written, as when a connection breaks.
-fn an_upload_that_is_given_up(backend: Backend) {
+/// The request is dropped during the write of its record, as by a broken connection.
+fn a_cancelled_upload(backend: Backend) {
     let (cx, contact, faulty) = faulty(backend);
     faulty.stall(true);
     let call = cx.call("POST", &files_of(&contact)).form(&Form::of_file("a.txt", b"text"));
@@ -232,7 +232,7 @@ fn an_upload_that_is_given_up(backend: Backend) {
 }
 
 /// Archived or erased between the body and the record.
-fn the_contact_changes_meanwhile(backend: Backend) {
+fn the_contact_changes_during_the_upload(backend: Backend) {
     use openapi_core::admin::Admin;
     for erased in [false, true] {
         let (cx, contact, faulty) = faulty(backend);
@@ -257,8 +257,8 @@ fn the_contact_changes_meanwhile(backend: Backend) {
     }
 }
 
-/// Bytes are handed on as they arrive, in chunks of a bounded size.
-fn nothing_is_held_in_memory(backend: Backend) {
+/// Bytes are passed on as they arrive, in chunks of bounded size.
+fn nothing_is_buffered(backend: Backend) {
     let (cx, contact, store) = watched(backend);
     let form = Form::of_file("a.txt", &vec![b'x'; 4 * 1_024 * 1_024]);
     let bytes = form.bytes();
@@ -271,7 +271,7 @@ fn nothing_is_held_in_memory(backend: Backend) {
         let longest = store.longest_chunk.load(Ordering::SeqCst);
         assert!(longest <= 256 * 1_024, "{longest} bytes at once");
     }
-    // What has arrived is with the store before the rest comes: of a body that never ends, all but a few chunks.
+    // Received data reaches the store before the rest arrives: of a body that never ends, all but a few chunks.
     let before = store.written.load(Ordering::SeqCst);
     let begin = Chunk::Bytes(form.unclosed()[..2 * 1_024 * 1_024].to_vec().into());
     let call = cx.call("POST", &files_of(&contact)).chunks(vec![begin, Chunk::Timeout]);
@@ -281,8 +281,8 @@ fn nothing_is_held_in_memory(backend: Backend) {
     assert_eq!((total(&cx, &contact), blobs(&cx).len()), (3, 3));
 }
 
-/// Bytes that are going to be refused whatever they are, are not stored first.
-fn refused_content_is_not_even_begun(backend: Backend) {
+/// Bytes that will be rejected in any case are not stored first.
+fn rejected_content_is_not_written(backend: Backend) {
     let (cx, contact, store) = watched(backend);
     let form = Form::of_file("a.txt", b"text");
     let _ = send(&cx, "697dc8165d4ffa83cfc35c00", &form).fails(404, "CONTACT_NOT_FOUND");

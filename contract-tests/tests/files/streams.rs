@@ -1,4 +1,4 @@
-//! A store of contents that counts what it is given, and gives a few bytes at a time.
+//! A blob store that counts its input and returns a few bytes at a time.
 
 use std::future::poll_fn;
 use std::ops::Range;
@@ -16,20 +16,20 @@ use openapi_core::ports::{
 };
 use openapi_core::values::Timestamp;
 
-/// What went wrong with a store, and when.
+/// The kind of failure, and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failing {
-    /// A blob cannot be begun.
+    /// Starting a blob fails.
     Create,
-    /// The bytes from this one on cannot be written.
+    /// Writing fails from this byte on.
     Write(usize),
-    /// A blob cannot be finished; it is not there afterwards.
+    /// Finishing a blob fails; it does not exist afterwards.
     Finish,
-    /// A blob cannot be removed.
+    /// Removing a blob fails.
     Remove,
-    /// A blob cannot be read.
+    /// Reading a blob fails.
     Read,
-    /// The bytes behind the first piece cannot be read.
+    /// Reading fails after the first chunk.
     ReadRest,
 }
 
@@ -39,16 +39,16 @@ pub struct PiecemealBlobs {
     inner: MemoryBlobs,
     piece: usize,
     failing: Arc<Mutex<Option<(Failing, BlobErrorKind)>>>,
-    /// The longest chunk that was written.
+    /// The longest chunk written.
     pub longest_chunk: Arc<AtomicUsize>,
-    /// How many blobs were begun.
+    /// The number of blobs begun.
     pub begun: Arc<AtomicUsize>,
-    /// How many bytes were written.
+    /// The number of bytes written.
     pub written: Arc<AtomicUsize>,
 }
 
 impl PiecemealBlobs {
-    /// A store that gives `piece` bytes at a time.
+    /// A store that returns `piece` bytes at a time.
     pub fn new(inner: MemoryBlobs, piece: usize) -> Self {
         PiecemealBlobs {
             inner,
@@ -60,7 +60,7 @@ impl PiecemealBlobs {
         }
     }
 
-    /// Lets the store fail from now on, or work again.
+    /// Makes the store fail from now on, or work again.
     pub fn fail(&self, failing: Option<(Failing, BlobErrorKind)>) {
         *self.failing.lock().expect("no panic") = failing;
     }
@@ -143,7 +143,7 @@ impl BlobWriter for Writer {
     }
 }
 
-/// Bytes in pieces.
+/// Bytes in chunks.
 struct Pieces {
     bytes: Bytes,
     piece: usize,

@@ -1,4 +1,4 @@
-//! What the tests of files share.
+//! Shared by the file tests.
 
 use std::future::poll_fn;
 
@@ -14,12 +14,12 @@ pub fn sandbox(backend: Backend) -> (Sandbox, String) {
     with_contact(Sandbox::new(backend))
 }
 
-/// A sandbox that accepts files of up to so many bytes, and a contact.
+/// A sandbox with a limit on the bytes of a file, and a contact.
 pub fn sandbox_up_to(backend: Backend, max_file_bytes: u64) -> (Sandbox, String) {
     with_contact(Sandbox::with_settings(backend, |settings| settings.max_file_bytes = max_file_bytes))
 }
 
-/// A sandbox with other decisions about files, and a contact.
+/// A sandbox with another file policy, and a contact.
 pub fn sandbox_with(backend: Backend, change: impl FnOnce(&mut FileSettings)) -> (Sandbox, String) {
     let cx = Sandbox::new(backend);
     with_contact(cx.rebuilt(cx.ports(), change))
@@ -46,7 +46,7 @@ pub fn file_path(contact: &str, file: &str) -> String {
     format!("/files/chatbots/<A>/{contact}/files/{file}")
 }
 
-/// Asks for an upload.
+/// A request for an upload.
 pub fn send(cx: &Sandbox, contact: &str, form: &Form) -> Reply {
     cx.call("POST", &files_of(contact)).form(form).send()
 }
@@ -80,7 +80,7 @@ pub fn follow(cx: &Sandbox, link: &str) -> Reply {
     cx.at("GET", link).anonymous().send()
 }
 
-/// The contents that are stored.
+/// The stored contents.
 pub fn blobs(cx: &Sandbox) -> Vec<BlobEntry> {
     let mut listing = wait(cx.blobs.list()).expect("a listing");
     let mut entries = Vec::new();
@@ -90,21 +90,21 @@ pub fn blobs(cx: &Sandbox) -> Vec<BlobEntry> {
     entries
 }
 
-/// How many files a contact has.
+/// The number of a contact's files.
 #[track_caller]
 pub fn total(cx: &Sandbox, contact: &str) -> u64 {
     let reply = cx.get(&files_of(contact)).expect(200);
     reply.pagination()["totalItems"].as_u64().expect("a number")
 }
 
-/// Neither a record nor a content is there.
+/// Neither a record nor a content exists.
 #[track_caller]
 pub fn nothing_is_kept(cx: &Sandbox, contact: &str) {
-    assert_eq!(total(cx, contact), 0, "a record was kept");
-    assert_eq!(blobs(cx), [], "a content was kept");
+    assert_eq!(total(cx, contact), 0, "a record is left");
+    assert_eq!(blobs(cx), [], "a content is left");
 }
 
-/// SHA-256 in hexadecimal digits.
+/// SHA-256 as hexadecimal digits.
 pub fn sha256(content: &[u8]) -> String {
     Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }

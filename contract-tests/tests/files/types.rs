@@ -1,4 +1,4 @@
-//! Types of files (contract 2.2): decided by the content, for text formats by the extension.
+//! File types (contract 2.2): detected from the content, for text formats from the extension.
 
 use contract_tests::{Backend, Form, Sandbox, on_every_backend};
 use openapi_core::files::{FileKind, FileTypes};
@@ -9,14 +9,14 @@ use crate::support::{blobs, nothing_is_kept, sandbox, sandbox_with, send, total}
 
 on_every_backend!(
     every_type,
-    whatever_is_declared,
+    declared_types_are_ignored,
     text_by_its_extension,
     active_content_is_refused_under_any_name,
     programs_by_name,
     active_content_is_refused_under_any_setting,
     unknown_types,
-    everything_else_under_the_setting_of_all,
-    the_list_of_an_operator,
+    other_types_under_the_setting_all,
+    an_operators_list,
     drawings,
 );
 
@@ -35,7 +35,7 @@ fn every_type(backend: Backend) {
         assert_eq!(reply.status, 201, "{extension}: {}", reply.shown());
         assert_eq!(reply.data()["contentType"], *media_type, "{extension}");
         assert_eq!(reply.data()["fileName"], name);
-        // The name is invented from the type where none was sent; text is then plain text.
+        // If no name was sent, it is derived from the type; text is then plain text.
         let reply = send(
             &cx,
             &contact,
@@ -47,8 +47,8 @@ fn every_type(backend: Backend) {
     }
 }
 
-/// The detected type is stored, whatever part and name declare.
-fn whatever_is_declared(backend: Backend) {
+/// The detected type is stored, whatever the part and the name declare.
+fn declared_types_are_ignored(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     for (extension, media_type, content) in samples::all() {
         if ["txt", "csv", "md", "json", "xml", "eml"].contains(&extension) {
@@ -97,7 +97,7 @@ fn text_by_its_extension(backend: Backend) {
             ("a.log", "text/plain"),
             ("a.unknown", "text/plain"),
             ("a.csv.bak", "text/plain"),
-            // Text is no picture and no document.
+            // Text is neither an image nor a document.
             ("a.png", "text/plain"),
             ("a.docx", "text/plain"),
             ("a.pdf", "text/plain"),
@@ -108,7 +108,7 @@ fn text_by_its_extension(backend: Backend) {
     }
 }
 
-/// Executables, scripts, HTML and scripted SVG, with the beginning that each needs.
+/// Executables, scripts, HTML and scripted SVG, with the magic bytes of each.
 fn active() -> Vec<(&'static str, Vec<u8>)> {
     let padded = |begin: &[u8]| [begin, &[0; 600]].concat();
     let utf16 = |text: &str| -> Vec<u8> {
@@ -132,15 +132,15 @@ fn active() -> Vec<(&'static str, Vec<u8>)> {
         ("APK", samples::zip(&[("AndroidManifest.xml", b"a"), ("classes.dex", b"b")])),
         ("shortcut", padded(&[0x4c, 0, 0, 0, 0x01, 0x14, 0x02, 0, 0, 0])),
         ("shell", b"#!/bin/sh\necho\n".to_vec()),
-        ("shell behind a mark", b"\xef\xbb\xbf#!/usr/bin/env python3\n".to_vec()),
+        ("shell after a byte order mark", b"\xef\xbb\xbf#!/usr/bin/env python3\n".to_vec()),
         ("PHP", b"<?php system($_GET['a']); ?>".to_vec()),
         ("PHP, short", b"<?= $a ?>".to_vec()),
         ("batch", b"@echo off\r\ndel *\r\n".to_vec()),
         ("registry", utf16("Windows Registry Editor Version 5.00")),
         ("HTML", b"<!DOCTYPE html><html><body>a</body></html>".to_vec()),
         ("HTML in capitals", b"\r\n <HTML><BODY>".to_vec()),
-        ("HTML behind a comment", b"<!-- a --><html>".to_vec()),
-        ("HTML behind a mark", b"\xef\xbb\xbf<html>".to_vec()),
+        ("HTML after a comment", b"<!-- a --><html>".to_vec()),
+        ("HTML after a byte order mark", b"\xef\xbb\xbf<html>".to_vec()),
         ("HTML in UTF-16", utf16("<html><script>")),
         ("XHTML", b"<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'/>".to_vec()),
         ("a script element", b"<script>alert(1)</script>".to_vec()),
@@ -194,7 +194,7 @@ fn active_content_is_refused_under_any_name(backend: Backend) {
     nothing_is_kept(&cx, &contact);
 }
 
-/// A script has no beginning that tells it from text; its name does.
+/// A script has no magic bytes that distinguish it from text; its name does.
 fn programs_by_name(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     for extension in [
@@ -205,7 +205,7 @@ fn programs_by_name(backend: Backend) {
         let form = Form::of_file(&format!("a.{extension}"), b"just text");
         refused(&cx, &contact, &form, extension, &allowed_media_types());
     }
-    // What the cleaning of the name uncovers counts.
+    // An extension that the name cleaning exposes counts.
     for name in ["a.js.", "a.js ", "a.j\u{200b}s", "dir/a.js", "a.txt.js"] {
         refused(&cx, &contact, &Form::of_file(name, b"just text"), name, &allowed_media_types());
     }
@@ -263,7 +263,7 @@ fn unknown_types(backend: Backend) {
     nothing_is_kept(&cx, &contact);
 }
 
-fn everything_else_under_the_setting_of_all(backend: Backend) {
+fn other_types_under_the_setting_all(backend: Backend) {
     let (cx, contact) = sandbox_with(backend, |files| files.types = FileTypes::Any);
     for (what, content) in unknown() {
         let reply = send(&cx, &contact, &Form::of_file("a.dat", &content));
@@ -282,7 +282,7 @@ fn everything_else_under_the_setting_of_all(backend: Backend) {
     assert_eq!(total(&cx, &contact), blobs(&cx).len() as u64);
 }
 
-fn the_list_of_an_operator(backend: Backend) {
+fn an_operators_list(backend: Backend) {
     let (cx, contact) = sandbox_with(backend, |files| files.types = "png,csv".parse().expect("types"));
     let allowed = json!(["text/csv", "image/png"]);
     for (extension, media_type, content) in samples::all() {
@@ -302,14 +302,14 @@ fn the_list_of_an_operator(backend: Backend) {
     assert_eq!(blobs(&cx).len(), 2);
 }
 
-/// A drawing without active content is refused only because the list does not name it.
+/// A drawing without active content is rejected only because the list does not contain it.
 fn drawings(backend: Backend) {
     let svg = b"<?xml version='1.0'?>\n<svg xmlns='http://www.w3.org/2000/svg'><path d='M0 0'/></svg>";
     for types in [FileTypes::Any, "svg".parse().expect("types")] {
         let (cx, contact) = sandbox_with(backend, |files| files.types = types);
         let reply = send(&cx, &contact, &Form::of_file("a.svg", svg)).expect(201);
         assert_eq!(reply.data()["contentType"], "image/svg+xml");
-        // Not displayed in place of being saved, though it is an image.
+        // Saved instead of displayed, although it is an image.
         let path = crate::support::file_path(&contact, &reply.id());
         let _ =
             cx.get(&format!("{path}/signed-url?disposition=inline")).invalid(&[("disposition", "conflict")]);

@@ -15,9 +15,9 @@ on_every_backend!(
     without_a_file_name,
     the_file_part,
     other_parts,
-    order_of_faults,
-    a_hundred_faults_are_listed,
-    faults_around_the_form,
+    order_of_errors,
+    a_hundred_errors_are_listed,
+    errors_outside_the_form,
     an_archived_contact,
     an_absent_contact,
     an_absent_body,
@@ -27,10 +27,10 @@ on_every_backend!(
     the_largest_file,
     one_byte_too_many,
     a_declared_length_that_is_too_large,
-    a_mebibyte_beside_the_file,
-    a_second_file_has_no_room_of_its_own,
-    not_received_in_time,
-    a_client_that_goes_away,
+    a_mebibyte_besides_the_file,
+    a_second_file_has_no_separate_limit,
+    a_body_timeout,
+    a_disconnecting_client,
     a_file_of_25_mebibytes,
     who_may,
 );
@@ -38,7 +38,7 @@ on_every_backend!(
 const KIB: usize = 1_024;
 const MIB: usize = 1_024 * 1_024;
 
-/// The envelope of contract 4.3, to the byte; what the store chose is replaced by what the example has.
+/// The envelope of contract 4.3, to the byte; values chosen by the store are replaced by the example's.
 fn the_story(backend: Backend) {
     let cx = story::sandbox(backend);
     let contact = cx.create(&story::new_contact()).id();
@@ -61,7 +61,7 @@ fn the_story(backend: Backend) {
     assert_eq!(found.data(), reply.data());
     assert!(reply.header("etag").is_some());
     assert_eq!(found.header("etag"), reply.header("etag"));
-    // The id begins with the second of its creation.
+    // The id begins with its creation time in seconds.
     assert_eq!(reply.id()[..8], *"697dc94b");
     let listed = cx.get(&files_of(&contact)).expect(200);
     assert_eq!(listed.data(), &json!([reply.data()]));
@@ -105,7 +105,7 @@ fn the_file_part(backend: Backend) {
         let reply = send(&cx, &contact, &form).fails(400, "VALIDATION_ERROR");
         let fault = reply.violation(reply.violations().len() - 1);
         match kind {
-            // Missing is reported last, behind what was sent.
+            // Missing parts are reported last, after the sent ones.
             "unknown" => assert_eq!(reply.violations(), [("", "unknown"), ("file", "required")]),
             kind => assert_eq!(reply.violations(), [("file", kind)]),
         }
@@ -156,7 +156,7 @@ fn other_parts(backend: Backend) {
     let _ = send(&cx, &contact, &form).invalid(&[("Größe", "unknown")]);
 }
 
-fn order_of_faults(backend: Backend) {
+fn order_of_errors(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     for (form, expected) in [
         (
@@ -180,7 +180,7 @@ fn order_of_faults(backend: Backend) {
     nothing_is_kept(&cx, &contact);
 }
 
-fn a_hundred_faults_are_listed(backend: Backend) {
+fn a_hundred_errors_are_listed(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let form = |count: usize| {
         (0..count).fold(Form::of_file("a.txt", b"x"), |form, n| form.text(&format!("p{n}"), "v"))
@@ -196,7 +196,7 @@ fn a_hundred_faults_are_listed(backend: Backend) {
 }
 
 /// Header, then query, then parts (contract 6.2).
-fn faults_around_the_form(backend: Backend) {
+fn errors_outside_the_form(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let reply = cx
         .call("POST", &format!("{}?reason=x&reason=y&_ignored=1&z=", files_of(&contact)))
@@ -212,7 +212,7 @@ fn faults_around_the_form(backend: Backend) {
     );
     assert!(reply.violations().contains(&("reason", "unknown")));
     nothing_is_kept(&cx, &contact);
-    // A query alone refuses as well.
+    // The query alone causes a rejection as well.
     let call = cx.call("POST", &format!("{}?upsert=true", files_of(&contact)));
     let _ = call.form(&Form::of_file("a.txt", b"x")).send().invalid(&[("upsert", "unknown")]);
     nothing_is_kept(&cx, &contact);
@@ -251,7 +251,7 @@ fn an_absent_contact(backend: Backend) {
         assert_eq!(message.contains("platform ids are 24 hexadecimal characters"), hinted, "{id}");
     }
     assert_eq!(blobs(&cx), []);
-    // Upper-case digits are the same id, and normalised.
+    // Upper-case digits are the same id, which is normalised.
     let reply = send(&cx, &known.to_uppercase(), &form).expect(201);
     assert_eq!(reply.data()["contactId"], known);
     assert!(reply.header("location").is_some_and(|path| path.contains(&known)));
@@ -261,7 +261,7 @@ fn an_absent_body(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let path = files_of(&contact);
     let _ = cx.call("POST", &path).send().invalid(&[("file", "required")]);
-    // The media type is checked only when there is a body.
+    // The media type is checked only if there is a body.
     for media_type in
         ["multipart/form-data", "application/json", "nonsense", "multipart/form-data; boundary=x"]
     {
@@ -270,7 +270,7 @@ fn an_absent_body(backend: Backend) {
         assert_eq!(reply.violation(0)["in"], "form");
     }
     let _ = cx.call("POST", &path).bytes(b"").send().invalid(&[("file", "required")]);
-    // One of unknown length turns out to be absent at its end.
+    // A body of unknown length turns out to be absent at its end.
     for chunks in [vec![], vec![Chunk::Bytes(Vec::new().into())]] {
         let call = cx.call("POST", &path).chunks(chunks);
         let _ = call.send().invalid(&[("file", "required")]);
@@ -299,7 +299,7 @@ fn other_media_types(backend: Backend) {
     let reply = cx.call("POST", &files_of(&contact)).bytes(&form.bytes()).send();
     let _ = reply.fails(415, "UNSUPPORTED_MEDIA_TYPE");
     nothing_is_kept(&cx, &contact);
-    // The name of a media type knows no case.
+    // Media type names are case-insensitive.
     let call = cx.call("POST", &files_of(&contact)).bytes(&form.bytes());
     let _ = call.header("content-type", "Multipart/Form-Data; Boundary=----4d8f0c7aX").send().expect(201);
 }
@@ -342,7 +342,7 @@ fn boundaries(backend: Backend) {
     // At most 70 characters (RFC 2046).
     let _ = post(&format!("multipart/form-data; boundary={}", "b".repeat(71)), &"b".repeat(71))
         .fails(400, "BAD_REQUEST");
-    // Another boundary than the one announced is broken framing.
+    // A boundary other than the announced one is broken framing.
     let _ = post("multipart/form-data; boundary=y", "x").fails(400, "BAD_REQUEST");
     nothing_is_kept(&cx, &contact);
     for boundary in
@@ -358,7 +358,7 @@ fn boundaries(backend: Backend) {
     let _ = post("multipart/form-data;boundary=x;charset=utf-8", "x").expect(201);
 }
 
-/// What is sent in chunks has no declared length.
+/// A chunked body has no declared length.
 fn in_chunks(bytes: &[u8], size: usize) -> Vec<Chunk> {
     bytes.chunks(size).map(|chunk| Chunk::Bytes(chunk.to_vec().into())).collect()
 }
@@ -400,7 +400,7 @@ fn one_byte_too_many(backend: Backend) {
     }
 }
 
-/// `Content-Length` is checked first (contract 9): not one byte is read.
+/// `Content-Length` is checked first (contract 9): no byte is read.
 fn a_declared_length_that_is_too_large(backend: Backend) {
     let (cx, contact) = sandbox_up_to(backend, 1_000);
     let form = Form::of_file("a.txt", &vec![b'x'; 1_000 + MIB]);
@@ -413,7 +413,7 @@ fn a_declared_length_that_is_too_large(backend: Backend) {
         .header("content-length", &(1_001 + MIB).to_string());
     let reply = call.send().fails(413, "FILE_TOO_LARGE");
     assert_eq!(reply.json["details"]["actual"], 1_001 + MIB);
-    // What may still fit is read.
+    // A body that may still fit is read.
     let call = cx.call("POST", &files_of(&contact)).chunks(vec![Chunk::Timeout]);
     let call = call
         .header("content-type", &form.content_type())
@@ -422,13 +422,13 @@ fn a_declared_length_that_is_too_large(backend: Backend) {
     nothing_is_kept(&cx, &contact);
 }
 
-/// Contract 9: a multipart body may have 1 MiB beyond its file.
-fn a_mebibyte_beside_the_file(backend: Backend) {
+/// Contract 9: a multipart body may have 1 MiB besides its file.
+fn a_mebibyte_besides_the_file(backend: Backend) {
     let (cx, contact) = sandbox_up_to(backend, 200 * KIB as u64);
     for file in [10, 200 * KIB] {
         let content = vec![b'x'; file];
-        let beside = Form::of_file("a.txt", &content).text("note", "").bytes().len() - file;
-        for (fill, refused) in [(MIB - beside, false), (MIB - beside + 1, true)] {
+        let overhead = Form::of_file("a.txt", &content).text("note", "").bytes().len() - file;
+        for (fill, refused) in [(MIB - overhead, false), (MIB - overhead + 1, true)] {
             for form in [
                 Form::of_file("a.txt", &content).text("note", &"y".repeat(fill)),
                 Form::new().text("note", &"y".repeat(fill)).file("a.txt", &content),
@@ -445,7 +445,7 @@ fn a_mebibyte_beside_the_file(backend: Backend) {
             }
         }
         // An epilogue counts as well.
-        for (fill, status) in [(MIB - beside, 201), (MIB, 413)] {
+        for (fill, status) in [(MIB - overhead, 201), (MIB, 413)] {
             let form = Form::of_file("a.txt", &content);
             let bytes = [form.bytes(), vec![b'z'; fill]].concat();
             let call = cx.call("POST", &files_of(&contact)).chunks(in_chunks(&bytes, 50_000));
@@ -455,8 +455,8 @@ fn a_mebibyte_beside_the_file(backend: Backend) {
     }
 }
 
-/// Streamed bodies are bounded like declared ones, whatever their parts are called.
-fn a_second_file_has_no_room_of_its_own(backend: Backend) {
+/// Streamed bodies are bounded like declared ones, whatever their part names.
+fn a_second_file_has_no_separate_limit(backend: Backend) {
     let (cx, contact) = sandbox_up_to(backend, 1_000);
     let form = Form::of_file("a.txt", b"x").file("b.txt", &vec![b'y'; 3 * MIB]);
     let _ = send(&cx, &contact, &form).fails(413, "FILE_TOO_LARGE");
@@ -466,7 +466,7 @@ fn a_second_file_has_no_room_of_its_own(backend: Backend) {
     nothing_is_kept(&cx, &contact);
 }
 
-fn not_received_in_time(backend: Backend) {
+fn a_body_timeout(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let form = Form::of_file("a.txt", &vec![b'x'; 1_000]);
     let bytes = form.bytes();
@@ -478,7 +478,7 @@ fn not_received_in_time(backend: Backend) {
     }
 }
 
-fn a_client_that_goes_away(backend: Backend) {
+fn a_disconnecting_client(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let form = Form::of_file("a.txt", &vec![b'x'; 1_000]);
     let bytes = form.bytes();
@@ -503,7 +503,7 @@ fn a_client_that_goes_away(backend: Backend) {
     }
 }
 
-/// The contract's own limit, exactly and one more.
+/// The contract's limit exactly, and one more.
 fn a_file_of_25_mebibytes(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let content = vec![b'x'; 25 * MIB];

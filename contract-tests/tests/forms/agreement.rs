@@ -1,5 +1,5 @@
-//! The engine and the published JSON Schema agree (contract 2.3.1): what the engine accepts, the schema accepts, and
-//! the other way round for all that JSON Schema can express. The oracle is an independent validator.
+//! The engine and the published JSON Schema agree (contract 2.3.1): the schema accepts what the engine accepts, and
+//! vice versa for all rules that JSON Schema can express. The oracle is an independent validator.
 
 use contract_tests::{Backend, Sandbox, story};
 use jsonschema::Validator;
@@ -10,14 +10,14 @@ use testkit::strategies::{Reach, form_data, template_definition};
 
 use crate::support::{ask, contact, get, submit_path};
 
-/// The settings of a property: `cases` unless the environment says otherwise.
+/// The settings of a property: `cases` unless the environment overrides it.
 pub fn config(cases: u32) -> Config {
     let default = Config::default();
     let chosen = if default.cases == 256 { cases } else { default.cases };
     Config { cases: chosen, failure_persistence: None, max_shrink_iters: 4_000, ..default }
 }
 
-/// The published schema of a template, formats asserted but for those whose rule the contract narrows itself.
+/// The published schema of a template; formats are asserted unless the contract narrows the rule.
 fn published(cx: &Sandbox, template: &str) -> Validator {
     let reply = get(cx, &format!("/forms/templates/{template}/schema/chatbots/<A>")).expect(200);
     let schema = &reply.data()["jsonSchema"];
@@ -49,7 +49,7 @@ fn cases(reach: Reach) -> impl Strategy<Value = (Value, Vec<Value>)> {
     })
 }
 
-/// An active template of the definition; none where the definition asks for what nobody could answer.
+/// An active template of the definition; `None` if no answer could satisfy it.
 fn template(cx: &Sandbox, definition: &Value) -> Option<String> {
     let created = cx.try_template(&cx.agent, definition).ok()?;
     let id = created.id.to_string();
@@ -57,7 +57,7 @@ fn template(cx: &Sandbox, definition: &Value) -> Option<String> {
     Some(id)
 }
 
-/// How the engine judges data: the errors, none where it accepts.
+/// The engine's validation errors; `None` if it accepts the data.
 fn judged(cx: &Sandbox, template: &str, data: &Value) -> Vec<Value> {
     let call = ask(cx, "POST", &format!("{}?dryRun=1", submit_path(template)));
     let reply = call.json(&json!({ "formData": data })).send();
@@ -68,7 +68,7 @@ fn judged(cx: &Sandbox, template: &str, data: &Value) -> Vec<Value> {
     }
 }
 
-/// What the whole of a property met: that it says something.
+/// The outcomes seen by the whole property, which must cover both.
 #[derive(Debug, Default)]
 struct Met {
     templates: usize,
@@ -77,7 +77,7 @@ struct Met {
 }
 
 #[test]
-fn what_the_engine_accepts_the_schema_accepts() {
+fn the_schema_accepts_what_the_engine_accepts() {
     let cx = sandbox();
     let met = std::cell::RefCell::new(Met::default());
     proptest!(config(300), |((definition, data) in cases(Reach::Whole))| {
@@ -98,7 +98,7 @@ fn what_the_engine_accepts_the_schema_accepts() {
     assert!(met.templates > 0 && met.accepted > 0 && met.refused > 0);
 }
 
-/// Text that the engine measures otherwise: what is blank is no answer, and control characters have no keyword.
+/// Text that the engine measures differently: blank text counts as unanswered, and control characters have no keyword.
 fn has_oddities(data: &Value) -> bool {
     match data {
         Value::String(text) => text.trim().is_empty() || text.contains(char::is_control),
@@ -109,7 +109,7 @@ fn has_oddities(data: &Value) -> bool {
 }
 
 #[test]
-fn what_the_schema_accepts_the_engine_accepts() {
+fn the_engine_accepts_what_the_schema_accepts() {
     let cx = sandbox();
     let met = std::cell::RefCell::new(Met::default());
     proptest!(config(300), |((definition, data) in cases(Reach::Expressible))| {
@@ -123,7 +123,7 @@ fn what_the_schema_accepts_the_engine_accepts() {
                 prop_assert!(errors.is_empty(), "the schema accepts, but the engine says {errors:?}\n{data}\n{definition}");
             } else {
                 met.borrow_mut().refused += 1;
-                prop_assert!(!errors.is_empty(), "the engine accepts what the schema refuses\n{data}\n{definition}");
+                prop_assert!(!errors.is_empty(), "the engine accepts what the schema rejects\n{data}\n{definition}");
             }
         }
     });
@@ -131,7 +131,7 @@ fn what_the_schema_accepts_the_engine_accepts() {
     assert!(met.templates > 0 && met.accepted > 0 && met.refused > 0);
 }
 
-/// Whether a file is required of whoever answers the examples.
+/// Whether answering the examples requires a file.
 fn needs_a_file(fields: &Value) -> bool {
     fields
         .as_array()
@@ -140,8 +140,8 @@ fn needs_a_file(fields: &Value) -> bool {
         .any(|field| (field["type"] == "file" && field["required"] == true) || needs_a_file(&field["fields"]))
 }
 
-/// `formData` of the legacy structure passes when it is sent back, unless a file is required; `structure` names every
-/// field of the top level.
+/// The `formData` of the legacy structure is accepted when sent back, unless a file is required; `structure` names
+/// every top-level field.
 #[test]
 fn examples_pass_when_they_are_sent_back() {
     let cx = sandbox();
@@ -165,7 +165,7 @@ fn examples_pass_when_they_are_sent_back() {
     assert!(accepted.get() > 0);
 }
 
-/// The same of the templates of the story.
+/// The same for the templates of the story.
 #[test]
 fn the_templates_of_the_story() {
     let cx = sandbox();

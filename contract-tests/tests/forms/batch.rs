@@ -8,7 +8,7 @@ use crate::support::{ALL, BATCH, NOTHING, get, keeping_all, note, sandbox, send,
 on_every_backend!(
     the_outer_body,
     ten_elements,
-    faults_of_elements,
+    errors_of_elements,
     unknown_templates,
     duplicates,
     inactive_templates,
@@ -18,8 +18,8 @@ on_every_backend!(
     each_alone,
     every_element_fails,
     dry_runs,
-    more_than_a_hundred_faults,
-    one_request_of_the_limits,
+    more_than_a_hundred_errors,
+    a_batch_counts_as_one_request,
 );
 
 fn batch(cx: &Sandbox, body: &Value) -> Reply {
@@ -35,7 +35,7 @@ fn element(template: &str) -> Value {
     json!({ "templateId": template, "formData": { "text": "x" } })
 }
 
-/// A fault around the elements is 400 in both modes.
+/// An error around the elements is 400 in both modes.
 fn the_outer_body(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&keeping_all(note()));
@@ -86,7 +86,7 @@ fn ten_elements(backend: Backend) {
             assert!(result["submission"].get("statusHistory").is_none());
         }
         assert_eq!(results.len(), 10);
-        // Stored is what is told, the history besides.
+        // The stored records equal the response, plus the history.
         for result in results {
             let id = result["submission"]["id"].as_str().expect("an id");
             let mut stored = crate::support::read(&cx, id).data().clone();
@@ -98,8 +98,8 @@ fn ten_elements(backend: Backend) {
     assert_eq!(total(&cx), 20);
 }
 
-/// The faults of all elements, each under its path.
-fn faults_of_elements(backend: Backend) {
+/// The errors of all elements, each with its path.
+fn errors_of_elements(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&keeping_all(note()));
     let elements = json!([
@@ -215,11 +215,11 @@ fn inactive_templates(backend: Backend) {
         json!({ "resource": "template", "id": never, "status": "draft", "index": 1 })
     );
     assert_eq!(total(&cx), 0);
-    // A draft of an inactive template as well.
+    // A draft of an inactive template too.
     let elements = json!([element(&active), { "templateId": archived, "formData": {}, "status": "draft" }]);
     let reply = batch(&cx, &json!({ "submissions": elements })).fails(409, "TEMPLATE_INACTIVE");
     assert_eq!(reply.json["details"]["index"], 1);
-    // What is invalid comes first, wherever it stands.
+    // Validation errors come first, whatever their position.
     let elements = json!([element(&archived), { "templateId": active, "formData": {} }]);
     let _ = batch(&cx, &json!({ "submissions": elements }))
         .invalid(&[("submissions[1].formData.text", "required")]);
@@ -263,7 +263,7 @@ fn drafts(backend: Backend) {
     let _ = batch(&cx, &body).invalid(&[("submissions[0].formData.text", "type")]);
 }
 
-/// Nothing is stored when the last one fails, in whatever way.
+/// Nothing is stored if the last element fails for any reason.
 fn all_or_none(backend: Backend) {
     let cx = sandbox(backend);
     let (template, other) = (cx.template(&note()), cx.template(&note()));
@@ -340,7 +340,7 @@ fn dry_runs(backend: Backend) {
     assert_eq!(total(&cx), 0);
 }
 
-fn more_than_a_hundred_faults(backend: Backend) {
+fn more_than_a_hundred_errors(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&keeping_all(note()));
     let bad: Value =
@@ -360,7 +360,7 @@ fn more_than_a_hundred_faults(backend: Backend) {
 }
 
 /// A batch counts as one request.
-fn one_request_of_the_limits(backend: Backend) {
+fn a_batch_counts_as_one_request(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&keeping_all(note()));
     let body = json!({ "submissions": vec![element(&template); 10] });

@@ -7,7 +7,7 @@ use crate::support::{
     BATCH, NOTHING, change, contact, draft, get, keeping_all, sandbox, send, submit, to, try_submit,
 };
 
-on_every_backend!(one_file, several_files, files_that_are_not_there, an_unchanged_id, nested_files, shapes);
+on_every_backend!(one_file, several_files, absent_files, an_unchanged_id, nested_files, shapes);
 
 fn fields() -> Value {
     keeping_all(json!({ "name": "Files", "fields": [
@@ -62,8 +62,8 @@ fn several_files(backend: Backend) {
     let _ = draft(&cx, &template, &json!({ "many": [] }));
 }
 
-/// Unknown, deleted, another contact's, another agent's: one indistinguishable answer.
-fn files_that_are_not_there(backend: Backend) {
+/// Unknown, deleted, another contact's, another agent's: indistinguishable responses.
+fn absent_files(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&fields());
     let own = platform_id(&cx);
@@ -113,12 +113,12 @@ fn an_unchanged_id(backend: Backend) {
     let _ = reply.invalid(&[("formData.one", "reference")]);
     let reply = change(&cx, &id, &json!({ "formData": { "many": [file, gone] } }));
     let _ = reply.invalid(&[("formData.many[1]", "reference")]);
-    // One that was taken back is new when it returns.
+    // A file that was removed counts as new when it returns.
     let nothing = json!({ "one": null, "many": null, "g": null, "l": null });
     let _ = change(&cx, &id, &json!({ "formData": nothing })).expect(200);
     let _ =
         change(&cx, &id, &json!({ "formData": { "one": file } })).invalid(&[("formData.one", "reference")]);
-    // And a new submission looks up every one.
+    // A new submission checks every file.
     let reply = try_submit(&cx, &template, &json!({ "formData": data })).fails(400, "VALIDATION_ERROR");
     assert_eq!(
         reply.violations(),

@@ -17,9 +17,9 @@ use crate::support::{ALL, BATCH, STATES, change, get, keeping_all, latest, read,
 enum Step {
     Submit(Form),
     Batch(Vec<Form>, bool),
-    /// The n-th submission, counted from the newest.
+    /// The n-th newest submission.
     Update(usize, Change),
-    /// The n-th submission goes to a state and nothing else is asked for.
+    /// The n-th submission changes its state and nothing else.
     Move(usize, &'static str),
     ArchiveContact(bool),
     ArchiveTemplate(usize, bool),
@@ -63,7 +63,7 @@ fn sent(data: Data) -> Value {
     }
 }
 
-/// The service and the model of it, side by side.
+/// The service and its model, side by side.
 struct Both {
     cx: Sandbox,
     templates: [String; 2],
@@ -120,7 +120,7 @@ impl Both {
         let reply = change(&self.cx, &self.ids[at], &body);
         let expected = self.model.update(at, asked);
         prop_assert_eq!((reply.status, reply.code()), expected, "{}\n{:?}", &body, &was);
-        // Nothing moves unless something changes.
+        // The update time moves only with a change.
         let after = read(&self.cx, &self.ids[at]);
         if was == self.model.submissions[at] {
             prop_assert_eq!(before.data(), after.data());
@@ -188,7 +188,7 @@ impl Both {
         Ok(())
     }
 
-    /// What the service shows of a submission, as far as the model knows it.
+    /// The service's view of a submission, as far as the model covers it.
     fn seen(&self, record: &Value, whole: &Value) -> Submission {
         let known = |name: &str, words: &[&'static str]| -> Option<&'static str> {
             let text = record[name].as_str()?;
@@ -218,7 +218,7 @@ impl Both {
         }
     }
 
-    /// Everything stored is as the model has it, and the invariants hold.
+    /// All stored data equals the model, and the invariants hold.
     fn compare(&self) -> Result<(), TestCaseError> {
         let reply = get(&self.cx, &format!("{ALL}?includeSuperseded=1&limit=100")).expect(200);
         let records: BTreeMap<&str, &Value> = reply

@@ -1,4 +1,4 @@
-//! What belongs to another agent or another contact is not there (contract 2.3.2, 4.4, 6.1).
+//! Data of another agent or contact does not exist for the caller (contract 2.3.2, 4.4, 6.1).
 
 use contract_tests::{Backend, Credentials, Sandbox, on_every_backend};
 use openapi_core::values::AgentId;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{BATCH, NOTHING, contact, get, note, one, read, sandbox, send, submit, submit_path};
 
-on_every_backend!(nothing_of_another_agent, keys_decide, nothing_of_another_contact);
+on_every_backend!(another_agents_data_is_absent, keys_decide, another_contacts_data_is_absent);
 
 /// Another agent with a key, a template, a contact `crm-1001` of its own and a submission.
 fn neighbour(cx: &Sandbox) -> (AgentId, Credentials, String, String) {
@@ -21,8 +21,8 @@ fn neighbour(cx: &Sandbox) -> (AgentId, Credentials, String, String) {
     (agent, key, template, submission)
 }
 
-/// Every answer about what is another agent's is the one about what does not exist.
-fn nothing_of_another_agent(backend: Backend) {
+/// Every response about another agent's data equals the one for absent data.
+fn another_agents_data_is_absent(backend: Backend) {
     let cx = sandbox(backend);
     let (_, key, template, submission) = neighbour(&cx);
     let own = cx.template(&note());
@@ -60,7 +60,7 @@ fn nothing_of_another_agent(backend: Backend) {
     );
 }
 
-/// Submit names no agent: the key's agent decides. Everything else refuses another agent's path.
+/// Submit does not name an agent: the key's agent decides. All other endpoints reject another agent's path.
 fn keys_decide(backend: Backend) {
     let cx = sandbox(backend);
     let (_, key, template, submission) = neighbour(&cx);
@@ -84,7 +84,7 @@ fn keys_decide(backend: Backend) {
     }
 }
 
-fn nothing_of_another_contact(backend: Backend) {
+fn another_contacts_data_is_absent(backend: Backend) {
     let cx = sandbox(backend);
     let _ = contact(&cx, "crm-2");
     let template = cx.template(&note());

@@ -8,7 +8,14 @@ use crate::support::{
     submit_path, to,
 };
 
-on_every_backend!(none_yet, the_newest, drafts_take_part_when_asked, out_of_use, what_is_not_there, tags);
+on_every_backend!(
+    none_yet,
+    the_newest,
+    drafts_take_part_when_asked,
+    archived_contact_and_inactive_template,
+    absent_records,
+    tags
+);
 
 fn none_yet(backend: Backend) {
     let cx = sandbox(backend);
@@ -19,7 +26,7 @@ fn none_yet(backend: Backend) {
     let reply = get(&cx, &latest(&template)).fails(404, "SUBMISSION_NOT_FOUND");
     assert!(reply.json["message"].as_str().expect("text").contains("draft"), "{}", reply.text);
     assert_eq!(get(&cx, &format!("{}?includeDrafts=true", latest(&template))).expect(200).id(), drafted);
-    // A draft that is archived is no draft.
+    // An archived draft is no longer a draft.
     let _ = to(&cx, &drafted, "archived");
     for query in ["", "?includeDrafts=1"] {
         let reply = get(&cx, &format!("{}{query}", latest(&template))).fails(404, "SUBMISSION_NOT_FOUND");
@@ -53,7 +60,7 @@ fn the_newest(backend: Backend) {
     assert_eq!(reply.data()["statusHistory"].as_array().map(Vec::len), Some(2));
 }
 
-/// Drafts take part by `createdAt`.
+/// Drafts are ordered by `createdAt`.
 fn drafts_take_part_when_asked(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&note());
@@ -75,8 +82,8 @@ fn drafts_take_part_when_asked(backend: Backend) {
         get(&cx, &format!("{}?includeDrafts=yes", latest(&template))).invalid(&[("includeDrafts", "type")]);
 }
 
-/// Contact and template may be out of use.
-fn out_of_use(backend: Backend) {
+/// The contact may be archived and the template inactive.
+fn archived_contact_and_inactive_template(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&note());
     let id = submit(&cx, &template, &json!({ "text": "x" })).id();
@@ -87,7 +94,7 @@ fn out_of_use(backend: Backend) {
     let _ = get(&cx, &latest(&never)).fails(404, "SUBMISSION_NOT_FOUND");
 }
 
-fn what_is_not_there(backend: Backend) {
+fn absent_records(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&note());
     let path = |contact: &str, template: &str| {
@@ -101,7 +108,7 @@ fn what_is_not_there(backend: Backend) {
     let reply = get(&cx, &path("crm-1001", "x%2Fy")).fails(404, "TEMPLATE_NOT_FOUND");
     assert_eq!(reply.json["details"], json!({ "resource": "template", "id": "x/y" }));
     assert_eq!(reply.json["message"], "Template not found; platform ids are 24 hexadecimal characters");
-    // Another contact's submission is not this one's.
+    // Another contact's submission is excluded.
     let _ = contact(&cx, "crm-2");
     let _ = send(
         &cx,

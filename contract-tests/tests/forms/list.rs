@@ -28,7 +28,7 @@ fn ids(reply: &Reply) -> Vec<String> {
     reply.column("id").iter().map(|id| id.as_str().expect("an id").to_owned()).collect()
 }
 
-/// So many submissions under a template that keeps all, newest first.
+/// This many submissions under a template that allows coexistence, newest first.
 fn many(cx: &Sandbox, template: &str, count: usize) -> Vec<String> {
     let mut ids: Vec<String> = (0..count)
         .map(|_| {
@@ -50,7 +50,7 @@ fn newest_first(backend: Backend) {
         (0..5).map(|_| submit(&cx, &template, &json!({ "text": "x" })).id()).collect();
     same.sort_unstable_by(|a, b| b.cmp(a));
     cx.advance(10);
-    // Handing in a draft does not move it.
+    // Submitting a draft does not move it.
     let _ = to(&cx, &early, "submitted");
     let mut expected = same;
     expected.push(early);
@@ -90,7 +90,7 @@ fn filters(backend: Backend) {
     assert_eq!(listed(&cx, &format!("templateId={}", template.to_uppercase())).pagination()["totalItems"], 6);
     assert_eq!(listed(&cx, &format!("templateId={other}&status=submitted")).pagination()["totalItems"], 2);
     assert_eq!(listed(&cx, &format!("templateId={other}&status=draft")).pagination()["totalItems"], 0);
-    // Opaque: compared as it is.
+    // Opaque: compared verbatim.
     assert_eq!(ids(&listed(&cx, "clientId=A")), [a]);
     assert_eq!(ids(&listed(&cx, &format!("clientId=a&templateId={other}"))), [b]);
     assert_eq!(listed(&cx, "clientId=nobody").data(), &json!([]));
@@ -98,7 +98,7 @@ fn filters(backend: Backend) {
     // Well-formed and unknown is an empty list.
     let none = listed(&cx, &format!("templateId={NOTHING}"));
     assert_eq!((none.data(), &none.pagination()["totalPages"]), (&json!([]), &json!(0)));
-    // Another agent's template is as unknown.
+    // Another agent's template counts as unknown.
     let agent = cx.new_agent("other");
     let foreign = cx.template_of(&agent, &note());
     assert_eq!(listed(&cx, &format!("templateId={foreign}")).data(), &json!([]));
@@ -153,7 +153,7 @@ fn parameters(backend: Backend) {
         "nonsense=1&templateId=x&status=x&limit=x",
         &[("nonsense", "unknown"), ("templateId", "format"), ("status", "enum"), ("limit", "type")],
     );
-    // Empty is absent.
+    // Empty counts as absent.
     assert_eq!(
         listed(&cx, "templateId=&status=&clientId=&page=&limit=&cursor=").pagination()["itemsPerPage"],
         20
@@ -212,7 +212,7 @@ fn cursors(backend: Backend) {
     let query = format!("templateId={template}&limit=2");
     let cursor = |reply: &Reply| reply.pagination()["nextCursor"].as_str().expect("a cursor").to_owned();
     let first = listed(&cx, &query);
-    // What comes and goes in between shifts nothing.
+    // Items that come and go between requests shift nothing.
     let newer = many(&cx, &template, 2);
     let second = listed(&cx, &format!("{query}&cursor={}", cursor(&first)));
     assert_eq!(ids(&second), made[2..4]);
@@ -260,13 +260,13 @@ fn altered_cursors(backend: Backend) {
     refused("/forms/templates/chatbots/<A>", &format!("limit=1&cursor={cursor}"));
     refused("/contacts/chatbots/<A>", &format!("limit=1&cursor={cursor}"));
     let _ = get(&cx, &format!("{ALL}?limit=1&page=2&cursor={cursor}")).invalid(&[("cursor", "conflict")]);
-    // The same parameters said otherwise are the same.
+    // The same parameters written differently are equal.
     let _ = listed(&cx, &format!("cursor={cursor}&status=&limit=01&includeSuperseded=false"));
 }
 
 const TEMPLATES: &str = "/forms/templates/chatbots/<A>";
 
-/// Active ones alone, by name without regard to case and accents.
+/// Only active ones, by name without regard to case and accents.
 fn templates(backend: Backend) {
     let cx = sandbox(backend);
     assert_eq!(get(&cx, TEMPLATES).expect(200).data(), &json!([]));
@@ -292,7 +292,7 @@ fn templates(backend: Backend) {
     let _ = cx.activate_template(&never);
     let _ = cx.activate_template(&archived);
     assert_eq!(get(&cx, TEMPLATES).pagination()["totalItems"], 7);
-    // Schema and structure answer in any status.
+    // Schema and structure are available in any status.
     let _ = cx.archive_template(&archived);
     for id in [&archived, &cx.draft_template(&note())] {
         let schema = get(&cx, &format!("/forms/templates/{id}/schema/chatbots/<A>")).expect(200);
@@ -317,7 +317,7 @@ fn templates_by_page(backend: Backend) {
     let ids: Vec<Value> = (0..3)
         .map(|at| {
             let mut definition = note();
-            // Equal names are told apart by their ids.
+            // Ids break ties of equal names.
             definition["name"] = json!(if at == 2 { "Other" } else { "Equal" });
             json!(cx.template(&definition))
         })

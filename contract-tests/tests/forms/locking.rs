@@ -1,4 +1,4 @@
-//! What may change in which state (contract 2.3.2, 3, 2.1.3).
+//! Permitted changes by state (contract 2.3.2, 3, 2.1.3).
 
 use contract_tests::{Backend, Reply, Sandbox, on_every_backend, story};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::support::{
 
 on_every_backend!(
     every_field_in_every_state,
-    stored_values_are_no_change,
+    stored_values_are_a_no_op,
     the_example,
     judged_by_the_state_before,
     data_and_status_together_or_not_at_all,
@@ -76,7 +76,7 @@ fn every_field_in_every_state(backend: Backend) {
     }
 }
 
-fn stored_values_are_no_change(backend: Backend) {
+fn stored_values_are_a_no_op(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&keeping_all(note()));
     for state in STATES {
@@ -93,7 +93,7 @@ fn stored_values_are_no_change(backend: Backend) {
             json!({ "clientId": "c-1" }),
             json!({ "status": state }),
             record.clone(),
-            // Record fields are ignored, whatever they say.
+            // Record fields are ignored, whatever their values.
             json!({ "id": 7, "agentId": "x", "templateId": [], "templateName": null, "templateVersion": "2", "contactId": {},
                 "externalReferenceId": "other", "revision": -1, "supersedes": "x", "isSuperseded": true, "supersededBy": 1,
                 "supersededAt": "x", "source": "other", "createdBy": null, "reviewedBy": 1, "reviewedAt": "never",
@@ -132,7 +132,7 @@ fn judged_by_the_state_before(backend: Backend) {
         cx.advance(10);
         (change(&cx, &before.id(), &body), before)
     };
-    // Out of a locked state, data stays locked; into one, it may come along.
+    // Leaving a locked state, data stays locked; entering one, it may change with the status.
     for (state, next) in
         [("under_review", "submitted"), ("under_review", "rejected"), ("approved", "under_review")]
     {
@@ -196,7 +196,7 @@ fn superseded_submissions(backend: Backend) {
             let reply = change(&cx, &old, &body).fails(409, "SUBMISSION_SUPERSEDED");
             assert_eq!(reply.json["details"], json!({ "supersededBy": new }));
         }
-        // What changes nothing, and what is invalid, is judged before.
+        // No-op changes and validation errors are judged first.
         assert_eq!(change(&cx, &old, &json!({ "status": state })).expect(200).data(), before.data());
         assert_eq!(change(&cx, &old, before.data()).expect(200).data(), before.data());
         let _ =
@@ -209,7 +209,7 @@ fn superseded_submissions(backend: Backend) {
     }
 }
 
-/// Contract 2.1.3: submit, batch and update are refused, even when they would change nothing; all reads stay open.
+/// Contract 2.1.3: submit, batch and update are rejected, even as no-ops; all reads stay available.
 fn archived_contacts(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&note());

@@ -1,6 +1,6 @@
 //! A small model of submissions, written from contract 2.3.2, 3 and 4.4 alone.
 
-/// The states of contract 3, with what may follow each.
+/// The states of contract 3, each with its successors.
 pub const TRANSITIONS: [(&str, &[&str]); 6] = [
     ("draft", &["submitted", "archived"]),
     ("submitted", &["under_review", "approved", "rejected", "archived"]),
@@ -10,18 +10,18 @@ pub const TRANSITIONS: [(&str, &[&str]); 6] = [
     ("archived", &[]),
 ];
 
-/// What is sent as `formData`.
+/// The `formData` of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
     /// The required answer.
     Good(&'static str),
-    /// The required answer is missing, or taken back.
+    /// The required answer is missing or removed.
     Incomplete,
     /// An answer of another type.
     Bad,
 }
 
-/// A form to be submitted.
+/// A form to submit.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
     /// Which template.
@@ -30,7 +30,7 @@ pub struct Form {
     pub draft: bool,
 }
 
-/// What an update asks for.
+/// The changes of an update.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Change {
     pub data: Option<Data>,
@@ -70,7 +70,7 @@ pub struct Model {
     pub submissions: Vec<Submission>,
 }
 
-/// What a request is answered: the status, and the code where it failed.
+/// The outcome of a request: the status, and the code of an error.
 pub type Answer = (u16, &'static str);
 
 const INVALID: Answer = (400, "VALIDATION_ERROR");
@@ -97,7 +97,7 @@ impl Model {
         self.submissions.iter().position(is_head)
     }
 
-    /// Lets a submission take the place of the current one.
+    /// Supersedes the current submission.
     fn enter(&mut self, at: usize) {
         let template = self.submissions[at].template;
         let head = if self.templates[template].supersedes { self.head(template) } else { None };
@@ -143,7 +143,7 @@ impl Model {
         (201, "")
     }
 
-    /// The answer, and the status of each element where each stands alone.
+    /// The response, and the status of each independent element.
     pub fn batch(&mut self, forms: &[Form], all_or_none: bool) -> (Answer, Vec<u16>) {
         let mut handed_in = Vec::new();
         let faulty: Vec<bool> = forms

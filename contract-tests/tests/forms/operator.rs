@@ -1,4 +1,4 @@
-//! What an operator does with forms (contract 14).
+//! Operator actions on forms (contract 14).
 
 use contract_tests::sandbox::{operator, wait};
 use contract_tests::{Backend, Sandbox, on_every_backend};
@@ -17,10 +17,10 @@ use crate::support::{
 };
 
 on_every_backend!(
-    faults_of_definitions,
+    errors_of_definitions,
     versions,
     templates_by_name,
-    what_is_not_there,
+    absent_records,
     submissions_of_an_agent,
     revisions_of_data,
     the_audit_log,
@@ -31,8 +31,8 @@ fn template_id(id: &str) -> TemplateId {
     id.parse().expect("a platform id")
 }
 
-/// Every fault at once, each at its place.
-fn faults_of_definitions(backend: Backend) {
+/// All validation errors at once, each with its location.
+fn errors_of_definitions(backend: Backend) {
     let cx = Sandbox::new(backend);
     let found = |definition: Value| -> Vec<(String, String)> {
         match cx.try_template(&cx.agent, &definition) {
@@ -115,7 +115,7 @@ fn versions(backend: Backend) {
     assert_eq!((archived.version, archived.status), (2, TemplateStatus::Archived));
     let _ = cx.archive_template(&id);
     assert_eq!(cx.activate_template(&id).version, 2);
-    // What was read can be edited and passed back.
+    // A template that was read can be edited and written back.
     let stored = wait(cx.platform.template(&cx.agent, template_id(&id))).expect("the template");
     assert_eq!(cx.edit_template(&id, &stored.document()).version, 2);
 }
@@ -138,7 +138,7 @@ fn templates_by_name(backend: Backend) {
     assert_eq!(list(Some(TemplatePosition::of(&all[2])), 1), []);
 }
 
-fn what_is_not_there(backend: Backend) {
+fn absent_records(backend: Backend) {
     let cx = sandbox(backend);
     let other = cx.new_agent("other");
     let foreign = template_id(&cx.template_of(&other, &note()));
@@ -157,7 +157,7 @@ fn what_is_not_there(backend: Backend) {
     assert!(matches!(wait(cx.platform.submission(&cx.agent, id)), Err(AdminError::NotFound { .. })));
 }
 
-/// Of every contact, newest first.
+/// For every contact, newest first.
 fn submissions_of_an_agent(backend: Backend) {
     let cx = sandbox(backend);
     let _ = contact(&cx, "crm-2");
@@ -172,7 +172,7 @@ fn submissions_of_an_agent(backend: Backend) {
     assert_eq!(ids, [second, first]);
 }
 
-/// Every change of `formData` is kept, with who made it; nothing else makes one.
+/// Every change of `formData` creates a revision with its author; nothing else does.
 fn revisions_of_data(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&note());
@@ -206,7 +206,7 @@ fn log(cx: &Sandbox) -> Vec<AuditEntry> {
     wait(cx.platform.audit(&query)).expect("the log")
 }
 
-/// One entry per write, with names and never with values; none for what is refused or changes nothing.
+/// One audit entry per write, with field names and never values; none for rejected or no-op writes.
 fn the_audit_log(backend: Backend) {
     let cx = sandbox(backend);
     let before = log(&cx).len();
@@ -261,7 +261,7 @@ fn the_audit_log(backend: Backend) {
     assert!(!entries[6].details.as_str().contains("submissionNotes"));
 }
 
-/// A contact is erased with its submissions; everything else stays.
+/// Erasing a contact erases its submissions and nothing else.
 fn erasure(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&note());
@@ -288,12 +288,12 @@ fn erasure(backend: Backend) {
         let _ = change(&cx, id, &json!({})).fails(404, "SUBMISSION_NOT_FOUND");
         assert!(wait(cx.platform.submission(&cx.agent, id.parse().expect("an id"))).is_err());
     }
-    // The stored answer is gone with them.
+    // The stored response is erased with them.
     let _ = keyed().fails(404, "CONTACT_NOT_FOUND");
     let filter = SubmissionFilter { include_superseded: true, ..SubmissionFilter::default() };
     assert_eq!(wait(cx.platform.submissions(&cx.agent, &filter, None, 10)).expect("submissions").len(), 1);
     assert_eq!(to(&cx, &kept, "approved").data()["status"], "approved");
-    // Another contact under the same name begins anew.
+    // Another contact with the same external id starts over.
     let _ = contact(&cx, "crm-1001");
     assert_eq!(submit(&cx, &template, &json!({ "text": "x" })).data()["revision"], 1);
 }

@@ -7,7 +7,7 @@ use crate::support::{NOTHING, contact, get, note, one, read, sandbox, send, subm
 
 on_every_backend!(external_ids_of_any_form, digits_in_upper_case, ids_of_another_shape);
 
-/// A contact's own id stands in its segment percent-encoded, whatever it holds.
+/// A contact's external id is percent-encoded in its segment, whatever it contains.
 fn external_ids_of_any_form(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&note());

@@ -1,4 +1,4 @@
-//! The order of checks for forms (contract 6.3): of two faults at different steps the earlier answers.
+//! The order of checks for forms (contract 6.3): of two errors at different steps the earlier is reported.
 
 use contract_tests::{Backend, Call, Credentials, Reply, Sandbox, on_every_backend};
 use openapi_core::access::RateLimits;
@@ -8,7 +8,7 @@ use crate::support::{NOTHING, contact, note};
 
 on_every_backend!(submits, batches, updates, reads);
 
-/// A fault that a request can have.
+/// An error that a request can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     Encoding,
@@ -35,7 +35,7 @@ enum Fault {
 
 use Fault as F;
 
-/// What every request behind a key can have, in the order of contract 6.3.
+/// The errors possible for every request with a key, in the order of contract 6.3.
 const ACCESS: [(F, u16, &str); 6] = [
     (F::Encoding, 400, "BAD_REQUEST"),
     (F::Method, 405, "METHOD_NOT_ALLOWED"),
@@ -57,7 +57,7 @@ const INVALID: (F, u16, &str) = (F::Invalid, 400, "VALIDATION_ERROR");
 const ARCHIVED: (F, u16, &str) = (F::Archived, 409, "CONTACT_ARCHIVED");
 const INACTIVE: (F, u16, &str) = (F::Inactive, 409, "TEMPLATE_INACTIVE");
 
-/// A sandbox with everything that a faulty request needs.
+/// A sandbox with all records that a faulty request needs.
 struct World {
     cx: Sandbox,
     active: String,
@@ -170,7 +170,7 @@ impl World {
     }
 }
 
-/// Every fault alone and every pair.
+/// Every single error and every pair.
 fn every_pair(world: &World, steps: &[(F, u16, &str)], ask: impl Fn(&[F]) -> Reply) {
     for (at, (first, status, code)) in steps.iter().enumerate() {
         for (second, ..) in &steps[at..] {
@@ -194,7 +194,7 @@ fn submits(backend: Backend) {
 
 fn batches(backend: Backend) {
     let world = World::new(backend);
-    // What is wrong with a template of an element is a validation error, or a state.
+    // A template problem of an element is a validation error or a state error.
     let steps = [&ACCESS[..], &[AGENT], &BODY, &[NO_CONTACT, INVALID, ARCHIVED, INACTIVE]].concat();
     for mode in [true, false] {
         let steps = if mode { &steps[..] } else { &steps[..steps.len() - 1] };
@@ -205,7 +205,7 @@ fn batches(backend: Backend) {
             World::send(call, faults, &json!({ "submissions": [element], "allOrNone": mode }))
         });
     }
-    // Of two elements the first failing step answers, not the first failing element.
+    // Across elements, the earliest failing step is reported, not the first failing element.
     let path = "/forms/batch/contacts/open/chatbots/<A>";
     let element =
         |template: &str, text: Value| json!({ "templateId": template, "formData": { "text": text } });
@@ -241,7 +241,7 @@ fn updates(backend: Backend) {
         }
         World::send(call, faults, &body)
     });
-    // A missing reason is a validation error, so that it comes before every state.
+    // A missing reason is a validation error, so it precedes state errors.
     for id in [&world.approved[1][0], &world.approved[0][1]] {
         let call = world.cx.call("PUT", &format!("/forms/submissions/{id}/chatbots/<A>"));
         let call = call.json(&json!({ "status": "under_review" })).header("if-match", "\"x\"");

@@ -1,4 +1,4 @@
-//! Several processes over one store: what one of them changes holds for the writes of the others at once.
+//! Several processes over one store: a change by one of them applies to the others' writes immediately.
 
 use contract_tests::{Backend, on_every_backend};
 use serde_json::{Value, json};
@@ -7,13 +7,13 @@ use crate::support::{
     ALL, archive_contact, change, draft, get, keeping_all, note, sandbox, submit, to, try_submit,
 };
 
-on_every_backend!(templates_out_of_use, edited_templates, archived_contacts, heads_under_another_policy);
+on_every_backend!(inactive_templates, edited_templates, archived_contacts, heads_under_another_policy);
 
 fn data() -> Value {
     json!({ "text": "x" })
 }
 
-fn templates_out_of_use(backend: Backend) {
+fn inactive_templates(backend: Backend) {
     let cx = sandbox(backend);
     let elsewhere = cx.restarted();
     let template = cx.template(&note());
@@ -25,7 +25,7 @@ fn templates_out_of_use(backend: Backend) {
     let _ = submit(&elsewhere, &template, &data());
 }
 
-/// A submission is pinned to the version that is in force when it is stored.
+/// A submission is pinned to the version in force when it is stored.
 fn edited_templates(backend: Backend) {
     let cx = sandbox(backend);
     let elsewhere = cx.restarted();
@@ -48,13 +48,13 @@ fn archived_contacts(backend: Backend) {
     let _ = change(&elsewhere, &id, &json!({ "status": "approved" })).fails(409, "CONTACT_ARCHIVED");
 }
 
-/// At most one submission of a pair is current, whichever process hands a draft in after a change of policy.
+/// At most one submission of a pair is current, whichever process submits a draft after a change of policy.
 fn heads_under_another_policy(backend: Backend) {
     let cx = sandbox(backend);
     let elsewhere = cx.restarted();
     let template = cx.template(&keeping_all(note()));
     let drafted = draft(&elsewhere, &template, &data()).id();
-    // The other process knows the version of the draft from now on.
+    // From now on the other process knows the version of the draft.
     let _ = change(&elsewhere, &drafted, &json!({ "formData": { "more": "m" } })).expect(200);
     let _ = cx.edit_template(&template, &note());
     let head = submit(&cx, &template, &data()).id();

@@ -1,4 +1,4 @@
-//! The examples of contract 2.3 and 4.4 as one story, answer by answer, to the letter.
+//! The examples of contract 2.3 and 4.4 as one scenario, response by response, literally.
 
 use contract_tests::sandbox::instant;
 use contract_tests::{Backend, Form, Reply, Sandbox, on_every_backend, story};
@@ -17,7 +17,7 @@ macro_rules! example {
     };
 }
 
-/// The sandbox's ids, each with the one that the examples have in its place.
+/// Pairs of a sandbox id and the corresponding example id.
 struct Story {
     cx: Sandbox,
     ids: Vec<(String, &'static str)>,
@@ -28,12 +28,12 @@ impl Story {
         self.ids.push((id, example));
     }
 
-    /// Text of the examples as the sandbox needs it.
+    /// Converts example text for the sandbox.
     fn ours(&self, text: &str) -> String {
         self.ids.iter().fold(text.to_owned(), |text, (id, example)| text.replace(example, id))
     }
 
-    /// Text of the sandbox as the examples have it.
+    /// Converts sandbox text to the examples' ids.
     fn theirs(&self, text: &str) -> String {
         self.ids.iter().fold(text.to_owned(), |text, (id, example)| text.replace(id, example))
     }
@@ -57,7 +57,7 @@ impl Story {
     }
 }
 
-/// Templates, contact and file are as before the first submission.
+/// Templates, contact and file before the first submission.
 fn begun(backend: Backend) -> Story {
     let mut story = Story { cx: Sandbox::new(backend), ids: Vec::new() };
     story.know(story.cx.credentials.key.clone(), KEY);
@@ -95,7 +95,7 @@ fn documents(story: &Story) {
     let data: Value = serde_json::from_str(&story.theirs(&schema.data().to_string())).expect("JSON");
     let expected = example!("schema");
     assert_eq!(data["fields"], expected["fields"]);
-    // The example's JSON Schema says what it must say; more of what the contract's table says may be added.
+    // The published schema must contain the example's JSON Schema; the contract's table may add to it.
     for name in ["$schema", "type", "additionalProperties", "required"] {
         assert_eq!(data["jsonSchema"][name], expected["jsonSchema"][name], "{name}");
     }
@@ -126,7 +126,7 @@ fn documents(story: &Story) {
     story.says(&story.get("/forms/templates/chatbots/<A>"), &example!("templates"));
 }
 
-/// Everything that `part` says stands in `whole`.
+/// Every member of `part` is in `whole`.
 #[track_caller]
 fn is_within(part: &Value, whole: &Value) {
     match (part, whole) {

@@ -15,7 +15,7 @@ use crate::support::{
 };
 
 on_every_backend!(
-    what_is_not_there,
+    absent_records,
     the_body,
     blocked_contacts,
     renamed_contacts,
@@ -23,10 +23,10 @@ on_every_backend!(
     replays,
     replays_of_batches,
     other_payloads,
-    refusals_are_not_stored,
+    rejections_are_not_stored,
     if_match,
     if_none_match,
-    races_that_are_lost,
+    lost_races,
     a_key_in_use,
 );
 
@@ -40,7 +40,7 @@ fn body() -> Value {
 }
 
 /// Contact, then template; the contact is never created.
-fn what_is_not_there(backend: Backend) {
+fn absent_records(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&note());
     let at = |template: &str, contact: &str| {
@@ -53,7 +53,7 @@ fn what_is_not_there(backend: Backend) {
     let reply = at("Intake", "crm-1001").fails(404, "TEMPLATE_NOT_FOUND");
     assert_eq!(reply.json["message"], "Template not found; platform ids are 24 hexadecimal characters");
     assert_eq!(reply.json["details"]["id"], "Intake");
-    // The platform id of a contact is no external id.
+    // A contact's platform id is not an external id.
     let id = get(&cx, "/contacts/crm-1001/chatbots/<A>").id();
     let _ = at(&template, &id).fails(404, "CONTACT_NOT_FOUND");
     let reply =
@@ -135,7 +135,7 @@ fn dry_runs(backend: Backend) {
     assert_eq!((&draft.data()["status"], &draft.data()["revision"]), (&json!("draft"), &json!(1)));
     assert_eq!(total(&cx), 1);
     let _ = send(&cx, "POST", &path, &json!({ "formData": {} })).invalid(&[("formData.text", "required")]);
-    // An idempotency key is ignored, be it well-formed or not.
+    // An idempotency key is ignored, well-formed or not.
     for key in ["k", "", "\u{e9}"] {
         let call = cx.call("POST", &path).json(&body()).raw_header("idempotency-key", key.as_bytes());
         assert_eq!(call.send().expect(200).header("idempotent-replayed"), None);
@@ -174,23 +174,23 @@ fn replays(backend: Backend) {
     is_replay(&keyed(&cx, &path, "k", &sent).send(), &first);
     is_replay(&keyed(&cx, &path, "\"k\"", &sent).send(), &first);
     is_replay(&keyed(&cx.restarted(), &path, "k", &sent).send(), &first);
-    // The order of members does not count.
+    // The order of members is irrelevant.
     let turned = json!({ "clientId": "c", "formData": { "count": 1, "text": "x" } });
     is_replay(&keyed(&cx, &path, "k", &turned).send(), &first);
     assert_eq!(total(&cx), 1);
-    // The answer stays what it was, whatever happens to the submission, the contact and the template.
+    // The stored response is unchanged, whatever happens to the submission, the contact and the template.
     let _ = change(&cx, &first.id(), &json!({ "status": "approved" })).expect(200);
     let _ = submit(&cx, &template, &json!({ "text": "x" }));
     let _ = cx.archive_template(&template);
     archive_contact(&cx);
     is_replay(&keyed(&cx, &path, "k", &sent).send(), &first);
     let _ = keyed(&cx, &path, "other", &sent).send().fails(409, "CONTACT_ARCHIVED");
-    // Another path, another key of the API: other requests.
+    // Another path or another API key makes another request.
     let other = cx.template(&note());
     let _ = keyed(&cx, &submit_path(&other), "k", &sent).send().fails(409, "CONTACT_ARCHIVED");
     let credentials = cx.issue(|_| {});
     let _ = keyed(&cx, &path, "k", &sent).with(&credentials).send().fails(409, "CONTACT_ARCHIVED");
-    // Kept for 24 hours.
+    // Stored for 24 hours.
     cx.advance(24 * 3_600_000);
     let _ = keyed(&cx, &path, "k", &sent).send().fails(409, "CONTACT_ARCHIVED");
 }
@@ -245,7 +245,7 @@ fn other_payloads(backend: Backend) {
     }
 }
 
-fn refusals_are_not_stored(backend: Backend) {
+fn rejections_are_not_stored(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&note());
     let path = submit_path(&template);
@@ -270,7 +270,7 @@ fn if_match(backend: Backend) {
         let reply = put(tag, json!({ "reviewNotes": "n" })).fails(412, "PRECONDITION_FAILED");
         assert_eq!(reply.header("etag"), Some(etag.as_str()));
         assert_eq!(reply.json["message"], "The submission has changed since it was read");
-        // Even where nothing would change.
+        // Even for a no-op.
         let _ = put(tag, json!({})).fails(412, "PRECONDITION_FAILED");
     }
     is_unchanged(&cx, &before);
@@ -301,7 +301,7 @@ fn if_none_match(backend: Backend) {
     }
     let _ = change(&cx, &id, &json!({ "reviewNotes": "n" })).expect(200);
     let _ = ask("GET", &one(&id), &etag).expect(200);
-    // Lists and the structure have no tag.
+    // Lists and the structure have no entity tag.
     for path in [
         ALL.to_owned(),
         "/forms/templates/chatbots/<A>".into(),
@@ -319,9 +319,9 @@ fn faulty(backend: Backend) -> (Sandbox, std::sync::Arc<FaultyStorage>, String) 
     (cx, faulty, template)
 }
 
-/// A race that is lost for good is 409 with a time to wait and leaves nothing behind; one that is won late is not
-/// noticed; a store that is away is 503.
-fn races_that_are_lost(backend: Backend) {
+/// A finally lost race returns 409 with `Retry-After` and leaves nothing behind; a race won by retrying is invisible;
+/// an unavailable store is 503.
+fn lost_races(backend: Backend) {
     let (cx, faulty, template) = faulty(backend);
     let id = submit(&cx, &template, &json!({ "text": "x" })).id();
     let element = json!({ "templateId": template, "formData": { "text": "x" } });

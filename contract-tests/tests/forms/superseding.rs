@@ -1,4 +1,4 @@
-//! One submission takes the place of another (contract 2.3.2).
+//! One submission supersedes another (contract 2.3.2).
 
 use std::collections::BTreeSet;
 
@@ -15,11 +15,11 @@ on_every_backend!(
     the_old_one_keeps_its_status,
     drafts_take_no_part,
     an_archived_head,
-    keep_all,
+    coexisting_submissions,
     another_policy,
-    pairs_are_apart,
+    pairs_are_independent,
     a_draft_under_an_earlier_policy,
-    several_ways_in,
+    every_way_to_submit,
     many_at_once,
 );
 
@@ -27,7 +27,7 @@ fn data() -> Value {
     json!({ "text": "x" })
 }
 
-/// The submissions of a template that were handed in and are not superseded.
+/// The submissions of a template that were submitted and are not superseded.
 fn heads(cx: &Sandbox, template: &str) -> Vec<String> {
     let reply = get(cx, &format!("{ALL}?templateId={template}&includeSuperseded=true&limit=100")).expect(200);
     let items = reply.data().as_array().expect("a list");
@@ -105,7 +105,7 @@ fn drafts_take_no_part(backend: Backend) {
     );
     assert_eq!(read(&cx, &first.id()).data()["supersededBy"], json!(one.id()));
     assert_eq!(read(&cx, &other.id()).data(), other.data());
-    // Entering it again from a review does not.
+    // Entering it again after a review does not.
     cx.advance(10);
     let _ = to(&cx, &one.id(), "rejected");
     let back = to(&cx, &one.id(), "submitted");
@@ -114,7 +114,7 @@ fn drafts_take_no_part(backend: Backend) {
     assert_eq!(heads(&cx, &template), [one.id()]);
 }
 
-/// Archiving the current one brings no older one back, and a later one supersedes it all the same.
+/// Archiving the current one does not restore an older one, and a later one still supersedes it.
 fn an_archived_head(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&note());
@@ -133,7 +133,7 @@ fn an_archived_head(backend: Backend) {
     assert_eq!((&old.data()["status"], &old.data()["isSuperseded"]), (&json!("archived"), &json!(true)));
 }
 
-fn keep_all(backend: Backend) {
+fn coexisting_submissions(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&keeping_all(note()));
     let mut ids = BTreeSet::new();
@@ -154,7 +154,7 @@ fn keep_all(backend: Backend) {
     assert_eq!(heads(&cx, &template).len(), 6);
 }
 
-/// After a change of policy there is at most one current submission again from the next one on.
+/// After a change of policy, the next submission restores the rule of one current submission.
 fn another_policy(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&keeping_all(note()));
@@ -176,7 +176,7 @@ fn another_policy(backend: Backend) {
     assert_eq!(heads(&cx, &template).len(), 2);
 }
 
-fn pairs_are_apart(backend: Backend) {
+fn pairs_are_independent(backend: Backend) {
     let cx = sandbox(backend);
     let (template, other) = (cx.template(&note()), cx.template(&note()));
     let _ = contact(&cx, "crm-2");
@@ -188,8 +188,8 @@ fn pairs_are_apart(backend: Backend) {
     assert_eq!(read(&cx, &first.id()).data(), first.data());
 }
 
-/// A batch supersedes in the order of its elements; a refused request supersedes nothing.
-fn several_ways_in(backend: Backend) {
+/// A batch supersedes in the order of its elements; a rejected request supersedes nothing.
+fn every_way_to_submit(backend: Backend) {
     let cx = sandbox(backend);
     let (template, other) = (cx.template(&note()), cx.template(&keeping_all(note())));
     let first = submit(&cx, &template, &data());
@@ -210,7 +210,7 @@ fn several_ways_in(backend: Backend) {
     assert_eq!(read(&cx, &first.id()).data()["supersededBy"], result(1)["id"]);
 }
 
-/// However many come at once, one is current, and the chain has no gap and no branch.
+/// Of concurrent submissions exactly one is current, and the chain has no gap and no branch.
 fn many_at_once(backend: Backend) {
     const THREADS: usize = 8;
     const EACH: usize = 6;
@@ -269,7 +269,7 @@ fn many_at_once(backend: Backend) {
     }
 }
 
-/// The policy is the template's as it is now, also for a draft that was made under an earlier version.
+/// The template's present policy applies, also to a draft created under an earlier version.
 fn a_draft_under_an_earlier_policy(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&keeping_all(note()));

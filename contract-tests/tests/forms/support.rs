@@ -1,4 +1,4 @@
-//! What the tests of forms share.
+//! Shared by the form tests.
 
 use contract_tests::{Backend, Call, Reply, Sandbox};
 use openapi_core::access::{Actor, Caller, Permissions};
@@ -10,7 +10,7 @@ pub const BATCH: &str = "/forms/batch/contacts/crm-1001/chatbots/<A>";
 /// The path of the submissions of the sandbox's contact.
 pub const ALL: &str = "/forms/contacts/crm-1001/chatbots/<A>";
 
-/// An id that nothing has.
+/// An unused id.
 pub const NOTHING: &str = "697d00000000000000000000";
 
 /// A sandbox with the contact `crm-1001`.
@@ -32,7 +32,7 @@ pub fn archive_contact(cx: &Sandbox) {
     let _ = cx.patch("/contacts/crm-1001/chatbots/<A>/archive").expect(200);
 }
 
-/// A template of one required text, one optional and one list of at least one element.
+/// A template with one required text, one optional text and one list of at least one element.
 pub fn note() -> Value {
     json!({ "name": "Note", "fields": [
         { "name": "text", "type": "text", "required": true },
@@ -42,13 +42,13 @@ pub fn note() -> Value {
     ] })
 }
 
-/// A definition under another policy.
+/// A definition with another policy.
 pub fn keeping_all(mut definition: Value) -> Value {
     definition["submissionPolicy"] = json!("keepAll");
     definition
 }
 
-/// A request past the limits of a key: as a caller that the host authenticated.
+/// A request that bypasses a key's limits, as a caller that the host authenticated.
 pub fn ask<'a>(cx: &'a Sandbox, method: &str, path: &str) -> Call<'a> {
     cx.call(method, path).as_caller(Caller {
         agent_id: cx.agent.clone(),
@@ -59,32 +59,32 @@ pub fn ask<'a>(cx: &'a Sandbox, method: &str, path: &str) -> Call<'a> {
     })
 }
 
-/// A request with a JSON body, past the limits of a key.
+/// A request with a JSON body that bypasses a key's limits.
 pub fn send(cx: &Sandbox, method: &str, path: &str, body: &Value) -> Reply {
     ask(cx, method, path).json(body).send()
 }
 
-/// `GET`, past the limits of a key.
+/// A `GET` that bypasses a key's limits.
 pub fn get(cx: &Sandbox, path: &str) -> Reply {
     ask(cx, "GET", path).send()
 }
 
-/// Where a template is submitted to.
+/// The submit path of a template.
 pub fn submit_path(template: &str) -> String {
     format!("/forms/submit/{template}/contacts/crm-1001")
 }
 
-/// Where one submission is.
+/// The path of a submission.
 pub fn one(id: &str) -> String {
     format!("/forms/submissions/{id}/chatbots/<A>")
 }
 
-/// Where the latest submission under a template is.
+/// The path of the latest submission under a template.
 pub fn latest(template: &str) -> String {
     format!("/forms/contacts/crm-1001/templates/{template}/latest/chatbots/<A>")
 }
 
-/// Asks for a submission.
+/// A request to submit.
 pub fn try_submit(cx: &Sandbox, template: &str, body: &Value) -> Reply {
     send(cx, "POST", &submit_path(template), body)
 }
@@ -101,12 +101,12 @@ pub fn draft(cx: &Sandbox, template: &str, data: &Value) -> Reply {
     try_submit(cx, template, &json!({ "formData": data, "status": "draft" })).expect(201)
 }
 
-/// Asks for a change of a submission.
+/// A request to update a submission.
 pub fn change(cx: &Sandbox, id: &str, body: &Value) -> Reply {
     send(cx, "PUT", &one(id), body)
 }
 
-/// Moves a submission to a state.
+/// Changes the state of a submission.
 #[track_caller]
 pub fn to(cx: &Sandbox, id: &str, status: &str) -> Reply {
     change(cx, id, &json!({ "status": status })).expect(200)
@@ -135,7 +135,7 @@ pub fn in_state(cx: &Sandbox, template: &str, data: &Value, state: &str) -> Repl
     }
 }
 
-/// Nothing of the submission is another than in `before`.
+/// The submission is unchanged since `before`.
 #[track_caller]
 pub fn is_unchanged(cx: &Sandbox, before: &Reply) {
     let now = read(cx, &before.id());
@@ -143,13 +143,13 @@ pub fn is_unchanged(cx: &Sandbox, before: &Reply) {
     assert_eq!(now.header("etag"), before.header("etag"));
 }
 
-/// A template of these fields that keeps all.
+/// A template with these fields that allows coexisting submissions.
 #[track_caller]
 pub fn with_fields(cx: &Sandbox, fields: Value) -> String {
     cx.template(&keeping_all(json!({ "name": "Values", "fields": fields })))
 }
 
-/// Submits data as it is written.
+/// Submits data verbatim.
 pub fn raw(cx: &Sandbox, template: &str, data: &str) -> Reply {
     let call = ask(cx, "POST", &submit_path(template)).text(&format!("{{\"formData\":{data}}}"));
     call.header("content-type", "application/json").send()

@@ -12,13 +12,13 @@ on_every_backend!(
     the_example,
     disabled_pairs,
     pairs_that_are_disabled_later,
-    an_approval_is_taken_back_with_a_reason,
-    reviews_are_set_cleared_and_kept,
+    an_approval_is_revoked_with_a_reason,
+    reviews_are_set_cleared_and_preserved,
     notes_of_the_history,
-    unknown_words,
+    unknown_values,
 );
 
-/// Contract 3: what may follow, in the order of the table.
+/// Contract 3: the permitted successors, in the order of the table.
 fn allowed(from: &str) -> &'static [&'static str] {
     match from {
         "draft" => &["submitted", "archived"],
@@ -119,18 +119,18 @@ fn disabled_pairs(backend: Backend) {
     refused("approved", json!({ "status": "under_review", "reviewNotes": "x" }), json!(["archived"]));
     refused("draft", json!({ "status": "submitted" }), json!(["archived"]));
     refused("draft", json!({ "status": "approved" }), json!(["archived"]));
-    // What is not disabled goes on.
+    // Transitions that are not disabled still work.
     let id = submit(&cx, &template, &data).id();
     let _ = to(&cx, &id, "rejected");
 }
 
-fn an_approval_is_taken_back_with_a_reason(backend: Backend) {
+fn an_approval_is_revoked_with_a_reason(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&keeping_all(note()));
     let id = submit(&cx, &template, &json!({ "text": "x" })).id();
     let approve = json!({ "status": "approved", "reviewNotes": "Fine" });
     let before = change(&cx, &id, &approve).expect(200);
-    // The stored notes do not count: those of the request do.
+    // The stored notes do not count, only those of the request.
     for body in [
         json!({ "status": "under_review" }),
         json!({ "status": "under_review", "reviewNotes": "" }),
@@ -145,14 +145,14 @@ fn an_approval_is_taken_back_with_a_reason(backend: Backend) {
     let _ = wrong.invalid(&[("reviewNotes", "type")]);
     let reply = change(&cx, &id, &json!({ "status": "under_review", "reviewNotes": "Fine" })).expect(200);
     assert_eq!(reply.data()["statusHistory"][2]["notes"], "Fine");
-    // From elsewhere no reason is asked for.
+    // From other states no reason is required.
     let id = submit(&cx, &template, &json!({ "text": "x" })).id();
     let _ = to(&cx, &id, "under_review");
     let id = in_state(&cx, &template, &json!({ "text": "x" }), "rejected").id();
     let _ = to(&cx, &id, "under_review");
 }
 
-fn reviews_are_set_cleared_and_kept(backend: Backend) {
+fn reviews_are_set_cleared_and_preserved(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&keeping_all(note()));
     let step = |id: &str, status: &str| {
@@ -164,7 +164,7 @@ fn reviews_are_set_cleared_and_kept(backend: Backend) {
         let reviewed = step(&id, review);
         assert_eq!(reviewed.data()["reviewedBy"], json!({ "type": "user", "id": "tester" }));
         assert_eq!(reviewed.data()["reviewedAt"], reviewed.data()["updatedAt"]);
-        // A change of notes keeps who reviewed when.
+        // A change of notes preserves the reviewer and the time of the review.
         cx.advance(10);
         let noted = change(&cx, &id, &json!({ "reviewNotes": "Added" })).expect(200);
         assert_eq!(noted.data()["reviewedAt"], reviewed.data()["reviewedAt"]);
@@ -179,13 +179,13 @@ fn reviews_are_set_cleared_and_kept(backend: Backend) {
     let id = in_state(&cx, &template, &json!({ "text": "x" }), "rejected").id();
     let back = step(&id, "submitted");
     assert_eq!((&back.data()["reviewedBy"], &back.data()["reviewedAt"]), (&Value::Null, &Value::Null));
-    // An approval by a key names the key.
+    // An approval through a key records the key.
     let approved = cx.put(&one(&id), &json!({ "status": "approved" })).expect(200);
     assert_eq!(approved.data()["reviewedBy"], json!({ "type": "apiKey", "id": cx.credentials.key }));
     assert_eq!(approved.data()["createdBy"], json!({ "type": "user", "id": "tester" }));
 }
 
-/// Every status change appends the `reviewNotes` of its request; what is no status change appends nothing.
+/// Every status change appends the `reviewNotes` of its request; without a status change nothing is appended.
 fn notes_of_the_history(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&note());
@@ -196,13 +196,13 @@ fn notes_of_the_history(backend: Backend) {
     let _ = change(&cx, &id, &json!({ "status": "submitted", "formData": { "text": "y" } })).expect(200);
     let reply = change(&cx, &id, &json!({ "status": "approved", "reviewNotes": " Two\nlines " })).expect(200);
     let history = reply.data()["statusHistory"].as_array().expect("a history");
-    let told: Vec<(&Value, &Value, &Value)> =
+    let seen: Vec<(&Value, &Value, &Value)> =
         history.iter().map(|change| (&change["from"], &change["to"], &change["notes"])).collect();
     let (null, notes) = (Value::Null, &reply.data()["reviewNotes"]);
     assert!(notes.as_str().is_some_and(|notes| notes.contains("Two\nlines")));
     let word = |word: &str| json!(word);
     assert_eq!(
-        told,
+        seen,
         [
             (&null, &word("submitted"), &null),
             (&word("submitted"), &word("under_review"), &null),
@@ -213,7 +213,7 @@ fn notes_of_the_history(backend: Backend) {
     );
 }
 
-fn unknown_words(backend: Backend) {
+fn unknown_values(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&note());
     let before = submit(&cx, &template, &json!({ "text": "x" }));
@@ -227,7 +227,7 @@ fn unknown_words(backend: Backend) {
     ] {
         let reply = change(&cx, &before.id(), &json!({ "status": status }));
         let found = reply.violations();
-        // A blank word is missing or none of the words.
+        // A blank value is missing or not one of the allowed values.
         assert!(
             found == [("status", kind)] || status == "" && found == [("status", "required")],
             "{status}: {found:?}"
@@ -241,7 +241,7 @@ fn unknown_words(backend: Backend) {
     }
 }
 
-/// The operator's disabled pairs are the template's as they are now, whatever version a submission was made under.
+/// The operator's disabled pairs are the template's present ones, whatever version a submission was created under.
 fn pairs_that_are_disabled_later(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&keeping_all(note()));

@@ -1,4 +1,4 @@
-//! HTTP and typed calls give the same outcome: two sandboxes with equal clocks and ids go through one history.
+//! HTTP and typed calls have the same outcome: two sandboxes with equal clocks and ids run one history.
 
 use contract_tests::sandbox::{object, wait};
 use contract_tests::{Backend, Reply, Sandbox, on_every_backend};
@@ -18,7 +18,7 @@ use crate::support::{ALL, BATCH, get, latest, note, one, sandbox, send, submit_p
 
 on_every_backend!(one_history);
 
-/// What both ways tell: status or code, the record or the errors, the location and the tag.
+/// The outcome on both sides: status or code, the record or the errors, the location and the tag.
 type Outcome = (u16, Value, Option<String>, Option<String>);
 
 fn of_reply(reply: &Reply) -> Outcome {
@@ -38,7 +38,7 @@ fn called<Op: Operation<Caller = Caller>>(cx: &Sandbox, input: Op::Input) -> Out
         address: None,
         request_id: "test".into(),
     };
-    // HTTP draws an id for the request; so does this side.
+    // HTTP draws a request id, so this side does too.
     let _ = cx.call("GET", "/health").send();
     match wait(cx.api.call::<Op>(&caller, input)) {
         Ok(reply) => {

@@ -1,13 +1,13 @@
-//! What a field of each type takes (contract 2.3.1).
+//! The values that a field of each type accepts (contract 2.3.1).
 
 use contract_tests::{Backend, Sandbox, on_every_backend};
 use serde_json::{Value, json};
 
 use crate::support::{raw, sandbox, try_submit, with_fields};
 
-on_every_backend!(every_type, text_under_rules, numbers_under_rules, moments_under_rules, choices);
+on_every_backend!(every_type, text_under_rules, numbers_under_rules, dates_and_times_under_rules, choices);
 
-/// One optional field `v`: what is accepted comes back as sent, everything else has its rule.
+/// One optional field `v`: accepted values are returned as sent, all others have their rule.
 #[track_caller]
 fn judged(cx: &Sandbox, field: Value, accepted: &[Value], refused: &[(Value, &str)]) {
     let mut field = field;
@@ -24,7 +24,7 @@ fn judged(cx: &Sandbox, field: Value, accepted: &[Value], refused: &[(Value, &st
     }
 }
 
-/// Values of every JSON type but those given.
+/// Values of every JSON type except the given ones.
 fn of_other_types(own: &[&str]) -> Vec<(Value, &'static str)> {
     let all = [
         ("string", json!("text")),
@@ -176,7 +176,7 @@ fn text_under_rules(backend: Backend) {
             ],
         );
     }
-    // Anchored only as written.
+    // Anchored only if written so.
     judged(
         &cx,
         json!({ "type": "text", "validation": { "pattern": "b" } }),
@@ -217,7 +217,7 @@ fn numbers_under_rules(backend: Backend) {
     let _ = raw(&cx, &template, "{\"v\":1e16}").expect(201);
 }
 
-fn moments_under_rules(backend: Backend) {
+fn dates_and_times_under_rules(backend: Backend) {
     let cx = sandbox(backend);
     judged(
         &cx,

@@ -7,13 +7,13 @@ use crate::support::{change, draft, is_unchanged, keeping_all, note, read, sandb
 
 on_every_backend!(
     merging,
-    answers_that_are_taken_back,
+    removed_answers,
     notes,
     nulls,
     drafts_may_be_incomplete,
-    drafts_are_handed_in,
+    drafts_are_submitted,
     the_pinned_version,
-    a_template_out_of_use,
+    an_inactive_template,
     client_ids,
     many_at_once,
 );
@@ -67,19 +67,19 @@ fn merging(backend: Backend) {
     assert_eq!(reply.expect(200).data()["formData"], json!({}));
 }
 
-/// `null` is not answered and not stored, on submit as well.
-fn answers_that_are_taken_back(backend: Backend) {
+/// `null` counts as unanswered and is not stored, on submit as well.
+fn removed_answers(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&free_form());
     let sent = json!({ "a": null, "n": 0, "g": { "b": null, "h": { "c": null } }, "l": [{ "e": null }, { "f": "x" }], "tags": null });
     let reply = submit(&cx, &template, &sent);
     assert_eq!(reply.data()["formData"], json!({ "n": 0, "g": { "h": {} }, "l": [{}, { "f": "x" }] }));
-    // Taking back what was never answered changes nothing.
+    // Removing an absent answer changes nothing.
     cx.advance(10);
     let same =
         change(&cx, &reply.id(), &json!({ "formData": { "a": null, "g": { "b": null } } })).expect(200);
     assert_eq!(same.data(), reply.data());
-    // A required answer cannot be taken back.
+    // A required answer cannot be removed.
     let template = cx.template(&note());
     let before = submit(&cx, &template, &json!({ "text": "x", "more": "y" }));
     let gone = change(&cx, &before.id(), &json!({ "formData": { "text": null, "more": null } }));
@@ -138,7 +138,7 @@ fn nulls(backend: Backend) {
     let _ = try_submit(&cx, &template, &json!({ "status": "draft" })).invalid(&[("formData", "required")]);
 }
 
-/// A draft skips `required` and `minItems` and checks everything else, when it is stored and when it changes.
+/// A draft skips `required` and `minItems` and checks everything else, on creation and on update.
 fn drafts_may_be_incomplete(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&note());
@@ -173,13 +173,13 @@ fn drafts_may_be_incomplete(backend: Backend) {
     assert_eq!(violations, expected);
 }
 
-fn drafts_are_handed_in(backend: Backend) {
+fn drafts_are_submitted(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&note());
     let before = draft(&cx, &template, &json!({ "items": [], "more": "m" }));
     let id = before.id();
     cx.advance(10);
-    // The whole of the stored data is checked, with and without new data.
+    // All stored data is checked, with and without new data.
     let reply = change(&cx, &id, &json!({ "status": "submitted" })).fails(400, "VALIDATION_ERROR");
     assert_eq!(reply.violations(), [("formData.items", "minItems"), ("formData.text", "required")]);
     let reply = change(&cx, &id, &json!({ "status": "submitted", "formData": { "items": null } }));
@@ -202,12 +202,12 @@ fn drafts_are_handed_in(backend: Backend) {
     let again = to(&cx, &id, "submitted");
     assert_eq!(again.data()["submittedAt"], data["submittedAt"]);
     assert_eq!(again.data()["revision"], 1);
-    // An archived draft was never handed in.
+    // An archived draft was never submitted.
     let other = draft(&cx, &template, &json!({})).id();
     assert_eq!(to(&cx, &other, "archived").data()["submittedAt"], Value::Null);
 }
 
-/// A submission is checked against the version that it was made under.
+/// A submission is validated against the version under which it was created.
 fn the_pinned_version(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&keeping_all(note()));
@@ -220,7 +220,7 @@ fn the_pinned_version(backend: Backend) {
         { "name": "added", "type": "boolean", "required": true },
     ] }));
     assert_eq!(cx.edit_template(&template, &edited).version, 2);
-    // What changes nothing makes no version.
+    // A no-op creates no version.
     assert_eq!(cx.edit_template(&template, &edited).version, 2);
     let reply = change(&cx, &old.id(), &json!({ "formData": { "text": "longer", "count": 2 } })).expect(200);
     assert_eq!(reply.data()["templateVersion"], 1);
@@ -241,8 +241,8 @@ fn the_pinned_version(backend: Backend) {
     ]);
 }
 
-/// Submissions of a template that is no longer active can be changed and reviewed; new ones are refused.
-fn a_template_out_of_use(backend: Backend) {
+/// Submissions of an inactive template can be changed and reviewed; new ones are rejected.
+fn an_inactive_template(backend: Backend) {
     let cx = sandbox(backend);
     let template = cx.template(&note());
     let id = submit(&cx, &template, &json!({ "text": "x" })).id();
@@ -276,7 +276,7 @@ fn client_ids(backend: Backend) {
     let (one, two) = (ask(json!("same")).expect(201), ask(json!("same")).expect(201));
     assert_ne!(one.id(), two.id());
     assert_eq!((&one.data()["clientId"], &two.data()["clientId"]), (&json!("same"), &json!("same")));
-    // Opaque: as sent.
+    // Opaque: returned as sent.
     assert_eq!(ask(json!(" a  B ")).expect(201).data()["clientId"], json!(" a  B "));
     let found = crate::support::get(&cx, &format!("{}?clientId=%20a%20%20B%20", crate::support::ALL));
     assert_eq!(found.pagination()["totalItems"], 1);
@@ -291,15 +291,15 @@ fn client_ids(backend: Backend) {
         let _ = ask(wrong).invalid(&[("clientId", "type")]);
     }
     let _ = change(&cx, &one.id(), &json!({ "clientId": 7 })).invalid(&[("clientId", "type")]);
-    // None stays none.
+    // Absent remains absent.
     let id = ask(json!(null)).expect(201).id();
     let _ = change(&cx, &id, &json!({ "clientId": null })).expect(200);
     let _ = change(&cx, &id, &json!({ "clientId": " " })).expect(200);
     let _ = change(&cx, &id, &json!({ "clientId": "x" })).invalid(&[("clientId", "conflict")]);
 }
 
-/// Without `If-Match` the last write wins per field: nothing of what another one wrote is lost, and every accepted
-/// change of status is in the history.
+/// Without `If-Match` the last write wins per field: no other writer's field is lost, and every accepted status change
+/// is in the history.
 fn many_at_once(backend: Backend) {
     let cx = sandbox(backend);
     let names: Vec<String> = (0..8).map(|at| format!("f{at}")).collect();
@@ -312,7 +312,7 @@ fn many_at_once(backend: Backend) {
             .map(|name| {
                 let (cx, id) = (&cx, &id);
                 scope.spawn(move || {
-                    // A race that is lost for good is told, and tried again.
+                    // A finally lost race is reported; the client retries.
                     while change(cx, id, &json!({ "formData": { name: "x" } })).status != 200 {}
                     let mut moved = 0;
                     for status in ["rejected", "submitted"] {

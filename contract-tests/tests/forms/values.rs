@@ -1,4 +1,4 @@
-//! What `formData` may be as a whole: what is asked, hidden, unknown, too large (contract 2.3.1, 5.3, 6.2).
+//! `formData` as a whole: asked, hidden, unknown and oversized values (contract 2.3.1, 5.3, 6.2).
 
 use contract_tests::{Backend, on_every_backend};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ on_every_backend!(
     sensitive_values,
     numbers_as_written,
     numbers_of_any_exponent,
-    all_faults_at_once,
+    all_errors_at_once,
     more_than_a_hundred,
     the_greatest_size,
     echoed_values,
@@ -40,7 +40,7 @@ fn groups_and_lists(backend: Backend) {
             let _ = reply.invalid(expected);
         }
     };
-    // Required children count only when the group is present.
+    // Required children count only if the group is present.
     found(json!({}), &[]);
     found(json!({ "g": { "a": "x" }, "l": [{ "c": "x" }, { "c": "y", "d": false }] }), &[]);
     found(json!({ "g": { "a": "x", "h": { "b": 1 } } }), &[]);
@@ -104,7 +104,7 @@ fn required_answers(backend: Backend) {
     let good = json!({ "text": "x", "textarea": "x", "email": "a@b.co", "phone": "123", "url": "http://a.b", "number": 0, "integer": 0, "boolean": false,
         "date": "2026-01-01", "time": "00:00", "datetime": "2026-01-01T00:00:00Z", "select": "a", "radio": "a" });
     assert_eq!(submit(&cx, &template, &good).data()["formData"], good);
-    // Other types of value are another fault.
+    // A value of another type is another error.
     let _ = try_submit(
         &cx,
         &with_fields(&cx, json!([{ "name": "v", "type": "text", "required": true }])),
@@ -159,7 +159,7 @@ fn conditions(backend: Backend) {
     found(json!({ "kind": "x", "eq": "a", "chained": "b" }), &[]);
     found(json!({ "kind": "y", "eq": "a" }), &[("formData.eq", "conflict")]);
     found(json!({ "eq": "a" }), &[("formData.eq", "conflict")]);
-    // What a hidden field would have is not looked at further; `null` is no value.
+    // The value of a hidden field is not validated further; `null` counts as no value.
     found(json!({ "kind": "y", "eq": 7, "ne": null }), &[("formData.eq", "conflict")]);
     found(json!({ "kind": "x", "eq": "a", "chained": "b", "ne": "c" }), &[("formData.ne", "conflict")]);
     found(json!({ "kind": "x", "eq": "a", "chained": "b", "ne": null }), &[]);
@@ -175,7 +175,7 @@ fn conditions(backend: Backend) {
         json!({ "rows": [{ "on": true }, { "on": false, "why": "x" }, { "on": true, "why": "x" }, {}] }),
         &[("formData.rows[0].why", "required"), ("formData.rows[1].why", "conflict")],
     );
-    // On an update the merged data is looked at: a value that is hidden now must be taken back.
+    // An update checks the merged data: a value that is now hidden must be removed.
     let id = submit(&cx, &template, &json!({ "kind": "y", "within": "d" })).id();
     let reply = crate::support::change(&cx, &id, &json!({ "formData": { "kind": null } }));
     let _ = reply.invalid(&[("formData.within", "conflict")]);
@@ -237,14 +237,14 @@ fn numbers_as_written(backend: Backend) {
     let _ = raw(&cx, &template, "{\"n\":1e308}").expect(201);
     let _ = raw(&cx, &template, "{\"n\":1.1e308}").invalid(&[("formData.n", "maximum")]);
     let _ = raw(&cx, &template, "{\"n\":-1e309}").invalid(&[("formData.n", "maximum")]);
-    // The same number written otherwise changes the data.
+    // The same number with another spelling changes the data.
     let id = raw(&cx, &template, "{\"n\":1}").expect(201).id();
     let call = ask(&cx, "PUT", &crate::support::one(&id)).text("{\"formData\":{\"n\":1.0}}");
     let reply = call.header("content-type", "application/json").send().expect(200);
     assert!(reply.text.contains("\"formData\":{\"n\":1"), "{}", reply.text);
 }
 
-/// However a number is written, it is judged at once and by its value.
+/// However a number is written, it is judged immediately and by its value.
 fn numbers_of_any_exponent(backend: Backend) {
     let cx = sandbox(backend);
     let template = with_fields(
@@ -293,8 +293,8 @@ fn numbers_of_any_exponent(backend: Backend) {
     }
 }
 
-/// Members as sent, then what is missing in the order of the template; at most one fault per value.
-fn all_faults_at_once(backend: Backend) {
+/// Members as sent, then missing ones in the order of the template; at most one error per value.
+fn all_errors_at_once(backend: Backend) {
     let cx = sandbox(backend);
     let template = with_fields(
         &cx,
@@ -353,7 +353,7 @@ fn the_greatest_size(backend: Backend) {
             }
             let room = left - frame;
             let bytes = room.min(20_000);
-            // Leave room for the frame of another member.
+            // Leaves room for the frame of another member.
             let bytes = if room > bytes && room - bytes < 9 { bytes - 9 } else { bytes };
             data.insert(format!("t{at:02}"), json!("a".repeat(bytes)));
             left -= frame + bytes;
@@ -370,13 +370,13 @@ fn the_greatest_size(backend: Backend) {
     assert_eq!(reply.violation(0)["value"], Value::Null);
     let drafted = try_submit(&cx, &template, &json!({ "formData": data(MOST + 1), "status": "draft" }));
     let _ = drafted.invalid(&[("formData", "maxSize")]);
-    // What is merged counts, and bytes count.
+    // The limit applies to the merged data, in bytes.
     let reply = crate::support::change(&cx, &id, &json!({ "formData": { "t19": "é" } }));
     let _ = reply.invalid(&[("formData", "maxSize")]);
     let _ = crate::support::change(&cx, &id, &json!({ "formData": { "t00": null, "t19": "é" } })).expect(200);
 }
 
-/// Scalars, text cut to 256 characters; nothing of objects and arrays.
+/// Scalars, with text truncated to 256 characters; objects and arrays are omitted.
 fn echoed_values(backend: Backend) {
     let cx = sandbox(backend);
     let template = with_fields(

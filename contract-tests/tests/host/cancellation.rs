@@ -1,4 +1,4 @@
-//! A request that is dropped wherever it waits leaves nothing or everything, and harms nobody who asks again.
+//! A request dropped at any await point is all-or-nothing and does not block a retry.
 
 use std::ops::Range;
 use std::pin::pin;
@@ -28,7 +28,7 @@ use storage_common::transfer;
 use storage_common::transfer::{AgentDigest, TransferKind};
 use testkit::faulty::halt;
 
-/// Halts before and behind everything it does.
+/// Suspends once before and after every operation.
 struct Halting<T>(T);
 
 #[async_trait]
@@ -122,7 +122,7 @@ impl OpenDocument for Halting<Box<dyn OpenDocument>> {
     }
 }
 
-/// A sandbox in which everything waits once `faulty` halts, the same each time.
+/// A sandbox in which every operation suspends once `faulty` halts, the same each time.
 fn world() -> (Sandbox, Known, Arc<FaultyStorage>) {
     let (cx, faulty) = Sandbox::faulty(Backend::Memory);
     let ports = cx.ports().with_extractor(Arc::new(Halting(Script::default())));
@@ -134,7 +134,7 @@ fn world() -> (Sandbox, Known, Arc<FaultyStorage>) {
 }
 
 fn request<'a>(cx: &'a Sandbox, meta: &EndpointMetadata, known: &Known) -> Call<'a> {
-    // What is compared must be changed by it.
+    // The request must change the compared state.
     let call = match meta.id {
         id if id.starts_with("updateContact") => {
             cx.at(meta.method.as_str(), &real_path(meta, known)).json(&json!({ "firstName": "Ann" }))
@@ -149,7 +149,7 @@ fn request<'a>(cx: &'a Sandbox, meta: &EndpointMetadata, known: &Known) -> Call<
     if meta.idempotent { call.header("idempotency-key", "once") } else { call }
 }
 
-/// What is stored once everything is done that a process does behind a request that was given up.
+/// The stored state after all background work that follows a dropped request.
 struct State {
     digest: AgentDigest,
     credits: u64,
@@ -162,13 +162,13 @@ impl State {
         let check = wait(cx.platform.check_contents()).expect("checked");
         assert!(check.faults.is_empty(), "{:?}", check.faults);
         let account = wait(cx.platform.credits(&cx.agent)).expect("an account");
-        assert_eq!(account.reserved(), 0, "credits are set aside for nobody");
+        assert_eq!(account.reserved(), 0, "credits stay reserved");
         let digest = wait(transfer::digest(&*cx.store.moves(), &cx.agent)).expect("a digest");
         State { digest, credits: account.available() }
     }
 
-    /// Whether both are the same, but for what counts requests rather than what they did. Credits that were set aside
-    /// and given back are as they were, though their account was saved twice.
+    /// Whether both states are equal, ignoring request counters. Credits that were reserved and released are equal,
+    /// though the account was saved twice.
     fn is(&self, other: &State) -> bool {
         let counting = [TransferKind::RateLimitWindow, TransferKind::Key, TransferKind::CreditAccount];
         let different = self.digest.differences(&other.digest);
@@ -176,10 +176,10 @@ impl State {
     }
 }
 
-/// Without an idempotency key nobody can ask for the answer of an extraction again: whoever leaves before it comes is
-/// charged nothing and leaves no document, wherever that is.
+/// Without an idempotency key, nobody can request the response of an extraction again: a client that disconnects
+/// before the response is charged nothing and leaves no document, wherever the request was dropped.
 #[test]
-fn an_answer_that_reached_nobody_costs_nothing() {
+fn an_undelivered_response_costs_nothing() {
     let ledger = |cx: &Sandbox| {
         let query = LedgerQuery { agent: cx.agent.clone(), before: None, limit: 10 };
         let entries = wait(cx.platform.credit_entries(&query)).expect("a ledger");
@@ -201,19 +201,19 @@ fn an_answer_that_reached_nobody_costs_nothing() {
                 break;
             }
             let left = State::of(&cx);
-            assert_eq!(left.credits, before, "dropped behind {times} polls: {:?}", ledger(&cx));
+            assert_eq!(left.credits, before, "dropped after {times} polls: {:?}", ledger(&cx));
             let kept = wait(cx.platform.documents(&cx.agent, None, 10)).expect("documents");
-            assert!(kept.is_empty(), "dropped behind {times} polls: {kept:?}");
+            assert!(kept.is_empty(), "dropped after {times} polls: {kept:?}");
             let mut entries = ledger(&cx);
             entries.sort_unstable();
             assert!(matches!(entries[..], ["set"] | ["charge", "refund", "set"]), "{entries:?}");
             refunds += entries.len() / 3;
         }
     }
-    assert!(refunds >= 2, "only {refunds} were dropped behind the charge");
+    assert!(refunds >= 2, "only {refunds} were dropped after the charge");
 }
 
-/// Polls a request so often; its reply, where it came.
+/// Polls a request this many times; returns its reply, if it came.
 fn polled(call: &Call<'_>, times: usize) -> Option<Reply> {
     let mut running = pin!(call.answer());
     for _ in 0..times {
@@ -225,11 +225,11 @@ fn polled(call: &Call<'_>, times: usize) -> Option<Reply> {
 }
 
 #[test]
-fn a_dropped_request_leaves_nothing_or_everything() {
+fn a_dropped_request_is_all_or_nothing() {
     let mut dropped = 0;
     for meta in all() {
         let (cx, known, _) = world();
-        // What it needs is made for it before.
+        // Prerequisites are created beforehand.
         let _ = request(&cx, meta, &known);
         let nothing = State::of(&cx);
         let (cx, known, faulty) = world();
@@ -257,12 +257,12 @@ fn a_dropped_request_leaves_nothing_or_everything() {
             let left = State::of(&cx);
             assert!(
                 left.is(&nothing) || left.is(&everything),
-                "{} dropped behind {times} polls: it differs from nothing in {:?} and from everything in {:?}",
+                "{} dropped after {times} polls: it differs from nothing in {:?} and from everything in {:?}",
                 meta.id,
                 left.digest.differences(&nothing.digest),
                 left.digest.differences(&everything.digest)
             );
-            // Whoever asks again is not kept out by what is left.
+            // Remains of the dropped request do not block a retry.
             let again = call.send();
             assert!(again.status < 500 && again.status != 429, "{} {}", meta.id, again.text);
             if meta.idempotent {

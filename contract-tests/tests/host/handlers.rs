@@ -1,4 +1,4 @@
-//! Handlers go from thread to thread, so that any runtime can run them: this compiles.
+//! Handlers are `Send` and `Sync`, so any runtime can run them: this compiles.
 
 use contract_tests::call::ChunkedBody;
 use conversations::widget::WidgetApi;

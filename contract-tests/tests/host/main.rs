@@ -1,4 +1,4 @@
-//! Nothing is forced on a host: what the library asks of the system, and what its handlers are.
+//! Nothing is forced on a host: the library's system calls, and the bounds of its handlers.
 
 mod cancellation;
 mod handlers;

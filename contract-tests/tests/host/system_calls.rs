@@ -1,20 +1,20 @@
-//! What an embedded call asks of the system: memory, and nothing else. `src/bin/embedded.rs` is traced.
+//! An embedded call makes system calls for memory only. `src/bin/embedded.rs` is traced.
 //!
-//! What reads the clock or the environment makes no system call: `disallowed-methods` in `openapi-core/clippy.toml`
-//! forbids both, as it does threads, files and sockets.
+//! Reading the clock or the environment makes no system call: `disallowed-methods` in `openapi-core/clippy.toml`
+//! forbids both, as well as threads, files and sockets.
 
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// Memory for the allocator, which is the host's.
+/// Memory for the host's allocator.
 const MEMORY: [&str; 6] = ["brk", "madvise", "mmap", "mprotect", "mremap", "munmap"];
 
-/// What the host does between its marks.
+/// A host run, traced between its marks.
 struct Traced {
     /// Its system calls, each with its line.
     calls: Vec<(String, String)>,
     output: String,
-    /// How the host ended.
+    /// The host's exit status.
     code: Option<i32>,
 }
 
@@ -44,10 +44,10 @@ fn trace(arguments: &[&str]) -> Traced {
 }
 
 impl Traced {
-    /// The calls that are not about memory.
+    /// The calls that do not concern memory.
     fn foreign(&self) -> Vec<&str> {
         let is_seed = |name: &str, line: &str| {
-            // The seed that std gives the hash maps of a thread, whoever makes the first one.
+            // The seed of std's hash maps, drawn by the first user on each thread.
             name == "getrandom" && line.contains(", 16, GRND_INSECURE) = 16")
         };
         let seeds = self.calls.iter().filter(|(name, line)| is_seed(name, line)).count();
@@ -61,7 +61,7 @@ impl Traced {
 }
 
 #[test]
-fn embedded_calls_ask_for_memory_alone() {
+fn embedded_calls_make_only_memory_system_calls() {
     let traced = trace(&[]);
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     for (name, _) in &traced.calls {
@@ -76,9 +76,9 @@ fn embedded_calls_ask_for_memory_alone() {
     assert_eq!(traced.code, Some(0));
 }
 
-/// The trace shows what a library must not do.
+/// The trace shows forbidden system calls.
 #[test]
-fn what_a_library_must_not_do_is_seen() {
+fn forbidden_system_calls_are_detected() {
     for fault in ["file", "thread", "socket", "process", "wait", "output"] {
         let traced = trace(&[fault]);
         assert!(!traced.foreign().is_empty(), "{fault} is not seen");

@@ -6,7 +6,12 @@ use openapi_core::admin::{Admin, AdminError, NewAgent};
 use openapi_core::agents::AgentStatus;
 use openapi_core::values::AgentId;
 
-on_every_backend!(chosen_and_generated_ids, listed_oldest_first, deletion_takes_everything, changes_of_state);
+on_every_backend!(
+    chosen_and_generated_ids,
+    listed_oldest_first,
+    deletion_removes_everything,
+    changes_of_state
+);
 
 fn create(cx: &Sandbox, id: Option<&str>) -> Result<openapi_core::agents::Agent, AdminError> {
     let id = id.map(|id| id.parse().expect("an agent id"));
@@ -43,7 +48,7 @@ fn listed_oldest_first(backend: Backend) {
     assert_eq!(listed, [cx.agent.as_str(), "b", "c"]);
 }
 
-fn deletion_takes_everything(backend: Backend) {
+fn deletion_removes_everything(backend: Backend) {
     let cx = Sandbox::new(backend);
     let _ = cx.create(&story::new_contact());
     let agent = wait(cx.platform.delete_agent(&operator(), &cx.agent)).expect("deleted");
@@ -60,7 +65,7 @@ fn deletion_takes_everything(backend: Backend) {
     ] {
         assert!(matches!(missing, Err(AdminError::NotFound { .. })), "{missing:?}");
     }
-    // Deleting twice goes on where it stopped.
+    // A second deletion continues where the first stopped.
     let _ = wait(cx.platform.delete_agent(&operator(), &cx.agent)).expect("deleted");
 }
 

@@ -1,4 +1,4 @@
-//! The audit log: every write, archival and failed authentication, and never a secret.
+//! The audit log: every write, archival and failed authentication, without secrets.
 
 use contract_tests::sandbox::{operator, wait};
 use contract_tests::{Backend, Sandbox, on_every_backend, story};
@@ -8,12 +8,7 @@ use openapi_core::audit::AuditEntry;
 use openapi_core::storage::AuditQuery;
 use serde_json::json;
 
-on_every_backend!(
-    writes_of_contacts,
-    what_changes_nothing_is_no_entry,
-    acts_of_the_operator,
-    order_and_pages
-);
+on_every_backend!(writes_of_contacts, no_ops_leave_no_entry, operator_actions, order_and_pages);
 
 fn log(cx: &Sandbox) -> Vec<AuditEntry> {
     let query = AuditQuery { agent: Some(cx.agent.clone()), limit: 1_000, ..AuditQuery::default() };
@@ -53,7 +48,7 @@ fn writes_of_contacts(backend: Backend) {
         assert_eq!(entry.address.map(|address| address.to_string()).as_deref(), Some("192.0.2.10"));
     }
     assert_eq!(entries[0].request_id.as_deref(), Some("r-1"));
-    // Names of changed fields, never their values.
+    // Names of changed fields, without values.
     assert!(
         entries[1].details.as_str().contains("firstName")
             && entries[1].details.as_str().contains("customFields")
@@ -63,7 +58,7 @@ fn writes_of_contacts(backend: Backend) {
     );
 }
 
-fn what_changes_nothing_is_no_entry(backend: Backend) {
+fn no_ops_leave_no_entry(backend: Backend) {
     let cx = Sandbox::new(backend);
     let id = cx.create(&story::new_contact()).id();
     let before = log(&cx).len();
@@ -76,7 +71,7 @@ fn what_changes_nothing_is_no_entry(backend: Backend) {
     assert_eq!(log(&cx).len(), before);
 }
 
-fn acts_of_the_operator(backend: Backend) {
+fn operator_actions(backend: Backend) {
     let cx = Sandbox::new(backend);
     let by = operator();
     let before = log(&cx).len();
@@ -105,7 +100,7 @@ fn acts_of_the_operator(backend: Backend) {
         "agent.disable",
         "agent.enable",
     ];
-    // All at one instant: their order is that of their random ids.
+    // All at one instant, so their order is that of their random ids.
     actions.sort_unstable();
     expected.sort_unstable();
     assert_eq!(actions, expected);

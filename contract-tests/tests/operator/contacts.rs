@@ -1,4 +1,4 @@
-//! Contacts by the operator: import, export, erasure.
+//! The operator's contact operations: import, export, erasure.
 
 use contract_tests::sandbox::{object, operator, wait};
 use contract_tests::{Backend, Sandbox, on_every_backend, story};
@@ -7,7 +7,7 @@ use openapi_core::contacts::ContactRef;
 use openapi_core::storage::{AuditQuery, SortKey, SortPosition};
 use serde_json::{Value, json};
 
-on_every_backend!(imports_create_and_update, imports_keep_the_rules, exports_everything, erasure);
+on_every_backend!(imports_create_and_update, imports_obey_the_rules, exports_everything, erasure);
 
 fn import(cx: &Sandbox, contact: &Value) -> Result<Imported, AdminError> {
     wait(cx.platform.import_contact(&operator(), &cx.agent, &object(contact)))
@@ -20,14 +20,14 @@ fn imports_create_and_update(backend: Backend) {
     let mut changed = story::new_contact();
     changed["firstName"] = json!("New");
     assert!(matches!(import(&cx, &changed), Ok(Imported::Updated(contact)) if contact.first_name.is_some()));
-    // Without an external id each import is a new contact.
+    // Without an external id each import creates a contact.
     for _ in 0..2 {
         assert!(matches!(import(&cx, &json!({ "primaryEmail": "a@b.co" })), Ok(Imported::Created(_))));
     }
     assert_eq!(cx.get("/contacts/chatbots/<A>").expect(200).pagination()["totalItems"], 3);
 }
 
-fn imports_keep_the_rules(backend: Backend) {
+fn imports_obey_the_rules(backend: Backend) {
     let cx = Sandbox::new(backend);
     let Err(AdminError::Invalid(faults)) =
         import(&cx, &json!({ "externalReferenceId": "x", "tags": 1, "y": 2 }))
@@ -66,7 +66,7 @@ fn exports_everything(backend: Backend) {
     assert_eq!(emails, (0..7).map(|n| format!("c{n}@b.co")).collect::<Vec<_>>());
 }
 
-/// Erasure empties the payloads of audit entries and leaves nothing to be found.
+/// Erasure clears the payloads of audit entries and leaves nothing searchable.
 fn erasure(backend: Backend) {
     let cx = Sandbox::new(backend);
     cx.define(&json!({ "fields": [{ "name": "primaryEmail", "unique": true }] }));

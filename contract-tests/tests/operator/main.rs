@@ -1,4 +1,4 @@
-//! What the operator does (contract 1, 14): agents, the audit log, erasure, import and export, names.
+//! Operator actions (contract 1, 14): agents, the audit log, erasure, import and export, names.
 
 mod agents;
 mod audit;

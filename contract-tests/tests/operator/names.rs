@@ -1,4 +1,4 @@
-//! The names of a service (contract 1): a setting outside its allowed values cannot be held.
+//! The names of a service (contract 1): a setting outside its allowed values cannot be represented.
 
 use openapi_core::access::KeyTag;
 use openapi_core::service_info::ServiceInfo;

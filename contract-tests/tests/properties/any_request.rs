@@ -1,4 +1,4 @@
-//! Any request at all is answered, without a panic, by a reply that keeps every rule and is documented.
+//! Any request gets a documented reply that follows every rule, without a panic.
 
 use contract_tests::{Backend, Call, Sandbox, story};
 use proptest::collection::vec;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::bodies::{any_json, body};
 use crate::config;
 
-/// A sandbox with nothing between the requests and the endpoints.
+/// A sandbox with no limits between the requests and the endpoints.
 fn sandbox(backend: Backend) -> (Sandbox, [(&'static str, String); 2]) {
     let cx = Sandbox::with_settings(backend, |settings| {
         settings.address_limits.health = 0;
@@ -109,7 +109,7 @@ fn header() -> impl Strategy<Value = (String, Vec<u8>)> {
     (name, value)
 }
 
-/// The body of a submit, of an update or of a batch, or nearly.
+/// The body of a submit, an update or a batch, sometimes slightly wrong.
 fn form_body() -> impl Strategy<Value = Value> {
     let data = prop_oneof![
         3 => select(vec![json!({ "rating": 5 }), json!({ "rating": 5, "comment": "x" }), json!({ "rating": null }), json!({ "rating": 9, "x": 1 }), json!({})]),
@@ -171,7 +171,7 @@ fn payload() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// Who asks.
+/// The caller.
 #[derive(Clone, Copy, Debug)]
 enum Who {
     Key,
@@ -180,7 +180,7 @@ enum Who {
     Host,
 }
 
-/// Method, target, headers, body, and who asks.
+/// Method, target, headers, body, and caller.
 type AnyRequest = (String, String, Vec<(String, Vec<u8>)>, Option<Vec<u8>>, Who);
 
 fn request() -> impl Strategy<Value = AnyRequest> {

@@ -1,4 +1,4 @@
-//! Contact bodies: valid, nearly valid, and of any shape.
+//! Contact bodies: valid, nearly valid, and arbitrary.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
 
-/// Text of awkward characters, mostly short.
+/// Text of unusual characters, mostly short.
 pub fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[a-zA-Z0-9 éß.,@+-]{0,12}",
@@ -71,7 +71,7 @@ fn texts<S: Strategy<Value = String> + 'static>(strategy: S) -> BoxedStrategy<Va
     strategy.prop_map(Value::from).boxed()
 }
 
-/// A value for a standard field, mostly of its kind.
+/// A value for a standard field, mostly of its type.
 pub fn standard_value(name: &str) -> BoxedStrategy<Value> {
     let own = match name {
         "primaryEmail" => texts(email()),
@@ -93,7 +93,7 @@ pub fn standard_value(name: &str) -> BoxedStrategy<Value> {
     prop_oneof![10 => own, 1 => Just(Value::Null), 1 => any_json()].boxed()
 }
 
-/// The writable standard fields, `customFields` apart.
+/// The writable standard fields other than `customFields`.
 pub const STANDARD: [&str; 15] = [
     "externalReferenceId",
     "salutation",
@@ -112,7 +112,7 @@ pub const STANDARD: [&str; 15] = [
     "lastContactedAt",
 ];
 
-/// A few members out of all that a contact may have; each as often valid as not.
+/// A few of a contact's members, each as often valid as not.
 pub fn standard_members() -> impl Strategy<Value = Map<String, Value>> {
     let members: Vec<_> = STANDARD
         .iter()
@@ -131,7 +131,7 @@ pub fn standard_members() -> impl Strategy<Value = Map<String, Value>> {
     )
 }
 
-/// A body that creates or changes a contact, valid about as often as not.
+/// A body that creates or changes a contact, valid about half of the time.
 pub fn body() -> impl Strategy<Value = Value> {
     let custom = prop_oneof![
         4 => vec(("[a-z]{1,3}|\\PC{0,3}", any_json()), 0..5).prop_map(|members| Value::Object(members.into_iter().collect())),

@@ -1,4 +1,4 @@
-//! What agents do with forms in the property of isolation.
+//! Requests for forms in the isolation property.
 
 use contract_tests::sandbox::{object, operator, wait};
 use contract_tests::{Call, Reply, Sandbox};
@@ -8,20 +8,20 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::json;
 
-/// One request of an agent about forms.
+/// One request of an agent for forms.
 #[derive(Clone, Debug)]
 pub enum FormStep {
-    /// A new template of the agent, which supersedes or keeps all.
+    /// A new template of the agent, which supersedes or allows coexistence.
     Template(&'static str),
     /// The n-th template, by its documents.
     Document { at: usize, document: &'static str },
     /// A form for a contact under the n-th template.
     Submit { at: usize, contact: &'static str, key: Option<&'static str> },
-    /// Two forms under the own first template.
+    /// Two forms under the agent's first template.
     Batch { contact: &'static str, mode: bool },
     /// The n-th submission.
     Get(usize),
-    /// The n-th submission goes to a state.
+    /// The n-th submission changes its state.
     Move(usize, &'static str),
     /// The submissions of a contact.
     List(&'static str, &'static str),
@@ -32,7 +32,7 @@ pub enum FormStep {
 }
 
 impl FormStep {
-    /// Which template or submission it asks for.
+    /// The template or submission that it refers to.
     pub fn index(&self) -> usize {
         match self {
             FormStep::Document { at, .. }
@@ -44,7 +44,7 @@ impl FormStep {
         }
     }
 
-    /// Whether it asks for what is another's, if there is any: half of the ids are.
+    /// Whether it refers to the other agent's records, if any: half of the ids are.
     pub fn is_foreign(&self) -> bool {
         self.index() % 2 == 1
     }
@@ -67,7 +67,7 @@ pub fn form_step(contacts: &'static [&'static str]) -> impl Strategy<Value = For
     ]
 }
 
-/// Runs a step; `template` and `submission` are the ids it asks for, `own` is the agent's first template.
+/// Runs a step; `template` and `submission` are the ids it refers to, `own` is the agent's first template.
 pub fn run<'a>(
     cx: &Sandbox,
     agent: &AgentId,
@@ -96,7 +96,7 @@ pub fn run<'a>(
         }
         FormStep::Batch { contact, mode } => {
             let element = json!({ "templateId": own, "formData": { "text": "x" } });
-            // One at most is stored: two of one instant are listed by their ids, which are others without the other agent.
+            // At most one is stored: ids order two of one instant, and the ids differ without the other agent.
             let broken = json!({ "templateId": own, "formData": { "text": 7 } });
             let elements = if *mode { json!([element]) } else { json!([element, broken]) };
             let body = json!({ "submissions": elements, "allOrNone": mode });

@@ -1,4 +1,4 @@
-//! Isolation: what one agent is answered does not depend on what another agent does, nor on whether it exists.
+//! Isolation: an agent's responses depend neither on another agent's actions nor on its existence.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::config;
 use crate::isolated_forms::{self, FormStep, form_step};
 
-/// One request of an agent; both agents draw from the same small world, so that they meet.
+/// One request of an agent; both agents draw from the same small domain, so that they collide.
 #[derive(Clone, Debug)]
 enum Step {
     Create {
@@ -45,18 +45,18 @@ enum Step {
     },
     /// The files of the n-th contact.
     ListFiles(usize, &'static str),
-    /// The n-th file that any agent uploaded, under its own contact.
+    /// The n-th file that any agent uploaded, under the agent's own contact.
     File(usize, FileAction),
-    /// The other agent's n-th file under the own first contact.
+    /// The other agent's n-th file under the agent's first contact.
     ForeignFile(usize, FileAction),
-    /// The other agent's path with the own key.
+    /// The other agent's path with the agent's own key.
     Trespass,
     Define(&'static str),
     Schema,
     Form(FormStep),
 }
 
-/// What is done with a file.
+/// The operation on a file.
 #[derive(Clone, Copy, Debug)]
 enum FileAction {
     Get,
@@ -65,7 +65,7 @@ enum FileAction {
 }
 
 impl Step {
-    /// Whether it asks for what is another's, if there is any: half of the ids are.
+    /// Whether it refers to the other agent's records, if any: half of the ids are.
     fn is_foreign(&self) -> bool {
         match self {
             Step::GetById(at) | Step::Upload { at, .. } | Step::ListFiles(at, _) | Step::File(at, _) => {
@@ -115,7 +115,7 @@ fn file_action() -> impl Strategy<Value = FileAction> {
     select(vec![FileAction::Get, FileAction::Sign, FileAction::Delete])
 }
 
-/// What an agent has created, in order.
+/// The records that an agent has created, in order.
 #[derive(Default)]
 struct Created {
     contacts: Vec<String>,
@@ -163,7 +163,7 @@ impl Created {
     }
 }
 
-/// An id that nothing has.
+/// An unused id.
 const NOBODY: &str = "697d00000000000000000000";
 
 /// One agent in a sandbox.
@@ -174,7 +174,7 @@ struct Tenant {
     address: &'static str,
 }
 
-/// Everything of a reply that an agent can see, with ids and cursors named in the order in which they appear.
+/// Everything of a reply that an agent can see, with ids and cursors replaced by names in order of appearance.
 #[derive(Debug, PartialEq)]
 struct Seen {
     status: u16,
@@ -218,7 +218,7 @@ fn seen(reply: &Reply, names: &mut Names) -> Seen {
     if let Some(cursor) = json.pointer_mut("/pagination/nextCursor").filter(|cursor| !cursor.is_null()) {
         *cursor = json!("a cursor");
     }
-    // It is signed, so that it cannot be named.
+    // It is signed, so it cannot be named.
     if let Some(url) = json.pointer_mut("/data/url") {
         *url = json!("a URL");
     }
@@ -236,7 +236,7 @@ impl Tenant {
         Tenant { agent: agent.clone(), other: other.clone(), key, address }
     }
 
-    /// `known` is whose ids are asked for, `own` what this agent has.
+    /// `known` are the ids to refer to, `own` those of this agent.
     fn run(&self, cx: &Sandbox, step: &Step, known: &Created, own: &Created) -> Reply {
         let call = |method: &str, path: &str| {
             let path = path.replace("<A>", self.agent.as_str()).replace("<B>", self.other.as_str());
@@ -324,10 +324,10 @@ fn on_file<'a>(
     }
 }
 
-/// What the second agent is answered, with or without the first one's part of the history.
+/// The second agent's responses, with or without the first one's part of the history.
 fn history(backend: Backend, steps: &[(bool, Step)], with_other: bool) -> Vec<Seen> {
     let cx = Sandbox::new(backend);
-    // Small enough that the bytes of both agents together would exceed it.
+    // Small enough that both agents' bytes together would exceed it.
     let cx = cx.rebuilt(cx.ports(), |files| files.max_bytes_of_agent = Some(15));
     let other = cx.agent.clone();
     let mine = cx.new_agent("mine");
@@ -337,7 +337,7 @@ fn history(backend: Backend, steps: &[(bool, Step)], with_other: bool) -> Vec<Se
     let (mut of_first, mut of_second) = (Created::default(), Created::default());
     let mut answers = Vec::new();
     for (is_first, step) in steps {
-        // Ids begin with the second of their creation: ties of a sort then do not depend on what the other agent drew.
+        // Ids begin with their creation time in seconds, so ties of a sort do not depend on the other agent's ids.
         cx.advance(1_007);
         let is_foreign = step.is_foreign();
         if *is_first {
@@ -347,7 +347,7 @@ fn history(backend: Backend, steps: &[(bool, Step)], with_other: bool) -> Vec<Se
             }
             continue;
         }
-        // What is another's is answered like what is unknown.
+        // Another agent's records are reported as unknown.
         let known = if is_foreign { &of_first } else { &of_second };
         let mut reply = second.run(&cx, step, known, &of_second);
         of_second.add(step, &reply);

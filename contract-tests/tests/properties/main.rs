@@ -1,6 +1,6 @@
 //! Properties over generated requests, schemas and histories (architecture 4).
 //!
-//! `PROPTEST_CASES` sets how many cases each property tries.
+//! `PROPTEST_CASES` sets the number of cases of each property.
 
 mod any_request;
 mod bodies;
@@ -13,14 +13,14 @@ mod typed_calls;
 use openapi_core::access::{Actor, Caller, Permissions};
 use proptest::test_runner::Config;
 
-/// The settings of a property: `cases` unless the environment says otherwise.
+/// The settings of a property: `cases` unless the environment overrides it.
 fn config(cases: u32) -> Config {
     let default = Config::default();
     let chosen = if default.cases == 256 { cases } else { default.cases };
     Config { cases: chosen, failure_persistence: None, max_shrink_iters: 4_000, ..default }
 }
 
-/// A caller that the host authenticated: no limits stand in the way of many cases.
+/// A caller that the host authenticated, so that limits do not restrict the number of cases.
 fn caller(cx: &contract_tests::Sandbox) -> Caller {
     Caller {
         agent_id: cx.agent.clone(),

@@ -1,6 +1,6 @@
-//! The engine and the published JSON Schema agree (contract 2.1.4, architecture 4): what the engine accepts, the schema
-//! accepts; what the engine refuses by a rule that JSON Schema can express, the schema refuses. The oracle is an
-//! independent validator.
+//! The engine and the published JSON Schema agree (contract 2.1.4, architecture 4): the schema accepts what the engine
+//! accepts, and rejects what the engine rejects by a rule that JSON Schema can express. The oracle is an independent
+//! validator.
 
 use contract_tests::{Backend, Sandbox};
 use jsonschema::Validator;
@@ -11,7 +11,7 @@ use crate::bodies::body;
 use crate::schemas::{aimed_body, definition};
 use crate::{caller, config};
 
-/// The published schema, formats asserted but for those whose rule the contract narrows itself.
+/// The published schema; formats are asserted unless the contract narrows the rule.
 fn validator(schema: &Value) -> Validator {
     jsonschema::options()
         .with_draft(jsonschema::Draft::Draft202012)
@@ -22,17 +22,17 @@ fn validator(schema: &Value) -> Validator {
         .expect("a schema")
 }
 
-/// Text that the engine measures otherwise than the schema: it is trimmed, and blank text is `null`.
+/// Text that the engine measures differently from the schema: it trims text, and blank text is `null`.
 fn is_padded(text: &str) -> bool {
     text.trim() != text || text.is_empty()
 }
 
-/// Whether some standard text of the body is padded: the schema counts what the engine trims.
+/// Whether a standard text of the body is padded: the schema counts what the engine trims.
 fn has_padding(body: &Value) -> bool {
     let members = body.as_object().into_iter().flatten();
     let mut texts = members.filter(|(name, _)| *name != "customFields");
     texts.any(|(name, value)| match value {
-        // Text of several lines is not trimmed, but blank is `null` as well.
+        // Multi-line text is not trimmed, but blank is `null` as well.
         Value::String(text) if name == "fullAddress" => text.trim().is_empty(),
         Value::String(text) => is_padded(text),
         Value::Array(items) => items.iter().filter_map(Value::as_str).any(is_padded),
@@ -62,7 +62,7 @@ fn is_expressible(schema: &Value, error: &Value) -> bool {
     let kind = definition["type"].as_str().unwrap_or_default();
     match error["type"].as_str().unwrap_or_default() {
         "type" | "unknown" | "uniqueItems" | "maxProperties" | "maxItems" => true,
-        // The published schema knows no options of free text.
+        // The published schema has no options for free text.
         "enum" => matches!(kind, "select" | "multiselect"),
         "required" => value.is_null() && !(kind == "object" && path != top),
         // Bytes are not characters.
@@ -128,7 +128,7 @@ fn operators_schemas() {
     });
 }
 
-/// A fetched record passes the schema it was made under, and can be sent back without changing anything.
+/// A fetched record passes the schema that it was created under, and can be sent back as a no-op.
 #[test]
 fn records_pass_their_own_schema() {
     proptest!(config(300), |(definition in definition(), body in aimed_body())| {

@@ -1,4 +1,4 @@
-//! Operators' definitions of contact schemas, all of them valid, and bodies that aim at them.
+//! Valid operator definitions of contact schemas, and bodies that target them.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -62,7 +62,7 @@ fn change() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// A definition that is accepted.
+/// An accepted definition.
 pub fn definition() -> impl Strategy<Value = Value> {
     (vec(change(), 0..4), vec(declared(), 0..4), any::<bool>()).prop_map(|(changes, declared, undeclared)| {
         let mut fields: Vec<Value> = Vec::new();
@@ -79,12 +79,12 @@ pub fn definition() -> impl Strategy<Value = Value> {
                 field
             })
             .collect();
-        // A default that the lengths refuse would be refused with its definition.
+        // A default that violates the lengths would make its definition invalid.
         json!({ "fields": fields, "customFields": custom, "allowUndeclaredCustomFields": undeclared })
     })
 }
 
-/// A value for a declared field, whatever its type may be.
+/// A value for a declared field of any type.
 fn aimed() -> impl Strategy<Value = Value> {
     prop_oneof![
         3 => select(vec![

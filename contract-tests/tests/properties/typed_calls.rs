@@ -1,4 +1,4 @@
-//! HTTP and typed calls give the same outcome (architecture 4): two sandboxes with equal clocks and ids go through one
+//! HTTP and typed calls have the same outcome (architecture 4): two sandboxes with equal clocks and ids run one
 //! history, one over HTTP, the other through `Api::call`.
 
 use contract_tests::sandbox::{object, wait};
@@ -46,14 +46,14 @@ enum Step {
         archived: bool,
     },
     Schema,
-    /// The caller may do this alone.
+    /// The caller has only this permission.
     Restricted {
         permission: &'static str,
         step: Box<Step>,
     },
 }
 
-/// How a step names a contact: by an external id, or as the n-th that was created.
+/// How a step names a contact: by an external id, or as the n-th created one.
 #[derive(Clone, Debug)]
 enum Name {
     External(&'static str),
@@ -105,7 +105,7 @@ fn step() -> impl Strategy<Value = Step> {
         })
 }
 
-/// What both ways tell: status or code, the record or the errors, the location and the tag.
+/// The outcome on both sides: status or code, the record or the errors, the location and the tag.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Done { status: u16, data: Value, pagination: Value, location: Option<String>, etag: Option<String> },
@@ -152,7 +152,7 @@ where
     }
 }
 
-/// A sandbox and the ids of what was created in it.
+/// A sandbox and the ids created in it.
 struct Side {
     cx: Sandbox,
     created: Vec<String>,
@@ -293,7 +293,7 @@ fn same_outcomes(backend: Backend, cases: u32) {
         let mut http = Side { cx: Sandbox::new(backend), created: Vec::new() };
         let mut typed = Side { cx: Sandbox::new(backend), created: Vec::new() };
         for step in &steps {
-            // HTTP draws an id for the request; so does the other side.
+            // HTTP draws a request id, so the other side does too.
             let over_http = http.by_http(step, &caller(&http.cx));
             let _ = typed.cx.call("GET", "/health").send();
             let by_call = typed.by_call(step, &caller(&typed.cx));

@@ -1,4 +1,4 @@
-//! Bodies as they arrive: in pieces, too long, too late, encoded (contract 5.1, 9).
+//! Request bodies: chunked, too long, too late, encoded (contract 5.1, 9).
 
 use bytes::Bytes;
 use contract_tests::call::Chunk;
@@ -6,11 +6,11 @@ use contract_tests::{Backend, Sandbox, on_every_backend};
 use serde_json::json;
 
 on_every_backend!(
-    in_pieces,
+    in_chunks,
     too_long_while_streaming,
     declared_length_first,
     too_late,
-    the_client_is_gone,
+    a_disconnected_client,
     encodings,
     content_types,
     configured_limit,
@@ -22,7 +22,7 @@ fn bytes(text: &str) -> Chunk {
     Chunk::Bytes(Bytes::copy_from_slice(text.as_bytes()))
 }
 
-fn in_pieces(backend: Backend) {
+fn in_chunks(backend: Backend) {
     let cx = Sandbox::new(backend);
     let text = "{\"primaryEmail\":\"zoë@b.co\",\"firstName\":\"Zoë\"}";
     let bytes: Vec<Chunk> = text.bytes().map(|byte| Chunk::Bytes(Bytes::copy_from_slice(&[byte]))).collect();
@@ -48,7 +48,7 @@ fn too_long_while_streaming(backend: Backend) {
     let reply = cx.call("POST", CREATE).chunks(pieces(16, "x")).send().fails(413, "PAYLOAD_TOO_LARGE");
     assert_eq!(reply.json["details"], json!({ "limit": 1_048_576, "actual": null, "unit": "bytes" }));
     assert_eq!(reply.json["message"], "The request body exceeds 1048576 bytes");
-    // What comes behind the limit is not waited for.
+    // Data after the limit is not awaited.
     let mut endless = pieces(17, "");
     endless.push(Chunk::Timeout);
     let _ = cx.call("POST", CREATE).chunks(endless).send().fails(413, "PAYLOAD_TOO_LARGE");
@@ -73,7 +73,7 @@ fn too_late(backend: Backend) {
     assert_eq!(cx.get(CREATE).expect(200).pagination()["totalItems"], 0);
 }
 
-fn the_client_is_gone(backend: Backend) {
+fn a_disconnected_client(backend: Backend) {
     let cx = Sandbox::new(backend);
     let reply =
         cx.call("POST", CREATE).chunks(vec![bytes("{\"primaryEmail\":\"a@b.co\"}"), Chunk::Gone]).send();
@@ -91,7 +91,7 @@ fn encodings(backend: Backend) {
     for good in ["identity", "IDENTITY"] {
         let _ = call.clone().header("content-encoding", good).send().expect(201);
     }
-    // Without a body there is nothing encoded.
+    // Without a body there is no encoding to reject.
     let patch = cx.call("PATCH", "/contacts/none/chatbots/<A>/archive").header("content-encoding", "gzip");
     let _ = patch.send().fails(404, "CONTACT_NOT_FOUND");
 }
@@ -130,7 +130,7 @@ fn content_types(backend: Backend) {
     let _ = send(b"application/json; x=\xff").status;
     let absent = cx.call("POST", CREATE).text("{\"primaryEmail\":\"a@b.co\"}").send();
     let _ = absent.expect(201);
-    // What the client would like to get back does not matter.
+    // The client's preferred response encoding is irrelevant.
     for accept in ["text/html", "application/xml;q=1, */*;q=0", "nonsense"] {
         let call = cx.call("GET", CREATE).header("accept", accept).header("accept-charset", "latin1");
         let _ = call.header("accept-language", "de").send().expect(200);

@@ -1,4 +1,4 @@
-//! Loops over the table: what holds for every endpoint behind the key headers.
+//! Loops over the table: properties of every endpoint that requires key headers.
 
 use contract_tests::{Backend, Credentials, on_every_backend};
 use openapi_core::operation::{BodyKind, Conditional};
@@ -36,7 +36,7 @@ fn unauthenticated_requests(backend: Backend) {
     let (cx, known) = prepared(backend);
     let Credentials { key, secret } = cx.credentials.clone();
     for meta in with_key() {
-        // Past the limits of the addresses.
+        // Bypasses the address limits.
         cx.advance(60_000);
         let call = good(&cx, meta, &known).anonymous();
         let from = |last: u8| format!("198.51.100.{last}");
@@ -222,7 +222,7 @@ fn tags_and_conditions(backend: Backend) {
     let (cx, known) = prepared(backend);
     for meta in all() {
         let reply = good(&cx, meta, &known).send();
-        // What was deleted has no tag any more; the content of a file has one of its own.
+        // A deleted record has no tag; the content of a file has its own.
         let tagged =
             meta.conditional != Conditional::No && meta.id != "deleteFile" || meta.id == "downloadFile";
         assert_eq!(reply.header("etag").is_some(), tagged, "{}", meta.id);

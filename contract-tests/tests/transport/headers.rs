@@ -99,7 +99,7 @@ fn order_of_members(backend: Backend) {
     assert_eq!(names(&cx.get("/nowhere").text), "success message code requestId");
 }
 
-/// Nothing tells what the service is made of.
+/// No header reveals the service's software.
 fn no_server_secrets(backend: Backend) {
     let (cx, _) = prepared(backend);
     for reply in [cx.get(LIST), cx.get("/nowhere"), cx.call("POST", LIST).text("{").send()] {

@@ -1,4 +1,4 @@
-//! JSON as it is read (contract 5.3).
+//! JSON parsing (contract 5.3).
 
 use contract_tests::{Backend, Reply, Sandbox, on_every_backend, story};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 on_every_backend!(
     the_example,
     byte_order_marks,
-    syntax_faults_with_their_place,
+    syntax_errors_with_their_location,
     repeated_names,
     nesting,
     surrogates,
@@ -15,7 +15,7 @@ on_every_backend!(
     white_space,
     escapes,
     nothing_is_coerced,
-    faults_are_found_before_the_fields,
+    syntax_errors_precede_field_errors,
     deep_nesting_costs_nothing,
 );
 
@@ -35,7 +35,7 @@ fn fault(cx: &Sandbox, body: &[u8], line: u64, column: u64) -> Reply {
     reply
 }
 
-/// The example of contract 6.4, with a body in which the name repeats at line 3, column 12.
+/// The example of contract 6.4, with a repeated name in the body at line 3, column 12.
 fn the_example(backend: Backend) {
     let cx = Sandbox::new(backend);
     let body = "{ \"tags\": [],\n  \"firstName\": \"Zo\",\n           \"tags\": [] }";
@@ -50,14 +50,14 @@ fn byte_order_marks(backend: Backend) {
     let _ = fault(&cx, "\u{feff}\u{feff}{}".as_bytes(), 1, 1);
     let _ = fault(&cx, "{}\u{feff}".as_bytes(), 1, 3);
     let _ = fault(&cx, "\u{feff}".as_bytes(), 1, 1);
-    // UTF-16 is not read.
+    // UTF-16 is rejected.
     let _ = post(&cx, &[0xff, 0xfe, b'{', 0, b'}', 0]).fails(400, "INVALID_JSON");
     let _ = post(&cx, &[0xfe, 0xff, 0, b'{', 0, b'}']).fails(400, "INVALID_JSON");
     let _ = post(&cx, &[0, b'{', 0, b'}']).fails(400, "INVALID_JSON");
 }
 
 /// Lines and columns count from 1, columns in bytes.
-fn syntax_faults_with_their_place(backend: Backend) {
+fn syntax_errors_with_their_location(backend: Backend) {
     let cx = Sandbox::new(backend);
     for (body, line, column) in [
         ("{", 1, 2),
@@ -130,7 +130,7 @@ fn repeated_names(backend: Backend) {
             format!("The request body is not valid JSON: duplicate member name '{name}'")
         );
     }
-    // Names that differ in case or normalisation are other names.
+    // Names that differ in case or normalisation are different names.
     let _ = post(
         &cx,
         "{\"primaryEmail\":\"a@b.co\",\"customFields\":{\"a\":1,\"A\":2,\"é\":3,\"e\u{301}\":4}}".as_bytes(),
@@ -142,7 +142,7 @@ fn nesting(backend: Backend) {
     let cx = Sandbox::new(backend);
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     let inside = |levels: usize| format!("{{\"primaryEmail\":\"a@b.co\",\"id\":{}}}", nested(levels));
-    // The body is the first level; read-only members are ignored whatever they hold.
+    // The body is the first level; read-only members are ignored whatever they contain.
     let _ = post(&cx, inside(31).as_bytes()).expect(201);
     let reply = post(&cx, inside(32).as_bytes()).fails(400, "INVALID_JSON");
     assert_eq!(reply.json["details"], json!({ "line": 1, "column": 62 }));
@@ -219,7 +219,7 @@ fn nothing_is_coerced(backend: Backend) {
     ]);
 }
 
-fn faults_are_found_before_the_fields(backend: Backend) {
+fn syntax_errors_precede_field_errors(backend: Backend) {
     let cx = Sandbox::new(backend);
     let _ = post(&cx, b"{\"nickname\":1,\"primaryEmail\":7,\"nickname\":2}").fails(400, "INVALID_JSON");
 }

@@ -8,7 +8,7 @@ use crate::table::{Known, all, prepared, real_path, with_query};
 
 on_every_backend!(every_method_on_every_path, options, unknown_methods, case_of_methods);
 
-/// The methods that a path has in the table, HEAD and OPTIONS included.
+/// The methods of a path in the table, HEAD and OPTIONS included.
 fn methods_of(target: &str, known: &Known) -> BTreeSet<&'static str> {
     let mut methods: BTreeSet<&str> =
         all().filter(|meta| real_path(meta, known) == target).map(|meta| meta.method.as_str()).collect();
@@ -24,7 +24,7 @@ fn allowed(header: Option<&str>) -> BTreeSet<&str> {
 }
 
 fn every_method_on_every_path(backend: Backend) {
-    // Many wrong methods from one address would be too many.
+    // Many wrong methods from one address would reach its limit.
     let (_, stored) = prepared(backend);
     let cx = Sandbox::with_settings(backend, |settings| settings.address_limits.unrouted = 0);
     for target in all().map(|meta| real_path(meta, &stored)).collect::<BTreeSet<_>>() {
@@ -42,7 +42,7 @@ fn every_method_on_every_path(backend: Backend) {
             if method != "HEAD" {
                 assert_eq!(reply.code(), "METHOD_NOT_ALLOWED");
             }
-            // No key is needed to learn it.
+            // No key is required.
             let _ = cx.at(method, &target).anonymous().send().expect(405);
         }
     }
@@ -54,7 +54,7 @@ fn options(backend: Backend) {
         let reply = cx.at("OPTIONS", &target).anonymous().send().expect(204);
         assert_eq!(allowed(reply.header("allow")), methods_of(&target, &known));
         assert_eq!(reply.text, "");
-        // Neither body nor query nor agent matter.
+        // Body, query and agent are irrelevant.
         let call = cx.at("OPTIONS", &with_query(&target, "nonsense=1")).anonymous().text("{");
         let _ = call.header("origin", "https://app.example.com").send().expect(204);
     }
@@ -69,7 +69,7 @@ fn unknown_methods(backend: Backend) {
     for method in ["FOO", "M-SEARCH", &long] {
         let reply = cx.call(method, "/health").anonymous().send().fails(405, "METHOD_NOT_ALLOWED");
         assert!(reply.text.len() < 1_000, "a long method is not repeated");
-        // The path is looked at first.
+        // The path is checked first.
         let _ = cx.call(method, "/nowhere").anonymous().send().fails(404, "ROUTE_NOT_FOUND");
     }
 }

@@ -106,7 +106,7 @@ fn literals_are_compared_after_decoding(backend: Backend) {
     let _ = cx.get("/contact%73/crm-1001/chatbots/<A>").expect(200);
     let _ = cx.get(&format!("/contacts/%70latformid/{id}/chatbots/<A>")).expect(200);
     let _ = cx.get("/contacts/s%63hema/chatbots/<A>").expect(200);
-    // A slash that is encoded separates nothing.
+    // An encoded slash does not separate segments.
     let _ = cx.at("GET", "/v1%2Fopen/health").send().fails(404, "ROUTE_NOT_FOUND");
 }
 
@@ -116,7 +116,7 @@ fn literals_win_over_placeholders(backend: Backend) {
     let _ = cx.put("/contacts/schema/chatbots/<A>", &json!({})).fails(405, "METHOD_NOT_ALLOWED");
     let reply = cx.get("/contacts/platformid/archive/chatbots/<A>").fails(404, "CONTACT_NOT_FOUND");
     assert_eq!(reply.operation, Some("getContactByPlatformId"));
-    // Where no literal stands it is an external id, though one that no contact can have.
+    // Elsewhere it is an external id, though one that no contact can have.
     for reserved in ["platformid", "chatbots", "archive", "unarchive"] {
         let reply = cx.get(&format!("/contacts/{reserved}/chatbots/<A>")).fails(404, "CONTACT_NOT_FOUND");
         assert_eq!(reply.operation, Some("getContact"));

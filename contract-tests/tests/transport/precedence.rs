@@ -1,4 +1,4 @@
-//! The order of checks (contract 6.3): of two faults at different steps the earlier answers.
+//! The order of checks (contract 6.3): of two errors at different steps the earlier is reported.
 
 use contract_tests::sandbox::{operator, wait};
 use contract_tests::{Backend, Call, Credentials, Sandbox, on_every_backend, story};
@@ -8,7 +8,7 @@ use serde_json::json;
 
 on_every_backend!(every_pair, steps_of_a_create, steps_of_authentication);
 
-/// A fault that a request can have, and what it is answered.
+/// An error that a request can have, and its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     LongUri,
@@ -61,7 +61,7 @@ const STEPS: [(F, u16, &str); 21] = [
     (F::Duplicate, 409, "DUPLICATE_EXTERNAL_REFERENCE_ID"),
 ];
 
-/// A sandbox with everything that a faulty PUT needs.
+/// A sandbox with all records that a faulty PUT needs.
 struct World {
     cx: Sandbox,
 }
@@ -79,7 +79,7 @@ impl World {
         World { cx }
     }
 
-    /// A key with the faults among these that a key can have.
+    /// A key with those of the defects that a key can have.
     fn key(&self, faults: &[F]) -> Credentials {
         let has = |fault: F| faults.contains(&fault);
         let key = self.cx.issue(|key| {
@@ -111,7 +111,7 @@ impl World {
         key
     }
 
-    /// A PUT with these faults and no other.
+    /// A PUT with exactly these errors.
     fn call(&self, faults: &[F]) -> Call<'_> {
         let has = |fault: F| faults.contains(&fault);
         let contact = match () {
@@ -187,10 +187,14 @@ fn every_pair(backend: Backend) {
         assert_eq!((reply.status, reply.code()), (*status, *code), "all from {first:?}: {}", reply.text);
     }
     let contact = world.cx.get("/contacts/archived/chatbots/<A>").expect(200);
-    assert_eq!(contact.data()["firstName"], serde_json::Value::Null, "nothing was stored on the way");
+    assert_eq!(
+        contact.data()["firstName"],
+        serde_json::Value::Null,
+        "nothing was stored by the rejected requests"
+    );
 }
 
-/// Idempotency stands between the body and the rules; uniqueness behind them.
+/// Idempotency comes between the body and the rules; uniqueness after them.
 fn steps_of_a_create(backend: Backend) {
     let cx = Sandbox::new(backend);
     cx.define(&json!({ "fields": [{ "name": "primaryPhone", "unique": true }] }));

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::table::prepared;
 
-on_every_backend!(splitting, names, values_that_are_repeated, long_values, booleans);
+on_every_backend!(splitting, names, repeated_values, long_values, booleans);
 
 const LIST: &str = "/contacts/chatbots/<A>";
 
@@ -18,7 +18,7 @@ fn splitting(backend: Backend) {
     let _ = cx.get(&format!("{LIST}?&limit=1&&page=1&")).expect(200);
     let reply = cx.get(&format!("{LIST}?a=b=c&d")).invalid(&[("a", "unknown"), ("d", "unknown")]);
     assert_eq!((&reply.violation(0)["value"], &reply.violation(1)["value"]), (&json!("b=c"), &json!("")));
-    // A semicolon separates nothing.
+    // A semicolon is not a separator.
     let _ = cx.get(&format!("{LIST}?limit=1;page=1")).invalid(&[("limit", "type")]);
 }
 
@@ -38,7 +38,7 @@ fn names(backend: Backend) {
     let _ = cx.get(&format!("{LIST}?%5Fanything=1&_=2&__proto__=x")).expect(200);
 }
 
-fn values_that_are_repeated(backend: Backend) {
+fn repeated_values(backend: Backend) {
     let (cx, _) = prepared(backend);
     let reply = cx.get(&format!("{LIST}?limit=1&limit=2&limit=3"));
     let reply = reply.invalid(&[("limit", "duplicate"), ("limit", "duplicate")]);

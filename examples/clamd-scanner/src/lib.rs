@@ -1,11 +1,11 @@
-//! A [`FileScanner`] that asks ClamAV's `clamd` about every upload, by its command INSTREAM.
+//! A [`FileScanner`] that scans every upload with ClamAV's `clamd`, by its command INSTREAM.
 //!
-//! Each file has a connection of its own, over which its bytes go as they arrive; none are kept here. Whatever is not
-//! a clear verdict is a [`ScanError`]: the upload is answered 503 and nothing of it is stored.
+//! Each file has its own connection, over which its bytes flow as they arrive, without buffering. Anything other than
+//! a clear verdict is a [`ScanError`]: the upload gets 503 and nothing of it is stored.
 //!
-//! Two settings of `clamd` matter. `StreamMaxLength` must be at least the largest file that is accepted (25 MiB by
-//! default, which is also what `clamd` has by default): longer files are answered 503. And a file that is larger than
-//! `MaxFileSize` or `MaxScanSize` is called clean without a look, unless `AlertExceedsMax` is set.
+//! Two settings of `clamd` matter. `StreamMaxLength` must be at least the maximum file size (25 MiB by default, as in
+//! `clamd`): longer files get 503. A file larger than `MaxFileSize` or `MaxScanSize` counts as clean without a scan,
+//! unless `AlertExceedsMax` is set.
 
 mod wire;
 
@@ -20,70 +20,70 @@ use tokio::time::timeout;
 
 use wire::Connection;
 
-/// Where `clamd` listens.
+/// The address of `clamd`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// `host:port`, its `TCPSocket`. Anyone between could read the files and answer in its place: keep to the own machine
-    /// or network.
+    /// `host:port`, its `TCPSocket`. An attacker on the path could read the files and forge verdicts, so use only the
+    /// local machine or a trusted network.
     Tcp(String),
     /// The path of its `LocalSocket`.
     #[cfg(unix)]
     Unix(PathBuf),
 }
 
-/// How long `clamd` may take. Longer than that it counts as failed.
+/// Timeouts of `clamd`, after which it counts as failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
-    /// To accept a connection.
+pub struct Timeouts {
+    /// For accepting a connection.
     pub connect: Duration,
-    /// To take bytes that it was sent.
+    /// For accepting data.
     pub take: Duration,
-    /// To answer, once it has everything.
+    /// For the verdict, once it has the whole file.
     pub answer: Duration,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     /// 2 s, 10 s and 30 s.
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Patience { connect: seconds(2), take: seconds(10), answer: seconds(30) }
+        Timeouts { connect: seconds(2), take: seconds(10), answer: seconds(30) }
     }
 }
 
-/// Asks a `clamd`. Its scans need a Tokio runtime with sockets and time.
+/// Scans through a `clamd`. It needs a Tokio runtime with IO and time enabled.
 #[derive(Clone, Debug)]
 pub struct ClamdScanner {
     address: Address,
-    patience: Patience,
+    timeouts: Timeouts,
 }
 
 impl ClamdScanner {
-    /// A scanner that asks the `clamd` at this address. It connects with the first upload.
+    /// A scanner for the `clamd` at this address. It connects with the first upload.
     #[must_use]
     pub fn new(address: Address) -> Self {
-        ClamdScanner { address, patience: Patience::default() }
+        ClamdScanner { address, timeouts: Timeouts::default() }
     }
 
-    /// With other time limits.
+    /// With custom timeouts.
     #[must_use]
-    pub fn with_patience(self, patience: Patience) -> Self {
-        ClamdScanner { patience, ..self }
+    pub fn with_timeouts(self, timeouts: Timeouts) -> Self {
+        ClamdScanner { timeouts, ..self }
     }
 }
 
-/// Why there is no verdict.
+/// The reason for a missing verdict.
 #[derive(Debug, thiserror::Error)]
 pub enum NoVerdict {
-    /// It is not there, or the connection broke.
+    /// It is unreachable, or the connection broke.
     #[error("clamd cannot be reached: {0}")]
     Unreachable(#[from] std::io::Error),
-    /// It did not accept a connection, take bytes or answer in time.
+    /// It timed out.
     #[error("clamd did not {0} in time")]
     Slow(&'static str),
-    /// It says that it could not scan the file; the size limit is the usual reason.
+    /// It could not scan the file; the size limit is the usual reason.
     #[error("clamd refused: {0}")]
     Refused(String),
-    /// What it says is no answer to INSTREAM.
+    /// Its response is not valid for INSTREAM.
     #[error("the answer is not one of clamd's: {0:?}")]
     Garbled(String),
 }
@@ -97,24 +97,24 @@ impl From<NoVerdict> for ScanError {
 #[async_trait]
 impl FileScanner for ClamdScanner {
     async fn begin(&self) -> Result<Box<dyn FileScan>, ScanError> {
-        let connecting = timeout(self.patience.connect, Connection::open(&self.address));
+        let connecting = timeout(self.timeouts.connect, Connection::open(&self.address));
         let connection = connecting.await.map_err(|_| NoVerdict::Slow("accept a connection"))?;
         let connection = connection.map_err(NoVerdict::from)?;
-        Ok(Box::new(Scan { connection, patience: self.patience }))
+        Ok(Box::new(Scan { connection, timeouts: self.timeouts }))
     }
 }
 
 /// The scan of one file.
 struct Scan {
     connection: Connection,
-    patience: Patience,
+    timeouts: Timeouts,
 }
 
 #[async_trait]
 impl FileScan for Scan {
     async fn push(&mut self, bytes: &Bytes) -> Result<(), ScanError> {
         for chunk in bytes.chunks(wire::MAX_CHUNK) {
-            let sent = timeout(self.patience.take, self.connection.send(chunk)).await;
+            let sent = timeout(self.timeouts.take, self.connection.send(chunk)).await;
             if let Err(broken) = sent.map_err(|_| NoVerdict::Slow("take the file"))? {
                 return Err(self.connection.last_words(broken).await.into());
             }
@@ -123,7 +123,7 @@ impl FileScan for Scan {
     }
 
     async fn finish(mut self: Box<Self>) -> Result<Verdict, ScanError> {
-        let verdict = timeout(self.patience.answer, self.connection.verdict()).await;
+        let verdict = timeout(self.timeouts.answer, self.connection.verdict()).await;
         Ok(verdict.map_err(|_| NoVerdict::Slow("answer"))??)
     }
 }

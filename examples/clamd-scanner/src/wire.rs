@@ -1,5 +1,5 @@
-//! The protocol of `clamd` as far as INSTREAM goes: `zINSTREAM\0`, chunks with their lengths, a chunk of length 0, and a
-//! line that ends with NUL.
+//! The INSTREAM part of `clamd`'s protocol: `zINSTREAM\0`, chunks with their lengths, a chunk of length 0, and a line
+//! that ends with NUL.
 
 use std::io;
 use std::time::Duration;
@@ -14,20 +14,20 @@ use tokio::time::timeout;
 
 use crate::{Address, NoVerdict};
 
-/// The most bytes that go in one chunk.
+/// The maximum chunk size in bytes.
 pub(crate) const MAX_CHUNK: usize = 64 * 1024;
 
-/// The longest answer that is read: a name is some tens of bytes long.
+/// The maximum response size; a name has some tens of bytes.
 const MAX_ANSWER: u64 = 4 * 1024;
 
-/// How long an answer is waited for behind which the connection broke.
+/// How long to wait for a response after the connection broke.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// TCP or a socket of Unix.
+/// TCP or a Unix socket.
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// A connection on which one file goes to `clamd`.
+/// A connection that sends one file to `clamd`.
 pub(crate) struct Connection(Box<dyn Stream>);
 
 impl Connection {
@@ -47,7 +47,7 @@ impl Connection {
         Ok(Connection(stream))
     }
 
-    /// Sends a chunk of 1 to [`MAX_CHUNK`] bytes; one without bytes would be the end.
+    /// Sends a chunk of 1 to [`MAX_CHUNK`] bytes; an empty one would end the file.
     pub(crate) async fn send(&mut self, chunk: &[u8]) -> io::Result<()> {
         let length = u32::try_from(chunk.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
         self.0.write_all_buf(&mut Buf::chain(&length.to_be_bytes()[..], chunk)).await
@@ -62,7 +62,7 @@ impl Connection {
         }
     }
 
-    /// Why it takes no more: when a file is too long it says so and hangs up.
+    /// The reason for the broken connection: `clamd` reports a file that is too long and hangs up.
     pub(crate) async fn last_words(&mut self, broken: io::Error) -> NoVerdict {
         match timeout(LAST_WORDS, self.answer()).await {
             Ok(Ok(answer)) if !answer.is_empty() => match understood(&answer) {
@@ -80,8 +80,8 @@ impl Connection {
     }
 }
 
-/// Reads `stream: OK`, `stream: NAME FOUND` or `REASON ERROR`, with NUL behind it. Without the NUL part of it is missing,
-/// and a name may well end with `OK`.
+/// Parses `stream: OK`, `stream: NAME FOUND` or `REASON ERROR`, each with a final NUL. Without the NUL the line is
+/// incomplete, and a truncated name may end with `OK`.
 fn understood(answer: &[u8]) -> Result<Verdict, NoVerdict> {
     let text = String::from_utf8_lossy(answer);
     let line = text.strip_suffix('\0').ok_or_else(|| match text.is_empty() {
@@ -114,9 +114,9 @@ mod tests {
         );
     }
 
-    /// Nothing but the whole line lets a file through.
+    /// Only the whole line accepts a file.
     #[test]
-    fn what_is_cut_or_unknown_is_no_verdict() {
+    fn incomplete_or_unknown_responses_are_errors() {
         assert!(matches!(understood(b""), Err(NoVerdict::Unreachable(_))));
         for answer in
             [&b"stream: OK"[..], b"OK\0", b"stream: \0", b"\0", b"stream: OK\n\0", b"PONG\0", b"\xff\0"]

@@ -1,4 +1,4 @@
-//! The body of an answer on its way from the API to actix-web.
+//! Converts the API's response bodies for actix-web.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,17 +10,17 @@ use http::header::CONTENT_LENGTH;
 use http_body::Body;
 use openapi_core::api::{ApiBody, ApiBodyError};
 
-/// What actix-web sends: a content of known length as it is read, or everything at once.
+/// An actix-web body: a content of known length, streamed as it is read, or a buffer.
 pub struct Answer {
     body: ApiBody,
     size: BodySize,
 }
 
 impl Answer {
-    /// The body of an answer. To a `HEAD` the length is that of the `GET`, which stands in the headers.
+    /// The body of a response. For a `HEAD` the length is that of the `GET`, taken from the headers.
     pub fn new(body: ApiBody, headers: &HeaderMap) -> Self {
-        let told = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-        let size = told.or_else(|| body.size_hint().exact()).map_or(BodySize::Stream, BodySize::Sized);
+        let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+        let size = declared.or_else(|| body.size_hint().exact()).map_or(BodySize::Stream, BodySize::Sized);
         Answer { body, size }
     }
 }

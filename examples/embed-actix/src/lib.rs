@@ -1,4 +1,4 @@
-//! The Open API through the types of actix-web: a handler for `App::default_service` or a route of any depth.
+//! The Open API through actix-web's types: a handler for `App::default_service` or a route of any depth.
 //!
 //! ```no_run
 //! # fn add(api: openapi_core::api::Api) {
@@ -20,12 +20,12 @@ use upload::Upload;
 
 /// Answers a request with the [`Api`] in the application's data.
 ///
-/// The payload flows to the API part by part, never more than one ahead of it, and the content of a file flows back in
-/// the same way. When the client goes away, actix-web drops this future, and everything that it runs ends with it.
+/// The payload streams to the API, at most one part ahead of it, and a file's content streams back in the same way.
+/// When the client disconnects, actix-web drops this future and all work in it.
 pub async fn open_api(request: HttpRequest, payload: web::Payload, api: web::Data<Api>) -> HttpResponse {
     let (upload, pump) = Upload::of(payload);
     let Some(translated) = translated(&request, upload) else {
-        // What actix-web parsed is a request for `http`, too.
+        // Anything that actix-web parsed is also a valid request for `http`.
         return HttpResponse::BadRequest().finish();
     };
     tokio::select! {

@@ -1,4 +1,4 @@
-//! An actix-web application with the Open API beside its own routes, in memory. Argument: the address to listen on.
+//! An actix-web application with the Open API next to its own routes, in memory. Argument: the address to listen on.
 
 use std::sync::Arc;
 

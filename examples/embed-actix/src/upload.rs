@@ -1,4 +1,4 @@
-//! The body of a request on its way from actix-web to the API.
+//! Converts actix-web's request bodies for the API.
 
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
@@ -12,16 +12,16 @@ use futures_core::Stream;
 use http_body::{Body, Frame};
 use tokio::sync::mpsc::{Receiver, channel};
 
-/// What the API reads. A payload of actix-web stays on its thread, while the API wants a body that could leave it: the
-/// parts change hands one at a time.
+/// The API's view of a request body. An actix-web payload stays on its thread, but the API requires a `Send` body, so
+/// parts are handed over one at a time.
 pub struct Upload(Receiver<io::Result<Bytes>>);
 
 impl Upload {
-    /// The body, and the work that fills it from the payload. The work ends only by being dropped.
+    /// Returns the body, and the future that fills it from the payload. The future ends only by being dropped.
     pub fn of(mut payload: web::Payload) -> (Self, impl Future<Output = Infallible>) {
         let (sender, receiver) = channel(1);
         let pump = async move {
-            // A part is taken from the client once there is room for it.
+            // Reads a part from the client once there is capacity for it.
             while let Ok(room) = sender.reserve().await {
                 match poll_fn(|cx| Pin::new(&mut payload).poll_next(cx)).await {
                     Some(part) => room.send(part.map_err(io::Error::other)),

@@ -1,4 +1,4 @@
-//! Runs the handler in a server of actix-web and calls it over a socket.
+//! Runs the handler in an actix-web server and calls it over a socket.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -19,7 +19,7 @@ use openapi_core::server_keys::ServerKeys;
 use openapi_core::service_info::ServiceInfo;
 use storage_memory::MemoryStorage;
 
-/// Counts the bytes of uploads while they arrive.
+/// Counts the bytes of uploads as they arrive.
 #[derive(Clone, Default)]
 struct Counter(Arc<AtomicUsize>);
 
@@ -42,7 +42,7 @@ impl FileScan for Counter {
     }
 }
 
-/// An application on a thread of its own, with an agent `acme`.
+/// An application on its own thread, with an agent `acme`.
 struct Host {
     /// `host:port`
     address: String,
@@ -63,8 +63,8 @@ impl Reply {
 
     /// A string member of the body, by its name.
     fn member(&self, name: &str) -> &str {
-        let (_, behind) = self.text().split_once(&format!("\"{name}\":\"")).expect(name);
-        behind.split('"').next().expect("an end")
+        let (_, rest) = self.text().split_once(&format!("\"{name}\":\"")).expect(name);
+        rest.split('"').next().expect("an end")
     }
 }
 
@@ -108,7 +108,7 @@ impl Host {
         stream
     }
 
-    /// The head of a request with the keys.
+    /// The request head with the key headers.
     fn head(&self, request: &str, headers: &str, bytes: usize) -> String {
         let Host { address, keys, .. } = self;
         format!(
@@ -149,7 +149,7 @@ fn form(content: &[u8]) -> Vec<u8> {
     [head, content, b"\r\n--limit--\r\n"].concat()
 }
 
-/// Two million bytes of text, no two lines alike.
+/// Two million bytes of text without repeated lines.
 fn notes() -> Vec<u8> {
     (0..100_000).flat_map(|line| format!("line {line:>13}\n").into_bytes()).collect()
 }
@@ -172,7 +172,7 @@ fn the_application_and_the_open_api_share_a_listener() {
 }
 
 #[test]
-fn files_come_back_as_they_were_sent() {
+fn files_are_returned_unchanged() {
     let (host, content) = (Host::start(), notes());
     let files = format!("/v1/open/files/chatbots/acme/{}", host.contact());
     let sent = host.call(&format!("POST {files}"), TYPE, &form(&content));
@@ -188,7 +188,7 @@ fn files_come_back_as_they_were_sent() {
 }
 
 #[test]
-fn an_upload_is_taken_in_while_it_is_sent() {
+fn an_upload_is_processed_while_it_is_sent() {
     let (host, content) = (Host::start(), notes());
     let files = format!("/v1/open/files/chatbots/acme/{}", host.contact());
     let body = form(&content);
@@ -196,7 +196,7 @@ fn an_upload_is_taken_in_while_it_is_sent() {
     stream.write_all(host.head(&format!("POST {files}"), TYPE, body.len()).as_bytes()).expect("it reads");
     let half = body.len() / 2;
     stream.write_all(&body[..half]).expect("it reads on");
-    // Nearly all of what was sent has to arrive while the client waits.
+    // Nearly all sent data must arrive while the client waits.
     let arrives = || {
         std::thread::sleep(Duration::from_millis(5));
         host.scanned.0.load(Ordering::SeqCst) > half - 200_000

@@ -1,4 +1,4 @@
-//! An axum application with the Open API below a prefix, beside its own routes and in its own traces.
+//! An axum application with the Open API below a prefix, next to its own routes and in its own traces.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use openapi_core::api::{PeerAddress, ResponseSummary, Settings};
 use openapi_core::platform::Platform;
 use tracing::Instrument;
 
-/// Below which path the application serves the API. The platform's public URL ends with it, so that links do, too.
+/// The path prefix of the API. The platform's public URL ends with it, so links include it too.
 pub const PREFIX: &str = "/platform";
 
 /// The application.
@@ -25,8 +25,8 @@ pub fn application(platform: &Arc<Platform>) -> Router {
         .layer(from_fn(observe))
 }
 
-/// Tells the API the address of the client, and notes the request: whatever the library says meanwhile, such as that the
-/// store is away, stands in its span.
+/// Passes the client's address to the API and opens a span for the request. It contains the library's events, such as
+/// a failing store.
 async fn observe(ConnectInfo(peer): ConnectInfo<SocketAddr>, mut request: Request, next: Next) -> Response {
     let span = tracing::info_span!("request", method = %request.method(), path = request.uri().path());
     request.extensions_mut().insert(PeerAddress(peer.ip()));

@@ -1,4 +1,4 @@
-//! Serves the application over a folder until it is told to stop. Arguments: the folder, the address to listen on.
+//! Serves the application from a folder until a shutdown signal. Arguments: the folder, the address to listen on.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ async fn main() -> Outcome<()> {
     let mut arguments = std::env::args().skip(1);
     let folder = PathBuf::from(arguments.next().ok_or("usage: embed-axum FOLDER [ADDRESS]")?);
     let address = arguments.next().unwrap_or("127.0.0.1:8080".into());
-    // The application's own subscriber; the library has none.
+    // The application's own subscriber; the library installs none.
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
     let listener = tokio::net::TcpListener::bind(address).await?;
     let platform = open(&folder, &format!("http://{}{PREFIX}", listener.local_addr()?))?;
@@ -34,12 +34,12 @@ async fn main() -> Outcome<()> {
 
     let upkeep = tokio::spawn(maintain(Arc::clone(&platform)));
     let service = application(&platform).into_make_service_with_connect_info::<SocketAddr>();
-    // Signals are caught from here on, not from when the server first waits for one.
+    // Handles signals from here on, before the server first waits for one.
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let told_to_stop = async move {
         tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
     };
-    // Requests that run come to their end; then nothing uses the platform any more.
+    // Running requests finish; after that, nothing uses the platform.
     axum::serve(listener, service).with_graceful_shutdown(told_to_stop).await?;
     upkeep.abort();
     platform.drain().await?;
@@ -56,7 +56,7 @@ fn open(folder: &Path, public_url: &str) -> Outcome<Arc<Platform>> {
     Ok(Arc::new(Platform::new(Arc::new(store), ports, ServiceInfo::new(public_url)?)))
 }
 
-/// The server key in a file that only this user reads; drawn at the first start.
+/// The server key, in a file that only this user can read; generated at the first start.
 fn server_key(file: &Path) -> Outcome<ServerKey> {
     if !file.exists() {
         let mut bytes = [0; 32];
@@ -69,7 +69,7 @@ fn server_key(file: &Path) -> Outcome<ServerKey> {
     Ok(ServerKey::new(&bytes))
 }
 
-/// At the first start there is an agent, and a key that is shown once.
+/// The first start creates an agent, and a key that is printed once.
 async fn introduce_first_agent(platform: &Platform) -> Outcome<()> {
     if !platform.agents().await?.is_empty() {
         return Ok(());
@@ -83,7 +83,7 @@ async fn introduce_first_agent(platform: &Platform) -> Outcome<()> {
     Ok(())
 }
 
-/// Lends the library the runtime's timer.
+/// Provides the runtime's timer to the library.
 struct TokioTimer;
 
 impl Timer for TokioTimer {

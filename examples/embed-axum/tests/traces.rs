@@ -1,4 +1,4 @@
-//! The library's events stand in the spans of the application's own subscriber, and nowhere else.
+//! The library's events are in the spans of the application's own subscriber, and nowhere else.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ use storage_memory::MemoryStorage;
 use testkit::faulty::FaultyStorage;
 use tower_service::Service;
 
-/// What the subscriber writes.
+/// The subscriber's output.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -35,7 +35,7 @@ impl Write for Log {
     }
 }
 
-/// Asks for the contacts, as somebody whom the application knows.
+/// Requests the contacts as a caller that the application authenticated.
 async fn list(app: &mut Router) -> u16 {
     let peer: SocketAddr = "192.0.2.7:4711".parse().expect("a request of a test");
     let caller = Caller::user(
@@ -55,7 +55,7 @@ async fn list(app: &mut Router) -> u16 {
 }
 
 #[test]
-fn what_the_library_says_stands_in_the_span_of_its_request() {
+fn library_events_are_in_the_span_of_their_request() {
     let log = Log::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();

@@ -1,4 +1,4 @@
-//! Runs every example of docs/contract.md, in order, against one service in memory.
+//! Sends every example of docs/contract.md, in order, to one service in memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use storage_memory::MemoryStorage;
 
 const CONTRACT: &str = include_str!("../../../docs/contract.md");
 
-/// Stands in an example for whatever is not shown.
+/// The placeholder for omitted text in an example.
 const ANYTHING: &str = "…";
 
 /// One `http` block: first line, headers, body.
@@ -49,7 +49,7 @@ fn message(block: &str) -> Message {
     Message { first, headers: lines.map(header).collect(), body: body.to_owned() }
 }
 
-/// Whether a header has the value shown, in which `…` stands for any text.
+/// Whether a header matches the example, in which `…` stands for any text.
 fn like(shown: &str, actual: &str) -> bool {
     match shown.split_once(ANYTHING) {
         None => shown == actual,
@@ -82,7 +82,7 @@ fn service() -> Result<(Api, Headers), Box<dyn std::error::Error>> {
     Ok((platform.api(Settings::new(service_info)), headers))
 }
 
-/// The platform ids of the examples and those they stand for.
+/// Maps the examples' platform ids to the service's.
 #[derive(Default)]
 struct Ids(BTreeMap<String, String>);
 
@@ -95,12 +95,12 @@ impl Ids {
         self.0.entry(shown.to_owned()).or_insert_with(|| actual.to_owned()) == actual
     }
 
-    /// The text of a request with the ids that the service gave.
+    /// The text of a request with the service's ids.
     fn put_into(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, (shown, actual)| text.replace(shown, actual))
     }
 
-    /// What differs between the body of an example and the actual one.
+    /// The differences between an example's body and the actual one.
     fn difference(&mut self, shown: &Json, actual: &Json, at: &str) -> Option<String> {
         match (shown, actual) {
             (Json::String(shown), _) if shown == ANYTHING => None,
@@ -133,7 +133,7 @@ impl Ids {
 }
 
 #[test]
-fn every_example_is_what_the_service_answers() {
+fn every_example_matches_the_service() {
     let (api, keys) = service().unwrap();
     let mut ids = Ids::default();
     let messages = messages();

@@ -1,5 +1,5 @@
-//! Holds the guides to the code: what docs/contract.md says of endpoints, codes and names is complete, README.md shows
-//! the example as it is compiled, and every link and path leads somewhere.
+//! Checks the guides against the code: docs/contract.md covers all endpoints, codes and names, README.md shows the
+//! compiled example, and every link and path is valid.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,27 +18,27 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The part of the contract under a heading that begins with these words, up to the next heading.
+/// The section of the contract whose heading begins with this text.
 fn section(heading: &str) -> &'static str {
     let (_, behind) = CONTRACT.split_once(heading).unwrap_or_else(|| panic!("there is no '{heading}'"));
     behind.split("\n#").next().unwrap_or_default()
 }
 
-/// The cells of the rows of the tables in a text, white space around them removed.
+/// The trimmed cells of the table rows in a text.
 fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {
     text.lines()
         .filter_map(|line| line.strip_prefix('|')?.strip_suffix('|'))
         .map(|line| line.split('|').map(str::trim).collect())
 }
 
-/// The error codes named in a text.
+/// The error codes mentioned in a text.
 fn codes(text: &str) -> BTreeSet<&'static str> {
     let words: BTreeSet<&str> =
         text.split(|c: char| !c.is_ascii_uppercase() && c != '_').filter(|word| word.contains('_')).collect();
     ErrorCode::ALL.iter().map(|code| code.as_str()).filter(|code| words.contains(code)).collect()
 }
 
-/// Words in backticks.
+/// Text in backticks.
 fn ticked(text: &str) -> BTreeSet<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
@@ -65,10 +65,10 @@ fn the_kinds_of_validation_errors_are_complete() {
     assert!(missing.is_empty(), "section 6.2 does not name {missing:?}");
 }
 
-/// The sections with the tables of endpoints behind keys.
+/// The sections with the tables of endpoints that require keys.
 const TABLES: [&str; 4] = ["### 4.2 ", "### 4.3 ", "### 4.4 ", "### 4.5 "];
 
-/// The row of its table for an endpoint: request, permission, body and query, success, further errors.
+/// An endpoint's table row: request, permission, body and query, success, further errors.
 fn row_of(endpoint: &Endpoint) -> Option<Vec<&'static str>> {
     let meta = endpoint.meta;
     let path = meta.path.replace("{agentId}", "<A>");
@@ -84,7 +84,7 @@ fn row_of(endpoint: &Endpoint) -> Option<Vec<&'static str>> {
 }
 
 #[test]
-fn every_endpoint_stands_in_its_table_with_its_permission_and_codes() {
+fn every_endpoint_is_in_its_table_with_permission_and_codes() {
     let introduction = section("## 4. ");
     let (of_every, of_bodies) =
         introduction.split_once("one that takes a body").expect("the codes of bodies");
@@ -120,7 +120,7 @@ fn every_endpoint_stands_in_its_table_with_its_permission_and_codes() {
 #[test]
 fn every_query_parameter_is_explained() {
     let shown: BTreeSet<&str> = TABLES.into_iter().flat_map(|table| ticked(section(table))).collect();
-    // What a signed URL holds is opaque.
+    // The parameters of a signed URL are opaque.
     let keyed = ENDPOINTS.iter().filter(|endpoint| endpoint.meta.access != Access::Link);
     for parameter in keyed.flat_map(|endpoint| endpoint.meta.query) {
         assert!(shown.contains(parameter.name), "no section of 4.2 to 4.4 names `{}`", parameter.name);
@@ -139,13 +139,13 @@ fn every_field_of_a_contact_is_explained() {
     }
 }
 
-/// The code of the example: neither blank lines nor comments.
+/// The code of the example, without blank lines and comments.
 fn code(text: &str) -> Vec<&str> {
     text.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with("//")).collect()
 }
 
 #[test]
-fn the_readme_shows_the_example_as_it_is_compiled() {
+fn the_readme_shows_the_compiled_example() {
     let blocks: Vec<&str> =
         README.split("\n```rust").skip(1).map(|block| block.split("\n```").next().unwrap_or("")).collect();
     let shown: Vec<&str> = blocks
@@ -179,7 +179,7 @@ fn compiled(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
 }
 
 #[test]
-fn the_messages_that_operators_look_up_are_the_programs() {
+fn messages_in_the_guides_exist_in_the_code() {
     let mut sources = Vec::new();
     for folder in ["server-hyper/src", "storage-sqlite/src", "openapi-core/src"] {
         compiled(&root().join(folder), &mut sources);
@@ -198,7 +198,7 @@ fn the_messages_that_operators_look_up_are_the_programs() {
 }
 
 #[test]
-fn every_block_of_rust_in_the_guides_is_a_piece_of_compiled_code() {
+fn rust_blocks_in_the_guides_are_compiled_code() {
     let mut sources = Vec::new();
     compiled(&root().join("examples"), &mut sources);
     let mut blocks = 0;
@@ -216,7 +216,7 @@ fn every_block_of_rust_in_the_guides_is_a_piece_of_compiled_code() {
     assert!(blocks >= 10, "only {blocks} blocks of Rust were found");
 }
 
-/// The Markdown files that are written by hand, relative to the root.
+/// The hand-written Markdown files, relative to the root.
 fn guides() -> Vec<PathBuf> {
     let mut guides: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md"].into_iter().map(PathBuf::from).collect();
     for example in examples() {
@@ -240,7 +240,7 @@ fn examples() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_example_introduces_itself_and_is_named_where_its_reader_looks() {
+fn every_example_has_a_readme_and_is_linked() {
     let text = |path: PathBuf| std::fs::read_to_string(root().join(path)).expect("a file of the project");
     let guides = ["embedding", "testing", "widget"].map(|guide| text(format!("docs/{guide}.md").into()));
     let workspace = text("Cargo.toml".into());
@@ -272,7 +272,7 @@ fn anchor(heading: &str) -> String {
 }
 
 #[test]
-fn links_lead_somewhere() {
+fn links_resolve() {
     let mut broken = Vec::new();
     for guide in guides() {
         let path = root().join(&guide);
@@ -311,5 +311,5 @@ fn paths_in_the_architecture_exist() {
         })
         .collect();
     absent.sort_unstable();
-    assert!(absent.is_empty(), "ARCHITECTURE.md names what does not exist: {absent:?}");
+    assert!(absent.is_empty(), "ARCHITECTURE.md names absent paths: {absent:?}");
 }

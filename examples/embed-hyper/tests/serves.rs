@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
-/// The example, ended with the test.
+/// The example process, killed at the end of the test.
 struct Host {
     child: Child,
     /// `host:port`
@@ -42,7 +42,7 @@ impl Host {
         }
     }
 
-    /// The status line and the body of an answer.
+    /// The status line and the body of a response.
     fn call(&self, request: &str, headers: &str, body: &str) -> (String, String) {
         let mut stream = TcpStream::connect(&self.address).expect("the example listens");
         let length = body.len();

@@ -1,30 +1,30 @@
-//! The program that is tested: brings contacts to the Open API, whatever the day is like.
+//! The program under test: it delivers contacts to the Open API despite errors.
 
 use http::{Response, StatusCode};
 use openapi_core::api::ApiBody;
 
-/// How often a contact is tried.
+/// The maximum number of attempts per contact.
 pub const ATTEMPTS: u32 = 5;
 
-/// How long to wait where the answer does not say, in seconds.
+/// The wait without a `Retry-After`, in seconds.
 const PATIENCE: u64 = 2;
 
-/// Why a contact was not delivered.
+/// The reason why a contact was not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undelivered {
-    /// The service will not take it as it is.
+    /// The service rejected it permanently.
     Refused(StatusCode),
-    /// The service could not take it, however often it was asked.
+    /// The service was unavailable at every attempt.
     GaveUp(StatusCode),
 }
 
-/// Sends a contact until it is taken in, and returns the `Location` of what became of it.
+/// Sends a contact until the service accepts it, and returns the response's `Location`.
 ///
-/// `send` is one request: always the same one, with the same `Idempotency-Key`, so that one whose answer was lost
-/// creates nothing twice. `wait` lets so many seconds pass.
+/// `send` sends one request, always the same one with the same `Idempotency-Key`, so that a lost response creates
+/// nothing twice. `wait` waits for this many seconds.
 ///
 /// # Errors
-/// When the service refuses it, or still has no time for it at the fifth attempt.
+/// If the service rejects it, or is still unavailable at the fifth attempt.
 pub async fn deliver(
     mut send: impl AsyncFnMut() -> Response<ApiBody>,
     mut wait: impl AsyncFnMut(u64),

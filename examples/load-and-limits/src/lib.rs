@@ -17,23 +17,22 @@ use openapi_core::service_info::ServiceInfo;
 use storage_memory::MemoryStorage;
 use testkit::faulty::FaultyStorage;
 
-/// The whole service in memory, with the agent `acme`, a key for it, a clock that the test moves, and a store that
-/// fails when the test says so.
+/// The whole service in memory, with the agent `acme`, a key, a manual clock, and a store that fails on demand.
 pub struct Sandbox {
-    /// What requests go to.
+    /// The API under test.
     pub api: Api,
-    /// What an operator does goes to.
+    /// The operator's port.
     pub platform: Arc<Platform>,
-    /// The time.
+    /// The clock.
     pub clock: Arc<FixedClock>,
-    /// The store with its switches.
+    /// The store that fails on demand.
     pub store: Arc<FaultyStorage>,
-    /// A key of `acme` that may do everything, 60 times a minute.
+    /// A key of `acme` with every permission, limited to 60 requests a minute.
     pub key: IssuedKey,
 }
 
 impl Sandbox {
-    /// A sandbox of its own for each test: it takes a millisecond.
+    /// Creates a sandbox for one test; it takes a millisecond.
     pub async fn new() -> Result<Self, Box<dyn std::error::Error>> {
         let clock = Arc::new(FixedClock::at("2026-01-31T09:00:00Z".parse()?));
         let ids = Arc::new(SequentialIds::default());

@@ -1,4 +1,4 @@
-//! A program meets 429 and 503, lost races and requests that are given up.
+//! Confronts a program with 429, 503, lost races and cancelled requests.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -14,14 +14,14 @@ use pollster::block_on;
 const PATH: &str = "/contacts/chatbots/acme";
 const CONTACT: &str = r#"{"externalReferenceId":"crm-1","primaryEmail":"zoe@example.com"}"#;
 
-/// Sends the contact once, always under the same key.
+/// Sends the contact once, always with the same idempotency key.
 async fn send(sandbox: &Sandbox) -> http::Response<openapi_core::api::ApiBody> {
     let mut request = sandbox.request("POST", PATH, CONTACT);
     request.headers_mut().insert("Idempotency-Key", "order-4711".parse().expect("a header"));
     sandbox.api.handle(request).await
 }
 
-/// How many contacts there are.
+/// The number of contacts.
 async fn total(sandbox: &Sandbox) -> Json {
     let list = sandbox.call("GET", PATH, "").await;
     assert_eq!(list.status(), 200);
@@ -31,7 +31,7 @@ async fn total(sandbox: &Sandbox) -> Json {
 }
 
 #[test]
-fn a_client_that_waits_is_served() {
+fn a_client_that_waits_succeeds() {
     block_on(async {
         let sandbox = Sandbox::new().await.unwrap();
         for _ in 0..60 {
@@ -46,7 +46,7 @@ fn a_client_that_waits_is_served() {
 }
 
 #[test]
-fn a_store_that_comes_back_is_waited_for() {
+fn the_courier_retries_until_the_store_recovers() {
     block_on(async {
         let sandbox = Sandbox::new().await.unwrap();
         sandbox.store.fail(Some(StorageErrorKind::Unavailable));
@@ -68,7 +68,7 @@ fn a_store_that_comes_back_is_waited_for() {
 }
 
 #[test]
-fn the_courier_waits_as_long_as_it_is_told() {
+fn the_courier_honours_retry_after() {
     block_on(async {
         let sandbox = Sandbox::new().await.unwrap();
         while sandbox.call("GET", PATH, "").await.status() == 200 {}
@@ -87,7 +87,7 @@ fn the_courier_waits_as_long_as_it_is_told() {
 }
 
 #[test]
-fn the_courier_gives_up_in_the_end_and_at_once_where_waiting_does_not_help() {
+fn the_courier_gives_up_after_its_attempts_and_immediately_on_permanent_errors() {
     block_on(async {
         let sandbox = Sandbox::new().await.unwrap();
         let mut waits = 0;
@@ -105,7 +105,7 @@ fn the_courier_gives_up_in_the_end_and_at_once_where_waiting_does_not_help() {
 }
 
 #[test]
-fn a_lost_race_is_run_again_and_lost_for_good_answered() {
+fn a_lost_race_is_retried_and_finally_reported() {
     block_on(async {
         let sandbox = Sandbox::new().await.unwrap();
         sandbox.store.lose_races(u32::MAX);
@@ -116,7 +116,7 @@ fn a_lost_race_is_run_again_and_lost_for_good_answered() {
 }
 
 #[test]
-fn a_request_that_is_given_up_leaves_nothing_and_can_be_sent_again() {
+fn a_cancelled_request_leaves_nothing_and_can_be_repeated() {
     block_on(async {
         let sandbox = Sandbox::new().await.unwrap();
         sandbox.store.stall(true);
@@ -135,7 +135,7 @@ fn a_request_that_is_given_up_leaves_nothing_and_can_be_sent_again() {
 }
 
 #[test]
-fn a_stalled_request_goes_on_when_the_store_does() {
+fn a_stalled_request_resumes_with_the_store() {
     let sandbox = block_on(Sandbox::new()).unwrap();
     sandbox.store.stall(true);
     std::thread::scope(|threads| {

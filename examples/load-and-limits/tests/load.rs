@@ -1,4 +1,4 @@
-//! Under load, the limits let through exactly what they promise.
+//! Under load, the limits admit exactly the promised number of requests.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,7 +9,7 @@ const THREADS: u32 = 8;
 const REQUESTS: u32 = 50;
 
 #[test]
-fn a_minute_under_load_admits_its_sixty_requests_whoever_asks_first() {
+fn a_minute_under_load_admits_exactly_sixty_requests() {
     let sandbox = block_on(Sandbox::new()).unwrap();
     for minute in 1..=5 {
         let (admitted, refused) = (AtomicU32::new(0), AtomicU32::new(0));

@@ -1,4 +1,4 @@
-//! An axum application whose users call the Open API with the session that they have.
+//! An axum application whose users call the Open API with their existing sessions.
 
 pub mod session;
 pub mod sessions;
@@ -18,25 +18,25 @@ use openapi_core::api::Api;
 use session::{Session, admit};
 use sessions::Sessions;
 
-/// The name of the cookie. Browsers keep one that begins so to HTTPS, this host, and every path.
+/// The name of the cookie. Browsers restrict one with this prefix to HTTPS, this host, and every path.
 const COOKIE_NAME: &str = "__Host-session";
 
-/// The largest login form, in bytes.
+/// The maximum size of a login form, in bytes.
 const MAX_FORM: usize = 4_096;
 
-/// The application's directory of users: who it is, by name and password.
+/// The application's user directory: looks up a user by name and password.
 pub type Directory = Arc<dyn Fn(&str, &str) -> Option<Session> + Send + Sync>;
 
-/// What the application's own routes need.
+/// The state of the application's own routes.
 #[derive(Clone)]
 struct Host {
     sessions: Arc<Sessions>,
     directory: Directory,
-    /// Where the application's pages come from, such as `https://app.example.com`.
+    /// The origin of the application's pages, such as `https://app.example.com`.
     origin: Arc<str>,
 }
 
-/// The application: its own login, and the API for whoever is logged in. Requests with an API key go on as they are.
+/// The application: its own login, and the API for logged-in users. Requests with an API key pass unchanged.
 pub fn application(api: Api, sessions: Arc<Sessions>, directory: Directory, origin: &str) -> Router {
     let host = Host { sessions, directory, origin: origin.into() };
     Router::new()
@@ -47,7 +47,7 @@ pub fn application(api: Api, sessions: Arc<Sessions>, directory: Directory, orig
         .with_state(host)
 }
 
-/// Tells the API who is logged in. Whoever is not goes on without a caller, which the API answers 401.
+/// Attaches the logged-in user as the API's caller. Other requests have no caller, so the API responds with 401.
 async fn introduce(State(host): State<Host>, mut request: Request, next: Next) -> Response {
     let session = token(request.headers()).and_then(|token| host.sessions.of(token));
     if let Some(session) = session.filter(|_| is_own(&request, &host.origin))
@@ -58,14 +58,14 @@ async fn introduce(State(host): State<Host>, mut request: Request, next: Next) -
     next.run(request).await
 }
 
-/// Whether one of the application's own pages has sent a request: a browser sends the cookie along for every page that
-/// asks it to, but tells in `Origin` which one it was. Reading needs no such proof, because other pages cannot read it.
+/// Whether a request comes from the application's own pages. A browser sends the cookie for any page's request, but
+/// names the page in `Origin`. Reads need no check, because other pages cannot see the response.
 fn is_own(request: &Request, origin: &str) -> bool {
     matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS)
         || request.headers().get(ORIGIN).is_some_and(|sent| sent == origin)
 }
 
-/// The token of a request: a cookie that is there once.
+/// The session token of a request: a cookie that occurs exactly once.
 fn token(headers: &HeaderMap) -> Option<&str> {
     let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));

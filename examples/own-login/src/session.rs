@@ -4,14 +4,14 @@ use http::Request;
 use openapi_core::access::{Caller, Permissions};
 use openapi_core::values::AgentId;
 
-/// What the host knows of a session.
+/// The host's session data.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// Who: stands in the audit log.
+    /// The user name in the audit log.
     pub user: String,
-    /// On whose data.
+    /// The user's tenant.
     pub tenant: AgentId,
-    /// Whether they may change it.
+    /// Whether the user may change data.
     pub may_write: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The sessions that are open: which token belongs to whom, and until when.
+//! The open sessions: which token belongs to which user, and until when.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,10 +10,10 @@ use openapi_core::values::Timestamp;
 
 use crate::session::Session;
 
-/// How long a session lasts: a working day.
+/// The lifetime of a session: a working day.
 pub const LIFETIME_MILLIS: i64 = 8 * 3_600_000;
 
-/// The most sessions that are kept; a host with more keeps them in its database.
+/// The maximum number of sessions; a larger host stores them in its database.
 const MOST: usize = 100_000;
 
 /// The open sessions, in memory.
@@ -24,7 +24,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// No session yet.
+    /// An empty set of sessions.
     pub fn new(clock: Arc<dyn Clock>, ids: Arc<dyn IdGenerator>) -> Self {
         Sessions { clock, ids, open: Mutex::default() }
     }
@@ -33,7 +33,7 @@ impl Sessions {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a session and returns its token: 32 bytes that nobody can guess. None when there are too many.
+    /// Begins a session and returns its token: 32 random bytes. `None` if there are too many sessions.
     pub fn begin(&self, session: Session) -> Option<String> {
         let mut bytes = [0; 32];
         self.ids.fill(&mut bytes);
@@ -47,7 +47,7 @@ impl Sessions {
         Some(token)
     }
 
-    /// Whose a token is, while its session lasts.
+    /// The user of a token, while the session lasts.
     pub fn of(&self, token: &str) -> Option<Session> {
         let open = self.open();
         let (session, ends_at) = open.get(token)?;

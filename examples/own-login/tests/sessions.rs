@@ -1,4 +1,4 @@
-//! Users of two tenants log in, and neither ever sees the other's data.
+//! Users of two tenants log in; neither ever sees the other's data.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ impl Reply {
     }
 }
 
-/// Alice may write at tenant A, Bob only read there, Carol may write at tenant B.
+/// Alice may write for tenant A, Bob only read there, Carol may write for tenant B.
 fn directory(user: &str, password: &str) -> Option<Session> {
     let (tenant, may_write) = match (user, password) {
         ("alice", "of A") => ("tenant-a", true),
@@ -109,7 +109,7 @@ impl Host {
         reply.cookie
     }
 
-    /// A call of one of the application's pages.
+    /// A call from one of the application's pages.
     fn with(&self, cookie: &str, request: &str, body: &str) -> Reply {
         self.call(request, &[("Cookie", cookie), ("Origin", ORIGIN)], body)
     }
@@ -119,7 +119,7 @@ const OF_A: &str = "/v1/open/contacts/chatbots/tenant-a";
 const CONTACT: &str = r#"{"externalReferenceId":"secret-of-b","primaryEmail":"dora@example.com"}"#;
 
 #[test]
-fn whoever_is_logged_in_needs_no_key_and_may_what_the_host_says() {
+fn logged_in_users_need_no_key_and_have_the_hosts_permissions() {
     let host = Host::new();
     let (alice, bob) = (host.login("alice", "of A"), host.login("bob", "of A"));
     assert_ne!(alice, bob);
@@ -134,7 +134,7 @@ fn whoever_is_logged_in_needs_no_key_and_may_what_the_host_says() {
 }
 
 #[test]
-fn without_a_session_the_api_answers_401_in_its_envelope() {
+fn without_a_session_the_api_responds_401_in_its_envelope() {
     let host = Host::new();
     let alice = host.login("alice", "of A");
     let mut guessed = alice.clone().into_bytes();
@@ -162,7 +162,7 @@ fn without_a_session_the_api_answers_401_in_its_envelope() {
 }
 
 #[test]
-fn a_page_of_another_site_changes_nothing() {
+fn another_sites_page_changes_nothing() {
     let host = Host::new();
     let alice = host.login("alice", "of A");
     for origin in [None, Some("https://evil.example"), Some("null")] {
@@ -176,7 +176,7 @@ fn a_page_of_another_site_changes_nothing() {
 }
 
 #[test]
-fn a_session_of_one_tenant_reaches_nothing_of_the_other() {
+fn a_session_cannot_reach_another_tenants_data() {
     let host = Host::new();
     let (alice, carol) = (host.login("alice", "of A"), host.login("carol", "of B"));
     let created = host.with(&carol, "POST /v1/open/contacts/chatbots/tenant-b", CONTACT);
@@ -185,7 +185,7 @@ fn a_session_of_one_tenant_reaches_nothing_of_the_other() {
     let id = behind.split('"').next().unwrap();
     let mut tried = 0;
     for endpoint in ENDPOINTS.iter().filter(|endpoint| matches!(endpoint.meta.access, Access::Key(_))) {
-        // Both under the other tenant's name and under one's own.
+        // Under the other tenant's name and under the user's own.
         for tenant in ["tenant-b", "tenant-a"] {
             let path = endpoint.meta.template("platformid");
             let path = path.replace("{agentId}", tenant).replace("{externalReferenceId}", "secret-of-b");
@@ -195,7 +195,7 @@ fn a_session_of_one_tenant_reaches_nothing_of_the_other() {
             let request = format!("{} {path}", endpoint.meta.method.as_str());
             let reply = host.with(&alice, &request, r#"{"firstName":"Mallory"}"#);
             if tenant == "tenant-b" && endpoint.meta.names_agent() {
-                // What a session may not do at all is refused before whose it would be.
+                // Missing permissions are reported before another tenant's data.
                 let codes = ["AGENT_FORBIDDEN", "INSUFFICIENT_PERMISSIONS"];
                 assert!(reply.status == 403 && codes.contains(&&*reply.code()), "{request}: {}", reply.body);
             }

@@ -1,4 +1,4 @@
-//! Answers that are kept under the idempotency keys of their requests (contract 5.5).
+//! Responses stored under the idempotency keys of their requests (contract 5.5).
 
 use openapi_core::access::Caller;
 use openapi_core::contacts::Contact;
@@ -9,16 +9,16 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::customers::failed;
 
-/// How long an answer is kept.
+/// How long a response is stored.
 const DAY_MILLIS: i64 = 24 * 3_600_000;
 
-/// A key is bound to the tenant, to whoever calls, and to what is asked for.
+/// A key is bound to the tenant, the caller, and the request.
 fn key(caller: &Caller, idempotency: &Idempotency<Contact>) -> String {
     let Idempotency { key, operation, .. } = idempotency;
     serde_json::json!([caller.agent_id, caller.actor, operation, key]).to_string()
 }
 
-/// The answer that was given before.
+/// The stored response.
 pub fn find(
     crm: &Connection,
     caller: &Caller,
@@ -44,7 +44,7 @@ pub fn find(
     }
 }
 
-/// Keeps an answer, and forgets those that are old.
+/// Stores a response and deletes expired ones.
 pub fn keep(
     crm: &Connection,
     caller: &Caller,

@@ -1,12 +1,12 @@
--- What the API needs beside the customers. A customer without a row here was never touched by it.
+-- The API's additional data about customers. A customer without a row here was never changed through the API.
 CREATE TABLE IF NOT EXISTS customer_records (
     customer INTEGER PRIMARY KEY REFERENCES customers (id) ON DELETE CASCADE,
     version  INTEGER NOT NULL,
-    -- The whole contact as JSON; of what the CRM has columns for, the columns hold.
+    -- The whole contact as JSON; for fields that the CRM has columns for, the columns take precedence.
     record   TEXT NOT NULL
 );
 
--- Answers to be given again under an idempotency key, for a day.
+-- Stored responses for idempotency keys, for a day.
 CREATE TABLE IF NOT EXISTS customer_answers (
     key         TEXT PRIMARY KEY,
     fingerprint BLOB NOT NULL,

@@ -1,4 +1,4 @@
--- What the host had before the API came. Times are milliseconds since 1970.
+-- The host's existing table. Times are milliseconds since 1970.
 CREATE TABLE customers (
     id          INTEGER PRIMARY KEY,
     tenant      TEXT NOT NULL,

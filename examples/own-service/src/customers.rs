@@ -1,4 +1,4 @@
-//! Customers of the CRM as contacts of the API, and back.
+//! Converts customers of the CRM to contacts of the API, and back.
 
 use openapi_core::contacts::{Contact, ContactRef};
 use openapi_core::json::RawObject;
@@ -11,7 +11,7 @@ const SELECT: &str = "SELECT id, number, given_name, family_name, mail, phone, c
     coalesce(version, 0) AS version, record FROM customers LEFT JOIN customer_records ON customer = id \
     WHERE tenant = :tenant";
 
-/// What a request is answered when the CRM does not do as it should.
+/// The response if the CRM fails.
 pub fn failed(error: rusqlite::Error) -> ApiError {
     tracing::error!(%error, "the CRM failed");
     match error.sqlite_error_code() {
@@ -20,7 +20,7 @@ pub fn failed(error: rusqlite::Error) -> ApiError {
     }
 }
 
-/// The platform id of a customer: when it came, and the CRM's own number. So the CRM needs no column for it.
+/// The platform id of a customer: its creation time and the CRM's own number, so the CRM needs no column for it.
 pub fn contact_id(customer: i64, created: Timestamp) -> ContactId {
     PlatformId::new(created, customer.to_be_bytes()).into()
 }
@@ -31,13 +31,13 @@ pub fn customer_number(id: ContactId) -> i64 {
     i64::from_be_bytes(number)
 }
 
-/// The number that the next customer gets.
+/// The number of the next customer.
 pub fn next_number(crm: &Connection) -> rusqlite::Result<i64> {
     crm.query_row("SELECT coalesce(max(id), 0) + 1 FROM customers", [], |row| row.get(0))
 }
 
-/// A customer as a contact. One without an address that is an email address is none: every contact has one. Of other
-/// columns, what breaks the rules of the API is left out.
+/// A customer as a contact; `None` without a valid email address, because every contact has one. Other columns that
+/// break the API's rules are omitted.
 fn contact(row: &Row<'_>, tenant: &AgentId) -> rusqlite::Result<Option<Contact>> {
     let text = |name| row.get::<_, Option<String>>(name);
     let Some(primary_email) = text("mail")?.and_then(|mail| mail.parse().ok()) else { return Ok(None) };
@@ -70,10 +70,10 @@ fn contact(row: &Row<'_>, tenant: &AgentId) -> rusqlite::Result<Option<Contact>>
         archived_at: None,
         created_at,
         updated_at: Timestamp::from_millis(row.get("changed")?),
-        // 1 for a customer that the API has not touched.
+        // 1 for a customer that the API has not changed.
         version: row.get::<_, i64>("version")?.max(1).unsigned_abs(),
     };
-    // The CRM may give a number again: then the record beside it is of somebody who is gone.
+    // The CRM may reuse a number: then the additional record belongs to a deleted customer.
     let of_this_one = |stored: &Contact| stored.id == columns.id && stored.agent_id == columns.agent_id;
     Ok(Some(match stored.filter(of_this_one) {
         None => columns,
@@ -101,9 +101,9 @@ pub fn all(crm: &Connection, tenant: &AgentId) -> rusqlite::Result<Vec<Contact>>
     rows.filter_map(Result::transpose).collect()
 }
 
-/// The contact that a request names.
+/// The contact that a request refers to.
 pub fn find(crm: &Connection, tenant: &AgentId, target: &ContactTarget) -> rusqlite::Result<Option<Contact>> {
-    // Text that has not the form of a name names nobody.
+    // Text without the form of an id refers to no contact.
     let Ok(target) = target.resolve() else { return Ok(None) };
     let found = match &target {
         ContactRef::Id(id) => {
@@ -117,13 +117,13 @@ pub fn find(crm: &Connection, tenant: &AgentId, target: &ContactTarget) -> rusql
             crm.prepare_cached(&sql)?.query_row(named, |row| contact(row, tenant)).optional()?
         }
     };
-    // The time in a platform id counts as well as the number.
+    // Both the time and the number in a platform id must match.
     let is_meant = |contact: &Contact| !matches!(&target, ContactRef::Id(id) if contact.id != *id);
     Ok(found.flatten().filter(is_meant))
 }
 
-/// The other customer who has the number that a contact is to have, and whether it is archived. Customers that are no
-/// contacts hold theirs, too.
+/// Another customer with the external id that a contact is to get, and whether it is archived. Customers that are not
+/// contacts count too.
 pub fn holder(crm: &Connection, contact: &Contact) -> rusqlite::Result<Option<(ContactId, bool)>> {
     let Some(number) = &contact.external_reference_id else { return Ok(None) };
     let sql = "SELECT id, created FROM customers WHERE tenant = ?1 AND number = ?2 AND id <> ?3";
@@ -136,7 +136,7 @@ pub fn holder(crm: &Connection, contact: &Contact) -> rusqlite::Result<Option<(C
     Ok(Some((other, shown.is_some_and(|shown| shown.is_archived()))))
 }
 
-/// Writes a contact: the columns that the CRM has, and the whole record beside them.
+/// Writes a contact: the CRM's columns, and the whole record in the API's table.
 pub fn save(crm: &Connection, contact: &Contact) -> rusqlite::Result<()> {
     let text = |value: Option<&str>| value.map(str::to_owned);
     let id = customer_number(contact.id);

@@ -1,4 +1,4 @@
-//! The Open API over the tables of a CRM that was there before.
+//! The Open API over the tables of an existing CRM.
 
 mod answers;
 mod customers;
@@ -29,7 +29,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use customers::failed;
 
-/// The table that the CRM had before; for tests, which have no CRM.
+/// The CRM's existing table, for tests, which have no CRM.
 pub const CRM: &str = include_str!("crm.sql");
 
 /// The CRM as a service.
@@ -47,7 +47,7 @@ pub fn api(crm: Connection, clock: Arc<dyn Clock>, platform: &Arc<Platform>) -> 
 }
 
 impl OwnCrm {
-    /// One step in the CRM, all of it or nothing.
+    /// One atomic step in the CRM.
     fn transact<T>(
         &self,
         behavior: TransactionBehavior,
@@ -60,12 +60,12 @@ impl OwnCrm {
         Ok(done)
     }
 
-    /// Reads; the CRM's own programs go on meanwhile.
+    /// Reads, while the CRM's own programs continue.
     fn look<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, ApiError>) -> Result<T, ApiError> {
         self.transact(TransactionBehavior::Deferred, work)
     }
 
-    /// Reads and writes; what was read holds until it is written.
+    /// Reads and writes; the data that was read stays locked until the write.
     fn step<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, ApiError>) -> Result<T, ApiError> {
         self.transact(TransactionBehavior::Immediate, work)
     }
@@ -75,7 +75,7 @@ impl OwnCrm {
         CompiledSchema::new(schema, self.platform.service_info()).map_err(|_| ApiError::internal())
     }
 
-    /// Changes one contact: absence, the change's own faults, `If-Match`, the archive, a used id, in this order.
+    /// Changes one contact. Checks in this order: absence, validation errors, `If-Match`, archive, duplicate id.
     fn change(
         &self,
         caller: &Caller,

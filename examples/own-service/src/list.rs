@@ -7,7 +7,7 @@ use openapi_core::service::{ContactListQuery, Page, PageStart};
 use openapi_core::storage::{ContactFilter, SortPosition};
 use openapi_core::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 
-/// Which page is asked for, from 1. This service gives out no cursors, so that there is none to come back with.
+/// The requested page, from 1. This service issues no cursors, so none can come back.
 pub fn page_number(query: &ContactListQuery) -> Result<u64, Violations> {
     match &query.page.start {
         PageStart::Page(page) => Ok(*page),
@@ -40,7 +40,7 @@ fn filter(query: &ContactListQuery) -> ContactFilter {
     }
 }
 
-/// A page of those of `all` that the query lets through, with their exact number.
+/// A page of the elements of `all` that match the query, with their exact number.
 pub fn page(all: Vec<Contact>, page: u64, query: &ContactListQuery, schema: &ContactSchema) -> Page<Contact> {
     let filter = filter(query);
     let mut found: Vec<(SortPosition, Contact)> = all

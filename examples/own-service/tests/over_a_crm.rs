@@ -1,4 +1,4 @@
-//! A CRM that was there before, and the Open API over it: both write, and each sees what the other did.
+//! An existing CRM with the Open API over it: both write, and each sees the other's changes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ impl Reply {
 }
 
 impl Host {
-    /// `name` keeps the files of tests apart that run at the same time.
+    /// `name` separates the files of concurrent tests.
     fn new(name: &str) -> Host {
         let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.db"));
         let _ = std::fs::remove_file(&file);
@@ -116,17 +116,17 @@ impl Host {
         self.call_as(&self.acme, request, headers, body)
     }
 
-    /// A text of the CRM.
+    /// A text value from the CRM.
     fn sql(&self, query: &str) -> String {
         self.crm.query_row(query, [], |row| row.get(0)).expect("a host of a test")
     }
 }
 
 #[test]
-fn customers_that_were_there_are_contacts() {
+fn existing_customers_are_contacts() {
     let host = Host::new("there");
     let list = host.call("GET /contacts/chatbots/acme", &[], "");
-    // The one without an address is no contact.
+    // A customer without an address is not a contact.
     assert_eq!((list.status, list.at("pagination.totalItems")), (200, Json::from(1_u64)));
     assert_eq!(list.text("data.0.lastName"), "Okafor");
     let by_number = host.call("GET /contacts/C-1/chatbots/acme", &[], "");
@@ -141,7 +141,7 @@ fn customers_that_were_there_are_contacts() {
 }
 
 #[test]
-fn a_created_contact_is_a_customer_with_everything_it_was_given() {
+fn a_created_contact_is_a_complete_customer() {
     let host = Host::new("created");
     let fields = r#"{"externalReferenceId":"C-9","primaryEmail":"kai@example.com","firstName":"Kai","tags":["vip"],"customFields":{"size":7}}"#;
     let preview = host.call("POST /contacts/chatbots/acme?dryRun=true", &[], fields);
@@ -161,7 +161,7 @@ fn a_created_contact_is_a_customer_with_everything_it_was_given() {
     let again = host.call("POST /contacts/chatbots/acme", &[], fields);
     assert_eq!((again.status, again.text("code")), (409, "DUPLICATE_EXTERNAL_REFERENCE_ID".to_owned()));
     assert_eq!(again.at("details.existingContactId"), created.at("data.id"));
-    // Also the number of a customer that is no contact is taken.
+    // The number of a customer that is not a contact is taken too.
     let silent = r#"{"externalReferenceId":"C-2","primaryEmail":"kai@example.com"}"#;
     assert_eq!(host.call("POST /contacts/chatbots/acme", &[], silent).status, 409);
     assert_eq!(host.call("POST /contacts/chatbots/acme", &[], "{}").status, 400);
@@ -169,7 +169,7 @@ fn a_created_contact_is_a_customer_with_everything_it_was_given() {
 }
 
 #[test]
-fn what_either_side_writes_the_other_sees() {
+fn each_side_sees_the_others_writes() {
     let host = Host::new("both");
     let before = host.call("GET /contacts/C-1/chatbots/acme", &[], "");
     host.clock.advance_millis(1_000);
@@ -191,7 +191,7 @@ fn what_either_side_writes_the_other_sees() {
         (after.text("data.primaryEmail"), after.text("data.tags.0")),
         ("new@example.com".to_owned(), "vip".to_owned())
     );
-    // What the CRM changed, whoever read before must not overwrite.
+    // An earlier reader must not overwrite the CRM's change.
     let stale = host.call("PUT /contacts/C-1/chatbots/acme", &[("If-Match", &tagged.etag())], "{}");
     assert_eq!((stale.status, stale.text("code")), (412, "PRECONDITION_FAILED".to_owned()));
     assert_eq!(host.call("PATCH /contacts/C-1/chatbots/acme/archive", &[], "").status, 200);
@@ -201,7 +201,7 @@ fn what_either_side_writes_the_other_sees() {
         Json::from(0_u64)
     );
     assert_eq!(host.call("PATCH /contacts/C-1/chatbots/acme/unarchive", &[], "").status, 200);
-    // A CRM that deletes a customer, leaves what lies beside it, and gives the number to somebody else.
+    // The CRM deletes a customer, leaves the API's record, and reuses the number.
     host.crm.execute_batch("PRAGMA foreign_keys = OFF; DELETE FROM customers WHERE id = 1").unwrap();
     assert_eq!(host.call("GET /contacts/C-1/chatbots/acme", &[], "").status, 404);
     let new =
@@ -212,7 +212,7 @@ fn what_either_side_writes_the_other_sees() {
 }
 
 #[test]
-fn a_request_that_is_sent_again_creates_nothing_more() {
+fn a_repeated_request_creates_nothing_more() {
     let host = Host::new("again");
     let fields = r#"{"primaryEmail":"kai@example.com"}"#;
     let key = [("Idempotency-Key", "order-4711")];
@@ -230,7 +230,7 @@ fn a_request_that_is_sent_again_creates_nothing_more() {
 }
 
 #[test]
-fn tenants_never_meet() {
+fn tenants_are_isolated() {
     let host = Host::new("tenants");
     let own = host.call("GET /contacts/C-1/chatbots/acme", &[], "");
     let id = own.text("data.id");
@@ -247,7 +247,7 @@ fn tenants_never_meet() {
 }
 
 #[test]
-fn what_the_crm_does_not_have_it_says() {
+fn unsupported_features_are_reported() {
     let host = Host::new("without");
     let files = host.call("GET /files/chatbots/acme/697dc2e60000000000000001", &[], "");
     assert_eq!((files.status, files.text("code")), (503, "STORAGE_UNAVAILABLE".to_owned()));

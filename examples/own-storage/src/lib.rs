@@ -1,48 +1,46 @@
-//! A storage backend of one's own: every port of [`Storage`](conversations::storage::ConversationStorage) over maps.
-//!
-//! One lock makes each method atomic. Within it, a write first checks all that may refuse it and then changes the
-//! tables, so that nothing is stored after an error; no method waits for anything while it holds the lock, so that a
-//! dropped future has changed everything or nothing.
+//! A storage backend that wraps another one and overrides one method: it counts the reads of contacts.
 
-mod access;
-mod chat;
-mod contacts;
-mod credits;
-mod files;
-mod forms;
-mod tables;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use openapi_core::storage::{Result, StorageErrorKind};
+use openapi_core::contacts::{ContactRef, SharedContact};
+use openapi_core::storage::{ContactStore, Result};
 use openapi_core::values::AgentId;
+use storage_memory::MemoryStorage;
+use testkit::delegate::Delegate;
 
-use tables::Tables;
+/// An in-memory store that counts the reads of single contacts.
+#[derive(Default)]
+pub struct CountingStorage {
+    inner: MemoryStorage,
+    reads: AtomicU64,
+}
 
-/// The store. Nothing outlives the value.
-#[derive(Debug, Default)]
-pub struct MapStorage(Mutex<Tables>);
-
-impl MapStorage {
+impl CountingStorage {
     /// An empty store.
     #[must_use]
     pub fn new() -> Self {
-        MapStorage::default()
+        Self::default()
     }
 
-    /// The tables, for what needs no agent.
-    fn tables(&self) -> MutexGuard<'_, Tables> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The number of reads so far.
+    #[must_use]
+    pub fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
     }
 
-    /// The tables for reading what belongs to an agent; none when there is no such agent or it is deleted: everything
-    /// of it is absent then.
-    fn of(&self, agent: &AgentId) -> Option<MutexGuard<'_, Tables>> {
-        Some(self.tables()).filter(|tables| tables.is_living(agent))
-    }
-
-    /// The tables for writing what belongs to an agent.
-    fn change(&self, agent: &AgentId) -> Result<MutexGuard<'_, Tables>> {
-        self.of(agent).ok_or(StorageErrorKind::Missing.into())
+    /// Overrides the method of [`ContactStore`].
+    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<SharedContact>> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.inner.contact(agent, contact).await
     }
 }
+
+impl Delegate for CountingStorage {
+    type Inner = MemoryStorage;
+
+    fn inner(&self) -> &MemoryStorage {
+        &self.inner
+    }
+}
+
+testkit::delegate_storage!(CountingStorage);

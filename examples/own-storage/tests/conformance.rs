@@ -4,19 +4,19 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use conversations::storage::ConversationStorage;
-use own_storage::MapStorage;
+use own_storage::CountingStorage;
 use testkit::conformance::Backend;
 
-/// The backend under test, with an empty store of its own for each case.
-struct Mine(Arc<MapStorage>);
+/// The backend under test, with an empty store for each case.
+struct Counting(Arc<CountingStorage>);
 
-impl Backend for Mine {
+impl Backend for Counting {
     fn storage(&self) -> Arc<dyn ConversationStorage> {
         self.0.clone()
     }
 
     fn reopen(&mut self) -> bool {
-        // A store on disk is closed and opened again here, and `true` returned.
+        // A persistent store is closed and reopened here, and `true` returned.
         false
     }
 
@@ -25,4 +25,4 @@ impl Backend for Mine {
     }
 }
 
-testkit::conformance_suite!(|| Mine(Arc::new(MapStorage::new())));
+testkit::conformance_suite!(|| Counting(Arc::new(CountingStorage::new())));

@@ -1,9 +1,9 @@
-//! A function of the program's own: the name on a parcel.
+//! A function of the program: the name on a parcel.
 
 use openapi_core::contacts::Contact;
 
-/// What stands in the first line of a label that has room for `width` characters: the names that a contact has, else
-/// the address before its `@`. Never none, and no white space at its ends.
+/// The first line of a label with room for `width` characters: the contact's names, otherwise the address before its
+/// `@`. Never empty, and without white space at its ends.
 #[must_use]
 pub fn label(contact: &Contact, width: usize) -> String {
     let names = [&contact.first_name, &contact.last_name];

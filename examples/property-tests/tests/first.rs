@@ -1,4 +1,4 @@
-//! The first property test of a program: whatever is valid is stored. It needs nothing but the library.
+//! A program's first property test: every valid contact is stored. It needs only the library.
 
 use openapi_core::service::*;
 use openapi_core::{
@@ -12,7 +12,7 @@ use testkit::strategies;
 
 proptest! {
     #[test]
-    fn whatever_is_valid_is_stored(fields in strategies::contact_fields()) {
+    fn every_valid_contact_is_stored(fields in strategies::contact_fields()) {
         let (now, ids) = ("2026-01-31T09:00:00Z".parse().unwrap(), Arc::new(SequentialIds::default()));
         let ports = Ports::new(Arc::new(FixedClock::at(now)), ids.clone(), ServerKeys::generate(&*ids));
         let (store, service_info) = (Arc::new(MemoryStorage::new()), ServiceInfo::new("https://test.example").unwrap());
@@ -25,7 +25,7 @@ proptest! {
     }
 }
 
-/// Counts the lines of the test above that are neither blank, comments nor `use`.
+/// Counts the lines of the test above other than blank ones, comments and `use`.
 #[test]
 fn a_first_test_takes_less_than_fifteen_lines() {
     let (first, _) = include_str!("first.rs").split_once("\n/// Counts").unwrap();

@@ -1,4 +1,4 @@
-//! Random histories: what the program believes of the API, in a few lines, against what the API does.
+//! Random histories: compares a small model of the program's expectations with the API.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use testkit::strategies;
 
-/// What the program does with its customers, who have the numbers 0 to 4.
+/// A step of the program with one of its customers, who have the numbers 0 to 4.
 #[derive(Clone, Debug)]
 enum Deed {
     Create(u8, Email),
@@ -31,10 +31,10 @@ fn deed() -> impl Strategy<Value = Deed> {
     ]
 }
 
-/// What the program believes: which customers are there, with their address and whether they are archived.
+/// The program's model: the existing customers, with their address and whether they are archived.
 type Belief = BTreeMap<u8, (String, bool)>;
 
-/// Does it, and says which status the program expects.
+/// Applies a step to the model and returns the expected status.
 fn believe(belief: &mut Belief, deed: &Deed) -> u16 {
     match deed {
         Deed::Create(number, _) if belief.contains_key(number) => 409,
@@ -89,7 +89,7 @@ async fn send(sandbox: &Sandbox, deed: &Deed) -> u16 {
     answer.status().as_u16()
 }
 
-/// Number and address of the contacts that a list shows, and whether they are archived.
+/// The number and address of the listed contacts, and whether they are archived.
 async fn listed(sandbox: &Sandbox) -> Belief {
     let list = sandbox.call("GET", "/contacts/chatbots/acme?includeArchived=true&limit=100", "").await;
     let body = parse(list.body().as_bytes().expect("a whole body")).expect("JSON");
@@ -108,7 +108,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn the_api_does_what_the_program_believes(deeds in vec(deed(), 1..40)) {
+    fn the_api_matches_the_programs_model(deeds in vec(deed(), 1..40)) {
         block_on(async {
             let (sandbox, mut belief) = (Sandbox::new().await.unwrap(), Belief::new());
             for (step, deed) in deeds.iter().enumerate() {
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_nearly_valid_is_stored_or_explained(fields in strategies::nearly_valid_contact()) {
+    fn nearly_valid_contacts_are_stored_or_rejected_with_a_reason(fields in strategies::nearly_valid_contact()) {
         let body = Json::Object(fields.clone()).to_text();
         let answer = block_on(async {
             let sandbox = Sandbox::new().await.unwrap();

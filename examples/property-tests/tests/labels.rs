@@ -1,4 +1,4 @@
-//! A function of the program's own, for every contact that there can be.
+//! A property of the program's function, for every possible contact.
 
 use property_tests::label;
 use proptest::prelude::*;

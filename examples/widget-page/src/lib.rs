@@ -1,4 +1,4 @@
-//! An axum application that has the chat widget on a page of its own.
+//! An axum application with the chat widget on its own page.
 
 pub mod opening_hours;
 
@@ -31,7 +31,7 @@ use openapi_core::values::AgentId;
 use storage_memory::MemoryStorage;
 use widget::Widget;
 
-/// Lends the library the runtime: answers go on beside their connection, and end when they take too long.
+/// Provides the runtime to the library: replies continue without their connection, and time out.
 struct Tokio;
 
 impl Spawner for Tokio {
@@ -46,7 +46,7 @@ impl Timer for Tokio {
     }
 }
 
-/// What the page and the script are made from.
+/// The state of the page and the script.
 struct Site {
     files: Widget,
     agent: AgentId,
@@ -54,10 +54,10 @@ struct Site {
     origin: String,
 }
 
-/// The application at `origin`, with an agent that answers by `responder`.
+/// The application at `origin`, with an agent that uses `responder`.
 ///
 /// # Errors
-/// When the origin is no URL.
+/// If the origin is not a URL.
 pub async fn application(
     origin: &str,
     responder: Arc<dyn ChatResponder>,
@@ -81,20 +81,20 @@ pub async fn application(
     let site = Site { files, agent, origin: origin.to_owned() };
     Ok(Router::new()
         .route("/", get(page))
-        // The widget's calls keep their whole path: `route_service`, not `nest_service`.
+        // The widget's calls use their whole path: `route_service`, not `nest_service`.
         .route_service("/widget/v1/{*call}", chat.widget_api(settings))
         .fallback(file)
         .with_state(Arc::new(site))
         .layer(from_fn(introduce)))
 }
 
-/// Tells the library who calls: its limits are counted by address.
+/// Passes the client's address to the library, which limits by address.
 async fn introduce(ConnectInfo(peer): ConnectInfo<SocketAddr>, mut request: Request, next: Next) -> Response {
     request.extensions_mut().insert(PeerAddress(peer.ip()));
     next.run(request).await
 }
 
-/// The application's page. It names one build of the script and proves it by its integrity value.
+/// The application's page. It refers to one build of the script and pins it by its integrity value.
 async fn page(State(site): State<Arc<Site>>) -> impl IntoResponse {
     let tag = site.files.pinned_tag(&site.origin, site.agent.as_str());
     let page = format!(

@@ -1,4 +1,4 @@
-//! The application's own responder: it knows when the shop is open, and nothing else.
+//! The application's own responder: it knows only the shop's opening hours.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ impl ChatResponder for OpeningHours {
         let words = text.split_inclusive(' ').map(|word| ChatEvent::Delta(word.to_owned()));
         let done = ChatEvent::Done { outcome, sources: Vec::new(), usage: Usage::default() };
         let events = [ChatEvent::Status(StatusKind::Writing)].into_iter().chain(words).chain([done]);
-        // As somebody types.
+        // Simulates typing.
         Box::pin(stream::iter(events.collect::<Vec<_>>()).then(async |event| {
             tokio::time::sleep(Duration::from_millis(20)).await;
             event

@@ -1,4 +1,4 @@
-//! Reads the page over a socket as a browser would: page, script, configuration, one turn.
+//! Loads the page over a socket like a browser: page, script, configuration, one turn.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -14,7 +14,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use widget_page::application;
 use widget_page::opening_hours::OpeningHours;
 
-/// A responder that says what the test lets it say, when the test lets it.
+/// A responder whose output the test controls step by step.
 struct Told(Mutex<Option<UnboundedReceiver<ChatEvent>>>);
 
 impl ChatResponder for Told {
@@ -33,7 +33,7 @@ fn told() -> (Arc<Told>, UnboundedSender<ChatEvent>) {
     (Arc::new(Told(Mutex::new(Some(receiver)))), sender)
 }
 
-/// The application on a runtime of its own.
+/// The application on its own runtime.
 struct Host {
     /// `host:port`
     address: String,
@@ -66,7 +66,7 @@ impl Host {
         stream
     }
 
-    /// Head and body of an answer.
+    /// The head and body of a response.
     fn call(&self, request: &str, headers: &str, body: &str) -> (String, String) {
         let mut answer = String::new();
         self.send(request, headers, body).read_to_string(&mut answer).expect("it answers");
@@ -80,7 +80,7 @@ impl Host {
         page
     }
 
-    /// Asks the agent of the page.
+    /// Sends a turn to the page's agent.
     fn ask(&self, text: &str) -> TcpStream {
         let agent = attribute(&self.page(), "data-agent-id");
         let body = format!(
@@ -93,13 +93,13 @@ impl Host {
     }
 }
 
-/// The value of an attribute of the tag on the page.
+/// The value of an attribute of the script tag.
 fn attribute(page: &str, name: &str) -> String {
     let (_, behind) = page.split_once(&format!("{name}=\"")).unwrap_or_else(|| panic!("{name}: {page}"));
     behind.split('"').next().expect("an end").to_owned()
 }
 
-/// Reads on until a text has come.
+/// Reads until a text has arrived.
 fn until(stream: &mut TcpStream, read: &mut String, text: &str) {
     let mut bytes = [0; 4_096];
     while !read.contains(text) {
@@ -110,7 +110,7 @@ fn until(stream: &mut TcpStream, read: &mut String, text: &str) {
 }
 
 #[test]
-fn the_page_names_a_script_that_is_what_it_says() {
+fn the_page_pins_its_script_by_integrity() {
     let host = Host::start(Arc::new(OpeningHours));
     let page = host.page();
     let source = attribute(&page, "src");
@@ -139,7 +139,7 @@ fn the_widget_gets_its_configuration() {
 }
 
 #[test]
-fn a_visitor_is_answered_by_the_applications_own_responder() {
+fn the_applications_own_responder_answers_visitors() {
     let host = Host::start(Arc::new(OpeningHours));
     let mut answer = String::new();
     host.ask("When are you open?").read_to_string(&mut answer).expect("it ends");
@@ -152,7 +152,7 @@ fn a_visitor_is_answered_by_the_applications_own_responder() {
 }
 
 #[test]
-fn an_answer_is_seen_while_it_is_written() {
+fn a_reply_is_visible_while_it_is_written() {
     let (responder, say) = told();
     let host = Host::start(responder);
     let mut stream = host.ask("Are you there?");

@@ -1,4 +1,4 @@
-//! Conversations, knowledge and small records of agents in the model.
+//! Conversations, knowledge and tenant records in the model.
 
 use std::cmp::Reverse;
 
@@ -14,7 +14,7 @@ use openapi_core::ports::BlobKey;
 use openapi_core::storage::{RecordKind, Result, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, ConversationId, FileId, KnowledgeId, Timestamp};
 
-/// Whether `version` comes right behind what is stored.
+/// Whether `version` directly follows the stored one.
 fn refuse_stale(stored: Option<u64>, version: u64) -> Result<()> {
     if stored.unwrap_or(0).checked_add(1) == Some(version) {
         Ok(())
@@ -24,7 +24,7 @@ fn refuse_stale(stored: Option<u64>, version: u64) -> Result<()> {
 }
 
 impl Tenant {
-    /// Removes conversations with their messages and the documents of their visitors; returns those.
+    /// Removes conversations with their messages and their visitors' documents; returns those documents.
     pub(super) fn erase_conversations(&mut self, erased: impl Fn(&Conversation) -> bool) -> Vec<FileId> {
         let mut uploads = Vec::new();
         self.conversations.retain(|_, conversation| {
@@ -42,7 +42,7 @@ impl Tenant {
 }
 
 impl World {
-    /// The contents of documents are to go.
+    /// Schedules the contents of documents for deletion.
     pub(super) fn make_due(&mut self, agent: &AgentId, documents: Vec<FileId>, now: Timestamp) {
         let due = documents.into_iter().map(|document| (BlobKey::new(agent.clone(), document), now));
         self.purges.extend(due);
@@ -145,8 +145,9 @@ impl World {
         at_most: u32,
     ) -> Vec<(KnowledgeId, Passage)> {
         let Some(tenant) = self.tenant(agent) else { return Vec::new() };
-        let behind = tenant.passages.iter().filter(|(place, _)| after.is_none_or(|after| **place > after));
-        behind.take(at_most as usize).map(|((document, _), it)| (*document, it.clone())).collect()
+        let following =
+            tenant.passages.iter().filter(|(candidate, _)| after.is_none_or(|after| **candidate > after));
+        following.take(at_most as usize).map(|((document, _), it)| (*document, it.clone())).collect()
     }
 
     pub(crate) fn change_knowledge(&mut self, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {

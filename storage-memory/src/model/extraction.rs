@@ -9,8 +9,8 @@ use openapi_core::storage::{
 use openapi_core::values::{AgentId, FileId, Timestamp};
 
 impl Tenant {
-    /// Refuses a document for which there is no room, or whose id a document or a file has: they share the place where
-    /// their contents are.
+    /// Rejects a document that exceeds the quota, or whose id a document or file already uses: both share one blob
+    /// namespace.
     fn refuse_document(&self, DocumentWrite { document, max_bytes }: &DocumentWrite) -> Result<()> {
         let actual = self.bytes().saturating_add(document.stored_size);
         if let Some(limit) = max_bytes.filter(|limit| actual > *limit) {
@@ -63,8 +63,11 @@ impl World {
 
     pub(crate) fn credit_entries(&self, query: &LedgerQuery) -> Vec<CreditEntry> {
         let Some(tenant) = self.tenant(&query.agent) else { return Vec::new() };
-        let older =
-            tenant.ledger.iter().rev().filter(|(place, _)| query.before.is_none_or(|it| **place < it));
+        let older = tenant
+            .ledger
+            .iter()
+            .rev()
+            .filter(|(candidate, _)| query.before.is_none_or(|it| **candidate < it));
         older.take(query.limit as usize).map(|(_, entry)| entry.clone()).collect()
     }
 
@@ -95,7 +98,7 @@ impl World {
         at_most: u32,
     ) -> Vec<StoredDocument> {
         let Some(tenant) = self.tenant(agent) else { return Vec::new() };
-        let behind = tenant.documents.values().filter(|document| after.is_none_or(|it| document.id > it));
-        behind.take(at_most as usize).cloned().collect()
+        let following = tenant.documents.values().filter(|document| after.is_none_or(|it| document.id > it));
+        following.take(at_most as usize).cloned().collect()
     }
 }

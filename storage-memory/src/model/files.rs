@@ -16,7 +16,7 @@ impl Tenant {
         self.files.values().filter(|stored| stored.tombstone.is_none()).map(|stored| &stored.file)
     }
 
-    /// Bytes of all files and documents.
+    /// The total bytes of all files and documents.
     pub(super) fn bytes(&self) -> u64 {
         let documents: u64 = self.documents.values().map(|document| document.stored_size).sum();
         self.live_files().map(|file| file.file_size).sum::<u64>() + documents
@@ -29,7 +29,7 @@ impl Tenant {
         }
     }
 
-    /// The contact of a change to its files is there as it was read.
+    /// Checks that the contact is unchanged since the caller read it.
     pub(super) fn refuse_stale(&self, contact: ContactId, version: u64) -> Result<()> {
         match self.contacts.get(&contact) {
             None => Err(StorageErrorKind::Missing.into()),

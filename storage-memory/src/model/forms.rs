@@ -14,7 +14,7 @@ use openapi_core::storage::{
 use openapi_core::values::{AgentId, ContactId, FileId, SubmissionId, TemplateId};
 
 impl Tenant {
-    /// A submission as it is shown.
+    /// A submission as readers see it.
     pub(super) fn shown(&self, submission: &Submission) -> Submission {
         let contact = self.contacts.get(&submission.contact_id);
         let external_reference_id = contact.and_then(|(contact, _)| contact.external_reference_id.clone());
@@ -56,7 +56,7 @@ impl Tenant {
         Ok(())
     }
 
-    /// Makes all that stand for a pair superseded by another one of it.
+    /// Marks all active submissions of a pair as superseded by another one.
     fn supersede(&mut self, by: &Submission) {
         for stored in self.submissions.values_mut() {
             let earlier = &mut stored.submission;

@@ -1,4 +1,4 @@
-//! The model: what storage means, as plain data and plain functions. Backends are compared with it step by step.
+//! The model: storage semantics as plain data and pure functions. Tests compare each store with it step by step.
 
 mod chat;
 mod extraction;
@@ -31,18 +31,18 @@ use openapi_core::values::{
 };
 use stored::{StoredFile, StoredSubmission, StoredTemplate};
 
-/// Everything that is stored.
+/// All stored data.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct World {
     agents: HashMap<AgentId, Tenant>,
     api_keys: HashMap<ApiKey, (AgentId, KeyId)>,
     key_ids: HashMap<KeyId, AgentId>,
     audit: BTreeMap<(Timestamp, AuditId), AuditEntry>,
-    /// Contents of files that are to be removed, and from when on.
+    /// Blobs due for deletion, each with the instant from which it may be deleted.
     purges: BTreeMap<BlobKey, Timestamp>,
 }
 
-/// Everything of one agent.
+/// All data of one tenant.
 #[derive(Clone, Debug)]
 struct Tenant {
     agent: Agent,
@@ -116,7 +116,7 @@ impl Tenant {
         Ok(())
     }
 
-    /// What an insert and an update check alike.
+    /// The checks shared by insert and update.
     fn check(&self, write: &ContactWrite) -> Result<()> {
         if write.schema_version != self.schema_version() {
             return Err(StorageErrorKind::Stale.into());
@@ -130,7 +130,7 @@ impl Tenant {
     }
 }
 
-/// The part of a list that a window shows, in the order of `compare`.
+/// The part of a list that a window selects, in the order of `compare`.
 fn window<P, T: Clone>(
     mut found: Vec<(P, &T)>,
     window: &Window<P>,
@@ -140,15 +140,15 @@ fn window<P, T: Clone>(
     let (skip, limit) = match window {
         Window::Page { offset, limit } => (usize::try_from(*offset).unwrap_or(usize::MAX), *limit),
         Window::After { position, limit } => {
-            let behind = |(place, _): &(P, &T)| compare(place, position).is_gt();
-            (found.iter().position(behind).unwrap_or(found.len()), *limit)
+            let following = |(candidate, _): &(P, &T)| compare(candidate, position).is_gt();
+            (found.iter().position(following).unwrap_or(found.len()), *limit)
         }
     };
     found.into_iter().skip(skip).take(limit as usize).map(|(_, item)| item.clone()).collect()
 }
 
 impl World {
-    /// An agent that is there and not deleted.
+    /// An agent that exists and is not deleted.
     fn tenant(&self, id: &AgentId) -> Option<&Tenant> {
         self.agents.get(id).filter(|tenant| tenant.agent.status != AgentStatus::Deleted)
     }
@@ -207,33 +207,20 @@ impl World {
             removed += taken as u64;
             taken
         };
-        for _ in 0..take(tenant.contacts.len()) {
-            tenant.contacts.pop_first();
-        }
+        pop(&mut tenant.contacts, &mut take);
         if tenant.contacts.is_empty() {
             tenant.external.clear();
         }
-        for _ in 0..take(tenant.files.len()) {
-            if let Some((file, _)) = tenant.files.pop_first() {
-                self.purges.insert(BlobKey::new(id.clone(), file), Timestamp::from_millis(0));
-            }
+        let files = pop(&mut tenant.files, &mut take).into_iter().map(|(file, _)| file);
+        let documents = pop(&mut tenant.documents, &mut take).into_iter().map(|(document, _)| document);
+        for blob in files.chain(documents) {
+            self.purges.insert(BlobKey::new(id.clone(), blob), Timestamp::from_millis(0));
         }
-        for _ in 0..take(tenant.documents.len()) {
-            if let Some((document, _)) = tenant.documents.pop_first() {
-                self.purges.insert(BlobKey::new(id.clone(), document), Timestamp::from_millis(0));
-            }
-        }
-        for _ in 0..take(tenant.submissions.len()) {
-            tenant.submissions.pop_first();
-        }
-        for _ in 0..take(tenant.templates.len()) {
-            tenant.templates.pop_first();
-        }
-        for _ in 0..take(tenant.keys.len()) {
-            if let Some((key_id, key)) = tenant.keys.pop_first() {
-                self.api_keys.remove(&key.key.api_key);
-                self.key_ids.remove(&key_id);
-            }
+        pop(&mut tenant.submissions, &mut take);
+        pop(&mut tenant.templates, &mut take);
+        for (key_id, key) in pop(&mut tenant.keys, &mut take) {
+            self.api_keys.remove(&key.key.api_key);
+            self.key_ids.remove(&key_id);
         }
         let schemas = take(tenant.schemas.len());
         tenant.schemas.drain(..schemas);
@@ -249,24 +236,12 @@ impl World {
         if tenant.credits.is_some() && take(1) == 1 {
             tenant.credits = None;
         }
-        for _ in 0..take(tenant.ledger.len()) {
-            tenant.ledger.pop_first();
-        }
-        for _ in 0..take(tenant.messages.len()) {
-            tenant.messages.pop_first();
-        }
-        for _ in 0..take(tenant.conversations.len()) {
-            tenant.conversations.pop_first();
-        }
-        for _ in 0..take(tenant.passages.len()) {
-            tenant.passages.pop_first();
-        }
-        for _ in 0..take(tenant.knowledge.len()) {
-            tenant.knowledge.pop_first();
-        }
-        for _ in 0..take(tenant.records.len()) {
-            tenant.records.pop_first();
-        }
+        pop(&mut tenant.ledger, &mut take);
+        pop(&mut tenant.messages, &mut take);
+        pop(&mut tenant.conversations, &mut take);
+        pop(&mut tenant.passages, &mut take);
+        pop(&mut tenant.knowledge, &mut take);
+        pop(&mut tenant.records, &mut take);
         let payloads = self
             .audit
             .values_mut()
@@ -526,15 +501,23 @@ impl World {
     }
 
     pub(crate) fn audit_entries(&self, query: &AuditQuery) -> Vec<AuditEntry> {
-        let wanted = |place: &(Timestamp, AuditId), entry: &AuditEntry| {
-            let behind = query
+        let wanted = |candidate: &(Timestamp, AuditId), entry: &AuditEntry| {
+            let following = query
                 .after
-                .is_none_or(|after| if query.newest_first { *place < after } else { *place > after });
-            behind && query.agent.as_ref().is_none_or(|agent| entry.agent_id.as_ref() == Some(agent))
+                .is_none_or(|after| if query.newest_first { *candidate < after } else { *candidate > after });
+            following && query.agent.as_ref().is_none_or(|agent| entry.agent_id.as_ref() == Some(agent))
         };
-        let found =
-            self.audit.iter().filter(|(place, entry)| wanted(place, entry)).map(|(_, entry)| entry.clone());
+        let found = self
+            .audit
+            .iter()
+            .filter(|(candidate, entry)| wanted(candidate, entry))
+            .map(|(_, entry)| entry.clone());
         let limit = query.limit as usize;
         if query.newest_first { found.rev().take(limit).collect() } else { found.take(limit).collect() }
     }
+}
+
+/// Removes as many of the first entries as `take` allows, and returns them.
+fn pop<K: Ord, V>(map: &mut BTreeMap<K, V>, take: &mut impl FnMut(usize) -> usize) -> Vec<(K, V)> {
+    (0..take(map.len())).filter_map(|_| map.pop_first()).collect()
 }

@@ -1,8 +1,8 @@
-//! Moving records in the model.
+//! Transfer of records in the model.
 
 use super::{StoredFile, StoredSubmission, StoredTemplate, Tenant, World};
 use openapi_core::agents::Agent;
-use openapi_core::contacts::ContactKeys;
+use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::ports::BlobKey;
 use openapi_core::storage::{Result, StorageErrorKind};
 use openapi_core::values::AgentId;
@@ -31,18 +31,33 @@ impl Tenant {
             records: Default::default(),
         }
     }
+
+    /// Stores a contact; returns whether its id is new.
+    fn put_contact(&mut self, contact: &Contact) -> Result<bool> {
+        let schema = self.schemas.last().ok_or(StorageErrorKind::Missing)?;
+        let keys = ContactKeys::of(contact, schema);
+        let external = contact.external_reference_id.as_ref();
+        if let Some(duplicate) = self.duplicate(Some(contact.id), external, &keys.unique) {
+            return Err(duplicate.into());
+        }
+        if let Some(external) = external {
+            self.external.insert(external.clone(), contact.id);
+        }
+        Ok(self.contacts.insert(contact.id, (contact.clone(), keys)).is_none())
+    }
 }
 
 impl World {
     pub(crate) fn agents_after(&self, after: Option<&AgentId>, at_most: u32) -> Vec<Agent> {
-        let behind = self.agents.values().filter(|tenant| after.is_none_or(|after| tenant.agent.id > *after));
-        let mut agents: Vec<Agent> = behind.map(|tenant| tenant.agent.clone()).collect();
+        let following =
+            self.agents.values().filter(|tenant| after.is_none_or(|after| tenant.agent.id > *after));
+        let mut agents: Vec<Agent> = following.map(|tenant| tenant.agent.clone()).collect();
         agents.sort_by(|a, b| a.id.cmp(&b.id));
         agents.truncate(at_most as usize);
         agents
     }
 
-    /// Every record of a kind, by its key.
+    /// All records of a kind, by key.
     fn records_of(&self, id: &AgentId, kind: TransferKind) -> Vec<TransferRow> {
         let Some(tenant) = self.agents.get(id) else { return Vec::new() };
         let mut records: Vec<TransferRow> = match kind {
@@ -96,28 +111,12 @@ impl World {
             TransferKind::Knowledge => {
                 tenant.knowledge.values().cloned().map(TransferRow::Knowledge).collect()
             }
-            TransferKind::Passage => {
-                let passages = tenant.passages.iter();
-                passages
-                    .map(|((document, _), it)| TransferRow::Passage {
-                        document: *document,
-                        passage: it.clone(),
-                    })
-                    .collect()
-            }
+            TransferKind::Passage => passages(tenant),
             TransferKind::Conversation => {
                 let conversations = tenant.conversations.values().cloned().map(Box::new);
                 conversations.map(TransferRow::Conversation).collect()
             }
-            TransferKind::Message => {
-                let messages = tenant.messages.iter();
-                messages
-                    .map(|((conversation, _), it)| TransferRow::Message {
-                        conversation: *conversation,
-                        message: it.clone(),
-                    })
-                    .collect()
-            }
+            TransferKind::Message => messages(tenant),
             TransferKind::StoredRecord => {
                 tenant.records.values().cloned().map(TransferRow::StoredRecord).collect()
             }
@@ -154,7 +153,7 @@ impl World {
     }
 
     pub(crate) fn put_records(&mut self, agent: &AgentId, records: &[TransferRow]) -> Result<()> {
-        // All or none.
+        // All or nothing.
         let mut world = self.clone();
         records.iter().try_for_each(|record| world.put_record(agent, record))?;
         *self = world;
@@ -184,18 +183,7 @@ impl World {
             TransferRow::TemplateVersion(then) => {
                 tenant.templates.get_mut(&then.id).ok_or(StorageErrorKind::Missing)?.add(then.clone())
             }
-            TransferRow::Contact(contact) => {
-                let schema = tenant.schemas.last().ok_or(StorageErrorKind::Missing)?;
-                let keys = ContactKeys::of(contact, schema);
-                let external = contact.external_reference_id.as_ref();
-                if let Some(duplicate) = tenant.duplicate(Some(contact.id), external, &keys.unique) {
-                    return Err(duplicate.into());
-                }
-                if let Some(external) = external {
-                    tenant.external.insert(external.clone(), contact.id);
-                }
-                tenant.contacts.insert(contact.id, (contact.clone(), keys)).is_none()
-            }
+            TransferRow::Contact(contact) => tenant.put_contact(contact)?,
             TransferRow::File { file, tombstone } => {
                 let stored = StoredFile { file: file.clone(), tombstone: tombstone.clone() };
                 tenant.files.insert(file.id, stored).is_none()
@@ -254,6 +242,26 @@ impl World {
         }
         Ok(())
     }
+}
+
+fn passages(tenant: &Tenant) -> Vec<TransferRow> {
+    let passages = tenant.passages.iter();
+    passages
+        .map(|((document, _), passage)| TransferRow::Passage {
+            document: *document,
+            passage: passage.clone(),
+        })
+        .collect()
+}
+
+fn messages(tenant: &Tenant) -> Vec<TransferRow> {
+    let messages = tenant.messages.iter();
+    messages
+        .map(|((conversation, _), message)| TransferRow::Message {
+            conversation: *conversation,
+            message: message.clone(),
+        })
+        .collect()
 }
 
 fn revisions(stored: &StoredSubmission) -> Vec<TransferRow> {

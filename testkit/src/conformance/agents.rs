@@ -1,4 +1,4 @@
-//! Cases of agents.
+//! Cases for agents.
 
 use super::fixture::{World, agent, agent_id, assert_fails, at, everything};
 use super::{Backend, on};
@@ -91,7 +91,7 @@ pub(super) fn purging_is_bounded_and_complete(backend: &mut dyn Backend) {
         assert!(removed > 5 + 1, "contacts, key and schema: {removed}");
         assert_eq!(world.storage.look_up_key(&key.key.api_key).await.expect("grant"), None);
         let payloads = world.audit_of(Some(&a)).await;
-        assert!(payloads.iter().all(|entry| entry.details.is_empty()), "payloads are gone, entries stay");
+        assert!(payloads.iter().all(|entry| entry.details.is_empty()), "payloads are cleared, entries stay");
         assert!(!payloads.is_empty());
     });
 }

@@ -1,4 +1,4 @@
-//! Cases of the audit log.
+//! Cases for the audit log.
 
 use super::fixture::{World, at, parsed};
 use super::{Backend, on};

@@ -1,6 +1,6 @@
-//! The suite that every store of file contents runs: what any [`BlobStore`] must show.
+//! The conformance suite for blob stores: the behaviour that every [`BlobStore`] must have.
 //!
-//! The cases are async and need no runtime of their own; the caller brings the one that its store needs:
+//! The cases are async and independent of a runtime; the caller provides the one that its store needs:
 //!
 //! ```ignore
 //! testkit::blob_suite!(|case| runtime().block_on((case.run)(fresh_store())));
@@ -19,7 +19,7 @@ use openapi_core::files::FileName;
 use openapi_core::ports::{BlobErrorKind, BlobKey, BlobResult, BlobStore, BlobWriter};
 use openapi_core::values::{FileId, PlatformId, Timestamp};
 
-/// What a case does with a store.
+/// The body of a case.
 pub type CaseRun = fn(Arc<dyn BlobStore>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A case of the suite.
@@ -27,7 +27,7 @@ pub type CaseRun = fn(Arc<dyn BlobStore>) -> Pin<Box<dyn Future<Output = ()> + S
 pub struct BlobCase {
     /// Its name.
     pub name: &'static str,
-    /// Runs it on an empty store; panics where the store deviates.
+    /// Runs it on an empty store; panics if the store deviates.
     pub run: CaseRun,
 }
 
@@ -37,8 +37,7 @@ macro_rules! cases {
         pub const BLOB_CASES: &[BlobCase] =
             &[$(BlobCase { name: stringify!($case), run: |store| Box::pin($case(store)) },)*];
 
-        /// Writes one named test for each case; `$run` runs a `BlobCase` on
-        /// an empty store.
+        /// Expands to one named test for each case; `$run` runs a `BlobCase` on an empty store.
         #[macro_export]
         macro_rules! blob_suite {
             ($run:expr) => {
@@ -74,19 +73,19 @@ cases! {
     the_probe_answers
 }
 
-/// The case of this name.
+/// The case with this name.
 ///
 /// # Panics
-/// When there is none.
+/// If there is no such case.
 #[must_use]
 pub fn blob_case(name: &str) -> BlobCase {
     *BLOB_CASES.iter().find(|case| case.name == name).unwrap_or_else(|| panic!("there is no case '{name}'"))
 }
 
-/// Long enough for every store to take more than one turn, and no multiple of anything.
+/// Long enough that every store needs several steps, and not a multiple of a typical buffer size.
 const LARGE: usize = 11 * 1024 * 1024 + 3;
 
-/// After everything that any writer did.
+/// Later than any writer's timestamp.
 const LATER: Timestamp = Timestamp::from_millis(32_503_680_000_000);
 
 fn key(agent: &str, number: u64) -> BlobKey {
@@ -96,7 +95,7 @@ fn key(agent: &str, number: u64) -> BlobKey {
     BlobKey::new(agent, FileId::from(PlatformId::from_bytes(bytes)))
 }
 
-/// Bytes in which no stretch of some thousand occurs twice.
+/// Bytes in which no long run repeats.
 fn content(seed: u64, length: usize) -> Bytes {
     let word = |at: u64| {
         let mut word = (seed << 40 | at).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -130,7 +129,7 @@ async fn write(store: &dyn BlobStore, key: &BlobKey, bytes: &Bytes) {
     writer.finish().await.unwrap_or_else(|error| panic!("finish {key}: {error:?}"));
 }
 
-/// The bytes in pieces: none, one, and ever more of them.
+/// The bytes in chunks of growing length: empty, one byte, then more.
 fn chunks(bytes: &Bytes) -> Vec<Bytes> {
     let (mut chunks, mut at, mut length) = (vec![Bytes::new()], 0, 1);
     while at < bytes.len() {
@@ -150,7 +149,7 @@ async fn read(store: &dyn BlobStore, key: &BlobKey, range: Range<u64>) -> BlobRe
     Ok(bytes)
 }
 
-/// The whole blob, by its length; `None` when it is not there.
+/// Reads the whole blob by its length; `None` if it does not exist.
 async fn whole(store: &dyn BlobStore, key: &BlobKey) -> Option<Vec<u8>> {
     let length = store.size(key).await.unwrap_or_else(|error| panic!("size of {key}: {error:?}"))?;
     Some(read(store, key, 0..length).await.unwrap_or_else(|error| panic!("read {key}: {error:?}")))
@@ -182,7 +181,7 @@ async fn is_absent(store: &dyn BlobStore, key: &BlobKey) {
     assert!(!listed(store).await.contains_key(key), "{key} is listed");
 }
 
-/// Runs a future until it has been pending so many times, and drops it then; `None` when it was dropped.
+/// Polls a future until it has been pending `times` times, then drops it; `None` if it was dropped.
 async fn cut<F: Future>(future: F, pending: usize) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut left = pending;
@@ -197,7 +196,7 @@ async fn cut<F: Future>(future: F, pending: usize) -> Option<F::Output> {
     .await
 }
 
-/// Runs futures at the same time.
+/// Runs futures concurrently.
 async fn together(futures: Vec<Pin<Box<dyn Future<Output = ()> + Send + '_>>>) {
     let mut running = futures;
     poll_fn(|context| {
@@ -217,7 +216,7 @@ async fn a_blob_is_read_as_it_was_written(store: Arc<dyn BlobStore>) {
         assert_eq!(store.size(&key).await.ok(), Some(Some(length as u64)));
         is(store, &key, &bytes).await;
     }
-    // All at once instead of in pieces.
+    // In one chunk instead of many.
     let (key, bytes) = (key("a", 99), content(99, 700_001));
     let mut writer = begin(store, &key).await;
     writer.write(bytes.clone()).await.expect("write");
@@ -337,7 +336,7 @@ async fn what_is_not_there_is_missing(store: Arc<dyn BlobStore>) {
 async fn removing_twice_is_removing(store: Arc<dyn BlobStore>) {
     let store = store.as_ref();
     let (gone, kept) = (key("a", 1), key("a", 2));
-    store.remove(&gone).await.expect("nothing is there to be removed");
+    store.remove(&gone).await.expect("nothing to remove");
     write(store, &gone, &content(1, 10)).await;
     write(store, &kept, &content(2, 10)).await;
     for _ in 0..2 {
@@ -345,7 +344,7 @@ async fn removing_twice_is_removing(store: Arc<dyn BlobStore>) {
         is_absent(store, &gone).await;
     }
     is(store, &kept, &content(2, 10)).await;
-    // Its key is free again, for a restore.
+    // The key is free again, as a restore needs.
     write(store, &gone, &content(3, 20)).await;
     is(store, &gone, &content(3, 20)).await;
 }
@@ -422,7 +421,7 @@ async fn a_reader_keeps_what_it_reads(store: Arc<dyn BlobStore>) {
     let mut found = Vec::new();
     while let Some(chunk) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
         found.extend_from_slice(&chunk.expect("chunk"));
-        // In the middle of it others write and read.
+        // Others write and read during the listing.
         write(store, &other, &content(2, 10)).await;
         is(store, &other, &content(2, 10)).await;
         store.remove(&other).await.expect("remove");
@@ -456,7 +455,7 @@ async fn a_dropped_finish_is_whole_or_absent(store: Arc<dyn BlobStore>) {
             let mut writer = begin(store, &key).await;
             writer.write(bytes.clone()).await.expect("write");
             let finished = cut(writer.finish(), pending).await;
-            // What was dropped may still be on its way.
+            // A dropped write may still be in flight.
             for _ in 0..3 {
                 match whole(store, &key).await {
                     Some(found) => assert!(found == bytes, "{} bytes of {length}", found.len()),

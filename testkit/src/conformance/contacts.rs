@@ -1,4 +1,4 @@
-//! Cases of single contacts.
+//! Cases for single contacts.
 
 use super::fixture::{World, agent_id, assert_fails, at, duplicate_of, everything, fields, parsed, replay};
 use super::{Backend, on};
@@ -250,13 +250,13 @@ pub(super) fn a_refused_write_leaves_nothing(backend: &mut dyn Backend) {
             contact.tags = vec![parsed("t")];
         });
         duplicate_of(world.try_update(&other, &renamed).await);
-        assert_eq!(world.audit_of(Some(&a)).await.len(), entries, "no entry of a refused write");
+        assert_eq!(world.audit_of(Some(&a)).await.len(), entries, "no audit entry of a rejected write");
         let stored = world
             .storage
             .replay(&a, &openapi_core::storage::IdempotencyKey([1; 32]), at(4))
             .await
             .expect("replay");
-        assert_eq!(stored, None, "no answer of a refused write");
+        assert_eq!(stored, None, "no stored response of a rejected write");
         assert_eq!(world.by_id(&a, second.id).await, None);
         assert_eq!(world.list(&a, &everything()).await, (vec![other, first], 2));
         let tagged = openapi_core::storage::ContactFilter { tag: Some("t".to_owned()), ..Default::default() };

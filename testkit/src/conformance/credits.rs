@@ -1,4 +1,4 @@
-//! Cases of credits: accounts, their ledgers, and what is written together.
+//! Cases for credits: accounts, their ledgers, and atomic writes.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,7 +22,7 @@ fn id(number: u8) -> PlatformId {
     PlatformId::from_bytes([number; 12])
 }
 
-/// An account of a version, with something in each property.
+/// An account of a version, with every property set.
 fn account(version: u64) -> CreditAccount {
     let reservation = |number| Reservation {
         id: id(number),
@@ -54,12 +54,12 @@ fn entry(number: u8, millis: i64) -> CreditEntry {
     }
 }
 
-/// A change with nothing in it.
+/// An empty change.
 pub(super) fn nothing(millis: i64) -> CreditWrite {
     CreditWrite { at: at(millis), account: None, entry: None, audit: None, replay: None, document: None }
 }
 
-/// A document of 10 bytes that is kept.
+/// A retained document of 10 bytes.
 fn kept(number: u8, max_bytes: Option<u64>) -> Option<DocumentWrite> {
     Some(DocumentWrite { document: document(number, 10), max_bytes })
 }
@@ -69,23 +69,23 @@ fn change(account: CreditAccount) -> CreditWrite {
     CreditWrite { account: Some(account), ..nothing(1) }
 }
 
-/// An addition to the ledger alone.
+/// A ledger entry alone.
 fn addition(entry: CreditEntry) -> CreditWrite {
     CreditWrite { entry: Some(entry), ..nothing(1) }
 }
 
-/// What a step of a random history does to an account: sets a balance, sets credits aside, pays them, gives them back,
-/// or lets what is set aside expire.
+/// Applies one step of a random history to an account: sets a balance, reserves, commits, releases, or lets a
+/// reservation expire.
 pub(super) fn change_of(mut account: CreditAccount, change: u8, millis: i64) -> CreditWrite {
     let reservation = id(change % 2);
     let mut noted = CreditEntry { plan: 0, top_up: 0, ..entry(change, millis) };
     match change {
-        // The first change of an account gives it something.
+        // The first change of an account sets a balance.
         _ if account.version == 0 => noted.plan = account.set(CreditPool::Plan, 9 + u64::from(change)),
         0 => noted.plan = account.set(CreditPool::Plan, 9),
         1 => noted.top_up = account.set(CreditPool::TopUp, 4),
         2..=4 if account.reservations.iter().all(|it| it.id != reservation) => {
-            // One that there are too few credits for changes nothing but the version.
+            // With too few credits only the version changes.
             let _ = account.reserve(reservation, u64::from(change), at(millis + 10));
         }
         5 | 6 => {
@@ -187,7 +187,7 @@ pub(super) fn changes_of_credits_are_stored_as_a_whole(backend: &mut dyn Backend
             world.audit_of(Some(&a)).await.get(noted..),
             write.audit.as_ref().map(std::slice::from_ref)
         );
-        // Of several reasons to refuse a change the first is told, and nothing of it is stored.
+        // The first of several errors is reported, and nothing is stored.
         let nobody: AgentId = agent_id("nobody");
         let again =
             CreditWrite { at: at(99), audit: Some(audit(20)), document: kept(2, Some(19)), ..write.clone() };
@@ -214,7 +214,7 @@ pub(super) fn changes_of_credits_are_stored_as_a_whole(backend: &mut dyn Backend
             let second = world.storage.replay(&a, &replay(2, None, 0).key, at(11)).await;
             assert_eq!(second.expect("replay"), None, "{kind}");
         }
-        // At its very end the answer is gone, and another one takes its place.
+        // At the instant of its expiry the stored response is gone, and another may replace it.
         let later = CreditWrite {
             at: at(100),
             account: Some(account(2)),
@@ -225,7 +225,7 @@ pub(super) fn changes_of_credits_are_stored_as_a_whole(backend: &mut dyn Backend
         world.save(&a, &later).await;
         let stored = world.storage.replay(&a, &replay(1, None, 0).key, at(101)).await.expect("replay");
         assert_eq!(stored, later.replay);
-        // The answer alone, where nothing is charged.
+        // The stored response alone, without a charge.
         let free = CreditWrite { replay: Some(replay(3, None, 300)), ..nothing(100) };
         world.save(&a, &free).await;
         let stored = world.storage.replay(&a, &replay(3, None, 0).key, at(101)).await.expect("replay");
@@ -259,11 +259,11 @@ pub(super) fn ledgers_are_read_newest_first(backend: &mut dyn Backend) {
             assert_eq!(seen, entries, "in steps of {limit}");
         }
         assert!(world.ledger(&a, None, 0).await.is_empty());
-        // Where no entry stands, and one of the time and id of another entry each.
+        // A position without an entry, and positions that combine the time and id of different entries.
         assert_eq!(world.ledger(&a, Some((at(7), id(0))), 10).await, entries[1..]);
         assert_eq!(world.ledger(&a, Some((at(5), id(1))), 10).await, entries[4..]);
         assert_eq!(world.ledger(&a, Some((at(5), id(9))), 2).await, entries[1..3]);
-        // The time is part of what must be free, and so is the id.
+        // Uniqueness covers both the time and the id.
         assert_fails(
             world.storage.save_credits(&a, &addition(entry(4, 5))).await,
             &StorageErrorKind::AlreadyExists,
@@ -313,7 +313,7 @@ pub(super) fn credits_of_deleted_agents_go(backend: &mut dyn Backend) {
             }
             (removed, steps) = (removed + step, steps + 1);
         }
-        // The schema, the account, its entries, and what the audit log had of the agent.
+        // The schema, the account, its entries, and the agent's audit payloads.
         assert_eq!(removed, 1 + 1 + 4 + payloads);
         assert_eq!(steps, removed.div_ceil(2));
         assert_eq!(world.credits(&b).await, Some(account(1)));
@@ -346,13 +346,13 @@ pub(super) fn of_equal_credit_versions_one_wins(backend: &mut dyn Backend) {
     });
 }
 
-/// Changes the account as often as it takes; how many credits there are too few of then.
+/// Changes the account, retrying after conflicts; returns the number of missing credits.
 async fn change_until_saved<T>(
     storage: &dyn ConversationStorage,
     agent: &AgentId,
     mut change: impl FnMut(&mut CreditAccount) -> (T, Option<CreditEntry>),
 ) -> T {
-    // Each attempt that fails is another one's that does not: few are needed.
+    // Each failed attempt implies another writer's success, so few attempts are needed.
     for _ in 0..10_000 {
         let stored = storage.credit_account(agent).await.unwrap_or_else(|error| panic!("credits: {error}"));
         let mut account = stored.unwrap_or_default();
@@ -368,7 +368,7 @@ async fn change_until_saved<T>(
     panic!("a change of credits never comes to its turn");
 }
 
-/// What one of several does: it sets credits aside three times, and pays or gives back.
+/// One concurrent writer: reserves credits three times, and commits or releases each reservation.
 async fn spend(storage: Arc<dyn ConversationStorage>, writer: usize) -> u64 {
     let agent = agent_id("agent-a");
     let mut paid = 0;
@@ -384,10 +384,10 @@ async fn spend(storage: Arc<dyn ConversationStorage>, writer: usize) -> u64 {
         let pays = !(writer + round).is_multiple_of(3);
         let settled = change_until_saved(&*storage, &agent, |account| {
             if !pays {
-                assert!(account.release(reservation), "what was set aside is there");
+                assert!(account.release(reservation), "the reservation exists");
                 return (0, None);
             }
-            let settled = account.settle(reservation).expect("what was set aside is there");
+            let settled = account.settle(reservation).expect("the reservation exists");
             let charge = CreditEntry {
                 id: reservation,
                 plan: -(settled.plan as i64),
@@ -428,7 +428,7 @@ pub(super) fn credits_are_conserved_among_several(backend: &mut dyn Backend) {
         let account = world.credits(&a).await.expect("an account");
         assert_eq!(account.reserved(), 0, "everybody has paid or given back");
         assert_eq!(account.available() + paid, 20 + 9);
-        assert!(paid > 0, "nobody has paid");
+        assert!(paid > 0, "nothing was committed");
         let entries = world.ledger(&a, None, 1_000).await;
         let sum: i64 = entries.iter().map(|entry| entry.plan + entry.top_up).sum();
         assert_eq!(sum, account.available() as i64, "{entries:?}");

@@ -1,4 +1,4 @@
-//! Cases of documents that are kept of extractions: their records, what they count, and when their contents go.
+//! Cases for documents retained by extractions: records, quotas, and the deletion of their contents.
 
 use super::fixture::{World, agent_id, assert_fails, at};
 use super::{Backend, on};
@@ -22,7 +22,7 @@ pub(super) fn key(agent: &AgentId, number: u8) -> BlobKey {
     BlobKey::new(agent.clone(), id(number))
 }
 
-/// A document of so many stored bytes, which ends `100 * number` ms behind the start.
+/// A document of `bytes` stored bytes, which expires `100 * number` ms after the start.
 pub(super) fn document(number: u8, stored_size: u64) -> StoredDocument {
     StoredDocument {
         id: id(number),
@@ -73,7 +73,7 @@ impl World {
         listed.unwrap_or_else(|error| panic!("documents: {error}"))
     }
 
-    /// Bytes of all files and documents of an agent.
+    /// The bytes of all files and documents of an agent.
     pub(super) async fn bytes(&self, agent: &AgentId) -> u64 {
         self.usage(agent, ContactId::from_bytes([99; 12])).await.bytes_of_agent
     }
@@ -120,7 +120,7 @@ pub(super) fn document_lists_page_by_id(backend: &mut dyn Backend) {
             }
             assert_eq!(seen, all, "in steps of {at_most}");
         }
-        assert_eq!(world.documents(&a, Some(id(5)), 10).await, all[3..], "behind one that is not there");
+        assert_eq!(world.documents(&a, Some(id(5)), 10).await, all[3..], "after one that does not exist");
         assert!(world.documents(&a, None, 0).await.is_empty());
     });
 }
@@ -147,7 +147,7 @@ pub(super) fn documents_and_files_share_one_quota(backend: &mut dyn Backend) {
         assert_fails(world.try_document(&a, 3, u64::MAX, Some(100)).await, &excess(100, u64::MAX));
         world.try_document(&a, 5, 1, None).await.expect("without a bound there is room");
         assert_fails(world.try_document(&a, 6, 0, Some(100)).await, &excess(100, 101));
-        // What is discarded or forgotten counts no more; what is due still does.
+        // Discarded and forgotten documents no longer count; due ones still do.
         world.discard(&a, 5, 50).await;
         assert_eq!(world.bytes(&a).await, 100);
         assert_eq!(world.due(200, 10).await.len(), 2);
@@ -171,7 +171,7 @@ pub(super) fn refused_documents_leave_nothing(backend: &mut dyn Backend) {
         let nobody = agent_id("nobody");
         assert_fails(world.try_document(&nobody, 1, 10, Some(0)).await, &StorageErrorKind::Missing);
         assert_fails(world.try_document(&a, 1, 10, Some(24)).await, &excess(24, 25));
-        // Files and documents share the place of their contents.
+        // Files and documents share one blob namespace.
         for number in [1, 8] {
             let again = StoredDocument { file_name: "other".to_owned(), ..document(number, 10) };
             let again = DocumentWrite { document: again, max_bytes: Some(25) };
@@ -194,14 +194,14 @@ pub(super) fn contents_of_documents_are_due_at_their_end(backend: &mut dyn Backe
         assert_eq!(world.due(100, 10).await, [key(&a, 1)], "at the very instant");
         assert_eq!(world.due(1_000, 2).await, [key(&a, 1), key(&b, 2)]);
         assert_eq!(world.due(1_000, 10).await, [key(&a, 1), key(&b, 2), key(&a, 3)]);
-        assert_eq!(world.document(&a, 1).await, Some(document(1, 10)), "it is there until it is forgotten");
+        assert_eq!(world.document(&a, 1).await, Some(document(1, 10)), "it exists until its blob is removed");
         world.storage.remove_blob_records(&[key(&a, 1), key(&a, 2)]).await.expect("forget");
         assert_eq!(world.document(&a, 1).await, None);
         assert_eq!(world.documents(&a, None, 10).await, [document(3, 10)]);
         assert_eq!(world.document(&b, 2).await, Some(document(2, 10)));
         assert_eq!(world.due(1_000, 10).await, [key(&b, 2), key(&a, 3)]);
         assert_eq!((world.bytes(&a).await, world.bytes(&b).await), (10, 10));
-        // An operator does not wait.
+        // An expedited purge does not wait.
         let audit = world.audit(Some(&a), AuditAction::FilePurge, a.as_str(), 250);
         assert_eq!(world.storage.expedite_purges(&a, at(250), &audit).await.expect("hasten"), 1);
         assert_eq!(world.due(250, 10).await, [key(&b, 2), key(&a, 3)]);
@@ -221,8 +221,8 @@ pub(super) fn a_discarded_document_leaves_its_content_due(backend: &mut dyn Back
         assert_eq!(world.bytes(&a).await, 20);
         assert!(world.due(39, 10).await.is_empty());
         assert_eq!(world.due(40, 10).await, [key(&a, 5)]);
-        assert_eq!(world.known(&[key(&a, 5)]).await, [true], "what is to go is no orphan");
-        // Nothing happens without such a document: its content stays due as it is.
+        assert_eq!(world.known(&[key(&a, 5)]).await, [true], "a due content is not an orphan");
+        // A discard of an absent document has no effect: its content stays due as before.
         world.discard(&a, 5, 45).await;
         world.discard(&a, 7, 45).await;
         world.discard(&agent_id("nobody"), 6, 45).await;
@@ -269,7 +269,7 @@ pub(super) fn documents_of_deleted_agents_go(backend: &mut dyn Backend) {
         world.discard(&a, 1, 20).await;
         assert!(world.due(99, 10).await.is_empty(), "a deleted agent has none to discard");
         let all = [1, 2, 3].map(|number| key(&a, number));
-        assert_eq!(world.known(&all).await, [true; 3], "what is still to be purged is no orphan");
+        assert_eq!(world.known(&all).await, [true; 3], "a due content is not an orphan");
         let payloads = world.audit_of(Some(&a)).await.len() as u64;
         let mut removed = 0;
         loop {
@@ -280,7 +280,7 @@ pub(super) fn documents_of_deleted_agents_go(backend: &mut dyn Backend) {
             }
             removed += step;
         }
-        // The schema, the documents, and what the audit log had of the agent.
+        // The schema, the documents, and the agent's audit payloads.
         assert_eq!(removed, 1 + 3 + payloads);
         let mut due = world.due(0, 10).await;
         due.sort();
@@ -304,7 +304,7 @@ pub(super) fn documents_belong_to_their_agent(backend: &mut dyn Backend) {
         let audit = world.audit(Some(&b), AuditAction::FilePurge, b.as_str(), 30);
         assert_eq!(world.storage.expedite_purges(&b, at(30), &audit).await.expect("hasten"), 0);
         assert!(world.due(99, 10).await.is_empty());
-        // The same id under another agent is another document.
+        // The same id under another agent names another document.
         let theirs = StoredDocument { file_name: "theirs".to_owned(), ..document(1, 7) };
         let write = DocumentWrite { document: theirs.clone(), max_bytes: Some(7) };
         world.storage.insert_document(&b, &write).await.expect("insert");

@@ -1,4 +1,4 @@
-//! Cases of files: their records, lists, quotas, deletions, and which contents are to go.
+//! Cases for files: records, lists, quotas, deletion, and due blobs.
 
 use super::fixture::{World, assert_fails, at, parsed, replay};
 use super::{Backend, on};
@@ -90,7 +90,7 @@ impl World {
         self.storage.file_usage(agent, contact).await.unwrap_or_else(|error| panic!("usage: {error}"))
     }
 
-    /// What is due by an instant, oldest first.
+    /// The blobs due by an instant, oldest first.
     pub(super) async fn due(&self, millis: i64, at_most: u32) -> Vec<BlobKey> {
         self.storage
             .blobs_due_for_deletion(at(millis), at_most)
@@ -182,12 +182,12 @@ pub(super) fn file_lists_sort_and_page(backend: &mut dyn Backend) {
                     let position = sort.position(file);
                     let page = world.page(&a, &query(Window::After { position, limit: 2 })).await;
                     let wanted: Vec<_> = expected.iter().skip(n + 1).take(2).cloned().collect();
-                    assert_eq!(page.files, wanted, "{sort:?} {order:?} behind {n}");
+                    assert_eq!(page.files, wanted, "{sort:?} {order:?} after {n}");
                     assert_eq!(page.total, 5);
                 }
             }
         }
-        // A position stays a place when its file is gone.
+        // A position remains valid when its file is gone.
         let position = FileSort::CreatedAt.position(&files[2]);
         world.delete(&files[2], &contact, at(1_000)).await;
         let query = FileQuery { window: Window::After { position, limit: 9 }, ..every_file(contact.id) };
@@ -218,7 +218,7 @@ pub(super) fn file_quotas_are_exact(backend: &mut dyn Backend) {
         assert_fails(insert(&other, 3, 1).await, &excess(QuotaUnit::Bytes, 100, 101));
         let usage = FileUsage { files_of_contact: 2, bytes_of_agent: 100 };
         assert_eq!(world.usage(&a, contact.id).await, usage);
-        // A deleted file counts no more.
+        // A deleted file no longer counts.
         let deleted = world.file(&a, FileId::from_bytes([1; 12])).await.expect("a file");
         world.delete(&deleted, &contact, at(1_000)).await;
         let usage = FileUsage { files_of_contact: 1, bytes_of_agent: 40 };
@@ -248,14 +248,14 @@ pub(super) fn file_writes_need_the_contact_as_read(backend: &mut dyn Backend) {
         let absent = Contact { id: ContactId::from_bytes([77; 12]), ..after.clone() };
         let homeless = file_of(&absent, 3, "c.pdf", 5, 3);
         assert_fails(world.try_file(&homeless, &absent).await, &StorageErrorKind::Missing);
-        // The contact is another agent's.
+        // The contact belongs to another agent.
         let write = world.file_write(&second, &after, 100);
         assert_fails(world.storage.insert_file(&b, &write).await, &StorageErrorKind::Missing);
         assert_fails(
             world.storage.delete_file(&a, &world.deletion(second.id, &after, at(1_000))).await,
             &StorageErrorKind::Missing,
         );
-        assert_eq!(world.audit_of(Some(&a)).await.len(), entries, "a refused write is not noted");
+        assert_eq!(world.audit_of(Some(&a)).await.len(), entries, "a rejected write leaves no audit entry");
         assert_eq!(world.page(&a, &every_file(before.id)).await.files, [file]);
         assert!(world.due(1_000_000, 10).await.is_empty());
     });
@@ -321,12 +321,12 @@ pub(super) fn contents_are_due_in_their_time(backend: &mut dyn Backend) {
         assert_eq!(world.due(500, 10).await, [key(&early)]);
         assert_eq!(world.due(10_000, 2).await, [key(&early), key(&theirs)]);
         assert_eq!(world.due(10_000, 10).await, [key(&early), key(&theirs), key(&late)]);
-        // Forgetting ends the tombstone too, and does nothing to a file that is there.
+        // Removing the blob record removes the tombstone too; an existing file is unaffected.
         world.storage.remove_blob_records(&[key(&early), key(&kept)]).await.expect("forget");
         assert_eq!(world.due(10_000, 10).await, [key(&theirs), key(&late)]);
         assert_eq!(world.storage.file_tombstone(&a, early.id).await.expect("tombstone"), None);
         assert_eq!(world.file(&a, kept.id).await, Some(kept));
-        // An operator does not wait.
+        // An expedited purge does not wait.
         let audit = world.audit(Some(&a), AuditAction::FilePurge, a.as_str(), 300);
         assert_eq!(world.storage.expedite_purges(&a, at(300), &audit).await.expect("hasten"), 1);
         assert_eq!(world.due(300, 10).await, [key(&late)]);
@@ -345,7 +345,7 @@ pub(super) fn erasing_makes_contents_due(backend: &mut dyn Backend) {
         let deleted = world.add_file(&contact, 2, "b.pdf", 5, 2).await;
         let kept = world.add_file(&other, 3, "c.pdf", 5, 3).await;
         world.delete(&deleted, &contact, at(900_000)).await;
-        // A file whose content is gone already leaves its entries in the audit log.
+        // A file whose content is already gone keeps its audit entries.
         let gone = world.add_file(&contact, 4, "d.pdf", 5, 4).await;
         world.delete(&gone, &contact, at(250)).await;
         world.storage.remove_blob_records(&[key(&gone)]).await.expect("forget");
@@ -383,7 +383,7 @@ pub(super) fn contents_of_deleted_agents_are_due(backend: &mut dyn Backend) {
         assert_eq!(world.file(&a, live.id).await, None);
         assert_eq!(world.needed(None, 10).await, [BlobEntry { key: key(&theirs), size: 5 }]);
         let known = world.known(&[key(&live), key(&deleted)]).await;
-        assert_eq!(known, [true, true], "what is still to be purged is no orphan");
+        assert_eq!(known, [true, true], "a due content is not an orphan");
         while world.storage.purge_agent(&a, 1).await.expect("purge") > 0 {}
         let mut due = world.due(300, 10).await;
         due.sort();

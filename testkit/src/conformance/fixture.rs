@@ -1,4 +1,4 @@
-//! What the cases are made of: agents, contacts, writes.
+//! Fixtures of the cases: agents, contacts, writes.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ use openapi_core::values::{AgentId, AuditId, ContactId, Timestamp};
 /// The first instant of every case.
 pub(super) const START: i64 = 1_769_850_902_123;
 
-/// An instant some milliseconds after the start.
+/// The instant `millis` milliseconds after the start.
 pub(super) fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(START + millis)
 }
 
-/// A world on a store, with ids of its own.
+/// A test world on a store, with unique ids.
 pub(super) struct World {
     pub(super) storage: Arc<dyn ConversationStorage>,
     ids: SequentialIds,
@@ -132,7 +132,7 @@ impl World {
         schema.unwrap_or_else(|| panic!("agent {agent} has no schema"))
     }
 
-    /// Sets the schema that a definition makes.
+    /// Sets the schema built from a definition.
     pub(super) async fn redefine(&self, agent: &AgentId, definition: &str, millis: i64) -> Result<()> {
         let service_info = openapi_core::service_info::ServiceInfo::new("http://localhost")
             .unwrap_or_else(|error| panic!("{error}"));
@@ -142,12 +142,12 @@ impl World {
         self.storage.replace_contact_schema(agent, &schema, &audit).await
     }
 
-    /// A contact that a create body makes.
+    /// The contact built from a create body.
     pub(super) async fn contact(&self, agent: &AgentId, body: &str, millis: i64) -> Contact {
         self.contact_of(&self.schema(agent).await, body, millis)
     }
 
-    /// The same under a schema.
+    /// The contact built from a create body under a schema.
     pub(super) fn contact_of(&self, schema: &ContactSchema, body: &str, millis: i64) -> Contact {
         let service_info = openapi_core::service_info::ServiceInfo::new("http://localhost")
             .unwrap_or_else(|error| panic!("{error}"));
@@ -162,7 +162,7 @@ impl World {
         schema.create(&object(body), identity).unwrap_or_else(|violations| panic!("{violations:?}"))
     }
 
-    /// What a write of the contact looks like under the schema in force.
+    /// The write of a contact under the schema in force.
     pub(super) async fn write(&self, contact: &Contact, millis: i64) -> ContactWrite {
         let schema = self.storage.contact_schema(&contact.agent_id).await.ok().flatten();
         let schema = schema.unwrap_or_else(|| ContactSchema::builtin(contact.agent_id.clone(), at(0)));
@@ -194,7 +194,7 @@ impl World {
         contact
     }
 
-    /// The contact with some fields changed, as the next version.
+    /// The next version of the contact, with some fields changed.
     pub(super) fn changed(contact: &Contact, millis: i64, change: impl FnOnce(&mut Contact)) -> Contact {
         let mut changed = Contact { version: contact.version + 1, updated_at: at(millis), ..contact.clone() };
         change(&mut changed);
@@ -236,7 +236,7 @@ impl World {
         (page.contacts, page.total)
     }
 
-    /// The first names of the contacts that a filter lets through, oldest first, and the total.
+    /// The first names of the contacts that match a filter, oldest first, and the total.
     pub(super) async fn names(&self, agent: &AgentId, filter: ContactFilter) -> (Vec<String>, u64) {
         let query = ContactQuery { filter, order: Order::Ascending, ..everything() };
         let (contacts, total) = self.list(agent, &query).await;
@@ -310,7 +310,7 @@ where
     text.parse().unwrap_or_else(|error| panic!("{text:?}: {error}"))
 }
 
-/// Asserts the kind of a failure.
+/// Asserts the kind of an error.
 #[track_caller]
 pub(super) fn assert_fails<T: std::fmt::Debug>(result: Result<T>, kind: &StorageErrorKind) {
     match result {
@@ -319,7 +319,7 @@ pub(super) fn assert_fails<T: std::fmt::Debug>(result: Result<T>, kind: &Storage
     }
 }
 
-/// The duplicate of a failure.
+/// The duplicate in an error.
 #[track_caller]
 pub(super) fn duplicate_of<T: std::fmt::Debug>(result: Result<T>) -> openapi_core::storage::Duplicate {
     match result.map_err(|error| error.kind) {
@@ -328,7 +328,7 @@ pub(super) fn duplicate_of<T: std::fmt::Debug>(result: Result<T>) -> openapi_cor
     }
 }
 
-/// A contact made from fields, for text that is easier typed than written as JSON.
+/// A contact made from fields, for text that is awkward to write as JSON.
 pub(super) fn fields(change: impl FnOnce(&mut ContactFields)) -> String {
     let mut fields =
         ContactFields { primary_email: Some(Some(parsed("a@example.com"))), ..ContactFields::default() };

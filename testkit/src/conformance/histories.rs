@@ -1,4 +1,4 @@
-//! Random histories: the same steps on a backend and on the model, compared one by one. Failing histories shrink.
+//! Random histories: the same steps on a store and on the model, compared one by one. Failing histories shrink.
 
 use std::sync::Arc;
 
@@ -11,11 +11,13 @@ use crate::strategies;
 use conversations::storage::ConversationStorage;
 use openapi_core::audit::AuditAction;
 use openapi_core::contacts::{Contact, ContactKeys, SearchTerm};
+use openapi_core::credits::CreditAccount;
 use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    ContactFilter, ContactPage, ContactQuery, ContactSort, DocumentWrite, FilePage, FileQuery, FileQuota,
-    FileSort, IdempotencyKey, Order, SortPosition, StorageErrorKind, StoredDocument, Window,
+    ContactFilter, ContactPage, ContactQuery, ContactSort, CreditWrite, DocumentWrite, FilePage, FileQuery,
+    FileQuota, FileSort, FileWrite, IdempotencyKey, Order, SortPosition, StorageErrorKind, StoredDocument,
+    Window,
 };
 use openapi_core::values::{AgentId, ContactId, FileId};
 use storage_memory::MemoryStorage;
@@ -25,101 +27,101 @@ use storage_memory::MemoryStorage;
 pub enum Step {
     /// Stores a contact.
     Insert {
-        /// Which agent.
+        /// The agent.
         agent: usize,
-        /// The contact; its id and external id are drawn from few.
+        /// The contact; its id and external id come from small sets.
         contact: Box<Contact>,
-        /// Under which idempotency key.
+        /// The idempotency key.
         replay: Option<u8>,
     },
     /// Replaces a contact, with the stored version or a stale one.
     Update {
-        /// Which agent.
+        /// The agent.
         agent: usize,
         /// The new values.
         contact: Box<Contact>,
-        /// Whether the expected version is off.
+        /// Whether the expected version is wrong.
         stale: bool,
     },
     /// Erases a contact.
     Erase {
-        /// Which agent.
+        /// The agent.
         agent: usize,
-        /// Which contact.
+        /// The contact.
         contact: ContactId,
     },
     /// Lists contacts.
     List {
-        /// Which agent.
+        /// The agent.
         agent: usize,
         /// The query.
         query: Box<ContactQuery>,
-        /// Whether to go on behind the first contact of the page.
+        /// Whether to continue after the first contact of the page.
         onward: bool,
     },
-    /// Stores a file of a contact, or of one that is not there.
+    /// Stores a file of a contact, which may be absent.
     InsertFile {
-        /// Which agent.
+        /// The agent.
         agent: usize,
-        /// Which contact.
+        /// The contact.
         contact: ContactId,
-        /// Which file; its name, size and time follow from it.
+        /// The file; its name, size and time derive from it.
         file: u8,
     },
     /// Deletes a file of a contact, or of another one.
     DeleteFile {
-        /// Which agent.
+        /// The agent.
         agent: usize,
-        /// Which contact.
+        /// The contact.
         contact: ContactId,
-        /// Which file.
+        /// The file.
         file: u8,
     },
     /// Lists the files of a contact.
     ListFiles {
-        /// Which agent.
+        /// The agent.
         agent: usize,
         /// The query.
         query: Box<FileQuery>,
     },
-    /// Forgets contents that are due.
+    /// Removes the records of due blobs.
     ForgetDue {
-        /// How many.
+        /// The maximum number.
         at_most: u32,
     },
-    /// Keeps a document, of an id that may be a file's.
+    /// Retains a document, whose id may be a file's.
     InsertDocument {
-        /// Which agent.
+        /// The agent.
         agent: usize,
-        /// Which document; its size and times follow from it.
+        /// The document; its size and times derive from it.
         document: u8,
     },
-    /// Discards a document, or one that is not there.
+    /// Discards a document, which may be absent.
     DiscardDocument {
-        /// Which agent.
+        /// The agent.
         agent: usize,
-        /// Which document.
+        /// The document.
         document: u8,
     },
-    /// Sets, reserves, pays or gives back credits.
+    /// Sets, reserves, commits or releases credits.
     ChangeCredits {
-        /// Which agent.
+        /// The agent.
         agent: usize,
-        /// Which change.
+        /// The change.
         change: u8,
-        /// Whether the version is off.
+        /// Whether the version is wrong.
         stale: bool,
     },
     /// Sets one of a few schemas.
     Redefine {
-        /// Which agent.
+        /// The agent.
         agent: usize,
-        /// Which schema.
+        /// The schema.
         schema: usize,
     },
 }
 
-/// Schemas that change what is unique and what is searched.
+/// Schemas that change which fields are unique or searchable.
 const SCHEMAS: [&str; 4] = [
     "{}",
     r#"{"fields":[{"name":"primaryEmail","unique":true}]}"#,
@@ -127,7 +129,7 @@ const SCHEMAS: [&str; 4] = [
     r#"{"fields":[{"name":"lastName","unique":true},{"name":"firstName","sensitive":true}]}"#,
 ];
 
-/// Contacts whose ids, names and times come from a small world, so that they meet.
+/// Contacts whose ids, names and times come from small sets, so that they collide.
 fn small_contact() -> impl Strategy<Value = Box<Contact>> {
     let agent: AgentId = parsed("agent-a");
     let name =
@@ -224,7 +226,7 @@ pub fn history(steps: usize) -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..=steps)
 }
 
-/// What a step did, in a form that can be compared.
+/// The outcome of a step in a comparable form.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Done,
@@ -239,6 +241,33 @@ fn outcome(result: openapi_core::storage::Result<()>) -> Outcome {
         Ok(()) => Outcome::Done,
         Err(error) => Outcome::Failed(error.kind),
     }
+}
+
+/// A page of contacts; if `onward`, the one after its first contact.
+async fn list(world: &World, agent: &AgentId, query: &ContactQuery, onward: bool) -> ContactPage {
+    let page = world.storage.contacts(agent, query).await.expect("list");
+    let Some(first) = page.contacts.first().filter(|_| onward) else { return page };
+    let schema = ContactSchema::builtin(agent.clone(), at(0));
+    let key = query.sort.key(first, &ContactKeys::of(first, &schema));
+    let window = Window::After { position: SortPosition { key, id: first.id }, limit: 3 };
+    let query = ContactQuery { window, ..query.clone() };
+    world.storage.contacts(agent, &query).await.expect("list")
+}
+
+fn file_write(world: &World, contact: &Contact, file: u8, n: i64) -> FileWrite {
+    let name = ["a.pdf", "A.pdf", "é.pdf", "b.pdf"][usize::from(file % 4)];
+    let file = super::files::file_of(contact, file, name, u64::from(file % 3) + 1, n % 3);
+    let mut write = world.file_write(&file, contact, 1_000 + n);
+    write.quota = FileQuota { files_of_contact: 3, bytes_of_agent: Some(12) };
+    write
+}
+
+fn change_credits(account: CreditAccount, change: u8, stale: bool, millis: i64) -> CreditWrite {
+    let mut write = super::credits::change_of(account, change, millis);
+    if let Some(account) = write.account.as_mut().filter(|_| stale) {
+        account.version += 1;
+    }
+    write
 }
 
 async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, n: i64) -> Outcome {
@@ -267,26 +296,14 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, n: i64) -> Out
             outcome(world.storage.erase_contact(agent, *contact, &audit).await)
         }
         Step::List { agent, query, onward } => {
-            let agent = &agents[*agent];
-            let mut page = world.storage.contacts(agent, query).await.expect("list");
-            if let Some(first) = page.contacts.first().filter(|_| *onward) {
-                let schema = ContactSchema::builtin(agent.clone(), at(0));
-                let key = query.sort.key(first, &ContactKeys::of(first, &schema));
-                let window = Window::After { position: SortPosition { key, id: first.id }, limit: 3 };
-                let query = ContactQuery { window, ..(**query).clone() };
-                page = world.storage.contacts(agent, &query).await.expect("list");
-            }
-            Outcome::Page(page)
+            Outcome::Page(list(world, &agents[*agent], query, *onward).await)
         }
         Step::InsertFile { agent, contact, file } => {
             let agent = &agents[*agent];
             let Some(contact) = world.by_id(agent, *contact).await else {
                 return Outcome::Failed(StorageErrorKind::Missing);
             };
-            let name = ["a.pdf", "A.pdf", "é.pdf", "b.pdf"][usize::from(file % 4)];
-            let file = super::files::file_of(&contact, *file, name, u64::from(file % 3) + 1, n % 3);
-            let mut write = world.file_write(&file, &contact, millis);
-            write.quota = FileQuota { files_of_contact: 3, bytes_of_agent: Some(12) };
+            let write = file_write(world, &contact, *file, n);
             outcome(world.storage.insert_file(agent, &write).await)
         }
         Step::DeleteFile { agent, contact, file } => {
@@ -322,10 +339,7 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, n: i64) -> Out
         Step::ChangeCredits { agent, change, stale } => {
             let agent = &agents[*agent];
             let account = world.credits(agent).await.unwrap_or_default();
-            let mut write = super::credits::change_of(account, *change, millis);
-            if let Some(account) = write.account.as_mut().filter(|_| *stale) {
-                account.version += 1;
-            }
+            let write = change_credits(account, *change, *stale, millis);
             outcome(world.storage.save_credits(agent, &write).await)
         }
         Step::Redefine { agent, schema } => {
@@ -337,7 +351,7 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, n: i64) -> Out
 /// Applies a history to a store and to the model.
 ///
 /// # Errors
-/// The first step whose outcomes differ, or what differs in the end.
+/// Returns the first step whose outcomes differ, or the difference of the final states.
 pub async fn replay_history(
     storage: Arc<dyn ConversationStorage>,
     prefix: &str,
@@ -380,7 +394,7 @@ pub async fn replay_history(
     Ok(())
 }
 
-/// Of several contacts that share a value when it becomes unique any may be named.
+/// If several contacts share a value when its field becomes unique, the error may name any of them.
 fn without_holder(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Failed(StorageErrorKind::Duplicate(duplicate)) => {
@@ -400,7 +414,7 @@ pub(super) fn random_histories_agree_with_the_model(backend: &mut dyn Backend) {
     let storage = backend.storage();
     let run = std::cell::Cell::new(0_u32);
     let result = runner.run(&history(40), |steps| {
-        // Agents of their own for each history: one store for all.
+        // Each history has its own agents, because all share one store.
         run.set(run.get() + 1);
         let prefix = format!("h{}", run.get());
         let verdict = std::sync::Mutex::new(Ok(()));

@@ -1,4 +1,4 @@
-//! Cases of keys and rate windows.
+//! Cases for keys and rate-limit windows.
 
 use super::fixture::{World, agent_id, assert_fails, at};
 use super::{Backend, on};
@@ -73,7 +73,7 @@ pub(super) fn key_updates_need_the_stored_version(backend: &mut dyn Backend) {
         let changed = changed.await.expect("update");
         assert_fails(update(&world, &stored, 1, |_| {}).await, &StorageErrorKind::Stale);
         let grant = world.storage.look_up_key(&stored.key.api_key).await.expect("grant").expect("there");
-        assert_eq!(grant.stored, changed, "the refused update changed nothing");
+        assert_eq!(grant.stored, changed, "the rejected update changed nothing");
         let absent = world.key(&a, 5);
         assert_fails(update(&world, &absent, 1, |_| {}).await, &StorageErrorKind::Missing);
     });
@@ -170,7 +170,7 @@ pub(super) fn rate_windows_belong_to_key_and_agent(backend: &mut dyn Backend) {
         }
         let unfit = RateLimitWindow { version: 2, ..second.clone() };
         assert_fails(save(&b, one, &unfit).await, &StorageErrorKind::Stale);
-        assert_eq!(saved(&a, one).await, Some(first), "what was refused changes nothing");
+        assert_eq!(saved(&a, one).await, Some(first), "a rejected write changes nothing");
         save(&a, one, &second).await.expect("save");
         assert_eq!(saved(&a, one).await, Some(second), "saving replaces");
     });

@@ -1,4 +1,4 @@
-//! Cases of lists: order, totals, filters, positions.
+//! Cases for lists: order, totals, filters, positions.
 
 use super::fixture::{World, at, everything, names, parsed};
 use super::{Backend, on};
@@ -8,7 +8,7 @@ use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{ContactFilter, ContactQuery, ContactSort, Order, SortPosition, Window};
 use openapi_core::values::{AgentId, ContactStatus, Tag};
 
-/// Contacts with ties and nulls in every sort: two share each creation time, names repeat and are missing.
+/// Contacts with ties and nulls in every sort: pairs share creation times; names repeat or are absent.
 async fn crowd(world: &World, agent: &AgentId) -> Vec<Contact> {
     let names = [
         Some("b"),
@@ -66,7 +66,7 @@ pub(super) fn every_sort_orders_ties_and_nulls(backend: &mut dyn Backend) {
                 let expected = sorted(&crowd, sort, order);
                 let query = ContactQuery { sort, order, ..everything() };
                 assert_eq!(world.list(&a, &query).await, (expected.clone(), 12), "{sort:?} {order:?}");
-                // Page by page and position by position.
+                // By page and by position.
                 for start in 0..=expected.len() {
                     let window = Window::Page { offset: start as u64, limit: 3 };
                     let (page, total) = world.list(&a, &ContactQuery { window, ..query.clone() }).await;
@@ -74,8 +74,8 @@ pub(super) fn every_sort_orders_ties_and_nulls(backend: &mut dyn Backend) {
                     let Some(last) = expected.get(start) else { continue };
                     let window = Window::After { position: position(sort, last), limit: 4 };
                     let (page, total) = world.list(&a, &ContactQuery { window, ..query.clone() }).await;
-                    let behind: Vec<Contact> = expected.iter().skip(start + 1).take(4).cloned().collect();
-                    assert_eq!((page, total), (behind, 12), "{sort:?} {order:?} behind {start}");
+                    let following: Vec<Contact> = expected.iter().skip(start + 1).take(4).cloned().collect();
+                    assert_eq!((page, total), (following, 12), "{sort:?} {order:?} after {start}");
                 }
                 for status in ContactStatus::ALL {
                     let filter = ContactFilter { status: Some(status), ..ContactFilter::default() };
@@ -98,7 +98,7 @@ pub(super) fn totals_are_exact_on_every_page(backend: &mut dyn Backend) {
         {
             let query = ContactQuery { window: Window::Page { offset, limit }, ..everything() };
             let (page, total) = world.list(&a, &query).await;
-            assert_eq!((page.len(), total), (count, 12), "{limit} behind {offset}");
+            assert_eq!((page.len(), total), (count, 12), "{limit} after {offset}");
         }
     });
 }
@@ -197,14 +197,14 @@ pub(super) fn positions_outlive_their_contact(backend: &mut dyn Backend) {
         for sort in [ContactSort::CreatedAt, ContactSort::LastName] {
             let expected = sorted(&crowd, sort, Order::Ascending);
             let at_fifth = position(sort, &expected[4]);
-            let behind: Vec<Contact> = expected[5..].to_vec();
+            let following: Vec<Contact> = expected[5..].to_vec();
             let query = ContactQuery {
                 sort,
                 order: Order::Ascending,
                 window: Window::After { position: at_fifth, limit: 100 },
                 ..everything()
             };
-            assert_eq!(world.list(&a, &query).await.0, behind);
+            assert_eq!(world.list(&a, &query).await.0, following);
         }
         let expected = sorted(&crowd, ContactSort::LastName, Order::Ascending);
         let gone = &expected[4];

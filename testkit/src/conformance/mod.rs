@@ -1,5 +1,5 @@
-//! The suite that every storage backend runs: named cases for each rule of the storage ports,
-//! random histories against the model, and planted faults that test the suite itself.
+//! The conformance suite for storage backends: named cases for each rule of the storage ports, random histories
+//! compared with the model, and planted faults that test the suite itself.
 //!
 //! A backend implements [`Backend`] and writes one line in a test file:
 //!
@@ -41,25 +41,25 @@ pub use histories::{Step, history, replay_history};
 
 use ::conversations::storage::ConversationStorage;
 
-/// A backend under test, with an empty store of its own.
+/// A backend under test, with an empty store.
 pub trait Backend: Send + Sync {
     /// The store.
     fn storage(&self) -> Arc<dyn ConversationStorage>;
 
-    /// Closes the store and opens it again, as a restart does. `false` where nothing outlives the process.
+    /// Closes and reopens the store, as a restart does. Returns `false` if its data does not outlive the process.
     fn reopen(&mut self) -> bool;
 
-    /// How many random histories are tried: fewer where each step is a round trip to a server.
+    /// The number of random histories; fewer where each step is a round trip to a server.
     fn histories(&self) -> u32 {
         64
     }
 
-    /// What the store finds wrong with what it holds, where it can look: nothing.
+    /// Inconsistencies that the store finds in its own data; empty if it cannot check.
     fn faults(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Runs a future to its end on the backend's runtime.
+    /// Runs a future to completion on the backend's runtime.
     fn block_on<'a>(&self, future: Pin<Box<dyn Future<Output = ()> + Send + 'a>>);
 }
 
@@ -67,7 +67,7 @@ pub trait Backend: Send + Sync {
 pub struct Case {
     /// Its name.
     pub name: &'static str,
-    /// Runs it on an empty store; panics where the store deviates.
+    /// Runs it on an empty store; panics if the store deviates.
     pub run: fn(&mut dyn Backend),
 }
 
@@ -76,7 +76,7 @@ macro_rules! cases {
         /// Every case.
         pub const CASES: &[Case] = &[$($(Case { name: stringify!($case), run: $module::$case },)*)*];
 
-        /// Writes one named test for each case; `$open` makes a [`Backend`] with an empty store.
+        /// Expands to one named test for each case; `$open` makes a [`Backend`] with an empty store.
         #[macro_export]
         macro_rules! conformance_suite {
             ($open:expr) => {
@@ -285,7 +285,7 @@ cases! {
 /// Runs one case by name.
 ///
 /// # Panics
-/// When the backend deviates, or there is no such case.
+/// If the backend deviates, or there is no such case.
 pub fn run(name: &str, backend: &mut dyn Backend) {
     let Some(case) = CASES.iter().find(|case| case.name == name) else { panic!("there is no case '{name}'") };
     (case.run)(backend);

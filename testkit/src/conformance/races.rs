@@ -1,4 +1,4 @@
-//! Cases of concurrency: of several writers one wins, and a dropped future leaves no half of a write.
+//! Cases for concurrency: one of several writers wins, and a dropped write is atomic.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -16,7 +16,7 @@ pub(super) const WRITERS: usize = 8;
 
 pub(super) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Runs one future on each of several threads at once.
+/// Runs each future on its own thread, all at once.
 #[expect(clippy::disallowed_methods, reason = "a suite is run by a test, and threads are its own")]
 pub(super) fn race(backend: &dyn Backend, work: &(dyn Fn(usize) -> Work + Sync)) {
     std::thread::scope(|scope| {
@@ -26,7 +26,7 @@ pub(super) fn race(backend: &dyn Backend, work: &(dyn Fn(usize) -> Work + Sync))
     });
 }
 
-/// What becomes of a write.
+/// The outcome of a write.
 pub(super) type Written = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
 
 fn insert(storage: Arc<dyn ConversationStorage>, write: ContactWrite) -> Written {
@@ -39,7 +39,7 @@ fn update(storage: Arc<dyn ConversationStorage>, write: ContactWrite) -> Written
     })
 }
 
-/// Lets prepared writes race and returns what became of each.
+/// Races prepared writes and returns their outcomes.
 pub(super) fn outcomes<W: Clone + Send + Sync + 'static>(
     backend: &dyn Backend,
     writes: Vec<W>,
@@ -153,7 +153,7 @@ pub(super) fn a_dropped_write_is_whole_or_absent(backend: &mut dyn Backend) {
                     std::thread::sleep(std::time::Duration::from_millis(2));
                 }
             }
-            // What was dropped may still be on its way into the store; a later write is behind it.
+            // A dropped write may still be in flight; a later write is ordered after it.
             let other = world.insert(&a, r#"{"primaryEmail":"b@example.com"}"#, 2).await;
             let stored = world.by_id(&a, contact.id).await;
             let (contacts, total) = world.list(&a, &everything()).await;

@@ -1,4 +1,4 @@
-//! Cases of stored answers.
+//! Cases for idempotency records.
 
 use super::fixture::{World, assert_fails, at, replay};
 use super::{Backend, on};
@@ -59,7 +59,7 @@ pub(super) fn a_key_holds_one_answer(backend: &mut dyn Backend) {
         assert_fails(second, &StorageErrorKind::ReplayExists);
         assert_eq!(stored(&world, &a, 1, 3).await, Some(replay(1, Some(first.id), 100)));
         let (contacts, total) = world.list(&a, &super::fixture::everything()).await;
-        assert_eq!((contacts, total), (vec![first], 1), "the refused write left no contact");
+        assert_eq!((contacts, total), (vec![first], 1), "the rejected write left no contact");
     });
 }
 

@@ -1,4 +1,4 @@
-//! Cases of contact schemas.
+//! Cases for contact schemas.
 
 use super::fixture::{World, assert_fails, at, duplicate_of};
 use super::{Backend, on};

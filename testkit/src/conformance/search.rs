@@ -1,4 +1,4 @@
-//! Cases of search.
+//! Cases for search.
 
 use super::fixture::{World, at, everything, names, parsed};
 use super::{Backend, on};
@@ -21,7 +21,7 @@ async fn people(world: &World, agent: &AgentId) {
     }
 }
 
-/// Asserts what searches find, oldest first.
+/// Asserts the results of searches, oldest first.
 async fn expect(world: &World, agent: &AgentId, cases: &[(&str, &str)]) {
     for (search, expected) in cases {
         assert_eq!(world.found(agent, search).await.join(" "), *expected, "{search:?}");

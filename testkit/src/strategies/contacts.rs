@@ -1,4 +1,4 @@
-//! Generators of contacts, requests and schemas.
+//! Strategies for contacts, requests and schemas.
 
 use proptest::option;
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ pub fn custom_fields() -> impl Strategy<Value = Object> {
         .prop_map(|members| members.into_iter().collect())
 }
 
-/// Tags without repeats, as they are stored.
+/// Distinct tags, as stored.
 fn tags() -> impl Strategy<Value = Vec<Tag>> {
     proptest::collection::vec(values::tag(), 0..4).prop_map(|tags| {
         let mut kept: Vec<Tag> = Vec::new();
@@ -29,7 +29,7 @@ fn tags() -> impl Strategy<Value = Vec<Tag>> {
     })
 }
 
-/// A phone that agrees with its code.
+/// A phone number that matches its country code.
 fn phones() -> impl Strategy<Value = (Option<Phone>, Option<PhoneCode>)> {
     (option::of(values::phone()), option::of(values::phone_code()))
 }
@@ -72,7 +72,7 @@ pub fn contact_fields() -> impl Strategy<Value = ContactFields> {
     })
 }
 
-/// A create body that is valid but for up to two members, which hold something else, are missing or are unknown.
+/// A create body that is valid except for up to two members, which are wrong, missing or unknown.
 pub fn nearly_valid_contact() -> impl Strategy<Value = Object> {
     let names = proptest::sample::select(vec![
         "externalReferenceId",
@@ -189,7 +189,7 @@ pub fn contact_list_query() -> impl Strategy<Value = ContactListQuery> {
     })
 }
 
-/// A definition of a contact schema that an operator may set.
+/// A contact schema definition that an operator may set.
 pub fn schema_definition() -> impl Strategy<Value = Object> {
     let flag = || any::<bool>().prop_map(Json::Bool);
     let standard = proptest::sample::subsequence(

@@ -1,4 +1,4 @@
-//! Generators for proptest: values, requests and rows, valid and nearly valid.
+//! Proptest strategies for values, requests and rows, valid and nearly valid.
 //!
 //! ```
 //! use testkit::strategies;

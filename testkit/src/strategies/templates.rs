@@ -1,4 +1,4 @@
-//! Generators of form templates, and of data that aims at them.
+//! Strategies for form templates, and for data that targets them.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -6,13 +6,13 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
 
-/// What a generated template may hold.
+/// The features that a generated template may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Everything.
     Whole,
-    /// Only what JSON Schema says as the engine does: no conditions, files, bounds of dates, addresses, URLs,
-    /// telephone numbers and patterns.
+    /// Only what JSON Schema validates exactly as the engine does: no conditions, files, date bounds, addresses, URLs,
+    /// phone numbers or patterns.
     Expressible,
 }
 
@@ -36,7 +36,7 @@ fn options() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A field without name, condition and fields of its own.
+/// A field without name, condition and nested fields.
 fn leaf(reach: Reach) -> BoxedStrategy<Value> {
     let pattern = if reach == Reach::Whole {
         select(vec![Value::Null, json!("^[a-zA-Z]*$"), json!("a")]).boxed()
@@ -61,7 +61,7 @@ fn leaf(reach: Reach) -> BoxedStrategy<Value> {
     let choice = (select(vec!["select", "radio"]), options())
         .prop_map(|(kind, options)| json!({ "type": kind, "options": options }));
     let choices = (select(vec!["multiselect", "checkboxes"]), options(), option::of(0..2_u32), option::of(2..4_u32)).prop_map(|(kind, options, least, most)| {
-        // No more can be asked for than there are.
+        // The minimum cannot exceed the number of options.
         json!({ "type": kind, "options": options, "validation": rules(vec![("minItems", json!(least)), ("maxItems", json!(most))]) })
     });
     let file = option::of(1..3_u32)
@@ -86,14 +86,14 @@ fn leaf(reach: Reach) -> BoxedStrategy<Value> {
         .boxed()
 }
 
-/// Fields under the names `f0`, `f1` and so on; under some condition each, where conditions are within reach.
+/// Fields named `f0`, `f1` and so on, each with a condition if `reach` allows conditions.
 fn level(field: BoxedStrategy<Value>, reach: Reach) -> BoxedStrategy<Value> {
     vec((field, option::weighted(0.3, any::<prop::sample::Index>())), 1..5)
         .prop_map(move |fields| {
             let mut level: Vec<Value> = Vec::new();
             for (at, (mut field, condition)) in fields.into_iter().enumerate() {
                 field["name"] = json!(format!("f{at}"));
-                // A condition on an earlier field leads in no circle.
+                // A condition on an earlier field cannot form a cycle.
                 if let (Some(index), false) = (condition.filter(|_| reach == Reach::Whole), level.is_empty())
                 {
                     let controller = &level[index.index(level.len())];
@@ -113,8 +113,8 @@ fn level(field: BoxedStrategy<Value>, reach: Reach) -> BoxedStrategy<Value> {
         .boxed()
 }
 
-/// The definition of a template, as [`TemplateDefinition::read`](openapi_core::forms::TemplateDefinition::read) takes it. Not
-/// every one is accepted: for some that are required no answer can be made up, and their definition lacks an example.
+/// A template definition, as input for [`TemplateDefinition::read`](openapi_core::forms::TemplateDefinition::read).
+/// Not every one is accepted: some required fields have no generated example, so their definition lacks one.
 pub fn template_definition(reach: Reach) -> impl Strategy<Value = Value> {
     let inner = |field: BoxedStrategy<Value>| {
         let nested = (
@@ -139,7 +139,7 @@ pub fn template_definition(reach: Reach) -> impl Strategy<Value = Value> {
         .prop_map(|fields| json!({ "name": "Random", "submissionPolicy": "keepAll", "fields": fields }))
 }
 
-/// Any value that some field may take, or none.
+/// Any value that some field accepts, or null.
 fn value() -> impl Strategy<Value = Value> {
     select(vec![
         json!("o0"),
@@ -180,10 +180,11 @@ fn value() -> impl Strategy<Value = Value> {
     ])
 }
 
-/// `formData` for the `fields` of a definition: mostly what they take, some of it not, at times more than there is.
+/// `formData` for the `fields` of a definition: mostly accepted values, some wrong, sometimes more members than
+/// fields.
 ///
 /// # Panics
-/// For a field of a type that there is not.
+/// If a field has an unknown type.
 pub fn form_data(fields: &Value) -> BoxedStrategy<Value> {
     let members: Vec<BoxedStrategy<Option<(String, Value)>>> = fields
         .as_array()

@@ -1,4 +1,4 @@
-//! Generators of values.
+//! Strategies for values.
 
 use proptest::prelude::*;
 use proptest::string::string_regex;
@@ -9,18 +9,18 @@ use openapi_core::values::{
     TextValue, Timestamp,
 };
 
-/// A strategy of a regular expression that is known to be one.
+/// A strategy from a regular expression known to be valid.
 fn regex(pattern: &str) -> impl Strategy<Value = String> + use<> {
     string_regex(pattern).unwrap_or_else(|error| unreachable!("{pattern}: {error}"))
 }
 
-/// Keeps what a value accepts.
+/// Retains the texts that a type accepts.
 fn parsed<T: TextValue + std::fmt::Debug>(texts: impl Strategy<Value = String>) -> impl Strategy<Value = T> {
     texts.prop_filter_map("not a value", |text| T::parse(&text).ok())
 }
 
 /// Text of 1 to `most` characters without control characters: ASCII, accents, combining marks, other scripts, emoji,
-/// and what wildcards and quotes are made of.
+/// wildcards and quotes.
 pub fn text(most: usize) -> impl Strategy<Value = String> {
     let character = prop_oneof![
         8 => regex("[a-zA-Z]"),
@@ -45,7 +45,7 @@ pub fn block<const MAX: usize>() -> impl Strategy<Value = Block<MAX>> {
     parsed(proptest::collection::vec(text(20), 1..4).prop_map(|lines| lines.join("\n")))
 }
 
-/// A tag; few different ones, so that tags are shared.
+/// A tag from a small set, so that contacts share tags.
 pub fn tag() -> impl Strategy<Value = Tag> {
     parsed(prop_oneof![3 => regex("(vip|VIP|new|late|Élan)"), 1 => text(20)])
 }
@@ -68,7 +68,7 @@ pub fn phone_code() -> impl Strategy<Value = PhoneCode> {
     parsed(regex("\\+?[1-9][0-9]{0,3}"))
 }
 
-/// The caller's own id of a contact.
+/// An external id of a contact.
 pub fn external_id() -> impl Strategy<Value = ExternalId> {
     parsed(
         prop_oneof![4 => regex("crm-[0-9]{1,4}"), 2 => text(40), 1 => regex("[0-9a-f]{24}"), 1 => regex("[a-z/%+?#. ]{1,10}")],
@@ -90,14 +90,14 @@ pub fn status() -> impl Strategy<Value = ContactStatus> {
     proptest::sample::select(&ContactStatus::ALL[..])
 }
 
-/// A date of birth that no clock makes a future one.
+/// A date of birth that is never in the future.
 pub fn date() -> impl Strategy<Value = Date> {
     (1875..2020_i32, 1..=12_u32, 1..=28_u32)
         .prop_map(|(year, month, day)| format!("{year:04}-{month:02}-{day:02}"))
         .prop_filter_map("not a date", |text| Date::parse(&text).ok())
 }
 
-/// An instant of the years 1970 to 2100.
+/// An instant between the years 1970 and 2100.
 pub fn timestamp() -> impl Strategy<Value = Timestamp> {
     (0..4_102_444_800_000_i64).prop_map(Timestamp::from_millis)
 }
@@ -107,7 +107,7 @@ pub fn number_text() -> impl Strategy<Value = String> {
     regex("-?(0|[1-9][0-9]{0,20})(\\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?")
 }
 
-/// Any JSON value of at most `depth` levels that `customFields` may hold.
+/// Any JSON value of at most `depth` levels that `customFields` accepts.
 pub fn json(depth: u32) -> impl Strategy<Value = Json> {
     let leaf = prop_oneof![
         Just(Json::Null),

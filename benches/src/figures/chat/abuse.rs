@@ -1,4 +1,5 @@
-//! `widget-abuse`: one address floods the widget while visitors from others ask: what it costs memory, the model and them.
+//! `widget-abuse`: one address floods the widget while visitors from other addresses ask; measures the effect on
+//! memory, the model and those visitors.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -21,38 +22,38 @@ use crate::world::{Chat, Manner, ORIGIN};
 /// Phases without and with the flood, each.
 const ROUNDS: usize = 4;
 
-/// How long a phase takes.
+/// The duration of a phase.
 const PHASE: Duration = Duration::from_secs(15);
 
-/// Turns of the flood, all phases together.
+/// Turns of the flood over all phases.
 const TURNS: usize = 10_000;
 
-/// Web pages that the flood claims to come from, none of which may show the widget.
+/// Origins that the flood claims; none may show the widget.
 const FORGED: usize = 50;
 
-/// Connections that the flood's turns come over.
+/// Connections for the flood's turns.
 const CONNECTIONS: usize = 20;
 
-/// One in so many turns of the flood has a body of 2 MiB.
+/// One in this many turns of the flood has a body of 2 MiB.
 const LARGE_ONE_IN: usize = 50;
 const LARGE: usize = 2 << 20;
 
-/// Connections whose heads come a byte a second.
+/// Connections that send their heads one byte a second.
 const SLOW: usize = 100;
 
 /// The pause between two honest visitors.
 const HONEST_PAUSE: Duration = Duration::from_millis(200);
 
-/// A quick model: a fifth of a second for an answer.
+/// A fast model: a fifth of a second per reply.
 const MANNER: Manner = Manner { pace: Duration::from_millis(40), words: 5 };
 
-/// The agent may have as many visitors as come here; what bounds the flood is as built in.
+/// A visitor limit for the agent that the benchmark does not reach; the limits on the flood are the built-in ones.
 const LIMITS: [&str; 1] = ["agent_turns=10000/60s"];
 
-/// Calls of the model that the built-in 30 turns a minute let an address have in all phases.
+/// Model calls that the built-in 30 turns a minute allow one address over all phases.
 const BUDGET: f64 = 30.0 * (2 * ROUNDS) as f64 * PHASE.as_secs() as f64 / 60.0;
 
-/// What the flood was answered: status, or 0 for a connection that was closed.
+/// The flood's responses by status; 0 for a closed connection.
 type Answers = Arc<Mutex<BTreeMap<u16, usize>>>;
 
 pub(in crate::figures) fn run(_: &Options) -> Measured {
@@ -68,12 +69,12 @@ pub(in crate::figures) fn run(_: &Options) -> Measured {
 
     site.runtime.block_on(visitors(&site.chat, &honest, Duration::from_secs(2)))?;
     let at_rest = site.server.memory()?.0;
-    let (mut without, mut beside) = (Samples::default(), Samples::default());
+    let (mut without, mut flooded) = (Samples::default(), Samples::default());
     let mut most = at_rest;
     for round in 0..ROUNDS {
         without.extend(&site.runtime.block_on(visitors(&site.chat, &honest, PHASE))?);
         let flood = site.runtime.spawn(flood(site.chat.clone(), round, Arc::clone(&answers)));
-        beside.extend(&site.runtime.block_on(visitors(&site.chat, &honest, PHASE))?);
+        flooded.extend(&site.runtime.block_on(visitors(&site.chat, &honest, PHASE))?);
         most = most.max(site.server.memory()?.0);
         site.runtime.block_on(flood)??;
         most = most.max(site.server.memory()?.0);
@@ -84,7 +85,7 @@ pub(in crate::figures) fn run(_: &Options) -> Measured {
     let mut report = Report::new("widget-abuse");
     report.condition(format!(
         "openapi-server with the built-in limits of an address; {} turns from one address over {CONNECTIONS} connections, \
-         a fifth with one of {FORGED} forged origins, one in {LARGE_ONE_IN} with a body of 2 MiB, beside {SLOW} connections \
+         a fifth with one of {FORGED} forged origins, one in {LARGE_ONE_IN} with a body of 2 MiB, next to {SLOW} connections \
          that send a head a byte a second; meanwhile a visitor from an address of its own asks every {} ms, answered by a \
          model that takes {} ms; in turns with {ROUNDS} times {} s without the flood; all on the same cores",
         number(TURNS as f64),
@@ -97,20 +98,20 @@ pub(in crate::figures) fn run(_: &Options) -> Measured {
             if *status == 0 { "flood: closed".to_owned() } else { format!("flood: answered {status}") };
         report.detail(what, *count as f64, "");
     }
-    report.detail("honest visitors", (without.len() + beside.len()) as f64, "");
+    report.detail("honest visitors", (without.len() + flooded.len()) as f64, "");
     report.detail("median of an honest answer without the flood", without.median(), "ms");
-    report.detail("median of an honest answer beside it", beside.median(), "ms");
+    report.detail("median of an honest answer during it", flooded.median(), "ms");
     report.detail("p95 of an honest answer without the flood", without.quantile(0.95), "ms");
-    report.detail("p95 of an honest answer beside it", beside.quantile(0.95), "ms");
+    report.detail("p95 of an honest answer during it", flooded.quantile(0.95), "ms");
     report.detail("memory at rest", at_rest, "MiB");
     report.figure("growth of memory", most - at_rest, "MiB", Reach::AtMost(20.0));
     report.figure("calls of the model for the flood", calls as f64, "", Reach::AtMost(BUDGET));
-    let slower = beside.quantile(0.95) / without.quantile(0.95);
+    let slower = flooded.quantile(0.95) / without.quantile(0.95);
     report.figure("p95 of an honest answer, against without the flood", slower, "×", Reach::AtMost(1.1));
     Ok(report)
 }
 
-/// Honest visitors for so long, each from an address of its own; how long their answers took in milliseconds.
+/// Sends honest visitors, each from its own address; returns their response times in milliseconds.
 async fn visitors(chat: &Chat, honest: &AtomicUsize, during: Duration) -> Result<Samples, Failure> {
     let begun = monotonic();
     let mut asking = JoinSet::new();
@@ -141,7 +142,7 @@ async fn flood(chat: Chat, round: usize, answers: Answers) -> Result<(), Failure
         let chat = chat.clone();
         slow.spawn(async move {
             loop {
-                // The server closes it after some seconds; then another one comes.
+                // The server closes it after a few seconds; then another one follows.
                 let _ = dribble(&chat).await;
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
@@ -156,7 +157,7 @@ async fn flood(chat: Chat, round: usize, answers: Answers) -> Result<(), Failure
             let mut sender = Sender::default();
             for number in 0..each {
                 tokio::time::sleep_until((begun + pause.mul_f64(number as f64)).into()).await;
-                // Honest visitors' numbers are lower.
+                // Honest visitors have lower numbers.
                 let number = 1_000_000 + (round * CONNECTIONS + connection) * each + number;
                 let status = sender.send(&chat, number).await.unwrap_or(0);
                 let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -180,7 +181,7 @@ async fn dribble(chat: &Chat) -> std::io::Result<()> {
     Ok(())
 }
 
-/// One connection of the flood, made again whenever it was closed.
+/// One connection of the flood, reopened whenever it was closed.
 #[derive(Default)]
 struct Sender {
     stream: Option<TcpStream>,
@@ -188,7 +189,7 @@ struct Sender {
 }
 
 impl Sender {
-    /// Sends a turn and reads the beginning of the answer.
+    /// Sends a turn and reads the beginning of the response.
     async fn send(&mut self, chat: &Chat, number: usize) -> Result<u16, Failure> {
         let origin = match number % 5 {
             0 => format!("https://forged{}.example.net", number / 5 % FORGED),
@@ -209,14 +210,14 @@ impl Sender {
             none => none.insert(chat.connect(Ipv4Addr::LOCALHOST).await?),
         };
         let mut answer = Vec::with_capacity(8_192);
-        // A server that refuses need not read what is still being sent.
+        // A server that rejects a request need not read the rest of it.
         let sent = stream.write_all(&request).await;
         let read = stream.read_buf(&mut answer).await;
         let text = String::from_utf8_lossy(&answer).into_owned();
         if let Some((_, token)) = text.split_once("\"token\":\"") {
             self.token = token.split_once('"').map(|(token, _)| token.to_owned());
         }
-        // A stream would have to be read to its end: a flood does not.
+        // A stream would have to be read to its end; the flood does not.
         if sent.is_err() || read.is_err() || !text.ends_with('}') {
             self.stream = None;
         }

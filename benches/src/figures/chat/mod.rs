@@ -1,4 +1,4 @@
-//! The chat: a server whose agent answers visitors with a model.
+//! The chat: a server whose agent answers visitors through a model.
 
 mod abuse;
 mod streams;
@@ -19,18 +19,18 @@ use crate::report::Failure;
 use crate::servers::{self, Server};
 use crate::world::{Chat, Manner, Model, ORIGIN, SERVER_KEY_HEX};
 
-/// A server with a widget's listener, and the endpoint of its model.
+/// A server with a widget listener, and its model endpoint.
 struct Site {
     server: Server,
     folder: PathBuf,
     chat: Chat,
     model: Model,
-    /// Where the endpoint and the visitors run: on one thread.
+    /// The single-threaded runtime of the endpoint and the visitors.
     runtime: Runtime,
 }
 
 impl Site {
-    /// Starts both; `limits` are the widget's that differ from the built-in ones. The store may have been filled before.
+    /// Starts both; `limits` override the widget's built-in ones. The store may already contain data.
     fn start(folder: PathBuf, manner: Manner, limits: &[&str]) -> Result<Self, Failure> {
         let binary = servers::binary()?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
@@ -50,29 +50,29 @@ impl Site {
     }
 }
 
-/// Where the store of a site is.
+/// The path of a site's store.
 fn database_in(folder: &Path) -> PathBuf {
     folder.join("openapi.db")
 }
 
-/// An address that nobody listens on.
+/// A free address.
 fn free_address() -> Result<SocketAddr, Failure> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
-/// Writes the file of settings.
+/// Writes the configuration file.
 fn settings(folder: &Path, chat: &Chat, model: SocketAddr, limits: &[&str]) -> Result<String, Failure> {
     let path = folder.join("settings.toml");
     let mut file = std::fs::File::create(&path)?;
     let store = database_in(folder);
     writeln!(file, "store = \"sqlite:{}\"\nwidget_listen = \"{}\"", store.display(), chat.widget)?;
-    // An answer may take as long as a round does.
+    // A reply may take as long as a round does.
     writeln!(file, "answer_timeout = [\"whole=600s\"]\nwidget_limit = {limits:?}")?;
     writeln!(file, "[llm.default]\nurl = \"http://{model}/v1\"\nmodel = \"paced\"")?;
     Ok(path.to_str().ok_or("a path that is no text")?.to_owned())
 }
 
-/// Has the model answer the agent's visitors, those of one web page.
+/// Lets the model answer the agent's visitors on one origin.
 fn configure(binary: &Path, settings: &str, agent: &str) -> Result<(), Failure> {
     let origins = format!("origins=[\"{ORIGIN}\"]");
     let changes = [
@@ -95,7 +95,7 @@ fn configure(binary: &Path, settings: &str, agent: &str) -> Result<(), Failure> 
     }
 }
 
-/// Lets this process and those it starts open so many files.
+/// Raises the open-file limit of this process and its children.
 fn allow_files(needed: usize) -> Result<(), Failure> {
     let limit = getrlimit(Resource::Nofile);
     if limit.maximum.is_some_and(|most| most < needed as u64) {

@@ -1,4 +1,4 @@
-//! `open-streams`: what answers that are being written cost, a thousand at a time: memory, and the latency of the API.
+//! `open-streams`: the cost of a thousand concurrent replies in memory and in the API's latency.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,32 +12,32 @@ use crate::report::{Failure, Measured, Reach, Report, number};
 use crate::statistics::Samples;
 use crate::world::{Credentials, Crowd, Host, Manner};
 
-/// Answers that are being written at a time.
+/// Concurrent replies.
 const STREAMS: usize = 1_000;
 
-/// Visitors before anything is measured: as many as will have been answered when the last round is measured, so that
-/// the database's cache is full and the events of ended turns, which are kept for minutes, are there.
+/// Warm-up visitors: as many as will have been answered by the last round, so that the database's cache is full and
+/// the events of ended turns, which are cached for minutes, are present.
 const WARMING: usize = STREAMS * ROUNDS;
 
-/// How many of them at a time.
+/// Concurrent warm-up visitors.
 const WARMING_AT_ONCE: usize = 50;
 
-/// How often the API is measured without and with them.
+/// Measurements of the API without and with them.
 const ROUNDS: usize = 7;
 
-/// Clients of the API: so few that the cores are not taken by them alone.
+/// API clients: few enough that they do not saturate the cores.
 const CLIENTS: usize = 4;
 
 const CONTACTS: u64 = 1_000;
 const REQUESTS_OF_A_KEY: u32 = 960;
 
-/// More GETs a second than the server answers: how many keys are made.
+/// Above the server's GET rate; determines the number of keys.
 const FASTEST: f64 = 200_000.0;
 
 /// The model: a word a second, for longer than a round takes.
 const MANNER: Manner = Manner { pace: Duration::from_secs(1), words: 3_600 };
 
-/// Visitors of one address without limits.
+/// Unlimited visitors from one address.
 const LIMITS: [&str; 8] = [
     "turns=off",
     "address_turns=off",
@@ -80,7 +80,7 @@ pub(in crate::figures) fn run(options: &Options) -> Measured {
         keys.drain(..outcome.keys_used);
         Ok(outcome)
     };
-    // What every server at work holds is no stream's: pages of the database, statements, what the allocator keeps.
+    // Excludes what every busy server holds: database pages, statements, allocator caches.
     site.model.cut_short(true);
     for _ in 0..WARMING / WARMING_AT_ONCE {
         crowd.ask(&site.runtime, WARMING_AT_ONCE)?;
@@ -100,7 +100,7 @@ pub(in crate::figures) fn run(options: &Options) -> Measured {
             return Err(format!("the model was asked {calls} times by {expected} visitors").into());
         }
         let begun = (monotonic(), crowd.words());
-        let beside = gets(&mut keys)?;
+        let loaded = gets(&mut keys)?;
         words.push((crowd.words() - begun.1) as f64 / begun.0.elapsed().as_secs_f64());
         let memory = site.server.memory()?.0;
         most = most.max(memory);
@@ -111,9 +111,9 @@ pub(in crate::figures) fn run(options: &Options) -> Measured {
         crowd.end(STREAMS)?;
         site.model.cut_short(false);
         without.push(alone.p99_us);
-        with.push(beside.p99_us);
-        ratios.push(beside.p99_us / alone.p99_us);
-        medians.push(beside.median_us / alone.median_us);
+        with.push(loaded.p99_us);
+        ratios.push(loaded.p99_us / alone.p99_us);
+        medians.push(loaded.median_us / alone.median_us);
     }
     site.end()?;
 
@@ -132,16 +132,16 @@ pub(in crate::figures) fn run(options: &Options) -> Measured {
     report.detail("with the first streams", first, "MiB");
     report.detail("words a second", words.median(), "");
     report.detail("p99 of a GET without streams", without.median(), "µs");
-    report.detail("p99 of a GET beside them", with.median(), "µs");
-    report.detail("median of a GET beside them, against without", medians.median(), "×");
+    report.detail("p99 of a GET with them", with.median(), "µs");
+    report.detail("median of a GET with them, against without", medians.median(), "×");
     let kib = |mib: f64| mib * 1_024.0 / STREAMS as f64;
-    // The turns of a round have ended when the next one begins, and their events are kept for some minutes.
+    // The turns of a round have ended when the next one begins, and their events are cached for minutes.
     report.detail(
         "growth with each further round, by stream",
         kib(most - first) / (ROUNDS - 1) as f64,
         "KiB",
     );
     report.figure("memory of an open stream", kib(first - at_rest), "KiB", Reach::AtMost(64.0));
-    report.figure("p99 of a GET beside the streams", ratios.median(), "×", Reach::AtMost(2.0));
+    report.figure("p99 of a GET with the streams", ratios.median(), "×", Reach::AtMost(2.0));
     Ok(report)
 }

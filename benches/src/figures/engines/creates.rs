@@ -1,4 +1,4 @@
-//! `postgres-creates`: durable creates against one insert in each transaction.
+//! `postgres-creates`: durable creates against one insert per transaction.
 
 use std::io::Write;
 
@@ -11,16 +11,16 @@ use crate::report::{Measured, Reach, Report, number};
 use crate::servers;
 use crate::statistics::Samples;
 
-/// How often the sides take turns.
+/// Rounds.
 const ROUNDS: u64 = 5;
 
-/// More creates a second than the server does: how many keys are made.
+/// Above the server's create rate; determines the number of keys.
 const FASTEST: f64 = 20_000.0;
 
 /// The numbers of the contacts of one round.
 const NUMBERS: u64 = 10_000_000;
 
-/// A row of about the bytes of a contact, with a primary key and nothing else.
+/// A row about as large as a contact, with only a primary key.
 const INSERT: &str = "\\set id random(1, 9000000000000)\n\
     INSERT INTO bench_row (id, body) VALUES (:id, repeat('x', 600)) ON CONFLICT DO NOTHING;\n";
 

@@ -1,4 +1,4 @@
-//! `engine-gets`: authenticated GETs against single reads of the engine.
+//! `engine-gets`: authenticated GETs against the engine's own single reads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,10 +19,10 @@ use crate::world::{Credentials, SplitMix64};
 
 const CONTACTS: u64 = 100_000;
 
-/// How often the sides take turns.
+/// Rounds.
 const ROUNDS: usize = 5;
 
-/// More requests a second than the server answers: how many keys are made.
+/// Above the server's request rate; determines the number of keys.
 const FASTEST: f64 = 100_000.0;
 
 /// Connections to PostgreSQL, of the service by default and of `pgbench`.
@@ -86,7 +86,7 @@ fn on_mongo(report: &mut Report, options: &Options, contacts: u64) -> Result<(),
     Ok(())
 }
 
-/// Fills a store and makes the keys of all rounds.
+/// Fills a store and creates the keys of all rounds.
 async fn filled(
     open: impl Future<Output = Result<Opened, Failure>>,
     options: &Options,
@@ -99,7 +99,7 @@ async fn filled(
     store.keys(begun_anew + (FASTEST * seconds / f64::from(REQUESTS_OF_A_KEY)) as usize).await
 }
 
-/// Requests a second.
+/// Requests per second.
 fn send(
     service: &Server,
     keys: &mut Vec<Credentials>,
@@ -122,7 +122,7 @@ fn send(
     Ok(outcome.rate())
 }
 
-/// Transactions a second.
+/// Transactions per second.
 fn pgbench(engine: &postgres::Server, seconds: f64) -> Result<f64, Failure> {
     let seconds = format!("{}", seconds.ceil());
     let mut pgbench = engine.program("pgbench");
@@ -130,13 +130,13 @@ fn pgbench(engine: &postgres::Server, seconds: f64) -> Result<f64, Failure> {
     tps(&run(pgbench.args(["--time", &seconds]))?)
 }
 
-/// What `pgbench` says of the transactions a second.
+/// Parses the transactions per second from `pgbench`'s output.
 pub(super) fn tps(said: &str) -> Result<f64, Failure> {
     let line = said.lines().find_map(|line| line.strip_prefix("tps = ")).ok_or("pgbench tells no tps")?;
     Ok(line.split(' ').next().unwrap_or_default().parse()?)
 }
 
-/// Runs a program and returns what it said.
+/// Runs a program and returns its output.
 pub(super) fn run(command: &mut std::process::Command) -> Result<String, Failure> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if !output.status.success() {
@@ -145,7 +145,7 @@ pub(super) fn run(command: &mut std::process::Command) -> Result<String, Failure
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Reads a second, of whole documents by their ids, through the driver alone.
+/// Reads per second of whole documents by id, through the driver alone.
 async fn find_one(url: &str, options: &Options, contacts: u64) -> Result<f64, Failure> {
     let client = mongodb::Client::with_uri_str(url).await?;
     let collection = client.database("openapi").collection::<Document>("contacts");
@@ -156,9 +156,9 @@ async fn find_one(url: &str, options: &Options, contacts: u64) -> Result<f64, Fa
     for number in 0..options.connections {
         let (collection, answered, ids) = (collection.clone(), Arc::clone(&answered), Arc::clone(&ids));
         tasks.spawn(async move {
-            let mut dice = SplitMix64(number as u64);
+            let mut random = SplitMix64(number as u64);
             while begun.elapsed() < length {
-                let id = ids[dice.below(ids.len() as u64) as usize].clone();
+                let id = ids[random.below(ids.len() as u64) as usize].clone();
                 if collection.find_one(doc! { "_id": id }).await?.is_none() {
                     return Err("a contact is not there".into());
                 }

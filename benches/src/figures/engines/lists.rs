@@ -65,7 +65,7 @@ pub(in crate::figures) fn lists(options: &Options) -> Measured {
     })?;
     let sizes = runtime.block_on(async {
         let client = mongodb::Client::with_uri_str(database("large")).await?;
-        // What lies in memory and in the journal alone is no size on the disk yet.
+        // Data that is only in memory and in the journal has no size on disk yet.
         client.database("admin").run_command(doc! { "fsync": 1 }).await?;
         client.database("large").run_command(doc! { "dbStats": 1 }).await
     })?;
@@ -81,7 +81,7 @@ pub(in crate::figures) fn lists(options: &Options) -> Measured {
     Ok(report)
 }
 
-/// Tells what the large agent's database takes on the disk.
+/// Reports the disk size of the large agent's database.
 fn tell_size(report: &mut Report, engine: &str, all: f64, indexes: f64, options: &Options) {
     let of_each = |bytes: f64| bytes / options.contacts as f64;
     report.detail(format!("{engine}: a contact on the disk, with its indexes"), of_each(all), "bytes");

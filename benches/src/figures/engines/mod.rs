@@ -1,4 +1,4 @@
-//! `engine-gets`, `postgres-creates`, `engine-lists`: the service on PostgreSQL and MongoDB against what they do by
+//! `engine-gets`, `postgres-creates`, `engine-lists`: the service on PostgreSQL and MongoDB against the engines
 //! themselves.
 
 mod creates;
@@ -25,13 +25,13 @@ use crate::report::Failure;
 use crate::servers::Server;
 use crate::world::{Credentials, Host, SERVER_KEY_HEX};
 
-/// Contacts that are copied between two lines that tell so.
+/// Contacts copied between two progress messages.
 const TOLD_EACH: u64 = 50_000;
 
-/// Requests of a key, below the 1,000 that it may send in a minute.
+/// Requests per key, below the 1,000 allowed in a minute.
 const REQUESTS_OF_A_KEY: u32 = 960;
 
-/// What a store is opened to: for the service, and to move what it holds.
+/// An opened store: for the service, and for transfers.
 struct Opened {
     storage: Arc<dyn ConversationStorage>,
     moves: Arc<dyn TransferStore>,
@@ -55,10 +55,10 @@ impl Opened {
         Host::new(Arc::clone(&self.storage))
     }
 
-    /// Copies the agent of the benchmarks with so many contacts.
+    /// Copies the benchmark agent with this many contacts.
     async fn fill(&self, contacts: u64) -> Result<(), Failure> {
         eprintln!("copying {contacts} contacts");
-        // What builds it has a runtime of its own.
+        // The builder has its own runtime.
         let file = tokio::task::spawn_blocking(move || data::with_contacts(contacts)).await??;
         let source = SqliteStorage::open(SqliteConfig::new(file))?;
         let agents = source.agents_after(None, 2).await?;
@@ -87,7 +87,7 @@ impl Opened {
     }
 }
 
-/// A PostgreSQL server that keeps what it acknowledged, as servers that are not for tests do.
+/// A PostgreSQL server with durable commits, unlike test servers.
 fn durable_postgres() -> postgres::Server {
     postgres::Server::with_settings(&["fsync=on", "synchronous_commit=on", "full_page_writes=on"])
 }

@@ -1,39 +1,39 @@
-//! A request as bytes that people can read, keep and edit.
+//! A request as bytes that people can read, store and edit.
 //!
-//! The first line says who asks, how the body arrives and how it ends: `key 0 end`. A request as in HTTP/1.1 follows, its
-//! lines ended by a line feed alone. Names in angle brackets stand for what the sandbox holds: `<A>`, `<CONTACT>`, `<FILE>`,
-//! `<LINK>`, `<TEMPLATE>`, `<SUBMISSION>`, `<TOKEN>`.
+//! The first line names the caller, how the body arrives and how it ends: `key 0 end`. An HTTP/1.1 request follows,
+//! with lines ended by a single line feed. Names in angle brackets are placeholders for the sandbox's records: `<A>`,
+//! `<CONTACT>`, `<FILE>`, `<LINK>`, `<TEMPLATE>`, `<SUBMISSION>`, `<TOKEN>`.
 
 use bytes::Bytes;
 use contract_tests::call::{Chunk, ChunkedBody};
 use contract_tests::traffic;
 use http::{HeaderMap, HeaderName, HeaderValue, Request};
 
-/// Who asks.
+/// The caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     /// A key with every permission.
     Key,
-    /// The same key with another secret.
+    /// The same key with a wrong secret.
     WrongSecret,
-    /// Nobody who says so.
+    /// No credentials.
     Nobody,
-    /// The host itself, which has authenticated somebody.
+    /// A caller that the host authenticated.
     Host,
-    /// A visitor of the widget.
+    /// A widget visitor.
     Visitor,
 }
 
-/// How a body ends.
+/// The end of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It is all there.
+    /// The body is complete.
     Whole,
-    /// Fields follow.
+    /// Trailers follow.
     Trailers,
-    /// The client goes away.
+    /// The client disconnects.
     Gone,
-    /// It is not received in time.
+    /// The body timeout expires.
     Late,
 }
 
@@ -47,11 +47,11 @@ const WHO: [(&str, Who); 5] = [
 const ENDS: [(&str, End); 4] =
     [("end", End::Whole), ("trailers", End::Trailers), ("gone", End::Gone), ("late", End::Late)];
 
-/// A request in the making: nothing says that it can be sent.
+/// A request under construction, which may be invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     pub who: Who,
-    /// Bytes that arrive at a time, with a pause behind each; 0 is all at once.
+    /// Bytes per chunk, with a pause after each; 0 sends all at once.
     pub piece: usize,
     pub end: End,
     pub method: Vec<u8>,
@@ -62,7 +62,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// A request without headers and body.
+    /// A request without headers or body.
     pub fn new(who: Who, method: &str, target: &str) -> Self {
         Case {
             who,
@@ -76,14 +76,14 @@ impl Case {
         }
     }
 
-    /// With a body of this type.
+    /// Sets the body and its media type.
     pub fn with_body(mut self, media_type: &str, body: impl Into<Vec<u8>>) -> Self {
         self.headers.push((b"content-type".to_vec(), media_type.into()));
         self.body = body.into();
         self
     }
 
-    /// A request of the small world.
+    /// A request of the small domain.
     pub fn of(request: &traffic::Request) -> Self {
         let (who, target) = match request.path.strip_prefix('/') {
             Some(path) if path.starts_with('/') => (Who::Nobody, path.to_owned()),
@@ -99,7 +99,7 @@ impl Case {
         case
     }
 
-    /// The bytes that [`Case::read`] reads.
+    /// Serializes the case for [`Case::read`].
     pub fn bytes(&self) -> Vec<u8> {
         let who = WHO.iter().find(|(_, who)| *who == self.who).map_or("", |(name, _)| name);
         let end = ENDS.iter().find(|(_, end)| *end == self.end).map_or("", |(name, _)| name);
@@ -113,7 +113,7 @@ impl Case {
         bytes
     }
 
-    /// Reads what is nearly a request; `None` where nothing can be made of it.
+    /// Parses a case leniently; `None` if nothing can be made of it.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (first, rest) = line(bytes)?;
         let mut words = std::str::from_utf8(first).ok()?.split(' ');
@@ -123,7 +123,7 @@ impl Case {
         let word = words.next()?;
         let end = ENDS.iter().find(|(name, _)| *name == word)?.1;
         let (start, mut rest) = line(rest)?;
-        // A target may hold spaces here: it cannot be sent then, but mutated on.
+        // A target may contain spaces here: such a case cannot be sent, but can be mutated further.
         let (method, start) = start.split_at_checked(start.iter().position(|byte| *byte == b' ')?)?;
         let (target, version) = start.split_at_checked(start.iter().rposition(|byte| *byte == b' ')?)?;
         let mut case = Case::new(who, "", "");
@@ -144,7 +144,7 @@ impl Case {
         Some(case)
     }
 
-    /// The request, its names replaced; `None` where it is none that a server could hand on.
+    /// The request with placeholders replaced; `None` if no server could produce it.
     pub fn request(&self, names: &[(&str, String)]) -> Option<Request<ChunkedBody>> {
         let version = match &self.version[..] {
             b"HTTP/1.0" => http::Version::HTTP_10,
@@ -170,7 +170,7 @@ impl Case {
     fn chunks(&self, names: &[(&str, String)]) -> Vec<Chunk> {
         let body = Bytes::from(named(&self.body, names));
         let mut chunks = Vec::new();
-        // However small the pieces are, there are not many.
+        // However small the chunks, their number is bounded.
         let piece = if self.piece == 0 { body.len() } else { self.piece.max(body.len() / 200) };
         for at in (0..body.len()).step_by(piece.max(1)) {
             chunks.push(Chunk::Bytes(body.slice(at..body.len().min(at + piece))));
@@ -195,7 +195,7 @@ fn line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&bytes[..end], &bytes[end + 1..]))
 }
 
-/// Bytes with names replaced by what they stand for.
+/// Replaces placeholders in bytes.
 fn named(bytes: &[u8], names: &[(&str, String)]) -> Vec<u8> {
     if !bytes.contains(&b'<') {
         return bytes.to_vec();
@@ -219,7 +219,7 @@ fn named(bytes: &[u8], names: &[(&str, String)]) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn a_case_survives_a_round_trip() {
     let mut case = Case::new(Who::Host, "POST", "/a b?<A>").with_body("text/plain", *b"\n\xff\n");
     case.headers.push((b"x".to_vec(), b" : \xfe".to_vec()));
     (case.piece, case.end) = (3, End::Gone);

@@ -1,8 +1,8 @@
-//! Fuzzing: whatever is sent, the API answers, does not panic, does not wait for ever, and its answer keeps the rules.
+//! Fuzzing: the API answers any input without a panic or a hang, and its responses follow the rules.
 //!
-//! Requests are mutated, from one that succeeds for each endpoint, from the small world of random requests, and from
-//! those that led to an answer of a new kind. `FUZZ_CPU_SECONDS` sets how long, `FUZZ_SEED` where it begins. What is
-//! found is written to `target/tmp` as a file that belongs into `fuzzing/kept` once it is mended.
+//! Mutations start from a successful request for each endpoint, from the random requests of the small domain, and from
+//! cases that led to a new kind of response. `FUZZ_CPU_SECONDS` sets the duration, `FUZZ_SEED` the start. Findings are
+//! written to `target/tmp`; once fixed, add the file to `fuzzing/kept`.
 
 mod case;
 mod mutate;
@@ -24,32 +24,32 @@ pub use self::mutate::mutated;
 use self::world::{HAS_DEFECT, Sent, World};
 use crate::{caught, length};
 
-/// Cases that one world takes: its store stays small.
+/// Cases per world, so that its store stays small.
 const CASES_OF_WORLD: u64 = 400;
-/// A case that takes longer than this is taken for one that never ends.
+/// The time after which a case counts as a hang.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Different findings after which a campaign ends.
+/// The number of distinct findings that ends a campaign.
 const ENOUGH: usize = 10;
 
-/// What a case did that none may do.
+/// A finding.
 struct Finding {
-    words: String,
+    message: String,
     case: Case,
-    /// Whether it does so alone, in a fresh world.
+    /// Whether it reproduces alone, in a fresh world.
     alone: bool,
 }
 
 impl Finding {
-    /// Cuts a case down, as far as it fails alone.
-    fn of(case: &Case, words: String) -> Self {
+    /// Minimizes a case, if it fails alone.
+    fn of(case: &Case, message: String) -> Self {
         let fails = |case: &Case| caught(|| World::new().send(case)).err();
-        let mut finding = Finding { words, case: case.clone(), alone: fails(case).is_some() };
+        let mut finding = Finding { message, case: case.clone(), alone: fails(case).is_some() };
         if !finding.alone {
             return finding;
         }
         let mut shrink = |smaller: Case| match fails(&smaller) {
-            Some(words) => {
-                (finding.words, finding.case) = (words, smaller);
+            Some(message) => {
+                (finding.message, finding.case) = (message, smaller);
                 true
             }
             None => false,
@@ -87,7 +87,12 @@ impl Finding {
         fs::write(&path, &bytes).expect("a file in target/tmp");
         let alone = if self.alone { "alone" } else { "only after what was sent before it" };
         let shown: String = bytes.escape_ascii().to_string().chars().take(4_000).collect();
-        format!("{}\n  {alone}, kept as {}:\n  {}", self.words, path.display(), shown.replace("\\n", "\n  "))
+        format!(
+            "{}\n  {alone}, kept as {}:\n  {}",
+            self.message,
+            path.display(),
+            shown.replace("\\n", "\n  ")
+        )
     }
 }
 
@@ -95,7 +100,7 @@ fn place(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// The seconds of the processor that this thread has used.
+/// The CPU seconds of this thread.
 fn cpu_seconds() -> f64 {
     let stat = fs::read_to_string("/proc/thread-self/stat").expect("Linux tells the time of a thread");
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
@@ -103,7 +108,7 @@ fn cpu_seconds() -> f64 {
     (ticks(11) + ticks(12)) / 100.0
 }
 
-/// The most memory that this process has held, for people.
+/// The peak memory of this process, formatted.
 fn peak_memory() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -117,7 +122,7 @@ struct Campaign {
     findings: Vec<Finding>,
     statuses: BTreeMap<u16, u64>,
     cases: u64,
-    /// Findings after which it ends.
+    /// The number of findings that ends it.
     enough: usize,
 }
 
@@ -127,9 +132,9 @@ impl Campaign {
         let sent = match caught(|| world.send(case)) {
             Ok(Sent::Nothing) => return,
             Ok(sent) => sent,
-            Err(words) => {
-                let finding = Finding::of(case, words);
-                let is_new = self.findings.iter().all(|known| known.words != finding.words);
+            Err(message) => {
+                let finding = Finding::of(case, message);
+                let is_new = self.findings.iter().all(|known| known.message != finding.message);
                 self.findings.extend(is_new.then_some(finding));
                 *world = World::new();
                 return;
@@ -147,9 +152,9 @@ impl Campaign {
         }
     }
 
-    /// Cases until so many seconds of the processor are used up.
+    /// Runs cases until the CPU time is used up.
     fn run(&mut self, seed: u64, seconds: f64, running: &Mutex<Vec<u8>>) {
-        let mut dice = SplitMix64(seed);
+        let mut random = SplitMix64(seed);
         let mut world = World::new();
         self.corpus = seeds::all();
         for case in self.corpus.clone() {
@@ -160,15 +165,15 @@ impl Campaign {
         while self.findings.len() < self.enough && cpu_seconds() < end {
             world = World::new();
             for _ in 0..CASES_OF_WORLD {
-                let begin = match traffic::step(dice.next_u64(), &of_world) {
-                    Step::Request(request) if dice.one_in(4) => Case::of(&request),
-                    _ => dice.pick(&self.corpus),
+                let begin = match traffic::step(random.next_u64(), &of_world) {
+                    Step::Request(request) if random.one_in(4) => Case::of(&request),
+                    _ => random.pick(&self.corpus),
                 };
-                let case = if dice.one_in(30) {
+                let case = if random.one_in(30) {
                     begin
                 } else {
-                    let other = &self.corpus[dice.below(self.corpus.len() as u64) as usize];
-                    mutated(&mut dice, &begin, other)
+                    let other = &self.corpus[random.below(self.corpus.len() as u64) as usize];
+                    mutated(&mut random, &begin, other)
                 };
                 self.try_case(&mut world, &case, running);
             }
@@ -176,13 +181,13 @@ impl Campaign {
     }
 }
 
-/// Runs a campaign on a thread of its own; a case that never ends ends the process with its request.
-#[expect(clippy::disallowed_methods, reason = "nothing else ends a thread that never ends")]
+/// Runs a campaign on its own thread; a case that hangs aborts the process and reports its request.
+#[expect(clippy::disallowed_methods, reason = "nothing else stops a hung thread")]
 fn campaign(seed: u64, seconds: f64, has_defect: bool) -> Campaign {
     let running = Arc::new(Mutex::new(Vec::new()));
     let (done, outcome) = mpsc::channel();
     let shared = Arc::clone(&running);
-    // As small as a host's may be: what needs more stack for what was sent is found here.
+    // As small as a host's thread may be, to find requests that need more stack.
     let thread = std::thread::Builder::new().stack_size(1024 * 1024).spawn(move || {
         HAS_DEFECT.set(has_defect);
         let mut campaign = Campaign { enough: if has_defect { 1 } else { ENOUGH }, ..Campaign::default() };
@@ -220,33 +225,33 @@ fn campaign(seed: u64, seconds: f64, has_defect: bool) -> Campaign {
 }
 
 #[test]
-fn whatever_is_sent_is_answered() {
+fn every_input_gets_a_valid_response() {
     let campaign = campaign(length("FUZZ_SEED", 1), length("FUZZ_CPU_SECONDS", 5) as f64, false);
     let findings = campaign.findings.iter().enumerate();
     let findings: Vec<String> = findings.map(|(number, finding)| finding.kept(number)).collect();
     assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), findings.join("\n\n"));
-    // Mutations that only ever made nonsense would find nothing.
+    // Purely invalid mutations would find nothing.
     for status in [200, 201, 204, 400, 401, 403, 404, 405, 408, 415] {
         assert!(campaign.statuses.contains_key(&status), "no {status} among {:?}", campaign.statuses);
     }
 }
 
-/// A green campaign tells something only if a panic behind all the checks of a request is found and cut down.
+/// A green campaign means something only if a panic after all checks of a request is found and minimized.
 #[test]
 fn a_planted_panic_is_found() {
-    // It ends when it has found it; how long that takes depends on chance, which each change of the seeds throws anew.
+    // It stops at the finding. The duration depends on the seeds.
     let campaign = campaign(1, 300.0, true);
     let [finding] = &campaign.findings[..] else { panic!("{} findings", campaign.findings.len()) };
-    assert!(finding.words.contains("the planted defect"), "{}", finding.words);
-    assert!(finding.alone, "it needs nothing that was sent before");
+    assert!(finding.message.contains("the planted defect"), "{}", finding.message);
+    assert!(finding.alone, "it reproduces in a fresh world");
     assert!(finding.case.body.len() < 1_000, "{} bytes are left of it", finding.case.body.len());
 }
 
 #[test]
-fn what_was_found_stays_mended() {
+fn committed_findings_stay_fixed() {
     for (name, case) in seeds::kept() {
-        if let Err(words) = caught(|| World::new().send(&case)) {
-            panic!("{name}: {words}");
+        if let Err(message) = caught(|| World::new().send(&case)) {
+            panic!("{name}: {message}");
         }
     }
 }

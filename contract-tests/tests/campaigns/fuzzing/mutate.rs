@@ -1,4 +1,4 @@
-//! Small harms to a request: to what it is made of where that can still be read, and to its bytes.
+//! Mutations of a request: of its parsed parts where possible, and of its bytes.
 
 use contract_tests::SplitMix64;
 use serde_json::{Value, json};
@@ -166,7 +166,7 @@ const HEADERS: [(&str, &str); 40] = [
     ("host", "a@b:99999"),
 ];
 
-/// Pieces that parsers stumble over.
+/// Fragments that parsers often mishandle.
 const TOKENS: [&[u8]; 34] = [
     b"\xff",
     b"\xc0\x80",
@@ -234,119 +234,119 @@ fn texts() -> [String; 24] {
     .map(str::to_owned)
 }
 
-fn value(dice: &mut SplitMix64) -> Value {
-    match dice.below(14) {
+fn value(random: &mut SplitMix64) -> Value {
+    match random.below(14) {
         0 => Value::Null,
-        1 => json!(dice.one_in(2)),
-        2 => json!(dice.pick(&[0_i64, 1, -1, 5, 255, i64::MAX, i64::MIN])),
-        3 => json!(dice.pick(&[0.5, -0.0, 1e308, 1e-308, 9_007_199_254_740_993.0])),
+        1 => json!(random.one_in(2)),
+        2 => json!(random.pick(&[0_i64, 1, -1, 5, 255, i64::MAX, i64::MIN])),
+        3 => json!(random.pick(&[0.5, -0.0, 1e308, 1e-308, 9_007_199_254_740_993.0])),
         4 => json!([]),
         5 => json!({}),
-        6 => json!(vec![dice.pick(&texts()); dice.below(120) as usize]),
-        7 => (0..dice.pick(&[3, 30, 90])).fold(json!("deep"), |inner, _| json!([inner])),
-        8 => (0..dice.pick(&[3, 30, 90])).fold(json!(1), |inner, _| json!({ "a": inner })),
-        9 => (0..dice.below(130))
+        6 => json!(vec![random.pick(&texts()); random.below(120) as usize]),
+        7 => (0..random.pick(&[3, 30, 90])).fold(json!("deep"), |inner, _| json!([inner])),
+        8 => (0..random.pick(&[3, 30, 90])).fold(json!(1), |inner, _| json!({ "a": inner })),
+        9 => (0..random.below(130))
             .map(|n| (format!("k{n}"), json!(n)))
             .collect::<serde_json::Map<_, _>>()
             .into(),
-        10 => json!("x".repeat(dice.pick(&[29, 30, 31, 64, 100, 255, 256, 1_000, 10_001]))),
-        _ => json!(dice.pick(&texts())),
+        10 => json!("x".repeat(random.pick(&[29, 30, 31, 64, 100, 255, 256, 1_000, 10_001]))),
+        _ => json!(random.pick(&texts())),
     }
 }
 
-/// Does harm to a place somewhere in a value.
-fn harm(dice: &mut SplitMix64, json: &mut Value, others: &[Value]) {
-    let goes_on = !dice.one_in(3);
+/// Mutates a random position in a value.
+fn harm(random: &mut SplitMix64, json: &mut Value, others: &[Value]) {
+    let goes_on = !random.one_in(3);
     match json {
         Value::Array(items) if goes_on && !items.is_empty() => {
-            let at = dice.below(items.len() as u64) as usize;
-            match dice.below(6) {
+            let at = random.below(items.len() as u64) as usize;
+            match random.below(6) {
                 0 => drop(items.remove(at)),
                 1 => {
-                    let copies = dice.pick(&[1, 2, 12]);
+                    let copies = random.pick(&[1, 2, 12]);
                     items.extend(vec![items[at].clone(); copies]);
                 }
-                _ => harm(dice, &mut items[at], others),
+                _ => harm(random, &mut items[at], others),
             }
         }
         Value::Object(members) if goes_on && !members.is_empty() => {
             let names: Vec<String> = members.keys().cloned().collect();
-            let name = dice.pick(&names);
-            match dice.below(8) {
+            let name = random.pick(&names);
+            match random.below(8) {
                 0 => drop(members.shift_remove(&name)),
                 1 => {
                     let taken = members.shift_remove(&name).unwrap_or_default();
-                    drop(members.insert(dice.pick(&texts()), taken));
+                    drop(members.insert(random.pick(&texts()), taken));
                 }
-                2 => drop(members.insert(dice.pick(&texts()), value(dice))),
+                2 => drop(members.insert(random.pick(&texts()), value(random))),
                 _ => {
                     if let Some(member) = members.get_mut(&name) {
-                        harm(dice, member, others);
+                        harm(random, member, others);
                     }
                 }
             }
         }
-        place if !others.is_empty() && dice.one_in(4) => *place = dice.pick(others),
-        place => *place = value(dice),
+        place if !others.is_empty() && random.one_in(4) => *place = random.pick(others),
+        place => *place = value(random),
     }
 }
 
-/// Does harm to bytes.
-fn scramble(dice: &mut SplitMix64, bytes: &mut Vec<u8>, other: &[u8]) {
-    let at = dice.below(bytes.len() as u64 + 1) as usize;
-    let end = bytes.len().min(at + dice.pick(&[1, 1, 2, 8, 64, 4_096]));
-    match dice.below(8) {
+/// Mutates bytes.
+fn scramble(random: &mut SplitMix64, bytes: &mut Vec<u8>, other: &[u8]) {
+    let at = random.below(bytes.len() as u64 + 1) as usize;
+    let end = bytes.len().min(at + random.pick(&[1, 1, 2, 8, 64, 4_096]));
+    match random.below(8) {
         0 => drop(bytes.drain(at..end)),
         1 => bytes.truncate(at),
         2 => {
             if let Some(byte) = bytes.get_mut(at) {
-                *byte ^= 1 << dice.below(8);
+                *byte ^= 1 << random.below(8);
             }
         }
         3 => {
             if let Some(byte) = bytes.get_mut(at) {
-                *byte = dice.below(256) as u8;
+                *byte = random.below(256) as u8;
             }
         }
         4 => {
-            let copy = bytes[at..end].repeat(dice.pick(&[1, 2, 20]));
+            let copy = bytes[at..end].repeat(random.pick(&[1, 2, 20]));
             bytes.splice(at..at, copy);
         }
         5 if !other.is_empty() => {
-            let from = dice.below(other.len() as u64) as usize;
+            let from = random.below(other.len() as u64) as usize;
             bytes.splice(at..end, other[from..].iter().take(200).copied());
         }
         _ => {
-            let token = dice.pick(&TOKENS);
-            bytes.splice(at..at, token.repeat(if dice.one_in(20) { 300 } else { 1 }));
+            let token = random.pick(&TOKENS);
+            bytes.splice(at..at, token.repeat(if random.one_in(20) { 300 } else { 1 }));
         }
     }
 }
 
-fn target(dice: &mut SplitMix64, target: &mut Vec<u8>) {
+fn target(random: &mut SplitMix64, target: &mut Vec<u8>) {
     let text = String::from_utf8_lossy(target).into_owned();
     let (path, query) = text.split_once('?').unwrap_or((&text, ""));
     let mut segments: Vec<String> = path.split('/').map(str::to_owned).collect();
     let mut pairs: Vec<String> =
         query.split('&').filter(|pair| !pair.is_empty()).map(str::to_owned).collect();
-    let at = dice.below(segments.len() as u64) as usize;
-    match dice.below(14) {
-        0..=1 => segments[at] = dice.pick(&SEGMENTS).to_owned(),
-        2 => segments[at] = dice.pick(&NAMES).to_owned(),
-        3 => segments.insert(at, dice.pick(&SEGMENTS).to_owned()),
+    let at = random.below(segments.len() as u64) as usize;
+    match random.below(14) {
+        0..=1 => segments[at] = random.pick(&SEGMENTS).to_owned(),
+        2 => segments[at] = random.pick(&NAMES).to_owned(),
+        3 => segments.insert(at, random.pick(&SEGMENTS).to_owned()),
         4 => drop(segments.remove(at)),
-        5..=8 => pairs.push(format!("{}={}", dice.pick(&PARAMETERS), dice.pick(&VALUES))),
+        5..=8 => pairs.push(format!("{}={}", random.pick(&PARAMETERS), random.pick(&VALUES))),
         9 if !pairs.is_empty() => {
-            let pair = dice.pick(&pairs);
+            let pair = random.pick(&pairs);
             pairs.push(pair);
         }
         10 if !pairs.is_empty() => {
-            let at = dice.below(pairs.len() as u64) as usize;
+            let at = random.below(pairs.len() as u64) as usize;
             let name = pairs[at].split('=').next().unwrap_or_default().to_owned();
-            pairs[at] = format!("{name}={}", dice.pick(&VALUES));
+            pairs[at] = format!("{name}={}", random.pick(&VALUES));
         }
         11 => {
-            *target = dice
+            *target = random
                 .pick(&[
                     "*",
                     "http://other.example/v1/open/health",
@@ -359,9 +359,9 @@ fn target(dice: &mut SplitMix64, target: &mut Vec<u8>) {
                 .into();
             return;
         }
-        12 if dice.one_in(5) => segments[at] = "x".repeat(dice.pick(&[200, 8_000, 9_000])),
+        12 if random.one_in(5) => segments[at] = "x".repeat(random.pick(&[200, 8_000, 9_000])),
         _ => {
-            scramble(dice, target, b"");
+            scramble(random, target, b"");
             return;
         }
     }
@@ -369,19 +369,19 @@ fn target(dice: &mut SplitMix64, target: &mut Vec<u8>) {
     *target = format!("{}{question}{}", segments.join("/"), pairs.join("&")).into_bytes();
 }
 
-fn headers(dice: &mut SplitMix64, headers: &mut Vec<(Vec<u8>, Vec<u8>)>) {
-    let at = dice.below(headers.len() as u64 + 1) as usize;
-    match dice.below(8) {
+fn headers(random: &mut SplitMix64, headers: &mut Vec<(Vec<u8>, Vec<u8>)>) {
+    let at = random.below(headers.len() as u64 + 1) as usize;
+    match random.below(8) {
         0 if at < headers.len() => drop(headers.remove(at)),
         1 if at < headers.len() => headers.push(headers[at].clone()),
-        2..=3 if at < headers.len() => scramble(dice, &mut headers[at].1, b""),
-        4 if dice.one_in(5) => {
-            let (count, length) = dice.pick(&[(200, 10), (1, 17_000), (40, 400)]);
+        2..=3 if at < headers.len() => scramble(random, &mut headers[at].1, b""),
+        4 if random.one_in(5) => {
+            let (count, length) = random.pick(&[(200, 10), (1, 17_000), (40, 400)]);
             headers.extend((0..count).map(|n| (format!("x-{n}").into_bytes(), vec![b'x'; length])));
         }
         _ => {
-            let (name, value) = dice.pick(&HEADERS);
-            if dice.one_in(2) {
+            let (name, value) = random.pick(&HEADERS);
+            if random.one_in(2) {
                 headers.retain(|(known, _)| known != name.as_bytes());
             }
             headers.push((name.into(), value.into()));
@@ -389,9 +389,9 @@ fn headers(dice: &mut SplitMix64, headers: &mut Vec<(Vec<u8>, Vec<u8>)>) {
     }
 }
 
-fn body(dice: &mut SplitMix64, case: &mut Case, other: &Case) {
+fn body(random: &mut SplitMix64, case: &mut Case, other: &Case) {
     let json = serde_json::from_slice::<Value>(&case.body);
-    match dice.below(16) {
+    match random.below(16) {
         0..=9 => match json {
             Ok(mut json) => {
                 let others = serde_json::from_slice::<Value>(&other.body).ok();
@@ -400,41 +400,47 @@ fn body(dice: &mut SplitMix64, case: &mut Case, other: &Case) {
                     .filter_map(Value::as_object)
                     .flat_map(|object| object.values().cloned())
                     .collect();
-                harm(dice, &mut json, &others);
+                harm(random, &mut json, &others);
                 case.body = json.to_string().into_bytes();
             }
-            Err(_) => scramble(dice, &mut case.body, &other.body),
+            Err(_) => scramble(random, &mut case.body, &other.body),
         },
         10 => case.body.clone_from(&other.body),
-        11 => case.body = json!({ "formData": value(dice) }).to_string().into_bytes(),
-        12 if dice.one_in(40) => case.body = [&case.body[..], &vec![dice.pick(b" [x0"); 1_100_000]].concat(),
-        13 if dice.one_in(10) => case.body = dice.pick(&[&b"["[..], b"{\"a\":", b"\"", b"1"]).repeat(5_000),
-        _ => scramble(dice, &mut case.body, &other.body),
+        11 => case.body = json!({ "formData": value(random) }).to_string().into_bytes(),
+        12 if random.one_in(40) => {
+            case.body = [&case.body[..], &vec![random.pick(b" [x0"); 1_100_000]].concat();
+        }
+        13 if random.one_in(10) => {
+            case.body = random.pick(&[&b"["[..], b"{\"a\":", b"\"", b"1"]).repeat(5_000);
+        }
+        _ => scramble(random, &mut case.body, &other.body),
     }
 }
 
-/// A request that differs from `case` in one to four places; `other` lends parts.
-pub fn mutated(dice: &mut SplitMix64, case: &Case, other: &Case) -> Case {
+/// Mutates one to four parts of `case`; `other` donates parts.
+pub fn mutated(random: &mut SplitMix64, case: &Case, other: &Case) -> Case {
     let mut mutated = case.clone();
-    for _ in 0..=dice.below(4) {
-        match dice.below(20) {
-            0 => mutated.method = dice.pick(&METHODS).into(),
-            1..=4 => target(dice, &mut mutated.target),
-            5..=7 => headers(dice, &mut mutated.headers),
-            8..=15 => body(dice, &mut mutated, other),
-            16 => mutated.piece = dice.pick(&[0, 1, 7, 64, 4_096]),
-            17 => match dice.below(6) {
+    for _ in 0..=random.below(4) {
+        match random.below(20) {
+            0 => mutated.method = random.pick(&METHODS).into(),
+            1..=4 => target(random, &mut mutated.target),
+            5..=7 => headers(random, &mut mutated.headers),
+            8..=15 => body(random, &mut mutated, other),
+            16 => mutated.piece = random.pick(&[0, 1, 7, 64, 4_096]),
+            17 => match random.below(6) {
                 0 => {
                     mutated.who =
-                        dice.pick(&[Who::Key, Who::WrongSecret, Who::Nobody, Who::Host, Who::Visitor]);
+                        random.pick(&[Who::Key, Who::WrongSecret, Who::Nobody, Who::Host, Who::Visitor]);
                 }
-                1 => mutated.version = dice.pick(&["HTTP/1.0", "HTTP/1.1", "HTTP/2", "HTTP/3"]).into(),
-                _ => mutated.end = dice.pick(&[End::Whole, End::Whole, End::Trailers, End::Gone, End::Late]),
+                1 => mutated.version = random.pick(&["HTTP/1.0", "HTTP/1.1", "HTTP/2", "HTTP/3"]).into(),
+                _ => {
+                    mutated.end = random.pick(&[End::Whole, End::Whole, End::Trailers, End::Gone, End::Late]);
+                }
             },
             18 => mutated.headers.clone_from(&other.headers),
             _ => {
                 let mut bytes = mutated.bytes();
-                scramble(dice, &mut bytes, &other.bytes());
+                scramble(random, &mut bytes, &other.bytes());
                 mutated = Case::read(&bytes).unwrap_or(mutated);
             }
         }

@@ -1,4 +1,4 @@
-//! Requests to begin with: one that succeeds for each endpoint and each call of the widget, and cases that are kept.
+//! The initial corpus: a successful request for each endpoint and widget call, and the committed cases.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::case::{Case, Who};
 
-/// Where cases are kept: each that once failed, and what is hard to come by.
+/// The committed cases: former findings, and requests that are hard to generate.
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/campaigns/fuzzing/kept");
 
-/// The cases that are kept, with the names of their files.
+/// The committed cases with their file names.
 pub fn kept() -> Vec<(String, Case)> {
     let folder = std::fs::read_dir(Path::new(KEPT)).expect("the folder of kept cases");
     let mut kept: Vec<(String, Case)> = folder
@@ -27,7 +27,7 @@ pub fn kept() -> Vec<(String, Case)> {
     kept
 }
 
-/// All that a campaign begins with.
+/// The initial corpus of a campaign.
 pub fn all() -> Vec<Case> {
     let mut seeds: Vec<Case> = ENDPOINTS.iter().map(|endpoint| of_endpoint(endpoint.meta)).collect();
     seeds.push(Case::new(Who::Key, "GET", "/v1/open/contacts/chatbots/<A>?page=1&limit=2&search=zoe&status=active&tag=vip&sortBy=firstName&sortOrder=asc&includeArchived=true&primaryEmail=a%40b.co&createdSince=2026-01-01T00:00:00Z&updatedSince=2026-01-01T00:00:00Z"));
@@ -88,7 +88,7 @@ fn of_endpoint(meta: &EndpointMetadata) -> Case {
     }
 }
 
-/// A call of each kind to the widget, a turn first.
+/// One call of each kind to the widget, starting with a turn.
 pub fn of_widget() -> Vec<Case> {
     let turn = json!({
         "v": 1, "agentId": "<A>", "id": "5f0c2b1e-8a47-4d3b-9c61-000000000002", "token": "<TOKEN>", "text": "Hello", "uploads": [],

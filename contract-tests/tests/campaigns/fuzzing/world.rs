@@ -1,4 +1,4 @@
-//! What cases are sent to: the API and the widget's side over one small store in memory.
+//! The target of the cases: the API and the widget's calls over a small in-memory store.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -23,10 +23,10 @@ use serde_json::json;
 
 use super::case::{Case, Who};
 
-/// A future that is not ready after so many polls waits for something that never comes: nothing in memory does.
+/// A future that is pending after this many polls hangs: nothing in memory needs more.
 const POLLS: usize = 2_000;
 
-/// Says one sentence at once.
+/// Answers with one sentence immediately.
 struct Parrot;
 
 struct Said(VecDeque<ChatEvent>);
@@ -56,11 +56,11 @@ impl ChatResponder for Parrot {
 }
 
 thread_local! {
-    /// Whether the worlds of this thread have a defect for fuzzing to find.
+    /// Whether the worlds of this thread contain a planted defect.
     pub static HAS_DEFECT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A scanner that panics at a text that none of the seeds sends: some bytes twice in a row.
+/// A scanner that panics at a text that no seed sends: some bytes twice in a row.
 struct Fragile;
 
 #[async_trait]
@@ -83,19 +83,19 @@ impl FileScan for Fragile {
     }
 }
 
-/// What became of a case.
+/// The outcome of a case.
 #[derive(Debug)]
 pub enum Sent {
-    /// It is no request.
+    /// It is not a valid request.
     Nothing,
     /// The API answered.
     Reply(Box<Reply>),
-    /// The widget's side answered, with this status and error code.
+    /// The widget responded with this status and error code.
     Widget(u16, String),
 }
 
 impl Sent {
-    /// What is new about an answer is new behaviour: the operation, how it ended, and what was found wrong.
+    /// The coverage key of a response: the operation, the outcome, and the validation errors.
     pub fn signature(&self) -> String {
         match self {
             Sent::Nothing => String::new(),
@@ -110,7 +110,7 @@ impl Sent {
                 kinds.sort_unstable();
                 kinds.dedup();
                 let message = reply.json["message"].as_str().unwrap_or_default();
-                // Names, values and numbers are the request's own.
+                // Names, values and numbers come from the request.
                 let mut is_quoted = false;
                 let plain = message.chars().filter(|c| {
                     is_quoted ^= matches!(c, '\'' | '"' | '`');
@@ -124,7 +124,7 @@ impl Sent {
     }
 }
 
-/// The small store with everything that cases name.
+/// The small store with all records that cases refer to.
 pub struct World {
     cx: Sandbox,
     widget: WidgetApi,
@@ -191,14 +191,14 @@ impl World {
         token.unwrap_or_else(|| panic!("no token in {text}")).to_owned()
     }
 
-    /// Sends a case and holds the reply to the rules of all replies.
+    /// Sends a case and checks the reply against the rules of all replies.
     ///
     /// # Panics
-    /// When the reply breaks one, does not come, or what answers panics.
+    /// If the reply breaks a rule, never comes, or the code panics.
     pub fn send(&mut self, case: &Case) -> Sent {
         let Some(mut request) = case.request(&self.names) else { return Sent::Nothing };
         self.sent += 1;
-        // Below the limits of the key.
+        // Below the key's limits.
         self.cx.advance(450);
         request.extensions_mut().insert(PeerAddress([192, 0, 2, (self.sent % 250) as u8].into()));
         if case.who == Who::Visitor {
@@ -227,7 +227,7 @@ impl World {
         let reply = finished(async { Reply::read(self.cx.api.handle(request).await).await });
         let reply = reply.expect("an answer");
         rules::check(&asked, &reply);
-        // A script of an extractor fails as its documents say.
+        // An extractor script fails as its documents request.
         let is_own = reply.status < 500 || reply.operation == Some("extractDocument");
         assert!(is_own && reply.code() != "INTERNAL_ERROR", "{}", reply.text);
         Sent::Reply(Box::new(reply))
@@ -239,7 +239,7 @@ impl World {
             let bytes = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
             (parts.status.as_u16(), String::from_utf8_lossy(&bytes).into_owned())
         });
-        // Some listen to an answer that is told elsewhere.
+        // Some requests follow a reply that another stream drives.
         let (status, text) = answer.unwrap_or((0, String::new()));
         let code = text.split_once("\"code\":\"").and_then(|(_, rest)| rest.split('"').next());
         assert_ne!(code, Some("INTERNAL_ERROR"), "{text}");
@@ -247,7 +247,7 @@ impl World {
     }
 }
 
-/// What a future comes to; `None` when it waits for ever.
+/// The result of a future; `None` if it hangs.
 fn finished<T>(future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     for _ in 0..POLLS {

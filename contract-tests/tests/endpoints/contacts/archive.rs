@@ -13,7 +13,7 @@ on_every_backend!(
     idempotent,
     status_stays,
     bodies,
-    reasons_are_kept_for_audit_only,
+    reasons_are_only_audited,
     faults_of_the_body,
     absent_contacts,
     archived_contacts_are_hidden_but_readable,
@@ -102,7 +102,7 @@ fn bodies(backend: Backend) {
     }
 }
 
-fn reasons_are_kept_for_audit_only(backend: Backend) {
+fn reasons_are_only_audited(backend: Backend) {
     let cx = Sandbox::new(backend);
     let id = cx.create(&story::new_contact()).id();
     let reply = cx

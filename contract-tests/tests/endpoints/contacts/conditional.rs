@@ -53,7 +53,7 @@ fn a_tag_changes_with_the_record(backend: Backend) {
     let cx = Sandbox::new(backend);
     let id = cx.create(&story::new_contact()).id();
     let mut seen = vec![etag(&cx.read(&id))];
-    // The clock stands still: the tag does not live by the time alone.
+    // The clock stands still, so the tag cannot depend on the time alone.
     for body in [
         json!({ "firstName": "A" }),
         json!({ "firstName": "Zoë" }),
@@ -119,7 +119,7 @@ fn if_match_on_writes(backend: Backend) {
             let _ = send("*").expect(200);
         }
     }
-    // No contact, no condition.
+    // An absent contact has no condition to check.
     let _ = cx
         .call("PUT", "/contacts/none/chatbots/<A>")
         .json(&json!({}))
@@ -159,7 +159,7 @@ fn if_match_elsewhere_is_ignored(backend: Backend) {
     let _ = cx.call("PUT", ONE).json(&json!({})).header("if-none-match", "*").send().expect(200);
 }
 
-/// Contract 6.3 step 12: first the faults, then 304.
+/// Contract 6.3 step 12: validation errors first, then 304.
 fn not_modified_after_validation(backend: Backend) {
     let cx = Sandbox::new(backend);
     let _ = cx.create(&story::new_contact());

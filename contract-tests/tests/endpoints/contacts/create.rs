@@ -9,11 +9,11 @@ on_every_backend!(
     the_example_of_a_validation_error,
     the_example_of_a_duplicate,
     the_example_of_a_duplicate_value,
-    the_least_body,
+    the_minimal_body,
     null_equals_absence,
     required_comes_last_in_schema_order,
     at_most_a_hundred_errors_are_listed,
-    a_fault_per_value,
+    one_error_per_value,
     echoed_values,
     query_before_body,
     equal_addresses_are_allowed,
@@ -84,7 +84,7 @@ fn the_example_of_a_duplicate_value(backend: Backend) {
     assert_eq!(story::mapped(&reply.text, &id), expected.to_string());
 }
 
-fn the_least_body(backend: Backend) {
+fn the_minimal_body(backend: Backend) {
     let cx = Sandbox::new(backend);
     let reply = cx.create(&json!({ "primaryEmail": "a@b.co" }));
     let mut expected = story::contact();
@@ -171,7 +171,7 @@ fn at_most_a_hundred_errors_are_listed(backend: Backend) {
 }
 
 /// The first failing of type, required, characters, length, format, range, relation.
-fn a_fault_per_value(backend: Backend) {
+fn one_error_per_value(backend: Backend) {
     let cx = Sandbox::new(backend);
     let body = json!({
         "primaryEmail": format!("@\n{}", "x".repeat(300)),

@@ -13,7 +13,7 @@ on_every_backend!(
     string_length,
     serialised_size,
     nulls_are_not_stored,
-    several_faults_in_order,
+    several_errors_in_order,
     zero_characters,
     values_stay_as_sent,
     many_members_are_refused,
@@ -40,7 +40,7 @@ fn any_json_value(backend: Backend) {
     keeps(&cx, &json!({ "primaryEmail": 7, "id": "x", "_": 1, "__proto__": { "constructor": 1 } }));
 }
 
-/// The text of `customFields` in an answer.
+/// The text of `customFields` in a response.
 fn text_of(reply: &Reply) -> &str {
     let start = reply.text.find("\"customFields\":").expect("customFields") + "\"customFields\":".len();
     let end = reply.text.find(",\"isArchived\"").expect("the next member");
@@ -161,7 +161,7 @@ fn serialised_size(backend: Backend) {
     let _ = cx.update(&id, &json!({ "customFields": { "e": 1, "a": null } }));
 }
 
-/// As a merge into nothing (RFC 7396): what lies inside an array is the array's value.
+/// Like a merge into an empty value (RFC 7396): the content of an array is part of its value.
 fn nulls_are_not_stored(backend: Backend) {
     let cx = Sandbox::new(backend);
     let reply = create(
@@ -176,7 +176,7 @@ fn nulls_are_not_stored(backend: Backend) {
     assert_eq!(reply.data()["customFields"], json!({}));
 }
 
-fn several_faults_in_order(backend: Backend) {
+fn several_errors_in_order(backend: Backend) {
     let cx = Sandbox::new(backend);
     let body =
         json!({ "customFields": { "a.b": 1, "c": "x".repeat(5_001), "d": { "$e": 2 } }, "firstName": 3 });
@@ -194,9 +194,9 @@ fn zero_characters(backend: Backend) {
     let _ = create(&cx, &json!({ "a": "b\u{0}" })).invalid(&[("customFields.a", "invalidCharacters")]);
     let _ = create(&cx, &json!({ "a": [{ "b": "\u{0}" }] }))
         .invalid(&[("customFields.a[0].b", "invalidCharacters")]);
-    // U+0000 is the only character refused in values.
+    // U+0000 is the only character rejected in values.
     keeps(&cx, &json!({ "a": "\u{1}\u{7f}\u{85}\u{2028}\u{feff}\r\n\t\u{fffe}𝒳" }));
-    // In a name it breaks the rule of all names (contract 5.3), which comes before the rule of keys.
+    // In a name it breaks the rule for all names (contract 5.3), which precedes the rule for keys.
     let _ = create(&cx, &json!({ "a\u{0}": 1 })).invalid(&[("customFields.a\u{0}", "invalidCharacters")]);
     let _ = create(&cx, &json!({ "a": { "\u{0}": 1 } }))
         .invalid(&[("customFields.a.\u{0}", "invalidCharacters")]);
@@ -210,8 +210,8 @@ fn values_stay_as_sent(backend: Backend) {
     );
 }
 
-/// What comes from outside may be refused, but must not take long (contract 9: a body of 1 MiB): with a cost that grows
-/// with the square of the members this test alone takes minutes.
+/// Untrusted input may be rejected, but must not take long (contract 9: a body of 1 MiB). With a cost quadratic in the
+/// number of members, this test alone takes minutes.
 fn many_members_are_refused(backend: Backend) {
     let cx = Sandbox::new(backend);
     let id = cx.create(&json!({ "primaryEmail": "a@b.co" })).id();

@@ -175,7 +175,7 @@ fn integers(backend: Backend) {
     }
 }
 
-/// Doubles cannot tell these apart; the contract speaks of numbers.
+/// Doubles cannot distinguish these; the contract speaks of numbers.
 fn large_numbers_are_compared_exactly(backend: Backend) {
     let cx = sandbox(backend, &json!({ "type": "integer", "maximum": 9_007_199_254_740_992_u64 }));
     accepts(&cx, &[json!(9_007_199_254_740_992_u64)]);

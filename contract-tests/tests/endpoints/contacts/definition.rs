@@ -1,4 +1,4 @@
-//! What an operator may define, and what is refused (contract 2.1.4, 14).
+//! Schema definitions that an operator may and may not set (contract 2.1.4, 14).
 
 use contract_tests::sandbox::{operator, wait};
 use contract_tests::{Backend, Sandbox, on_every_backend};
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 on_every_backend!(
     versions_and_history,
-    what_was_read_can_be_passed_back,
-    what_is_left_out_is_as_built_in,
+    a_definition_read_can_be_written_back,
+    omitted_fields_have_built_in_definitions,
     refused_definitions,
     accepted_definitions,
     patterns_are_linear,
-    several_faults_at_once,
-    defaults_keep_the_rules_of_their_field,
+    several_errors_at_once,
+    defaults_obey_the_rules_of_their_field,
 );
 
 #[track_caller]
@@ -45,7 +45,7 @@ fn versions_and_history(backend: Backend) {
     assert_eq!(again.version, 4, "no change, no version");
 }
 
-fn what_was_read_can_be_passed_back(backend: Backend) {
+fn a_definition_read_can_be_written_back(backend: Backend) {
     let cx = Sandbox::new(backend);
     let definition = json!({
         "fields": [{ "name": "gender", "options": [{ "value": "f", "label": "F" }], "required": true }, { "name": "dob", "maximum": "2020-01-01" }],
@@ -66,7 +66,7 @@ fn what_was_read_can_be_passed_back(backend: Backend) {
     assert_eq!((&after["fields"], &after["customFields"]), (&read["fields"], &read["customFields"]));
 }
 
-fn what_is_left_out_is_as_built_in(backend: Backend) {
+fn omitted_fields_have_built_in_definitions(backend: Backend) {
     let cx = Sandbox::new(backend);
     let built_in = cx.get("/contacts/schema/chatbots/<A>").expect(200).data()["fields"].clone();
     cx.define(&json!({ "fields": [{ "name": "lastName", "required": true }], "customFields": [{ "name": "a", "type": "string" }] }));
@@ -189,7 +189,7 @@ fn refused_definitions(backend: Backend) {
             "conflict",
         ),
         (json!({ "customFields": many }), "customFields", "maxItems"),
-        // The whole.
+        // The whole definition.
         (json!({ "fields": {} }), "fields", "type"),
         (json!({ "customFields": null }), "customFields", "type"),
         (json!({ "allowUndeclaredCustomFields": "no" }), "allowUndeclaredCustomFields", "type"),
@@ -231,16 +231,16 @@ fn patterns_are_linear(backend: Backend) {
         refuses(&cx, &with(bad), "customFields[0].pattern", "format");
     }
     refuses(&cx, &with(&"a".repeat(501)), "customFields[0].pattern", "maxLength");
-    // A pattern that would take exponential time elsewhere.
+    // A pattern that takes exponential time in backtracking engines.
     cx.define(&with("^(a+)+$"));
     let body = json!({ "primaryEmail": "a@b.co", "customFields": { "a": format!("{}b", "a".repeat(999)) } });
     let _ = cx.try_create(&body).invalid(&[("customFields.a", "pattern")]);
     cx.define(&with(&"a".repeat(500)));
-    // A pattern whose automaton would be huge is refused, not compiled.
+    // A pattern with a huge automaton is rejected, not compiled.
     assert!(cx.redefine(&with("((a{1,1000}){1,1000}){1,1000}")).is_err());
 }
 
-fn several_faults_at_once(backend: Backend) {
+fn several_errors_at_once(backend: Backend) {
     let cx = Sandbox::new(backend);
     let definition = json!({
         "fields": [{ "name": "firstName", "maxLength": 500, "required": 1 }],
@@ -258,7 +258,7 @@ fn several_faults_at_once(backend: Backend) {
     assert!(matches!(unknown, Err(AdminError::NotFound { what: "agent", .. })), "{unknown:?}");
 }
 
-fn defaults_keep_the_rules_of_their_field(backend: Backend) {
+fn defaults_obey_the_rules_of_their_field(backend: Backend) {
     let cx = Sandbox::new(backend);
     for (definition, place, rule) in [
         (
@@ -307,7 +307,7 @@ fn defaults_keep_the_rules_of_their_field(backend: Backend) {
             other => panic!("{definition} gives {other:?}"),
         }
     }
-    // The built-in defaults keep them, too: what is stored without being sent must pass its own schema.
+    // The built-in defaults obey them too: stored defaults must pass their own schema.
     for definition in [
         json!({ "name": "source", "maxLength": 2 }),
         json!({ "name": "source", "pattern": "^web$" }),

@@ -4,7 +4,7 @@ use contract_tests::{Backend, Sandbox, on_every_backend, story};
 use serde_json::{Value, json};
 
 on_every_backend!(
-    the_record_as_it_would_be,
+    the_record_as_it_would_be_created,
     nothing_is_stored,
     every_check_runs,
     idempotency_keys_are_ignored,
@@ -14,7 +14,7 @@ on_every_backend!(
 
 const DRY: &str = "/contacts/chatbots/<A>?dryRun=true";
 
-fn the_record_as_it_would_be(backend: Backend) {
+fn the_record_as_it_would_be_created(backend: Backend) {
     let cx = story::sandbox(backend);
     let reply = cx.post(DRY, &story::new_contact()).expect(200);
     let mut expected = story::contact();
@@ -23,7 +23,7 @@ fn the_record_as_it_would_be(backend: Backend) {
     }
     assert_eq!(reply.data().to_string(), expected.to_string());
     assert_eq!((reply.header("location"), reply.header("etag")), (None, None));
-    // A time that the caller sets is no time set by the service.
+    // Caller-supplied times are not times set by the service.
     let reply = cx.post(DRY, &json!({ "primaryEmail": "a@b.co", "lastContactedAt": "2026-01-01T00:00:00Z" }));
     assert_eq!(reply.expect(200).data()["lastContactedAt"], "2026-01-01T00:00:00.000Z");
 }
@@ -65,9 +65,9 @@ fn idempotency_keys_are_ignored(backend: Backend) {
         cx.call("POST", "/contacts/chatbots/<A>").json(body).header("idempotency-key", key).send()
     };
     assert_eq!(dry("k").expect(200).header("idempotent-replayed"), None);
-    // The dry run has left nothing under the key.
+    // The dry run stored nothing under the key.
     let created = wet("k", &story::new_contact()).expect(201);
-    // Nor does it replay what is there.
+    // It does not replay a stored response either.
     let _ = dry("k").fails(409, "DUPLICATE_EXTERNAL_REFERENCE_ID");
     assert_eq!(wet("k", &story::new_contact()).expect(201).id(), created.id());
     // A malformed key is ignored as well.
@@ -102,7 +102,7 @@ fn switched_off(backend: Backend) {
     }
     let reply = cx.post("/contacts/chatbots/<A>?dryRun=yes", &json!({ "primaryEmail": "a@b.co" }));
     let _ = reply.invalid(&[("dryRun", "type")]);
-    // Only create knows it.
+    // Only create supports it.
     let _ = cx.create(&story::new_contact());
     let _ =
         cx.put("/contacts/crm-1001/chatbots/<A>?dryRun=true", &json!({})).invalid(&[("dryRun", "unknown")]);

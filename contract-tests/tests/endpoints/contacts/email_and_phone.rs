@@ -16,7 +16,7 @@ fn accepts(cx: &Sandbox, field: &str, value: &Value, stored: &Value) {
     let reply = create_with(cx, field, value).expect(201);
     assert_eq!(reply.data()[field], *stored, "{field}: {value}");
     let id = reply.id();
-    assert_eq!(cx.read(&id).data(), reply.data(), "what was answered is what is stored");
+    assert_eq!(cx.read(&id).data(), reply.data(), "the response equals the stored record");
 }
 
 fn refuses(cx: &Sandbox, field: &str, value: &Value, kind: &str) {
@@ -167,7 +167,7 @@ fn phone_and_code_agree(backend: Backend) {
         let reply = with(phone, code).invalid(&[("primaryPhone", "conflict")]);
         assert_eq!(reply.violation(0)["value"], phone);
     }
-    // A phone that is refused for its form is not compared.
+    // A phone number rejected for its form is not compared.
     let _ = with("+49 x", "44").invalid(&[("primaryPhone", "format")]);
     let _ = with("+49 123", "x").invalid(&[("primaryPhoneCode", "format")]);
 }

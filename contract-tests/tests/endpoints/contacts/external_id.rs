@@ -4,15 +4,15 @@ use contract_tests::{Backend, Sandbox, on_every_backend};
 use serde_json::{Value, json};
 
 on_every_backend!(
-    what_an_external_id_may_be,
-    what_it_may_not_be,
+    valid_external_ids,
+    invalid_external_ids,
     reserved_names,
     the_configured_id_segment_is_reserved,
     exact_and_case_sensitive,
     collisions,
     collisions_with_archived_contacts,
     rename_and_clear,
-    a_hexadecimal_external_id_is_no_platform_id,
+    a_hexadecimal_external_id_is_not_a_platform_id,
 );
 
 fn body(id: &Value) -> Value {
@@ -32,7 +32,7 @@ fn path(id: &str) -> String {
     format!("/contacts/{encoded}/chatbots/<A>")
 }
 
-fn what_an_external_id_may_be(backend: Backend) {
+fn valid_external_ids(backend: Backend) {
     let cx = Sandbox::new(backend);
     for id in [
         "x",
@@ -65,7 +65,7 @@ fn what_an_external_id_may_be(backend: Backend) {
         assert_eq!(cx.at("GET", location).send().expect(200).data(), created.data());
         let _ = cx.at("GET", &format!("{location}/")).send().expect(200);
     }
-    // `null` is none, and any number of contacts may have none.
+    // `null` means none, and any number of contacts may have none.
     for _ in 0..2 {
         let created = cx.create(&body(&Value::Null));
         assert_eq!(created.data()["externalReferenceId"], Value::Null);
@@ -77,7 +77,7 @@ fn what_an_external_id_may_be(backend: Backend) {
     }
 }
 
-fn what_it_may_not_be(backend: Backend) {
+fn invalid_external_ids(backend: Backend) {
     let cx = Sandbox::new(backend);
     for (id, kind) in [
         (json!(""), "minLength"),
@@ -161,7 +161,7 @@ fn collisions(backend: Backend) {
         assert_eq!(reply.violation(0)["value"], "crm-1001");
     }
     assert_eq!(cx.read(&second).data()["externalReferenceId"], "crm-1002");
-    // A rename to the own id is no collision and no change.
+    // A rename to the same id is neither a collision nor a change.
     let before = cx.read(&second);
     let after = cx.update(&second, &json!({ "externalReferenceId": "crm-1002" }));
     assert_eq!((after.data(), after.header("etag")), (before.data(), before.header("etag")));
@@ -195,12 +195,12 @@ fn rename_and_clear(backend: Backend) {
     let reply = cx.update(&id, &json!({ "externalReferenceId": "three" }));
     let location = format!("/v1/open/contacts/three/chatbots/{}", cx.agent);
     assert_eq!(reply.header("location"), Some(location.as_str()));
-    // Other changes name no place.
+    // Other changes return no location.
     let reply = cx.put("/contacts/three/chatbots/<A>", &json!({ "firstName": "A" })).expect(200);
     assert_eq!(reply.header("location"), None);
 }
 
-fn a_hexadecimal_external_id_is_no_platform_id(backend: Backend) {
+fn a_hexadecimal_external_id_is_not_a_platform_id(backend: Backend) {
     let cx = Sandbox::new(backend);
     let id = cx.create(&json!({ "primaryEmail": "a@b.co" })).id();
     let _ = cx.get(&format!("/contacts/{id}/chatbots/<A>")).fails(404, "CONTACT_NOT_FOUND");

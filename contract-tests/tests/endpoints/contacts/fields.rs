@@ -14,8 +14,8 @@ on_every_backend!(
     gender_is_free_text,
     postal_addresses,
     tags,
-    tags_that_repeat,
-    tags_that_fail,
+    repeated_tags,
+    invalid_tags,
     statuses,
     sources,
     last_contacted_at,
@@ -31,16 +31,16 @@ fn create_with(cx: &Sandbox, field: &str, value: &Value) -> Reply {
     cx.try_create(&body)
 }
 
-/// A value that is accepted, and what is stored of it.
+/// An accepted value and its stored form.
 #[track_caller]
 fn accepts(cx: &Sandbox, field: &str, value: &Value, stored: &Value) {
     let reply = create_with(cx, field, value).expect(201);
     assert_eq!(reply.data()[field], *stored, "{field}: {value}");
     let id = reply.id();
-    assert_eq!(cx.read(&id).data(), reply.data(), "what was answered is what is stored");
+    assert_eq!(cx.read(&id).data(), reply.data(), "the response equals the stored record");
 }
 
-/// A value that is refused by one rule, echoed as it was sent.
+/// A value rejected by one rule and echoed as sent.
 #[track_caller]
 fn refuses(cx: &Sandbox, field: &str, value: &Value, kind: &str) {
     let reply = create_with(cx, field, value).invalid(&[(field, kind)]);
@@ -74,7 +74,7 @@ fn text_lengths(backend: Backend) {
         let text = json!(letters(most));
         accepts(&cx, field, &text, &text);
         refuses(&cx, field, &json!(letters(most + 1)), "maxLength");
-        // Beyond the basic plane a character is one code point, not two units.
+        // Outside the basic plane a character is one code point, not two units.
         let wide = json!("𝒳".repeat(most));
         accepts(&cx, field, &wide, &wide);
         refuses(&cx, field, &json!("𝒳".repeat(most + 1)), "maxLength");
@@ -90,7 +90,7 @@ fn text_is_trimmed_and_blank_is_null(backend: Backend) {
         accepts(&cx, field, &Value::Null, &Value::Null);
         accepts(&cx, field, &json!("a  b"), &json!("a  b"));
     }
-    // The length is that of the trimmed text.
+    // The length limit applies to the trimmed text.
     accepts(&cx, "salutation", &json!(format!("  {}  ", letters(30))), &json!(letters(30)));
     accepts(&cx, "primaryPhone", &json!(" 123 "), &json!("123"));
     accepts(&cx, "primaryPhone", &json!(" "), &Value::Null);
@@ -231,13 +231,13 @@ fn tags(backend: Backend) {
     accepts(&cx, "tags", &json!(vec!["same"; 100]), &json!(["same"]));
 }
 
-fn tags_that_repeat(backend: Backend) {
+fn repeated_tags(backend: Backend) {
     let cx = Sandbox::new(backend);
     accepts(&cx, "tags", &json!(["VIP", "b", "vip", "Vip ", "B"]), &json!(["VIP", "b"]));
     accepts(&cx, "tags", &json!(["straße", "STRASSE", "é", "e", "É"]), &json!(["straße", "é", "e"]));
 }
 
-fn tags_that_fail(backend: Backend) {
+fn invalid_tags(backend: Backend) {
     let cx = Sandbox::new(backend);
     let reply = create_with(&cx, "tags", &json!(["a", 7, "", "  ", letters(65), "b\nc", null, ["x"], "a"]));
     let reply = reply.invalid(&[
@@ -299,7 +299,7 @@ fn last_contacted_at(backend: Backend) {
         let reply = create_with(&cx, "lastContactedAt", &json!(sent)).expect(201);
         let shown = &reply.data()["lastContactedAt"];
         if sent.contains(":60Z") {
-            // A leap second has no one instant; it is accepted.
+            // A leap second has no unique instant; it is accepted.
             assert!(shown.is_string());
         } else {
             assert_eq!(*shown, stored, "{sent}");
@@ -331,7 +331,7 @@ fn unknown_names(backend: Backend) {
         );
         assert_eq!(error["value"], "Zo");
     }
-    // A name with U+0000 breaks the rule of names first (contract 5.3).
+    // A name with U+0000 breaks the rule for names first (contract 5.3).
     let _ =
         create_with(&cx, "nick\u{0}name", &json!("Zo")).invalid(&[("nick\u{0}name", "invalidCharacters")]);
 }
@@ -351,7 +351,7 @@ fn read_only_fields_are_ignored(backend: Backend) {
     }
 }
 
-/// The only fault of a body that is no object is its type: it has no members that could be missing.
+/// The only validation error of a body that is not an object is its type: it has no members that could be missing.
 fn body_of_another_type(backend: Backend) {
     let cx = Sandbox::new(backend);
     for body in

@@ -92,7 +92,7 @@ fn queries(backend: Backend) {
     let _ = cx.get("/contacts/crm-1001/chatbots/<A>?").expect(200);
     let reply = cx.get("/contacts/crm-1001/chatbots/<A>?include=all&fields");
     let _ = reply.invalid(&[("include", "unknown"), ("fields", "unknown")]);
-    // An absent contact is answered before a fault of the query.
+    // An absent contact is reported before an invalid query.
     let _ = cx.get("/contacts/none/chatbots/<A>?include=all").fails(404, "CONTACT_NOT_FOUND");
 }
 

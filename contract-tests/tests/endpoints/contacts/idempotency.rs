@@ -16,7 +16,7 @@ on_every_backend!(
     a_key_in_use,
     an_abandoned_request_frees_its_key,
     a_key_in_use_by_another_process,
-    kept_for_a_day,
+    stored_for_a_day,
     bound_to_the_api_key,
     bound_to_the_path,
     failures_are_not_stored,
@@ -24,7 +24,7 @@ on_every_backend!(
     ignored_on_other_methods,
     replay_precedes_validation,
     a_replay_counts_and_shows_the_limits,
-    a_replay_tells_what_was_answered_then,
+    a_replay_returns_the_original_response,
     replays_survive_a_restart,
     erased_contacts_are_not_replayed,
     many_at_once_create_one,
@@ -105,7 +105,7 @@ fn another_payload(backend: Backend) {
     assert_eq!(total(&cx), 1);
 }
 
-/// A waker that does nothing: the test polls when it wants to.
+/// A no-op waker: the test polls explicitly.
 struct Asleep;
 
 impl Wake for Asleep {
@@ -118,7 +118,7 @@ fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
 
 fn a_key_in_use(backend: Backend) {
     let (cx, faulty) = Sandbox::faulty(backend);
-    // The schema and the limits are in memory from here on, so that the held write is where the request waits.
+    // The schema and the limits are cached from here on, so the request waits at the held write.
     let _ = cx.try_create(&mail()).expect(201);
     faulty.stall(true);
     let running = call(&cx, "k", &mail());
@@ -148,7 +148,7 @@ fn an_abandoned_request_frees_its_key(backend: Backend) {
     assert_eq!(total(&cx), 2);
 }
 
-/// Two processes at once: one of them creates, the other gives the answer again, or refuses another payload.
+/// Two concurrent processes: one creates, the other replays the response or rejects another payload.
 fn a_key_in_use_by_another_process(backend: Backend) {
     let (cx, faulty) = Sandbox::faulty(backend);
     let elsewhere = cx.restarted();
@@ -170,7 +170,7 @@ fn a_key_in_use_by_another_process(backend: Backend) {
     assert_eq!(total(&cx), 3);
 }
 
-fn kept_for_a_day(backend: Backend) {
+fn stored_for_a_day(backend: Backend) {
     let cx = Sandbox::new(backend);
     let first = call(&cx, "k", &mail()).send().expect(201);
     cx.advance(86_400_000 - 1);
@@ -180,7 +180,7 @@ fn kept_for_a_day(backend: Backend) {
     cx.advance(1);
     let second = call(&cx, "k", &json!({ "primaryEmail": "b@b.co" })).send().expect(201);
     assert_ne!(second.id(), first.id());
-    // The day counts from the request that was answered.
+    // The day counts from the request that got the response.
     cx.advance(86_400_000 - 1);
     is_replay(&call(&cx, "k", &json!({ "primaryEmail": "b@b.co" })).send(), &second);
 }
@@ -201,7 +201,7 @@ fn bound_to_the_path(backend: Backend) {
     let slash =
         cx.call("POST", "/contacts/chatbots/<A>/").json(&mail()).header("idempotency-key", "k").send();
     is_replay(&slash, &first);
-    // The query is no part of the path.
+    // The query is not part of the path.
     let query =
         cx.call("POST", "/contacts/chatbots/<A>?_=1").json(&mail()).header("idempotency-key", "k").send();
     is_replay(&query, &first);
@@ -292,7 +292,7 @@ fn replay_precedes_validation(backend: Backend) {
         .header("idempotency-key", "k")
         .send();
     is_replay(&with_fault, &first);
-    // What was valid then stays answered, whatever the schema says now.
+    // A stored response to a then-valid request is replayed, whatever the schema is now.
     cx.define(&json!({ "fields": [{ "name": "lastName", "required": true }] }));
     is_replay(&call(&cx, "k", &mail()).send(), &first);
     let _ = call(&cx, "other", &mail()).send().invalid(&[("lastName", "required")]);
@@ -308,7 +308,7 @@ fn a_replay_counts_and_shows_the_limits(backend: Backend) {
     let _ = send().fails(429, "RATE_LIMIT_EXCEEDED");
 }
 
-fn a_replay_tells_what_was_answered_then(backend: Backend) {
+fn a_replay_returns_the_original_response(backend: Backend) {
     let cx = Sandbox::new(backend);
     let first = call(&cx, "k", &story::new_contact()).send().expect(201);
     let _ = cx.update(&first.id(), &json!({ "firstName": "Changed", "externalReferenceId": "renamed" }));
@@ -323,7 +323,7 @@ fn replays_survive_a_restart(backend: Backend) {
     let _ = call(&again, "k", &json!({})).send().fails(422, "IDEMPOTENCY_KEY_REUSED");
 }
 
-/// Contract 14: erasure takes the contact's data away everywhere.
+/// Contract 14: erasure removes the contact's data everywhere.
 fn erased_contacts_are_not_replayed(backend: Backend) {
     use openapi_core::admin::Admin;
     use openapi_core::contacts::ContactRef;

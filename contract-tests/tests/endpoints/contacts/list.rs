@@ -18,7 +18,7 @@ on_every_backend!(
     sort_by_text,
     null_is_last_in_both_directions,
     ties_go_by_id,
-    query_faults,
+    query_errors,
     empty_values_are_absent,
     text_is_decoded,
 );
@@ -29,7 +29,7 @@ fn list(cx: &Sandbox, query: &str) -> Reply {
     cx.get(&format!("{LIST}?{query}")).expect(200)
 }
 
-/// What `field` is in the contacts that a query lists.
+/// The values of `field` in the contacts that a query lists.
 fn column(cx: &Sandbox, query: &str, field: &str) -> Vec<String> {
     let values = list(cx, query).column(field);
     values.iter().map(|value| value.as_str().unwrap_or("-").to_owned()).collect()
@@ -41,13 +41,13 @@ fn create_named(cx: &Sandbox, first_names: &[Option<&str>]) {
     }
 }
 
-/// Contract 4.2, literally but for the cursor.
+/// Contract 4.2, literally except for the cursor.
 fn the_example(backend: Backend) {
     let cx = story::sandbox(backend);
     let _ = cx.create(&json!({ "primaryEmail": "other@example.com", "lastName": "Other" }));
     let _ = cx.create(&json!({ "primaryEmail": "ada@example.com", "lastName": "Okafor" }));
     cx.clock.set(instant("2026-01-31T09:15:02.124Z"));
-    // The example's contact is the newest; its times are its own.
+    // The example's contact is the newest; its times differ from the others.
     cx.clock.set(instant("2026-01-31T09:15:02.123Z"));
     let id = cx.create(&story::new_contact()).id();
     let reply = list(&cx, "search=okafor&limit=1&sortBy=firstName");
@@ -196,7 +196,7 @@ fn sort_by_time(backend: Backend) {
     let _ = cx.update(&ids[1], &json!({ "lastName": "X" }));
     assert_eq!(column(&cx, "sortBy=updatedAt", "firstName"), ["B", "C", "A"]);
     assert_eq!(column(&cx, "sortBy=updatedAt&sortOrder=asc", "firstName"), ["A", "C", "B"]);
-    // What changes nothing does not move the contact.
+    // A no-op update does not move the contact.
     cx.advance(1);
     let _ = cx.update(&ids[0], &json!({ "firstName": "A" }));
     assert_eq!(column(&cx, "sortBy=updatedAt", "firstName"), ["B", "C", "A"]);
@@ -271,7 +271,7 @@ fn ties_go_by_id(backend: Backend) {
     }
 }
 
-fn query_faults(backend: Backend) {
+fn query_errors(backend: Backend) {
     let cx = Sandbox::new(backend);
     for (query, field, kind) in [
         ("sortBy=id", "sortBy", "enum"),

@@ -1,4 +1,4 @@
-//! The operator's contact schema at work (contract 2.1.4).
+//! The operator's contact schema in effect (contract 2.1.4).
 
 use contract_tests::{Backend, Reply, Sandbox, on_every_backend};
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ fn required_standard_fields(backend: Backend) {
     }
 }
 
-/// A default stands in for what is missing: on create nothing is required that has one.
+/// A default replaces a missing value: on create, no field with a default is required.
 fn required_fields_with_a_default(backend: Backend) {
     let cx = Sandbox::new(backend);
     cx.define(&json!({ "fields": [
@@ -124,7 +124,7 @@ fn options_of_gender(backend: Backend) {
     }
     let reply = create(&cx, json!({ "gender": "other" })).invalid(&[("gender", "enum")]);
     assert_eq!(reply.violation(0)["message"], "gender must be one of Female, Männlich, straße");
-    // Case does not count; accents do.
+    // Case is ignored; accents are not.
     let _ = create(&cx, json!({ "gender": "mannlich" })).invalid(&[("gender", "enum")]);
     assert_eq!(create(&cx, json!({ "gender": "" })).expect(201).data()["gender"], Value::Null);
     let _ = create(&cx, json!({ "gender": "x".repeat(51) })).invalid(&[("gender", "maxLength")]);
@@ -136,7 +136,7 @@ fn options_of_status(backend: Backend) {
     let _ = create(&cx, json!({ "status": "blocked" })).expect(201);
     let _ = create(&cx, json!({ "status": "inactive" })).invalid(&[("status", "enum")]);
     let _ = create(&cx, json!({ "status": "Active" })).invalid(&[("status", "enum")]);
-    // The filter keeps the words of the specification.
+    // The filter uses the specification's values.
     let _ = cx.get("/contacts/chatbots/<A>?status=inactive").expect(200);
 }
 
@@ -169,7 +169,7 @@ fn lengths_and_patterns(backend: Backend) {
     ]);
     let body = json!({ "primaryEmail": mail, "firstName": "ééééé", "externalReferenceId": "crm-x" });
     let _ = cx.try_create(&body).invalid(&[("firstName", "maxLength"), ("externalReferenceId", "pattern")]);
-    // The built-in rules stay: format before pattern.
+    // The built-in rules still apply: format before pattern.
     let _ = cx.try_create(&json!({ "primaryEmail": "example.com" })).invalid(&[("primaryEmail", "format")]);
 }
 
@@ -236,7 +236,7 @@ fn defaults(backend: Backend) {
     assert_eq!(reply.data()["salutation"], "Dr");
     assert_eq!(reply.data()["tags"], json!([]));
     assert_eq!(reply.data()["customFields"], json!({ "plan": "gold", "seats": 9, "x": 1 }));
-    // Clearing does not bring defaults back, but for `source`, whose empty value is `api`.
+    // Clearing does not restore defaults, except for `source`, whose empty value is `api`.
     let reply = cx.update(
         &reply.id(),
         &json!({ "salutation": null, "source": null, "customFields": { "plan": null } }),
@@ -244,7 +244,7 @@ fn defaults(backend: Backend) {
     assert_eq!(reply.data()["salutation"], Value::Null);
     assert_eq!(reply.data()["source"], "api");
     assert_eq!(reply.data()["customFields"], json!({ "seats": 9, "x": 1 }));
-    // A fault elsewhere is named alone: defaults are no faults.
+    // Only the error elsewhere is reported: defaults are not errors.
     let _ = create(&cx, json!({ "customFields": 7 })).invalid(&[("customFields", "type")]);
 }
 
@@ -273,7 +273,7 @@ fn a_new_version_applies_to_later_writes_only(backend: Backend) {
     assert_eq!(reply.violation(0)["message"], "Unknown field 'customFields.b'.");
 }
 
-/// Whatever a process has in memory: what is stored was checked against the version in force.
+/// Whatever a process has cached: stored data was validated against the version in force.
 fn a_new_version_of_another_process_applies_at_once(backend: Backend) {
     let cx = Sandbox::new(backend);
     let elsewhere = cx.restarted();

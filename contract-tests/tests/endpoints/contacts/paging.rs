@@ -10,7 +10,7 @@ on_every_backend!(
     arithmetic,
     beyond_the_last_page,
     bounds_of_page_and_limit,
-    how_numbers_are_written,
+    spellings_of_numbers,
     page_times_limit,
     cursors_visit_everything_once,
     cursors_survive_changes,
@@ -18,7 +18,7 @@ on_every_backend!(
     altered_cursors,
     cursors_belong_to_their_parameters,
     cursors_belong_to_their_agent,
-    cursor_and_page_contradict,
+    cursor_and_page_exclude_each_other,
     links_of_pages,
     links_of_cursors,
     links_ignore_the_host_header,
@@ -100,7 +100,7 @@ fn bounds_of_page_and_limit(backend: Backend) {
     }
 }
 
-fn how_numbers_are_written(backend: Backend) {
+fn spellings_of_numbers(backend: Backend) {
     let cx = with_contacts(backend, 1);
     assert_eq!(list(&cx, "limit=007").pagination()["itemsPerPage"], 7);
     assert_eq!(list(&cx, "page=0001").pagination()["currentPage"], 1);
@@ -150,7 +150,7 @@ fn cursors_visit_everything_once(backend: Backend) {
             }
         }
     }
-    // A cursor can also go on from a numbered page.
+    // A cursor can also continue from a numbered page.
     let reply = list(&cx, "limit=5&page=3");
     let next = cursor(&reply).expect("a cursor");
     let by_cursor = list(&cx, &format!("limit=5&cursor={next}"));
@@ -160,7 +160,7 @@ fn cursors_visit_everything_once(backend: Backend) {
     assert_eq!(list(&cx, &format!("limit=5&cursor={next}")).data(), by_cursor.data());
 }
 
-/// Items created or removed in between shift nothing.
+/// Items created or removed between requests shift nothing.
 fn cursors_survive_changes(backend: Backend) {
     let cx = with_contacts(backend, 12);
     let all = list(&cx, "limit=100").column("id");
@@ -169,7 +169,7 @@ fn cursors_survive_changes(backend: Backend) {
     for n in 0..5 {
         let _ = cx.create(&json!({ "primaryEmail": format!("new{n}@b.co") }));
     }
-    // The very contact at which the cursor stands goes, and one of the next page.
+    // The contact at the cursor's position is removed, and one of the next page.
     for gone in [&all[3], &all[5]] {
         let id = gone.as_str().expect("an id");
         let _ = cx.patch(&format!("/contacts/platformid/{id}/chatbots/<A>/archive")).expect(200);
@@ -180,7 +180,7 @@ fn cursors_survive_changes(backend: Backend) {
     let reply = list(&cx, &format!("limit=4&cursor={}", cursor(&reply).expect("a cursor")));
     assert_eq!(reply.column("id"), all[9..]);
     assert_eq!(reply.pagination()["hasNextPage"], false);
-    // Behind the last item there is nothing, not even a fault.
+    // After the last item the list is empty, not an error.
     let last = list(&cx, "limit=14");
     let next = cursor(&last).expect("a cursor");
     let oldest = list(&cx, "sortOrder=asc&limit=1").data()[0]["id"].as_str().expect("an id").to_owned();
@@ -247,7 +247,7 @@ fn altered_cursors(backend: Backend) {
     ] {
         refuse(bad);
     }
-    // Another server key has made none of these.
+    // Another server key signed none of these.
     let _ = list(&cx, &format!("limit=1&cursor={next}"));
 }
 
@@ -275,7 +275,7 @@ fn cursors_belong_to_their_parameters(backend: Backend) {
         assert_ne!(other, base);
         let _ = cx.get(&format!("{LIST}?{other}&cursor={next}")).invalid(&[("cursor", "format")]);
     }
-    // Parameters that are ignored do not count.
+    // Ignored parameters do not count.
     let _ = list(&cx, &format!("_=1&cursor={next}&{base}"));
 }
 
@@ -288,7 +288,7 @@ fn cursors_belong_to_their_agent(backend: Backend) {
     let _ = reply.invalid(&[("cursor", "format")]);
 }
 
-fn cursor_and_page_contradict(backend: Backend) {
+fn cursor_and_page_exclude_each_other(backend: Backend) {
     let cx = with_contacts(backend, 3);
     let next = cursor(&list(&cx, "limit=1")).expect("a cursor");
     for query in [
@@ -341,7 +341,7 @@ fn links_of_pages(backend: Backend) {
     }
     let one_page = links(&cx.get(LIST).expect(200));
     assert_eq!(one_page.iter().map(|(relation, _)| relation.as_str()).collect::<Vec<_>>(), ["first", "last"]);
-    // What needs encoding stays what it was.
+    // Percent-encoded values survive.
     let _ = cx.create(&json!({ "primaryEmail": "x@b.co", "firstName": "a&b=é \"<>+" }));
     let reply = list(&cx, "limit=1&search=a%26b%3D%C3%A9+%22%3C%3E%2B");
     assert_eq!(follow(&cx, &links(&reply)[0].1).data(), reply.data());

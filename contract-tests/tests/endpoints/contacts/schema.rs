@@ -57,7 +57,7 @@ fn a_tag_for_each_version(backend: Backend) {
     assert_ne!(two.header("etag"), Some(etag.as_str()));
     assert_eq!(two.data()["version"], 2);
     assert_eq!(two.data()["updatedAt"], "2026-01-31T09:15:03.123Z");
-    // What changes nothing is no new version.
+    // A no-op change creates no new version.
     cx.advance(1_000);
     cx.define(&story::definition());
     assert_eq!(cx.get(path).header("etag"), two.header("etag"));

@@ -5,10 +5,10 @@ use serde_json::json;
 
 on_every_backend!(
     every_searched_field,
-    what_is_not_searched,
+    unsearched_fields,
     case_and_accents_do_not_count,
     every_term_occurs,
-    terms_do_not_reach_across_fields,
+    terms_do_not_match_across_fields,
     no_wildcards,
     digits_of_phones,
     length_and_blanks,
@@ -43,7 +43,7 @@ fn every_searched_field(backend: Backend) {
     assert_eq!(found(&cx, "eedl"), found(&cx, "needle"), "substrings");
 }
 
-fn what_is_not_searched(backend: Backend) {
+fn unsearched_fields(backend: Backend) {
     let cx = Sandbox::new(backend);
     let _ = cx.create(&json!({
         "primaryEmail": "a@x.co", "salutation": "needle", "gender": "needle", "source": "needle", "dob": "1990-05-17",
@@ -108,7 +108,7 @@ fn every_term_occurs(backend: Backend) {
     }
 }
 
-fn terms_do_not_reach_across_fields(backend: Backend) {
+fn terms_do_not_match_across_fields(backend: Backend) {
     let cx = Sandbox::new(backend);
     let _ = cx.create(
         &json!({ "primaryEmail": "a@x.co", "firstName": "ab", "middleName": "cd", "tags": ["ef", "gh"] }),

@@ -1,4 +1,4 @@
-//! Fields that the operator marks `sensitive`: neither searched nor echoed in errors (contract 2.1.4).
+//! Fields that the operator marks `sensitive`: neither searchable nor echoed in errors (contract 2.1.4).
 
 use contract_tests::{Backend, Reply, Sandbox, on_every_backend};
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ fn sensitive_values_are_not_echoed(backend: Backend) {
         assert_eq!(reply.violation(0)["value"], Value::Null);
         assert_eq!(reply.json["details"]["existingContactId"], id);
     }
-    // With `customFields` everything in it is sensitive.
+    // If `customFields` is sensitive, so is everything in it.
     cx.define(&json!({ "fields": [{ "name": "customFields", "sensitive": true }], "allowUndeclaredCustomFields": false }));
     hidden(json!({ "customFields": { "$x": "4711" } }));
     hidden(json!({ "customFields": { "undeclared": "4711" } }));

@@ -7,7 +7,7 @@ on_every_backend!(
     unique_standard_fields,
     unique_custom_fields,
     unique_among_archived_contacts,
-    unique_is_switched_on_only_when_it_holds,
+    unique_is_enabled_only_without_duplicates,
 );
 
 fn create(cx: &Sandbox, mut body: Value) -> Reply {
@@ -34,7 +34,7 @@ fn unique_standard_fields(backend: Backend) {
     let reply = create(&cx, json!({ "primaryEmail": "b@b.co", "primaryPhone": "12345" }))
         .fails(409, "DUPLICATE_VALUE");
     assert_eq!(reply.violations(), [("primaryPhone", "unique")]);
-    // No value collides with no other missing value.
+    // A missing value does not collide with another missing value.
     let second = create(&cx, json!({ "primaryEmail": "b@b.co" })).expect(201).id();
     let _ = create(&cx, json!({ "primaryEmail": "c@b.co", "primaryPhone": "" })).expect(201);
     let _ =
@@ -45,7 +45,7 @@ fn unique_standard_fields(backend: Backend) {
     let _ = cx.update(&first, &json!({ "externalReferenceId": "one" }));
     let body = json!({ "primaryEmail": "a@bücher.example", "externalReferenceId": "one" });
     let _ = create(&cx, body).fails(409, "DUPLICATE_EXTERNAL_REFERENCE_ID");
-    // What was freed may be used.
+    // A freed value may be used again.
     let _ = cx.update(&first, &json!({ "primaryEmail": "free@b.co", "primaryPhone": null }));
     let _ = create(&cx, json!({ "primaryEmail": "a@bücher.example", "primaryPhone": "12345" })).expect(201);
 }
@@ -88,7 +88,7 @@ fn unique_among_archived_contacts(backend: Backend) {
     assert_eq!(reply.json["details"]["archived"], true);
 }
 
-fn unique_is_switched_on_only_when_it_holds(backend: Backend) {
+fn unique_is_enabled_only_without_duplicates(backend: Backend) {
     let cx = Sandbox::new(backend);
     let unique = json!({ "fields": [{ "name": "primaryEmail", "unique": true }] });
     let one = create(&cx, json!({ "primaryEmail": "Same@b.co" })).expect(201).id();

@@ -7,19 +7,19 @@ on_every_backend!(
     omitted_fields_stay,
     null_clears,
     blank_clears,
-    what_cannot_be_cleared,
+    required_fields_cannot_be_cleared,
     arrays_are_replaced,
     custom_fields_merge,
     custom_fields_are_cleared,
-    no_change_changes_nothing,
+    a_no_op_changes_nothing,
     a_fetched_record_can_be_sent_back,
     only_sent_fields_are_validated,
     the_phone_agrees_after_the_merge,
-    archived_contacts_are_closed,
+    archived_contacts_are_read_only,
     times,
     both_ways_of_addressing,
     absent_contacts,
-    all_faults_at_once,
+    all_errors_at_once,
     a_refused_update_stores_nothing,
     concurrent_updates,
 );
@@ -89,7 +89,7 @@ fn blank_clears(backend: Backend) {
         .invalid(&[("externalReferenceId", "minLength")]);
 }
 
-fn what_cannot_be_cleared(backend: Backend) {
+fn required_fields_cannot_be_cleared(backend: Backend) {
     let cx = Sandbox::new(backend);
     let id = story_contact(&cx);
     for (body, field) in [
@@ -113,7 +113,7 @@ fn arrays_are_replaced(backend: Backend) {
     assert_eq!(reply.data()["customFields"]["list"], json!([{ "b": null }]));
 }
 
-/// The test cases of RFC 7396, appendix A, as far as they keep the rules of `customFields`.
+/// The test cases of RFC 7396, appendix A, as far as they obey the rules of `customFields`.
 fn custom_fields_merge(backend: Backend) {
     let cx = Sandbox::new(backend);
     for (original, patch, result) in [
@@ -147,7 +147,7 @@ fn custom_fields_are_cleared(backend: Backend) {
     assert_eq!(cx.update(&id, &json!({ "customFields": null })).data()["customFields"], json!({}));
 }
 
-fn no_change_changes_nothing(backend: Backend) {
+fn a_no_op_changes_nothing(backend: Backend) {
     let cx = Sandbox::new(backend);
     let id = story_contact(&cx);
     let before = cx.read(&id);
@@ -169,7 +169,7 @@ fn no_change_changes_nothing(backend: Backend) {
         assert_eq!(reply.data(), before.data(), "{body}");
         assert_eq!(reply.header("etag"), before.header("etag"), "{body}");
     }
-    // The spelling of a tag, of an address and of a number are values.
+    // The spelling of a tag, an address or a number is part of its value.
     for body in
         [json!({ "tags": ["VIP", "newsletter"] }), json!({ "primaryEmail": "zoe.okafor@example.com" })]
     {
@@ -231,7 +231,7 @@ fn the_phone_agrees_after_the_merge(backend: Backend) {
     let _ = cx.try_update(&id, &json!({ "primaryPhoneCode": "1" })).invalid(&[("primaryPhone", "conflict")]);
 }
 
-fn archived_contacts_are_closed(backend: Backend) {
+fn archived_contacts_are_read_only(backend: Backend) {
     let cx = Sandbox::new(backend);
     let id = story_contact(&cx);
     let _ = cx.patch(&format!("/contacts/platformid/{id}/chatbots/<A>/archive")).expect(200);
@@ -261,7 +261,7 @@ fn times(backend: Backend) {
     let reply = cx.update(&id, &json!({ "firstName": "Z" }));
     assert_eq!(reply.data()["createdAt"], "2026-01-31T09:15:02.123Z");
     assert_eq!(reply.data()["updatedAt"], "2026-02-01T09:15:02.123Z");
-    // A clock that went back does not take `updatedAt` along.
+    // A clock that went backwards does not move `updatedAt` back.
     cx.advance(-3_600_000);
     let reply = cx.update(&id, &json!({ "firstName": "Y" }));
     assert_eq!(reply.data()["updatedAt"], "2026-02-01T09:15:02.123Z");
@@ -291,14 +291,14 @@ fn absent_contacts(backend: Backend) {
             "; platform ids are 24 hexadecimal characters",
         ),
     ] {
-        // A resource of the path is answered before any fault of the body.
+        // A missing resource in the path is reported before any error of the body.
         let reply = cx.put(path, &body).fails(404, "CONTACT_NOT_FOUND");
         assert_eq!(reply.json["message"], format!("Contact not found{hint}"));
         assert_eq!(reply.json["details"], json!({ "resource": "contact", "id": id }));
     }
 }
 
-fn all_faults_at_once(backend: Backend) {
+fn all_errors_at_once(backend: Backend) {
     let cx = Sandbox::new(backend);
     let id = story_contact(&cx);
     let body = json!({ "status": "gone", "tags": ["a", 1], "primaryEmail": null, "x": 1, "customFields": { "$a": 1 }, "dob": "2030-01-01" });

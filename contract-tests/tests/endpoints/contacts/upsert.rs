@@ -14,7 +14,7 @@ on_every_backend!(
     archived_contacts,
     schema_rules_apply,
     duplicate_values,
-    order_of_faults,
+    order_of_errors,
 );
 
 fn upsert(cx: &Sandbox, id: &str, body: &Value) -> Reply {
@@ -36,7 +36,7 @@ fn creates_and_updates(backend: Backend) {
     assert_eq!(updated.header("location"), None);
     let same = upsert(&cx, "crm%201", &json!({})).expect(200);
     assert_eq!((same.data(), same.header("etag")), (updated.data(), updated.header("etag")));
-    // Creation takes the defaults and drops `null` members.
+    // Creation applies the defaults and drops `null` members.
     let created =
         upsert(&cx, "b", &json!({ "primaryEmail": "b@b.co", "tags": null, "customFields": { "a": null } }))
             .expect(201);
@@ -104,12 +104,12 @@ fn ids_that_break_the_rules(backend: Backend) {
             upsert(&cx, path, &json!({ "primaryEmail": "a@b.co" })).invalid(&[("externalReferenceId", kind)]);
         let error = reply.violation(0);
         assert_eq!((&error["in"], &error["value"]), (&json!("path"), &json!(value)));
-        // Without upsert there can be no such contact.
+        // Without upsert the contact is not found.
         let reply = cx.put(&format!("/contacts/{path}/chatbots/<A>"), &json!({}));
         let reply = reply.fails(404, "CONTACT_NOT_FOUND");
         assert_eq!(reply.json["details"]["id"], value);
     }
-    // The path of the schema takes no PUT.
+    // The schema's path does not accept PUT.
     let _ = upsert(&cx, "schema", &json!({ "primaryEmail": "a@b.co" })).fails(405, "METHOD_NOT_ALLOWED");
 }
 
@@ -119,7 +119,7 @@ fn conditions(backend: Backend) {
         let call = cx.call("PUT", "/contacts/one/chatbots/<A>?upsert=true").json(&body);
         call.header(header, value).send()
     };
-    // `If-Match` never creates, and there is no tag to show.
+    // `If-Match` never creates: there is no tag to match.
     for value in ["*", "\"a\""] {
         let reply =
             send("if-match", value, json!({ "primaryEmail": "a@b.co" })).fails(412, "PRECONDITION_FAILED");
@@ -179,7 +179,7 @@ fn schema_rules_apply(backend: Backend) {
     cx.define(&json!({ "fields": [{ "name": "externalReferenceId", "required": true, "pattern": "^[a-z]+$" }, { "name": "lastName", "required": true }] }));
     let _ = upsert(&cx, "one", &json!({ "primaryEmail": "a@b.co" })).invalid(&[("lastName", "required")]);
     let _ = upsert(&cx, "one", &json!({ "primaryEmail": "a@b.co", "lastName": "B" })).expect(201);
-    // It has to keep the operator's rules, too.
+    // It must also satisfy the operator's rules.
     let reply = upsert(&cx, "ONE", &json!({ "primaryEmail": "a@b.co", "lastName": "B" }));
     let reply = reply.invalid(&[("externalReferenceId", "pattern")]);
     assert_eq!(reply.violation(0)["in"], "path", "the body does not hold it");
@@ -194,7 +194,7 @@ fn duplicate_values(backend: Backend) {
 }
 
 /// Path, header, query, then the body.
-fn order_of_faults(backend: Backend) {
+fn order_of_errors(backend: Backend) {
     let cx = Sandbox::new(backend);
     let reply = cx
         .call("PUT", "/contacts/archive/chatbots/<A>?x=1&upsert=true")

@@ -1,4 +1,4 @@
-//! A `clamd` of the tests' own: its folder, its one signature, no network but 127.0.0.1.
+//! A private `clamd` for the tests: its own folder, one signature, and only 127.0.0.1.
 
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use clamd_scanner::Address;
 use tempfile::TempDir;
 
-/// What the only signature is for.
+/// The content of the only signature.
 pub const MALWARE: &[u8] = b"This-Is-The-Malware-Of-The-Scanner-Tests";
 
-/// The longest file it takes, in bytes.
+/// The maximum file size, in bytes.
 pub const STREAM_MAX: usize = 1024 * 1024;
 
-/// How long it may take to start.
+/// The startup timeout.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A running `clamd`; dropped, it ends.
+/// A running `clamd`, ended on drop.
 pub struct Clamd {
     child: Child,
     folder: TempDir,
@@ -33,7 +33,7 @@ impl Clamd {
         let digits: String = MALWARE.iter().map(|byte| format!("{byte:02x}")).collect();
         std::fs::write(database.join("own.ndb"), format!("Openapi.Test.Malware:0:*:{digits}\n"))
             .expect("a signature");
-        // Free a moment ago: clamd takes no port 0.
+        // Free a moment ago: clamd does not support port 0.
         let port =
             TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
         let path = folder.path().display();

@@ -1,4 +1,4 @@
-//! Uploads that a real `clamd` looks at, and what comes of one that is away, slow, or talks nonsense.
+//! Uploads scanned by a real `clamd`, and by one that is down, slow, or sends invalid data.
 
 mod daemon;
 mod stand_in;
@@ -6,7 +6,7 @@ mod stand_in;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clamd_scanner::{Address, ClamdScanner, Patience};
+use clamd_scanner::{Address, ClamdScanner, Timeouts};
 use contract_tests::sandbox::wait;
 use contract_tests::{Backend, Form, Reply, Sandbox};
 use openapi_core::platform::FileSettings;
@@ -20,7 +20,7 @@ use stand_in::StandIn;
 struct Office {
     sandbox: Sandbox,
     contact: String,
-    /// For the scanner's sockets.
+    /// The runtime of the scanner's sockets.
     runtime: Runtime,
 }
 
@@ -29,11 +29,11 @@ impl Office {
         Office::scanned_by(ClamdScanner::new(address))
     }
 
-    /// With a scanner that gives up after 200 ms.
+    /// With a scanner that times out after 200 ms.
     fn in_a_hurry(address: Address) -> Self {
         let limit = Duration::from_millis(200);
-        let patience = Patience { connect: limit, take: limit, answer: limit };
-        Office::scanned_by(ClamdScanner::new(address).with_patience(patience))
+        let timeouts = Timeouts { connect: limit, take: limit, answer: limit };
+        Office::scanned_by(ClamdScanner::new(address).with_timeouts(timeouts))
     }
 
     fn scanned_by(scanner: ClamdScanner) -> Self {
@@ -63,7 +63,7 @@ impl Office {
         self.keeps(0);
     }
 
-    /// 503, and neither a record nor a content is there.
+    /// 503, and neither a record nor a content is stored.
     #[track_caller]
     fn cannot_tell(&self, content: &[u8]) {
         let reply = self.upload(content).fails(503, "SERVICE_UNAVAILABLE");
@@ -85,7 +85,7 @@ fn object(name: &str, value: &str) -> serde_json::Value {
     serde_json::Value::Object([(name.to_owned(), value.into())].into_iter().collect())
 }
 
-/// Text of this length with the malware at this place.
+/// Text of this length with the malware at this position.
 fn infected(length: usize, at: usize) -> Vec<u8> {
     let mut text = b"All is well. ".repeat(length / 13 + 1);
     text.truncate(length);
@@ -94,12 +94,12 @@ fn infected(length: usize, at: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_real_clamd_finds_malware_wherever_it_lies() {
+fn a_real_clamd_finds_malware_at_any_position() {
     let clamd = Clamd::start();
     for address in clamd.addresses() {
         let office = Office::with(address);
         office.refuses(MALWARE);
-        // Over the edge of two chunks, and at the end of a file of many.
+        // Across the boundary of two chunks, and at the end of a file of many.
         for at in [0, 64 * 1024 - MALWARE.len() / 2, 600_000 - MALWARE.len()] {
             office.refuses(&infected(600_000, at));
         }
@@ -110,7 +110,7 @@ fn a_real_clamd_finds_malware_wherever_it_lies() {
 }
 
 #[test]
-fn a_file_longer_than_clamd_takes_is_not_accepted() {
+fn a_file_above_clamds_limit_is_rejected() {
     let clamd = Clamd::start();
     for address in clamd.addresses() {
         let office = Office::with(address);
@@ -130,16 +130,16 @@ fn without_clamd_nothing_is_accepted() {
 }
 
 #[test]
-fn a_clamd_that_rests_is_given_up() {
+fn an_unresponsive_clamd_times_out() {
     let silent = StandIn::that_answers(None);
     Office::in_a_hurry(silent.address()).cannot_tell(b"A clean letter");
-    // So much does not fit into the buffers of the sockets.
+    // This exceeds the sockets' buffers.
     let deaf = StandIn::that_reads_nothing();
     Office::in_a_hurry(deaf.address()).cannot_tell(&b"All is well. ".repeat(1_000_000));
 }
 
 #[test]
-fn only_a_whole_and_clear_answer_lets_a_file_through() {
+fn only_a_complete_clean_verdict_accepts_a_file() {
     for answer in ["", "stream: OK", "OK\0", "UNKNOWN COMMAND\0", "stream: OK ERROR\0", &"x".repeat(100_000)]
     {
         let odd = StandIn::that_answers(Some(answer.to_owned()));
@@ -149,9 +149,9 @@ fn only_a_whole_and_clear_answer_lets_a_file_through() {
     Office::with(sound.address()).accepts(b"A clean letter");
 }
 
-/// As the guide shows it; it connects with the first upload.
+/// Configured as in the guide; it connects with the first upload.
 #[test]
-fn everything_else_goes_on_without_clamd() {
+fn everything_else_works_without_clamd() {
     let plain = Sandbox::new(Backend::Memory);
     let ports = plain.ports();
     let scanner = ClamdScanner::new(Address::Tcp("127.0.0.1:3310".to_owned()));
@@ -162,7 +162,7 @@ fn everything_else_goes_on_without_clamd() {
 
 /// Every byte, in order, in chunks with their lengths.
 #[test]
-fn clamd_gets_the_file_as_it_is() {
+fn clamd_receives_the_file_unchanged() {
     let clamd = StandIn::that_answers(Some("stream: OK\0".to_owned()));
     let office = Office::with(clamd.address());
     let content = infected(300_000, 7);

@@ -1,4 +1,4 @@
-//! In the place of `clamd`: what a real one cannot be brought to do.
+//! A fake `clamd` for behaviour that a real one does not show on demand.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ pub struct StandIn {
 }
 
 impl StandIn {
-    /// Takes a file by the protocol, and then says this and hangs up, or waits for ever.
+    /// Receives a file by the protocol, then sends this and hangs up, or waits forever.
     pub fn that_answers(answer: Option<String>) -> Self {
         StandIn::that(move |mut stream, received| {
             let content = file_of(&mut stream);
@@ -25,7 +25,7 @@ impl StandIn {
         })
     }
 
-    /// Accepts connections and does nothing with them.
+    /// Accepts connections and ignores them.
     pub fn that_reads_nothing() -> Self {
         StandIn::that(|stream, _| std::mem::forget(stream))
     }
@@ -53,7 +53,7 @@ impl StandIn {
     }
 }
 
-/// The content of a file that comes by INSTREAM.
+/// The content of a file received by INSTREAM.
 fn file_of(stream: &mut TcpStream) -> Vec<u8> {
     let mut command = [0; 10];
     stream.read_exact(&mut command).expect("a command");

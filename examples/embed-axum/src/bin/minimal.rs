@@ -1,4 +1,4 @@
-//! The least that a host needs: the Open API in axum over SQLite, and a server key in the current folder.
+//! The smallest host: the Open API in axum over SQLite, with a server key in the current folder.
 
 use axum::{Router, extract::ConnectInfo, extract::Request, middleware::map_request};
 use openapi_core::api::{PeerAddress, Settings};

@@ -1,4 +1,4 @@
-//! A host of this example in a process of its own, and the calls to it.
+//! Starts a host of this example in a subprocess and calls it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -14,13 +14,13 @@ pub fn form(content: &[u8]) -> Vec<u8> {
     [head, content, b"\r\n--limit--\r\n"].concat()
 }
 
-/// The process, ended with the test.
+/// The process, killed at the end of the test.
 pub struct Host {
     pub process: Child,
     output: BufReader<ChildStdout>,
     /// `host:port`
     pub address: String,
-    /// The headers of the key that it made at its first start.
+    /// The headers of the key created at its first start.
     pub keys: String,
 }
 
@@ -40,8 +40,8 @@ impl Reply {
 
     /// A string member of the body, by its name.
     pub fn member(&self, name: &str) -> &str {
-        let (_, behind) = self.body.split_once(&format!("\"{name}\":\"")).expect(name);
-        behind.split('"').next().expect("an end")
+        let (_, tail) = self.body.split_once(&format!("\"{name}\":\"")).expect(name);
+        tail.split('"').next().expect("an end")
     }
 }
 
@@ -106,7 +106,7 @@ impl Host {
         Reply { status, head: head.to_owned(), body: body.to_owned() }
     }
 
-    /// Waits until it takes no more connections.
+    /// Waits until it refuses connections.
     pub fn until_closed(&self) {
         for _ in 0..1_000 {
             if TcpStream::connect(&self.address).is_err() {
@@ -117,7 +117,7 @@ impl Host {
         panic!("it still listens");
     }
 
-    /// What it prints before it ends.
+    /// Its output until it exits.
     pub fn rest(&mut self) -> String {
         let mut rest = String::new();
         self.output.read_to_string(&mut rest).expect("text");

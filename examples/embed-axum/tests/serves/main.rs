@@ -31,7 +31,7 @@ fn the_application_and_the_open_api_share_a_listener() {
 }
 
 #[test]
-fn every_link_leads_below_the_prefix() {
+fn every_link_includes_the_prefix() {
     let folder = tempfile::tempdir().unwrap();
     let host = Host::start(folder.path());
     let keys = host.keys.as_str();
@@ -72,7 +72,7 @@ fn every_link_leads_below_the_prefix() {
 }
 
 #[test]
-fn told_to_stop_it_answers_what_runs_and_keeps_what_it_answered() {
+fn shutdown_finishes_running_requests_and_preserves_their_data() {
     let folder = tempfile::tempdir().unwrap();
     let mut host = Host::start(folder.path());
     let keys = host.keys.clone();
@@ -86,7 +86,7 @@ fn told_to_stop_it_answers_what_runs_and_keeps_what_it_answered() {
     assert_eq!(&go_on, b"HTTP/1.1 100 Continue\r\n\r\n", "the request runs");
     upload.write_all(&body[..body.len() / 2]).unwrap();
     kill_process(Pid::from_child(&host.process), Signal::TERM).unwrap();
-    // It no longer listens, but what has begun goes on.
+    // It no longer listens, but running requests continue.
     host.until_closed();
     upload.write_all(&body[body.len() / 2..]).unwrap();
     let mut answer = String::new();
@@ -103,7 +103,8 @@ fn told_to_stop_it_answers_what_runs_and_keeps_what_it_answered() {
 
 const MINIMAL: &str = include_str!("../../src/bin/minimal.rs");
 
-/// Counts the lines of the minimal host that are neither blank, comments nor `use`. The formatter decides what a line is.
+/// Counts the lines of the minimal host other than blank ones, comments and `use`. The formatter determines line
+/// breaks.
 #[test]
 fn a_minimal_host_over_sqlite_takes_fifteen_lines() {
     let is_code = |line: &&str| !line.is_empty() && !line.starts_with("//") && !line.starts_with("use ");
@@ -113,7 +114,7 @@ fn a_minimal_host_over_sqlite_takes_fifteen_lines() {
 }
 
 #[test]
-fn the_minimal_host_serves_and_keeps() {
+fn the_minimal_host_serves_and_persists() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("server-key"), [7; 32]).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

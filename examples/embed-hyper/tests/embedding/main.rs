@@ -1,4 +1,4 @@
-//! The code of docs/embedding.md, compiled and run. A block of the guide is a piece of this file.
+//! The code of docs/embedding.md, compiled and run. Each code block of the guide is a part of this file.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ mod over_a_store {
         Ok(Arc::new(Platform::new(Arc::new(store), ports, ServiceInfo::new("https://api.example.com")?)))
     }
 
-    /// Lends the library the runtime's timer.
+    /// Provides the runtime's timer to the library.
     pub struct TokioTimer;
 
     impl Timer for TokioTimer {
@@ -99,7 +99,7 @@ mod calling {
         let reply = api.call::<Create>(caller, CreateContact::from(fields)).await?;
         match reply.data {
             CreatedContact::Stored(contact) => Ok(contact),
-            // Only for requests that say so: a dry run, an idempotency key.
+            // Only for requests that ask for it: a dry run, an idempotency key.
             CreatedContact::Preview(_) | CreatedContact::Replayed => Err(ApiError::internal()),
         }
     }
@@ -124,7 +124,7 @@ mod forms {
         definition: &Object,
     ) -> Result<FormTemplate, AdminError> {
         let by = Actor::Operator("forms".to_owned());
-        // `AdminError::Invalid` has every fault of the definition with its place.
+        // `AdminError::Invalid` contains every validation error of the definition with its location.
         let draft = platform.create_template(&by, agent, definition).await?;
         platform.activate_template(&by, agent, draft.id).await
     }
@@ -166,7 +166,7 @@ fn acme() -> AgentId {
 }
 
 #[test]
-fn a_platform_over_a_file_keeps_what_it_was_given() {
+fn a_platform_over_a_file_persists_its_data() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("embedding");
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
@@ -217,7 +217,7 @@ fn typed_calls_follow_the_same_rules() {
 }
 
 #[test]
-fn a_template_is_published_or_refused_with_its_faults() {
+fn a_template_is_published_or_rejected_with_its_errors() {
     pollster::block_on(async {
         let platform = platform();
         operator::enrol(&platform, acme()).await.unwrap();
@@ -235,7 +235,7 @@ fn a_template_is_published_or_refused_with_its_faults() {
 }
 
 #[test]
-fn what_became_of_a_request_is_one_line() {
+fn a_request_is_logged_in_one_line() {
     use openapi_core::access::Caller;
     block_on(async {
         let platform = platform();

@@ -1,4 +1,4 @@
-//! Cases of small records of agents.
+//! Cases for tenant records.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(in crate::conformance) fn agent_records_come_back_as_saved(backend: &mut dyn
             assert_eq!(world.record_of(&a, kind).await, None);
         }
         for kind in RecordKind::ALL {
-            // The third one has no member.
+            // The third one is an empty object.
             for version in 1..=4 {
                 world.put_record(&a, &stored_record(kind, version)).await;
                 assert_eq!(world.record_of(&a, kind).await, Some(stored_record(kind, version)));
@@ -64,7 +64,7 @@ pub(in crate::conformance) fn agent_records_need_the_version_before(backend: &mu
             assert_eq!(world.record_of(&a, kind).await, Some(stored_record(kind, 2)), "{is}");
             assert_eq!(world.audit_of(Some(&a)).await.len(), noted + 1, "{is}");
         }
-        // Each kind counts its own versions.
+        // Each kind has its own versions.
         world.put_record(&a, &stored_record(RecordKind::ChatUsage, 1)).await;
         assert_eq!(world.record_of(&a, kind).await, Some(stored_record(kind, 2)));
     });

@@ -1,4 +1,4 @@
-//! Cases of conversations: what is stored of them, versions, lists.
+//! Cases for conversations: stored properties, versions, lists.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(in crate::conformance) fn conversations_come_back_as_stored(backend: &mut dy
         let page = world.storage.conversations(&a, &first_page(ConversationFilter::default(), 9)).await;
         let [bare, full] = all(&a);
         assert_eq!(page.expect("list").conversations, [full, bare], "a list shows them whole");
-        // All of it changes, in both directions.
+        // Every property changes, in both directions.
         let swapped = [
             Conversation { version: 2, ..full_conversation(&a, 1) },
             Conversation { version: 2, ..conversation(&a, 2) },
@@ -92,7 +92,7 @@ pub(in crate::conformance) fn refused_conversations_leave_nothing(backend: &mut 
             world.audit_of(Some(&a)).await.get(noted..),
             first.audit.as_ref().map(std::slice::from_ref)
         );
-        // Of several reasons to refuse a step the first is told, and nothing of it is stored.
+        // The first of several errors is reported, and nothing is stored.
         let mut stale = write(full_conversation(&a, 1), [2, 3], 20);
         stale.messages[0].text = "another text".to_owned();
         let absent = Conversation { version: 2, ..conversation(&a, 2) };
@@ -145,7 +145,7 @@ pub(in crate::conformance) fn conversation_lists_sort_and_page(backend: &mut dyn
         }
         let none = ConversationQuery { filter: ConversationFilter::default(), offset: 0, limit: 0 };
         assert_eq!(world.conversation_page(&a, &none).await, (vec![], 6));
-        // A message moves its conversation, and nothing else does.
+        // Only a message moves its conversation in the order.
         let stored = world.conversation_of(&a, 3).await.expect("conversation");
         let moved = world.change_conversation(&stored, Vec::new(), |it| it.last_message_at = at(7)).await;
         let seen = world.change_conversation(&moved, Vec::new(), |it| it.updated_at = at(8)).await;
@@ -172,7 +172,7 @@ pub(in crate::conformance) fn conversation_filters_combine(backend: &mut dyn Bac
             world.put_conversation(&it, Vec::new()).await;
             all.push(it);
         }
-        // Some become what others were, so that what a list is made of follows a change.
+        // Some conversations swap properties, so that every list must follow the change.
         for number in [3, 8, 21, 34] {
             let before = all[number].clone();
             let changed = |it: &mut Conversation| {

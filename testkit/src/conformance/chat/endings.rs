@@ -1,4 +1,5 @@
-//! Cases of how conversations end: erased, expired, with their contact, with their agent; and of whose they are.
+//! Cases for the end of conversations (erased, expired, with their contact, with their agent) and for tenant
+//! isolation.
 
 use super::super::fixture::{World, agent_id, assert_fails, at};
 use super::super::{Backend, on};
@@ -37,12 +38,12 @@ pub(in crate::conformance) fn erasing_a_conversation_removes_its_messages(backen
         assert_eq!(last.action, AuditAction::ConversationErase);
         assert_eq!(last.resource, Some(conversation_id(2).to_string()));
         assert!(!last.details.is_empty());
-        // It is not there any more, nor is one that never was; nothing is noted then.
+        // Erasing a conversation that is gone or never existed leaves no audit entry.
         for (agent, number) in [(&a, 2), (&a, 9), (&agent_id("nobody"), 1)] {
             assert_fails(world.try_erase_conversation(agent, number, 60).await, &StorageErrorKind::Missing);
         }
         assert_eq!(world.audit_of(Some(&a)).await.len(), noted + 1);
-        // A new one of the same id begins from nothing.
+        // A new conversation with the same id starts empty.
         world.put_conversation(&conversation(&a, 2), messages([1])).await;
         assert_eq!(world.every_message(&a, 2).await, messages([1]));
     });
@@ -68,19 +69,19 @@ pub(in crate::conformance) fn conversations_expire_in_order(backend: &mut dyn Ba
         for at_most in 0..8 {
             assert_eq!(world.expired(1_000, at_most).await, all[..6.min(at_most as usize)]);
         }
-        // One that is changed is due at its new time, one that is erased never.
+        // A changed conversation is due at its new time, an erased one never.
         let stored = world.conversation_of(&a, 3).await.expect("conversation");
         world.change_conversation(&stored, Vec::new(), |it| it.expires_at = at(500)).await;
         world.try_erase_conversation(&a, 2, 50).await.expect("erase");
         let left = [all[0].clone(), all[3].clone(), all[4].clone(), all[5].clone(), all[1].clone()];
         assert_eq!(world.expired(499, 100).await, left[..4]);
         assert_eq!(world.expired(500, 100).await, left);
-        // A disabled agent's are due, a deleted one's go with the agent.
+        // Conversations of a disabled agent are due; those of a deleted agent are purged with it.
         world.set_status(&b, AgentStatus::Disabled, 600).await.expect("disable");
         assert_eq!(world.expired(500, 100).await, left);
         world.set_status(&a, AgentStatus::Deleted, 700).await.expect("delete");
         assert_eq!(world.expired(500, 100).await, [all[4].clone(), all[5].clone()]);
-        assert_eq!(world.expired(500, 1).await, [all[4].clone()], "they take nobody's place");
+        assert_eq!(world.expired(500, 1).await, [all[4].clone()], "they do not displace others");
     });
 }
 
@@ -102,7 +103,7 @@ pub(in crate::conformance) fn erasing_a_contact_removes_its_conversations(backen
             linked(&a, 5, None).await,
             linked(&b, 1, Some(gone.id)).await,
         ];
-        // Links change: what counts is the one that is there now.
+        // Links change; only the current one counts.
         let stored = world.conversation_of(&a, 3).await.expect("conversation");
         let moved = world.change_conversation(&stored, Vec::new(), |it| it.contact_id = Some(stays.id)).await;
         let audit = world.audit(Some(&a), AuditAction::ContactErase, &gone.id.to_string(), 90);
@@ -162,7 +163,7 @@ pub(in crate::conformance) fn chats_of_deleted_agents_go(backend: &mut dyn Backe
             }
             (removed, steps) = (removed + step, steps + 1);
         }
-        // The schema, messages, conversations, passages, documents, small records, and what the audit log had.
+        // The schema, messages, conversations, passages, documents, tenant records, and audit payloads.
         assert_eq!(removed, 1 + 6 + 3 + 6 + 3 + 3 + payloads);
         assert_eq!(steps, removed.div_ceil(2));
         assert_eq!(world.conversation_numbers(&b, ConversationFilter::default()).await, [3, 2, 1]);
@@ -196,7 +197,7 @@ pub(in crate::conformance) fn conversations_belong_to_their_agent(backend: &mut 
         }
         assert_fails(world.try_erase_conversation(&b, 1, 10).await, &StorageErrorKind::Missing);
         assert_eq!(world.conversation_of(&a, 1).await.as_ref(), Some(&own));
-        // The same ids under another agent are another conversation.
+        // The same ids under another agent name another conversation.
         let theirs = conversation(&b, 1);
         world.put_conversation(&theirs, messages(1..=2)).await;
         assert_eq!(world.conversation_of(&a, 1).await.as_ref(), Some(&own));

@@ -1,4 +1,4 @@
-//! Random histories of the chat, compared step by step with the model. Failing histories shrink.
+//! Random histories of the chat, compared with the model after each step. Failing histories shrink.
 
 use std::sync::Arc;
 
@@ -28,23 +28,23 @@ use storage_memory::MemoryStorage;
 /// One step of a history, over two agents and a handful of ids.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Saves a conversation with messages, with the version behind the stored one or another.
+    /// Saves a conversation with messages, with the next version or another one.
     Save { agent: usize, conversation: Drawn, messages: Vec<(u64, u8)>, stale: bool, noted: bool },
     /// Erases a conversation.
     Erase { agent: usize, number: u8 },
-    /// Erases a contact, which is made first.
+    /// Creates a contact and erases it.
     EraseContact { agent: usize, contact: u8 },
     /// Lists conversations.
     List { agent: usize, query: ConversationQuery },
-    /// Reads a conversation with messages of it.
+    /// Reads a conversation and some of its messages.
     Read { agent: usize, number: u8, which: MessageSelector, limit: u32 },
-    /// Asks for what has expired.
+    /// Lists expired conversations.
     Expired { now: i64 },
-    /// Changes the knowledge, with the version behind the stored one or another.
+    /// Changes the knowledge, with the next version or another one.
     Knowledge { agent: usize, remove: Vec<u8>, add: Option<(u8, Vec<u32>)>, stale: bool },
     /// Reads documents and passages.
     Passages { agent: usize, after: Option<(u8, u32)>, at_most: u32 },
-    /// Saves a small record, with the version behind the stored one or another.
+    /// Saves a tenant record, with the next version or another one.
     Record { agent: usize, kind: RecordKind, stale: bool },
     /// Deletes an agent.
     Delete { agent: usize },
@@ -52,7 +52,7 @@ enum Step {
     Purge { agent: usize, at_most: u32 },
 }
 
-/// What of a conversation differs from others.
+/// The variable properties of a conversation.
 #[derive(Clone, Debug)]
 struct Drawn {
     number: u8,
@@ -136,7 +136,7 @@ fn history(steps: usize) -> impl Strategy<Value = Vec<Step>> {
             .prop_map(|(agent, after, at_most)| Step::Passages { agent, after, at_most }),
         3 => (agent(), proptest::sample::select(&RecordKind::ALL[..]), stale())
             .prop_map(|(agent, kind, stale)| Step::Record { agent, kind, stale }),
-        // Few, or all else meets nobody.
+        // A small range, so that steps collide.
         1 => (agent(), proptest::bool::weighted(0.2), 1..9_u32).prop_map(|(agent, deletes, at_most)| {
             if deletes { Step::Delete { agent } } else { Step::Purge { agent, at_most } }
         }),
@@ -144,7 +144,7 @@ fn history(steps: usize) -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..=steps)
 }
 
-/// What a step did, in a form that can be compared.
+/// The outcome of a step in a comparable form.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Done,
@@ -164,7 +164,20 @@ fn outcome(result: StorageResult<()>) -> Outcome {
     }
 }
 
-/// Does a step, so many milliseconds after the start.
+impl Drawn {
+    fn of(&self, agent: &AgentId) -> Conversation {
+        Conversation {
+            status: self.status,
+            mode: self.mode,
+            contact_id: self.contact.map(contact_id),
+            last_message_at: at(self.last_message),
+            expires_at: at(self.expires),
+            ..full_conversation(agent, self.number)
+        }
+    }
+}
+
+/// Runs a step `millis` milliseconds after the start.
 async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, millis: i64) -> Outcome {
     match step {
         Step::Save { agent, conversation, messages, stale, noted } => {
@@ -172,15 +185,7 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, millis: i64) -
             let stored = world.conversation_of(agent, conversation.number).await;
             let version = stored.map_or(0, |stored| stored.version) + 1 + u64::from(*stale);
             let write = ConversationWrite {
-                conversation: Conversation {
-                    version,
-                    status: conversation.status,
-                    mode: conversation.mode,
-                    contact_id: conversation.contact.map(contact_id),
-                    last_message_at: at(conversation.last_message),
-                    expires_at: at(conversation.expires),
-                    ..full_conversation(agent, conversation.number)
-                },
+                conversation: Conversation { version, ..conversation.of(agent) },
                 messages: messages.iter().map(|(seq, variant)| said(*seq, *variant, millis)).collect(),
                 keep: Vec::new(),
                 audit: noted.then(|| world.chat_audit(agent, "conversation", millis)),
@@ -252,7 +257,7 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, millis: i64) -
     }
 }
 
-/// A message of few turns; what it says tells when it was written.
+/// A message of one of a few turns; its text shows when it was written.
 fn said(seq: u64, variant: u8, millis: i64) -> Message {
     Message {
         id: message_id(seq, variant),
@@ -262,7 +267,7 @@ fn said(seq: u64, variant: u8, millis: i64) -> Message {
     }
 }
 
-/// Everything of an agent that histories write.
+/// All data of an agent that histories write.
 async fn everything(world: &World, agent: &AgentId) -> impl PartialEq + std::fmt::Debug {
     let all = ConversationQuery { filter: ConversationFilter::default(), offset: 0, limit: 1_000 };
     let conversations = world.storage.conversations(agent, &all).await.expect("list");
@@ -277,7 +282,7 @@ async fn everything(world: &World, agent: &AgentId) -> impl PartialEq + std::fmt
     for kind in RecordKind::ALL {
         records.push(world.record_of(agent, kind).await);
     }
-    // Which payloads of a deleted agent went first is nobody's concern.
+    // The order in which a purge clears the payloads of a deleted agent is unspecified.
     let is_living = world.storage.contact_schema(agent).await.expect("schema").is_some();
     let noted =
         |entry: AuditEntry| (entry.at, entry.action, entry.resource, is_living.then_some(entry.details));
@@ -285,13 +290,13 @@ async fn everything(world: &World, agent: &AgentId) -> impl PartialEq + std::fmt
     (conversations, messages, knowledge, records, entries)
 }
 
-/// Does random steps of the chat of one agent and tells what came of each and what there is in the end: the same for the
-/// same seed, whatever the store. For whoever compares stores by other means than this suite.
+/// Runs random chat steps for one agent and returns each outcome and the final state. The same seed gives the same
+/// result on every store, so that stores can be compared without this suite.
 ///
-/// No agent and no contact is touched. What is noted is noted from `since` on, a millisecond a step.
+/// The steps touch no agent and no contact. Audit entries are dated from `since`, one millisecond per step.
 ///
 /// # Panics
-/// When the store fails.
+/// If the store fails.
 pub async fn chat_deeds(
     storage: Arc<dyn ConversationStorage>,
     agent: &AgentId,
@@ -304,17 +309,17 @@ pub async fn chat_deeds(
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
     let steps = history(60).new_tree(&mut runner).unwrap_or_else(|error| panic!("{error}")).current();
     let (world, agents) = (World::new(storage), [agent.clone(), agent.clone()]);
-    let mut told = Vec::new();
+    let mut outcomes = Vec::new();
     for (n, step) in steps.iter().enumerate() {
         let is_of_others =
             matches!(step, Step::EraseContact { .. } | Step::Delete { .. } | Step::Purge { .. });
         if !is_of_others {
             let millis = since.millis() - at(0).millis() + n as i64;
-            told.push(format!("{step:?}: {:?}", apply(&world, &agents, step, millis).await));
+            outcomes.push(format!("{step:?}: {:?}", apply(&world, &agents, step, millis).await));
         }
     }
-    told.push(format!("{:?}", everything(&world, agent).await));
-    told
+    outcomes.push(format!("{:?}", everything(&world, agent).await));
+    outcomes
 }
 
 /// Applies a history to a store and to the model.
@@ -351,7 +356,7 @@ pub(in crate::conformance) fn random_histories_of_the_chat_agree_with_the_model(
     let storage = backend.storage();
     let run = std::cell::Cell::new(0_u32);
     let result = runner.run(&history(60), |steps| {
-        // Agents of their own for each history: one store for all.
+        // Each history has its own agents, because all share one store.
         run.set(run.get() + 1);
         let prefix = format!("chat{}", run.get());
         let verdict = std::sync::Mutex::new(Ok(()));

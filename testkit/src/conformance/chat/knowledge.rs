@@ -1,4 +1,4 @@
-//! Cases of what agents answer from: documents, their passages, and changes as a whole.
+//! Cases for knowledge: documents, their passages, and atomic changes.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(in crate::conformance) fn knowledge_comes_back_as_stored(backend: &mut dyn B
         assert_eq!(world.record_of(&a, RecordKind::Knowledge).await, None);
         let noted = world.audit_of(Some(&a)).await.len();
         world.add_knowledge(&a, 3, 4).await;
-        // The one without a passage is a document too.
+        // A document without passages is valid.
         world.add_knowledge(&a, 2, 0).await;
         world.add_knowledge(&a, 1, 1).await;
         same(&world, &a).await;
@@ -62,7 +62,7 @@ pub(in crate::conformance) fn knowledge_changes_need_the_version_before(backend:
             assert_fails(add(&a, version, 9).await, &StorageErrorKind::Stale);
         }
         assert_eq!(world.knowledge_of(&a).await.len(), 3);
-        // A change that changes no document is a change, and its version counts.
+        // A change without documents still increments the version.
         world.try_knowledge(&a, 4, &[], None).await.expect("nothing");
         assert_eq!(world.knowledge_version(&a).await, 4);
         assert_eq!(world.knowledge_of(&a).await.len(), 3);
@@ -71,7 +71,7 @@ pub(in crate::conformance) fn knowledge_changes_need_the_version_before(backend:
         let record = super::stored_record(RecordKind::Knowledge, 5);
         world.put_record(&a, &record).await;
         assert_fails(add(&a, 5, 9).await, &StorageErrorKind::Stale);
-        add(&a, 6, 9).await.expect("the version behind the record's");
+        add(&a, 6, 9).await.expect("the version after the record's");
         let stored = world.record_of(&a, RecordKind::Knowledge).await.expect("record");
         assert_eq!((stored.version, stored.body.is_empty()), (6, true));
     });
@@ -85,7 +85,7 @@ pub(in crate::conformance) fn changes_of_knowledge_are_stored_as_a_whole(backend
         }
         let places = world.passage_places(&a).await;
         let noted = world.audit_of(Some(&a)).await.len();
-        // Of several reasons to refuse a change the first is told, and nothing of it is stored.
+        // The first of several errors is reported, and nothing is stored.
         let taken = || Some((3, passages(0..9)));
         let nobody = agent_id("nobody");
         for (agent, version, remove, kind) in [
@@ -101,11 +101,11 @@ pub(in crate::conformance) fn changes_of_knowledge_are_stored_as_a_whole(backend
             assert_eq!(world.knowledge_version(&a).await, 4, "{kind}");
             assert_eq!(world.audit_of(Some(&a)).await.len(), noted, "{kind}");
         }
-        // Some go and one comes in one change; what is not there is passed over.
+        // One change removes several documents and adds one; absent ids are ignored.
         world.try_knowledge(&a, 5, &[4, 9, 1], Some((5, vec![passage(0)]))).await.expect("change");
         assert_eq!(world.knowledge_of(&a).await, [2, 3, 5].map(knowledge_document));
         assert_eq!(world.passage_places(&a).await, [(2, 0), (2, 1), (3, 0), (3, 1), (5, 0)]);
-        // A document takes the place of the one of its id, and no passage of that one stays.
+        // A document replaces the one with its id, including all passages.
         let write = KnowledgeWrite {
             remove: vec![knowledge_id(3)],
             add: Some((
@@ -119,12 +119,12 @@ pub(in crate::conformance) fn changes_of_knowledge_are_stored_as_a_whole(backend
         let titles: Vec<String> = world.knowledge_of(&a).await.into_iter().map(|it| it.title).collect();
         assert_eq!(titles[1], "Another");
         assert_eq!(world.audit_of(Some(&a)).await.len(), noted + 2);
-        // Nothing is left in the end but the version.
+        // Only the version remains.
         world.try_knowledge(&a, 7, &[2, 3, 5], None).await.expect("remove");
         assert!(world.knowledge_of(&a).await.is_empty());
         assert!(world.passage_places(&a).await.is_empty());
         assert_eq!(world.knowledge_version(&a).await, 7);
-        // One that comes again begins from nothing.
+        // A document that is added again starts without passages.
         world.add_knowledge(&a, 3, 1).await;
         assert_eq!(world.passage_places(&a).await, [(3, 0)]);
     });
@@ -137,7 +137,7 @@ pub(in crate::conformance) fn passages_are_read_in_pages(backend: &mut dyn Backe
         world.add_knowledge(&a, 2, 12).await;
         world.add_knowledge(&a, 4, 0).await;
         world.add_knowledge(&a, 5, 1).await;
-        // They come in no order, and not from 0.
+        // Passages arrive unordered, and positions do not start at 0.
         let scattered = passages([7, 300, 2, u32::MAX, 11]);
         world.try_knowledge(&a, 4, &[], Some((1, scattered))).await.expect("add");
         let places: Vec<(u8, u32)> = [2, 7, 11, 300, u32::MAX]
@@ -166,7 +166,7 @@ pub(in crate::conformance) fn passages_are_read_in_pages(backend: &mut dyn Backe
             assert_eq!(seen, places, "in steps of {at_most}");
         }
         assert!(read(None, 0).await.is_empty());
-        // Where no passage stands.
+        // A position without a passage.
         assert_eq!(read(Some((0, 9)), 9).await, places[..9]);
         assert_eq!(read(Some((1, 12)), 2).await, places[3..5]);
         assert_eq!(read(Some((2, u32::MAX)), 9).await, places[17..]);
@@ -183,7 +183,7 @@ pub(in crate::conformance) fn knowledge_belongs_to_its_agent(backend: &mut dyn B
         assert!(world.knowledge_of(&b).await.is_empty());
         assert!(world.passage_places(&b).await.is_empty());
         assert_eq!(world.knowledge_version(&b).await, 0);
-        // The same ids under another agent are other documents.
+        // The same ids under another agent name other documents.
         world.try_knowledge(&b, 1, &[1, 2], Some((1, passages([5])))).await.expect("change");
         assert_eq!(world.knowledge_of(&a).await, [1, 2].map(knowledge_document));
         assert_eq!(world.passage_places(&a).await, [(1, 0), (1, 1), (2, 0)]);

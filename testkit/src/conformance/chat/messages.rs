@@ -1,4 +1,4 @@
-//! Cases of messages: what is stored of them, windows, and replacing one.
+//! Cases for messages: stored properties, windows, and replacement.
 
 use super::super::fixture::World;
 use super::super::{Backend, on};
@@ -21,7 +21,7 @@ pub(in crate::conformance) fn messages_come_back_as_stored(backend: &mut dyn Bac
         let more: Vec<Message> = (3..=8).map(every_state).collect();
         let second = world.change_conversation(&first, more.clone(), |it| it.message_count = 8).await;
         assert_eq!(world.every_message(&a, 1).await, [vec![reply(1), message(2)], more].concat());
-        // A step without a message leaves them.
+        // A step without messages leaves them unchanged.
         world.change_conversation(&second, Vec::new(), |it| it.visitor_read = 8).await;
         assert_eq!(world.every_message(&a, 1).await.len(), 8);
     });
@@ -30,7 +30,7 @@ pub(in crate::conformance) fn messages_come_back_as_stored(backend: &mut dyn Bac
 pub(in crate::conformance) fn messages_are_read_in_windows(backend: &mut dyn Backend) {
     on(backend, async |storage| {
         let (world, a, _) = World::with_agents(storage).await;
-        // They are stored in several steps, and not in their order.
+        // They are stored in several steps, out of order.
         let first = conversation(&a, 1);
         world.put_conversation(&first, messages([2, 1])).await;
         let second = world.change_conversation(&first, messages((3..=11).rev()), |_| {}).await;
@@ -40,9 +40,9 @@ pub(in crate::conformance) fn messages_are_read_in_windows(backend: &mut dyn Bac
         let read = async |which, limit| numbers(&world.some_messages(&a, 1, which, limit).await);
         for limit in [0, 1, 3, 12, 100, u32::MAX] {
             for seq in [0, 1, 2, 9, 10, 11, 12, 13, 99, u64::MAX] {
-                let behind = all.iter().copied().filter(|it| *it > seq).take(limit as usize);
+                let following = all.iter().copied().filter(|it| *it > seq).take(limit as usize);
                 let after = read(MessageSelector::After(seq), limit).await;
-                assert_eq!(after, behind.collect::<Vec<_>>(), "{limit} after {seq}");
+                assert_eq!(after, following.collect::<Vec<_>>(), "{limit} after {seq}");
                 let mut ahead: Vec<u64> = all.iter().copied().filter(|it| *it < seq).collect();
                 ahead.drain(..ahead.len().saturating_sub(limit as usize));
                 let before = read(MessageSelector::Before(seq), limit).await;
@@ -85,7 +85,7 @@ pub(in crate::conformance) fn messages_are_found_by_id_and_turn(backend: &mut dy
         assert_eq!(turn(1, "t-1", 9).await, [1, 2, 7]);
         assert_eq!(turn(1, "t-1", 2).await, [1, 2]);
         assert!(turn(1, "t-1", 0).await.is_empty());
-        assert_eq!(turn(1, "T-1", 9).await, [4], "a turn is told apart by case");
+        assert_eq!(turn(1, "T-1", 9).await, [4], "turns are case-sensitive");
         assert_eq!(turn(1, "o'brien \"é\" %_", 9).await, [5]);
         assert_eq!(turn(1, "", 9).await, [6], "none is not an empty one");
         assert!(turn(1, "t-2", 9).await.is_empty());
@@ -100,7 +100,7 @@ pub(in crate::conformance) fn messages_are_replaced_by_number(backend: &mut dyn 
         let (world, a, _) = World::with_agents(storage).await;
         let first = conversation(&a, 1);
         world.put_conversation(&first, vec![reply(1), reply(2), reply(3)]).await;
-        // One is replaced, one added; all else stays.
+        // One message is replaced and one added; the others stay.
         let changed = Message {
             feedback: 1,
             comment: None,
@@ -113,7 +113,7 @@ pub(in crate::conformance) fn messages_are_replaced_by_number(backend: &mut dyn 
         let turn = |message: &Message| MessageSelector::Turn(message.turn.clone().expect("turn"));
         assert_eq!(world.some_messages(&a, 1, turn(&changed), 9).await, [changed]);
         assert!(world.some_messages(&a, 1, turn(&reply(2)), 9).await.is_empty(), "it is of no other turn");
-        // Even its id may be another one.
+        // Even its id may differ.
         let renamed = Message { id: message_id(2, 7), turn: None, ..reply(2) };
         world.change_conversation(&second, vec![renamed.clone()], |_| {}).await;
         assert!(world.some_messages(&a, 1, MessageSelector::Id(message_id(2, 0)), 9).await.is_empty());

@@ -1,4 +1,4 @@
-//! Cases of the chat, and what they are made of: conversations, messages, knowledge, small records of agents.
+//! Cases for the chat, and their fixtures: conversations, messages, knowledge, tenant records.
 
 pub(super) mod agent_records;
 pub(super) mod conversations;
@@ -25,10 +25,10 @@ use openapi_core::values::{
     AgentId, ContactId, ConversationId, FileId, KnowledgeId, MessageId, PlatformId, Timestamp,
 };
 
-/// Text that a store may not touch.
+/// Text that a store must not alter.
 const TEXT: &str = "Häßlich \"quoted\" \\ 'single'\r\n\ttwo lines\u{0}\u{1} 中文 \u{1f600} e\u{301}";
 
-/// Members in an order, with numbers written in different ways.
+/// An object whose member order and number spellings must survive.
 const MEMBERS: &str = r#"{"z":1.50,"a":{"é":[null,1e-1,-0]},"b":"o'brien \"q\" \u0000"}"#;
 
 fn members() -> RawObject {
@@ -39,7 +39,7 @@ fn conversation_id(number: u8) -> ConversationId {
     ConversationId::from_bytes([number; 12])
 }
 
-/// A conversation with nothing in it that need not be there; its times follow from its number.
+/// A conversation with only the required properties; its times derive from its number.
 fn conversation(agent: &AgentId, number: u8) -> Conversation {
     let then = at(i64::from(number));
     Conversation {
@@ -76,7 +76,7 @@ fn conversation(agent: &AgentId, number: u8) -> Conversation {
     }
 }
 
-/// A conversation with something in each property.
+/// A conversation with every property set.
 fn full_conversation(agent: &AgentId, number: u8) -> Conversation {
     let text = || Some(TEXT.to_owned());
     let consent = Consent { version: "2026-01".to_owned(), at: at(-7) };
@@ -126,7 +126,7 @@ fn full_conversation(agent: &AgentId, number: u8) -> Conversation {
     }
 }
 
-/// The id of a message: of one number there may be several, one after another.
+/// A message id; one number may have several, one after another.
 fn message_id(seq: u64, variant: u8) -> MessageId {
     let mut bytes = [variant; 12];
     bytes[4..].copy_from_slice(&seq.to_be_bytes());
@@ -155,7 +155,7 @@ fn message(seq: u64) -> Message {
     }
 }
 
-/// A reply with something in each property.
+/// A reply with every property set.
 fn reply(seq: u64) -> Message {
     let source =
         |n| Source { n, title: TEXT.to_owned(), url: Some("https://example.com".to_owned()), page: Some(n) };
@@ -194,7 +194,7 @@ fn knowledge_id(number: u8) -> KnowledgeId {
     KnowledgeId::from_bytes([number; 12])
 }
 
-/// A document; of an even number with something in each property.
+/// A document; with an even number, every property is set.
 fn knowledge_document(number: u8) -> KnowledgeDocument {
     let is_full = number.is_multiple_of(2);
     KnowledgeDocument {
@@ -208,13 +208,13 @@ fn knowledge_document(number: u8) -> KnowledgeDocument {
         characters: 5_000_000_000,
         pages: is_full.then_some(12),
         passages: u32::from(number),
-        // The older ones have the greater ids.
+        // Older documents have greater ids.
         created_at: at(1_000 - i64::from(number)),
         updated_at: at(2_000),
     }
 }
 
-/// A passage; at an even position with something in each property.
+/// A passage; at an even position, every property is set.
 fn passage(position: u32) -> Passage {
     let is_full = position.is_multiple_of(2);
     Passage {
@@ -258,7 +258,7 @@ impl World {
         saved.unwrap_or_else(|error| panic!("save {conversation:?}: {error}"));
     }
 
-    /// Stores the next version of a conversation with some properties changed.
+    /// Stores the next version of a conversation after changing some properties.
     async fn change_conversation(
         &self,
         conversation: &Conversation,
@@ -283,7 +283,7 @@ impl World {
         (page.conversations.iter().map(|it| it.id.as_bytes()[0]).collect(), page.total)
     }
 
-    /// The numbers of all conversations that a filter lets through.
+    /// The numbers of all conversations that match a filter.
     async fn conversation_numbers(&self, agent: &AgentId, filter: ConversationFilter) -> Vec<u8> {
         let query = ConversationQuery { filter, offset: 0, limit: 1_000 };
         let (numbers, total) = self.conversation_page(agent, &query).await;
@@ -314,7 +314,7 @@ impl World {
         self.storage.erase_conversation(agent, id, &audit).await
     }
 
-    /// The agents and numbers of conversations whose time has come.
+    /// The agents and numbers of expired conversations.
     async fn expired(&self, now: i64, at_most: u32) -> Vec<(AgentId, u8)> {
         let due = self.storage.expired_conversations(at(now), at_most).await;
         let due = due.unwrap_or_else(|error| panic!("expired: {error}"));
@@ -341,14 +341,14 @@ impl World {
         self.storage.change_knowledge(agent, &write).await
     }
 
-    /// Adds a document with so many passages as the next version.
+    /// Adds a document with `passages` passages as the next version.
     async fn add_knowledge(&self, agent: &AgentId, number: u8, count: u32) {
         let version = self.knowledge_version(agent).await + 1;
         let added = self.try_knowledge(agent, version, &[], Some((number, passages(0..count)))).await;
         added.unwrap_or_else(|error| panic!("add knowledge {number}: {error}"));
     }
 
-    /// How often the knowledge of an agent was changed.
+    /// The version of an agent's knowledge.
     async fn knowledge_version(&self, agent: &AgentId) -> u64 {
         self.record_of(agent, RecordKind::Knowledge).await.map_or(0, |record| record.version)
     }
@@ -387,12 +387,12 @@ impl World {
     }
 }
 
-/// The page of a filter's conversations from its beginning.
+/// The first page of the conversations that match a filter.
 fn first_page(filter: ConversationFilter, limit: u32) -> ConversationQuery {
     ConversationQuery { filter, offset: 0, limit }
 }
 
-/// Those whose last message came then or later.
+/// A filter by the time of the last message.
 fn since(then: Timestamp) -> ConversationFilter {
     ConversationFilter { since: Some(then), ..ConversationFilter::default() }
 }

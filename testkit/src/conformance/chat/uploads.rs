@@ -1,4 +1,4 @@
-//! Cases of files that visitors send: documents that a step of a conversation keeps, and that go with it.
+//! Cases for visitor uploads: documents that a conversation step retains and that are deleted with the conversation.
 
 use super::super::documents::{document, key};
 use super::super::fixture::{World, assert_fails, at};
@@ -11,7 +11,7 @@ use openapi_core::storage::{DocumentWrite, Result, StorageErrorKind, StoredDocum
 use openapi_core::values::{AgentId, ContactId};
 
 impl World {
-    /// Stores a document of the conversation 1.
+    /// Stores a document of conversation 1.
     async fn add_upload(&self, agent: &AgentId, number: u8) -> StoredDocument {
         let upload = StoredDocument { conversation: Some(conversation_id(1)), ..document(number, 10) };
         let write = DocumentWrite { document: upload, max_bytes: None };
@@ -20,7 +20,7 @@ impl World {
         write.document
     }
 
-    /// Stores the next version of a conversation whose visitor has sent these documents, of which it keeps some.
+    /// Stores the next version of a conversation whose visitor has sent these documents, and retains some of them.
     async fn try_keep(
         &self,
         agent: &AgentId,
@@ -56,11 +56,11 @@ pub(in crate::conformance) fn kept_uploads_have_no_end_of_their_own(backend: &mu
         assert_eq!(world.known(&[key(&a, 1), key(&a, 2)]).await, [true, true]);
         assert_eq!(world.document(&a, 1).await, Some(first));
         assert_eq!(world.bytes(&a).await, 30, "it counts on");
-        // What is due at once is not what somebody keeps.
+        // A document due immediately is not a retained one.
         let audit = world.audit(Some(&a), AuditAction::FilePurge, a.as_str(), 5);
         assert_eq!(world.storage.expedite_purges(&a, at(5), &audit).await.expect("hasten"), 2);
         assert_eq!(world.due(5, 9).await, [key(&a, 2), key(&a, 3)]);
-        // A step is stored as a whole or not at all: one of the documents is not there, or another version is.
+        // A step is atomic: it fails if a document is missing or the version differs.
         let stale = StorageErrorKind::Stale;
         assert_fails(world.try_keep(&a, 2, &[1, 2, 9], &[2, 9], None).await, &stale);
         assert_fails(world.try_keep(&a, 3, &[1, 2], &[2], None).await, &stale);
@@ -83,7 +83,7 @@ pub(in crate::conformance) fn uploads_go_with_their_conversation(backend: &mut d
         }
         let other = world.add_upload(&a, 62).await;
         world.add_upload(&b, 60).await;
-        // One of them went before its conversation does.
+        // One document is deleted before its conversation.
         world.try_keep(&a, 1, &[60, 61, 99], &[60], None).await.expect("keep");
         world.try_erase_conversation(&a, 1, 5_000).await.expect("erase");
         assert_eq!(world.conversation_of(&a, 1).await, None);
@@ -91,7 +91,7 @@ pub(in crate::conformance) fn uploads_go_with_their_conversation(backend: &mut d
         assert_eq!(world.document(&a, 61).await, None);
         assert!(world.due(4_999, 9).await.is_empty());
         assert_eq!(world.due(5_000, 9).await, [key(&a, 60), key(&a, 61)]);
-        assert_eq!(world.document(&a, 62).await, Some(other), "it is nobody's");
+        assert_eq!(world.document(&a, 62).await, Some(other), "it belongs to no conversation");
         assert_eq!((world.bytes(&a).await, world.bytes(&b).await), (10, 10));
         assert_eq!(world.known(&[key(&a, 99)]).await, [false]);
     });

@@ -1,12 +1,14 @@
 //! Faults in agents, keys and contact schemas.
 
-use async_trait::async_trait;
-
 use super::*;
 
-#[async_trait]
-impl AgentStore for Faulty {
-    async fn insert_agent(&self, agent: &Agent, schema: &ContactSchema, audit: &AuditEntry) -> Result<()> {
+impl Faulty {
+    pub(super) async fn insert_agent(
+        &self,
+        agent: &Agent,
+        schema: &ContactSchema,
+        audit: &AuditEntry,
+    ) -> Result<()> {
         let result = self.inner.insert_agent(agent, schema, audit).await;
         if result.is_ok() {
             self.agents.lock().expect("lock").push(agent.id.clone());
@@ -15,15 +17,7 @@ impl AgentStore for Faulty {
         if self.is(PlantedFault::DeletedIdReused) && deleted { Ok(()) } else { result }
     }
 
-    async fn agent(&self, id: &AgentId) -> Result<Option<Agent>> {
-        self.inner.agent(id).await
-    }
-
-    async fn agents(&self) -> Result<Vec<Agent>> {
-        self.inner.agents().await
-    }
-
-    async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<()> {
+    pub(super) async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<()> {
         if self.is(PlantedFault::DeletedAgentAnswers) && agent.status == AgentStatus::Deleted {
             let disabled = Agent { status: AgentStatus::Disabled, ..agent.clone() };
             return self.inner.update_agent(&disabled, audit).await;
@@ -31,7 +25,7 @@ impl AgentStore for Faulty {
         self.inner.update_agent(agent, audit).await
     }
 
-    async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64> {
+    pub(super) async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64> {
         let at_most = if self.is(PlantedFault::PurgeUnbounded) { u32::MAX } else { at_most };
         let removed = self.inner.purge_agent(id, at_most).await?;
         if self.is(PlantedFault::PurgeForgetsContents) {
@@ -42,9 +36,8 @@ impl AgentStore for Faulty {
     }
 }
 
-#[async_trait]
-impl KeyStore for Faulty {
-    async fn look_up_key(&self, api_key: &ApiKey) -> Result<Option<KeyLookup>> {
+impl Faulty {
+    pub(super) async fn look_up_key(&self, api_key: &ApiKey) -> Result<Option<KeyLookup>> {
         let mut grant = self.inner.look_up_key(api_key).await?;
         if self.is(PlantedFault::GrantIgnoresAgentStatus)
             && let Some(grant) = &mut grant
@@ -54,15 +47,12 @@ impl KeyStore for Faulty {
         Ok(grant)
     }
 
-    async fn find_key(&self, selector: &KeySelector) -> Result<Option<StoredKey>> {
-        self.inner.find_key(selector).await
-    }
-
-    async fn keys(&self, agent: &AgentId) -> Result<Vec<StoredKey>> {
-        self.inner.keys(agent).await
-    }
-
-    async fn insert_key(&self, agent: &AgentId, key: &StoredKey, audit: &AuditEntry) -> Result<()> {
+    pub(super) async fn insert_key(
+        &self,
+        agent: &AgentId,
+        key: &StoredKey,
+        audit: &AuditEntry,
+    ) -> Result<()> {
         match self.inner.insert_key(agent, key, audit).await {
             Err(error)
                 if self.is(PlantedFault::ApiKeyTakenTwice)
@@ -74,7 +64,7 @@ impl KeyStore for Faulty {
         }
     }
 
-    async fn update_key(
+    pub(super) async fn update_key(
         &self,
         agent: &AgentId,
         expected: u64,
@@ -99,7 +89,7 @@ impl KeyStore for Faulty {
         Ok(())
     }
 
-    async fn record_key_use(
+    pub(super) async fn record_key_use(
         &self,
         agent: &AgentId,
         key: KeyId,
@@ -110,20 +100,15 @@ impl KeyStore for Faulty {
         if self.is(PlantedFault::LastUseGoesBack)
             && let Some(stored) = self.inner.find_key(&KeySelector::Id(key)).await?
         {
-            // The address of the earlier use replaces that of the later one.
+            // The address of an earlier use replaces that of a later one.
             at = at.max(stored.key.last_used_at.unwrap_or(at));
         }
         self.inner.record_key_use(agent, key, at, address).await
     }
 }
 
-#[async_trait]
-impl ContactSchemaStore for Faulty {
-    async fn contact_schema(&self, agent: &AgentId) -> Result<Option<ContactSchema>> {
-        self.inner.contact_schema(agent).await
-    }
-
-    async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>> {
+impl Faulty {
+    pub(super) async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>> {
         let mut history = self.inner.contact_schema_history(agent).await?;
         if self.is(PlantedFault::SchemaHistoryLost) {
             history.drain(..history.len().saturating_sub(1));
@@ -131,7 +116,7 @@ impl ContactSchemaStore for Faulty {
         Ok(history)
     }
 
-    async fn replace_contact_schema(
+    pub(super) async fn replace_contact_schema(
         &self,
         agent: &AgentId,
         schema: &ContactSchema,

@@ -2,8 +2,6 @@
 
 use std::cmp::Reverse;
 
-use async_trait::async_trait;
-
 use super::*;
 use conversations::{ConversationStatus, FollowUp};
 
@@ -20,7 +18,7 @@ impl Faulty {
         self.inner.messages(agent, &query).await
     }
 
-    /// All messages of a conversation as records.
+    /// All messages of a conversation as transfer records.
     async fn message_records(
         &self,
         agent: &AgentId,
@@ -30,7 +28,7 @@ impl Faulty {
         Ok(messages.into_iter().map(|message| TransferRow::Message { conversation, message }).collect())
     }
 
-    /// What of the conversations of a contact is to stay when it is erased.
+    /// The chat records of a contact that a fault leaves when the contact is erased.
     pub(super) async fn chat_of(&self, agent: &AgentId, contact: ContactId) -> Result<Vec<TransferRow>> {
         let (keeps_all, keeps_messages) = (
             self.is(PlantedFault::EraseContactKeepsConversations),
@@ -53,7 +51,7 @@ impl Faulty {
         Ok(records)
     }
 
-    /// The documents of a conversation that a fault is to leave.
+    /// The documents of a conversation that a fault leaves.
     async fn sent_documents(
         &self,
         agent: &AgentId,
@@ -67,7 +65,7 @@ impl Faulty {
         Ok(documents)
     }
 
-    /// Those of the conversations of a contact.
+    /// The documents of a contact's conversations that a fault leaves.
     pub(super) async fn uploads_of(
         &self,
         agent: &AgentId,
@@ -83,7 +81,7 @@ impl Faulty {
         Ok(documents)
     }
 
-    /// Stores documents as if they had not been removed: their contents are not due.
+    /// Restores documents as if they had not been removed: their contents are not due.
     pub(super) async fn put_back(&self, agent: &AgentId, documents: Vec<StoredDocument>) -> Result<()> {
         let keys: Vec<BlobKey> =
             documents.iter().map(|document| BlobKey::new(agent.clone(), document.id)).collect();
@@ -92,7 +90,7 @@ impl Faulty {
         self.inner.put_records(agent, &records).await
     }
 
-    /// Erases those of the conversations that are linked with a contact.
+    /// Erases the conversations linked with a contact.
     pub(super) async fn erase_linked(
         &self,
         agent: &AgentId,
@@ -126,7 +124,7 @@ impl Faulty {
         filter.admits(conversation)
     }
 
-    /// The list as a fault makes it of all conversations.
+    /// The faulty list, computed from all conversations.
     async fn faulty_conversations(
         &self,
         agent: &AgentId,
@@ -163,7 +161,7 @@ impl Faulty {
         Ok(ConversationPage { conversations, total })
     }
 
-    /// The messages as a fault picks them from all of the conversation.
+    /// The faulty selection from all messages of the conversation.
     async fn faulty_messages(&self, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>> {
         let mut all = self.every_message(agent, query.conversation).await?;
         match self.fault {
@@ -250,7 +248,7 @@ impl Faulty {
         Ok(write)
     }
 
-    /// All conversations of all agents that are due, deleted ones included.
+    /// All due conversations of all agents, deleted ones included.
     async fn expired_of_everybody(&self, now: Timestamp) -> Result<Vec<(AgentId, ConversationId)>> {
         let agents: Vec<AgentId> = self.agents.lock().expect("lock").clone();
         let mut due = Vec::new();
@@ -268,9 +266,12 @@ impl Faulty {
     }
 }
 
-#[async_trait]
-impl ConversationStore for Faulty {
-    async fn conversation(&self, agent: &AgentId, id: ConversationId) -> Result<Option<Conversation>> {
+impl Faulty {
+    pub(super) async fn conversation(
+        &self,
+        agent: &AgentId,
+        id: ConversationId,
+    ) -> Result<Option<Conversation>> {
         if self.is(PlantedFault::ConversationCrossesAgents) {
             for agent in self.every_agent(agent) {
                 if let Some(conversation) = self.inner.conversation(&agent, id).await? {
@@ -281,21 +282,25 @@ impl ConversationStore for Faulty {
         self.inner.conversation(agent, id).await
     }
 
-    async fn conversations(&self, agent: &AgentId, query: &ConversationQuery) -> Result<ConversationPage> {
+    pub(super) async fn conversations(
+        &self,
+        agent: &AgentId,
+        query: &ConversationQuery,
+    ) -> Result<ConversationPage> {
         match self.fault {
             Some(_) => self.faulty_conversations(agent, query).await,
             None => self.inner.conversations(agent, query).await,
         }
     }
 
-    async fn messages(&self, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>> {
+    pub(super) async fn messages(&self, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>> {
         match self.fault {
             Some(_) => self.faulty_messages(agent, query).await,
             None => self.inner.messages(agent, query).await,
         }
     }
 
-    async fn save_conversation(&self, agent: &AgentId, write: &ConversationWrite) -> Result<()> {
+    pub(super) async fn save_conversation(&self, agent: &AgentId, write: &ConversationWrite) -> Result<()> {
         let prepared = self.prepared_conversation(agent, write).await?;
         let result = self.inner.save_conversation(agent, &prepared).await;
         if result.is_err() {
@@ -306,7 +311,7 @@ impl ConversationStore for Faulty {
                 let conversation = write.conversation.id;
                 for message in write.messages.iter().cloned() {
                     let record = TransferRow::Message { conversation, message };
-                    // One whose number is taken stays as it is.
+                    // A message whose number is taken stays unchanged.
                     let _ = self.inner.put_records(agent, &[record]).await;
                 }
             }
@@ -314,7 +319,7 @@ impl ConversationStore for Faulty {
         result
     }
 
-    async fn erase_conversation(
+    pub(super) async fn erase_conversation(
         &self,
         agent: &AgentId,
         id: ConversationId,
@@ -354,7 +359,7 @@ impl ConversationStore for Faulty {
         Ok(())
     }
 
-    async fn expired_conversations(
+    pub(super) async fn expired_conversations(
         &self,
         now: Timestamp,
         at_most: u32,

@@ -1,7 +1,5 @@
 //! Faults in the contacts.
 
-use async_trait::async_trait;
-
 use super::*;
 
 impl Faulty {
@@ -9,7 +7,7 @@ impl Faulty {
         self.inner.contact(agent, &ContactRef::Id(id)).await.ok().flatten().map(SharedContact::into_contact)
     }
 
-    /// What of a contact is stored.
+    /// The stored form of a contact.
     fn mangled(&self, contact: &Contact) -> Contact {
         let mut contact = contact.clone();
         if self.is(PlantedFault::TextComposed) {
@@ -31,7 +29,7 @@ impl Faulty {
         contact
     }
 
-    /// All contacts of an agent with their keys, as a list's filter sees them.
+    /// All contacts of an agent with their index keys.
     async fn rows(&self, agent: &AgentId) -> Result<Vec<(Contact, ContactKeys)>> {
         let mut query = crate::conformance::fixture::everything();
         query.filter.include_archived = true;
@@ -91,7 +89,7 @@ impl Faulty {
     }
 
     fn compare(&self, a: &SortPosition, b: &SortPosition, order: Order) -> std::cmp::Ordering {
-        let is_null = |place: &SortPosition| place.key == SortKey::Text(None);
+        let is_null = |candidate: &SortPosition| candidate.key == SortKey::Text(None);
         if self.is(PlantedFault::NullsFirstDescending)
             && order == Order::Descending
             && is_null(a) != is_null(b)
@@ -125,12 +123,13 @@ impl Faulty {
                 (usize::try_from(offset + extra).unwrap_or(usize::MAX), *limit)
             }
             Window::After { position, limit } => {
-                let behind = |place: &SortPosition| {
-                    let ordering = self.compare(place, position, query.order);
+                let following = |candidate: &SortPosition| {
+                    let ordering = self.compare(candidate, position, query.order);
                     ordering.is_gt() || self.is(PlantedFault::PositionInclusive) && ordering.is_eq()
                 };
-                let known = found.iter().any(|(place, _)| place.id == position.id);
-                let first = found.iter().position(|(place, _)| behind(place)).unwrap_or(found.len());
+                let known = found.iter().any(|(candidate, _)| candidate.id == position.id);
+                let first =
+                    found.iter().position(|(candidate, _)| following(candidate)).unwrap_or(found.len());
                 (if self.is(PlantedFault::PositionNeedsContact) && !known { 0 } else { first }, *limit)
             }
         };
@@ -169,7 +168,7 @@ impl Faulty {
         write
     }
 
-    /// Whether a fault of the external id makes this write fail or go through against the model.
+    /// Applies the faults of external ids: the write may fail, or succeed where the model would reject it.
     async fn around_external_ids(&self, agent: &AgentId, write: &ContactWrite) -> Result<()> {
         let Some(external) = &write.contact.external_reference_id else { return Ok(()) };
         let is_held = self.held.lock().expect("lock").contains(&(agent.clone(), external.clone()));
@@ -211,9 +210,12 @@ impl Faulty {
     }
 }
 
-#[async_trait]
-impl ContactStore for Faulty {
-    async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<SharedContact>> {
+impl Faulty {
+    pub(super) async fn contact(
+        &self,
+        agent: &AgentId,
+        contact: &ContactRef,
+    ) -> Result<Option<SharedContact>> {
         let found = self.inner.contact(agent, contact).await?;
         if found.is_some() {
             return Ok(found);
@@ -246,9 +248,9 @@ impl ContactStore for Faulty {
         }
     }
 
-    async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage> {
+    pub(super) async fn contacts(&self, agent: &AgentId, query: &ContactQuery) -> Result<ContactPage> {
         if self.is(PlantedFault::SearchNotUpdated) && !query.filter.search.is_empty() {
-            // An index of what was there first: changed contacts are found by nothing new.
+            // A stale index: a search finds only contacts that never changed.
             let mut page = self.inner.contacts(agent, query).await?;
             page.contacts.retain(|contact| contact.version == 1);
             page.total = page.contacts.len() as u64;
@@ -257,7 +259,7 @@ impl ContactStore for Faulty {
         self.faulty_list(agent, query).await
     }
 
-    async fn duplicate_contact(
+    pub(super) async fn duplicate_contact(
         &self,
         agent: &AgentId,
         except: Option<ContactId>,
@@ -273,7 +275,7 @@ impl ContactStore for Faulty {
         self.inner.duplicate_contact(agent, except, external, unique).await
     }
 
-    async fn insert_contact(&self, agent: &AgentId, write: &ContactWrite) -> Result<()> {
+    pub(super) async fn insert_contact(&self, agent: &AgentId, write: &ContactWrite) -> Result<()> {
         self.around_external_ids(agent, write).await?;
         let prepared = self.prepared(agent, write).await;
         if self.is(PlantedFault::WriteBeforeCheck) {
@@ -297,7 +299,12 @@ impl ContactStore for Faulty {
         self.finished(write, result).await
     }
 
-    async fn update_contact(&self, agent: &AgentId, expected: u64, write: &ContactWrite) -> Result<()> {
+    pub(super) async fn update_contact(
+        &self,
+        agent: &AgentId,
+        expected: u64,
+        write: &ContactWrite,
+    ) -> Result<()> {
         let before = self.stored(agent, write.contact.id).await;
         let mut expected = expected;
         if self.is(PlantedFault::UpdateIgnoresVersion)
@@ -321,7 +328,12 @@ impl ContactStore for Faulty {
         self.finished(write, result).await
     }
 
-    async fn erase_contact(&self, agent: &AgentId, contact: ContactId, audit: &AuditEntry) -> Result<()> {
+    pub(super) async fn erase_contact(
+        &self,
+        agent: &AgentId,
+        contact: ContactId,
+        audit: &AuditEntry,
+    ) -> Result<()> {
         let before = self.stored(agent, contact).await;
         if self.is(PlantedFault::EraseKeepsExternalId)
             && let Some(before) = &before
@@ -352,7 +364,7 @@ impl ContactStore for Faulty {
         if self.is(PlantedFault::EraseContactErasesOtherConversations) {
             self.erase_linked(agent, audit, |_| true).await?;
         }
-        // No port changes an entry that is there, so that these are planted into what is read from now on.
+        // No port changes an existing audit entry, so later reads of the log are altered instead.
         if self.is(PlantedFault::EraseKeepsPayloads) {
             self.entries().extend(entries.iter().cloned());
         }

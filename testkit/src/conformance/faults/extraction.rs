@@ -1,7 +1,5 @@
 //! Faults in credits and documents.
 
-use async_trait::async_trait;
-
 use super::*;
 
 impl Faulty {
@@ -37,9 +35,8 @@ impl Faulty {
     }
 }
 
-#[async_trait]
-impl CreditStore for Faulty {
-    async fn credit_account(&self, agent: &AgentId) -> Result<Option<CreditAccount>> {
+impl Faulty {
+    pub(super) async fn credit_account(&self, agent: &AgentId) -> Result<Option<CreditAccount>> {
         if self.is(PlantedFault::CreditsCrossAgents) {
             for agent in self.every_agent(agent) {
                 if let Some(account) = self.inner.credit_account(&agent).await? {
@@ -50,7 +47,7 @@ impl CreditStore for Faulty {
         self.inner.credit_account(agent).await
     }
 
-    async fn save_credits(&self, agent: &AgentId, write: &CreditWrite) -> Result<()> {
+    pub(super) async fn save_credits(&self, agent: &AgentId, write: &CreditWrite) -> Result<()> {
         let mut write = write.clone();
         match self.fault {
             Some(PlantedFault::CreditsWithoutLedger) => write.entry = None,
@@ -63,14 +60,14 @@ impl CreditStore for Faulty {
                 }
             }
             Some(PlantedFault::CreditsStoredBeforeLedger) => {
-                // The account goes by itself, and stays when the rest is refused.
+                // The account is saved separately, and stays when the rest is rejected.
                 let account =
                     CreditWrite { entry: None, audit: None, replay: None, document: None, ..write.clone() };
                 self.inner.save_credits(agent, &account).await?;
                 write.account = None;
             }
             Some(PlantedFault::DocumentStoredBeforeCredits) => {
-                // The same the other way around.
+                // The other way round.
                 let document =
                     CreditWrite { account: None, entry: None, audit: None, replay: None, ..write.clone() };
                 self.inner.save_credits(agent, &document).await?;
@@ -92,7 +89,7 @@ impl CreditStore for Faulty {
         }
     }
 
-    async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>> {
+    pub(super) async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>> {
         let mut query = query.clone();
         let limit = query.limit as usize;
         if self.is(PlantedFault::LedgerPositionInclusive)
@@ -125,9 +122,8 @@ impl CreditStore for Faulty {
     }
 }
 
-#[async_trait]
-impl DocumentStore for Faulty {
-    async fn insert_document(&self, agent: &AgentId, write: &DocumentWrite) -> Result<()> {
+impl Faulty {
+    pub(super) async fn insert_document(&self, agent: &AgentId, write: &DocumentWrite) -> Result<()> {
         let mut write = write.clone();
         self.spoil_document(agent, &mut write).await?;
         match self.inner.insert_document(agent, &write).await {
@@ -141,7 +137,12 @@ impl DocumentStore for Faulty {
         }
     }
 
-    async fn discard_document(&self, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()> {
+    pub(super) async fn discard_document(
+        &self,
+        agent: &AgentId,
+        document: FileId,
+        now: Timestamp,
+    ) -> Result<()> {
         let mut now = now;
         match self.fault {
             Some(PlantedFault::DiscardLeavesDocument) => return Ok(()),
@@ -159,7 +160,7 @@ impl DocumentStore for Faulty {
         self.inner.discard_document(agent, document, now).await
     }
 
-    async fn document(&self, agent: &AgentId, document: FileId) -> Result<Option<StoredDocument>> {
+    pub(super) async fn document(&self, agent: &AgentId, document: FileId) -> Result<Option<StoredDocument>> {
         if self.is(PlantedFault::DocumentCrossesAgents) {
             for agent in self.every_agent(agent) {
                 if let Some(document) = self.inner.document(&agent, document).await? {
@@ -170,7 +171,7 @@ impl DocumentStore for Faulty {
         self.inner.document(agent, document).await
     }
 
-    async fn documents(
+    pub(super) async fn documents(
         &self,
         agent: &AgentId,
         after: Option<FileId>,

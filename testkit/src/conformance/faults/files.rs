@@ -1,7 +1,5 @@
 //! Faults in the files.
 
-use async_trait::async_trait;
-
 use super::*;
 
 impl Faulty {
@@ -29,9 +27,8 @@ impl Faulty {
     }
 }
 
-#[async_trait]
-impl FileStore for Faulty {
-    async fn file(&self, agent: &AgentId, file: FileId) -> Result<Option<ContactFile>> {
+impl Faulty {
+    pub(super) async fn file(&self, agent: &AgentId, file: FileId) -> Result<Option<ContactFile>> {
         let own = self.inner.file(agent, file).await?;
         if own.is_none() && self.is(PlantedFault::FileCrossesAgents) {
             for other in self.others(agent) {
@@ -46,7 +43,7 @@ impl FileStore for Faulty {
         Ok(own)
     }
 
-    async fn files(&self, agent: &AgentId, query: &FileQuery) -> Result<FilePage> {
+    pub(super) async fn files(&self, agent: &AgentId, query: &FileQuery) -> Result<FilePage> {
         let mut files = self.live(agent, query.contact).await?;
         if self.is(PlantedFault::DeletedFilesListed) {
             files.extend(self.deleted(agent).into_iter().filter(|file| file.contact_id == query.contact));
@@ -66,11 +63,11 @@ impl FileStore for Faulty {
             }
             Window::After { position, limit } => {
                 let inclusive = self.is(PlantedFault::FilePositionInclusive);
-                let behind = |file: &ContactFile| {
+                let following = |file: &ContactFile| {
                     let order = query.sort.position(file).compare(position, query.order);
                     order.is_gt() || inclusive && order.is_eq()
                 };
-                files.into_iter().filter(behind).take(*limit as usize).collect()
+                files.into_iter().filter(following).take(*limit as usize).collect()
             }
         };
         if self.is(PlantedFault::FileTotalOfPage) {
@@ -79,7 +76,7 @@ impl FileStore for Faulty {
         Ok(FilePage { files, total })
     }
 
-    async fn file_usage(&self, agent: &AgentId, contact: ContactId) -> Result<FileUsage> {
+    pub(super) async fn file_usage(&self, agent: &AgentId, contact: ContactId) -> Result<FileUsage> {
         let mut usage = self.inner.file_usage(agent, contact).await?;
         if self.is(PlantedFault::FileUsageCountsDeleted) {
             usage.bytes_of_agent += self.deleted(agent).iter().map(|file| file.file_size).sum::<u64>();
@@ -90,7 +87,7 @@ impl FileStore for Faulty {
         Ok(usage)
     }
 
-    async fn insert_file(&self, agent: &AgentId, write: &FileWrite) -> Result<()> {
+    pub(super) async fn insert_file(&self, agent: &AgentId, write: &FileWrite) -> Result<()> {
         let mut write = write.clone();
         match self.fault {
             Some(PlantedFault::FileQuotaOffByOne) => write.quota.files_of_contact += 1,
@@ -112,7 +109,7 @@ impl FileStore for Faulty {
         self.inner.insert_file(agent, &write).await
     }
 
-    async fn delete_file(&self, agent: &AgentId, deletion: &FileDeletion) -> Result<()> {
+    pub(super) async fn delete_file(&self, agent: &AgentId, deletion: &FileDeletion) -> Result<()> {
         let mut deletion = deletion.clone();
         let file = self.inner.file(agent, deletion.tombstone.file).await?;
         match self.fault {
@@ -133,11 +130,12 @@ impl FileStore for Faulty {
         Ok(())
     }
 
-    async fn file_tombstone(&self, agent: &AgentId, file: FileId) -> Result<Option<FileTombstone>> {
-        self.inner.file_tombstone(agent, file).await
-    }
-
-    async fn expedite_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64> {
+    pub(super) async fn expedite_purges(
+        &self,
+        agent: &AgentId,
+        now: Timestamp,
+        audit: &AuditEntry,
+    ) -> Result<u64> {
         if self.is(PlantedFault::HastenCrossesAgents) {
             for other in self.others(agent) {
                 self.inner.expedite_purges(&other, now, audit).await?;
@@ -150,7 +148,7 @@ impl FileStore for Faulty {
         self.inner.expedite_purges(agent, now, audit).await
     }
 
-    async fn blobs_due_for_deletion(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
+    pub(super) async fn blobs_due_for_deletion(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
         let far = Timestamp::from_millis(i64::MAX / 2);
         let now = if self.is(PlantedFault::ContentsDueAtOnce) { far } else { now };
         let at_most = if self.is(PlantedFault::DueContentsUnbounded) { u32::MAX } else { at_most };
@@ -170,7 +168,7 @@ impl FileStore for Faulty {
         Ok(due)
     }
 
-    async fn remove_blob_records(&self, keys: &[BlobKey]) -> Result<()> {
+    pub(super) async fn remove_blob_records(&self, keys: &[BlobKey]) -> Result<()> {
         if self.is(PlantedFault::ForgetsNothing) {
             return Ok(());
         }
@@ -186,7 +184,7 @@ impl FileStore for Faulty {
         self.inner.remove_blob_records(keys).await
     }
 
-    async fn existing_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>> {
+    pub(super) async fn existing_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>> {
         let mut known = self.inner.existing_blobs(keys).await?;
         if self.is(PlantedFault::DeletedContentsUnknown) {
             for (key, known) in keys.iter().zip(&mut known) {
@@ -201,7 +199,11 @@ impl FileStore for Faulty {
         Ok(known)
     }
 
-    async fn referenced_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
+    pub(super) async fn referenced_blobs(
+        &self,
+        after: Option<&BlobKey>,
+        at_most: u32,
+    ) -> Result<Vec<BlobEntry>> {
         let mut entries = self.inner.referenced_blobs(after, at_most).await?;
         if let Some(after) = after.filter(|_| self.is(PlantedFault::NeededContentsEndAtAgent)) {
             entries.retain(|entry| entry.key.agent == after.agent);

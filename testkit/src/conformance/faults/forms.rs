@@ -1,7 +1,5 @@
 //! Faults in the forms.
 
-use async_trait::async_trait;
-
 use super::*;
 
 impl Faulty {
@@ -12,7 +10,7 @@ impl Faulty {
         Ok(self.inner.submissions(agent, &query).await?.submissions)
     }
 
-    /// A submission with the name that its contact had when it was written.
+    /// A submission with the contact name at the time of writing.
     fn named_as_written(&self, submission: Submission) -> Submission {
         let written = self.submissions.lock().expect("lock");
         let known = written.iter().find(|known| known.id == submission.id);
@@ -31,7 +29,7 @@ impl Faulty {
             .map_or(read, |stored| stored.version))
     }
 
-    /// The succession with the head that is stored, where the fault does not look at the one that was read.
+    /// The supersession with the stored head, for faults that ignore the one that was read.
     async fn succession(
         &self,
         agent: &AgentId,
@@ -48,7 +46,7 @@ impl Faulty {
         }
     }
 
-    /// Puts those back that only the head should have kept company.
+    /// Restores submissions that only the head should have superseded.
     async fn restore_all_but(
         &self,
         agent: &AgentId,
@@ -86,9 +84,12 @@ impl Faulty {
     }
 }
 
-#[async_trait]
-impl FormStore for Faulty {
-    async fn template(&self, agent: &AgentId, template: TemplateId) -> Result<Option<FormTemplate>> {
+impl Faulty {
+    pub(super) async fn template(
+        &self,
+        agent: &AgentId,
+        template: TemplateId,
+    ) -> Result<Option<FormTemplate>> {
         let own = self.inner.template(agent, template).await?;
         if own.is_none() && self.is(PlantedFault::TemplateCrossesAgents) {
             for other in self.others(agent) {
@@ -100,7 +101,7 @@ impl FormStore for Faulty {
         Ok(own)
     }
 
-    async fn template_version(
+    pub(super) async fn template_version(
         &self,
         agent: &AgentId,
         template: TemplateId,
@@ -116,7 +117,7 @@ impl FormStore for Faulty {
         })
     }
 
-    async fn templates(&self, agent: &AgentId, query: &TemplateQuery) -> Result<TemplatePage> {
+    pub(super) async fn templates(&self, agent: &AgentId, query: &TemplateQuery) -> Result<TemplatePage> {
         let only_active = query.only_active && !self.is(PlantedFault::InactiveTemplatesListed);
         let all = TemplateQuery { only_active, window: Window::Page { offset: 0, limit: 1_000 } };
         let mut all = self.inner.templates(agent, &all).await?.templates;
@@ -130,27 +131,18 @@ impl FormStore for Faulty {
             }
             Window::After { position, limit } => {
                 let inclusive = self.is(PlantedFault::TemplatePositionInclusive);
-                let behind = |template: &TemplateSummary| {
-                    let place = TemplatePosition::of(template);
-                    place > *position || inclusive && place == *position
+                let following = |template: &TemplateSummary| {
+                    let candidate = TemplatePosition::of(template);
+                    candidate > *position || inclusive && candidate == *position
                 };
-                all.into_iter().filter(behind).take(*limit as usize).collect()
+                all.into_iter().filter(following).take(*limit as usize).collect()
             }
         };
         let total = if self.is(PlantedFault::TemplateTotalOfPage) { templates.len() as u64 } else { total };
         Ok(TemplatePage { templates, total })
     }
 
-    async fn insert_template(
-        &self,
-        agent: &AgentId,
-        template: &FormTemplate,
-        audit: &AuditEntry,
-    ) -> Result<()> {
-        self.inner.insert_template(agent, template, audit).await
-    }
-
-    async fn replace_template(
+    pub(super) async fn replace_template(
         &self,
         agent: &AgentId,
         template: &FormTemplate,
@@ -168,7 +160,11 @@ impl FormStore for Faulty {
         self.inner.replace_template(agent, &template, &audit).await
     }
 
-    async fn submission(&self, agent: &AgentId, submission: SubmissionId) -> Result<Option<Submission>> {
+    pub(super) async fn submission(
+        &self,
+        agent: &AgentId,
+        submission: SubmissionId,
+    ) -> Result<Option<Submission>> {
         let own = self.inner.submission(agent, submission).await?;
         if own.is_none() && self.is(PlantedFault::SubmissionCrossesAgents) {
             for other in self.others(agent) {
@@ -185,7 +181,11 @@ impl FormStore for Faulty {
         Ok(own.map(|own| self.named_as_written(own)))
     }
 
-    async fn submissions(&self, agent: &AgentId, query: &SubmissionQuery) -> Result<SubmissionPage> {
+    pub(super) async fn submissions(
+        &self,
+        agent: &AgentId,
+        query: &SubmissionQuery,
+    ) -> Result<SubmissionPage> {
         let mut filter = query.filter.clone();
         filter.include_superseded |= self.is(PlantedFault::SupersededListed);
         let client_id = filter.client_id.clone();
@@ -209,11 +209,11 @@ impl FormStore for Faulty {
             }
             Window::After { position, limit } => {
                 let inclusive = self.is(PlantedFault::SubmissionPositionInclusive);
-                let behind = |submission: &Submission| {
-                    let place = SubmissionPosition::of(submission);
-                    place < *position || inclusive && place == *position
+                let following = |submission: &Submission| {
+                    let candidate = SubmissionPosition::of(submission);
+                    candidate < *position || inclusive && candidate == *position
                 };
-                all.into_iter().filter(behind).take(*limit as usize).collect()
+                all.into_iter().filter(following).take(*limit as usize).collect()
             }
         };
         if self.is(PlantedFault::SubmissionHistoryListed) {
@@ -227,7 +227,7 @@ impl FormStore for Faulty {
         Ok(SubmissionPage { submissions, total })
     }
 
-    async fn head_submission(
+    pub(super) async fn head_submission(
         &self,
         agent: &AgentId,
         contact: ContactId,
@@ -238,7 +238,11 @@ impl FormStore for Faulty {
         Ok(head.filter(|head| !skips || head.status != SubmissionStatus::Archived))
     }
 
-    async fn latest_submission(&self, agent: &AgentId, query: &LatestQuery) -> Result<Option<Submission>> {
+    pub(super) async fn latest_submission(
+        &self,
+        agent: &AgentId,
+        query: &LatestQuery,
+    ) -> Result<Option<Submission>> {
         if self.is(PlantedFault::LatestIsArchived) {
             return self.inner.head_submission(agent, query.contact, query.template).await;
         }
@@ -246,7 +250,7 @@ impl FormStore for Faulty {
         self.inner.latest_submission(agent, &LatestQuery { include_drafts, ..*query }).await
     }
 
-    async fn files_of_contact(
+    pub(super) async fn files_of_contact(
         &self,
         agent: &AgentId,
         contact: ContactId,
@@ -262,7 +266,7 @@ impl FormStore for Faulty {
         Ok(own)
     }
 
-    async fn insert_submissions(&self, agent: &AgentId, write: &SubmissionsWrite) -> Result<()> {
+    pub(super) async fn insert_submissions(&self, agent: &AgentId, write: &SubmissionsWrite) -> Result<()> {
         let mut write = write.clone();
         write.contact_version = self.contact_version(agent, write.contact, write.contact_version).await?;
         if self.is(PlantedFault::SubmissionAnswerNotStored) {
@@ -295,7 +299,7 @@ impl FormStore for Faulty {
         Ok(())
     }
 
-    async fn update_submission(&self, agent: &AgentId, change: &SubmissionChange) -> Result<()> {
+    pub(super) async fn update_submission(&self, agent: &AgentId, change: &SubmissionChange) -> Result<()> {
         let mut change = change.clone();
         let contact = change.submission.contact_id;
         change.contact_version = self.contact_version(agent, contact, change.contact_version).await?;
@@ -312,13 +316,5 @@ impl FormStore for Faulty {
             change.expected_version = stored.version;
         }
         self.inner.update_submission(agent, &change).await
-    }
-
-    async fn form_data_revisions(
-        &self,
-        agent: &AgentId,
-        submission: SubmissionId,
-    ) -> Result<Vec<FormDataRevision>> {
-        self.inner.form_data_revisions(agent, submission).await
     }
 }

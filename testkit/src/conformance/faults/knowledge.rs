@@ -1,6 +1,4 @@
-//! Faults in what agents answer from, and in their small records.
-
-use async_trait::async_trait;
+//! Faults in knowledge and in tenant records.
 
 use super::*;
 
@@ -33,7 +31,7 @@ impl Faulty {
         Ok(write)
     }
 
-    /// What a fault makes of a change before it is tried.
+    /// The faulty effects before a change is attempted.
     async fn refused_change(&self, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {
         let known = self.inner.knowledge(agent).await?;
         let is_known = |id: KnowledgeId| known.iter().any(|document| document.id == id);
@@ -48,9 +46,8 @@ impl Faulty {
     }
 }
 
-#[async_trait]
-impl KnowledgeStore for Faulty {
-    async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>> {
+impl Faulty {
+    pub(super) async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>> {
         let mut documents = self.inner.knowledge(agent).await?;
         if self.is(PlantedFault::KnowledgeCrossesAgents) {
             for other in self.others(agent) {
@@ -64,7 +61,7 @@ impl KnowledgeStore for Faulty {
         Ok(documents)
     }
 
-    async fn passages(
+    pub(super) async fn passages(
         &self,
         agent: &AgentId,
         after: Option<(KnowledgeId, u32)>,
@@ -78,12 +75,14 @@ impl KnowledgeStore for Faulty {
             }
         }
         let is_inclusive = fault == PlantedFault::PassagePositionInclusive;
-        let place = |(document, passage): &(KnowledgeId, Passage)| (*document, passage.position);
-        all.retain(|it| after.is_none_or(|after| place(it) > after || is_inclusive && place(it) == after));
+        let candidate = |(document, passage): &(KnowledgeId, Passage)| (*document, passage.position);
+        all.retain(|it| {
+            after.is_none_or(|after| candidate(it) > after || is_inclusive && candidate(it) == after)
+        });
         if fault == PlantedFault::PassagesSortAsText {
             all.sort_by_key(|(document, passage)| (*document, passage.position.to_string()));
         } else {
-            all.sort_by_key(place);
+            all.sort_by_key(candidate);
         }
         if fault == PlantedFault::PassagesEndAtDocument {
             let first = all.first().map(|(document, _)| *document);
@@ -95,7 +94,7 @@ impl KnowledgeStore for Faulty {
         Ok(all)
     }
 
-    async fn change_knowledge(&self, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {
+    pub(super) async fn change_knowledge(&self, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {
         self.refused_change(agent, write).await?;
         let mut passages = self.passages_of(agent).await?;
         let prepared = self.prepared_change(agent, write).await?;
@@ -130,9 +129,8 @@ impl KnowledgeStore for Faulty {
     }
 }
 
-#[async_trait]
-impl RecordStore for Faulty {
-    async fn record(&self, agent: &AgentId, kind: RecordKind) -> Result<Option<StoredRecord>> {
+impl Faulty {
+    pub(super) async fn record(&self, agent: &AgentId, kind: RecordKind) -> Result<Option<StoredRecord>> {
         match self.fault {
             Some(PlantedFault::KnowledgeVersionHidden) if kind == RecordKind::Knowledge => {
                 return Ok(None);
@@ -156,7 +154,7 @@ impl RecordStore for Faulty {
         self.inner.record(agent, kind).await
     }
 
-    async fn save_record(
+    pub(super) async fn save_record(
         &self,
         agent: &AgentId,
         record: &StoredRecord,

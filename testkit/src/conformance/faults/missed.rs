@@ -12,7 +12,7 @@ use conversations::storage::ConversationStorage;
 use storage_common::transfer::TransferStore;
 use storage_memory::MemoryStorage;
 
-/// A backend seen through a fault. What outlives a restart is another matter: faults are not written down.
+/// A store with a planted fault. It ignores restarts, because faults are not persistent.
 struct Seen<'b> {
     backend: &'b dyn Backend,
     store: Arc<Faulty>,
@@ -32,25 +32,25 @@ impl Backend for Seen<'_> {
     }
 }
 
-/// The faults that the suite does not catch when they are planted into a backend; of `open`, which makes one with an
-/// empty store, and that store. A case catches a fault only if it passes without one.
+/// Returns the faults that the suite misses when they are planted into a store. `open` makes one with an empty store
+/// and returns that store. A case catches a fault only if it passes without the fault.
 ///
-/// The case that catches a fault in memory, where that is quick to find, is tried first.
+/// The case that catches a fault in memory, where that is fast to find, runs first.
 ///
 /// # Panics
-/// When a case fails in memory without a fault: the suite itself is broken.
+/// If a case fails in memory without a fault: then the suite itself is broken.
 pub fn missed_faults<B: Backend>(
     open: impl Fn() -> (B, Arc<dyn TransferStore>),
     faults: &[PlantedFault],
 ) -> Vec<PlantedFault> {
-    // Random histories take longest, and find nothing that a case does not.
+    // Random histories are the slowest and find nothing that a case does not.
     let cases: Vec<&Case> = CASES.iter().filter(|case| !case.name.starts_with("random")).collect();
     for case in &cases {
         let store = Arc::new(MemoryStorage::new());
         let in_memory = InMemory(Arc::clone(&store) as Arc<dyn ConversationStorage>);
         assert!(!fails(case, &in_memory, store, None), "{} fails without a fault", case.name);
     }
-    // Faults that follow each other are caught by cases that stand near each other.
+    // Neighbouring cases catch neighbouring faults.
     let mut near = 0;
     let mut missed = Vec::new();
     for fault in faults {
@@ -79,7 +79,7 @@ pub fn missed_faults<B: Backend>(
     missed
 }
 
-/// Whether a case fails, without a word of its panics; what goes wrong outside of it, as making a store may, is told.
+/// Whether a case fails. Its panics are silenced; panics outside of it, such as in `open`, are reported.
 #[expect(
     clippy::disallowed_methods,
     reason = "a suite is run by a test, whose panics are what is looked for"
@@ -110,7 +110,7 @@ impl Backend for InMemory {
     }
 
     fn block_on<'a>(&self, mut future: Pin<Box<dyn Future<Output = ()> + Send + 'a>>) {
-        // The memory backend waits for nothing but its own locks: it is ready when it is asked again.
+        // The in-memory store waits only for its own locks, so it is ready when polled again.
         let mut context = Context::from_waker(Waker::noop());
         while future.as_mut().poll(&mut context).is_pending() {
             std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! Planted faults: a store that breaks one rule on purpose. Each must make the suite fail, or the suite is blind there.
+//! Planted faults: a store that violates one rule on purpose. The suite must fail for each of them.
 
 mod access;
 mod chat;
@@ -14,8 +14,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use conversations::storage::{
-    ConversationFilter, ConversationPage, ConversationQuery, ConversationStore, ConversationWrite,
-    KnowledgeStore, KnowledgeWrite, MessageQuery, MessageSelector,
+    ConversationFilter, ConversationPage, ConversationQuery, ConversationWrite, KnowledgeWrite, MessageQuery,
+    MessageSelector,
 };
 use conversations::{Conversation, KnowledgeDocument, Message, Passage};
 use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
@@ -24,21 +24,16 @@ use openapi_core::audit::AuditEntry;
 use openapi_core::contacts::{Contact, ContactKeys, ContactRef, SharedContact, UniqueValue};
 use openapi_core::credits::{CreditAccount, CreditEntry};
 use openapi_core::files::ContactFile;
-use openapi_core::forms::{
-    FormDataRevision, FormTemplate, Submission, SubmissionStatus, TemplateStatus, TemplateSummary,
-};
+use openapi_core::forms::{FormTemplate, Submission, SubmissionStatus, TemplateStatus, TemplateSummary};
 use openapi_core::json::RawObject;
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
-    ContactWrite, CreditStore, CreditWrite, DocumentStore, DocumentWrite, Duplicate, FileDeletion, FilePage,
-    FileQuery, FileSort, FileStore, FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe,
-    IdempotencyKey, IdempotencyRecord, IdempotencyStore, KeyStore, LatestQuery, LedgerQuery, Order,
-    RateLimitStore, RateLimitWindow, RecordKind, RecordStore, Result, SortKey, SortPosition,
-    StorageErrorKind, StoredDocument, StoredRecord, SubmissionChange, SubmissionFilter, SubmissionPage,
-    SubmissionPosition, SubmissionQuery, SubmissionsWrite, Supersession, TemplatePage, TemplatePosition,
-    TemplateQuery, Window,
+    AuditQuery, ContactPage, ContactQuery, ContactWrite, CreditWrite, DocumentWrite, Duplicate, FileDeletion,
+    FilePage, FileQuery, FileSort, FileUsage, FileWrite, IdempotencyKey, IdempotencyRecord, LatestQuery,
+    LedgerQuery, Order, RateLimitWindow, RecordKind, Result, SortKey, SortPosition, StorageErrorKind,
+    StoredDocument, StoredRecord, SubmissionChange, SubmissionFilter, SubmissionPage, SubmissionPosition,
+    SubmissionQuery, SubmissionsWrite, Supersession, TemplatePage, TemplatePosition, TemplateQuery, Window,
 };
 use openapi_core::values::{
     AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, PlatformId, SubmissionId,
@@ -47,11 +42,13 @@ use openapi_core::values::{
 use storage_common::transfer::{TransferKind, TransferRow, TransferStore};
 use storage_memory::MemoryStorage;
 
+use crate::delegate::Delegate;
+
 pub use missed::missed_faults;
 
 macro_rules! faults {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// A rule that a [`Faulty`] store breaks.
+        /// A rule that a [`Faulty`] store violates.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum PlantedFault {
             $($(#[$doc])* $name,)*
@@ -65,19 +62,19 @@ macro_rules! faults {
 }
 
 faults! {
-    /// A created contact is not noted in the audit log.
+    /// A created contact leaves no audit entry.
     InsertWithoutAudit,
-    /// A changed contact is not noted in the audit log.
+    /// A changed contact leaves no audit entry.
     UpdateWithoutAudit,
-    /// A refused write is noted in the audit log.
+    /// A rejected write leaves an audit entry.
     AuditOfRefusedWrite,
-    /// The answer of a refused write is stored: its contact is written before the check.
+    /// A rejected write stores its contact: it is written before the check.
     WriteBeforeCheck,
-    /// Equal external ids are let through.
+    /// Equal external ids are accepted.
     ExternalIdNotUnique,
     /// An archived contact does not hold its external id.
     ArchivedFreesExternalId,
-    /// A duplicate is never said to be archived.
+    /// A duplicate is never reported as archived.
     ArchivedHolderUnmarked,
     /// External ids are found whatever their case.
     ExternalIdIgnoresCase,
@@ -99,7 +96,7 @@ faults! {
     TextComposed,
     /// The order of custom members is lost.
     MembersSorted,
-    /// Milliseconds are cut off.
+    /// Milliseconds are truncated.
     SecondsOnly,
     /// `null` comes first in descending order.
     NullsFirstDescending,
@@ -107,13 +104,13 @@ faults! {
     TiesAlwaysAscending,
     /// The total counts the page.
     TotalOfPage,
-    /// An offset passes over one contact too many.
+    /// An offset skips one contact too many.
     OffsetOffByOne,
-    /// A position's own contact is shown again.
+    /// A page repeats the contact at its position.
     PositionInclusive,
-    /// Pages behind a position ignore the filter.
+    /// Pages after a position ignore the filter.
     PositionIgnoresFilter,
-    /// A position is found by its contact, which may be gone.
+    /// A position requires its contact, which may be deleted.
     PositionNeedsContact,
     /// Any term of a search suffices.
     AnyTermMatches,
@@ -121,11 +118,11 @@ faults! {
     SearchAcrossFields,
     /// `%` and `_` are wildcards.
     SearchWildcards,
-    /// Digits are not looked for in phones.
+    /// Digits do not match phone numbers.
     SearchIgnoresDigits,
     /// Terms under three characters find nothing.
     ShortTermsFindNothing,
-    /// A tag matches its beginning.
+    /// A tag matches by prefix.
     TagMatchesPrefix,
     /// The status filter is dropped when a tag is given.
     TagDropsStatus,
@@ -133,7 +130,7 @@ faults! {
     ArchivedAlwaysShown,
     /// `createdSince` excludes its instant.
     CreatedSinceExclusive,
-    /// `updatedSince` looks at the creation.
+    /// `updatedSince` compares the creation time.
     UpdatedSinceReadsCreation,
     /// The search index is not updated with the contact.
     SearchNotUpdated,
@@ -143,51 +140,51 @@ faults! {
     EraseKeepsPayloads,
     /// Erasing empties the payloads of all contacts of the agent.
     EraseEmptiesOtherPayloads,
-    /// Erasing leaves stored answers.
+    /// Erasing leaves stored responses.
     EraseKeepsAnswers,
     /// Stored contacts keep their keys when the schema changes.
     SchemaChangeKeepsKeys,
-    /// A field becomes unique whatever is stored.
+    /// A field becomes unique despite stored duplicates.
     UniqueWithoutCheck,
     /// Only the latest schema is kept.
     SchemaHistoryLost,
     /// A schema change does not compare versions.
     SchemaVersionIgnored,
-    /// The id of a deleted agent can be given again.
+    /// The id of a deleted agent can be reused.
     DeletedIdReused,
-    /// A deleted agent still answers.
+    /// A deleted agent still works.
     DeletedAgentAnswers,
     /// A purge removes everything in one step.
     PurgeUnbounded,
-    /// A key's edit forgets its last use.
+    /// A key's edit loses its last use.
     KeyEditForgetsUse,
     /// The last use may go back.
     LastUseGoesBack,
     /// A key's edit does not compare versions.
     KeyVersionIgnored,
-    /// The grant does not tell that the agent is disabled.
+    /// The grant ignores that the agent is disabled.
     GrantIgnoresAgentStatus,
     /// Keys can be changed under any agent.
     KeyCrossesAgents,
-    /// A public key string can be given twice.
+    /// A public key string can be used twice.
     ApiKeyTakenTwice,
-    /// Rate windows are shared by the keys of an agent.
+    /// The keys of an agent share a rate-limit window.
     RateWindowShared,
-    /// Rate windows are saved whatever was saved since they were read.
+    /// Rate-limit windows overwrite concurrent changes.
     RateWindowOverwritten,
-    /// Answers never expire.
+    /// Stored responses never expire.
     AnswersNeverExpire,
-    /// Answers are shared by all agents.
+    /// All agents share stored responses.
     AnswersShared,
-    /// A later answer replaces an earlier one.
+    /// A later response replaces a stored one.
     AnswerReplaced,
     /// A sweep ignores its bound.
     SweepUnbounded,
-    /// The newest audit entries come first in either direction.
+    /// The newest audit entries come first in both directions.
     AuditAlwaysNewestFirst,
     /// The audit log shows all agents.
     AuditCrossesAgents,
-    /// Audit entries of one instant are passed over when reading on.
+    /// Reading on skips audit entries of the same instant.
     AuditSkipsTies,
     /// Unique values are compared whatever their field.
     UniqueIgnoresField,
@@ -205,41 +202,41 @@ faults! {
     FileTiesAlwaysAscending,
     /// The total of a list of files counts the page.
     FileTotalOfPage,
-    /// A position's own file is shown again.
+    /// A page repeats the file at its position.
     FilePositionInclusive,
-    /// Deleted files count as bytes.
+    /// Deleted files count towards the byte quota.
     FileUsageCountsDeleted,
-    /// A contact may have a file too many.
+    /// A contact may exceed its file limit by one.
     FileQuotaOffByOne,
-    /// The bytes of an agent have no bound.
+    /// The bytes of an agent are unlimited.
     FileQuotaIgnoresBytes,
-    /// An upload is not noted in the audit log.
+    /// An upload leaves no audit entry.
     FileInsertWithoutAudit,
-    /// A deletion is not noted in the audit log.
+    /// A deletion leaves no audit entry.
     FileDeleteWithoutAudit,
     /// A change of files does not compare the version of the contact.
     FileIgnoresContactVersion,
-    /// The answer to an upload is not stored.
+    /// The response to an upload is not stored.
     FileAnswerNotStored,
     /// The name of a file is stored in its sort form.
     FileNameFolded,
     /// A file can be deleted under any contact.
     FileDeletedUnderAnyContact,
-    /// A tombstone does not tell why.
+    /// A tombstone loses its reason.
     TombstoneLosesReason,
-    /// Contents of all agents become due when one agent's are hastened.
+    /// Expediting one agent's purges makes the contents of all agents due.
     HastenCrossesAgents,
     /// Contents are due as soon as their file is deleted.
     ContentsDueAtOnce,
-    /// More contents are due than were asked for.
+    /// More due contents are returned than requested.
     DueContentsUnbounded,
     /// Contents are due in the order of their keys.
     DueContentsByKey,
-    /// Contents that are gone stay due.
+    /// Removed contents stay due.
     ForgetsNothing,
-    /// The contents of deleted files are taken for orphans.
+    /// The contents of deleted files count as orphans.
     DeletedContentsUnknown,
-    /// Needed contents are listed for the first agent of a page only.
+    /// Referenced contents are listed for the first agent of a page only.
     NeededContentsEndAtAgent,
     /// Erasing a contact leaves its contents.
     EraseForgetsContents,
@@ -249,9 +246,9 @@ faults! {
     PurgeForgetsContents,
     /// A template is found by its id under any agent.
     TemplateCrossesAgents,
-    /// The content of a version is that in force.
+    /// Every version has the content of the version in force.
     VersionsNotKept,
-    /// An old version comes with the state it had then.
+    /// An old version has the state of its time.
     VersionKeepsItsState,
     /// A change of a template does not compare generations.
     TemplateGenerationIgnored,
@@ -261,133 +258,133 @@ faults! {
     TemplateNamesSortByCase,
     /// The total of a list of templates counts the page.
     TemplateTotalOfPage,
-    /// A position's own template is shown again.
+    /// A page repeats the template at its position.
     TemplatePositionInclusive,
-    /// A change of a template is not noted in the audit log.
+    /// A change of a template leaves no audit entry.
     TemplateChangeWithoutAudit,
     /// A submission is found by its id under any agent.
     SubmissionCrossesAgents,
-    /// A submission shows the name that its contact had.
+    /// A submission shows the former external id of its contact.
     SubmissionKeepsContactName,
     /// Superseded submissions are listed.
     SupersededListed,
-    /// A filter by the caller's reference ignores case.
+    /// A filter by client id ignores case.
     ClientIdIgnoresCase,
     /// Submissions are listed oldest first.
     SubmissionsOldestFirst,
     /// The total of a list of submissions counts the page.
     SubmissionTotalOfPage,
-    /// A position's own submission is shown again.
+    /// A page repeats the submission at its position.
     SubmissionPositionInclusive,
-    /// Lists come with the history of every submission.
+    /// Lists include the history of every submission.
     SubmissionHistoryListed,
     /// Earlier submissions are not superseded.
     NothingSuperseded,
     /// Only the head is superseded.
     OnlyHeadSuperseded,
-    /// A submission is stored whatever the head is.
+    /// A submission is stored although the head has changed.
     HeadIgnored,
-    /// A submission is stored whatever the template has become.
+    /// A submission is stored although its template has changed.
     SubmissionIgnoresTemplate,
-    /// A submission is stored whatever its contact has become.
+    /// A submission is stored although its contact has changed.
     SubmissionIgnoresContact,
-    /// Of several submissions those that can be stored are.
+    /// Several submissions are stored one by one.
     SubmissionsStoredOneByOne,
-    /// The answer to a submit is not stored.
+    /// The response to a submit is not stored.
     SubmissionAnswerNotStored,
     /// An archived submission is the latest.
     LatestIsArchived,
-    /// A draft is the latest whether asked for or not.
+    /// A draft is the latest, even if drafts are excluded.
     LatestIsDraft,
-    /// The head is the latest one in use.
+    /// The head skips archived submissions.
     HeadSkipsArchived,
     /// A change of a submission does not compare versions.
     SubmissionVersionIgnored,
-    /// A submission is changed whatever the template has become.
+    /// A submission is changed although its template has changed.
     ChangeIgnoresTemplate,
-    /// The data before a change is not kept.
+    /// The data before a change is lost.
     RevisionsLost,
     /// Erasing a contact leaves its submissions.
     EraseKeepsSubmissions,
-    /// Files of any contact may be referred to.
+    /// Files of any contact may be referenced.
     FilesOfAnyContact,
-    /// Deleted files may be referred to.
+    /// Deleted files may be referenced.
     DeletedFilesReferred,
-    /// The credits of any agent are answered where there are none.
+    /// An agent without credits sees those of another one.
     CreditsCrossAgents,
-    /// Credits are taken without an entry of the ledger.
+    /// Credits change without a ledger entry.
     CreditsWithoutLedger,
-    /// A change of credits is not noted in the audit log.
+    /// A change of credits leaves no audit entry.
     CreditsWithoutAudit,
-    /// The answer to a change of credits is not stored.
+    /// The response to a change of credits is not stored.
     CreditAnswerNotStored,
-    /// Credits are saved whatever was saved since they were read.
+    /// Credits overwrite concurrent changes.
     CreditVersionIgnored,
-    /// Credits are saved before their ledger refuses the change.
+    /// Credits are saved before the ledger rejects the change.
     CreditsStoredBeforeLedger,
-    /// An entry of a time and id that are taken is left out, and nothing said.
+    /// A duplicate ledger entry is silently dropped.
     CreditEntryTakenTwice,
     /// A ledger shows the entries of all agents.
     LedgerCrossesAgents,
     /// A ledger is read oldest first.
     LedgerOldestFirst,
-    /// A position's own entry is shown again.
+    /// A page repeats the entry at its position.
     LedgerPositionInclusive,
-    /// Entries of one instant are passed over when reading on.
+    /// Reading on skips entries of the same instant.
     LedgerSkipsTies,
-    /// More entries are read than were asked for.
+    /// More entries are returned than requested.
     LedgerUnbounded,
     /// A document is found by its id under any agent.
     DocumentCrossesAgents,
-    /// A document comes back with another digest.
+    /// A document loses its digest.
     DocumentLosesDigest,
-    /// A document is refused without a word when its id is taken.
+    /// A document with a duplicate id is silently dropped.
     DocumentIdTakenTwice,
-    /// Documents are stored whatever the quota is.
+    /// Documents ignore the quota.
     DocumentQuotaIgnored,
-    /// An byte too many may be stored.
+    /// The byte quota is off by one.
     DocumentQuotaOffByOne,
     /// Documents do not count when another one is stored.
     DocumentBytesNotCounted,
-    /// Documents do not count as bytes of their agent.
+    /// Documents do not count in the agent's usage.
     UsageIgnoresDocuments,
-    /// A position's own document is listed again.
+    /// A page repeats the document at its position.
     DocumentsListedAgain,
-    /// More documents are listed than were asked for.
+    /// More documents are listed than requested.
     DocumentsUnbounded,
-    /// A document that is discarded stays.
+    /// A discarded document stays.
     DiscardLeavesDocument,
-    /// The content of a discarded document is due when it would have been.
+    /// The content of a discarded document is due at its original time.
     DiscardKeepsTime,
     /// A document can be discarded under any agent.
     DiscardCrossesAgents,
-    /// A document is stored although the change it came with is refused.
+    /// A document is stored although its change is rejected.
     DocumentStoredBeforeCredits,
     /// Contents of documents are never due.
     DocumentsNeverDue,
-    /// Forgetting the content of a document leaves its record.
+    /// Removing a document's blob leaves its record.
     ForgetKeepsDocuments,
-    /// Contents of documents are taken for orphans.
+    /// Contents of documents count as orphans.
     DocumentContentsUnknown,
-    /// Contents of documents must be there.
+    /// Contents of documents count as required.
     DocumentContentsNeeded,
-    /// Contents of documents are not hastened.
+    /// Contents of documents are not expedited.
     HastenSkipsDocuments,
     /// A conversation is found by its id under any agent.
     ConversationCrossesAgents,
     /// A list shows the conversations of all agents.
     ConversationListCrossesAgents,
-    /// A conversation comes back without the turn that is being answered.
+    /// A conversation loses its running turn.
     ConversationForgetsTurn,
-    /// A conversation is saved whatever was saved since it was read.
+    /// A conversation overwrites concurrent changes.
     ConversationVersionIgnored,
-    /// A change of a conversation is not noted in the audit log.
+    /// A change of a conversation leaves no audit entry.
     ConversationWithoutAudit,
-    /// A refused change of a conversation is noted in the audit log.
+    /// A rejected change of a conversation leaves an audit entry.
     RefusedConversationNoted,
-    /// The messages of a refused change stay.
+    /// The messages of a rejected change stay.
     MessagesStoredBeforeCheck,
-    /// Conversations are listed by their creation.
+    /// Conversations are sorted by creation time.
     ConversationsByCreation,
     /// Conversations with the oldest message come first.
     ConversationsOldestFirst,
@@ -397,7 +394,7 @@ faults! {
     ConversationTotalOfPage,
     /// The total of a list of conversations counts all of the agent.
     ConversationTotalIgnoresFilter,
-    /// An offset passes over one conversation too many.
+    /// An offset skips one conversation too many.
     ConversationOffsetOffByOne,
     /// A list ignores the status.
     ConversationStatusIgnored,
@@ -407,37 +404,37 @@ faults! {
     ConversationContactIgnored,
     /// `since` excludes its instant.
     ConversationSinceExclusive,
-    /// `since` looks at the creation.
+    /// `since` compares the creation time.
     ConversationSinceReadsCreation,
-    /// A message of a known number leaves the one that is there.
+    /// A message with a known number does not replace the stored one.
     MessagesNotReplaced,
-    /// A message comes back without what followed it.
+    /// A message loses its follow-up.
     MessageLosesFollowUp,
-    /// Messages are found by the number of their conversation in any agent.
+    /// A conversation shows the messages of the same conversation id under any agent.
     MessagesCrossAgents,
-    /// Messages of all conversations of the agent are answered.
+    /// Messages of all conversations of the agent are returned.
     MessagesCrossConversations,
-    /// More messages are answered than were asked for.
+    /// More messages are returned than requested.
     MessagesUnbounded,
-    /// A window behind a number holds the number's own message.
+    /// A window after a number includes that message.
     MessagesAfterInclusive,
-    /// A window before a number holds the number's own message.
+    /// A window before a number includes that message.
     MessagesBeforeInclusive,
-    /// A window before a number holds the first messages.
+    /// A window before a number returns the first messages.
     MessagesBeforeFromStart,
-    /// A window before a number is answered the last one first.
+    /// A window before a number is in descending order.
     MessagesBeforeReversed,
     /// Numbers of messages are sorted as text.
     MessagesSortAsText,
-    /// Of a turn only the first message is answered.
+    /// Only the first message of a turn is returned.
     TurnEndsAtFirstMessage,
     /// A turn is found whatever its case.
     TurnIgnoresCase,
     /// The messages of an erased conversation stay.
     EraseKeepsMessages,
-    /// What a step of a conversation keeps goes at its own time.
+    /// Documents that a conversation retains still expire.
     KeptUploadsEnd,
-    /// A step of a conversation may keep what is not there.
+    /// A conversation may retain absent documents.
     AbsentUploadsKept,
     /// The documents of an erased conversation stay.
     EraseKeepsUploads,
@@ -447,9 +444,9 @@ faults! {
     EraseConversationCrossesAgents,
     /// Erasing a conversation erases those of its contact.
     EraseConversationErasesContacts,
-    /// Erasing a conversation is not noted in the audit log.
+    /// Erasing a conversation leaves no audit entry.
     EraseConversationWithoutAudit,
-    /// Nothing is said when the conversation to erase is not there.
+    /// Erasing an absent conversation reports success.
     EraseConversationSilent,
     /// Erasing a contact leaves its conversations.
     EraseContactKeepsConversations,
@@ -457,65 +454,65 @@ faults! {
     EraseContactKeepsMessages,
     /// Erasing a contact erases the conversations of all contacts of the agent.
     EraseContactErasesOtherConversations,
-    /// A conversation expires only behind its instant.
+    /// A conversation expires only after its instant.
     ExpiryExclusive,
     /// Expired conversations are listed by id.
     ExpiredById,
-    /// More expired conversations are listed than were asked for.
+    /// More expired conversations are listed than requested.
     ExpiredUnbounded,
     /// Expired conversations of deleted agents are listed.
     ExpiredOfDeletedAgents,
     /// Closed conversations do not expire.
     ClosedNeverExpire,
-    /// The documents of all agents are answered from.
+    /// Knowledge of all agents is returned.
     KnowledgeCrossesAgents,
-    /// A document comes back without its address.
+    /// A document loses its URL.
     KnowledgeLosesUrl,
-    /// Documents are listed by their creation.
+    /// Documents are sorted by creation time.
     KnowledgeByCreation,
-    /// Knowledge is changed whatever was changed since it was read.
+    /// Knowledge overwrites concurrent changes.
     KnowledgeVersionIgnored,
-    /// The version of the knowledge is not to be read.
+    /// The version of the knowledge is hidden.
     KnowledgeVersionHidden,
-    /// A change of knowledge is not noted in the audit log.
+    /// A change of knowledge leaves no audit entry.
     KnowledgeWithoutAudit,
-    /// A refused change of knowledge is noted in the audit log.
+    /// A rejected change of knowledge leaves an audit entry.
     RefusedKnowledgeNoted,
-    /// The passages of a document that goes stay.
+    /// The passages of a removed document stay.
     KnowledgeKeepsPassages,
-    /// A document is refused without a word when its id is taken.
+    /// A document with a duplicate id is silently dropped.
     KnowledgeIdTakenTwice,
-    /// What a refused change of knowledge removes is gone.
+    /// A rejected change of knowledge still removes documents.
     KnowledgeRemovedOnRefusal,
-    /// A document cannot be replaced by one of its id.
+    /// A document cannot be replaced by one with the same id.
     KnowledgeReplaceRefused,
-    /// A document to remove that is not there is missing.
+    /// Removing an absent document fails.
     KnowledgeRemovesStrictly,
-    /// Only the first document to remove goes.
+    /// Only the first of several documents is removed.
     KnowledgeRemovesFirstOnly,
-    /// Passages of all agents are answered.
+    /// Passages of all agents are returned.
     PassagesCrossAgents,
-    /// A passage comes back without its headings.
+    /// A passage loses its headings.
     PassageLosesHeadings,
-    /// A position's own passage is answered again.
+    /// A page repeats the passage at its position.
     PassagePositionInclusive,
-    /// More passages are answered than were asked for.
+    /// More passages are returned than requested.
     PassagesUnbounded,
     /// A page of passages ends with its first document.
     PassagesEndAtDocument,
     /// The positions of passages are sorted as text.
     PassagesSortAsText,
-    /// A small record is found under any agent.
+    /// A tenant record is found under any agent.
     RecordCrossesAgents,
-    /// All kinds of small records are one.
+    /// All kinds of tenant records share one record.
     RecordKindsShared,
-    /// A small record is saved whatever was saved since it was read.
+    /// A tenant record overwrites concurrent changes.
     RecordVersionIgnored,
-    /// A change of a small record is not noted in the audit log.
+    /// A change of a tenant record leaves no audit entry.
     RecordWithoutAudit,
-    /// A refused change of a small record is noted in the audit log.
+    /// A rejected change of a tenant record leaves an audit entry.
     RefusedRecordNoted,
-    /// The members of a small record are sorted.
+    /// The members of a tenant record are sorted.
     RecordMembersSorted,
 }
 
@@ -527,24 +524,34 @@ pub struct Faulty {
     held: Mutex<Vec<(AgentId, ExternalId)>>,
     deleted_files: Mutex<Vec<ContactFile>>,
     submissions: Mutex<Vec<Submission>>,
-    /// Entries of the audit that are read in place of those that the store holds.
+    /// Audit entries returned in place of the stored ones.
     entries: Mutex<Vec<AuditEntry>>,
 }
 
+impl Delegate for Faulty {
+    type Inner = dyn TransferStore;
+
+    fn inner(&self) -> &Self::Inner {
+        &*self.inner
+    }
+}
+
+crate::delegate_storage!(Faulty);
+
 impl Faulty {
-    /// The memory backend, empty, with a rule that it breaks.
+    /// An empty in-memory store with a planted fault.
     #[must_use]
     pub fn new(fault: PlantedFault) -> Self {
         Faulty::over(Arc::new(MemoryStorage::new()), Some(fault))
     }
 
-    /// The memory backend without a fault: the control, which must pass.
+    /// An empty in-memory store without a fault: the control, which must pass.
     #[must_use]
     pub fn sound() -> Self {
         Faulty::over(Arc::new(MemoryStorage::new()), None)
     }
 
-    /// A store, empty, with a rule that it breaks, or without one.
+    /// Wraps an empty store, with or without a planted fault.
     #[must_use]
     pub fn over(inner: Arc<dyn TransferStore>, fault: Option<PlantedFault>) -> Self {
         Faulty {
@@ -571,7 +578,7 @@ impl Faulty {
         agents.iter().filter(|other| *other != agent).cloned().collect()
     }
 
-    /// Every agent, the one asked for first.
+    /// Every agent, beginning with `agent`.
     fn every_agent(&self, agent: &AgentId) -> Vec<AgentId> {
         std::iter::once(agent.clone()).chain(self.others(agent)).collect()
     }

@@ -1,12 +1,9 @@
-//! Faults in what is kept beside the resources: replays, rate windows, audit.
-
-use async_trait::async_trait;
+//! Faults in idempotency records, rate-limit windows and the audit log.
 
 use super::*;
 
-#[async_trait]
-impl IdempotencyStore for Faulty {
-    async fn replay(
+impl Faulty {
+    pub(super) async fn replay(
         &self,
         agent: &AgentId,
         key: &IdempotencyKey,
@@ -24,20 +21,23 @@ impl IdempotencyStore for Faulty {
         Ok(own)
     }
 
-    async fn sweep_idempotency_records(&self, now: Timestamp, at_most: u32) -> Result<u64> {
+    pub(super) async fn sweep_idempotency_records(&self, now: Timestamp, at_most: u32) -> Result<u64> {
         let at_most = if self.is(PlantedFault::SweepUnbounded) { u32::MAX } else { at_most };
         self.inner.sweep_idempotency_records(now, at_most).await
     }
 }
 
-#[async_trait]
-impl RateLimitStore for Faulty {
-    async fn rate_limit_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateLimitWindow>> {
+impl Faulty {
+    pub(super) async fn rate_limit_window(
+        &self,
+        agent: &AgentId,
+        key: KeyId,
+    ) -> Result<Option<RateLimitWindow>> {
         let key = if self.is(PlantedFault::RateWindowShared) { KeyId::from_bytes([0; 12]) } else { key };
         self.inner.rate_limit_window(agent, key).await
     }
 
-    async fn save_rate_limit_window(
+    pub(super) async fn save_rate_limit_window(
         &self,
         agent: &AgentId,
         key: KeyId,
@@ -53,13 +53,8 @@ impl RateLimitStore for Faulty {
     }
 }
 
-#[async_trait]
-impl AuditStore for Faulty {
-    async fn append_audit(&self, entry: &AuditEntry) -> Result<()> {
-        self.inner.append_audit(entry).await
-    }
-
-    async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
+impl Faulty {
+    pub(super) async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
         let mut query = query.clone();
         if self.is(PlantedFault::AuditAlwaysNewestFirst) {
             query.newest_first = true;
@@ -82,12 +77,5 @@ impl AuditStore for Faulty {
             }
         }
         Ok(entries)
-    }
-}
-
-#[async_trait]
-impl HealthProbe for Faulty {
-    async fn probe(&self) -> Result<()> {
-        self.inner.probe().await
     }
 }

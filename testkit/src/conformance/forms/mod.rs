@@ -1,4 +1,4 @@
-//! Cases of forms, and what they are made of: templates, submissions, changes.
+//! Cases for forms, and their fixtures: templates, submissions, changes.
 
 pub(super) mod histories;
 pub(super) mod submissions;
@@ -45,7 +45,7 @@ pub(in crate::conformance) fn template_of(agent: &AgentId, id: u8, millis: i64) 
     FormTemplate { status: TemplateStatus::Active, ..template }
 }
 
-/// A template one generation later.
+/// The next generation of a template.
 fn next(template: &FormTemplate, millis: i64, change: impl FnOnce(&mut FormTemplate)) -> FormTemplate {
     let mut next =
         FormTemplate { generation: template.generation + 1, updated_at: at(millis), ..template.clone() };
@@ -57,7 +57,7 @@ fn somebody() -> Actor {
     Actor::User("häßlich \"quoted\"".to_owned())
 }
 
-/// A submission that uses every member of the record.
+/// A submission with every property set.
 pub(in crate::conformance) fn submission_of(
     contact: &Contact,
     template: &FormTemplate,
@@ -180,7 +180,7 @@ impl World {
         }
     }
 
-    /// Stores a submission of a contact; one that is handed in as its head wants it.
+    /// Stores a submission of a contact; a submitted one supersedes the head.
     async fn try_submit(
         &self,
         contact: &Contact,
@@ -193,7 +193,7 @@ impl World {
         self.storage.insert_submissions(&contact.agent_id, &write).await
     }
 
-    /// Stores a submission that takes the place of the head.
+    /// Stores a submission that supersedes the head.
     async fn submit(&self, contact: &Contact, template: &FormTemplate, id: u8, millis: i64) -> Submission {
         let head = self.head(contact, template).await;
         let submission = Submission {
@@ -207,7 +207,7 @@ impl World {
         submission
     }
 
-    /// Stores a submission beside the others.
+    /// Stores a submission next to the others, without superseding.
     async fn add(
         &self,
         contact: &Contact,
@@ -226,7 +226,7 @@ impl World {
         self.storage.submission(agent, id).await.unwrap_or_else(|error| panic!("submission: {error}"))
     }
 
-    /// A stored submission that must be there.
+    /// A stored submission that must exist.
     async fn stored(&self, submission: &Submission) -> Submission {
         let stored = self.submission(&submission.agent_id, submission.id).await;
         stored.unwrap_or_else(|| panic!("{} is not there", submission.id))
@@ -258,7 +258,7 @@ impl World {
         self.storage.submissions(agent, &query).await.unwrap_or_else(|error| panic!("{query:?}: {error}"))
     }
 
-    /// The ids that a filter lets through, newest first.
+    /// The ids that match a filter, newest first.
     async fn listed(&self, agent: &AgentId, filter: SubmissionFilter) -> Vec<u8> {
         let page = self.submission_page(agent, filter, Window::Page { offset: 0, limit: 100 }).await;
         assert_eq!(page.total, page.submissions.len() as u64, "the total");

@@ -1,4 +1,4 @@
-//! Cases of submissions as they are read, of their succession, and of what goes with a contact or an agent.
+//! Cases for submissions: reads, supersession, and deletion with a contact or an agent.
 
 use super::*;
 use crate::conformance::fixture::assert_fails;
@@ -134,7 +134,7 @@ pub(in crate::conformance) fn a_submission_takes_the_place_of_the_head(backend: 
             assert_eq!(world.stored(untouched).await, *untouched);
         }
         assert_eq!(world.head(&contact, &one).await.map(|head| head.id), Some(second.id));
-        // A change that came later than the submission keeps its time.
+        // A change later than the submission retains its time.
         let touched =
             world.change(&contact, &second, 90, |submission| submission.review_notes = Some(parsed("r")));
         world.try_change(&touched).await.unwrap_or_else(|error| panic!("{error}"));
@@ -142,7 +142,7 @@ pub(in crate::conformance) fn a_submission_takes_the_place_of_the_head(backend: 
         let second = world.stored(&second).await;
         assert_eq!((second.superseded_at, second.updated_at, second.version), (Some(at(30)), at(90), 3));
         assert_eq!((third.revision, third.supersedes), (3, Some(second.id)));
-        // Where all stayed until now, all give way.
+        // If all coexisted so far, all are superseded.
         let kept = submission_of(&contact, &one, 7, SubmissionStatus::Approved, 40);
         world.try_submit(&contact, &one, &kept, None).await.unwrap_or_else(|error| panic!("{error}"));
         let last = world.submit(&contact, &one, 8, 50).await;
@@ -174,7 +174,7 @@ pub(in crate::conformance) fn the_latest_is_handed_in_and_in_use(backend: &mut d
         assert_eq!(world.latest(&contact, &template, false).await, None, "archiving brings none back");
         assert_eq!(world.head(&contact, &template).await.map(|head| head.id), Some(second.id));
         assert!(world.stored(&first).await.is_superseded());
-        // Of several that stay beside each other the newest, then the greatest id.
+        // Of several coexisting submissions the newest wins, then the greatest id.
         let keeping = world.add_template(&a, 2, |_| {}).await;
         for (id, millis) in [(5, 60), (7, 70), (6, 70)] {
             world.add(&contact, &keeping, id, SubmissionStatus::Submitted, millis).await;
@@ -206,7 +206,7 @@ pub(in crate::conformance) fn erasing_removes_submissions(backend: &mut dyn Back
         for entry in entries.iter().filter(|entry| entry.action.as_str().starts_with("submission.")) {
             assert_eq!(entry.details.is_empty(), entry.contact_id == Some(contact.id), "{entry:?}");
         }
-        // The id is free again, and the pair begins anew.
+        // The id is free again, and the pair starts over.
         assert_eq!(world.head(&contact, &template).await, None);
     });
 }
@@ -233,7 +233,7 @@ pub(in crate::conformance) fn forms_of_deleted_agents_go(backend: &mut dyn Backe
             removed += step;
             step
         } {}
-        // Contact, submission, template, schema, and the payloads of agent, contact, template and submission.
+        // Contact, submission, template, schema, and the audit payloads of agent, contact, template and submission.
         assert!(removed >= 4, "{removed} rows");
         assert_eq!(world.stored(&living).await, living);
     });
@@ -252,12 +252,12 @@ pub(in crate::conformance) fn files_of_a_contact_are_told_apart(backend: &mut dy
         let deletion = world.deletion(FileId::from_bytes([2; 12]), &contact, at(1_000));
         world.storage.delete_file(&a, &deletion).await.unwrap_or_else(|error| panic!("{error}"));
         let files = [1, 2, 3, 4, 1].map(|id| FileId::from_bytes([id; 12]));
-        let told = world.storage.files_of_contact(&a, contact.id, &files).await;
-        assert_eq!(told.unwrap_or_else(|error| panic!("{error}")), [true, false, false, false, true]);
-        let told = world.storage.files_of_contact(&b, contact.id, &files).await;
-        assert_eq!(told.unwrap_or_else(|error| panic!("{error}")), [false; 5]);
-        let told = world.storage.files_of_contact(&a, contact.id, &[]).await;
-        assert_eq!(told.unwrap_or_else(|error| panic!("{error}")), [false; 0]);
+        let belong = world.storage.files_of_contact(&a, contact.id, &files).await;
+        assert_eq!(belong.unwrap_or_else(|error| panic!("{error}")), [true, false, false, false, true]);
+        let belong = world.storage.files_of_contact(&b, contact.id, &files).await;
+        assert_eq!(belong.unwrap_or_else(|error| panic!("{error}")), [false; 5]);
+        let belong = world.storage.files_of_contact(&a, contact.id, &[]).await;
+        assert_eq!(belong.unwrap_or_else(|error| panic!("{error}")), [false; 0]);
     });
 }
 
@@ -292,7 +292,7 @@ pub(in crate::conformance) fn forms_belong_to_their_agent(backend: &mut dyn Back
         let change =
             world.change(&alien, &foreign, 40, |submission| submission.review_notes = Some(parsed("x")));
         assert_fails(world.try_change(&change).await, &StorageErrorKind::Missing);
-        // A contact and a template of another agent are not there to be submitted to.
+        // A contact and a template of another agent do not exist for a submission.
         let own = world.insert(&b, BODY, 5).await;
         let alien_template = submission_of(&own, &template, 3, SubmissionStatus::Submitted, 30);
         assert_fails(

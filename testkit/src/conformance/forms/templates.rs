@@ -1,4 +1,4 @@
-//! Cases of templates and their versions.
+//! Cases for templates and their versions.
 
 use super::*;
 use crate::conformance::fixture::assert_fails;
@@ -42,7 +42,7 @@ pub(in crate::conformance) fn template_versions_are_kept(backend: &mut dyn Backe
         world.replace(&third).await;
         assert_eq!(world.template(&a, first.id).await.as_ref(), Some(&third));
         assert_eq!(world.at_version(&first, 2).await.as_ref(), Some(&third));
-        // Name, description and fields as then, all else as now.
+        // Name, description and fields of that version; everything else is current.
         let then = FormTemplate {
             name: first.name.clone(),
             description: first.description.clone(),
@@ -52,7 +52,7 @@ pub(in crate::conformance) fn template_versions_are_kept(backend: &mut dyn Backe
         };
         assert_eq!(world.at_version(&first, 1).await, Some(then));
         assert_eq!(world.at_version(&first, 3).await, None);
-        // A version that was not in use yet is replaced in place.
+        // A version that is not yet in use is replaced in place.
         let draft = world.add_template(&a, 2, |template| template.status = TemplateStatus::Draft).await;
         let edited = next(&draft, 100, |template| template.fields.truncate(2));
         world.replace(&edited).await;
@@ -102,8 +102,8 @@ pub(in crate::conformance) fn template_lists_sort_and_page(backend: &mut dyn Bac
         assert_eq!((numbers(&active), active.total), (vec![4, 3], 5));
         assert_eq!(active.templates[0].field_count, 4);
         let position = TemplatePosition::of(&active.templates[0]);
-        let behind = world.templates(&a, true, Window::After { position, limit: 2 }).await;
-        assert_eq!((numbers(&behind), behind.total), (vec![3, 5], 5));
+        let following = world.templates(&a, true, Window::After { position, limit: 2 }).await;
+        assert_eq!((numbers(&following), following.total), (vec![3, 5], 5));
         let renamed = world.template(&a, TemplateId::from_bytes([2; 12])).await.expect("a template");
         world.replace(&next(&renamed, 100, |template| template.name = parsed("zz"))).await;
         let all = world.templates(&a, true, Window::Page { offset: 0, limit: 100 }).await;

@@ -1,4 +1,4 @@
-//! Cases of writes: what they need, what they leave, and who wins.
+//! Cases for writes: preconditions, effects, and conflicts.
 
 use std::sync::Arc;
 
@@ -114,7 +114,7 @@ pub(in crate::conformance) fn submissions_are_noted_and_answered_again(backend: 
         write.submissions = vec![world.new_submission(&again, &template, None, 200)];
         assert_fails(world.storage.insert_submissions(&a, &write).await, &StorageErrorKind::ReplayExists);
         assert_eq!(world.listed(&a, of(&contact)).await, [1]);
-        // Nothing but an answer is stored as well.
+        // Only a stored response is written as well.
         write.submissions = Vec::new();
         write.replay = Some(replay(2, Some(contact.id), 10_000));
         world.storage.insert_submissions(&a, &write).await.unwrap_or_else(|error| panic!("{error}"));
@@ -142,7 +142,7 @@ pub(in crate::conformance) fn changes_of_submissions_keep_the_data_before(backen
         });
         world.try_change(&edited).await.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(world.stored(&draft).await, edited.submission);
-        // Handed in, with everything that a review leaves.
+        // Submitted, with every property that a review sets.
         let head = world.submit(&contact, &template, 2, 25).await;
         let mut handed_in = world.change(&contact, &edited.submission, 30, |submission| {
             submission.form_data = RawObject::new(&object(r#"{"a":"third"}"#));

@@ -1,6 +1,6 @@
-//! Random histories of forms, compared step by step with the in-memory model.
+//! Random histories of forms, compared with the in-memory model after each step.
 //!
-//! A history is a list of seeds, one for each step, so that one that fails can be cut down to the steps that matter.
+//! A history is a list of seeds, one for each step, so a failing history can be reduced to the relevant steps.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -28,28 +28,28 @@ const TEMPLATES: u64 = 4;
 const SUBMISSIONS: u64 = 90;
 const FILES: u64 = 6;
 
-/// How a history ends at the first difference.
+/// The first difference, as a panic payload.
 type Outcome<T> = Result<T, String>;
 
 struct Run<'b> {
-    dice: SplitMix64,
+    random: SplitMix64,
     backend: &'b mut dyn Backend,
     storage: Option<Arc<dyn ConversationStorage>>,
     memory: MemoryStorage,
-    /// Whose ids no other history has.
+    /// A number that makes the ids of this history unique.
     world: &'b World,
-    /// What the agents of this history are called.
+    /// The ids of this history's agents.
     prefix: String,
     agent: AgentId,
     other: AgentId,
     agents: u64,
     schema: ContactSchema,
     clock: i64,
-    /// Which method ended how.
+    /// The outcomes seen of each method.
     seen: RefCell<Seen>,
 }
 
-/// The ids that a history draws.
+/// The ids that a history draws from.
 trait Draw {
     fn contact(&mut self) -> ContactId;
     fn template(&mut self) -> TemplateId;
@@ -75,7 +75,7 @@ impl Draw for SplitMix64 {
     }
 }
 
-/// Both outcomes, told apart by kind.
+/// Compares outcomes by error kind.
 fn same<T: PartialEq + Debug>(
     what: &str,
     ours: storage::Result<T>,
@@ -95,7 +95,7 @@ fn same<T: PartialEq + Debug>(
     Err(format!("{what}:\n{ours}\nis not\n{model}"))
 }
 
-/// Calls a method of both stores and compares what it returns.
+/// Calls a method on both stores and compares the results.
 macro_rules! both {
     ($run:ident, $method:ident ( $($argument:expr),* $(,)? )) => {
         same(
@@ -112,7 +112,7 @@ impl<'b> Run<'b> {
     fn new(backend: &'b mut dyn Backend, world: &'b World, prefix: String) -> Self {
         let other = agent_id(&format!("{prefix}-other"));
         let mut run = Run {
-            dice: SplitMix64(0),
+            random: SplitMix64(0),
             storage: Some(backend.storage()),
             backend,
             memory: MemoryStorage::new(),
@@ -130,7 +130,7 @@ impl<'b> Run<'b> {
         run
     }
 
-    /// Runs a future to its end on the backend's runtime.
+    /// Runs a future to completion on the backend's runtime.
     fn wait<T: Send>(&self, future: impl Future<Output = T> + Send) -> T {
         let result = Mutex::new(None);
         self.backend.block_on(Box::pin(async {
@@ -145,7 +145,7 @@ impl<'b> Run<'b> {
         self.storage.as_deref().unwrap_or_else(|| panic!("the store is open"))
     }
 
-    /// What the model says to a read of what the next step starts from.
+    /// Reads from the model what the next step starts from.
     fn known<T: Send>(&self, read: impl Future<Output = storage::Result<T>> + Send) -> T {
         self.wait(read).unwrap_or_else(|error| panic!("the model: {error}"))
     }
@@ -175,81 +175,81 @@ impl<'b> Run<'b> {
     }
 
     fn step(&mut self, seed: u64) -> Outcome<()> {
-        self.dice = SplitMix64(seed);
+        self.random = SplitMix64(seed);
         self.clock += 1;
-        match self.dice.below(40) {
+        match self.random.below(40) {
             0..=4 => self.change_contact()?,
             5..=9 => self.change_template()?,
             10..=20 => self.submit()?,
             21..=31 => self.update()?,
             32..=33 => self.change_file()?,
-            34 if self.dice.one_in(3) => {
-                let id = self.dice.contact();
+            34 if self.random.one_in(3) => {
+                let id = self.random.contact();
                 let audit = self.entry(AuditAction::ContactErase, &id.to_string());
                 both!(self, erase_contact(&self.agent, id, &audit))?;
             }
-            35 if self.dice.one_in(10) => self.delete_agent()?,
-            36 if self.dice.one_in(5) => {
+            35 if self.random.one_in(10) => self.delete_agent()?,
+            36 if self.random.one_in(5) => {
                 self.storage = None;
                 self.backend.reopen();
                 self.storage = Some(self.backend.storage());
             }
-            37 if self.dice.one_in(5) => self.check()?,
+            37 if self.random.one_in(5) => self.check()?,
             _ => {}
         }
         self.read()
     }
 
-    /// What the store finds wrong with itself, where it can look.
+    /// Inconsistencies that the store finds in itself, if it can check.
     fn check(&self) -> Outcome<()> {
         let faults = self.backend.faults();
         if faults.is_empty() { Ok(()) } else { Err(format!("{faults:?}")) }
     }
 
-    /// An instant of few, so that ties occur.
+    /// One of a few instants, so that ties occur.
     fn instant(&mut self) -> Timestamp {
-        at(self.dice.below(6) as i64)
+        at(self.random.below(6) as i64)
     }
 
     fn window<P>(&mut self, position: Option<P>) -> Window<P> {
-        let limit = self.dice.below(8) as u32;
+        let limit = self.random.below(8) as u32;
         match position {
-            Some(position) if self.dice.one_in(2) => Window::After { position, limit },
-            _ => Window::Page { offset: self.dice.below(6), limit },
+            Some(position) if self.random.one_in(2) => Window::After { position, limit },
+            _ => Window::Page { offset: self.random.below(6), limit },
         }
     }
 
     fn read(&mut self) -> Outcome<()> {
-        let agent = if self.dice.one_in(12) { self.other.clone() } else { self.agent.clone() };
+        let agent = if self.random.one_in(12) { self.other.clone() } else { self.agent.clone() };
         let (contact, template, submission) =
-            (self.dice.contact(), self.dice.template(), self.dice.submission());
+            (self.random.contact(), self.random.template(), self.random.submission());
         both!(self, submission(&agent, submission))?;
         both!(self, template(&agent, template))?;
-        both!(self, template_version(&agent, template, self.dice.0 % 6))?;
+        both!(self, template_version(&agent, template, self.random.0 % 6))?;
         both!(self, head_submission(&agent, contact, template))?;
         for include_drafts in [false, true] {
             both!(self, latest_submission(&agent, &LatestQuery { contact, template, include_drafts }))?;
         }
         let names = ["aufnahme", "intake", "zoe", "b"];
-        let position = TemplatePosition { name_key: self.dice.pick(&names).to_owned(), id: template };
-        let query = TemplateQuery { only_active: self.dice.one_in(2), window: self.window(Some(position)) };
+        let position = TemplatePosition { name_key: self.random.pick(&names).to_owned(), id: template };
+        let query = TemplateQuery { only_active: self.random.one_in(2), window: self.window(Some(position)) };
         both!(self, templates(&agent, &query))?;
         for _ in 0..2 {
-            let dice = &mut self.dice;
+            let random = &mut self.random;
             let filter = SubmissionFilter {
-                contact: (!dice.one_in(4)).then_some(contact),
-                template: dice.one_in(3).then_some(template),
-                status: dice.one_in(4).then(|| dice.pick(&SubmissionStatus::ALL)),
-                include_superseded: dice.one_in(2),
-                client_id: dice.one_in(5).then(|| dice.pick(&["x", "X y", "é", "none"]).to_owned()),
+                contact: (!random.one_in(4)).then_some(contact),
+                template: random.one_in(3).then_some(template),
+                status: random.one_in(4).then(|| random.pick(&SubmissionStatus::ALL)),
+                include_superseded: random.one_in(2),
+                client_id: random.one_in(5).then(|| random.pick(&["x", "X y", "é", "none"]).to_owned()),
             };
-            let position = SubmissionPosition { created_at: self.instant(), id: self.dice.submission() };
+            let position = SubmissionPosition { created_at: self.instant(), id: self.random.submission() };
             let query = SubmissionQuery { filter, window: self.window(Some(position)) };
             both!(self, submissions(&agent, &query))?;
         }
-        let files = [self.dice.file(), self.dice.file()];
+        let files = [self.random.file(), self.random.file()];
         both!(self, files_of_contact(&agent, contact, &files))?;
-        let key = IdempotencyKey([self.dice.below(5) as u8; 32]);
+        let key = IdempotencyKey([self.random.below(5) as u8; 32]);
         both!(self, replay(&agent, &key, at(self.clock)))?;
         Ok(())
     }
@@ -266,7 +266,7 @@ impl<'b> Run<'b> {
 
 type Seen = BTreeSet<(&'static str, String)>;
 
-/// Runs a history; which methods ended how.
+/// Runs a history; returns the outcomes of each method.
 fn run(mut run: Run<'_>, steps: &[u64]) -> Outcome<Seen> {
     for step in steps {
         run.step(*step)?;
@@ -275,7 +275,7 @@ fn run(mut run: Run<'_>, steps: &[u64]) -> Outcome<Seen> {
     Ok(run.seen.into_inner())
 }
 
-/// The runs of histories on one store, each with agents of its own.
+/// Runs histories on one store, each with its own agents.
 struct Runs<'b> {
     backend: &'b mut dyn Backend,
     world: World,
@@ -288,7 +288,7 @@ impl Runs<'_> {
         run(Run::new(self.backend, &self.world, format!("forms-{}", self.count)), steps)
     }
 
-    /// Leaves out what a failing history does not need, half of it, a quarter and so on, in up to 400 attempts.
+    /// Shrinks a failing history by halves, quarters and so on, in at most 400 attempts.
     fn shrink(&mut self, mut steps: Vec<u64>, mut failure: String) -> (Vec<u64>, String) {
         let (mut size, mut attempts) = (steps.len() / 2, 0);
         while size > 0 && attempts < 400 {
@@ -308,18 +308,18 @@ impl Runs<'_> {
     }
 }
 
-/// Runs random histories of forms on a store and on the model, of so many steps each, and compares every answer.
+/// Runs random histories of forms, `steps` steps each, on a store and on the model, and compares every result.
 ///
 /// # Panics
-/// When one differs, with the fewest steps that show it, or when a write never ended in one of its ways.
+/// If a result differs, with the shortest history found, or if a write never reached one of its outcomes.
 pub fn compare_forms(backend: &mut dyn Backend, first_seed: u64, histories: u64, steps: usize) {
     // It makes records only. Held open by it, the store could not be closed and opened again.
     let world = World::new(Arc::new(MemoryStorage::new()));
     let mut runs = Runs { backend, world, count: 0 };
     let mut seen = Seen::new();
     for seed in first_seed..first_seed + histories {
-        let mut dice = SplitMix64(seed);
-        let history: Vec<u64> = (0..steps).map(|_| dice.next_u64()).collect();
+        let mut random = SplitMix64(seed);
+        let history: Vec<u64> = (0..steps).map(|_| random.next_u64()).collect();
         match runs.run(&history) {
             Ok(methods) => seen.extend(methods),
             Err(failure) => {
@@ -328,7 +328,7 @@ pub fn compare_forms(backend: &mut dyn Backend, first_seed: u64, histories: u64,
             }
         }
     }
-    // Every answer of every write was compared.
+    // Every result of every write was compared.
     for (method, words) in [
         ("insert_template", "Ok AlreadyExists"),
         ("replace_template", "Ok Stale"),
