@@ -4,7 +4,7 @@
 use contract_tests::sandbox::{object, wait};
 use contract_tests::{Backend, Reply, Sandbox};
 use openapi_core::access::Caller;
-use openapi_core::api::{Api, Permitted};
+use openapi_core::api::{Api, Authorized};
 use openapi_core::endpoints::contacts::{
     Archive, ByExternalId, ByPlatformId, Create, Get, List, Schema, Unarchive, Update,
 };
@@ -132,7 +132,7 @@ fn of_reply(reply: &Reply) -> Outcome {
 fn called<Op>(api: &Api, caller: &Caller, input: Op::Input) -> Outcome
 where
     Op: Operation<Caller = Caller>,
-    Caller: Permitted,
+    Caller: Authorized,
 {
     match wait(api.call::<Op>(caller, input)) {
         Ok(reply) => Outcome::Done {

@@ -25,8 +25,8 @@ fn bytes(text: &str) -> Chunk {
 fn in_chunks(backend: Backend) {
     let cx = Sandbox::new(backend);
     let text = "{\"primaryEmail\":\"zoë@b.co\",\"firstName\":\"Zoë\"}";
-    let bytes: Vec<Chunk> = text.bytes().map(|byte| Chunk::Bytes(Bytes::copy_from_slice(&[byte]))).collect();
-    let reply = cx.call("POST", CREATE).chunks(bytes).send().expect(201);
+    let single: Vec<Chunk> = text.bytes().map(|byte| Chunk::Bytes(Bytes::copy_from_slice(&[byte]))).collect();
+    let reply = cx.call("POST", CREATE).chunks(single).send().expect(201);
     assert_eq!(reply.data()["firstName"], "Zoë");
     let pieces = vec![bytes(""), bytes("{\"primary"), bytes(""), bytes("Email\":\"a@b.co\"}"), bytes("")];
     let _ = cx.call("POST", CREATE).chunks(pieces).send().expect(201);

@@ -154,7 +154,7 @@ impl Recorded {
     /// What had been answered and is not so.
     async fn broken_promises(&self, count: usize, store: &str, left: &Path) -> Vec<String> {
         let storage = assemble::open(&StoreUrl::parse(store).unwrap(), None).await.unwrap().storage();
-        let storage: &dyn Storage = &*storage;
+        let storage: &dyn ConversationStorage = &*storage;
         let (uploaded, deleted) = (self.answered(count, 201), self.answered(count, 200));
         let mut broken = Vec::new();
         for (file, content) in &self.contents {

@@ -98,7 +98,7 @@ impl Visitor {
         let chat = Arc::new(Conversations::new(platform, storage, chat));
         Visitor {
             _host: host,
-            api: platform.widget_api(WidgetSettings::default()),
+            api: chat.widget_api(WidgetSettings::default()),
             agent: agent.to_owned(),
             token: Value::Null,
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(),

@@ -8,7 +8,6 @@ use std::sync::{Arc, OnceLock};
 
 use conversations::storage::ConversationStorage;
 use mongodb::Client;
-use openapi_core::storage::Storage;
 #[allow(unused_imports, reason = "each test file uses its part")]
 pub use storage_common::fixtures::*;
 use storage_mongo::{MongoConfig, MongoStorage};

@@ -311,7 +311,7 @@ async fn same_answers(memory: &dyn TransferStore, store: &dyn TransferStore, age
     for record in every(memory, agent, TransferKind::Key).await {
         let TransferRow::Key(stored) = record else { unreachable!("of another kind") };
         same!(memory, store, look_up_key(&stored.key.api_key));
-        same!(memory, store, rate_window(agent, stored.key.id));
+        same!(memory, store, rate_limit_window(agent, stored.key.id));
     }
     assert_eq!(chat::answers(store, agent).await, chat::answers(memory, agent).await);
     let entries = AuditQuery { agent: Some(agent.clone()), limit: 1_000, ..AuditQuery::default() };

@@ -11,8 +11,10 @@ use openapi_core::storage::{AgentStore, ContactStore};
 use openapi_core::values::{AgentId, ContactStatus, TextValue};
 use storage_common::transfer::TransferStore;
 
+use testkit::SplitMix64;
+
 use super::support::{
-    Folder, SplitMix64, agent, agent_id, at, contact, contact_id, entry, insert, insert_agent, wait, write,
+    Folder, agent, agent_id, at, contact, contact_id, entry, insert, insert_agent, wait, write,
 };
 use crate::{SqliteConfig, SqliteStorage};
 
