@@ -1,4 +1,4 @@
-// The parser of event streams, with its input cut at every octet.
+// The parser of event streams, with its input cut at every byte.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load } from './load.mjs';
@@ -18,7 +18,7 @@ const STREAMS = {
   'both': ['event: a\r\ndata: 1\r\n\r\nevent: b\r\ndata: 2\r\n\r\n', [['a', '1', ''], ['b', '2', '']]],
   'mixed ends': ['event: a\rdata: 1\r\n\revent: b\ndata: 2\n\r\n', [['a', '1', ''], ['b', '2', '']]],
   'comments': [': hello\n\n:\nevent: a\n: inside\ndata: 1\n\n: bye\n\n', [['a', '1', '']]],
-  'several octets a letter': ['event: delta\ndata: é漢👍\u2028x\n\n', [['delta', 'é漢👍\u2028x', '']]],
+  'multi-byte characters': ['event: delta\ndata: é漢👍\u2028x\n\n', [['delta', 'é漢👍\u2028x', '']]],
   'several lines of data': ['data: a\ndata: b\ndata:\n\n', [['message', 'a\nb\n', '']]],
   'no blank after the colon': ['event:a\ndata:x: y\nid:7\n\n', [['a', 'x: y', '7']]],
   'a mark at the beginning': ['\ufeffevent: a\ndata: 1\n\n', [['a', '1', '']]],
@@ -34,5 +34,5 @@ for (const [name, [text, expected]] of Object.entries(STREAMS))
       assert.deepEqual(parse(all.subarray(0, cut), all.subarray(cut)), expected, `cut at ${cut}`);
       assert.deepEqual(parse(all.subarray(0, cut), new Uint8Array(0), all.subarray(cut)), expected, `cut at ${cut} with an empty piece`);
     }
-    assert.deepEqual(parse(...Array.from(all, (one) => Uint8Array.of(one))), expected, 'octet by octet');
+    assert.deepEqual(parse(...Array.from(all, (one) => Uint8Array.of(one))), expected, 'byte by byte');
   });
