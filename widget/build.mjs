@@ -10,7 +10,10 @@ const here = new URL('.', import.meta.url).pathname;
 const dist = here + 'dist/';
 const { version } = JSON.parse(readFileSync(here + 'package.json', 'utf8'));
 const TARGET = 'es2020';
-/** Bytes, compressed: the goal of the script that every page loads, and what the others must not exceed. */
+/**
+ * Maximum sizes in bytes, compressed. The order of the imports in the sources and of the entries in register.ts determines
+ * the order of the code in the bundle; it is chosen for the compressed size.
+ */
 const LIMITS = {
   'embed.js': { gzip: 14000, brotli: 12600 },
   'more.js': { gzip: 8000, brotli: 7500 },
@@ -25,9 +28,9 @@ export const compressed = (text) => ({
   brotli: brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }).length,
 });
 
-/** The shortened names of properties are the same in all scripts: one hands objects to the other. */
+/** The shortened property names are the same in all scripts, because they pass objects to each other. */
 let mangled = {};
-/** A script made of these sources. `allowed` are those that it may hold. */
+/** Bundles a script. `allowed` matches the sources that it may contain. */
 const bundle = async (entry, format, define = {}, allowed = /./) => {
   const result = await build({
     entryPoints: [here + 'src/' + entry],
@@ -41,16 +44,16 @@ const bundle = async (entry, format, define = {}, allowed = /./) => {
     metafile: true,
     absWorkingDir: here,
     legalComments: 'none',
-    // Latin letters only: engines keep such a file in half the memory.
+    // ASCII only: engines store such a file in half the memory.
     charset: 'ascii',
     define,
     logLevel: 'warning',
   });
   mangled = result.mangleCache;
   const foreign = Object.keys(result.metafile.inputs).filter((input) => !allowed.test(input));
-  if (foreign[0]) throw new Error(`${entry} holds parts that have a state of their own: ${foreign}`);
-  // A second pass: what esbuild leaves, terser finds. Nothing of it may assume more than the sources promise: no getter
-  // with effects, no patched built-in.
+  if (foreign[0]) throw new Error(`${entry} contains stateful modules of the first script: ${foreign}`);
+  // A second pass: terser finds more than esbuild. Its options are safe for these sources: no getter
+  // has side effects, and no built-in is patched.
   const { code } = await minify(result.outputFiles[0].text, {
     ecma: 2020,
     module: true,
@@ -62,7 +65,7 @@ const bundle = async (entry, format, define = {}, allowed = /./) => {
 
 const style = async (file) => {
   const { code } = await transform(readFileSync(here + file, 'utf8'), { loader: 'css', minify: true, target: ['chrome109', 'firefox102', 'safari16.4'] });
-  // The value of a variable may lose the blank that esbuild keeps.
+  // esbuild leaves a blank before the value of a variable.
   return JSON.stringify(code.trim().replace(/(--\w): /g, '$1:'));
 };
 
@@ -70,22 +73,22 @@ const style = async (file) => {
 export const make = async () => {
   mangled = {};
   const embed = (file) => style('src/style.css').then((text) => bundle('embed.ts', 'iife', { STYLE: text, VERSION_TEXT: JSON.stringify(version), SERVICE_NAME: '$', MORE_FILE: file }));
-  // First of all for the names of its properties: the shortest are for the script that every page loads.
+  // The first build assigns the property names, so the script that every page loads gets the shortest.
   await embed('""');
   const challenge = (await bundle('challenge.ts', 'esm')) + '\n';
   const fileOf = (name, text) => JSON.stringify(`${name}.${hash(text)}.js`);
-  // Of the first script it may hold what has no state.
-  const pure = /^src\/(more\/.*|dom|view\/icons)\.ts$/;
+  // It may contain stateless modules of the first script.
+  const pure = /^src\/(more\/.*|dom|view\/icons|wire\/failure)\.ts$/;
   const more = (await bundle('more/main.ts', 'esm', { MORE_STYLE: await style('src/more/style.css'), CHALLENGE_FILE: fileOf('challenge', challenge) }, pure)) + '\n';
   const iife = await embed(fileOf('more', more));
-  // The service name becomes the argument of the outermost function: it stands in the file once.
+  // The service name becomes the argument of the outermost function, its only occurrence in the file.
   const head = '(()=>{';
   const tail = '})();';
   if (!iife.startsWith(head) || !iife.endsWith(tail)) throw new Error('the bundle does not have the expected frame');
   const script = `($=>{"use strict";${iife.slice(head.length, -tail.length)}})("Service");\n`;
-  if (script.split('("Service")').length != 2) throw new Error('the service name does not stand in the bundle once');
+  if (script.split('("Service")').length != 2) throw new Error('the bundle does not contain the service name exactly once');
   const declarations = readFileSync(here + 'src/public.ts', 'utf8').replace(/^\/\/.*\n/, '');
-  const types = `// Types of the global that embed.js makes. Made by build.mjs.
+  const types = `// Types of the global that embed.js creates. Generated by build.mjs.
 ${declarations}
 declare global {
   interface Window {
@@ -117,9 +120,9 @@ if (process.argv[1] == here + 'build.mjs') {
       try {
         committed = readFileSync(dist + name, 'utf8');
       } catch {
-        // Missing, so it differs.
+        // A missing file differs.
       }
-      if (committed != text) fail(`dist/${name} is not what the sources give; run \`npm run build\` and commit it`);
+      if (committed != text) fail(`dist/${name} differs from a fresh build; run \`npm run build\` and commit it`);
     }
   } else {
     mkdirSync(dist, { recursive: true });

@@ -1,4 +1,4 @@
-//! One file of the widget: its bytes, its compressed forms, and the answer to a request for it.
+//! One file of the widget: its bytes, its compressed variants, and the response to a request for it.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -8,10 +8,10 @@ use http::header::{
 };
 use std::io::Write;
 
-/// Encodings in the order of preference: the smallest first.
+/// Encodings in order of preference: the best compression first.
 const ENCODINGS: [&str; 3] = ["br", "zstd", "gzip"];
 
-/// A file that is served as it is, for as long as the process lives.
+/// A static file, served for the lifetime of the process.
 #[derive(Debug, Clone)]
 pub struct File {
     path: String,
@@ -22,12 +22,12 @@ pub struct File {
     packed: [Bytes; 3],
 }
 
-/// What to answer. The body is empty with status 304.
+/// The response to a request for a file. The body is empty with status 304.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct Response {
     /// 200, or 304 when the client has the file.
     pub status: StatusCode,
-    /// All headers but `Content-Length`.
+    /// All headers except `Content-Length`.
     pub headers: HeaderMap,
     /// The bytes in the encoding that the headers name.
     pub body: Bytes,
@@ -41,7 +41,7 @@ impl File {
         Self { path, etag, immutable: false, plain, packed }
     }
 
-    /// The same bytes under an address that names them, so that they may be kept for good.
+    /// The same bytes under a path that contains their hash, so caches may store them forever.
     pub(crate) fn pinned(&self, path: String) -> Self {
         Self { path, immutable: true, ..self.clone() }
     }
@@ -52,16 +52,16 @@ impl File {
         &self.path
     }
 
-    /// The file, not compressed.
+    /// The uncompressed file.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.plain
     }
 
-    /// The answer to a `GET` or `HEAD` with these values of `Accept-Encoding` and `If-None-Match`. For `HEAD` the caller
+    /// The response to a `GET` or `HEAD` with these values of `Accept-Encoding` and `If-None-Match`. For `HEAD` the caller
     /// leaves the body out.
     #[must_use]
-    pub fn respond(&self, accept_encoding: &str, if_none_match: Option<&str>) -> Answer {
+    pub fn respond(&self, accept_encoding: &str, if_none_match: Option<&str>) -> Response {
         let mut headers = HeaderMap::new();
         let cache = if self.immutable {
             "max-age=31536000, immutable"
@@ -85,18 +85,18 @@ impl File {
                 .any(|tag| tag == "*" || tag.as_bytes() == self.etag.as_bytes())
         });
         if known {
-            return Answer { status: StatusCode::NOT_MODIFIED, headers, body: Bytes::new() };
+            return Response { status: StatusCode::NOT_MODIFIED, headers, body: Bytes::new() };
         }
         let chosen = ENCODINGS.iter().position(|encoding| accepts(accept_encoding, encoding));
         if let Some(at) = chosen {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static(ENCODINGS[at]));
         }
         let body = chosen.map_or(&self.plain, |at| &self.packed[at]).clone();
-        Answer { status: StatusCode::OK, headers, body }
+        Response { status: StatusCode::OK, headers, body }
     }
 }
 
-/// Whether a header `Accept-Encoding` allows an encoding: named, or covered by `*`, and not with weight 0.
+/// Whether an `Accept-Encoding` header allows an encoding: by name or by `*`, with a weight above 0.
 fn accepts(header: &str, encoding: &str) -> bool {
     let weight = |name: &str| {
         header.split(',').find_map(|item| {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn every_compressed_form_opens_to_the_same_bytes() {
+    fn every_compressed_variant_decompresses_to_the_same_bytes() {
         let file = script();
         let open = |encoding: &str, body: &[u8]| {
             let mut out = Vec::new();
@@ -154,15 +154,15 @@ mod tests {
             out
         };
         for encoding in ENCODINGS {
-            let answer = file.respond(encoding, None);
-            assert_eq!(answer.headers[CONTENT_ENCODING], encoding);
-            assert!(answer.body.len() < file.bytes().len() / 4, "{encoding}");
-            assert_eq!(open(encoding, &answer.body), file.bytes(), "{encoding}");
+            let response = file.respond(encoding, None);
+            assert_eq!(response.headers[CONTENT_ENCODING], encoding);
+            assert!(response.body.len() < file.bytes().len() / 4, "{encoding}");
+            assert_eq!(open(encoding, &response.body), file.bytes(), "{encoding}");
         }
     }
 
     #[test]
-    fn the_client_decides_about_the_encoding() {
+    fn accept_encoding_selects_the_encoding() {
         let file = script();
         for (accepted, expected) in [
             ("", None),
@@ -175,13 +175,13 @@ mod tests {
             ("GZIP", Some("gzip")),
             ("br; q=0.0, *", Some("zstd")),
         ] {
-            let answer = file.respond(accepted, None);
+            let response = file.respond(accepted, None);
             assert_eq!(
-                answer.headers.get(CONTENT_ENCODING).map(|value| value.to_str().unwrap()),
+                response.headers.get(CONTENT_ENCODING).map(|value| value.to_str().unwrap()),
                 expected,
                 "{accepted}"
             );
-            assert_eq!(answer.status, StatusCode::OK);
+            assert_eq!(response.status, StatusCode::OK);
         }
     }
 
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_has_the_file_is_told_so() {
+    fn a_matching_etag_gives_not_modified() {
         let file = script();
         for (tags, known) in [
             ("\"00112233aabbccdd\"", true),
@@ -213,9 +213,9 @@ mod tests {
             ("*", true),
             ("\"x\"", false),
         ] {
-            let answer = file.respond("br", Some(tags));
-            assert_eq!(answer.status == StatusCode::NOT_MODIFIED, known, "{tags}");
-            assert_eq!(answer.body.is_empty(), known, "{tags}");
+            let response = file.respond("br", Some(tags));
+            assert_eq!(response.status == StatusCode::NOT_MODIFIED, known, "{tags}");
+            assert_eq!(response.body.is_empty(), known, "{tags}");
         }
     }
 }

@@ -1,14 +1,14 @@
-//! The chat widget's files as a server hands them out: bytes for the configured service name, hash, integrity value,
-//! headers, and compressed forms that are made once.
+//! The chat widget's files for a server: bytes for the configured service name, hash, integrity value, headers, and
+//! variants that are compressed once.
 //!
-//! The files are built from TypeScript and committed in `dist`, so that this crate needs no Node. The service name stands
-//! in the built script once, as the argument of its outermost function; [`Widget::new`] replaces it there.
+//! The files are built from TypeScript and committed in `dist`, so this crate needs no Node. The built script contains the
+//! service name once, as the argument of its outermost function; [`Widget::new`] replaces it there.
 //!
 //! ```
 //! let widget = widget::Widget::new("Acme")?;
 //! let file = widget.file("/embed.js").expect("the script");
-//! let answer = file.respond("gzip, br", None);
-//! assert_eq!(answer.headers["content-encoding"], "br");
+//! let response = file.respond("gzip, br", None);
+//! assert_eq!(response.headers["content-encoding"], "br");
 //! assert_eq!(widget.global(), "AcmeWidget");
 //! # Ok::<(), widget::InvalidServiceName>(())
 //! ```
@@ -16,25 +16,25 @@
 mod file;
 mod locales;
 
-pub use file::{Answer, File};
+pub use file::{File, Response};
 pub use locales::{LOCALES, texts};
 
 use sha2::{Digest, Sha256, Sha384};
 
 const EMBED: &str = include_str!("../dist/embed.js");
-/// What `embed.js` loads when it is needed, under names that hold their hashes: what a visitor needs only once the panel
-/// is open, and the solver of challenges.
+/// The scripts that `embed.js` loads on demand, under names with their hashes: the features of the open panel, and the
+/// challenge solver.
 const LATER: &[(&str, &str)] =
     &[("more", include_str!("../dist/more.js")), ("challenge", include_str!("../dist/challenge.js"))];
-/// The scripts of former releases, the newest first: pages that name one by its hash go on working after an upgrade.
-/// Before a release whose scripts are others, the last release's are copied to `dist/former` and named here, and what
-/// they load in [`FORMER_LATER`]: a browser may keep an `embed.js` for a day.
+/// The scripts of former releases, newest first, so pages that name one by its hash still work after an upgrade. Before a
+/// release with changed scripts, copy the last release's to `dist/former` and list them here, and the scripts that they
+/// load in [`FORMER_LATER`]: a browser may cache an `embed.js` for a day.
 const FORMER: &[&str] = &[];
 const FORMER_LATER: &[(&str, &str)] = &[];
-/// The declarations of the global, for embedders that write TypeScript. They name the default global, `ServiceWidget`.
+/// The TypeScript declarations of the global, with its default name `ServiceWidget`.
 pub const DECLARATIONS: &str = include_str!("../dist/embed.d.ts");
 
-/// What stands once in the built script, with the default service name.
+/// The only occurrence of the default service name in the built script.
 const NAME_ARGUMENT: &str = "(\"Service\");";
 
 /// The service name is not of the form `^[A-Za-z][A-Za-z0-9]{0,31}$` (contract 1).
@@ -52,10 +52,10 @@ pub struct Widget {
 }
 
 impl Widget {
-    /// Makes the files for a service name, and their compressed forms: some 100 ms of work, meant for the start.
+    /// Creates the files for a service name and compresses them. This takes about 100 ms, so do it at startup.
     ///
     /// # Errors
-    /// [`InvalidServiceName`], when the name could not stand in the script.
+    /// [`InvalidServiceName`] if the name has an invalid form.
     pub fn new(service: &str) -> Result<Self, InvalidServiceName> {
         Widget::with_former(service, FORMER, FORMER_LATER)
     }
@@ -88,13 +88,13 @@ impl Widget {
         Ok(Self { global: format!("{service}Widget"), integrity: integrity(&script), hash, files })
     }
 
-    /// The name of the global that the script makes, such as `ServiceWidget`.
+    /// The name of the global that the script creates, such as `ServiceWidget`.
     #[must_use]
     pub fn global(&self) -> &str {
         &self.global
     }
 
-    /// First 16 hexadecimal digits of the script's SHA-256: what names a pinned build.
+    /// First 16 hexadecimal digits of the script's SHA-256, as in the name of a pinned build.
     #[must_use]
     pub fn hash(&self) -> &str {
         &self.hash
@@ -106,7 +106,7 @@ impl Widget {
         &self.integrity
     }
 
-    /// The file at a path of the widget host: `/embed.js`, its pinned twin, or a script that it loads later.
+    /// The file at a path of the widget host: `/embed.js`, its pinned copy, or a script that it loads on demand.
     #[must_use]
     pub fn file(&self, path: &str) -> Option<&File> {
         self.files.iter().find(|file| file.path() == path)
@@ -118,7 +118,7 @@ impl Widget {
         &self.files
     }
 
-    /// The tag that a site owner pastes. `host` is the widget host's origin, `agent` an agent's id; neither is escaped.
+    /// The tag that a site owner inserts. `host` is the widget host's origin, `agent` an agent's id; neither is escaped.
     #[must_use]
     pub fn tag(&self, host: &str, agent: &str) -> String {
         format!("<script src=\"{host}/embed.js\" data-agent-id=\"{agent}\" async></script>")
@@ -133,7 +133,7 @@ impl Widget {
         )
     }
 
-    /// The directives that a page's content security policy needs for the widget.
+    /// The Content Security Policy directives that a page needs for the widget.
     #[must_use]
     pub fn policy(&self, host: &str) -> String {
         format!("script-src {host}; connect-src {host}")
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(widget.hash(), values["hash"]);
         assert_eq!(widget.integrity(), values["integrity"]);
         assert_eq!(widget.files()[0].bytes(), EMBED.as_bytes());
-        // Each script names the next one by its hash, whatever the service is called.
+        // Each script names the next one by its hash, independently of the service name.
         let other = Widget::new("Acme").unwrap();
         for (name, by) in [("more", EMBED), ("challenge", LATER[0].1)] {
             let path = format!("/{name}.{}.js", values[format!("{name}Hash")].as_str().unwrap());
@@ -180,19 +180,20 @@ mod tests {
         assert_eq!(file.bytes(), script.as_bytes());
         assert_eq!(file.respond("", None).headers["cache-control"], "max-age=31536000, immutable");
         assert_ne!(widget.file("/embed.js").map(File::bytes), Some(script.as_bytes()));
-        let later = widget.file(&format!("/more.{}.js", short_hash("former()"))).expect("what it loads");
+        let later =
+            widget.file(&format!("/more.{}.js", short_hash("former()"))).expect("the script that it loads");
         assert_eq!(later.bytes(), b"former()");
     }
 
     #[test]
-    fn the_service_name_stands_in_the_script_once() {
+    fn the_script_contains_the_service_name_once() {
         assert_eq!(EMBED.matches(NAME_ARGUMENT).count(), 1);
         assert!(EMBED.trim_end().ends_with(NAME_ARGUMENT));
-        assert!(!EMBED.replace(NAME_ARGUMENT, "").contains("\"Service"), "no second place holds the name");
+        assert!(!EMBED.replace(NAME_ARGUMENT, "").contains("\"Service"), "the script contains the name once");
     }
 
     #[test]
-    fn another_name_changes_the_script_in_that_place_only_and_all_that_follows_from_it() {
+    fn another_name_changes_only_the_argument_and_the_values_derived_from_the_script() {
         let default = Widget::new("Service").unwrap();
         let other = Widget::new("Acme2").unwrap();
         assert_eq!(other.global(), "Acme2Widget");
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_could_break_the_script_are_refused() {
+    fn names_that_could_break_the_script_are_rejected() {
         for name in ["", "1a", "a-b", "a\"b", "a b", "é", "Ä1", &"a".repeat(33)] {
             assert_eq!(Widget::new(name).unwrap_err(), InvalidServiceName(name.to_owned()), "{name:?}");
         }

@@ -1,6 +1,6 @@
-//! The texts of the widget in the languages it is shipped in. English is in the script itself.
+//! The widget's texts in other languages than English, which is in the script itself.
 
-/// The languages, by their tags, and their texts: a JSON object of strings each.
+/// The languages by their tags, and the texts of each: a JSON object of strings.
 pub const LOCALES: [(&str, &str); 12] = [
     ("ar", include_str!("../locales/ar.json")),
     ("de", include_str!("../locales/de.json")),
@@ -16,8 +16,8 @@ pub const LOCALES: [(&str, &str); 12] = [
     ("zh-Hans", include_str!("../locales/zh-Hans.json")),
 ];
 
-/// The tag of a language and its texts, a JSON object of strings; `pt` and `zh` stand for their only form. None for
-/// English and what is not shipped.
+/// The tag of a language and its texts, a JSON object of strings; `pt` and `zh` are aliases of their only variant. `None`
+/// for English and for languages without texts.
 #[must_use]
 pub fn texts(tag: &str) -> Option<(&'static str, &'static str)> {
     let tag = match tag.to_ascii_lowercase().as_str() {

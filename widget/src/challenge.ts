@@ -1,4 +1,4 @@
-// The solver of challenges, a file of its own: it is loaded only when a server asks for work.
+// The challenge solver, a separate script: it is loaded only when the server asks for proof of work.
 
 const K = new Uint32Array(64);
 const START = new Uint32Array(8);
@@ -54,7 +54,7 @@ export const sha256 = (text: string): Uint32Array => {
   return state;
 };
 
-/** A nonce for which SHA-256 of salt and nonce begins with so many zero bits. Works in slices of 8 ms. */
+/** A nonce for which SHA-256 of salt and nonce begins with `bits` zero bits. Works in slices of 8 ms. */
 export const solve = async (salt: string, bits: number): Promise<string> => {
   for (let n = 0; ; ) {
     for (const until = performance.now() + 8; performance.now() < until; ) {

@@ -1,4 +1,4 @@
-// Contrast: which text is readable on a colour, and which shade of a colour is readable on a surface.
+// Contrast: picks the text colour on a background, and a readable shade of a colour on a surface.
 
 type Rgb = [number, number, number];
 
@@ -18,20 +18,20 @@ export const contrast = (a: Rgb, b: Rgb): number => {
   return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
 };
 
-// In base 16: the first number written in base 10 costs a table of 64 KiB in V8.
+// In base 16: in V8, the first number formatted in base 10 allocates a table of 64 KiB.
 const css = (color: Rgb) => '#' + color.map((c) => (c + 256).toString(16).slice(1)).join('');
 
-// Luminances that have a contrast of 4.5 to something: white text needs at most this of its ground.
+// Luminances with a contrast of 4.5. White text needs a background of at most this luminance.
 const BELOW_WHITE = 0.183;
-// Text on the bubbles and surfaces of the light theme, #e9ecef at the darkest, needs at most this; on those of the dark
-// one, #30353b at the lightest, at least that.
+// Text on the surfaces of the light theme, #e9ecef at the darkest, needs at most this luminance; on those of the dark
+// theme, #30353b at the lightest, at least that.
 const ON_LIGHT = 0.1467;
 const ON_DARK = 0.3321;
 
-/** White, or black where white would be hard to read; one of both always has 4.5:1. */
+/** White, or black if the contrast of white is too low; one of the two always has 4.5:1. */
 export const textOn = (color: string): string => (luminance(parseColor(color)) > BELOW_WHITE ? '#000' : '#fff');
 
-/** The colour, moved towards white or black until it has 4.5:1 in a theme. */
+/** Mixes the colour with white or black until it has 4.5:1 in a theme. */
 export const readable = (color: string, isDark: boolean): string => {
   for (let step = 0; ; step += 0.05) {
     const mixed = parseColor(color).map((c) => Math.round(c + ((isDark ? 255 : 0) - c) * Math.min(step, 1))) as Rgb;

@@ -1,12 +1,12 @@
-// Building elements. Nothing here has a state: both scripts hold what they use of it.
+// Creates elements. The functions are stateless, so each script contains those that it uses.
 
 export type Child = Node | string | null | undefined | false | 0;
 
-/** `undefined`, `null`, `false` and an empty text remove the attribute; `true` is as good as any text. */
+/** `undefined`, `null`, `false` and an empty string remove the attribute. */
 export const set = (node: Element, name: string, value?: unknown): void =>
   value ? node.setAttribute(name, value as string) : node.removeAttribute(name);
 
-/** Puts these in place of what a node holds; what is empty is left out. */
+/** Replaces the children of a node; falsy children are skipped. */
 export const fill = (node: ParentNode, ...children: Child[]): void => node.replaceChildren(...(children.filter((child) => child) as (Node | string)[]));
 
 /** An element: `tag.class`, attributes and listeners, children. */
@@ -24,13 +24,13 @@ export const h = <K extends keyof HTMLElementTagNameMap>(
   return node;
 };
 
-/** The address if it may be followed, otherwise an empty text. */
+/** The URL if it is safe to follow, otherwise an empty string. */
 export const safeUrl = (url?: string | null): string => (url && /^(https?:\/\/|mailto:|tel:)[^\s\0-\x1f]+$/i.test(url) ? url : '');
-/** A link that tells its target nothing. */
+/** A link without a referrer. */
 export const link = (href: string, ...children: (Node | string)[]): HTMLAnchorElement =>
   h('a', { href, target: '_blank', rel: 'noopener noreferrer nofollow ugc' }, ...children);
 
-/** A line drawing in a box of 24 units. */
+/** A stroked icon in a view box of 24 units. */
 export const icon = (path: string): SVGElement => {
   const [svg, shape] = ['svg', 'path'].map((name) => document.createElementNS('http://www.w3.org/2000/svg', name)) as SVGElement[];
   set(svg, 'viewBox', '0 0 24 24');
@@ -45,7 +45,7 @@ export const label = (node: HTMLElement, text: string): void => {
   node.title = text;
 };
 
-/** A button that shows an icon and is named by a text. */
+/** A button with an icon and an accessible name. */
 export const iconButton = (path: string, text: string, click: (event: Event) => void): HTMLButtonElement => {
   const button = h('button.i', { click }, icon(path));
   label(button, text);

@@ -1,8 +1,8 @@
-// The script of a page: makes the global, does what was queued, and starts by itself where the page says so.
-import { createInstance } from './instance';
-import { complain, GLOBAL, LOADED_EVENT, refuse, VERSION, warn } from './name';
-import { fromAttributes, start } from './options';
+// The page's script: creates the global, runs queued commands, and starts by itself if the page configures it.
+import { GLOBAL, LOADED_EVENT, logError, refuse, VERSION, warn } from './name';
 import { EVENTS } from './state';
+import { createInstance } from './instance';
+import { fromAttributes, start } from './options';
 import type { InitOptions, Instance, Widget } from './public';
 
 type Command = [keyof Widget, Iterable<unknown>];
@@ -23,7 +23,7 @@ const init = (options: InitOptions): Instance => {
   }
   const checked = start(options, origin);
   if (!('replaceChildren' in document)) {
-    complain('this browser is too old');
+    logError('this browser is too old');
     return undefined as unknown as Instance;
   }
   return (instance = createInstance(checked, origin, checked.nonce || script?.nonce, () => (instance = null)));
@@ -36,7 +36,7 @@ const attempt = (action: () => void) => {
   try {
     action();
   } catch (error) {
-    complain(error);
+    logError(error);
   }
 };
 

@@ -1,43 +1,46 @@
 // One mounted widget: from `init` to `destroy`.
-import { begin, closeChat, configured, hide, label, openChat, resetChat, sendText, startChat, toggle, unreadCount } from './chat';
+import { save, V } from './wire/visit';
+import { ask, report } from './wire/call';
+import { emit, EVENTS, on, S, sleep } from './state';
+import { asFailure } from './wire/failure';
+import { closeChat, configured, openChat, resetChat, sendText, startChat, toggle } from './chat';
+import { begin, handleRejection, hide, label } from './conversation';
 import { h } from './dom';
-import { withMore } from './later';
+import { closeFrame, frame, isOpen, isSmall, unread } from './view/frame';
+import './register';
 import { refuse, TAG, VERSION } from './name';
 import { check, type Options } from './options';
-import type { Instance, SendResult } from './public';
-import { refused } from './replies';
-import { type Config, emit, EVENTS, on, S, sleep } from './state';
 import { sync } from './sync';
-import { closeFrame, frame, isOpen, isSmall } from './view/frame';
-import { asFailure, ask, report } from './wire/call';
-import { save, V } from './wire/visit';
+import { withMore } from './later';
+import type { Config } from './protocol';
+import type { Instance, SendResult } from './public';
 
 declare const STYLE: string;
-/** The style sheets by their text; later instances share them. */
+/** Style sheets by their text; later instances reuse them. */
 const sheets: Record<string, CSSStyleSheet> = {};
 
-/** The document is there and the page has had its turn. */
+/** Resolves when the document is loaded and the page is idle. */
 const loaded = () =>
   new Promise<void>((resolve) => {
     const late = () => void sleep(3000).then(resolve);
-    // In a task of its own: the script's is long enough on a slow machine.
+    // In a separate task: the script's own is long enough on a slow machine.
     if (document.readyState == 'complete') return void sleep(0).then(resolve);
     on(window, 'load', () => (window as Partial<Window>).requestIdleCallback?.(() => resolve(), { timeout: 1000 }) ?? resolve());
     document.readyState == 'loading' ? on(document, 'DOMContentLoaded', late) : late();
   });
 
 const language = () => {
-  // The browser is asked last only: V8 makes much of its object on first use.
+  // `navigator` comes last: in V8, its first use is expensive.
   for (const tag of [() => S._options.locale, () => document.documentElement.lang, () => navigator.language])
     try {
       return Intl.getCanonicalLocales(tag() || '')[0];
     } catch {
-      // No language tag; the next one may be.
+      // Not a language tag; try the next one.
     }
   return 'en';
 };
 
-/** `gone` is called once, by `destroy`. */
+/** `destroy` calls `gone` once. */
 export const createInstance = (options: typeof S._options, origin: string, nonce: string | undefined, gone: () => void): Instance => {
   const control = new AbortController();
   const { signal } = control;
@@ -45,7 +48,7 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
   let waiting: (() => void)[] | undefined = [];
   let ready = false;
   let observer: MutationObserver | undefined;
-  /** The handlers among the options; each replaces the one of its name. */
+  /** Subscribes the handlers in the options; each replaces the previous one of its name. */
   const bind = (given: Options) => {
     for (const [name, handler] of Object.entries({ ...given, ...given.on })) {
       if (typeof handler != 'function') continue;
@@ -61,7 +64,7 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
     _locale: 'en',
     _signal: signal,
     _status: h('div.x', { role: 'status', 'aria-atomic': 'false' }),
-    _refused: '',
+    _rejected: '',
     _held: '',
   });
   bind(options);
@@ -71,14 +74,14 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
 
   const mount = () => {
     const root = host.attachShadow({ mode: 'open' });
-    const dress = (text: string) => {
+    const addStyle = (text: string) => {
       try {
         if (!sheets[text]) {
           const made = new CSSStyleSheet();
           made.replaceSync(text);
           sheets[text] = made;
         }
-        // Where the list cannot be added to, an element does it.
+        // Browsers that cannot extend the list get a style element.
         root.adoptedStyleSheets.push(sheets[text]);
       } catch {
         const style = document.createElement('style');
@@ -87,8 +90,8 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
         root.append(style);
       }
     };
-    dress(STYLE);
-    withMore((more) => dress(more._style));
+    addStyle(STYLE);
+    withMore((more) => addStyle(more._style));
     root.append(frame);
     const parent = (options.container as HTMLElement) || document.documentElement;
     let puts = 0;
@@ -102,7 +105,7 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
       });
     };
     put();
-    // Put back when the page removes it, at most five times a second.
+    // Inserts the host again when the page removes it, at most five times a second.
     observer = new MutationObserver(put);
     observer.observe(parent, { childList: true });
   };
@@ -118,10 +121,10 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
         return true;
       } catch (error) {
         const failure = asFailure(error);
-        const final = refused(failure);
+        const final = handleRejection(failure);
         report(failure, !final);
         if (final) return false;
-        // The browser's console says why.
+        // The browser logs the cause in its console.
         await sleep(60000, 'online');
       }
   };
@@ -131,11 +134,11 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
     all.forEach((action) => action());
   };
   void (async () => {
-    // In a task of its own: the first look at the language and the first request take their time.
+    // In a separate task: the first use of the language and the first request are slow.
     const settled = sleep(0).then(configure);
     await loaded();
     if (signal.aborted) return;
-    if (S._refused) return run();
+    if (S._rejected) return run();
     mount();
     await Promise.race([settled, sleep(2000)]);
     apply();
@@ -150,7 +153,7 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
   })();
 
   const later = (action: () => void) => (waiting ? waiting.push(action) : action());
-  // What waits for the mount; `byVisitor` tells whether the call came while the visitor did something.
+  // Calls that wait for the mount; `byVisitor` says whether a user gesture caused the call.
   const delayed: Record<string, (byVisitor: boolean) => void> = {
     open: openChat,
     close: closeChat,
@@ -166,7 +169,7 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
       Object.assign(options, changed);
       bind(changed);
       if (V.token || changed.consent === false) save();
-      // With consent, what was stored before.
+      // Consent gives access to what was stored before.
       else void sync();
       if (changed.open != null) later(() => (changed.open ? openChat(false) : closeChat()));
       if (changed.locale) void configure().then(apply);
@@ -178,7 +181,7 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
     send: (text: string) =>
       new Promise<SendResult>((resolve) => {
         signal.addEventListener('abort', () => resolve({ ok: false, code: 'DESTROYED' }));
-        later(() => void (S._refused ? resolve({ ok: false, code: S._refused }) : sendText(text).then(resolve)));
+        later(() => void (S._rejected ? resolve({ ok: false, code: S._rejected }) : sendText(text).then(resolve)));
       }),
   };
   const instance = {
@@ -193,7 +196,7 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
       gone();
     },
     get state() {
-      return { ready, open: isOpen(), unread: unreadCount(), conversation: V.conversation || null };
+      return { ready, open: isOpen(), unread: unread, conversation: V.conversation || null };
     },
   } as Record<string, unknown>;
   for (const name in delayed)

@@ -1,5 +1,5 @@
-// The names that follow the service's. The service name stands once in the built file, as the argument of its outermost
-// function, so that a server with another name replaces one text; see build.mjs and the crate.
+// Names derived from the service name. The built file contains that once, as the argument of its outermost
+// function, so a server with another name replaces one string; see build.mjs and the crate.
 declare const SERVICE_NAME: string;
 
 const lower = SERVICE_NAME.toLowerCase();
@@ -13,9 +13,9 @@ declare const VERSION_TEXT: string;
 export const VERSION = VERSION_TEXT;
 
 export const warn = (...what: unknown[]): void => console.warn(`[${GLOBAL}]`, ...what);
-/** What a method does without a widget. */
+/** The result of a method without a mounted widget. */
 export const refuse = (name: string, code: string): unknown => {
   warn(`${name}() needs a mounted widget; call init() first`);
   return name == 'send' ? Promise.resolve({ ok: false, code }) : () => {};
 };
-export const complain = (...what: unknown[]): void => console.error(`[${GLOBAL}]`, ...what);
+export const logError = (...what: unknown[]): void => console.error(`[${GLOBAL}]`, ...what);

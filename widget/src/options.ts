@@ -1,13 +1,13 @@
-// Options: which are there, what they may be, and what is said about others.
+// Validates options and warns about unknown and invalid ones.
 import { warn } from './name';
 import type { InitOptions } from './public';
 
 export type Options = Partial<InitOptions>;
 type Values = Record<string, unknown>;
 
-// What the options may be: a pattern for the first letter of the type and the value, then the options that it holds for.
-// A number before the pattern says how many members an object may have; the pattern is that of each and may begin with its name.
-// One text, because tables of small ones take more room.
+// One rule a line: a pattern for the first letter of the type and the value, then the options that it applies to.
+// A number before the pattern is the maximum of an object's members; the pattern applies to each and may begin with its name.
+// A single string, because a table takes more memory.
 const RULES = `s:[\\w-]{1,64} agentId chatbotId
 s:https?://[^\\s?#]*[^\\s?#/] apiBase
 s:[A-Za-z]{2,8}(-\\w{1,8})* locale
@@ -37,7 +37,7 @@ s:.*|o:.*Element\\] container
 2*n:\\d{1,4}(\\.\\d+)? offset
 20*f:.* on`;
 
-/** The pattern of an option; empty for one that is not known. */
+/** The rule of an option; empty if the option is unknown. */
 const ruleOf = (name: string): string => {
   for (const line of RULES.split('\n')) {
     const [rule, ...names] = line.split(' ');
@@ -45,7 +45,7 @@ const ruleOf = (name: string): string => {
   }
   return '';
 };
-/** `name` is that of a member with `=`; a pattern may name it or not. */
+/** `name` is that of a member, with `=`; a pattern may contain it. */
 const fits = (rule: string, value: unknown, name = ''): boolean => {
   const [most, each] = rule.split('*', 2);
   return each && +most
@@ -53,7 +53,7 @@ const fits = (rule: string, value: unknown, name = ''): boolean => {
     : ['', name].some((begin) => RegExp(`^(${rule})$`, 'su').test(`${begin + (typeof value)[0]}:${value}`));
 };
 
-/** The usable options; others are named in the console. `fixed` are those that cannot change any more. */
+/** The valid options; the console names the others. `fixed` are those that `update` cannot change. */
 export const check = (given: object, fixed = ''): Options => {
   const out: Values = {};
   for (const [key, value] of Object.entries(given)) {
@@ -67,7 +67,7 @@ export const check = (given: object, fixed = ''): Options => {
   return out;
 };
 
-/** What `init` starts from. Throws `TypeError` when it cannot start at all. */
+/** The options of `init`. Throws `TypeError` if a required one is missing. */
 export const start = (given: Options = {}, origin: string): Options & { agentId: string; apiBase: string } => {
   const { agentId = given?.chatbotId } = given || {};
   if (!fits(ruleOf('agentId'), agentId)) throw TypeError('init needs the option agentId');
@@ -88,7 +88,7 @@ export const start = (given: Options = {}, origin: string): Options & { agentId:
   return { ...options, agentId: agentId as string, apiBase, container };
 };
 
-/** The options that the attributes of a script tag give. */
+/** The options in the attributes of a script tag. */
 export const fromAttributes = (data: DOMStringMap): Values => {
   const out: Values = {};
   for (const name of 'agentId apiBase position locale theme color title greeting launcherLabel open zIndex'.split(' ')) {

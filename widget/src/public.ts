@@ -1,6 +1,6 @@
-// What a page sees of the widget: options, methods, events. The declarations of `dist/embed.d.ts` are made from this file.
+// The public interface of the widget: options, methods, events. The build generates `dist/embed.d.ts` from this file.
 
-/** Events and what their handlers are given. */
+/** Events and the payloads of their handlers. */
 export interface EventMap {
   /** Mounted and configured; once for each `init`. */
   ready: { version: string };
@@ -14,7 +14,7 @@ export interface EventMap {
   unread: { count: number };
   conversation: { id: string; isNew: boolean };
   handoff: { name: string | null };
-  /** A form was sent: the names of its fields, never what was entered. */
+  /** A form was submitted: the names of its fields, never their values. */
   lead: { fields: string[] };
   feedback: { message: string; value: -1 | 0 | 1 };
   error: { code: string; message: string; retryable: boolean };
@@ -30,7 +30,7 @@ export interface Source {
   page: number | null;
 }
 
-/** Who the visitor is, as the page knows it. `hash` proves it; see the guide. */
+/** The visitor's identity as the page knows it. `hash` proves it; see the guide. */
 export interface User {
   externalReferenceId?: string;
   email?: string;
@@ -42,7 +42,7 @@ export interface User {
 export interface InitOptions {
   /** The agent's id. */
   agentId: string;
-  /** Another name of `agentId`. */
+  /** Alias of `agentId`. */
   chatbotId?: string;
   /** Absolute http(s) address without a trailing slash; by default the origin of the script. */
   apiBase?: string;
@@ -50,7 +50,7 @@ export interface InitOptions {
   locale?: string;
   theme?: 'auto' | 'light' | 'dark';
   position?: 'bottom-right' | 'bottom-left';
-  /** `#rgb` or `#rrggbb`; the colour of text on it follows from it. */
+  /** `#rgb` or `#rrggbb`; the widget derives the text colour from it. */
   color?: string;
   /** At most 80 characters. */
   title?: string;
@@ -62,15 +62,15 @@ export interface InitOptions {
   launcherLabel?: string;
   /** Opens the panel at once, without moving the focus. */
   open?: boolean;
-  /** Lets `open` count on small displays too. */
+  /** Applies `open` on small displays too. */
   openOnMobile?: boolean;
   zIndex?: number;
-  /** Where the widget is put; `document.documentElement` by default. */
+  /** The parent of the widget; `document.documentElement` by default. */
   container?: HTMLElement | string;
   /** For the style element of browsers without constructable style sheets. */
   nonce?: string;
   user?: User;
-  /** Address of an image on the widget's own host or an allowed image host. */
+  /** URL of an image on the widget's own host or an allowed image host. */
   avatar?: string;
   /** At most 6, each at most 80 characters. */
   suggestions?: string[];
@@ -80,13 +80,13 @@ export interface InitOptions {
   launcher?: { hidden?: boolean; icon?: 'chat' | 'help' };
   sound?: boolean;
   prechat?: 'config' | 'off';
-  /** `false` switches off what the agent allows. */
+  /** `false` disables what the agent allows. */
   uploads?: boolean;
   feedback?: boolean;
   persist?: 'local' | 'session' | 'memory';
   /** `false` stores nothing until `update({ consent: true })`. */
   consent?: boolean;
-  /** How much of the page's address is sent with the first message. */
+  /** The part of the page's URL that is sent with the first message. */
   page?: 'path' | 'full' | 'none';
   /** At most 20 keys of at most 40 characters; text values of at most 256. */
   metadata?: Record<string, string | number | boolean>;

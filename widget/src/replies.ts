@@ -1,14 +1,13 @@
-// What a turn does to the view: pending, stored, answered, failed.
-import { build, hide, notice, trouble } from './chat';
-import { withMore } from './later';
-import { complain } from './name';
-import { agentName, type Message, S, say, t } from './state';
-import { sync } from './sync';
-import { block, focusComposer, pause, restoreText, tell, turned } from './view/composer';
-import { isOpen } from './view/frame';
+// Shows the states of a turn: pending, stored, completed, failed.
 import { addPending, note, stored, typing, unfinished } from './view/log';
-import type { Failure } from './wire/call';
-import { followTurn, type Turn } from './wire/turns';
+import { agentName, S, say, t, type Turn } from './state';
+import { withMore } from './later';
+import { isOpen } from './view/frame';
+import { build, emitMessage, showError } from './conversation';
+import type { Failure, Message } from './protocol';
+import { sync } from './sync';
+import { focusComposer, pause, restoreText, showAlert, turned } from './view/composer';
+import { shared } from './shared';
 
 let offline: boolean;
 
@@ -19,7 +18,7 @@ const fail = (turn: Turn, retry?: () => void) => {
   const partial = unfinished();
   if (partial) note(partial, t('incomplete'));
   if (turn._entry && !turn._entry._seq) note(turn._entry);
-  trouble(
+  showError(
     retry &&
       (() => {
         partial?._element.remove();
@@ -29,17 +28,17 @@ const fail = (turn: Turn, retry?: () => void) => {
   );
 };
 export const failed = (turn: Turn, retry?: () => void, failure?: Failure): void => {
-  S._refusal = failure;
+  S._rejection = failure;
   if (!failure) return fail(turn, retry);
   if (turn._lead) return;
   const { _details, _after, _status, _code, _fields, _message } = failure;
   if (restoreText(turn._text, turn._uploads)) turn._entry?._element.remove();
   else fail(turn, retry);
   queueMicrotask(() => {
-    const words = _code == 'TURN_IN_PROGRESS' ? t('busy') : _fields[0]?.message || _message || t('failed');
-    if (_status == 429) pause(Math.ceil(_after) || 5, words);
-    else tell(words);
-    if (_details.turn) followTurn(_details.turn as string);
+    const text = _code == 'TURN_IN_PROGRESS' ? t('busy') : _fields[0]?.message || _message || t('failed');
+    if (_status == 429) pause(Math.ceil(_after) || 5, text);
+    else showAlert(text);
+    if (_details.turn) shared._followTurn(_details.turn as string);
   });
 };
 export const started = (turn: Turn): void => {
@@ -51,12 +50,12 @@ export const started = (turn: Turn): void => {
 };
 export const acked = (turn: Turn, message: Message): void => {
   if (turn._entry) stored(turn._entry, message.seq, message.at);
-  if (!turn._foreign) notice({ ...message, role: 'visitor', text: turn._text });
+  if (!turn._foreign) emitMessage({ ...message, role: 'visitor', text: turn._text });
   typing('thinking');
   if (isOpen()) say(t('typing', '', agentName()));
 };
 export const setOffline = (is: boolean): void => {
-  if (is != offline) tell(is ? t('offline') : '');
+  if (is != offline) showAlert(is ? t('offline') : '');
   offline = is;
 };
 export const idle = (outcome?: string): void => {
@@ -64,20 +63,4 @@ export const idle = (outcome?: string): void => {
   turned();
   if (outcome == 'queued') withMore((more) => more._queued());
   if (S._human || outcome == 'queued') void sync();
-};
-/** Failures that mean the same for every call. */
-export const refused = ({ _code, _message }: Failure): boolean => {
-  const { agentId } = S._options;
-  // ORIGIN_NOT_ALLOWED, AGENT_NOT_AVAILABLE
-  if (/[NT]_NOT_A/.test(_code)) {
-    S._refused = _code;
-    hide(true);
-    complain(
-      /^O/.test(_code) ? `origin ${location.origin} is not allowed for agent ${agentId}; add it to the agent's allowed origins` : `agent ${agentId}: ${_message}`,
-    );
-  } else if (_code == 'VISITOR_BLOCKED') {
-    build();
-    block();
-  } else return false;
-  return true;
 };

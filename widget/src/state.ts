@@ -1,68 +1,40 @@
-// What the parts share. A page has at most one mounted widget, so its state lives in module variables that `init` sets
-// anew. Nothing of a destroyed widget runs on: its requests and waits never end. Names with `_` are shortened by the build.
-import { h } from './dom';
-import { complain } from './name';
+// The shared state. A page has at most one mounted widget, so the state is in module variables that `init` resets.
+// A destroyed widget never continues: its requests and waits do not settle. The build shortens names with `_`.
 import type { Options } from './options';
-import type { EventMap, EventName, InitOptions, Source } from './public';
+import type { Config, Failure, Lead, Upload } from './protocol';
+import type { EventMap, EventName, SendResult } from './public';
+import { h } from './dom';
 import { ENGLISH } from './strings';
-import type { Failure } from './wire/call';
+import { logError } from './name';
 
-export interface Field {
-  name: string;
-  label: string;
-  type: string;
-  required: boolean;
-  options: (string | { value: string; label: string })[] | null;
+/** A message in the log; `_seq` is 0 until it is stored. */
+export interface Entry {
+  _element: HTMLElement;
+  _seq: number;
+  /** The line below the text: time, state, buttons. */
+  _foot: HTMLElement;
 }
-export interface FormDefinition {
-  fields: Field[];
-  consent: { version: string; text: string; required: boolean } | null;
-}
-/** The published configuration of an agent. */
-export interface Config {
-  title: string;
-  subtitle: string | null;
-  avatar: string | null;
-  color: string | null;
-  position: InitOptions['position'] | null;
-  theme: InitOptions['theme'] | null;
-  greeting: string | null;
-  suggestions: string[];
-  teaser: { text: string; delayMs?: number } | null;
-  disclosure: string | null;
-  privacyUrl: string | null;
-  footer: string | null;
-  prechat: FormDefinition | null;
-  feedback: boolean;
-  uploads: boolean;
-  limits: { messageChars: number; uploadBytes: number; uploadTypes: string[]; imageHosts: string[] };
-  locale: string;
-  strings: Record<string, string>;
-}
-export interface Upload {
-  id: string;
-  name: string;
-}
-/** A stored message. */
-export interface Message {
-  id: string;
-  seq: number;
-  role: 'visitor' | 'agent' | 'human';
-  text: string;
-  state: 'complete' | 'stopped' | 'incomplete';
-  sources: Source[];
-  uploads: Upload[];
-  feedback: -1 | 0 | 1;
-  at: string;
-}
-export interface Session {
-  conversation: string;
-  token: string;
-  mode: 'ai' | 'human';
-  identity?: string;
+export interface Turn {
+  _id: string;
+  _text: string;
+  _uploads: Upload[];
+  _lead?: Lead;
+  /** The value of the honeypot field. */
+  _honeypot: string;
+  /** Number of the last processed event. */
+  _last: number;
+  /** Started in another tab or before a reload. */
+  _foreign?: boolean;
+  _stopped?: boolean;
+  _silent?: boolean;
+  /** Its message in the log. */
+  _entry?: Entry;
+  /** Aborts the current request and its stream. */
+  _control?: AbortController;
+  _settle: (result: SendResult) => void;
 }
 
-/** Event, handler, whether it is for the next one only. */
+/** Event, handler, and whether the handler runs once only. */
 type Subscription = [event: string, handler: (payload: unknown) => void, once?: boolean];
 
 export const S = { _handlers: [] as Subscription[] } as {
@@ -71,27 +43,29 @@ export const S = { _handlers: [] as Subscription[] } as {
   _origin: string;
   _config: Partial<Config>;
   _locale: string;
+  /** Whether messages before those in the log may exist. */
+  _earlier: boolean;
   /** Aborted by `destroy`: removes listeners, ends requests. */
   _signal: AbortSignal;
-  /** Those that come before `init` wait here for it. */
+  /** Also contains the handlers that the page adds before `init`. */
   _handlers: Subscription[];
-  /** Where a screen reader is told what happens. */
+  /** The live region for screen readers. */
   _status: HTMLElement;
-  /** Why the widget may not run here, as a code. */
-  _refused: string;
-  /** A person replies. */
+  /** The code of the rejection that prevents the widget from running. */
+  _rejected: string;
+  /** A human agent replies. */
   _human: boolean;
-  /** Set while the visitor has written too much and has to wait. */
+  /** Set while the rate limit blocks sending. */
   _waiting?: object;
-  /** What was to be sent while the form before the first message stood open. */
+  /** The message that waits for the form before it. */
   _held: string;
-  /** Takes the question away whether to begin anew, while it stands; `then` is what comes after. */
-  _answer?: (then?: () => void) => void;
-  /** Why the last turn was refused; absent where it failed without an answer. */
-  _refusal?: Failure;
+  /** Removes the question about a new conversation; undefined without one. `then` runs afterwards. */
+  _closeQuestion?: (then?: () => void) => void;
+  /** The rejection of the last turn; undefined if there was no response. */
+  _rejection?: Failure;
 };
 
-/** Events run in a microtask each and may throw without harm. */
+/** Runs each handler in its own microtask and logs its errors. */
 export const emit = <E extends EventName>(event: E, payload: EventMap[E]): void =>
   S._handlers.forEach((one) => {
     if (one[0] != event) return;
@@ -100,7 +74,7 @@ export const emit = <E extends EventName>(event: E, payload: EventMap[E]): void 
       try {
         one[1](payload);
       } catch (error) {
-        complain(`a handler of "${event}" threw`, error);
+        logError(`a handler of "${event}" threw`, error);
       }
     });
   });
@@ -111,7 +85,7 @@ const subscribe = (...one: Subscription): (() => void) => {
   S._handlers = [...S._handlers, one];
   return () => drop(one);
 };
-/** The methods for handlers, which work without a mounted widget too. */
+/** The subscription methods, which also work without a mounted widget. */
 export const EVENTS = {
   on: (event: string, handler: never): (() => void) => subscribe(event, handler),
   once: (event: string, handler: never): (() => void) => subscribe(event, handler, true),
@@ -120,11 +94,11 @@ export const EVENTS = {
   },
 };
 
-/** An option if it is given, otherwise what the configuration says. */
+/** An option if it is given, otherwise the value of the configuration. */
 export const pick = <K extends keyof Options & keyof Config>(key: K): Options[K] | undefined =>
   S._options[key] ?? (S._config[key] as Options[K]) ?? undefined;
 
-/** A text in the visitor's language; for counts in the form that belongs to `n`. */
+/** A text in the visitor's language; for counts in the plural form of `n`. */
 export const t = (key: string, n?: number | string, name = ''): string => {
   const find = (key: string): string | undefined =>
     ([S._options.strings, S._config.strings, ENGLISH] as Record<string, string>[]).map((set) => set?.[key]).find((text) => text?.trim());
@@ -137,7 +111,7 @@ export const agentName = (): string => pick('title') || t('title');
 export const on = (target: EventTarget, names: string, handler: (event: never) => void): void =>
   names.split(' ').forEach((name) => target.addEventListener(name, handler as EventListener, { signal: S._signal }));
 
-/** Waits; an event of the window may end it sooner. Does not end once the widget is destroyed. */
+/** Waits; an event of the window can end it earlier. Never resolves once the widget is destroyed. */
 export const sleep = (ms: number, until?: string): Promise<void> =>
   new Promise((resolve) => {
     const { _signal: signal } = S;
@@ -153,8 +127,8 @@ export const sleep = (ms: number, until?: string): Promise<void> =>
   });
 
 /** Announces a text once. */
-export const say = (words: string): void => {
-  const said = h('p', null, words);
+export const say = (text: string): void => {
+  const said = h('p', null, text);
   S._status.append(said);
   void sleep(5000).then(() => said.remove());
 };

@@ -1,4 +1,4 @@
-// Texts: English is built in, here and, for what the second script shows, in more/strings.ts; others come with the
+// English texts of the first script; those of the second are in more/strings.ts. Other languages come with the
 // configuration.
 import type { StringKey } from './public';
 

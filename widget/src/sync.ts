@@ -1,19 +1,20 @@
-// What happened elsewhere: messages that were stored meanwhile, and those before the ones in the log.
-import { add, clear, isReading, markRead, notice, offer, restart, resumed, setUnread } from './chat';
-import { refused } from './replies';
-import { type FormDefinition, type Message, S, type Session, sleep } from './state';
-import { isOpen } from './view/frame';
+// Fetches messages that were stored in the meantime, and those before the log.
+import { shared } from './shared';
+import { S, sleep } from './state';
+import { add, clear, emitMessage, handleRejection, isReading, markRead, offerForm, restart, resumed } from './conversation';
+import type { Failure, FormDefinition, Message, Session } from './protocol';
+import { isOpen, setUnread } from './view/frame';
 import { addMessage, lowest, prepend, toEnd } from './view/log';
-import { ask, type Failure } from './wire/call';
-import { activeTurn, followTurn } from './wire/turns';
+import { ask } from './wire/call';
 import { adopt, forget, restore, V } from './wire/visit';
+import { active } from './wire/turn';
 
 interface State {
   messages: Message[];
   more: boolean;
   unread: number;
   running: string | null;
-  /** The lead form, where the last of the messages offers it. */
+  /** The lead form, if the last of the messages offers it. */
   form?: FormDefinition | null;
   nextPollMs: number | null;
   session: Session;
@@ -21,45 +22,38 @@ interface State {
 
 let syncing: boolean;
 let loading: boolean;
-// Whether messages before those in the log may exist.
-let earlier: boolean;
 let poll: object | undefined;
 
 export const startSync = (): void => {
   syncing = loading = false;
   poll = undefined;
-  earlier = !!V.conversation;
+  S._earlier = !!V.conversation;
 };
 export const stopPolling = (): void => {
   poll = undefined;
 };
-/** The conversation begins with what is in the log. */
-export const noEarlier = (): void => {
-  earlier = false;
-};
-
-/** What was asked for goes to `take`, unless the conversation was forgotten or begun anew in the meantime. */
-const inquire = async (path: string, body: object, take: (state: State) => void): Promise<void> => {
+/** Passes the response to `take`, unless the conversation was forgotten or restarted in the meantime. */
+const fetchState = async (path: string, body: object, take: (state: State) => void): Promise<void> => {
   const { token } = V;
   try {
     const state = await ask<State>(path, { token, ...body });
     if (V.token == token) take(state);
   } catch (error) {
-    // A turn that runs finds out by itself, and knows how to go on.
-    if (V.token != token || activeTurn()) return;
+    // An active turn detects the failure itself and recovers.
+    if (V.token != token || active) return;
     if ((error as Failure)._code == 'TOKEN_INVALID') {
       forget();
       restart();
-    } else if (!refused(error as Failure) && S._human) {
-      // Who waits for a person does not wait in vain because the server was away.
+    } else if (!handleRejection(error as Failure) && S._human) {
+      // A visitor who waits for a human agent gets the reply after an outage of the server.
       void wait(10000);
     }
   }
 };
 export const sync = async (): Promise<void> => {
   poll = undefined;
-  if (syncing || activeTurn()) return;
-  // What another tab has begun or forgotten, and what was stored before there was consent.
+  if (syncing || active) return;
+  // Another tab may have started or forgotten a conversation, or consent gives access to a stored one.
   const moved = restore();
   if (moved) {
     restart();
@@ -68,13 +62,13 @@ export const sync = async (): Promise<void> => {
   }
   if (!V.conversation) return;
   syncing = true;
-  await inquire('sync', { after: V.seq, read: V.read, open: isReading() }, ({ session, messages, unread, running, more, form, nextPollMs }) => {
-    if (activeTurn()) return;
+  await fetchState('sync', { after: V.seq, read: V.read, open: isReading() }, ({ session, messages, unread, running, more, form, nextPollMs }) => {
+    if (active) return;
     if (adopt(session)) clear();
     messages.forEach(add);
-    if (form) offer(form);
+    if (form) offerForm(form);
     if (!isReading()) setUnread(unread);
-    if (running) followTurn(running);
+    if (running) shared._followTurn(running);
     if (more || nextPollMs) void wait(more ? 0 : (nextPollMs as number));
   });
   syncing = false;
@@ -86,20 +80,20 @@ const wait = async (ms: number) => {
   if (poll == own && !document.hidden) void sync();
 };
 export const history = async (): Promise<void> => {
-  if (!earlier || loading) return;
+  if (!S._earlier || loading) return;
   loading = true;
   const before = lowest();
-  await inquire('history', { before: before || undefined, limit: 50 }, ({ messages, more }) => {
-    earlier = more;
+  await fetchState('history', { before: before || undefined, limit: 50 }, ({ messages, more }) => {
+    S._earlier = more;
     prepend(() => messages.forEach((message) => addMessage(message, true)));
-    // Where nothing else has told of them.
-    messages.forEach(notice);
+    // Emits events only for messages without any so far.
+    messages.forEach(emitMessage);
     if (!before) toEnd();
     markRead();
   });
   loading = false;
 };
-/** What the panel shows when it opens. */
+/** Loads the messages that the panel shows when it opens. */
 export const arrive = async (): Promise<void> => {
   await sync();
   if (!lowest() || lowest() > 1) await history();

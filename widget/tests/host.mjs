@@ -1,5 +1,5 @@
-// A scripted double of the widget host: it speaks the wire protocol as the server does, refuses what the protocol does
-// not allow, and can be brought into states that a real server cannot: cuts at an byte, delays, errors, restarts.
+// A scripted double of the widget host: it speaks the wire protocol like the server, rejects what the protocol does
+// not allow, and simulates states that a real server cannot: cuts at a byte, delays, errors, restarts.
 import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -36,7 +36,7 @@ const SHAPES = {
 };
 const SIMPLE = /^(accept|accept-encoding|accept-language|content-length|content-type|host|connection|origin|user-agent|sec-.*|cache-control|pragma|dnt|if-none-match|priority|upgrade-insecure-requests|transfer-encoding)$/;
 const kind = (value) => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
-// A wait alone keeps no process alive.
+// A delay does not prevent the process from exiting.
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref());
 let ids = 0;
 const newId = () => (++ids).toString(16).padStart(24, '0');
@@ -52,16 +52,16 @@ export const startHost = async () => {
   };
   const host = {
     hash: hash(files['embed.js']),
-    /** Everything asked for: method, path, headers, body. */
+    /** All requests: method, path, headers, body. */
     log: [],
-    /** What the protocol does not allow. */
+    /** Requests that violate the protocol. */
     violations: [],
     visitors: new Map(),
     turns: new Map(),
     pages: new Map(),
   };
   const sockets = new Set();
-  /** What the host does; a test changes it. */
+  /** The host's behaviour; tests change it. */
   const defaults = () => ({
     config: { ...CONFIG },
     configs: {},
@@ -75,12 +75,12 @@ export const startHost = async () => {
     deltaChars: 14,
     deltaMs: 0,
     delayMs: 0,
-    /** Bytes of a stream after which the connection is destroyed; nothing for none. */
+    /** Bytes of a stream after which the connection is destroyed; undefined for no cut. */
     cut: () => undefined,
-    /** Answers a call with an error: `(path, body, count) => ({ status, code, … })`. */
+    /** Responds to a call with an error: `(path, body, count) => ({ status, code, … })`. */
     refuse: () => undefined,
     cutAfterMs: 150,
-    /** So many events are sent again when a stream is resumed; the client leaves them out. */
+    /** The number of events that a resumed stream repeats; the client skips them. */
     overlap: 0,
     silent: false,
   });
@@ -121,7 +121,7 @@ export const startHost = async () => {
   host.store = store;
   host.visitor = () => [...host.visitors.values()].at(-1);
 
-  /** Runs a turn to its end, whoever listens. */
+  /** Runs a turn to its end, with or without listeners. */
   const run = async (turn, one) => {
     const { script } = host;
     const emit = (event, data) => {
@@ -140,7 +140,7 @@ export const startHost = async () => {
     for (let at = 0; at < characters.length && !turn.cancelled; at += script.deltaChars) {
       const part = characters.slice(at, at + script.deltaChars).join('');
       if (script.deltaMs) await sleep(script.deltaMs);
-      // So many pieces at a time, as from a fast model.
+      // Several pieces at a time, as from a fast model.
       else if (script.pace && (at / script.deltaChars) % script.pace == 0) await sleep(8);
       if (failure && sent.length >= failure.at) break;
       if (turn.cancelled) break;
@@ -176,7 +176,7 @@ export const startHost = async () => {
         response.write(bytes);
         if (cut) {
           turn.listeners.delete(pump);
-          // What was written is read before the connection breaks: a browser drops what it has not handed on yet.
+          // The client reads the data before the connection breaks: a browser drops data that it has not passed on.
           setTimeout(() => response.destroy(), host.script.cutAfterMs);
           return;
         }
@@ -236,7 +236,7 @@ export const startHost = async () => {
       ok(response, {
         messages: rest.slice(0, 50), more: rest.length > 50, unread: one.messages.filter((message) => message.role != 'visitor' && message.seq > (body.read || 0)).length,
         mode: host.script.mode, status: one.status, running: running?.id ?? null, nextPollMs: host.script.nextPollMs ?? null,
-        // As the server: only where the last of the messages that it gives offers it.
+        // Like the server: only if the last of the returned messages offers it.
         form: (rest.length && host.script.syncForm) || null, session: session(one),
       });
     },
@@ -380,7 +380,7 @@ export const startHost = async () => {
 
   let widget = await listen(handle);
   const { port } = widget.address();
-  // Pages lie on an origin of their own.
+  // Pages have a separate origin.
   const site = await listen((request, response) => {
     const found = host.pages.get(new URL(request.url, 'http://site').pathname);
     response.writeHead(found ? 200 : 404, { 'Content-Type': found?.type || 'text/html; charset=utf-8', ...found?.headers });
@@ -388,12 +388,12 @@ export const startHost = async () => {
   });
   host.url = `http://127.0.0.1:${port}`;
   host.site = `http://127.0.0.1:${site.address().port}`;
-  /** Puts a page on the site; returns its address. */
+  /** Adds a page to the site; returns its URL. */
   host.page = (name, html, headers = {}) => {
     host.pages.set('/' + name, { html, headers });
     return `${host.site}/${name}`;
   };
-  /** All connections break; the address stays. What is stored stays too. */
+  /** Breaks all connections; the address and the stored data remain. */
   host.restart = async (downMs = 200) => {
     const closed = new Promise((resolve) => widget.close(resolve));
     for (const socket of sockets) if (socket.localPort == port) socket.destroy();

@@ -1,6 +1,6 @@
-// The text of a reply as elements; what was drawn stays, only the end of a growing text is drawn anew.
+// Renders the text of a reply as elements. Complete blocks remain; only the end of a growing text is rendered again.
 import type { Source } from '../public';
-import type { Draw } from '../view/body';
+import type { Render } from '../shared';
 import { fill, h, iconButton, link, safeUrl, set } from '../dom';
 import { COPY } from './icons';
 import { isImageAllowed } from './images';
@@ -24,34 +24,34 @@ const build = (span: Span): Node | string => {
   return tag == 'table' ? h('div.table', { tabindex: '0' }, node) : node;
 };
 
-/** So many characters more in one frame: what is laid out at once stays short. */
+/** Maximum of new characters a frame, to keep layout short. */
 const PIECE = 1000;
 
-/** Takes over an element that holds a text drawn plain, or none; `around` is called with each change of the elements. */
-export const createText = (element: HTMLElement, around: (change: () => void) => void): Draw => {
-  // As given, and with its line ends made one; drawn is the latter.
+/** Takes over an element with plain text or without text; `around` runs each change of the elements. */
+export const createText = (element: HTMLElement, around: (change: () => void) => void): Render => {
+  // As given, and with normalized line ends; the latter is rendered.
   let given = '';
   let text = '';
   let cited: Source[] = [];
-  // How much of the text is drawn; offset and number of the first block that may still change.
-  let drawn = 0;
+  // The length of the rendered text; offset and number of the first block that may still change.
+  let shown = 0;
   let stable = 0;
-  let kept = 0;
+  let stableNodes = 0;
   let frame = 0;
   let notBefore = 0;
 
   const change = () => {
-    const part = text.slice(0, drawn);
+    const part = text.slice(0, shown);
     const made = blocks(part, stable, isImageAllowed);
-    element.className = drawn > 400 ? 'b md wide' : 'b md';
-    while (element.childNodes[kept]) (element.lastChild as ChildNode).remove();
+    element.className = shown > 400 ? 'b md wide' : 'b md';
+    while (element.childNodes[stableNodes]) (element.lastChild as ChildNode).remove();
     element.append(...made.map(([node]) => build(node)));
-    // A block is settled once the first line of the next one is complete.
+    // A block is stable once the first line of the next one is complete.
     let settled = made.length - 1;
     if (settled > 0 && part.indexOf('\n', made[settled][1]) < 0) settled--;
     if (settled > 0) {
       stable = made[settled][1];
-      kept += settled;
+      stableNodes += settled;
     }
     for (const mark of cited[0] ? element.querySelectorAll('sup') : []) {
       const label = mark.textContent as string;
@@ -65,26 +65,26 @@ export const createText = (element: HTMLElement, around: (change: () => void) =>
     const due = began >= notBefore;
     if (due) {
       const next = given.replace(/\r\n?/g, '\n');
-      if (!next.startsWith(text.slice(0, drawn))) drawn = stable = kept = 0;
+      if (!next.startsWith(text.slice(0, shown))) shown = stable = stableNodes = 0;
       text = next;
-      drawn = Math.min(text.length, drawn + PIECE);
+      shown = Math.min(text.length, shown + PIECE);
       around(change);
-      // What takes long is drawn less often.
+      // The longer a rendering takes, the less often it runs.
       notBefore = began + (performance.now() - began - 4) * 9;
     }
-    if (!due || drawn < text.length) later();
+    if (!due || shown < text.length) later();
   };
   const later = () => {
     frame = frame || requestAnimationFrame(tick);
   };
-  // Called with every piece of a stream: nothing here may take as long as the text.
+  // Called for every chunk of a stream, so its cost must not grow with the text.
   return (next, soon, sources = []) => {
     given = next;
     if (soon) return later();
     notBefore = 0;
     if (sources[0]) {
       cited = sources;
-      stable = kept = 0;
+      stable = stableNodes = 0;
       around(() =>
         element.after(
           h('div.src', null, t('sources'), h('ol', null, ...sources.map(({ n, title, url, page }) => {
@@ -98,7 +98,7 @@ export const createText = (element: HTMLElement, around: (change: () => void) =>
   };
 };
 
-/** Tells a screen reader of a reply, in a task of its own: a long text has just been drawn. */
+/** Announces a reply to screen readers, in a separate task after the rendering of a long text. */
 export const readOut = async (text: string): Promise<void> => {
   await sleep(0);
   say(plain(blocks(text, 0, () => false).map(([node]) => node)).trim());

@@ -1,10 +1,10 @@
-// Two buttons below a reply that say whether it helped.
+// The two feedback buttons below a reply.
 import { iconButton, set } from '../dom';
-import type { Message } from '../state';
+import type { Message } from '../protocol';
 import { UP } from './icons';
 import { ask, emit, S, t, V } from './shared';
 
-export const judge = (foot: HTMLElement, { id, feedback: value }: Message): void => {
+export const addFeedback = (foot: HTMLElement, { id, feedback: value }: Message): void => {
   if (!S._config.feedback || S._options.feedback === false) return;
   const buttons = [1, -1].map((mark) => {
     const button = iconButton(UP, t(mark > 0 ? 'up' : 'down'), async () => {

@@ -1,18 +1,18 @@
-// Files in the composer: chosen, sent apart, and named by the message that goes out with them.
+// Files in the composer: selected, uploaded separately, and referenced by the message.
 import { fill, h, iconButton, label, show } from '../dom';
-import type { Session, Upload } from '../state';
-import type { Attachment, Files } from '../view/composer';
+import type { Session, Upload } from '../protocol';
+import type { Attachment, Files } from '../shared';
 import { CROSS } from '../view/icons';
-import type { Failure } from '../wire/call';
+import { asFailure } from '../wire/failure';
 import { CLIP } from './icons';
-import { adopt, asFailure, clear, focus, report, request, S, t, tell } from './shared';
+import { adopt, clear, emit, focus, request, S, showAlert, t } from './shared';
 import { asVisitor } from './visitor';
 
-/** The names of the files that went out with a message, above the line below it. */
+/** Lists the names of a message's files above its foot line. */
 export const listFiles = (foot: HTMLElement, uploads: Upload[]): void =>
   foot.before(h('ul.files', null, ...uploads.map(({ name }) => h('li', { dir: 'auto' }, name))));
 
-/** Puts what belongs to files around the text field; `changed` is called with each change. */
+/** Adds the file controls around the text field; `changed` runs at each change. */
 export const createFiles = (input: HTMLElement, changed: () => void): Files => {
   const list = h('ul.files');
   const picker = h('input', { type: 'file', multiple: true, hidden: true, change: () => pick() });
@@ -38,9 +38,9 @@ export const createFiles = (input: HTMLElement, changed: () => void): Files => {
     changed();
   };
   const pick = () => {
-    tell('');
+    showAlert('');
     for (const file of Array.from(picker.files || []).slice(0, 5 - attached.length))
-      if (file.size > (S._config.limits?.uploadBytes || 1e7)) tell(t('large', '', file.name));
+      if (file.size > (S._config.limits?.uploadBytes || 1e7)) showAlert(t('large', '', file.name));
       else void send(file);
     picker.value = '';
   };
@@ -49,7 +49,7 @@ export const createFiles = (input: HTMLElement, changed: () => void): Files => {
     const { signal } = one._control;
     one._element.className = 'wait';
     try {
-      const answer = await asVisitor((token, challenge) => {
+      const response = await asVisitor((token, challenge) => {
         const body = new FormData();
         if (token) body.append('token', token);
         else {
@@ -60,19 +60,19 @@ export const createFiles = (input: HTMLElement, changed: () => void): Files => {
         body.append('file', file);
         return request('uploads', body, signal);
       });
-      const { data } = await answer.json();
+      const { data } = await response.json();
       if (signal.aborted) return;
       one._upload = data as Upload;
       one._element.className = '';
       if (adopt((data as { session: Session }).session)) clear();
     } catch (error) {
-      const failure: Failure = asFailure(error);
+      const { _code: code, _message: message } = asFailure(error);
       if (signal.aborted) return;
       const inside = one._element.matches(':focus-within');
       drop(one);
       if (inside) focus();
-      tell(`${file.name}: ${failure._message}`);
-      report(failure, false);
+      showAlert(`${file.name}: ${message}`);
+      emit('error', { code, message, retryable: false });
     }
     changed();
   };

@@ -1,11 +1,10 @@
-// Forms: before the conversation and for a lead inside it.
+// Forms: before the conversation, and for a lead in it.
 import { h, set } from '../dom';
-import type { Field, FormDefinition } from '../state';
-import type { Failure, Lead } from '../wire/call';
+import type { Failure, Field, FormDefinition, Lead } from '../protocol';
 import { t } from './shared';
 
 const INPUTS: Record<string, string> = { email: 'email', phone: 'tel', url: 'url', number: 'number', date: 'date', boolean: 'checkbox' };
-// What browsers may fill in, by the end of the field's name.
+// Values of `autocomplete` by the end of the field's name.
 const COMPLETE: [RegExp, string][] = [
   [/email$/i, 'email'],
   [/phone$/i, 'tel'],
@@ -16,10 +15,10 @@ const COMPLETE: [RegExp, string][] = [
 type Choice = { value: string; label: string };
 let count = 0;
 
-/** `submit` throws a `Failure` when it was refused; without `dismiss` the form stays. */
+/** `submit` throws a `Failure` if the server rejects it; without `dismiss` the form cannot be closed. */
 export const createForm = (
   { fields, consent }: FormDefinition,
-  submit: (lead: Lead, elapsedMs: number, trap: string) => Promise<void>,
+  submit: (lead: Lead, elapsedMs: number, honeypot: string) => Promise<void>,
   dismiss?: () => void,
 ): HTMLFormElement => {
   const began = performance.now();
@@ -48,7 +47,7 @@ export const createForm = (
     return h(isBox ? 'div.row box' : 'div.row', null, isBox ? _input : caption, isBox ? caption : _input, error);
   };
   const problem = h('p.err', { role: 'alert' });
-  const trap = h('input.x', { tabindex: '-1', autocomplete: 'off', 'aria-hidden': 'true' });
+  const honeypot = h('input.x', { tabindex: '-1', autocomplete: 'off', 'aria-hidden': 'true' });
   const go = h('button.go', null, t('send'));
   go.type = 'submit';
   const handle = async (event: Event) => {
@@ -68,7 +67,7 @@ export const createForm = (
     if (wrong) return wrong.focus();
     go.disabled = true;
     try {
-      await submit(lead, Math.round(performance.now() - began), trap.value);
+      await submit(lead, Math.round(performance.now() - began), honeypot.value);
     } catch (error) {
       const { _fields, _after } = error as Failure;
       for (const { field, message } of _fields)
@@ -87,7 +86,7 @@ export const createForm = (
     { novalidate: true, 'aria-label': t('form'), submit: handle },
     ...fields.map(row),
     consent && row({ name: '', label: consent.text, type: 'boolean', required: consent.required, options: null }),
-    trap,
+    honeypot,
     problem,
     h('div.acts', null, dismiss && h('button', { click: dismiss }, t('cancel')), go),
   );

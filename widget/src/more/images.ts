@@ -1,4 +1,4 @@
-// Images: only from hosts that the agent allows, and told nothing of the page.
+// Images: only from hosts that the agent allows, without a referrer.
 import { h } from '../dom';
 import { S } from './shared';
 
@@ -10,5 +10,5 @@ export const isImageAllowed = (url: string): boolean => {
     return false;
   }
 };
-/** The picture in the header, in place of the first letter of the name. */
+/** The image in the header, instead of the first letter of the name. */
 export const avatar = (src = ''): HTMLElement | false => isImageAllowed(src) && h('img', { src, referrerpolicy: 'no-referrer' });

@@ -1,8 +1,8 @@
-// What becomes of a form: before the first message it goes out with that, inside the conversation by itself.
-import type { FormDefinition, Session } from '../state';
-import type { Lead } from '../wire/call';
+// Submits forms: one before the first message together with it, one in the conversation by itself.
+import type { FormDefinition, Lead, Session } from '../protocol';
+import { CUT } from '../wire/failure';
 import { createForm } from './form';
-import { adopt, announce, ask, asFailure, clear, describePage, dropForm, emit, focus, isReading, S, sendTurn, t } from './shared';
+import { adopt, announce, ask, clear, describePage, dropForm, emit, focus, isReading, S, sendTurn, t } from './shared';
 import { asVisitor } from './visitor';
 
 const sent = ({ fields }: Lead) => {
@@ -11,11 +11,11 @@ const sent = ({ fields }: Lead) => {
   if (isReading()) focus();
 };
 export const firstForm = (definition: FormDefinition): HTMLElement =>
-  createForm(definition, async (lead, _, trap) => {
-    S._refusal = undefined;
-    const result = await sendTurn(S._held, [], lead, trap);
-    // Without a refusal there was no answer.
-    if (!result.ok) throw S._refusal || asFailure({});
+  createForm(definition, async (lead, _, honeypot) => {
+    S._rejection = undefined;
+    const result = await sendTurn(S._held, [], lead, honeypot);
+    // Without a rejection there was no response.
+    if (!result.ok) throw S._rejection || CUT;
     S._held = '';
     sent(lead);
   });

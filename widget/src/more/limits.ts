@@ -1,20 +1,20 @@
-// What a visitor is told who has written too much.
+// The countdown of the rate limit.
 import { set } from '../dom';
-import { S, sleep, t, tell } from './shared';
+import { S, showAlert, sleep, t } from './shared';
 
-/** No sending for some seconds, counted down in sight; `changed` draws the composer anew. */
+/** Blocks sending for `seconds` and shows a countdown; `changed` updates the composer. */
 export const countDown = async (seconds: number, alert: HTMLElement, changed: () => void): Promise<void> => {
   const own = (S._waiting = {});
   for (; seconds > 0 && S._waiting == own; seconds--) {
-    tell(t('wait', seconds));
+    showAlert(t('wait', seconds));
     changed();
-    // Announced once; the numbers that follow are for the eye.
+    // Screen readers announce the first number only.
     set(alert, 'aria-live', 'off');
     await sleep(1000);
   }
   set(alert, 'aria-live');
   if (S._waiting != own) return;
   S._waiting = undefined;
-  tell('');
+  showAlert('');
   changed();
 };

@@ -1,7 +1,7 @@
-// People who reply in place of the AI.
+// Human agents who reply instead of the AI.
 import type { EventMap } from '../public';
 import { announce, t } from './shared';
 
 export const handedOff = ({ name }: EventMap['handoff']): void => announce(t('handoff', '', name || t('human')));
-/** Nobody answers at once. */
+/** No human agent is available yet. */
 export const queued = (): void => announce(t('queued'));

@@ -1,13 +1,13 @@
-// The question before a conversation is ended for a new one.
+// The confirmation before a conversation ends and a new one starts.
 import { h } from '../dom';
 import { focus, renew, S, t } from './shared';
 
-/** Asks below the log, in front of the composer; the answer, or closing the panel, takes it away. */
-export const askNew = (composer: HTMLElement): void => {
-  if (S._answer) return;
+/** Shows the question between log and composer; a choice or closing the panel removes it. */
+export const confirmNew = (composer: HTMLElement): void => {
+  if (S._closeQuestion) return;
   const go = h('button.go', {
     click: () =>
-      S._answer?.(() => {
+      S._closeQuestion?.(() => {
         focus();
         renew();
       }),
@@ -16,10 +16,10 @@ export const askNew = (composer: HTMLElement): void => {
     'div.ask',
     { role: 'alertdialog', 'aria-labelledby': 'ask' },
     h('p', { id: 'ask' }, t('askNew')),
-    h('div.acts', null, h('button', { click: () => S._answer?.(focus) }, t('cancel')), go),
+    h('div.acts', null, h('button', { click: () => S._closeQuestion?.(focus) }, t('cancel')), go),
   );
-  S._answer = (then) => {
-    S._answer = undefined;
+  S._closeQuestion = (then) => {
+    S._closeQuestion = undefined;
     question.remove();
     then?.();
   };

@@ -1,4 +1,4 @@
-// The tone for replies that nobody sees, and its switch in the header.
+// The tone for unseen replies, and its switch in the header.
 import { iconButton, set } from '../dom';
 import { MUTE, SOUND } from './icons';
 import { S, t } from './shared';
@@ -15,10 +15,10 @@ export const beep = (): void => {
     tone.start();
     tone.stop(audio.currentTime + 0.1);
   } catch {
-    // No sound here.
+    // Audio is not available.
   }
 };
-/** The switch, where the page wants sound; `changed` draws it anew. */
+/** The switch, if the page enables sound; `changed` renders it again. */
 export const soundButton = (changed: () => void): HTMLElement | undefined => {
   if (!S._options.sound) return;
   const button = iconButton(loud ? SOUND : MUTE, t('sound'), () => {

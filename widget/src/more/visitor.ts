@@ -1,9 +1,9 @@
-// Calls that begin a session where there is none: files and forms.
-import type { Failure } from '../wire/call';
+// Calls that start a session if there is none: files and forms.
+import type { Failure } from '../protocol';
 import { challenged } from './challenge';
 import { V } from './shared';
 
-/** With the visitor's token; where that is refused, once more as a visitor who has none. */
+/** Calls with the visitor's token; if the server rejects it, calls again without a token. */
 export const asVisitor = async <T>(call: (token?: string, solution?: object) => Promise<T>): Promise<T> => {
   const post = (token?: string) => challenged((solution) => call(token, solution));
   try {

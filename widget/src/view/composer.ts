@@ -1,23 +1,12 @@
-// Where the visitor writes: text, send and stop; files come with the second script.
-import { submit as send } from '../chat';
+// The composer: text field, send and stop; the second script adds files.
+import type { Upload } from '../protocol';
 import { fill, h, icon, label, set } from '../dom';
-import { more, withMore } from '../later';
-import { S, t, type Upload } from '../state';
-import { activeTurn, stopTurn } from '../wire/turns';
+import { S, t } from '../state';
 import { SEND, STOP } from './icons';
+import { more, withMore } from '../later';
+import { active, stopTurn } from '../wire/turn';
+import { type Files, shared } from '../shared';
 
-/** A file beside the text; without `_upload` it is on its way. */
-export interface Attachment {
-  _element: HTMLElement;
-  _upload?: Upload;
-  _control: AbortController;
-}
-export interface Files {
-  _all: () => Attachment[];
-  _clear: () => void;
-  _restore: (uploads: Upload[]) => void;
-  _label: (blocked: boolean) => void;
-}
 let blocked: boolean;
 let files: Files | undefined;
 let alert: HTMLElement;
@@ -33,7 +22,7 @@ export const startComposer = (): void => {
     enterkeyhint: 'send',
     'aria-describedby': 'alert',
     input: () => {
-      if (!S._waiting && !blocked) tell('');
+      if (!S._waiting && !blocked) showAlert('');
       refresh();
     },
     keydown: (event: KeyboardEvent) => {
@@ -42,7 +31,7 @@ export const startComposer = (): void => {
       submit();
     },
   });
-  sender = h('button.send', { click: () => (activeTurn() ? stopTurn() : submit()) });
+  sender = h('button.send', { click: () => (active ? stopTurn(active) : submit()) });
   composer = h('div.composer', null, alert, h('div.write', null, input, sender));
   files = undefined;
   resetComposer();
@@ -56,7 +45,7 @@ export const resetComposer = (): void => {
   S._waiting = undefined;
   files?._clear();
   input.value = '';
-  tell('');
+  showAlert('');
   labelComposer();
 };
 export const labelComposer = (): void => {
@@ -66,22 +55,22 @@ export const labelComposer = (): void => {
 };
 
 export const focusComposer = (): void => input.focus({ preventScroll: true });
-export const tell = (words: string): void => {
-  if (alert.textContent != words) alert.textContent = words;
-  set(input, 'aria-invalid', words && !activeTurn() && !S._waiting && !blocked && 'true');
+export const showAlert = (text: string): void => {
+  if (alert.textContent != text) alert.textContent = text;
+  set(input, 'aria-invalid', text && !active && !S._waiting && !blocked && 'true');
 };
-/** A turn has begun or ended. */
+/** A turn has started or ended. */
 export const turned = (): void => {
-  if (!S._waiting && !blocked) tell('');
+  if (!S._waiting && !blocked) showAlert('');
   refresh();
 };
 const attached = () => files?._all() || [];
 const refresh = () => {
   input.style.height = '36px';
-  // Nothing can be measured while the panel is closed.
+  // A closed panel has no layout to measure.
   input.style.height = (input.scrollHeight || 36) + 'px';
   const inside = sender.matches(':focus');
-  const busy = activeTurn();
+  const busy = active;
   label(sender, t(busy ? 'stop' : 'send'));
   fill(sender, icon(busy ? STOP : SEND));
   sender.disabled = !busy && !!(blocked || S._waiting || !(input.value.trim() || attached()[0]));
@@ -91,36 +80,36 @@ const refresh = () => {
 };
 
 const limit = () => S._config.limits?.messageChars || 4000;
-/** Why this text cannot go out now, as a code; empty when it can. */
-export const problem = (words: string): string =>
-  blocked ? 'VISITOR_BLOCKED' : activeTurn() ? 'TURN_IN_PROGRESS' : S._waiting ? 'RATE_LIMIT_EXCEEDED' : [...words].length > limit() ? 'VALIDATION_ERROR' : '';
+/** The code of the reason why this text cannot be sent now; empty if it can. */
+export const problem = (text: string): string =>
+  blocked ? 'VISITOR_BLOCKED' : active ? 'TURN_IN_PROGRESS' : S._waiting ? 'RATE_LIMIT_EXCEEDED' : [...text].length > limit() ? 'VALIDATION_ERROR' : '';
 
 const submit = () => {
-  const words = input.value.normalize().trim();
+  const text = input.value.normalize().trim();
   const all = attached();
   const uploads = all.flatMap((one) => one._upload || []);
-  const wrong = problem(words);
-  // A file that is still on its way goes along.
-  if (!(words || uploads[0]) || all.length > uploads.length) return;
-  if (activeTurn()) tell(t('busy'));
+  const wrong = problem(text);
+  // Waits for files that are still being uploaded.
+  if (!(text || uploads[0]) || all.length > uploads.length) return;
+  if (active) showAlert(t('busy'));
   else if (!wrong) {
     resetComposer();
-    void send(words, uploads);
-  } else if (!S._waiting && !blocked) tell(t('long', limit()));
+    void shared._submit(text, uploads);
+  } else if (!S._waiting && !blocked) showAlert(t('long', limit()));
 };
 
-/** Puts a refused message back, unless something else was written since. */
-export const restoreText = (words: string, uploads: Upload[]): boolean => {
+/** Restores a rejected message, unless the visitor has written something else. */
+export const restoreText = (text: string, uploads: Upload[]): boolean => {
   if (input.value || attached()[0]) return false;
-  input.value = words;
+  input.value = text;
   files?._restore(uploads);
   refresh();
   return true;
 };
-/** No sending for some seconds; `words` say so where they cannot be counted down. */
-export const pause = (seconds: number, words: string): void => (more ? void more._countDown(seconds, alert, refresh) : tell(words));
+/** Blocks sending for `seconds`; without the second script, shows `text` instead of a countdown. */
+export const pause = (seconds: number, text: string): void => (more ? void more._countDown(seconds, alert, refresh) : showAlert(text));
 export const block = (): void => {
   blocked = true;
-  tell(t('unavailable'));
+  showAlert(t('unavailable'));
   refresh();
 };

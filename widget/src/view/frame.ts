@@ -1,12 +1,12 @@
-// The frame around the conversation: launcher, teaser, panel, and where they are on the screen.
-import { focus, toggle, unreadCount } from '../chat';
+// The frame of the conversation: launcher, teaser, panel, and their position on the screen.
 import { readable, textOn } from '../color';
-import { fill, h, icon, iconButton, set, show } from '../dom';
-import { load, more, withMore } from '../later';
-import { agentName, on, pick, S, sleep, t } from '../state';
 import { composer } from './composer';
-import { CHAT, CROSS, DOWN, FRESH, HELP } from './icons';
+import { fill, h, icon, iconButton, set, show } from '../dom';
 import { jump, log, lowest } from './log';
+import { CHAT, CROSS, DOWN, FRESH, HELP } from './icons';
+import { agentName, emit, on, pick, S, sleep, t } from '../state';
+import { shared } from '../shared';
+import { load, more, withMore } from '../later';
 
 const RTL = /^(ar|he|fa|ur|yi|ps|sd|ug|dv|ckb|syr)\b/;
 
@@ -14,7 +14,8 @@ let inline: boolean;
 let small: MediaQueryList;
 let dark: MediaQueryList;
 let opened: boolean;
-// Once in a page view, whatever is mounted.
+export let unread: number;
+// Once a page view, also if the widget is mounted again.
 let teased = false;
 let before: HTMLElement | null;
 let badge: HTMLElement;
@@ -26,22 +27,23 @@ let panel: HTMLElement | undefined;
 /** Everything inside the shadow root. */
 export let frame: HTMLElement;
 
-// Who is about to open the panel will need it.
+// A visitor who is about to open the panel will need it.
 const fetchMore = () => void load();
-/** The launcher; the panel comes with `startPanel`. */
+/** Creates the launcher; `startPanel` creates the panel. */
 export const startFrame = (): void => {
   opened = inline = S._options.mode == 'inline';
-  panel = teaser = S._answer = undefined;
+  unread = 0;
+  panel = teaser = S._closeQuestion = undefined;
   small = matchMedia('(max-width:479.98px),(max-height:479.98px)');
   dark = matchMedia('(prefers-color-scheme:dark)');
   badge = h('div.badge');
-  launcher = h('button.launcher', { 'aria-haspopup': 'dialog', click: toggle, pointerenter: fetchMore, focus: fetchMore });
+  launcher = h('button.launcher', { 'aria-haspopup': 'dialog', click: shared._toggle, pointerenter: fetchMore, focus: fetchMore });
   frame = h('div', null, !inline && launcher, S._status);
   show(frame, 0);
   on(dark, 'change', labelFrame);
-  on(small, 'change', place);
+  on(small, 'change', fitPanel);
 };
-/** The panel around log and composer, which are there. */
+/** Creates the panel around log and composer, which exist by then. */
 export const startPanel = (): void => {
   header = h('header');
   hint = h('p.hint', { dir: 'auto' });
@@ -54,23 +56,23 @@ export const startPanel = (): void => {
     hint,
   );
   frame.prepend(panel);
-  if (window.visualViewport) on(window.visualViewport, 'resize scroll', place);
+  if (window.visualViewport) on(window.visualViewport, 'resize scroll', fitPanel);
 };
 const onKey = (event: KeyboardEvent) => {
   const { key } = event;
   if (event.isComposing) return;
-  if (key == 'Escape' && (S._answer || !inline)) {
+  if (key == 'Escape' && (S._closeQuestion || !inline)) {
     event.preventDefault();
-    (S._answer || toggle)(focus);
+    (S._closeQuestion || shared._toggle)(shared._focus);
   }
-  if (key == 'Tab' && isSmall()) more?._goRound(panel as HTMLElement, event);
+  if (key == 'Tab' && isSmall()) more?._wrapFocus(panel as HTMLElement, event);
 };
 
 export const isOpen = (): boolean => opened;
 export const isSmall = (): boolean => !inline && small.matches;
 export const isCoarse = (): boolean => matchMedia('(pointer:coarse)').matches;
 
-const place = () => {
+const fitPanel = () => {
   const view = window.visualViewport;
   if (!panel) return;
   frame.classList.toggle('small', isSmall());
@@ -82,7 +84,7 @@ const place = () => {
   }
 };
 
-/** Draws everything that follows from configuration, options and state. */
+/** Renders everything that depends on configuration, options and language. */
 export const labelFrame = (): void => {
   const { _config, _options, _locale } = S;
   const theme = pick('theme');
@@ -99,7 +101,7 @@ export const labelFrame = (): void => {
     r: _options.radius,
     f: _options.fontFamily,
   };
-  // The style sheet has the defaults. No number becomes a text without need: the first one costs a table of 64 KiB in V8.
+  // The style sheet has the defaults. In V8, the first conversion of a number to text allocates a table of 64 KiB.
   for (const name in vars) if (vars[name as 'a'] != null) frame.style.setProperty('--' + name, vars[name as 'a']);
   frame.dir = dir;
   frame.lang = _locale;
@@ -111,19 +113,18 @@ export const labelFrame = (): void => {
       h('div.face', { 'aria-hidden': 'true' }, more?._avatar(pick('avatar')) || [...name][0]),
       h('div.names', null, h('h2', { id: 'title', dir: 'auto' }, name), h('p', { dir: 'auto' }, pick('subtitle'))),
       more?._soundButton(labelFrame),
-      iconButton(FRESH, t('newChat'), () => (lowest() ? withMore((more) => more._askNew(composer)) : focus())),
-      !inline && iconButton(DOWN, t('close'), toggle),
+      iconButton(FRESH, t('newChat'), () => (lowest() ? withMore((more) => more._confirmNew(composer)) : shared._focus())),
+      !inline && iconButton(DOWN, t('close'), shared._toggle),
     );
-    // What had the focus is another element now.
+    // The focused control was replaced.
     (header.children[at] as HTMLElement | undefined)?.focus();
     fill(hint, `${_config.disclosure?.trim() || t('disclosure')} ${_config.footer || ''} `, /^https?:/.test(_config.privacyUrl || '') && h('a', { href: _config.privacyUrl, target: '_blank', rel: 'noopener noreferrer' }, t('privacy')));
-    place();
+    fitPanel();
   }
   update();
 };
-/** What opening, closing and unread messages change. */
+/** Renders what depends on the panel being open and on unread messages. */
 export const update = (): void => {
-  const unread = unreadCount();
   if (panel) show(panel, opened);
   show(launcher, !S._options.launcher?.hidden && !(opened && isSmall()));
   fill(launcher, icon(opened ? DOWN : S._options.launcher?.icon == 'help' ? HELP : CHAT), badge);
@@ -131,34 +132,40 @@ export const update = (): void => {
   set(launcher, 'aria-expanded', '' + opened);
   badge.textContent = (unread > 99 ? '99+' : unread || '') as string;
 };
+export const setUnread = (count: number): void => {
+  if (count == unread) return;
+  unread = count;
+  update();
+  emit('unread', { count });
+};
 
 export const openFrame = (byVisitor: unknown): void => {
   before = document.activeElement as HTMLElement;
   opened = teased = true;
   teaser?.remove();
-  place();
+  fitPanel();
   update();
   if (!byVisitor) return;
-  // No screen keyboard jumps up by itself.
+  // The focus stays out of the text field, so no on-screen keyboard appears.
   if (isCoarse()) log.focus({ preventScroll: true });
-  else focus();
+  else shared._focus();
 };
 export const closeFrame = (): void => {
   const inside = (panel as HTMLElement).matches(':focus-within');
   opened = false;
-  S._answer?.();
+  S._closeQuestion?.();
   update();
-  // Back to where it was; from nowhere to the launcher.
+  // Returns the focus to the element that had it before, or else to the launcher.
   if (inside) (before?.isConnected && before.tabIndex >= 0 ? before : launcher).focus({ preventScroll: true });
 };
-/** The message beside the launcher. */
-export const tease = async (): Promise<void> => {
+/** Shows the message next to the launcher. */
+export const showTeaser = async (): Promise<void> => {
   const { text, delayMs = 4000 } = pick('teaser') || {};
   if (!text || teased || inline) return;
   teased = true;
   await sleep(delayMs);
   if (opened || isSmall()) return;
-  teaser = h('div.teaser', null, h('button', { dir: 'auto', click: toggle }, text), iconButton(CROSS, t('cancel'), () => {
+  teaser = h('div.teaser', null, h('button', { dir: 'auto', click: shared._toggle }, text), iconButton(CROSS, t('cancel'), () => {
     teaser?.remove();
     launcher.focus();
   }));

@@ -1,4 +1,4 @@
-// The drawings, as paths in a box of 24 units.
+// The icons, as paths in a view box of 24 units.
 export const CHAT = 'M4 4h16v12H9l-5 4z';
 export const HELP = 'M9 9a3 3 0 1 1 3 4v1m0 3v.1M3 12a9 9 0 1 1 0 .1z';
 export const CROSS = 'M6 6l12 12M18 6L6 18';

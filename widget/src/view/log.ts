@@ -1,20 +1,13 @@
-// The conversation: messages, the reply that grows, and what lies between them.
-import { focus, submit } from '../chat';
+// The log: messages, the growing reply, notes, suggestions.
+import type { Message, Upload } from '../protocol';
+import { type Render, shared } from '../shared';
+import { agentName, type Entry, on, pick, S, t } from '../state';
 import { type Child, fill, h, set, show } from '../dom';
 import { more, withMore } from '../later';
-import { agentName, type Message, on, pick, S, t, type Upload } from '../state';
-import { history } from '../sync';
-import { type Body, createBody, type Draw } from './body';
+import { type Body, createBody } from './body';
 
-/** A message in the log; without number it is not stored yet. */
-export interface Entry {
-  _element: HTMLElement;
-  _seq: number;
-  /** The line below the text: time, state, buttons. */
-  _foot: HTMLElement;
-}
 interface Reply extends Entry {
-  _draw: Draw;
+  _render: Render;
 }
 let greeting: Body;
 let intro: HTMLElement;
@@ -44,16 +37,16 @@ export const startLog = (): void => {
   on(log, 'scroll', () => {
     atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 32;
     if (atEnd) show(jump, 0);
-    if (log.scrollTop < 64) void history();
+    if (log.scrollTop < 64) void shared._history();
   });
 };
 export const labelLog = (): void => {
   set(log, 'aria-label', t('log'));
   jump.textContent = t('latest');
-  const words = pick('greeting') || '';
-  greeting._draw(words);
+  const text = pick('greeting') || '';
+  greeting._render(text);
   fill(intro, sender(agentName()), greeting._element);
-  show(intro, words);
+  show(intro, text);
 };
 export const clearLog = (but?: Entry): void => {
   growing = undefined;
@@ -71,16 +64,16 @@ export const toEnd = (): void => {
   atEnd = true;
   show(jump, 0);
 };
-// Changes the end of the log, which is followed only while it is in sight.
+// Changes the end of the log and scrolls to it only if it was visible.
 const grow = (change: () => void) => {
   change();
   if (atEnd) toEnd();
   else show(jump, 1);
 };
-/** A change that nobody waits for at the end. */
+/** A change that does not scroll. */
 const still: typeof grow = (change) => change();
 export const append = (node: HTMLElement): void => grow(() => list.append(node));
-/** A line of the widget's own. */
+/** A note of the widget. */
 export const line = (style: '' | 'err', ...nodes: (Node | string)[]): HTMLElement => {
   const made = h(`div.note ${style}`, { role: style && 'alert' }, ...nodes);
   append(made);
@@ -89,26 +82,26 @@ export const line = (style: '' | 'err', ...nodes: (Node | string)[]): HTMLElemen
 
 const time = (at: string) =>
   h('time', { datetime: at }, new Date(at).toLocaleTimeString(S._locale, { timeStyle: 'short' }));
-/** Replaces what stands below the text. */
+/** Replaces the foot line of a message. */
 export const note = ({ _foot }: Entry, ...nodes: Child[]): void => fill(_foot, ...nodes);
-/** Whose message it is, for those who do not see it. */
+/** The sender of a message, for screen readers. */
 const sender = (who: string) => h('span.x', null, who + ': ');
 const entry = (style: string, who: string, ...content: Child[]): Entry => {
   const _foot = h('div.f');
   const _element = h(`div.m ${style}`, null, sender(who), ...content, _foot);
   return { _element, _foot, _seq: 0 };
 };
-const plainEntry = (role: 'visitor' | 'human', words: string, uploads: Upload[]) => {
-  const made = entry(role[0], t(role == 'human' ? role : 'you'), words && h('div.b', { dir: 'auto' }, words));
+const plainEntry = (role: 'visitor' | 'human', text: string, uploads: Upload[]) => {
+  const made = entry(role[0], t(role == 'human' ? role : 'you'), text && h('div.b', { dir: 'auto' }, text));
   if (uploads[0]) withMore((more) => more._listFiles(made._foot, uploads));
   return made;
 };
 const reply = (around: typeof grow): Reply => {
-  const { _element, _draw } = createBody(around);
-  return { ...entry('', agentName(), _element), _draw };
+  const { _element, _render } = createBody(around);
+  return { ...entry('', agentName(), _element), _render };
 };
 
-/** A stored message takes its place; the reply that grew becomes the message that ends it. */
+/** Inserts a stored message by its number; the stored reply replaces the growing one. */
 export const addMessage = (message: Message, earlier?: boolean): void => {
   const { role, seq, state, sources, uploads, at } = message;
   if (entries.some((one) => one._seq == seq)) return;
@@ -116,17 +109,17 @@ export const addMessage = (message: Message, earlier?: boolean): void => {
   const change = () => {
     let made: Entry;
     if (role == 'agent') {
-      const answer = (!earlier && growing) || reply(around);
+      const shown = (!earlier && growing) || reply(around);
       if (!earlier) growing = undefined;
-      answer._draw(message.text, false, sources);
-      made = answer;
+      shown._render(message.text, false, sources);
+      made = shown;
     } else made = plainEntry(role, message.text, uploads);
     note(made, time(at), state != 'complete' && t(state));
-    if (role == 'agent') withMore((more) => more._judge(made._foot, message));
-    place(made, seq);
+    if (role == 'agent') withMore((more) => more._addFeedback(made._foot, message));
+    insertEntry(made, seq);
     const next = entries.find((one) => one._seq > seq);
-    // What is at its place stays: put in anew, all of it would be laid out again. Earlier messages stand before what is not
-    // stored yet: a reply that grows, a message on its way.
+    // An element in the right position is not moved, to avoid another layout of all of it. Earlier messages come before those
+    // that are not stored yet: a growing reply, a message being sent.
     if (next || !made._element.isConnected) list.insertBefore(made._element, (next?._element || (earlier && list.children[entries.length])) as Node);
   };
   if (!earlier) {
@@ -135,13 +128,13 @@ export const addMessage = (message: Message, earlier?: boolean): void => {
   }
   around(change);
 };
-const place = (made: Entry, seq: number) => {
+const insertEntry = (made: Entry, seq: number) => {
   made._seq = seq;
   entries.push(made);
 };
 /** The visitor's message before it is stored. */
-export const addPending = (words: string, uploads: Upload[]): Entry => {
-  const made = plainEntry('visitor', words, uploads);
+export const addPending = (text: string, uploads: Upload[]): Entry => {
+  const made = plainEntry('visitor', text, uploads);
   note(made, t('sending'));
   suggest([]);
   list.append(made._element);
@@ -150,26 +143,26 @@ export const addPending = (words: string, uploads: Upload[]): Entry => {
 };
 export const stored = (made: Entry, seq: number, at: string): void => {
   note(made, time(at));
-  if (!made._seq) place(made, seq);
+  if (!made._seq) insertEntry(made, seq);
 };
 /** Number of the first message, 0 in an empty log. */
 export const lowest = (): number => (entries.length ? Math.min(...entries.map((one) => one._seq)) : 0);
 export const typing = (kind?: string): void => {
-  more?._drawDots(dots, !growing && kind);
+  more?._showDots(dots, !growing && kind);
   if (atEnd) toEnd();
 };
 
 /** The reply so far. */
-export const draft = (words: string): void => {
+export const draft = (text: string): void => {
   if (!growing) {
     growing = reply(grow);
     list.append(growing._element);
     set(log, 'aria-busy', 'true');
     typing();
   }
-  growing._draw(words, true);
+  growing._render(text, true);
 };
-/** The reply that did not come to its end, if there is one; it stays as it is. */
+/** Ends the growing reply, if any, as it is. */
 export const unfinished = (): Entry | undefined => {
   const left = growing;
   growing = undefined;
@@ -180,12 +173,13 @@ export const unfinished = (): Entry | undefined => {
 
 export const suggest = (items: string[] = []): void => {
   const inside = chips.matches(':focus-within');
-  grow(() => fill(chips, ...items.slice(0, 6).map((item) => h('button', { dir: 'auto', click: () => void submit(item, []) }, item))));
-  if (inside) focus();
+  grow(() => fill(chips, ...items.slice(0, 6).map((item) => h('button', { dir: 'auto', click: () => void shared._submit(item, []) }, item))));
+  if (inside) shared._focus();
 };
 
-/** Changes the beginning of the log and keeps what is in sight where it is. */
+/** Changes the beginning of the log and preserves the position of its visible part. */
 export const prepend = (change: () => void): void => {
+  if (!log) return change();
   const below = log.scrollHeight - log.scrollTop;
   change();
   log.scrollTop = log.scrollHeight - below;

@@ -1,8 +1,8 @@
-// What is told about the page with the first message.
+// The description of the page that is sent with the first message.
 import { S } from '../state';
 import { V } from './visit';
 
-// By code points: half of one is no JSON.
+// Cuts between code points: half a surrogate pair is not valid JSON.
 const clip = (text: string, most: number) => [...text].slice(0, most).join('');
 
 export const describePage = (): object | undefined => {

@@ -1,9 +1,9 @@
-// A parser of event streams that takes its input in pieces cut anywhere.
+// A parser of event streams; chunks of the input may end anywhere.
 
-/** One event: its name, its data and the id it carried. */
+/** One event: its name, data and id. */
 export type OnEvent = (name: string, data: string, id: string) => void;
 
-/** Returns a function that takes the next piece of the stream. */
+/** Returns a function that parses the next chunk of the stream. */
 export const eventStream = (onEvent: OnEvent): ((bytes: Uint8Array) => void) => {
   const decoder = new TextDecoder();
   let rest = '';
@@ -26,7 +26,7 @@ export const eventStream = (onEvent: OnEvent): ((bytes: Uint8Array) => void) => 
   return (bytes) => {
     const text = decoder.decode(bytes, { stream: true });
     const lines = text.split(/\r\n|\r|\n/);
-    // A line feed that belongs to the carriage return of the piece before.
+    // A line feed after the carriage return at the end of the previous chunk.
     if (afterReturn && text[0] == '\n') lines.shift();
     if (text) afterReturn = text.endsWith('\r');
     lines[0] = rest + lines[0];

@@ -1,25 +1,26 @@
-// The visitor's token and place in the conversation, and where they are kept.
+// The visitor's token and position in the conversation, and their storage.
 import { TAG, warn } from '../name';
-import { emit, S, type Session } from '../state';
+import type { Session } from '../protocol';
+import { emit, S } from '../state';
 
-/** As it is stored. */
+/** The stored members. */
 export const V = {} as {
   token?: string;
   conversation?: string;
-  /** The last message that was told of, the last one that was read. */
+  /** Numbers of the last message with events and of the last one read. */
   seq: number;
   read: number;
 };
 
-// Whether there was an entry: where it is gone, another page has forgotten the visitor.
-let kept: boolean;
+// Whether an entry existed: if it disappears, another page has forgotten the visitor.
+let wasStored: boolean;
 const key = () => `${TAG}:${S._options.agentId}`;
-const place = () => (S._options.consent === false ? 'memory' : S._options.persist || 'local');
-/** Runs with each store that is there; one that throws acts as memory. */
+const storeKind = () => (S._options.consent === false ? 'memory' : S._options.persist || 'local');
+/** Runs for each available store; one that throws acts as memory. */
 const stores = (use: (store: Storage, isOurs: boolean) => void) =>
   (['local', 'session'] as const).forEach((kind) => {
     try {
-      use(window[`${kind}Storage`], kind == place());
+      use(window[`${kind}Storage`], kind == storeKind());
     } catch {
       // Denied or full.
     }
@@ -29,7 +30,7 @@ export const save = (): void =>
   stores((store, isOurs) => {
     if (V.token && isOurs) {
       store.setItem(key(), JSON.stringify({ v: 1, ...V }));
-      kept = true;
+      wasStored = true;
     } else store.removeItem(key());
   });
 
@@ -38,7 +39,7 @@ const begin = () => {
   V.seq = V.read = 0;
   S._human = false;
 };
-/** The conversation ends; the visitor stays, and the next turn begins another one. */
+/** Ends the conversation but not the visitor's session; the next turn starts another one. */
 export const leave = (): void => {
   begin();
   save();
@@ -48,7 +49,7 @@ export const forget = (): void => {
   leave();
 };
 
-/** Takes what a stream or an answer says; true when another conversation begins in place of one. */
+/** Adopts the session of a stream or response; true if it replaces one conversation with another. */
 export const adopt = ({ conversation, token, mode, identity }: Session): boolean => {
   const before = V.conversation;
   const isNew = conversation != before;
@@ -58,28 +59,28 @@ export const adopt = ({ conversation, token, mode, identity }: Session): boolean
   S._human = mode == 'human';
   save();
   if (isNew) emit('conversation', { id: conversation, isNew });
-  if (identity == 'rejected') warn('option "user": the hash is wrong or expired; compute it anew');
+  if (identity == 'rejected') warn('option "user": the hash is wrong or expired; compute it again');
   return !!before && isNew;
 };
 
-/** Takes what is stored, by this page or another one; true when that is not the conversation of before. */
+/** Loads the entry that this or another page has stored; true if that changes the conversation. */
 export const restore = (): boolean => {
   const before = V.conversation;
   stores((store, isOurs) => {
     if (!isOurs) return;
     const { v, ...entry } = JSON.parse(store.getItem(key()) || '{"v":0}');
-    if (v ? v == 1 && (entry.conversation != before || !V.token) : kept) {
+    if (v ? v == 1 && (entry.conversation != before || !V.token) : wasStored) {
       V.token = undefined;
       begin();
       Object.assign(V, entry);
-      kept = !!v;
+      wasStored = !!v;
     }
   });
   return V.conversation != before;
 };
 export const startVisit = (): void => {
   V.token = undefined;
-  kept = false;
+  wasStored = false;
   begin();
   restore();
 };

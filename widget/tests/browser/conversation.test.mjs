@@ -1,4 +1,4 @@
-// A conversation in the browser: what goes over the wire, what is drawn, and what happens when something fails.
+// A conversation in the browser: requests, rendering, and failures.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
@@ -14,7 +14,7 @@ beforeEach(() => s.host.reset());
 const texts = (visit) => visit.at('.m:not(.v):has(time) .b').allInnerTexts();
 const last = (list) => list.at(-1);
 
-test('a first message is one request without preflight; the reply is drawn as sent', async () => {
+test('a first message is one request without preflight; the reply is rendered as sent', async () => {
   const { host } = s;
   host.script.reply = () => 'This is **it** [1].\n\n- a\n- b';
   host.script.sources = [{ n: 1, title: 'Services', url: 'https://www.example.com/services', page: 2 }];
@@ -37,7 +37,7 @@ test('a first message is one request without preflight; the reply is drawn as se
   assert.equal(await visit.at('.src a').innerText(), 'Services, page 2');
   await say(visit, 'More');
   await replied(visit, 2);
-  assert.equal(last(host.calls('turns')).body.page, undefined, 'the page is told once');
+  assert.equal(last(host.calls('turns')).body.page, undefined, 'the page is described once');
   assert.ok(last(host.calls('turns')).body.token);
   await visit.done();
 });
@@ -66,7 +66,7 @@ test('a whole conversation under the strictest policy breaks no rule', async () 
   await visit.done();
 });
 
-test('deltas, replacements and the final text come to the same as one drawing', async () => {
+test('deltas, replacements and the final text render the same as the text at once', async () => {
   const { host } = s;
   const text = readFileSync(new URL('../../../docs/contract.md', import.meta.url), 'utf8').slice(0, 12000).replaceAll('\r', '');
   host.script.reply = () => text;
@@ -90,7 +90,7 @@ test('cuts anywhere, a restart and a doubled request leave one stored turn and t
   const visit = await s.visit();
   await visit.page.evaluate(() => {
     const random = Math.random;
-    // Shorter waits; the times themselves are a unit test's.
+    // Shorter delays; a unit test checks the real ones.
     window.__share = 0.02;
     Math.random = () => random() * __share;
     window.__replies = [];
@@ -103,7 +103,7 @@ test('cuts anywhere, a restart and a doubled request leave one stored turn and t
   let seed = 7;
   const random = (n) => (seed = (seed * 48271) % 2147483647) % n;
   let short = 0;
-  // A stream is cut anywhere, but not in the longest event, of 1,200 bytes, as often as the client tries.
+  // A stream is cut anywhere, but not in the longest event, of 1,200 bytes, as often as the client retries.
   host.script.cut = () => {
     if (cuts-- <= 0) return;
     const bytes = random(3000);
@@ -114,14 +114,14 @@ test('cuts anywhere, a restart and a doubled request leave one stored turn and t
   };
   const words = 'é漢👍 word '.repeat(60);
   host.script.overlap = 2;
-  // A busy machine takes longer to read what was written before the cut.
+  // A busy machine takes longer to read the data before the cut.
   host.script.cutAfterMs = Math.min(500, 150 * Math.max(1, loadavg()[0] / cpus().length));
   host.script.reply = (turn) => `${turn.text}: ${words}`;
   let turns = 0;
   while (cuts > 0) {
     turns++;
     await say(visit, `turn ${turns}`);
-    // A server that is away is tried for as long as in earnest.
+    // The widget retries an unreachable server for the real time.
     if (turns == 2) {
       await visit.page.evaluate(() => { window.__share = 1; });
       await host.restart();
@@ -135,7 +135,7 @@ test('cuts anywhere, a restart and a doubled request leave one stored turn and t
   const served = [...host.visitors.values()].filter((one) => one.messages.length);
   assert.equal(served.length, 1);
   assert.equal(served[0].messages.length, turns * 2, 'each turn is stored once');
-  assert.equal(await visit.page.evaluate(() => __messages), turns * 2, 'each message is told of once');
+  assert.equal(await visit.page.evaluate(() => __messages), turns * 2, 'each message has one event');
   await visit.done();
 });
 
@@ -154,7 +154,7 @@ test('offline: the message waits and is sent once', async () => {
   await visit.done();
 });
 
-test('no turn is lost when the answer to the first request never arrives', async () => {
+test('no turn is lost if the response to the first request never arrives', async () => {
   const { host } = s;
   host.script.refuse = (path, _, count) => path == 'turns' && count < 3 && 'destroy';
   const visit = await s.visit();
@@ -166,7 +166,7 @@ test('no turn is lost when the answer to the first request never arrives', async
   await visit.done();
 });
 
-test('after all tries the message can be sent again under the same id', async () => {
+test('after the last retry the visitor can send the message again under the same id', async () => {
   const { host } = s;
   let down = true;
   host.script.refuse = (path) => path == 'turns' && down && { status: 503, code: 'SERVICE_UNAVAILABLE' };
@@ -184,7 +184,7 @@ test('after all tries the message can be sent again under the same id', async ()
   await visit.done();
 });
 
-test('an error in the stream keeps the partial text, and trying again replaces it', async () => {
+test('after an error in the stream the partial text remains, and a retry replaces it', async () => {
   const { host } = s;
   host.script.reply = () => 'The answer is forty-two, more or less.';
   host.script.failure = () => ({ at: 14, retryable: true });
@@ -192,7 +192,7 @@ test('an error in the stream keeps the partial text, and trying again replaces i
   await visit.page.evaluate(() => { window.__errors = []; ServiceWidget.on('error', (error) => __errors.push(error)); });
   await say(visit, 'question');
   await visit.at('.note.err').waitFor();
-  // The text is drawn in the next frame.
+  // The text is rendered in the next frame.
   await visit.at('.m:not(.v)').last().filter({ hasText: 'The answer is' }).waitFor();
   assert.match(await visit.at('.m:not(.v) .f').last().innerText(), /Incomplete/);
   assert.equal((await visit.page.evaluate(() => __errors))[0].code, 'RESPONDER_UNAVAILABLE');
@@ -204,7 +204,7 @@ test('an error in the stream keeps the partial text, and trying again replaces i
   await visit.done();
 });
 
-test('a limit: the text stays in the composer, the wait is counted down', async () => {
+test('rate limit: the text stays in the composer, and a countdown runs', async () => {
   const { host } = s;
   host.script.refuse = (path, _, count) => path == 'turns' && count == 1 && { status: 429, code: 'RATE_LIMIT_EXCEEDED', details: { scope: 'visitor', retryAfterSeconds: 2 } };
   const visit = await s.visit();
@@ -221,7 +221,7 @@ test('a limit: the text stays in the composer, the wait is counted down', async 
   await visit.done();
 });
 
-test('a turn that runs elsewhere: the text stays, the other reply is shown', async () => {
+test('a turn that runs in another tab: the text stays, and its reply is shown', async () => {
   const { host } = s;
   host.script.deltaMs = 60;
   host.script.reply = () => 'A slow answer that takes its time to arrive here.';
@@ -250,7 +250,7 @@ test('a blocked visitor cannot write', async () => {
 });
 
 for (const code of ['ORIGIN_NOT_ALLOWED', 'AGENT_NOT_AVAILABLE'])
-  test(`${code}: nothing is shown, the page and its console are told`, async () => {
+  test(`${code}: the widget is hidden and reports it by an event and in the console`, async () => {
     const { host } = s;
     host.script.refuse = (path) => path == 'config' && { status: code[0] == 'O' ? 403 : 404, code };
     const visit = await s.visit({ init: () => { window.__errors = []; window.ServiceWidgetConfig = { onError: (error) => __errors.push(error.code) }; } });
@@ -264,7 +264,7 @@ for (const code of ['ORIGIN_NOT_ALLOWED', 'AGENT_NOT_AVAILABLE'])
     await visit.done();
   });
 
-test('stop: the turn is cancelled and what came stays', async () => {
+test('stop: the turn is cancelled, and the text so far remains', async () => {
   const { host } = s;
   host.script.deltaMs = 50;
   host.script.reply = () => 'word '.repeat(400);
@@ -280,7 +280,7 @@ test('stop: the turn is cancelled and what came stays', async () => {
   await visit.done();
 });
 
-test('a reload shows the conversation again and picks up a running turn', async () => {
+test('a reload restores the conversation and resumes an active turn', async () => {
   const { host } = s;
   const visit = await s.visit();
   for (let n = 1; n <= 3; n++) {
@@ -288,19 +288,19 @@ test('a reload shows the conversation again and picks up a running turn', async 
     await replied(visit, n);
   }
   host.script.deltaMs = 40;
-  host.script.reply = () => 'A reply that goes on while the page is loaded anew.';
+  host.script.reply = () => 'A reply that goes on while the page is reloaded.';
   await say(visit, 'and now');
   await until(() => host.visitor().messages.length == 7, 'the message');
   await visit.page.reload();
   await visit.at('.launcher').click();
-  await visit.at('.m:not(.v):has(time)').filter({ hasText: 'loaded anew' }).waitFor();
+  await visit.at('.m:not(.v):has(time)').filter({ hasText: 'reloaded' }).waitFor();
   await until(async () => (await visit.at('.m .b').count()) == 9, 'the messages before it');
-  assert.deepEqual(await visit.at('.m .b').allInnerTexts(), ['Hello! How can we help?', 'message 1', 'You said: message 1', 'message 2', 'You said: message 2', 'message 3', 'You said: message 3', 'and now', 'A reply that goes on while the page is loaded anew.']);
+  assert.deepEqual(await visit.at('.m .b').allInnerTexts(), ['Hello! How can we help?', 'message 1', 'You said: message 1', 'message 2', 'You said: message 2', 'message 3', 'You said: message 3', 'and now', 'A reply that goes on while the page is reloaded.']);
   assert.equal(host.calls('turns').length, 4);
   await visit.done();
 });
 
-test('earlier messages stand before what was said and streamed while they were fetched', async () => {
+test('earlier messages precede those that were sent and streamed during the request', async () => {
   const { host } = s;
   const visit = await s.visit();
   await say(visit, 'message 1');
@@ -314,7 +314,7 @@ test('earlier messages stand before what was said and streamed while they were f
   for (const [text, reload] of [['message 2', (act) => visit.page.reload().then(act)], ['message 3', (act) => act().then(() => visit.page.reload())]]) {
     let go;
     held = new Promise((resolve) => { go = resolve; });
-    // Said after the page is loaded anew, or just before.
+    // Sent after the reload, or just before.
     await reload(async () => {
       await say(visit, text);
       await until(() => host.visitor().messages.at(-1).text == text, 'the message');
@@ -331,7 +331,7 @@ test('earlier messages stand before what was said and streamed while they were f
   await visit.done();
 });
 
-test('earlier messages come 50 at a time and keep the place', async () => {
+test('earlier messages load 50 at a time and preserve the scroll position', async () => {
   const { host } = s;
   const visit = await s.visit();
   await say(visit, 'first');
@@ -343,22 +343,22 @@ test('earlier messages come 50 at a time and keep the place', async () => {
   await visit.at('.m').filter({ hasText: 'stored 139' }).waitFor();
   assert.equal(await visit.at('.list .m .b').count(), 51);
   const anchor = visit.at('.m').filter({ hasText: 'stored 90' });
-  // Within the log: the panel itself moves while it opens. Scrolling brings the next page, so the place is read at once.
-  const place = (scrollTo) => anchor.evaluate((node, top) => {
+  // Within the log: the panel itself moves while it opens. Scrolling loads the next page, so the position is read at once.
+  const position = (scrollTo) => anchor.evaluate((node, top) => {
     const log = node.closest('.log');
     if (top) log.scrollTop = top;
     return node.offsetTop - log.scrollTop;
   }, scrollTo);
-  const before = await place(40);
+  const before = await position(40);
   await until(async () => (await visit.at('.list .m .b').count()) == 101, 'the next page');
-  const moved = (await place()) - before;
+  const moved = (await position()) - before;
   assert.ok(Math.abs(moved) < 2, `moved by ${moved}`);
   assert.equal(await visit.at('.list .m .b').nth(1).innerText(), 'stored 40');
   assert.deepEqual(host.calls('history').map((one) => one.body.before ?? null), [null, 93]);
   await visit.done();
 });
 
-test('the log follows its end only while it is in sight', async () => {
+test('the log scrolls to its end only while that is visible', async () => {
   const { host } = s;
   host.script.reply = () => 'line\n\n'.repeat(60);
   const visit = await s.visit();
@@ -380,7 +380,7 @@ test('the log follows its end only while it is in sight', async () => {
   await visit.done();
 });
 
-test('a human takes over: the conversation is polled only while the document is visible', async () => {
+test('a human agent takes over: the widget polls only while the document is visible', async () => {
   const { host } = s;
   host.script.reply = () => null;
   host.script.before = () => [['handoff', { name: 'Ada', avatar: null, etaSeconds: 60 }]];
@@ -407,7 +407,7 @@ test('a human takes over: the conversation is polled only while the document is 
   await visit.done();
 });
 
-test('the form before the first message is sent with it', async () => {
+test('the form before the first message is submitted with it', async () => {
   const { host } = s;
   host.script.config = { ...host.script.config, prechat: LEAD };
   host.script.reply = () => 'Thank you. What can we do?';
@@ -444,7 +444,7 @@ test('the form before the first message is sent with it', async () => {
   await visit.done();
 });
 
-test('the form inside the conversation can be dismissed, keeps its values on failure, and is sent once', async () => {
+test('the form in the conversation can be dismissed, retains its values on failure, and is submitted once', async () => {
   const { host } = s;
   host.script.outcome = 'unknown';
   host.script.after = () => [['form', LEAD]];
@@ -469,7 +469,7 @@ test('the form inside the conversation can be dismissed, keeps its values on fai
   await visit.done();
 });
 
-test('files: sent apart, named in the message, refused with the reason beside', async () => {
+test('files: uploaded separately, named in the message, rejected with the reason', async () => {
   const { host } = s;
   host.script.config = { ...host.script.config, uploads: true, limits: { ...host.script.config.limits, uploadTypes: ['pdf'], uploadBytes: 1000 } };
   const visit = await s.visit();
@@ -493,7 +493,7 @@ test('files: sent apart, named in the message, refused with the reason beside', 
   await visit.done();
 });
 
-test('a challenge is solved by a script that comes only then', async () => {
+test('a challenge loads the solver script', async () => {
   const { host } = s;
   host.script.refuse = (path, body, count) => path == 'turns' && !body.challenge && { status: 429, code: 'CHALLENGE_REQUIRED', details: { challenge: { salt: 'abc', bits: 14, exp: 1, alg: 'sha-256' } } };
   const visit = await s.visit();
@@ -504,7 +504,7 @@ test('a challenge is solved by a script that comes only then', async () => {
   await visit.done();
 });
 
-test('files and forms answer a challenge too; without the solver the refusal stands', async () => {
+test('files and forms solve challenges too; without the solver the rejection remains', async () => {
   const { host } = s;
   const asked = { status: 429, code: 'CHALLENGE_REQUIRED', message: 'Solve the challenge and send this again', details: { challenge: { salt: 'abc', bits: 10, exp: 1, alg: 'sha-256' } } };
   host.script.config = { ...host.script.config, uploads: true };
@@ -533,11 +533,11 @@ test('files and forms answer a challenge too; without the solver the refusal sta
   await visit.context.close();
 });
 
-test('two silent turns: the next one is asked for as a document', async () => {
+test('after two silent turns the next one requests a document', async () => {
   const { host } = s;
   const visit = await s.visit({ init: () => { const real = window.setTimeout; window.setTimeout = (f, ms, ...rest) => real(f, ms == 10000 ? 150 : ms, ...rest); } });
   host.script.delayMs = 300;
-  // What an intermediary does that collects the stream: nothing arrives before the end.
+  // As a proxy that buffers the stream: nothing arrives before its end.
   const stop = await visit.page.route('**/widget/v1/turns', async (route) => route.fulfill({ response: await route.fetch() }));
   for (let n = 1; n <= 3; n++) {
     await say(visit, `turn ${n}`);
@@ -549,7 +549,7 @@ test('two silent turns: the next one is asked for as a document', async () => {
   await visit.done();
 });
 
-test('feedback is sent, can be taken back, and goes back when it was refused', async () => {
+test('feedback is sent, can be withdrawn, and is reset if the server rejects it', async () => {
   const { host } = s;
   const visit = await s.visit();
   await say(visit, 'x');
@@ -568,7 +568,7 @@ test('feedback is sent, can be taken back, and goes back when it was refused', a
   await visit.done();
 });
 
-test('a new conversation asks first, closes the old one and keeps the visitor', async () => {
+test('a new conversation asks for confirmation, closes the old one and has the same visitor', async () => {
   const { host } = s;
   const visit = await s.visit();
   await say(visit, 'x');

@@ -1,4 +1,4 @@
-// The second script: when it is loaded, what works before it is there and without it, and what it finds when it comes.
+// The second script: when it is loaded, what works before and without it, and how it takes over.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ beforeEach(() => s.host.reset());
 
 const MORE = /^\/more\.[0-9a-f]{16}\.js$/;
 const loads = () => s.host.log.filter((one) => MORE.test(one.path)).length;
-/** Holds the script back; returns what lets it through or, with `true`, fails the requests that wait. */
+/** Delays the script; the returned function lets it through or, with `true`, fails the waiting requests. */
 const hold = async (visit) => {
   let isOpen = false;
   const waiting = [];
@@ -27,7 +27,7 @@ const focused = (visit) => visit.page.evaluate(() => document.activeElement.shad
 const plain = (visit) => visit.at('.m:not(.v):has(time) .b:not(.md)');
 const formatted = (visit) => visit.at('.m:not(.v):has(time) .b.md');
 
-test('it is asked for when the launcher is pointed at, focused or used, once, and never before', async () => {
+test('it is requested once, when the launcher is hovered, focused or used', async () => {
   for (const [name, act] of [
     ['pointer', (visit) => visit.at('.launcher').hover()],
     ['focus', (visit) => visit.page.keyboard.press('Tab')],
@@ -50,7 +50,7 @@ test('it is asked for when the launcher is pointed at, focused or used, once, an
   }
 });
 
-test('while it is on its way: header, greeting, composer and sending; then all is formatted, and what is written stays', async () => {
+test('while it loads: header, greeting, composer and sending; then texts are formatted, and the draft remains', async () => {
   const { host } = s;
   host.script.config = { ...host.script.config, greeting: '**Hello!**\nHow can we help?', uploads: true, limits: { ...host.script.config.limits, uploadTypes: ['pdf'] } };
   host.script.reply = () => 'This is **it** [1].\n\n- a\n- b';
@@ -83,7 +83,7 @@ test('while it is on its way: header, greeting, composer and sending; then all i
   await visit.done();
 });
 
-test('a person takes over before it is there: the page is told at once, the visitor when it comes', async () => {
+test('a human agent takes over before it is loaded: the page gets the event at once, the visitor the note once it is loaded', async () => {
   const { host } = s;
   host.script.reply = () => null;
   host.script.before = () => [['handoff', { name: 'Ada', avatar: null, etaSeconds: 60 }]];
@@ -100,7 +100,7 @@ test('a person takes over before it is there: the page is told at once, the visi
   await visit.done();
 });
 
-test('it comes in the middle of a reply, which goes on formatted; the end of the log stays in sight', async () => {
+test('it arrives during a reply, which continues formatted; the end of the log stays visible', async () => {
   const { host } = s;
   host.script.deltaMs = 15;
   host.script.reply = () => Array.from({ length: 30 }, (_, n) => `**line ${n}**\n\n- one\n- two`).join('\n\n');
@@ -117,7 +117,7 @@ test('it comes in the middle of a reply, which goes on formatted; the end of the
   await visit.done();
 });
 
-test('where it cannot be had: plain text, nothing lost, one event for each try; with the connection it comes', async () => {
+test('if it cannot be loaded: plain text, nothing lost, one event for each attempt; it loads once the connection is back', async () => {
   const { host } = s;
   host.script.reply = () => 'A **plain** answer';
   const visit = await s.visit({ name: 'blocked' });
@@ -129,7 +129,7 @@ test('where it cannot be had: plain text, nothing lost, one event for each try; 
   await plain(visit).nth(1).waitFor();
   assert.deepEqual(await plain(visit).allInnerTexts(), ['A **plain** answer', 'A **plain** answer']);
   assert.equal(host.visitor().messages.length, 4);
-  // What needs it waits: the question before a new conversation.
+  // The question before a new conversation waits for it.
   await visit.at('header [aria-label="New conversation"]').click();
   assert.equal(await visit.at('.m.v').count(), 2);
   const errors = await visit.page.evaluate(() => __errors);
@@ -144,7 +144,7 @@ test('where it cannot be had: plain text, nothing lost, one event for each try; 
   await visit.context.close();
 });
 
-test('the form before the first message: what happens while it is on its way, and where it cannot be had', async () => {
+test('the form before the first message: while the script loads, and if it cannot be loaded', async () => {
   const { host } = s;
   host.script.config = { ...host.script.config, prechat: LEAD };
   const visit = await s.visit({ name: 'late-form' });
@@ -152,7 +152,7 @@ test('the form before the first message: what happens while it is on its way, an
   await visit.at('.launcher').click();
   assert.equal(await visit.at('.composer').isVisible(), false);
   assert.equal(await visit.at('.m .b').first().innerText(), 'Hello! How can we help?');
-  assert.deepEqual(await visit.page.evaluate(() => ServiceWidget.send('kept for later')), { ok: false, code: 'FORM_REQUIRED' });
+  assert.deepEqual(await visit.page.evaluate(() => ServiceWidget.send('saved for later')), { ok: false, code: 'FORM_REQUIRED' });
   await go(true);
   await visit.at('.note.err').filter({ hasText: 'That did not work.' }).waitFor();
   assert.equal(host.calls('turns').length, 0, 'no message without the form');
@@ -165,12 +165,12 @@ test('the form before the first message: what happens while it is on its way, an
   await visit.at('.form [type=checkbox]').check();
   await visit.at('.form .go').click();
   await replied(visit);
-  assert.equal(host.calls('turns')[0].body.text, 'kept for later');
+  assert.equal(host.calls('turns')[0].body.text, 'saved for later');
   assert.deepEqual(host.calls('turns')[0].body.lead.fields, { primaryEmail: 'zoe.okafor@example.com' });
   await visit.context.close();
 });
 
-test('a press in the middle of which it comes is a click', async () => {
+test('a press during which it arrives is a click', async () => {
   const visit = await s.visit({ name: 'pressed' });
   const go = await hold(visit);
   const press = async (selector, between) => {
@@ -188,7 +188,7 @@ test('a press in the middle of which it comes is a click', async () => {
   await visit.done();
 });
 
-test('destroyed while it is loaded, and mounted anew', async () => {
+test('destroyed while it loads, and mounted again', async () => {
   const visit = await s.visit({ name: 'gone' });
   await visit.at('.launcher').waitFor();
   const go = await hold(visit);
@@ -204,7 +204,7 @@ test('destroyed while it is loaded, and mounted anew', async () => {
   assert.equal(await visit.page.evaluate(() => document.querySelector('service-widget').shadowRoot.adoptedStyleSheets.length), 2);
   assert.equal(loads(), 1);
   await visit.done();
-  // What the first widget asked for comes to the second one before that is opened.
+  // The script that the first widget requested arrives at the second one before that is opened.
   const other = await s.visit({ name: 'gone' });
   await other.at('.launcher').waitFor();
   const come = await hold(other);
@@ -218,7 +218,7 @@ test('destroyed while it is loaded, and mounted anew', async () => {
   await other.done();
 });
 
-test('the page goes into the back/forward cache while it is loaded', async () => {
+test('the page enters the back/forward cache while it loads', async () => {
   const { host } = s;
   const visit = await s.visit({ name: 'leaving', body: `<p>page</p>${tag(host)}` });
   await visit.at('.launcher').waitFor();
@@ -254,7 +254,7 @@ test('a policy that knows nonces only, and a pinned build with its integrity val
   }
 });
 
-test('without constructable style sheets both scripts bring their rules in elements', async () => {
+test('without constructable style sheets both scripts add style elements', async () => {
   const visit = await s.visit({ name: 'elements', headers: {}, init: () => { window.CSSStyleSheet = undefined; } });
   await say(visit, 'x');
   await replied(visit);
@@ -264,7 +264,7 @@ test('without constructable style sheets both scripts bring their rules in eleme
   await visit.done();
 });
 
-test('a picture only from an allowed host, the first letter of the name otherwise', async () => {
+test('an image only from an allowed host, otherwise the first letter of the name', async () => {
   const { host } = s;
   for (const [avatar, count] of [[`${host.url}/face.png`, 1], ['https://evil.example/face.png', 0]]) {
     host.script.config = { ...host.script.config, avatar };
@@ -278,7 +278,7 @@ test('a picture only from an allowed host, the first letter of the name otherwis
   }
 });
 
-test('who waited for a person in vain is offered the form, once', async () => {
+test('a visitor whom no human agent answered gets the form, once', async () => {
   const { host } = s;
   const visit = await s.visit({ name: 'vain' });
   await say(visit, 'x');

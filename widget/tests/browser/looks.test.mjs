@@ -1,4 +1,4 @@
-// What the widget looks like and who can use it: accessibility, hostile pages, small displays, languages. Keeps screenshots.
+// Appearance and accessibility: hostile pages, small displays, languages. Saves screenshots.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -24,7 +24,7 @@ const prepare = {
   closed: async () => {},
   open: async (visit) => { await visit.at('.launcher').click(); await visit.page.waitForTimeout(250); },
   streaming: async (visit) => {
-    // A stream that stands still while it is looked at.
+    // A stream that pauses during the check.
     s.host.script.before = () => [['status', { kind: 'writing' }], ['delta', { text: 'A reply that **streams** for quite a while, with `code`, a [link](https://ok.example) and\n\n- a list\n- that goes' }]];
     s.host.script.deltaMs = 60000;
     await say(visit, 'Do you offer home visits?');
@@ -66,14 +66,14 @@ const inspect = async (visit, name, tries = 3) => {
         const [a, b] = [light(channels(getComputedStyle(found).color).slice(0, 3)), light(ground ?? [255, 255, 255])];
         return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
       }, node.target);
-      // What has gone since was on its way: all is looked at again.
+      // An element that has disappeared was in transition: everything is checked again.
       if (ratio === null && tries > 1) return inspect(visit, name, tries - 1);
       assert.ok(ratio >= 4.5, `${name}: ${node.target} has ${ratio}`);
     }
 };
 for (const [look, { options, lang }] of Object.entries(looks))
   for (const state of Object.keys(prepare))
-    test(`accessible and drawn: ${look}, ${state}`, async () => {
+    test(`accessible, with a screenshot: ${look}, ${state}`, async () => {
       const { host } = s;
       if (lang) host.script.configs[lang] = { locale: lang, strings: locale(lang), greeting: 'مرحبا! كيف يمكننا المساعدة؟', title: 'عيادة الشارع', subtitle: null, disclosure: null, suggestions: ['ساعات العمل'] };
       const visit = await s.visit({ name: `look-${look}`, options, headers: {}, body: `<main><h1>A page</h1><p>Some text of the page.</p></main>${tag(host, `data-agent-id="${AGENT}" ${lang ? `data-locale="${lang}"` : ''}`)}` });
@@ -85,7 +85,7 @@ for (const [look, { options, lang }] of Object.entries(looks))
       await visit.done();
     });
 
-test('accessible and drawn: forms, with and without errors, and other colours', async () => {
+test('accessible, with a screenshot: forms, with and without errors, and other colours', async () => {
   const { host } = s;
   host.script.config = { ...host.script.config, prechat: { ...LEAD, fields: [...LEAD.fields, { name: 'topic', label: 'Topic', type: 'enum', required: true, options: ['Prices', { value: 'x', label: 'Something else' }] }] } };
   const visit = await s.visit({ name: 'forms', headers: {} });
@@ -140,14 +140,14 @@ for (const dir of ['ltr', 'rtl'])
     await visit.page.addStyleTag({ content: 'html, body { background: #fff !important } body > * { visibility: hidden !important }' });
     await visit.page.mouse.move(5, 5);
     await visit.page.evaluate(() => document.querySelector('service-widget').shadowRoot.activeElement?.blur());
-    // Only the widget is compared; what the page behind looks like is its own matter.
+    // Only the widget is compared; the page under it is not.
     await visit.page.evaluate(() => ServiceWidget.update({ radius: 0 }));
     const box = await visit.at('.panel').boundingBox();
     const clip = { x: box.x + 2, y: box.y + 2, width: box.width - 4, height: box.height - 4 };
     const shot = () => visit.page.screenshot({ clip, animations: 'disabled', caret: 'hide' });
     await visit.page.waitForTimeout(200);
     const plain = await shot();
-    assert.ok(plain.equals(await shot()), 'two pictures of the same are the same');
+    assert.ok(plain.equals(await shot()), 'two screenshots of the same are equal');
     for (const css of HOSTILE) {
       const style = await visit.page.addStyleTag({ content: css });
       assert.ok(plain.equals(await shot()), css);
@@ -158,7 +158,7 @@ for (const dir of ['ltr', 'rtl'])
     await visit.done();
   });
 
-test('right to left: text of the other direction keeps to its edge, the empty text field to the language', async () => {
+test('right to left: text of the other direction is aligned to its own edge, the empty text field by the language', async () => {
   const { host } = s;
   host.script.configs.ar = { locale: 'ar', strings: locale('ar'), greeting: null };
   host.script.deltaMs = 60000;
@@ -174,7 +174,7 @@ test('right to left: text of the other direction keeps to its edge, the empty te
   const [bubble, message] = [await visit.at('.m.v .b').boundingBox(), await visit.at('.m.v').boundingBox()];
   assert.ok(bubble.width < message.width - 50 && Math.abs(bubble.x - message.x) < 2, `${bubble.x}, ${message.x}`);
   const [title, face] = [await visit.at('h2').boundingBox(), await visit.at('.face').boundingBox()];
-  assert.ok(Math.abs(title.x + title.width - face.x) < 20, 'the title stands beside the picture');
+  assert.ok(Math.abs(title.x + title.width - face.x) < 20, 'the title is next to the image');
   const [dots, dot] = [await visit.at('.dots').boundingBox(), await visit.at('.dots i').boundingBox()];
   assert.ok(Math.abs(dots.x + dots.width / 2 - dot.x - dot.width / 2) < 2, 'the dots stand in the middle');
   await visit.done();
@@ -192,7 +192,7 @@ test('small displays: the composer stays in the visual viewport, with screen key
     assert.equal(await visit.at('.panel').getAttribute('aria-modal'), 'true');
     assert.equal(await visit.at('textarea').evaluate((node) => getComputedStyle(node).fontSize), '16px');
     assert.equal(await focused(visit), 'log', 'no screen keyboard jumps up');
-    // A screen keyboard: the visual viewport shrinks and moves.
+    // An on-screen keyboard: the visual viewport shrinks and moves.
     const keyboard = { y: Math.round(height * 0.1), height: Math.round(height * 0.55) };
     await visit.page.evaluate(({ y, height }) => {
       for (const [name, value] of [['offsetTop', y], ['height', height]]) Object.defineProperty(visualViewport, name, { get: () => value, configurable: true });
@@ -207,7 +207,7 @@ test('small displays: the composer stays in the visual viewport, with screen key
 });
 
 const NAMES = readdirSync(new URL('../../locales/', import.meta.url)).map((name) => name.replace('.json', ''));
-test(`${NAMES.length + 1} languages: every text there, nothing overflows at 200 % text`, async () => {
+test(`${NAMES.length + 1} languages: every text exists, and nothing overflows at 200 % text size`, async () => {
   const { host } = s;
   assert.ok(NAMES.length >= 12);
   const visit = await bare('languages', { headers: {} });

@@ -20,7 +20,7 @@ const loaded = (visit) => visit.page.waitForFunction(() => window.ServiceWidget?
 const bare = (name, more = {}) => s.visit({ name, body: `<p>page</p>${tag(s.host, more.attributes ?? '')}`, ...more });
 
 test('init twice, destroy at every stage, init again', async () => {
-  // Without the policy, so that the stages can be told to the page as text.
+  // Without the policy, so the stages can be passed to the page as text.
   const visit = await bare('cycle', { headers: {} });
   await loaded(visit);
   const first = await visit.page.evaluate((agentId) => {
@@ -68,7 +68,7 @@ test('init twice, destroy at every stage, init again', async () => {
   await visit.done();
 });
 
-test('methods of a destroyed instance warn and do nothing; those without an instance too', async () => {
+test('methods of a destroyed instance and methods without an instance warn and do nothing', async () => {
   const visit = await bare('gone');
   await loaded(visit);
   const results = await visit.page.evaluate(async (agentId) => {
@@ -86,7 +86,7 @@ test('methods of a destroyed instance warn and do nothing; those without an inst
   await visit.done();
 });
 
-test('queued commands come first and in order, then the configuration object, then the attributes', async () => {
+test('queued commands run first and in order, then the configuration object, then the attributes', async () => {
   const { host } = s;
   const queued = await s.visit({
     name: 'queued', headers: {},
@@ -109,7 +109,7 @@ test('queued commands come first and in order, then the configuration object, th
   await bad.done();
 });
 
-test('an element that bears the name of the global is no queue', async () => {
+test('an element with the name of the global is not a queue', async () => {
   const visit = await s.visit({ name: 'clobbered', headers: {}, body: `<form id="ServiceWidget"><input name="q"></form>${tag(s.host)}` });
   await visit.at('.launcher').waitFor();
   await visit.done();
@@ -140,7 +140,7 @@ test('the page is left as it was: one global, no built-in patched, no listener l
         const real = EventTarget.prototype[method];
         window['__' + method] = EventTarget.prototype[method] = function (type, handler, options) {
           const kind = this == window ? 'window' : this == document ? 'document' : this == window.visualViewport ? 'viewport' : this instanceof MediaQueryList ? 'media' : this instanceof AbortSignal ? null : this instanceof Node && this.getRootNode() instanceof ShadowRoot ? null : this instanceof Node && !this.isConnected ? null : 'other';
-          // What the driver of the browser adds is not ours.
+          // Additions of the browser's driver are ignored.
           if (kind && new Error().stack.includes('/embed.js')) {
             const key = `${kind} ${type}`;
             const change = (by) => window.__listeners.set(key, (window.__listeners.get(key) || 0) + by);
@@ -238,7 +238,7 @@ test('doubled effects, a swapped body, a removed host, two agents in turn', asyn
   await visit.page.evaluate((agentId) => { ServiceWidget.init({ agentId }); ServiceWidget.destroy(); ServiceWidget.init({ agentId, open: true }); }, AGENT);
   // Or `say` would find it closed, wait for the launcher, and close with it what has opened by then.
   await visit.at('.panel').waitFor();
-  await say(visit, 'kept');
+  await say(visit, 'retained');
   await replied(visit);
   await visit.page.evaluate(() => { document.body.replaceChildren('new'); });
   await visit.page.evaluate(() => document.body.replaceWith(document.createElement('body')));
@@ -246,7 +246,7 @@ test('doubled effects, a swapped body, a removed host, two agents in turn', asyn
   assert.equal(await visit.at('.m.v').count(), 1);
   await visit.page.evaluate(() => document.querySelector('service-widget').remove());
   await visit.at('.panel').waitFor();
-  // A page that insists: put back at most five times a second.
+  // A persistent page: the host is inserted again at most five times a second.
   const puts = await visit.page.evaluate(async () => {
     const puts = [];
     const watch = new MutationObserver((records) => { for (const { addedNodes } of records) for (const node of addedNodes) if (node.localName == 'service-widget') { puts.push(performance.now()); node.remove(); } });
@@ -261,12 +261,12 @@ test('doubled effects, a swapped body, a removed host, two agents in turn', asyn
   await visit.at('.panel').waitFor();
   await visit.page.evaluate((agentId) => { ServiceWidget.destroy(); ServiceWidget.init({ agentId }); }, AGENT);
   await visit.at('.launcher').click();
-  await visit.at('.m.v').filter({ hasText: 'kept' }).waitFor();
+  await visit.at('.m.v').filter({ hasText: 'retained' }).waitFor();
   assert.equal(await widgets(visit), 1);
   await visit.done();
 });
 
-test('the back/forward cache takes the page in the middle of a stream, and the reply goes on', async () => {
+test('the page enters the back/forward cache during a stream, and the reply continues', async () => {
   const { host } = s;
   host.script.deltaMs = 30;
   host.script.reply = () => 'A reply that is cut by leaving the page and goes on afterwards.';
@@ -275,7 +275,7 @@ test('the back/forward cache takes the page in the middle of a stream, and the r
   await visit.at('.m:not(.v) .b').nth(1).waitFor();
   await visit.page.evaluate(() => { window.__shown = []; addEventListener('pageshow', (event) => __shown.push(event.persisted)); });
   await visit.page.goto(host.page('other', html('<p>other</p>')));
-  // Out of the cache there is no load to wait for.
+  // A page from the cache has no load event.
   await visit.page.goBack({ waitUntil: 'commit' });
   await visit.page.waitForFunction(() => window.ServiceWidget);
   const shown = await visit.page.evaluate(() => window.__shown ?? null);
@@ -284,7 +284,7 @@ test('the back/forward cache takes the page in the middle of a stream, and the r
   await replied(visit);
   assert.match((await visit.at('.m:not(.v):has(time) .b').allInnerTexts()).join(), /goes on afterwards\.$/);
   assert.equal(host.visitor().messages.length, 2);
-  assert.ok(shown, 'the page was kept in the cache');
+  assert.ok(shown, 'the page was in the cache');
   await visit.done();
 });
 
@@ -314,7 +314,7 @@ test('keyboard: reach, open, focus in, Escape, focus back, nothing lost', async 
   await visit.done();
 });
 
-test('opened by the page without a gesture no focus moves; Enter sends, Shift+Enter and composition do not', async () => {
+test('opened by the page without a gesture, the focus does not move; Enter sends, Shift+Enter and composition do not', async () => {
   const visit = await bare('focus', { body: `<input id="field" autofocus>${tag(s.host, '')}` });
   await loaded(visit);
   await visit.page.evaluate((agentId) => { document.querySelector('#field').focus(); ServiceWidget.init({ agentId, open: true }); }, AGENT);
@@ -334,21 +334,21 @@ test('opened by the page without a gesture no focus moves; Enter sends, Shift+En
   await visit.done();
 });
 
-test('a control that disappears hands the focus to the composer', async () => {
+test('a control that disappears passes the focus to the composer', async () => {
   const visit = await s.visit({ name: 'handed' });
   await visit.at('.launcher').click();
   await visit.at('.chips button').first().focus();
   await visit.page.keyboard.press('Enter');
   await replied(visit);
   assert.equal(await focused(visit), 'TEXTAREA');
-  // The send button cannot be pressed any more once the reply is there and nothing is written.
+  // The send button is disabled once the reply is complete and the text field is empty.
   await visit.at('textarea').fill('x');
   await visit.at('.send').focus();
   await visit.page.keyboard.press('Enter');
   await replied(visit, 2);
   await visit.page.waitForTimeout(100);
   assert.equal(await focused(visit), 'TEXTAREA');
-  // A control that is drawn anew keeps it.
+  // A control that is rendered again retains the focus.
   await visit.page.evaluate(() => ServiceWidget.update({ sound: true }));
   await visit.at('header [aria-label="Sound"]').focus();
   await visit.page.keyboard.press('Enter');
@@ -360,7 +360,7 @@ test('a control that disappears hands the focus to the composer', async () => {
   await teased.at('.teaser .i').focus();
   await teased.page.keyboard.press('Enter');
   assert.equal(await focused(teased), 'launcher');
-  // Once in a page view, also where the page mounts the widget again.
+  // Once a page view, also if the page mounts the widget again.
   await teased.page.evaluate((agentId) => { ServiceWidget.destroy(); ServiceWidget.init({ agentId }); return new Promise((resolve) => ServiceWidget.once('ready', resolve)); }, AGENT);
   await teased.page.waitForTimeout(100);
   assert.equal(await teased.at('.teaser').count(), 0);
@@ -389,7 +389,7 @@ test('each message begins with its sender; the disclosure cannot be emptied; pri
   await visit.done();
 });
 
-test('the launcher: what it says of itself, an icon of its own, and a word about an option that cannot be', async () => {
+test('the launcher: accessible name, icon, and a warning about an invalid option', async () => {
   const visit = await s.visit({ name: 'launching' });
   await visit.at('.launcher').waitFor();
   const path = () => visit.at('.launcher path').getAttribute('d');
@@ -462,14 +462,14 @@ test('appearance: an option beats the configuration, which beats the default; th
   const surface = () => visit.at('.panel').evaluate((node) => getComputedStyle(node).backgroundColor);
   assert.equal(await surface(), 'rgb(255, 255, 255)');
   await visit.page.emulateMedia({ colorScheme: 'dark' });
-  // The page is told with its next frame.
+  // The page gets the change with its next frame.
   await until(async () => (await surface()) != 'rgb(255, 255, 255)', 'the dark theme');
   await visit.page.emulateMedia({ media: 'print' });
   assert.equal(await visit.at('.panel').isVisible(), false);
   await visit.done();
 });
 
-test('suggestions follow changes until something is said', async () => {
+test('suggestions follow changes until the first message', async () => {
   const visit = await s.visit({ name: 'suggesting' });
   await visit.at('.launcher').click();
   const offered = () => visit.at('.chips button').allInnerTexts();
@@ -483,7 +483,7 @@ test('suggestions follow changes until something is said', async () => {
   await visit.done();
 });
 
-test('what a display covers at its edges is added to the distance', async () => {
+test('the safe area of a display is added to the offset', async () => {
   const insets = { top: 10, right: 20, bottom: 34, left: 30 };
   for (const position of ['bottom-right', 'bottom-left']) {
     const visit = await s.visit({ name: 'edges', headers: {}, body: tag(s.host, `data-agent-id="${AGENT}" data-position="${position}"`), options: { viewport: { width: 900, height: 600 } } });
@@ -513,7 +513,7 @@ test('what a display covers at its edges is added to the distance', async () => 
   }
 });
 
-test('without the configuration the launcher comes after two seconds, and the widget catches up', async () => {
+test('without the configuration the launcher appears after two seconds, and the configuration applies later', async () => {
   s.host.script.configDelayMs = 4500;
   const visit = await s.visit({ name: 'late' });
   await visit.at('.launcher').waitFor();
@@ -525,7 +525,7 @@ test('without the configuration the launcher comes after two seconds, and the wi
   await visit.done();
 });
 
-test('handlers: each in its own microtask, a throwing one stops nothing', async () => {
+test('handlers: each runs in its own microtask, and one that throws does not stop others', async () => {
   const visit = await bare('handlers');
   await loaded(visit);
   const seen = await visit.page.evaluate(async (agentId) => {

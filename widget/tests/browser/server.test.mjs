@@ -1,5 +1,5 @@
-// The widget on pages of the real server: what visitors see of the agent's documents, of a model, of people, and of a
-// server that goes down. Needs the server's program: WIDGET_SERVER=/path/to/openapi-server.
+// The widget on pages of the real server: replies from documents, from a model and from human agents, and
+// a server that is killed. Needs the server's program: WIDGET_SERVER=/path/to/openapi-server.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -16,7 +16,7 @@ const folder = mkdtempSync(join(tmpdir(), 'widget-server-'));
 const store = ['--store', `sqlite:${folder}/openapi.db`];
 const cli = (...args) => execFileSync(program, [...args, ...store], { encoding: 'utf8' });
 
-/** A stub of a model's endpoint: it writes as slowly as a test wants, and notes who has gone. */
+/** A stub of a model's endpoint: its speed is adjustable, and it records closed connections. */
 const model = { delay: 5, asked: [], closed: 0, words: () => ['Home ', 'visits ', 'are ', 'possible. ', '[1]'] };
 const endpoint = createServer(async (request, response) => {
   const chunks = [];
@@ -36,7 +36,7 @@ const endpoint = createServer(async (request, response) => {
 });
 
 let browser, server, widget;
-/** Starts the server; its widget is always at the same address once that is known. */
+/** Starts the server; a restart reuses the address of its widget. */
 const startServer = async () => {
   const port = widget ? new URL(widget).port : '0';
   const args = ['demo', ...store, '--listen', '127.0.0.1:0', '--ops-listen', 'off', '--widget-listen', `127.0.0.1:${port}`,
@@ -90,7 +90,7 @@ const say = async (one, text) => {
 const replies = (one) => one.at('.m:not(.v):has(time) .b').allInnerTexts();
 const replied = (one, count) => until(async () => (await replies(one)).length >= count, `${count} replies`, 20000);
 
-test('a visitor asks, and the documents answer, under the strictest policy', async () => {
+test('a visitor asks and gets a reply from the documents, under the strictest policy', async () => {
   const one = await visit();
   await say(one, 'Do you offer home visits?');
   await replied(one, 1);
@@ -103,7 +103,7 @@ test('a visitor asks, and the documents answer, under the strictest policy', asy
   await one.context.close();
 });
 
-test('what is not in the documents is said so, and a form makes a contact', async () => {
+test('a question outside of the documents gets the form, which creates a contact', async () => {
   const one = await visit();
   await say(one, 'Which programming languages does the orchestra speak?');
   await replied(one, 1);
@@ -119,7 +119,7 @@ test('what is not in the documents is said so, and a form makes a contact', asyn
   await one.context.close();
 });
 
-test('a page that is loaded again, and a server that was killed, go on with the conversation', async () => {
+test('the conversation continues after a reload of the page and after the server was killed', async () => {
   const one = await visit();
   await say(one, 'When are you open?');
   await replied(one, 1);
@@ -137,7 +137,7 @@ test('a page that is loaded again, and a server that was killed, go on with the 
   await one.context.close();
 });
 
-test('a model answers, and who stops it closes the connection to it', async () => {
+test('a model replies, and stopping it closes the connection to it', async () => {
   cli('agents', 'configure', 'demo', '--set', 'chat.responder=llm');
   await new Promise((resolve) => setTimeout(resolve, 5000));
   const one = await visit();
@@ -160,7 +160,7 @@ test('a model answers, and who stops it closes the connection to it', async () =
   await one.context.close();
 });
 
-test('a person takes over, and the visitor reads what they write', async () => {
+test('a human agent takes over, and the visitor gets their messages', async () => {
   const one = await visit();
   await say(one, 'When are you open?');
   await replied(one, 1);

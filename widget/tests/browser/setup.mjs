@@ -20,7 +20,7 @@ export const tag = (host, attributes = `data-agent-id="${AGENT}"`) => `<script s
 export const html = (inside, lang = 'en') =>
   `<!doctype html><html lang="${lang}"><head><meta charset="utf-8"><title>A page</title><meta name="viewport" content="width=device-width"></head><body>${inside}</body></html>`;
 
-/** A test that ends also when the page does not. */
+/** A test with a timeout for a page that hangs. */
 export const test = (name, action) => run(name, { timeout: isLong ? 300000 : 90000 }, action);
 
 let browser;
@@ -76,11 +76,11 @@ export const until = async (test, what = 'condition', ms = 10000) => {
   }
   assert.fail(`${what} did not come about in ${ms} ms`);
 };
-/** Opens the panel as a visitor and says something. */
+/** Opens the panel as a visitor and sends a message. */
 export const say = async (visit, text) => {
   if (!(await visit.at('.panel').isVisible())) await visit.at('.launcher').click();
   await visit.at('textarea').fill(text);
   await visit.at('.send').click();
 };
-/** A reply is there, and formatted. */
+/** Waits until a reply exists and is formatted. */
 export const replied = (visit, n = 1) => visit.at('.m:not(.v):has(time):is(.h, :has(.md))').nth(n - 1).waitFor();

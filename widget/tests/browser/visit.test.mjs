@@ -1,4 +1,4 @@
-// The visitor's place in the conversation: tokens that are refused, other tabs, consent, and what was missed meanwhile.
+// The visitor's session: rejected tokens, other tabs, consent, and messages missed in the meantime.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach } from 'node:test';
 import { LEAD } from '../host.mjs';
@@ -13,10 +13,10 @@ const KEY = `service-widget:${AGENT}`;
 const texts = (visit) => visit.at('.m:not(.v):has(time) .b').allInnerTexts();
 const last = (list) => list.at(-1);
 const entry = (visit) => visit.page.evaluate((key) => JSON.parse(localStorage[key] ?? 'null'), KEY);
-/** What one tab stores is seen by another one, of another process, a little later. */
+/** A tab in another process sees a stored entry a little later. */
 const seen = (visit, id) => until(async () => (await entry(visit))?.conversation == id, 'the entry');
 const conversation = (visit) => visit.page.evaluate(() => ServiceWidget.instance.state.conversation);
-/** Holds the calls of a path until the function that is returned is called. */
+/** Delays the calls of a path until the returned function is called. */
 const hold = async (visit, path) => {
   let go;
   const held = new Promise((resolve) => { go = resolve; });
@@ -27,7 +27,7 @@ const wake = (visit) => visit.page.evaluate(() => window.dispatchEvent(new Event
 const quickly = () => { Math.random = () => 0.01; };
 const PDF = { name: 'letter.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4') };
 
-test('a refused token is dropped, and the message goes out once more in a new session', async () => {
+test('a rejected token is dropped, and the message is sent again in a new session', async () => {
   const { host } = s;
   const visit = await s.visit();
   await say(visit, 'one');
@@ -57,7 +57,7 @@ test('a wrong hash and another verified user', async () => {
   await visit.done();
 });
 
-test('a refusal of the token that comes while a message is on its way, or after, harms neither it nor the new session', async () => {
+test('a rejection of the token during or after a message affects neither the message nor the new session', async () => {
   const { host } = s;
   for (const late of [false, true]) {
     host.reset();
@@ -83,7 +83,7 @@ test('a refusal of the token that comes while a message is on its way, or after,
   }
 });
 
-test('a file and a form whose token is refused go out once more, in a new session with an empty log', async () => {
+test('a file and a form with a rejected token are sent again, in a new session with an empty log', async () => {
   const { host } = s;
   host.script.config = { ...host.script.config, uploads: true };
   const visit = await s.visit();
@@ -111,7 +111,7 @@ test('a file and a form whose token is refused go out once more, in a new sessio
   await visit.done();
 });
 
-test('a file that is refused while the button beside it has the focus hands it to the composer', async () => {
+test('a file that is rejected while its button has the focus passes the focus to the composer', async () => {
   const { host } = s;
   host.script.config = { ...host.script.config, uploads: true };
   host.script.refuse = (path) => path == 'uploads' && { status: 415, code: 'UNSUPPORTED_FILE_TYPE', message: 'Files of this type are not accepted' };
@@ -126,18 +126,18 @@ test('a file that is refused while the button beside it has the focus hands it t
   await visit.done();
 });
 
-test('tabs share the conversation: what one begins or forgets, the other follows once it asks', async () => {
+test('tabs share the conversation: when one starts or forgets it, the other follows at its next request', async () => {
   const { host } = s;
   const one = await s.visit();
   const two = await s.visit({ context: one.context });
   await say(one, 'first');
   await replied(one);
-  // Nothing was said in the second tab yet.
-  await two.page.evaluate(() => { window.__told = []; ServiceWidget.on('conversation', (payload) => __told.push(payload)); });
+  // The second tab has no message yet.
+  await two.page.evaluate(() => { window.__events = []; ServiceWidget.on('conversation', (payload) => __events.push(payload)); });
   await seen(two, host.visitor().conversation);
   await wake(two);
   await until(async () => (await conversation(two)) == host.visitor().conversation, 'the conversation of the first tab');
-  assert.deepEqual(await two.page.evaluate(() => __told), [{ id: host.visitor().conversation, isNew: false }]);
+  assert.deepEqual(await two.page.evaluate(() => __events), [{ id: host.visitor().conversation, isNew: false }]);
   await two.at('.launcher').click();
   await two.at('.m.v').filter({ hasText: 'first' }).waitFor();
   // A new conversation in the second one.
@@ -163,7 +163,7 @@ test('tabs share the conversation: what one begins or forgets, the other follows
   await one.done();
 });
 
-test('where nothing can be stored, nobody takes that for a log-out', async () => {
+test('storage that cannot be written is not taken for a log-out', async () => {
   const visit = await s.visit({ init: () => { Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); }; } });
   await say(visit, 'x');
   await replied(visit);
@@ -174,17 +174,17 @@ test('where nothing can be stored, nobody takes that for a log-out', async () =>
   await visit.done();
 });
 
-test('consent: what was stored before comes with it, and goes with its refusal', async () => {
+test('consent gives access to what was stored before, and its withdrawal deletes it', async () => {
   const visit = await s.visit();
   await say(visit, 'one');
   await replied(visit);
   const { conversation: before } = await entry(visit);
-  const anew = () => visit.page.evaluate(async (agentId) => {
+  const remount = () => visit.page.evaluate(async (agentId) => {
     ServiceWidget.destroy();
     ServiceWidget.init({ agentId, consent: false });
     await new Promise((resolve) => ServiceWidget.once('ready', resolve));
   }, AGENT);
-  await anew();
+  await remount();
   await visit.at('.launcher').click();
   await visit.at('.chips button').first().waitFor();
   await visit.page.evaluate(() => ServiceWidget.update({ color: '#123456' }));
@@ -193,13 +193,13 @@ test('consent: what was stored before comes with it, and goes with its refusal',
   await visit.at('.m.v').filter({ hasText: 'one' }).waitFor();
   assert.equal(await conversation(visit), before);
   assert.equal(await visit.at('.chips button').count(), 0);
-  await anew();
+  await remount();
   await visit.page.evaluate(() => ServiceWidget.update({ consent: false }));
   assert.equal(await entry(visit), null);
   await visit.done();
 });
 
-test('who waits for a person is asked for again after the server was away', async () => {
+test('a visitor who waits for a human agent polls again after an outage of the server', async () => {
   const { host } = s;
   const visit = await s.visit({ init: quickly });
   Object.assign(host.script, { mode: 'human', nextPollMs: 50, outcome: 'queued', reply: () => null });
@@ -214,7 +214,7 @@ test('who waits for a person is asked for again after the server was away', asyn
   await visit.done();
 });
 
-test('a message that comes with the earlier ones is told of like any other', async () => {
+test('a message among the earlier ones has an event like any other', async () => {
   const { host } = s;
   const visit = await s.visit();
   await say(visit, 'one');
@@ -223,14 +223,14 @@ test('a message that comes with the earlier ones is told of like any other', asy
   host.script.refuse = (path) => path == 'sync' && { status: 429, code: 'RATE_LIMIT_EXCEEDED' };
   await visit.page.reload();
   await visit.at('.launcher').waitFor();
-  await visit.page.evaluate(() => { window.__told = []; ServiceWidget.on('message', ({ text }) => __told.push(text)); });
+  await visit.page.evaluate(() => { window.__events = []; ServiceWidget.on('message', ({ text }) => __events.push(text)); });
   await visit.at('.launcher').click();
   await visit.at('.m.h').waitFor();
-  assert.deepEqual(await visit.page.evaluate(() => __told), ['Hello from Ada']);
+  assert.deepEqual(await visit.page.evaluate(() => __events), ['Hello from Ada']);
   await visit.done();
 });
 
-test('a turn that nobody knows any more begins anew, and so does its text', async () => {
+test('a turn that the server has forgotten starts again, and so does its text', async () => {
   const { host } = s;
   const visit = await s.visit({ init: quickly });
   await visit.at('.launcher').click();
@@ -258,7 +258,7 @@ test('a turn that nobody knows any more begins anew, and so does its text', asyn
   await visit.done();
 });
 
-test('what the page says of itself: clipped between letters, and no address longer than is taken', async () => {
+test('the page description: clipped between letters, and no URL longer than the limit', async () => {
   for (const page of ['path', 'full']) {
     s.host.reset();
     const visit = await s.visit({ headers: {}, init: `window.ServiceWidgetConfig = { page: '${page}' }; addEventListener('DOMContentLoaded', () => { document.title = 'x'.repeat(199) + '👍👍'; history.replaceState(null, '', '/' + 'p'.repeat(3000) + '?utm_source=' + 'é'.repeat(200)); })` });
@@ -273,7 +273,7 @@ test('what the page says of itself: clipped between letters, and no address long
   }
 });
 
-test('a message that is given up for a log-out is answered for', async () => {
+test('a message that a log-out drops resolves its promise', async () => {
   s.host.script.delayMs = 60000;
   const visit = await s.visit();
   await visit.at('.launcher').waitFor();
@@ -285,13 +285,13 @@ test('a message that is given up for a log-out is answered for', async () => {
   await visit.done();
 });
 
-test('an agent that may not be shown is not opened either', async () => {
+test('an agent that is not allowed on the page is not opened either', async () => {
   s.host.script.refuse = (path) => path == 'config' && { status: 403, code: 'ORIGIN_NOT_ALLOWED' };
-  const visit = await s.visit({ init: () => { window.__told = []; window.ServiceWidgetConfig = { open: true, on: { open: () => __told.push('open'), error: ({ code }) => __told.push(code) } }; } });
-  await until(() => visit.page.evaluate(() => __told.length), 'the event');
+  const visit = await s.visit({ init: () => { window.__events = []; window.ServiceWidgetConfig = { open: true, on: { open: () => __events.push('open'), error: ({ code }) => __events.push(code) } }; } });
+  await until(() => visit.page.evaluate(() => __events.length), 'the event');
   await visit.page.evaluate(() => ServiceWidget.open());
   await visit.page.waitForTimeout(200);
-  assert.deepEqual(await visit.page.evaluate(() => [__told, ServiceWidget.instance.state.open]), [['ORIGIN_NOT_ALLOWED'], false]);
+  assert.deepEqual(await visit.page.evaluate(() => [__events, ServiceWidget.instance.state.open]), [['ORIGIN_NOT_ALLOWED'], false]);
   assert.deepEqual(s.host.log.map(({ path }) => path), ['/embed.js', '/widget/v1/config']);
   await visit.done();
 });

@@ -1,4 +1,4 @@
-// Markdown that tries to become something else. Strings are combined, so that each trick is tried in each place.
+// Markdown that tries to become something else. Strings are combined, so each trick is tested in each context.
 const URLS = [
   'javascript:alert(1)', 'JaVaScRiPt:alert(1)', 'java\tscript:alert(1)', 'java\nscript:alert(1)', 'java\0script:alert(1)', ' javascript:alert(1)',
   '\x01javascript:alert(1)', 'javascript&colon;alert(1)', 'javascript&#58;alert(1)', '&#106;avascript:alert(1)', 'javascript%3Aalert(1)',
@@ -15,7 +15,7 @@ const HTML = [
   '<!--><script>alert(1)</script>-->', '<![CDATA[<script>1</script>]]>', '<?xml version="1.0"?>', '&lt;script&gt;alert(1)&lt;/script&gt;', '</div></div><script>1</script>',
   '<details open ontoggle=alert(1)>', '<video><source onerror=alert(1)>', '<input autofocus onfocus=alert(1)>', '<noscript><p title="</noscript><img src=x onerror=1>">',
 ];
-const PLACES = {
+const CONTEXTS = {
   link: (url) => `[text](${url})`,
   angle: (url) => `[text](<${url}>)`,
   image: (url) => `![alt](${url})`,
@@ -25,7 +25,7 @@ const PLACES = {
 const BLOCKS = [(x) => x, (x) => `> ${x}`, (x) => `- ${x}`, (x) => `1. ${x}`, (x) => `# ${x}`, (x) => `| ${x} |\n|---|\n| ${x} |`, (x) => `**${x}**`];
 
 export const attacks = [
-  ...URLS.flatMap((url) => Object.values(PLACES).map((place) => place(url))),
+  ...URLS.flatMap((url) => Object.values(CONTEXTS).map((context) => context(url))),
   ...HTML.flatMap((text) => BLOCKS.map((block) => block(text))),
   '[a](javascript:alert(1)//https://ok.example)', '[![x](javascript:1)](javascript:2)', '[a]( javascript:alert(1))', '[a](\\javascript:alert(1))', '[a](javascript\\:alert(1))',
   '[javascript:alert(1)](https://ok.example)', '[<img src=x onerror=1>](https://ok.example)', '`<script>`', '```html\n<script>alert(1)</script>\n```', '~~~\n</code></pre><script>1</script>\n~~~',

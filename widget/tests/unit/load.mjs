@@ -1,4 +1,4 @@
-// Loads modules of the sources as they are, so that their parts can be tried without a browser.
+// Loads source modules, for tests without a browser.
 import { build } from 'esbuild';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { load } from './load.mjs';
 
-// Those of both scripts.
+// The texts of both scripts.
 const [ENGLISH, own] = await Promise.all(['strings.ts', 'more/strings.ts'].map(async (file) => (await load(file)).ENGLISH));
 for (const key of Object.keys(own)) assert.ok(!(key in ENGLISH), `${key} stands in one script`);
 Object.assign(ENGLISH, own);

@@ -1,4 +1,4 @@
-// The markdown subset: what it makes of ordinary text, that nothing else comes out of it, and that it takes linear time.
+// The Markdown subset: its trees, the elements it allows, and linear time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { attacks } from './attacks.mjs';
@@ -85,9 +85,9 @@ const CASES = {
   ' \n\t\n': '',
 };
 for (const [text, expected] of Object.entries(CASES))
-  test(`draws ${JSON.stringify(text)}`, () => assert.equal(drawn(text), expected));
+  test(`renders ${JSON.stringify(text)}`, () => assert.equal(drawn(text), expected));
 
-test(`${attacks.length} attacks give allowed elements and addresses only`, () => {
+test(`${attacks.length} attacks give allowed elements and URLs only`, () => {
   assert.ok(attacks.length >= 200, `only ${attacks.length}`);
   for (const text of attacks) tree(text).forEach((node) => inspect(node));
 });
@@ -100,7 +100,7 @@ test('the inspection finds what is not allowed', () => {
 });
 
 const ROUNDS = process.env.WIDGET_LONG == '1' ? 100000 : 20000;
-test(`${ROUNDS} texts made at random give allowed trees and lose no letter`, () => {
+test(`${ROUNDS} random texts give allowed trees, and no letter is shown twice`, () => {
   const pieces = ['*', '**', '_', '~~', '`', '```\n', '[', ']', '](', ')', '(', '![', '<', '>', '\n', '\n\n', '- ', '1. ', '> ', '#', '# ', '|', '|---|', '\\', ' ', '  ', '\t', 'http://a', 'https://ok.example', 'javascript:', 'word', 'é', '漢', '👍', '[1]', '---', '\r', '\0', '&lt;', '"', "'"];
   let seed = 1;
   const random = (n) => (seed = (Math.imul(seed, 48271) >>> 0) % 2147483647) % n;
@@ -110,7 +110,7 @@ test(`${ROUNDS} texts made at random give allowed trees and lose no letter`, () 
     const nodes = tree(text);
     nodes.forEach((node) => inspect(node));
     const words = (some) => (some.match(/word|é|漢|👍/gu) || []).length;
-    // Addresses and the head of a fence are read, not shown; nothing is shown twice.
+    // URLs and the info string of a fence are not shown; nothing is shown twice.
     assert.ok(words(nodes.map(textOf).join('')) <= words(text), JSON.stringify(text));
   }
 });
@@ -137,7 +137,7 @@ for (const [name, piece] of Object.entries(ADVERSARIAL))
     }
     assert.ok(best <= 150, `${best} ms`);
   });
-test('what lies beyond 64 KiB is plain text', () => {
+test('text beyond 64 KiB is plain', () => {
   const nodes = tree('x'.repeat(65534) + '\n\n**d** [a](https://ok.example)');
   assert.deepEqual(nodes.at(-1), ['p', ['**d** [a](https://ok.example)']]);
 });

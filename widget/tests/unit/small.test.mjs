@@ -1,4 +1,4 @@
-// Options, colours, texts, waiting times, ids and the solver.
+// Options, colours, texts, retry delays, ids and the solver.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mock, test } from 'node:test';
@@ -7,7 +7,7 @@ import { load } from './load.mjs';
 globalThis.document = { querySelector: () => null, documentElement: {} };
 const { check, start, fromAttributes } = await load('options.ts');
 const { contrast, parseColor, readable, textOn } = await load('color.ts');
-const { backOff } = await load('wire/call.ts');
+const { backOff } = await load('wire/failure.ts');
 const { uuid } = await load('wire/page.ts');
 const ENGLISH = Object.assign({}, ...(await Promise.all(['strings.ts', 'more/strings.ts'].map(load))).map((one) => one.ENGLISH));
 const { sha256, solve } = await load('challenge.ts');
@@ -23,7 +23,7 @@ const warnings = (action) => {
 const f = () => {};
 class FakeElement {}
 Object.defineProperty(FakeElement.prototype, Symbol.toStringTag, { value: 'HTMLElement' });
-/** Values that are taken, and values that are named in the console. */
+/** Valid values, and values that cause a warning. */
 const OPTIONS = {
   agentId: [['a', 'A_b-9'], ['', 'a b', 'a'.repeat(65), 1]],
   chatbotId: [['a'], ['é']],
@@ -79,19 +79,19 @@ for (const [name, [good, bad]] of Object.entries(OPTIONS)) {
     for (const value of [null, undefined]) assert.deepEqual(warnings(() => check({ [name]: value })), [{}, []]);
   });
 }
-test('unknown options are named, also those that look like built-in members', () => {
+test('unknown options cause a warning, also those with names of built-in members', () => {
   for (const name of ['colour', 'constructor', '__proto__x', 'toString', '']) {
     const [out, said] = warnings(() => check({ [name]: 1 }));
     assert.deepEqual(out, {});
     assert.match(said[0], /is unknown; remove it/);
   }
 });
-test('options that cannot be updated are named', () => {
+test('options that cannot be updated cause a warning', () => {
   const [out, said] = warnings(() => check({ agentId: 'b', color: '#abc' }, 'agentId mode'));
   assert.deepEqual(out, { color: '#abc' });
   assert.match(said[0], /"agentId" cannot be updated/);
 });
-test('init needs an agent, an address and, inline, a place', () => {
+test('init needs an agent, a URL and, inline, a container', () => {
   for (const given of [undefined, null, {}, { agentId: '' }, { agentId: 'a b' }, { agentId: 5 }, 'x']) assert.throws(() => warnings(() => start(given, 'https://w.example')), TypeError);
   assert.throws(() => start({ agentId: 'a' }, ''), TypeError);
   assert.throws(() => warnings(() => start({ agentId: 'a', mode: 'inline', container: '#none' }, 'https://w.example')), TypeError);
@@ -107,7 +107,7 @@ test('attributes become options', () => {
   assert.deepEqual(fromAttributes({ open: 'false', apiBase: 'https://w.example' }), { apiBase: 'https://w.example', open: false });
 });
 
-test('text is readable on and beside every colour', () => {
+test('text is readable on every colour, and every colour on the surfaces', () => {
   for (let r = 0; r < 256; r += 15)
     for (let g = 0; g < 256; g += 15)
       for (let b = 0; b < 256; b += 15) {
@@ -121,7 +121,7 @@ test('text is readable on and beside every colour', () => {
   assert.deepEqual(parseColor('#abc'), [0xaa, 0xbb, 0xcc]);
 });
 
-test('waiting times are random between nothing and twice as much each time, at most 8 s', () => {
+test('retry delays are random, and their maximum doubles up to 8 s', () => {
   for (let n = 0; n < 12; n++) {
     const most = Math.min(8000, 400 * 2 ** n);
     const tries = Array.from({ length: 400 }, () => backOff(n));
@@ -142,7 +142,7 @@ test('the solver hashes as SHA-256 does and finds a nonce', async () => {
   const nonce = await solve('salt', 12);
   assert.ok(createHash('sha256').update('salt' + nonce).digest().readUInt32BE(0) < 2 ** 20);
 });
-test('texts have no markup and know their values', () => {
+test('texts have no markup and use known placeholders only', () => {
   for (const [key, text] of Object.entries(ENGLISH)) {
     assert.ok(text.trim() == text && text.length && !/[<>]/.test(text), key);
     assert.deepEqual(text.match(/\{\w+\}/g)?.filter((one) => !['{n}', '{name}'].includes(one)) ?? [], []);

@@ -18,7 +18,7 @@ const STREAMS = {
   'both': ['event: a\r\ndata: 1\r\n\r\nevent: b\r\ndata: 2\r\n\r\n', [['a', '1', ''], ['b', '2', '']]],
   'mixed ends': ['event: a\rdata: 1\r\n\revent: b\ndata: 2\n\r\n', [['a', '1', ''], ['b', '2', '']]],
   'comments': [': hello\n\n:\nevent: a\n: inside\ndata: 1\n\n: bye\n\n', [['a', '1', '']]],
-  'several bytes a letter': ['event: delta\ndata: é漢👍\u2028x\n\n', [['delta', 'é漢👍\u2028x', '']]],
+  'multi-byte characters': ['event: delta\ndata: é漢👍\u2028x\n\n', [['delta', 'é漢👍\u2028x', '']]],
   'several lines of data': ['data: a\ndata: b\ndata:\n\n', [['message', 'a\nb\n', '']]],
   'no blank after the colon': ['event:a\ndata:x: y\nid:7\n\n', [['a', 'x: y', '7']]],
   'a mark at the beginning': ['\ufeffevent: a\ndata: 1\n\n', [['a', '1', '']]],

@@ -1,7 +1,7 @@
-// The block part of the markdown subset: lines to a tree of blocks.
+// The block part of the Markdown subset: parses lines into a tree of blocks.
 import { type Node, type Span, spans } from './spans';
 
-/** A block of the outermost level and the offset in the text where it begins. */
+/** A top-level block and its offset in the text. */
 export type Block = [node: Node, from: number];
 
 const MAX_DEPTH = 6;
@@ -40,7 +40,7 @@ const parse = (lines: string[], depth: number, image: (url: string) => boolean):
       i++;
       node = ['pre', [['code', [content.join('\n')]]]];
     } else if (heading)
-      // A bold paragraph: the outline of the page stays as it is.
+      // A bold paragraph, so the page's heading outline does not change.
       node = ['p', [['strong', inline(line.slice(mark.length).trim())]]];
     else if (rule) node = ['hr', []];
     else if (quote) {
@@ -60,7 +60,7 @@ const parse = (lines: string[], depth: number, image: (url: string) => boolean):
           some.push(lines[i].slice(Math.min(indent, begin.length)));
         }
         const [head, ...rest] = inner(some);
-        // The first paragraph of an item is its text.
+        // The first paragraph of an item is its inline content.
         node[1].push(['li', head ? (head[0] == 'p' ? [...(head[1] as Span[]), ...rest] : [head, ...rest]) : []]);
       }
     } else if (isTable(lines, start)) {
@@ -76,7 +76,7 @@ const parse = (lines: string[], depth: number, image: (url: string) => boolean):
   return out;
 };
 
-/** The blocks of a text from an offset on, which is the beginning of a block. */
+/** The blocks of a text from the offset of a block. */
 export const blocks = (text: string, from: number, image: (url: string) => boolean): Block[] => {
   const lines = text.slice(from, MAX_TEXT).split('\n');
   const offsets = [from];

@@ -1,34 +1,34 @@
-// The inline part of the markdown subset: a text to a tree of spans, in one pass.
+// The inline part of the Markdown subset: parses a text into a tree of spans, in one pass.
 import { safeUrl } from '../../dom';
 
-/** A text, or an element: its tag, its children, and the address of a link or image. */
+/** A text, or an element: its tag, its children, and the URL of a link or image. */
 export type Span = string | Node;
 export type Node = [tag: string, children: Span[], address?: string];
 
 interface Opener {
   _mark: string;
-  /** Where it stands among the spans. */
+  /** Its index in the spans. */
   _at: number;
 }
 
-// Every quantifier is bounded or cannot give back, so each step costs no more than a constant times what it consumes.
+// Every quantifier is bounded or cannot backtrack, so the cost of a step is linear in what it consumes.
 const TOKEN =
   /\\([!-/:-@[-`{-~])|(`+)|\*\*?|__?|~~|\[(\d{1,3})\](?!\()|!?\[|\](?:\((<[^<>\n]{0,2000}>|[^\s()<>]{0,2000}(?:\([^\s()<>]{0,500}\)[^\s()<>]{0,500})?)(?:\s{1,9}"[^"\n]{0,200}")?\))?|<(https?:\/\/[^\s<>]{1,2000}|(?:mailto|tel):[^\s<>]{1,2000})>|https?:\/\/[^\s<>[\]"`|\\、-』！-～]{1,2000}|\n/gi;
 const WORD = /[\p{L}\p{N}]/u;
 
-/** What a reader would hear. */
+/** The text without markup, for screen readers. */
 export const plain = (kids: Span[]): string =>
   kids.map((kid) => (typeof kid == 'string' ? kid : plain(kid[1]) + (/^(p|li|t.|pre|br)$/.test(kid[0]) ? '\n' : ''))).join('');
-// A link holds no link.
+// Links cannot nest.
 const withoutLinks = (kids: Span[]): Span[] =>
   kids.flatMap((kid): Span[] =>
     typeof kid == 'string' ? [kid] : kid[0] == 'a' ? withoutLinks(kid[1]) : [[kid[0], withoutLinks(kid[1]), kid[2]]],
   );
 
-/** `image` decides which addresses may be loaded, `room` how deep elements may nest. */
+/** `image` decides which image URLs are allowed; `room` is the maximum nesting depth. */
 export const spans = (text: string, image: (url: string) => boolean, room: number): Span[] => {
   const out: Span[] = [];
-  // No more openers than elements may nest: the oldest is given up.
+  // At most `room` openers: the oldest is discarded.
   let stack: Opener[] = [];
   const missing: Record<string, boolean> = {};
   const token = new RegExp(TOKEN);
@@ -38,7 +38,7 @@ export const spans = (text: string, image: (url: string) => boolean, room: numbe
     stack.push({ _mark, _at: out.length - 1 });
     if (stack.length > room) stack.shift();
   };
-  /** Takes the opener nearest to the end, and those after it, off the stack. */
+  /** Pops the last matching opener and all after it. */
   const opener = (test: (mark: string) => boolean) => {
     for (let i = stack.length; i--; )
       if (test(stack[i]._mark)) {
@@ -75,13 +75,13 @@ export const spans = (text: string, image: (url: string) => boolean, room: numbe
       }
       const kids = out.splice(from._at).slice(1);
       if (from._mark == '[') {
-        // Brackets around a link open nothing any more.
+        // Brackets around a link are plain text.
         stack = stack.filter((one) => one._mark != '[');
         link(url, withoutLinks(kids));
       } else out.push(/^http/i.test(safeUrl(url)) && image(url) ? ['img', [plain(kids)], url] : plain(kids));
     } else if (auto) link(auto, [auto.replace(/^(mailto|tel):/i, '')]);
     else if (first == 'h' || first == 'H') {
-      // Punctuation at the end belongs to the sentence, and so does a parenthesis that was not opened.
+      // Trailing punctuation and unmatched closing parentheses belong to the sentence.
       let unmatched = mark.split(')').length - mark.split('(').length;
       let end = mark.length;
       while (mark[end - 1] == ')' ? unmatched-- > 0 : /[.,;:!?'*_~]/.test(mark[end - 1])) end--;
@@ -90,7 +90,7 @@ export const spans = (text: string, image: (url: string) => boolean, room: numbe
       link(mark, [mark]);
     } else {
       const top = stack[stack.length - 1];
-      // `***` closes first what was opened last.
+      // `***` closes the innermost element first.
       if (mark[1] && text[token.lastIndex] == first && top?._mark == first) {
         mark = first;
         token.lastIndex--;

@@ -1,57 +1,39 @@
-// Turns: a message goes out, its reply streams in, and cuts in between change nothing.
-import type { EventMap, SendResult } from '../public';
-import { emit, type Message, S, type Session, sleep, type Upload } from '../state';
-import { add, clear, offer } from '../chat';
-import { more, solve, withMore } from '../later';
-import type { More } from '../more/main';
-import { acked, failed, idle, refused, setOffline, started } from '../replies';
-import { draft, type Entry, suggest, typing } from '../view/log';
-import { asFailure, backOff, CUT, type Failure, isTransient, type Lead, report, request, TRIES } from './call';
-import { describePage, uuid } from './page';
-import { eventStream } from './sse';
-import { adopt, forget, V } from './visit';
-
-export interface Turn {
-  _id: string;
-  _text: string;
-  _uploads: Upload[];
-  _lead?: Lead;
-  /** What was entered where nobody enters anything. */
-  _trap: string;
-  /** Number of the last event that was taken. */
-  _last: number;
-  /** Begun elsewhere: in another tab or before a reload. */
-  _foreign?: boolean;
-  _stopped?: boolean;
-  _silent?: boolean;
-  /** Its message in the log. */
-  _entry?: Entry;
-  _settle: (result: SendResult) => void;
-}
+// Turns: sends a message and streams its reply; a cut connection resumes.
+import type { Failure, Lead, Message, Session, Upload } from './protocol';
+import type { EventMap, SendResult } from './public';
+import type { More } from './shared';
+import { emit, S, sleep, type Turn } from './state';
+import { active, cancelTurn, setActive } from './wire/turn';
+import { asFailure, backOff, CUT, isTransient, TRIES } from './wire/failure';
+import { eventStream } from './wire/sse';
+import { more, solve, withMore } from './later';
+import { add, clear, handleRejection, offerForm } from './conversation';
+import { draft, suggest, typing } from './view/log';
+import { describePage, uuid } from './wire/page';
+import { adopt, forget, V } from './wire/visit';
+import { acked, failed, idle, setOffline, started } from './replies';
+import { report, request } from './wire/call';
 
 const SILENT_MS = 10000;
 const STALLED_MS = 45000;
 
-let active: Turn | undefined;
-let control: AbortController;
 let text: string;
 let outcome: string | undefined;
 let asleep: (() => void) | true | undefined;
-// Turns of this page view that stayed silent: some intermediary collects the stream.
+// Turns of this page view without early events: a proxy buffers the stream.
 let silent = 0;
 
 export const startTurns = (): void => {
-  active = asleep = undefined;
+  asleep = undefined;
+  setActive();
 };
 
-const cancel = ({ _id }: Turn) => void request('turns/cancel', { token: V.token, turn: _id }).catch(() => {});
-
-/** Takes one event; true at the end of the turn. */
+/** Processes one event; true at the end of the turn. */
 const take = (turn: Turn, name: string, data: never): boolean => {
   const { text: more, code, message, retryable } = data as Message & EventMap['error'];
   if (name == 'session') {
     if (adopt(data as Session)) clear(turn);
-    if (turn._stopped) cancel(turn);
+    if (turn._stopped) cancelTurn(turn);
   } else if (name == 'ack') {
     acked(turn, data);
     turn._settle({ ok: true, id: (data as Message).id });
@@ -62,7 +44,7 @@ const take = (turn: Turn, name: string, data: never): boolean => {
     text = '';
     add(data);
   } else if (name == 'suggestions') suggest((data as { items: string[] }).items);
-  else if (name == 'form') offer(data);
+  else if (name == 'form') offerForm(data);
   else if (name == 'handoff') {
     S._human = true;
     const to = data as EventMap['handoff'];
@@ -82,7 +64,7 @@ const take = (turn: Turn, name: string, data: never): boolean => {
 
 /** One request and its stream; true at the end of the turn, false after a cut. */
 const attempt = async (turn: Turn, challenge: object | null): Promise<boolean> => {
-  const own = (control = new AbortController());
+  const own = (turn._control = new AbortController());
   const abort = () => own.abort();
   const { _options, _locale } = S;
   let watch = setTimeout(() => {
@@ -93,7 +75,7 @@ const attempt = async (turn: Turn, challenge: object | null): Promise<boolean> =
   const resume = turn._last || turn._foreign;
   const asDocument = !!more && silent > 1 && !resume;
   try {
-    const answer = await request(
+    const response = await request(
       resume ? 'turns/resume' : 'turns',
       resume
         ? { token: V.token, turn: turn._id, after: turn._last }
@@ -112,21 +94,21 @@ const attempt = async (turn: Turn, challenge: object | null): Promise<boolean> =
             metadata: _options.metadata || {},
             persist: _options.persist || 'local',
             challenge,
-            hp: turn._trap,
+            hp: turn._honeypot,
           },
       own.signal,
       asDocument,
     );
     setOffline(false);
     let end = false;
-    if (asDocument) return await (more as More)._takeWhole(answer, (name, data) => take(turn, name, data));
+    if (asDocument) return await (more as More)._takeDocument(response, (name, data) => take(turn, name, data));
     const feed = eventStream((name, body, id) => {
       const n = +id.slice(id.lastIndexOf('.') + 1);
       if (end || n <= turn._last || own.signal.aborted) return;
       turn._last = n;
       end = take(turn, name, JSON.parse(body) as never);
     });
-    const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader();
     while (!end) {
       const { done, value } = await reader.read();
       clearTimeout(watch);
@@ -141,7 +123,7 @@ const attempt = async (turn: Turn, challenge: object | null): Promise<boolean> =
   }
 };
 
-/** What a refusal means: true when the turn is over, a solved challenge, or nothing to go on. */
+/** Handles a rejection: true ends the turn; a solved challenge or null retries it. */
 const settle = async (turn: Turn, failure: Failure, first: boolean): Promise<true | object | null> => {
   const { _code, _status } = failure;
   if (first && !turn._foreign) {
@@ -158,8 +140,8 @@ const settle = async (turn: Turn, failure: Failure, first: boolean): Promise<tru
   }
   report(failure, isTransient(failure));
   turn._settle({ ok: false, code: _code });
-  // Other refusals are about what was written: it goes back to the visitor with the reason.
-  if (!refused(failure) && !turn._foreign) failed(turn, () => again(turn), isTransient(failure) || /40[14]/.test('' + _status) ? undefined : failure);
+  // Other rejections concern the message: it returns to the composer with the reason.
+  if (!handleRejection(failure) && !turn._foreign) failed(turn, () => again(turn), isTransient(failure) || /40[14]/.test('' + _status) ? undefined : failure);
   return true;
 };
 
@@ -167,7 +149,7 @@ const drive = async (turn: Turn) => {
   const seen: Record<string, boolean> = {};
   let tries = 0;
   let challenge: object | null = null;
-  active = turn;
+  setActive(turn);
   text = '';
   outcome = undefined;
   started(turn);
@@ -192,42 +174,30 @@ const drive = async (turn: Turn) => {
     }
   }
   if (active != turn) return;
-  active = undefined;
+  setActive();
   setOffline(false);
   idle(outcome);
 };
 
-/** Once more under the same id. */
+/** Retries under the same id. */
 const again = (turn: Turn) => {
   if (active) return;
   turn._last = 0;
   void drive(turn);
 };
 
-export const activeTurn = (): Turn | undefined => active;
-export const sendTurn = (_text: string, _uploads: Upload[], _lead?: Lead, _trap = ''): Promise<SendResult> =>
-  new Promise((_settle) => void drive({ _id: uuid(), _text, _uploads, _lead, _last: 0, _trap, _settle }));
+export const sendTurn = (_text: string, _uploads: Upload[], _lead?: Lead, _honeypot = ''): Promise<SendResult> =>
+  new Promise((_settle) => void drive({ _id: uuid(), _text, _uploads, _lead, _last: 0, _honeypot, _settle }));
 export const followTurn = (_id: string): void => {
-  if (!active) void drive({ _id, _text: '', _uploads: [], _last: 0, _trap: '', _foreign: true, _settle: () => {} });
-};
-export const stopTurn = (): void => {
-  if (!active) return;
-  active._stopped = true;
-  if (active._last || active._foreign) cancel(active);
+  if (!active) void drive({ _id, _text: '', _uploads: [], _last: 0, _honeypot: '', _foreign: true, _settle: () => {} });
 };
 /** Ends the stream until `wakeTurns`. */
 export const pauseTurns = (): void => {
   asleep = true;
-  control?.abort();
+  active?._control?.abort();
 };
 export const wakeTurns = (): void => {
   const resume = asleep;
   asleep = undefined;
   if (typeof resume == 'function') resume();
-};
-/** Gives the turn up without a word. */
-export const dropTurn = (): void => {
-  active?._settle({ ok: false, code: 'DROPPED' });
-  active = undefined;
-  control?.abort();
 };
