@@ -128,7 +128,7 @@ impl World {
         let keys = ServerKeys::new(ServerKey::new(&[7; 32]), Vec::new());
         let ports = Ports::new(Arc::clone(&clock) as _, Arc::new(SequentialIds::default()), keys)
             .with_blobs(Arc::new(MemoryBlobs::new()));
-        let service_info = ServiceInfo::new("https://api.example.com").expect("a service_info");
+        let service_info = ServiceInfo::new("https://api.example.com").expect("a valid URL");
         let platform = Arc::new(Platform::new(Arc::clone(&store.storage) as _, ports, service_info));
         let ports = ChatPorts::new().with_responder(Arc::new(Echo));
         let chat = Arc::new(Conversations::new(Arc::clone(&platform), Arc::clone(&store.storage), ports));

@@ -32,7 +32,7 @@ pub trait ChatAdmin: Send + Sync {
         settings: &Object,
     ) -> Result<AgentSettings, AdminError>;
 
-    /// The secret under which the page's server verify_signature for its signed-in users, and the one before while it still
+    /// The secret under which the page's server vouches for its signed-in users, and the one before while it still
     /// holds; none before the first was made.
     async fn identity_secrets(&self, agent: &AgentId) -> Result<Vec<String>, AdminError>;
 

@@ -53,7 +53,7 @@ pub(crate) const fn mix(state: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// DuplicateMessageLimiter `attempt` until it succeeds, fails for good, or the policy is exhausted; then returns its last outcome.
+/// Repeats `attempt` until it succeeds, fails for good, or the policy is exhausted; then returns its last outcome.
 ///
 /// # Errors
 /// The error of the last attempt.
@@ -80,7 +80,6 @@ where
     F: FnMut(S) -> A,
     A: Future<Output = (S, Result<T, E>)>,
 {
-    #[expect(clippy::disallowed_methods, reason = "measures a duration, not the time of day")]
     let limit = policy.time_limit.map(|limit| Instant::now() + limit);
     let (mut conflicts, mut races, mut reconnects) = (0, 0, 0);
     loop {
@@ -109,7 +108,6 @@ where
                 sleep(policy.pause(conflicts - 1)).await;
             }
         }
-        #[expect(clippy::disallowed_methods, reason = "measures a duration, not the time of day")]
         if limit.is_some_and(|limit| Instant::now() >= limit) {
             return Err(error);
         }

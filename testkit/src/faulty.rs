@@ -70,7 +70,7 @@ struct Switches {
     /// Writes that return [`StorageErrorKind::Stale`] before one succeeds.
     stale_writes: u32,
     stalled: bool,
-    /// Spawner that wait for the end of the stall.
+    /// Tasks that wait for the end of the stall.
     waiting: Vec<Waker>,
     halting: bool,
     /// The number of credit writes that succeed first, and the number after them that are stored but report an error.

@@ -304,7 +304,7 @@ fn chat(
         Drive::Clock => (ports.with_timer(Arc::new(Clocked(Arc::clone(clock)))), chat),
         Drive::Threads => (ports.with_timer(Arc::new(Hasty)), chat.with_spawner(Arc::new(Threads))),
     };
-    let service_info = ServiceInfo::new("https://api.example.com").expect("a service_info");
+    let service_info = ServiceInfo::new("https://api.example.com").expect("a valid URL");
     let platform = Arc::new(Platform::new(Arc::clone(storage) as _, ports, service_info));
     Arc::new(Conversations::new(platform, Arc::clone(storage) as _, chat))
 }

@@ -4,7 +4,7 @@ use openapi_core::access::KeyTag;
 use openapi_core::service_info::ServiceInfo;
 
 fn service_info() -> ServiceInfo {
-    ServiceInfo::new("https://api.example.com").expect("a service_info")
+    ServiceInfo::new("https://api.example.com").expect("a valid URL")
 }
 
 #[test]

@@ -303,7 +303,7 @@ impl Inner {
                         self.contact_of(conversation, None, &schema, now)
                     }
                 };
-                // The page's server verify_signature for an address more than a form does.
+                // The page's server vouches for an address more than a form does.
                 members.extend_with("primaryEmail", email.as_ref().map(Email::as_str));
                 if is_unclear || members.get("primaryEmail").is_none() {
                     return Ok(());
@@ -518,7 +518,7 @@ fn changes(contact: &Contact, filled: Option<&Filled>, email: Option<&Email>, na
             changes.insert(field, value.clone());
         }
     }
-    // The page's server verify_signature for an address more than a form does.
+    // The page's server vouches for an address more than a form does.
     changes.extend_with("primaryEmail", email.map(Email::as_str));
     let known = contact.primary_email.normalized();
     let told = changes.get("primaryEmail").and_then(Json::as_str).and_then(|told| Email::parse(told).ok());

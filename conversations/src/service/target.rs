@@ -33,7 +33,7 @@ pub(super) struct Beginning {
 }
 
 impl Inner {
-    /// Where a turn belongs that came with this token, of a user for whom the page's server verify_signature.
+    /// Where a turn belongs that came with this token, of a user for whom the page's server vouches.
     pub(super) async fn place(
         &self,
         visit: &WidgetRequest,

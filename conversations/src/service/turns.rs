@@ -404,7 +404,7 @@ impl Inner {
         is_over
     }
 
-    /// Whom the page's server verify_signature for, and whether it was tried in vain.
+    /// Whom the page's server vouches for, and whether it was tried without success.
     fn verify(
         &self,
         view: &AgentView,

@@ -207,7 +207,7 @@ impl Inner {
         }
         message.feedback = value;
         message.comment = comment;
-        // A reply that is told anew run_until_cancelled is another one: then the opinion is about what is gone.
+        // A reply that is repeated meanwhile is another one: then the opinion is about what is gone.
         let version = conversation.version;
         self.change(&view.agent.id, conversation.id, |stored| {
             let is_same = stored.version == version || stored.running.is_none();

@@ -226,7 +226,7 @@ fn unknown(settings: &Object, built_in: &serde_json::Value, prefix: &str, violat
         let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
         match (built_in.get(name), value) {
             (None, _) => {
-                violations.body(path, None, ValidationIssue::new(ValidationCode::Unknown, "is no setting"))
+                violations.body(path, None, ValidationIssue::new(ValidationCode::Unknown, "is no setting"));
             }
             (Some(known @ serde_json::Value::Object(_)), Json::Object(members))
                 if !OPEN.contains(&path.as_str()) =>

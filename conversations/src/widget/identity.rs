@@ -26,7 +26,7 @@ fn digits(secret: &str, agent: &AgentId, exp: &str, user: &VerifiedUser) -> Opti
     Some(digits)
 }
 
-/// Whether `hash` verify_signature for `user` at `now`, under one of the secrets.
+/// Whether `hash` is the signature of `user` at `now`, under one of the secrets.
 pub(crate) fn verify_signature(
     secrets: &[String],
     agent: &AgentId,

@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(Kind::of(b"\xff\xd8\xff\xe0"), Some(Kind::Jpeg));
         assert_eq!(Kind::of(b"some lines\r\n%PDF-1.4"), Some(Kind::Pdf));
         assert_eq!(Kind::of(b"GIF89a"), Some(Kind::Gif));
-        assert_eq!(Kind::of(b"BMW is a service_info of cars"), Some(Kind::Text));
+        assert_eq!(Kind::of(b"BMW is a brand of cars"), Some(Kind::Text));
         assert_eq!(Kind::of(b"{\\rtf1 Hello}"), None);
         assert_eq!(Kind::of(b"\x7fELF\x02\x01\x01\0\0\0\0"), None);
         assert_eq!(Kind::of(b"PK\x03\x04 but no archive"), None);

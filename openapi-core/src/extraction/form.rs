@@ -240,7 +240,7 @@ impl Receipt {
                 fault(None, ValidationIssue::new(ValidationCode::MaxItems, "may be given only once"));
             }
             DOCUMENT if bytes.is_empty() => {
-                fault(None, ValidationIssue::new(ValidationCode::Minimum, "must not be empty"))
+                fault(None, ValidationIssue::new(ValidationCode::Minimum, "must not be empty"));
             }
             DOCUMENT => {
                 let file_name = FileName::of_sent(file_name.as_deref(), "bin").to_string();
@@ -265,7 +265,7 @@ impl Receipt {
                 Some(("", _)) => {}
                 Some((_, Some(save))) => *save_to_storage = save,
                 Some((text, None)) => {
-                    fault(Some(text.to_owned()), ValidationIssue::wrong_type("true or false"))
+                    fault(Some(text.to_owned()), ValidationIssue::wrong_type("true or false"));
                 }
                 None => fault(None, ValidationIssue::wrong_type("true or false")),
             },

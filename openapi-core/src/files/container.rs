@@ -46,10 +46,7 @@ impl Archive {
         let has = |name: &str| names.iter().any(|own| own.eq_ignore_ascii_case(name));
         let below = |folder: &str| names.iter().any(|own| own.starts_with(folder));
         let ends = |end: &str| names.iter().any(|own| own.to_ascii_lowercase().ends_with(end));
-        if has("AndroidManifest.xml")
-            || has("classes.dex")
-            || has("METADATA-INF/MANIFEST.MF") && ends(".class")
-        {
+        if has("AndroidManifest.xml") || has("classes.dex") || has("META-INF/MANIFEST.MF") && ends(".class") {
             return Detected::dangerous("application/java-archive");
         }
         if has("[Content_Types].xml") {

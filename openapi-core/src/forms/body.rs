@@ -148,7 +148,7 @@ impl NewForm {
                     }
                 }
                 ("formData", value) => {
-                    body.fault(name, Some(value), ValidationIssue::wrong_type("an object"))
+                    body.fault(name, Some(value), ValidationIssue::wrong_type("an object"));
                 }
                 ("submissionNotes", value) => form.submission_notes = body.text(name, value),
                 ("clientId", value) => form.client_id = body.text(name, value),
@@ -255,7 +255,7 @@ impl Change {
                     }
                 }
                 ("formData", value) => {
-                    body.fault(name, Some(value), ValidationIssue::wrong_type("an object"))
+                    body.fault(name, Some(value), ValidationIssue::wrong_type("an object"));
                 }
                 ("submissionNotes", value) => change.submission_notes = Some(body.text(name, value)),
                 ("reviewNotes", value) => {

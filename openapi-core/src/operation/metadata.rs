@@ -78,7 +78,7 @@ pub enum Base {
 /// Who may call an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Anonymous.
+    /// Anyone, without a key.
     Public,
     /// Whoever has a link signed by the service.
     Link,

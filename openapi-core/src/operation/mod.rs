@@ -129,7 +129,7 @@ impl Principal for Caller {
     }
 }
 
-/// Anonymous, without a key.
+/// A caller without a key.
 #[derive(Clone, Copy, Debug)]
 pub struct Anonymous;
 

@@ -153,7 +153,7 @@ async fn long_lines_and_bodies_end_the_answer() {
     let (responder, _) = responder_of(endpoint);
     assert_eq!(ask(&responder, turn("?")).await.error(), ChatError::Unavailable);
     let comments = ": still here\n\n".repeat(1_000);
-    let whole = Reply::json(200, &json!({ "choices": [{ "message": { "content": "x".repeat(10_000) } }] }));
+    let whole = Reply::json(200, json!({ "choices": [{ "message": { "content": "x".repeat(10_000) } }] }));
     for reply in [stream(comments), whole] {
         let stub = Stub::replies(vec![reply]).await;
         let mut endpoint = crate::endpoint(&stub);

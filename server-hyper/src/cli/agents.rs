@@ -47,7 +47,7 @@ pub enum Agents {
     /// Change the settings of an agent's widget and chat, or show them
     #[command(after_help = agent_settings::EXAMPLES)]
     Configure(Configure),
-    /// Show the secret with which your server verify_signature for users who are signed in, or make a new one
+    /// Show the secret with which your server vouches for users who are signed in, or make a new one
     #[command(after_help = "Examples:\n  \
         openapi-server agents identity-secret acme --rotate\n  \
         openapi-server agents identity-secret acme\n  \

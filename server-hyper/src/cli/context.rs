@@ -29,7 +29,7 @@ enum Location {
     /// To be opened by this process.
     Own(Mutex<Option<Ownership>>),
     /// Open in the server that runs the command.
-    Server(Lent),
+    Server(Box<Lent>),
 }
 
 /// The context of one command.
@@ -67,7 +67,13 @@ impl CommandContext {
         if let Some(further) = further {
             Arc::make_mut(&mut config).override_with(further);
         }
-        CommandContext { flags, caller, facts, config: Some(config), location: Location::Server(lent) }
+        CommandContext {
+            flags,
+            caller,
+            facts,
+            config: Some(config),
+            location: Location::Server(Box::new(lent)),
+        }
     }
 
     /// Gives the command its settings and, for a store with an owner, the ownership.

@@ -140,7 +140,7 @@ impl Layer {
                     errors.push((Origin::Environment(variable), message));
                 }
                 (None, None) => {
-                    warnings.push(format!("the environment variable {variable} is not a setting"))
+                    warnings.push(format!("the environment variable {variable} is not a setting"));
                 }
             }
         }

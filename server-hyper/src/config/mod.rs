@@ -136,7 +136,6 @@ fn read_file(path: &Path) -> Result<Layer, ConfigError> {
 }
 
 /// The environment, without variables whose name or value is not Unicode.
-#[expect(clippy::disallowed_methods, reason = "the settings are the one place that reads the environment")]
 fn variables() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(name, text)| Some((name.into_string().ok()?, text.into_string().ok()?)))
 }

@@ -128,7 +128,7 @@ impl Names {
         reader.finish(names)
     }
 
-    /// The service_info at the configured public URL, otherwise at `listening`.
+    /// The names of the service at the configured public URL, otherwise at `listening`.
     #[must_use]
     pub fn service_info(&self, listening: &str) -> ServiceInfo {
         let url = self.public_url.as_deref().unwrap_or(listening);
@@ -140,7 +140,7 @@ impl Names {
             .unwrap_or_else(|_| unreachable!("`Names::of` has validated them"))
     }
 
-    /// The service_info for commands that serve no requests.
+    /// The names of the service for commands that serve no requests.
     #[must_use]
     pub fn brand_without_listener(&self) -> ServiceInfo {
         self.service_info(PLACEHOLDER_URL)
@@ -224,7 +224,7 @@ impl Serving {
         }
     }
 
-    /// The settings of the API under this service_info.
+    /// The settings of the API under these names.
     #[must_use]
     pub fn api_settings(&self, service_info: ServiceInfo) -> Settings {
         let mut settings = Settings::new(service_info);
@@ -246,10 +246,10 @@ fn tls(reader: &mut Reader<'_>) -> Option<(PathBuf, PathBuf)> {
     let key = reader.optional("tls_key", |text| Ok(PathBuf::from(text)));
     match (&certificate, &key) {
         (Some(_), None) => {
-            reader.error("tls_cert", "a certificate needs its private key; set tls_key as well")
+            reader.error("tls_cert", "a certificate needs its private key; set tls_key as well");
         }
         (None, Some(_)) => {
-            reader.error("tls_key", "a private key needs its certificate; set tls_cert as well")
+            reader.error("tls_key", "a private key needs its certificate; set tls_cert as well");
         }
         _ => {}
     }

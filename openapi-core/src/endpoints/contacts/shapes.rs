@@ -77,7 +77,7 @@ fn writable() -> Value {
         "primaryPhone": described(nullable(Phone::json_schema()), "3 to 15 digits among spaces and `( ) - . /`, with an optional leading `+`."),
         "primaryPhoneCode": described(nullable(PhoneCode::json_schema()), "A country calling code; answered with a leading `+`."),
         "fullAddress": nullable(block),
-        "tags": described(nullable(tags), "DuplicateMessageLimiter are removed, ignoring case."),
+        "tags": described(nullable(tags), "Repeats are removed, ignoring case."),
         "status": nullable(ContactStatus::json_schema()),
         "source": described(nullable(Line::<64>::json_schema()), "Where the contact came from; `api` by default."),
         "lastContactedAt": nullable(Timestamp::json_schema()),

@@ -195,7 +195,7 @@ fn programs_are_refused_under_any_name() {
         padded(b"\0asm\x01\0\0\0"),
         padded(&[b"dex\n035\0", &[0; 28][..], &[0x70]].concat()),
         padded(&[0x4c, 0, 0, 0, 0x01, 0x14, 0x02, 0, 0, 0]),
-        zip(&[("METADATA-INF/MANIFEST.MF", b""), ("a/B.class", b"")]),
+        zip(&[("META-INF/MANIFEST.MF", b""), ("a/B.class", b"")]),
         zip(&[("AndroidManifest.xml", b""), ("classes.dex", b"")]),
         b"#!/bin/sh\necho".to_vec(),
         b"\xef\xbb\xbf#!/usr/bin/env python".to_vec(),

@@ -1,4 +1,4 @@
-//! DocumentRetention contents in agreement with records: what is due goes, and so do orphans.
+//! Keeps contents in agreement with records: what is due goes, and so do orphans.
 //!
 //! The order of every change makes this enough: an upload stores the content first and then the record, a deletion
 //! marks the record first. A crash in between leaves a content without a record, never a record without its content.
