@@ -183,8 +183,15 @@ pub(crate) fn looks(text: &str) -> bool {
             && (has_digit || text.contains(','))
 }
 
-/// The parts of the address in some pieces of text.
-pub(crate) fn parts(view: &View<'_>, pieces: &[Span]) -> Parts {
+/// Whether a span is the two capital letters of a state.
+fn is_state(view: &View<'_>, span: Span) -> bool {
+    span.end - span.start == 1
+        && view.words[span.start].text.trim_matches([',', '.']).len() == 2
+        && view.words[span.start].text.chars().take(2).all(char::is_uppercase)
+}
+
+/// Pieces of an address, cut at commas and other marks.
+fn split_at_marks(view: &View<'_>, pieces: &[Span]) -> Vec<Span> {
     let mut lines: Vec<Span> = Vec::new();
     for piece in pieces {
         let mut start = piece.start;
@@ -203,6 +210,12 @@ pub(crate) fn parts(view: &View<'_>, pieces: &[Span]) -> Parts {
             lines.push(Span { start, end: piece.end });
         }
     }
+    lines
+}
+
+/// The parts of the address in some pieces of text.
+pub(crate) fn parts(view: &View<'_>, pieces: &[Span]) -> Parts {
+    let lines = split_at_marks(view, pieces);
     let mut parts = Parts::default();
     let mut postal_line = None;
     for (index, line) in lines.iter().enumerate() {
@@ -223,26 +236,21 @@ pub(crate) fn parts(view: &View<'_>, pieces: &[Span]) -> Parts {
             postal_line = Some(index);
             let after = Span { start: postal.end, end: line.end };
             let before = Span { start: line.start, end: postal.start };
-            let state = |span: Span| {
-                span.end - span.start == 1
-                    && view.words[span.start].text.trim_matches([',', '.']).len() == 2
-                    && view.words[span.start].text.chars().take(2).all(char::is_uppercase)
-            };
             if after.start < after.end {
                 parts.city = Some(after);
             } else if before.start < before.end
-                && !state(before)
+                && !is_state(view, before)
                 && !view.text(before).bytes().any(|byte| byte.is_ascii_digit())
             {
                 let last = Span { start: before.end - 1, end: before.end };
-                if before.end - before.start > 1 && state(last) {
+                if before.end - before.start > 1 && is_state(view, last) {
                     parts.state = Some(last);
                     parts.city = Some(Span { start: before.start, end: before.end - 1 });
                 } else {
                     parts.city = Some(before);
                 }
             } else if index > 0 && !view.text(lines[index - 1]).bytes().any(|byte| byte.is_ascii_digit()) {
-                if state(before) {
+                if is_state(view, before) {
                     parts.state = Some(before);
                 }
                 parts.city = Some(lines[index - 1]);

@@ -3,10 +3,28 @@
 use super::candidate::{Candidate, Provenance};
 use super::entities;
 use super::field_query::FieldQuery;
+use super::numbers::Amount;
 use super::rows::{MAX_LINES, MAX_ROWS, Roles, Row, Rows};
 use super::source::Source;
+use super::terms::Terms;
 use super::text::tidy;
 use super::view::Span;
+
+/// Terms of labels in the head of a bill.
+const HEAD_TERMS: [&str; 12] = [
+    "date", "time", "phone", "cashier", "invoice", "table", "tax", "number", "vat", "customer", "order",
+    "receipt",
+];
+
+/// Words with the number after them, which belongs to them where the quantity is known: `1 Combo 1 30.000`.
+fn with_inner_number(words: Span, line: Span, price: Span, amounts: &[&Amount]) -> Span {
+    let first = amounts.first().filter(|first| first.span.start == line.start);
+    let is_counted = first.is_some_and(|first| first.value.fract().is_zero());
+    let inner = amounts.iter().find(|amount| {
+        amount.span.start == words.end && amount.span != price && !amount.has_mark && !amount.is_money
+    });
+    inner.filter(|_| is_counted).map_or(words, |inner| Span { start: words.start, end: inner.span.end })
+}
 
 impl Source<'_, '_> {
     /// Lines of things and prices without a header: `2 x Coffee 6.00`, or the thing above its numbers.
@@ -22,22 +40,7 @@ impl Source<'_, '_> {
                 break;
             }
             let span = self.view.line_span(line);
-            let counts = self.labels.of_line(line).any(|label| {
-                label.is_marked
-                    && label.terms.iter().all(|term| matches!(term, "item" | "total" | "quantity" | "number"))
-            });
-            if counts {
-                name = None;
-                continue;
-            }
-            let is_head = self.labels.of_line(line).any(|label| {
-                label.is_marked
-                    && label.terms.has_any(&[
-                        "date", "time", "phone", "cashier", "invoice", "table", "tax", "number", "vat",
-                        "customer", "order", "receipt",
-                    ])
-            });
-            if is_head || !self.annotations.dates_in(span).is_empty() {
+            if self.is_no_item(line) {
                 name = None;
                 continue;
             }
@@ -72,20 +75,7 @@ impl Source<'_, '_> {
                 }
                 continue;
             };
-            // `1 Combo 1 30.000`: a number after words belongs to them where the quantity is known.
-            let words = words.map(|words| {
-                let first = amounts.first().filter(|first| first.span.start == span.start);
-                let counted = first.is_some_and(|first| first.value.fract().is_zero());
-                let inner = amounts.iter().find(|amount| {
-                    amount.span.start == words.end
-                        && amount.span != price.span
-                        && !amount.has_mark
-                        && !amount.is_money
-                });
-                inner
-                    .filter(|_| counted)
-                    .map_or(words, |inner| Span { start: words.start, end: inner.span.end })
-            });
+            let words = words.map(|words| with_inner_number(words, span, price.span, &amounts));
             let own = words
                 .filter(|words| self.view.text(*words).chars().filter(|c| c.is_alphabetic()).count() >= 2);
             let thing = own.or_else(|| name.take());
@@ -94,50 +84,7 @@ impl Source<'_, '_> {
                 found.covered.push(thing);
             }
             name = None;
-            let mut row: Row = Vec::new();
-            let mut add = |index: Option<usize>, candidate: Option<Candidate>| {
-                if let (Some(index), Some(candidate)) = (index, candidate) {
-                    row.push((index, candidate));
-                }
-            };
-            let text = tidy(&self.view.text(thing));
-            let mut candidate = Candidate::new(thing, text.as_str().into(), Provenance::Table, 0.5, 0.7);
-            if thing.end > thing.start
-                && self.view.words[thing.start].line != self.view.words[thing.end - 1].line
-            {
-                candidate.pieces = self.by_lines(thing);
-            }
-            candidate.quote = Some(text);
-            add(roles.name, Some(candidate));
-            let others: Vec<_> = amounts.iter().filter(|amount| amount.span != price.span).copied().collect();
-            let quantity = others
-                .iter()
-                .find(|amount| {
-                    amount.value.fract().is_zero()
-                        && !amount.is_money
-                        && !amount.has_mark
-                        && amount.value < rust_decimal::Decimal::from(1_000)
-                        && !inside(amount.span, own)
-                })
-                .copied();
-            let unit = others
-                .iter()
-                .rev()
-                .find(|amount| {
-                    Some(amount.span) != quantity.map(|amount| amount.span)
-                        && (amount.has_mark || amount.is_money)
-                        && !inside(amount.span, own)
-                })
-                .copied();
-            if let (Some(index), Some(quantity)) = (roles.quantity, quantity) {
-                add(Some(index), self.amount(&properties[index], quantity, Provenance::Table, 0.5, 0.7));
-            }
-            if let (Some(index), Some(unit)) = (roles.unit, unit) {
-                add(Some(index), self.amount(&properties[index], unit, Provenance::Table, 0.5, 0.7));
-            }
-            if let Some(index) = roles.total {
-                add(Some(index), self.amount(&properties[index], price, Provenance::Table, 0.5, 0.7));
-            }
+            let row = self.item_row(properties, &roles, thing, own, price, &amounts);
             found.covered.push(span);
             found.rows.push(row);
         }
@@ -146,6 +93,72 @@ impl Source<'_, '_> {
         }
         found.covered.sort_unstable();
         found
+    }
+
+    /// Whether a line is no line of a bill: a count of its lines, or data of its head.
+    fn is_no_item(&self, line: usize) -> bool {
+        let is_count =
+            |terms: &Terms| terms.iter().all(|term| matches!(term, "item" | "total" | "quantity" | "number"));
+        self.labels
+            .of_line(line)
+            .any(|label| label.is_marked && (is_count(&label.terms) || label.terms.has_any(&HEAD_TERMS)))
+            || !self.annotations.dates_in(self.view.line_span(line)).is_empty()
+    }
+
+    /// The row of a thing with its price. `own` are the words on the line of the price.
+    fn item_row(
+        &self,
+        properties: &[FieldQuery<'_>],
+        roles: &Roles,
+        thing: Span,
+        own: Option<Span>,
+        price: &Amount,
+        amounts: &[&Amount],
+    ) -> Row {
+        let mut row: Row = Vec::new();
+        let mut add = |index: Option<usize>, candidate: Option<Candidate>| {
+            if let (Some(index), Some(candidate)) = (index, candidate) {
+                row.push((index, candidate));
+            }
+        };
+        let text = tidy(&self.view.text(thing));
+        let mut candidate = Candidate::new(thing, text.as_str().into(), Provenance::Table, 0.5, 0.7);
+        if thing.end > thing.start && self.view.words[thing.start].line != self.view.words[thing.end - 1].line
+        {
+            candidate.pieces = self.by_lines(thing);
+        }
+        candidate.quote = Some(text);
+        add(roles.name, Some(candidate));
+        let others: Vec<_> = amounts.iter().filter(|amount| amount.span != price.span).copied().collect();
+        let quantity = others
+            .iter()
+            .find(|amount| {
+                amount.value.fract().is_zero()
+                    && !amount.is_money
+                    && !amount.has_mark
+                    && amount.value < rust_decimal::Decimal::from(1_000)
+                    && !inside(amount.span, own)
+            })
+            .copied();
+        let unit = others
+            .iter()
+            .rev()
+            .find(|amount| {
+                Some(amount.span) != quantity.map(|amount| amount.span)
+                    && (amount.has_mark || amount.is_money)
+                    && !inside(amount.span, own)
+            })
+            .copied();
+        if let (Some(index), Some(quantity)) = (roles.quantity, quantity) {
+            add(Some(index), self.amount(&properties[index], quantity, Provenance::Table, 0.5, 0.7));
+        }
+        if let (Some(index), Some(unit)) = (roles.unit, unit) {
+            add(Some(index), self.amount(&properties[index], unit, Provenance::Table, 0.5, 0.7));
+        }
+        if let Some(index) = roles.total {
+            add(Some(index), self.amount(&properties[index], price, Provenance::Table, 0.5, 0.7));
+        }
+        row
     }
 
     fn by_lines(&self, span: Span) -> Vec<Span> {

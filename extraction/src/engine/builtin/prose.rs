@@ -9,6 +9,54 @@ use super::source::{MAX_HITS, Source};
 use super::text::tidy;
 use super::view::{Span, View, fold};
 
+/// Whether a word begins with a capital or a digit, perhaps after a quotation mark.
+fn begins_like_name(text: &str) -> bool {
+    let first = text.trim_start_matches(['“', '"', '\'']).chars().next();
+    first.is_some_and(|c| c.is_uppercase() || c.is_ascii_digit())
+}
+
+/// Words after the name of a company.
+const COMPANY_SUFFIXES: [&str; 18] = [
+    "inc",
+    "llc",
+    "ltd",
+    "corp",
+    "l.p",
+    "lp",
+    "co",
+    "n.a",
+    "plc",
+    "gmbh",
+    "ag",
+    "s.a",
+    "llp",
+    "jr",
+    "sr",
+    "incorporated",
+    "limited",
+    "l.l.c",
+];
+
+/// Words for a party, which are no names.
+const PARTY_WORDS: [&str; 16] = [
+    "employee",
+    "company",
+    "recipient",
+    "receiving party",
+    "disclosing party",
+    "employer",
+    "executive",
+    "consultant",
+    "party",
+    "parties",
+    "discloser",
+    "buyer",
+    "seller",
+    "background",
+    "agreement",
+    "effective date",
+];
+
 /// The words from the place of a phrase on, wherever it occurs.
 fn phrases(view: &View<'_>, phrase: &[&str]) -> Vec<usize> {
     let Some(first) = phrase.first() else { return Vec::new() };
@@ -309,35 +357,10 @@ impl Source<'_, '_> {
             let closes = text.matches([')', ']']).count() as i32;
             let inside = depth > 0 || opens > 0;
             depth = (depth + opens - closes).max(0);
-            let capital = text
-                .trim_start_matches(['“', '"', '\''])
-                .chars()
-                .next()
-                .is_some_and(|c| c.is_uppercase() || c.is_ascii_digit());
+            let capital = begins_like_name(text);
             let joins = matches!(text, "and" | "und" | "et" | "y" | "e" | "&");
-            let next_is_suffix = self.view.words.get(at + 1).is_some_and(|next| {
-                matches!(
-                    next.folded.trim_end_matches('.'),
-                    "inc"
-                        | "llc"
-                        | "ltd"
-                        | "corp"
-                        | "l.p"
-                        | "lp"
-                        | "co"
-                        | "n.a"
-                        | "plc"
-                        | "gmbh"
-                        | "ag"
-                        | "s.a"
-                        | "llp"
-                        | "jr"
-                        | "sr"
-                        | "incorporated"
-                        | "limited"
-                        | "l.l.c"
-                )
-            });
+            let next_is_suffix = (self.view.words.get(at + 1))
+                .is_some_and(|next| COMPANY_SUFFIXES.contains(&next.folded.trim_end_matches('.')));
             let bare = text.trim_end_matches([',', ';', '.', ':']);
             if inside {
                 if let Some(start) = start.take() {
@@ -396,57 +419,36 @@ impl Source<'_, '_> {
             found.push(Span { start, end: at.min(end) });
         }
         let mut names: Vec<String> = Vec::new();
-        found.retain(|span| {
-            let text = tidy(&self.view.text(*span));
-            let lower = text.to_lowercase();
-            // A short form of a name that was there, or the word for a side.
-            let repeats = names.iter().any(|name| name.starts_with(&lower));
-            names.push(lower);
-            const SIDES: [&str; 16] = [
-                "employee",
-                "company",
-                "recipient",
-                "receiving party",
-                "disclosing party",
-                "employer",
-                "executive",
-                "consultant",
-                "party",
-                "parties",
-                "discloser",
-                "buyer",
-                "seller",
-                "background",
-                "agreement",
-                "effective date",
-            ];
-            if repeats
-                || SIDES.contains(&fold(&text).as_str())
-                || text.chars().any(|c| c.is_ascii_digit())
-                    && text.contains('.')
-                    && !super::entities::is_company(&text)
-            {
-                return false;
-            }
-            let words = span.end - span.start;
-            let folded = fold(&text);
-            words <= 9
-                && text.chars().filter(|c| c.is_alphabetic()).count() >= 3
-                && self.annotations.dates_in(*span).is_empty()
-                && (words > 1 || super::entities::is_company(&text) || text.chars().count() > 5)
-                && !matches!(
-                    folded.as_str(),
-                    "effective date"
-                        | "agreement"
-                        | "company"
-                        | "party"
-                        | "parties"
-                        | "recipient"
-                        | "discloser"
-                )
-                && !text.starts_with(|c: char| c.is_ascii_digit())
-        });
+        found.retain(|span| self.is_party_name(*span, &mut names));
         found
+    }
+
+    /// Whether a span is the name of a party; `names` are the names before it.
+    fn is_party_name(&self, span: Span, names: &mut Vec<String>) -> bool {
+        let text = tidy(&self.view.text(span));
+        let lower = text.to_lowercase();
+        // A short form of a name that was there, or the word for a side.
+        let repeats = names.iter().any(|name| name.starts_with(&lower));
+        names.push(lower);
+        if repeats
+            || PARTY_WORDS.contains(&fold(&text).as_str())
+            || text.chars().any(|c| c.is_ascii_digit())
+                && text.contains('.')
+                && !super::entities::is_company(&text)
+        {
+            return false;
+        }
+        let words = span.end - span.start;
+        let folded = fold(&text);
+        words <= 9
+            && text.chars().filter(|c| c.is_alphabetic()).count() >= 3
+            && self.annotations.dates_in(span).is_empty()
+            && (words > 1 || super::entities::is_company(&text) || text.chars().count() > 5)
+            && !matches!(
+                folded.as_str(),
+                "effective date" | "agreement" | "company" | "party" | "parties" | "recipient" | "discloser"
+            )
+            && !text.starts_with(|c: char| c.is_ascii_digit())
     }
 
     pub(crate) fn prose_phone(&self) -> Option<&(Span, String)> {

@@ -12,7 +12,7 @@ use super::rows::{MAX_LINES, MAX_ROWS, Roles, Row, Rows, are_line_items};
 use super::source::Source;
 use super::terms::{Terms, terms_of};
 use super::text::tidy;
-use super::view::Span;
+use super::view::{Segment, Span};
 
 /// The most lines that the text of a cell is read from.
 const MAX_PIECES: usize = 6;
@@ -38,6 +38,23 @@ const ENDS: [&str; 12] = [
     "subtotal", "total", "tax", "net", "gross", "rounding", "cash", "change", "payment", "discount", "grand",
     "service",
 ];
+
+/// Keeps one column for a property: the most similar one, and the last of equals for sums.
+fn keep_best_columns(columns: &mut [Column], properties: usize) {
+    for index in 0..properties {
+        let best = columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| column.property == Some(index))
+            .max_by(|a, b| a.1.similarity.total_cmp(&b.1.similarity))
+            .map(|(at, _)| at);
+        for (at, column) in columns.iter_mut().enumerate() {
+            if column.property == Some(index) && Some(at) != best {
+                column.property = None;
+            }
+        }
+    }
+}
 
 impl Source<'_, '_> {
     pub(crate) fn rows(&self, array: &FieldQuery<'_>, properties: &[FieldQuery<'_>]) -> Rows {
@@ -151,20 +168,7 @@ impl Source<'_, '_> {
                 _ => columns.push(Column { property: None, span: segment.span(), similarity: 0.0 }),
             }
         }
-        // One column for a property: the one that says it best, the last of equals for sums.
-        for index in 0..properties.len() {
-            let best = columns
-                .iter()
-                .enumerate()
-                .filter(|(_, column)| column.property == Some(index))
-                .max_by(|a, b| a.1.similarity.total_cmp(&b.1.similarity))
-                .map(|(at, _)| at);
-            for (at, column) in columns.iter_mut().enumerate() {
-                if column.property == Some(index) && Some(at) != best {
-                    column.property = None;
-                }
-            }
-        }
+        keep_best_columns(&mut columns, properties.len());
         // Things go by several names: `Item` heads descriptions where nothing else does.
         let text = properties.iter().position(|property| property.is_text() && property.all.has_any(&THINGS));
         if let Some(text) = text.filter(|text| !columns.iter().any(|column| column.property == Some(*text))) {
@@ -274,27 +278,7 @@ impl Source<'_, '_> {
                 Some(segments) => segments.iter().map(|segment| self.cell_atom(segment.span())).collect(),
                 None => self.atoms(line, columns),
             };
-            let mut row: Row = Vec::new();
-            for atom in &atoms {
-                let Some(column) = by_index
-                    .and_then(|segments| {
-                        segments.iter().position(|segment| {
-                            atom.span.start >= segment.start && atom.span.end <= segment.end
-                        })
-                    })
-                    .or_else(|| self.column_of(columns, *atom, properties))
-                else {
-                    continue;
-                };
-                let Some(index) = columns[column].property else { continue };
-                if row.iter().any(|(known, _)| *known == index) {
-                    continue;
-                }
-                if let Some(candidate) = self.cell(&properties[index], atom.span, columns[column].similarity)
-                {
-                    row.push((index, candidate));
-                }
-            }
+            let mut row = self.row_of(properties, columns, &atoms, by_index);
             if let Some(last) = found.rows.last_mut()
                 && atoms.len() <= 2
                 && atoms.iter().all(|atom| atom.is_number)
@@ -321,29 +305,14 @@ impl Source<'_, '_> {
                 if texts > 0
                     && row.iter().any(|(_, candidate)| entities::is_wordy(self.view, candidate.pieces[0]))
                 {
-                    pending = row
-                        .iter()
-                        .map(|(_, candidate)| candidate.pieces[0])
-                        .find(|span| entities::is_wordy(self.view, *span));
+                    let mut texts = row.iter().map(|(_, candidate)| candidate.pieces[0]);
+                    pending = texts.find(|span| entities::is_wordy(self.view, *span));
                 } else if atoms.len() == 1 && !atoms[0].is_number {
                     pending = Some(atoms[0].span);
                 }
                 continue;
             }
-            // The name of a thing may stand on a line of its own above its numbers.
-            let name = properties.iter().position(|property| {
-                property.is_text()
-                    && property.all.has_any(&["description", "name", "item", "product", "test"])
-            });
-            if let (Some(name), Some(above)) = (name, pending.take())
-                && !row.iter().any(|(index, candidate)| {
-                    *index == name && entities::is_wordy(self.view, candidate.pieces[0])
-                })
-            {
-                row.retain(|(index, _)| *index != name);
-                row.extend(self.cell(&properties[name], above, 0.6).map(|candidate| (name, candidate)));
-                found.covered.push(above);
-            }
+            found.covered.extend(self.name_above(properties, &mut row, &mut pending));
             if has_numbers && row.len() == 1 && properties.len() > 2 {
                 idle += 1;
                 continue;
@@ -357,6 +326,59 @@ impl Source<'_, '_> {
             found.covered.clear();
         }
         found
+    }
+
+    /// The values of a line, each in its column. `by_index` are the cells where each is a column.
+    fn row_of(
+        &self,
+        properties: &[FieldQuery<'_>],
+        columns: &[Column],
+        atoms: &[Atom],
+        by_index: Option<&[Segment]>,
+    ) -> Row {
+        let mut row: Row = Vec::new();
+        for atom in atoms {
+            let Some(column) = by_index
+                .and_then(|segments| {
+                    segments
+                        .iter()
+                        .position(|segment| atom.span.start >= segment.start && atom.span.end <= segment.end)
+                })
+                .or_else(|| self.column_of(columns, *atom, properties))
+            else {
+                continue;
+            };
+            let Some(index) = columns[column].property else { continue };
+            if row.iter().any(|(known, _)| *known == index) {
+                continue;
+            }
+            if let Some(candidate) = self.cell(&properties[index], atom.span, columns[column].similarity) {
+                row.push((index, candidate));
+            }
+        }
+        row
+    }
+
+    /// Names a row by the line above it, where the name of a thing stands above its numbers. Returns that line.
+    fn name_above(
+        &self,
+        properties: &[FieldQuery<'_>],
+        row: &mut Row,
+        pending: &mut Option<Span>,
+    ) -> Option<Span> {
+        let name = properties.iter().position(|property| {
+            property.is_text() && property.all.has_any(&["description", "name", "item", "product", "test"])
+        });
+        if let (Some(name), Some(above)) = (name, pending.take())
+            && !row.iter().any(|(index, candidate)| {
+                *index == name && entities::is_wordy(self.view, candidate.pieces[0])
+            })
+        {
+            row.retain(|(index, _)| *index != name);
+            row.extend(self.cell(&properties[name], above, 0.6).map(|candidate| (name, candidate)));
+            return Some(above);
+        }
+        None
     }
 
     /// Adds a line to the text that is cut in two above it: the first text of a row, in whose column it stands alone. A

@@ -61,19 +61,7 @@ pub(crate) fn confirm(
     candidates: &mut [Vec<Candidate>],
     lines: Option<Decimal>,
 ) {
-    let of = |part: Part, candidates: &[Vec<Candidate>]| -> Vec<(usize, usize, Decimal)> {
-        fields
-            .iter()
-            .filter(|(known, _)| *known == Some(part))
-            .flat_map(|(_, field)| {
-                candidates[*field]
-                    .iter()
-                    .take(MOST)
-                    .enumerate()
-                    .filter_map(|(index, candidate)| value(candidate).map(|value| (*field, index, value)))
-            })
-            .collect()
-    };
+    let of = |part: Part, candidates: &[Vec<Candidate>]| values_of(part, fields, candidates);
     let (nets, taxes, services, discounts, totals) = (
         of(Part::Net, candidates),
         of(Part::Tax, candidates),
@@ -83,9 +71,6 @@ pub(crate) fn confirm(
     );
     let (cash, change) = (of(Part::Cash, candidates), of(Part::Change, candidates));
     let mut confirmed: Vec<(usize, usize)> = Vec::new();
-    let near = |a: Decimal, b: Decimal| {
-        (a - b).abs() <= Decimal::new(2, 2) || (a - b).abs() <= a.abs() * Decimal::new(2, 5)
-    };
     let zero = Decimal::ZERO;
     for &(total_field, total_index, total) in totals.iter().filter(|(_, _, total)| *total > zero) {
         for &(net_field, net_index, net) in nets.iter().filter(|(_, _, net)| *net > zero) {
@@ -139,12 +124,20 @@ pub(crate) fn confirm(
             confirmed.push((total_field, total_index));
         }
     }
-    for &(net_field, net_index, net) in &nets {
-        if lines.is_some_and(|lines| near(lines, net)) {
-            confirmed.push((net_field, net_index));
-        }
+    let is_sum_of_lines = |value: Decimal| lines.is_some_and(|lines| near(lines, value));
+    confirmed.extend(nets.iter().filter(|net| is_sum_of_lines(net.2)).map(|net| (net.0, net.1)));
+    prefer_repeated_totals(fields, candidates);
+    confirmed.sort_unstable();
+    confirmed.dedup();
+    for (field, index) in confirmed {
+        let candidate = &mut candidates[field][index];
+        candidate.score += BONUS;
+        candidate.confirmed = true;
     }
-    // What is said more than once as a total is rather the total; of equals the last, after discounts and rounding.
+}
+
+/// Raises a total that occurs more than once, and of equals the last, which comes after discounts and rounding.
+fn prefer_repeated_totals(fields: &[(Option<Part>, usize)], candidates: &mut [Vec<Candidate>]) {
     for (_, field) in fields.iter().filter(|(part, _)| *part == Some(Part::Total)) {
         let values: Vec<Option<Decimal>> = candidates[*field].iter().map(value).collect();
         for (index, candidate) in candidates[*field].iter_mut().enumerate() {
@@ -153,11 +146,28 @@ pub(crate) fn confirm(
                 0.025 * (same.min(4) as f64 - 1.0) + 0.000_02 * (candidate.pieces[0].start.min(1_000) as f64);
         }
     }
-    confirmed.sort_unstable();
-    confirmed.dedup();
-    for (field, index) in confirmed {
-        let candidate = &mut candidates[field][index];
-        candidate.score += BONUS;
-        candidate.confirmed = true;
-    }
+}
+
+/// The values of a part: field, candidate and amount.
+fn values_of(
+    part: Part,
+    fields: &[(Option<Part>, usize)],
+    candidates: &[Vec<Candidate>],
+) -> Vec<(usize, usize, Decimal)> {
+    fields
+        .iter()
+        .filter(|(known, _)| *known == Some(part))
+        .flat_map(|(_, field)| {
+            candidates[*field]
+                .iter()
+                .take(MOST)
+                .enumerate()
+                .filter_map(|(index, candidate)| value(candidate).map(|value| (*field, index, value)))
+        })
+        .collect()
+}
+
+/// Whether two amounts are the same but for rounding.
+fn near(a: Decimal, b: Decimal) -> bool {
+    (a - b).abs() <= Decimal::new(2, 2) || (a - b).abs() <= a.abs() * Decimal::new(2, 5)
 }

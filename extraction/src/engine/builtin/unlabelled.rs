@@ -27,77 +27,29 @@ const OWN_DATE: [&str; 14] = [
     "company",
 ];
 
+/// A candidate that only its form supports.
+fn unlabelled_text(span: Span, text: &str, score: f64) -> Candidate {
+    let mut candidate = Candidate::new(span, text.into(), Provenance::Unlabelled, 0.0, score);
+    candidate.quote = Some(text.to_owned());
+    candidate
+}
+
 impl Source<'_, '_> {
     pub(crate) fn unlabelled(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
-        let make = |span: Span, text: &str, score: f64| {
-            let mut candidate = Candidate::new(span, text.into(), Provenance::Unlabelled, 0.0, score);
-            candidate.quote = Some(text.to_owned());
-            candidate
-        };
         match query.kind {
-            ExtractionType::Date | ExtractionType::Datetime => {
-                // Agreements name many dates: sentences tell which is theirs.
-                let in_sentences = query.name.has_any(&["effective", "contract"]);
-                if in_sentences || query.name.iter().any(|term| !OWN_DATE.contains(&term)) {
-                    return;
-                }
-                let mut seen: Vec<String> = self
-                    .annotations
-                    .dates
-                    .iter()
-                    .take(50)
-                    .filter_map(|date| date.iso(self.annotations.order))
-                    .map(|(iso, _)| iso)
-                    .collect();
-                seen.sort_unstable();
-                seen.dedup();
-                let base = match seen.len() {
-                    0 | 1 => 0.66,
-                    2 => 0.5,
-                    _ => 0.43,
-                };
-                for date in self.annotations.dates.iter().take(20) {
-                    if self.is_dated(date.span) {
-                        found.extend(self.date(query, date, Provenance::Sentence, 0.8, 0.78));
-                    }
-                }
-                for (nth, date) in self.annotations.dates.iter().take(6).enumerate() {
-                    found.extend(self.date(
-                        query,
-                        date,
-                        Provenance::Unlabelled,
-                        0.0,
-                        base - 0.015 * nth as f64,
-                    ));
-                }
-            }
+            ExtractionType::Date | ExtractionType::Datetime => self.unlabelled_dates(query, found),
             ExtractionType::Number | ExtractionType::Currency
                 if query.name.has("total")
                     && query.wants_money()
                     && !query.name.has_any(&["subtotal", "tax", "net"]) =>
             {
-                let greatest = self
-                    .annotations
-                    .amounts
-                    .iter()
-                    .filter(|amount| amount.is_money)
-                    .map(|amount| amount.value)
-                    .max();
-                for amount in self
-                    .annotations
-                    .amounts
-                    .iter()
-                    .filter(|amount| amount.is_money && Some(amount.value) == greatest)
-                    .take(3)
-                {
-                    found.extend(self.amount(query, amount, Provenance::Unlabelled, 0.0, 0.41));
-                }
+                self.unlabelled_totals(query, found);
             }
             ExtractionType::Boolean => self.kind_of_document(query, found),
             ExtractionType::Email => self.free_email(query, found),
             ExtractionType::Phone => {
                 if let Some((span, phone)) = self.prose_phone() {
-                    found.push(make(*span, phone, 0.55));
+                    found.push(unlabelled_text(*span, phone, 0.55));
                 }
             }
             ExtractionType::String => match query.role {
@@ -116,30 +68,15 @@ impl Source<'_, '_> {
                 Role::Address => self.free_address(found),
                 Role::Email => {
                     if let Some((span, email)) = self.annotations.emails.first() {
-                        found.push(make(*span, email, 0.5));
+                        found.push(unlabelled_text(*span, email, 0.5));
                     }
                 }
                 Role::Phone => {
                     if let Some((span, phone)) = self.prose_phone() {
-                        found.push(make(*span, phone, 0.6));
+                        found.push(unlabelled_text(*span, phone, 0.6));
                     }
                 }
-                Role::Iban => {
-                    let all = Span { start: 0, end: self.view.words.len() };
-                    let mut from = all.start;
-                    while let Some(at) = self.view.words[from..].iter().take(60_000).position(|word| {
-                        matches!(word.text.as_bytes(), [a, b, c, d, ..] if a.is_ascii_uppercase() && b.is_ascii_uppercase() && c.is_ascii_digit() && d.is_ascii_digit())
-                    }) {
-                        let region = Span { start: from + at, end: (from + at + 9).min(all.end) };
-                        let mut values = Vec::new();
-                        self.values(query, region, Provenance::Unlabelled, 0.0, 0.8, &mut values);
-                        if !values.is_empty() {
-                            found.append(&mut values);
-                            break;
-                        }
-                        from += at + 1;
-                    }
-                }
+                Role::Iban => self.unlabelled_iban(query, found),
                 Role::Currency => {
                     if let Some((code, span)) = self.annotations.currency {
                         let mut candidate =
@@ -148,19 +85,7 @@ impl Source<'_, '_> {
                         found.push(candidate);
                     }
                 }
-                Role::Vat => {
-                    for (at, word) in self.view.words.iter().enumerate().take(60_000) {
-                        let bare = word.text.trim_matches(|c: char| !c.is_alphanumeric());
-                        let is_vat = (10..=14).contains(&bare.len())
-                            && bare.is_ascii()
-                            && bare[..2].bytes().all(|b| b.is_ascii_uppercase())
-                            && bare[2..].bytes().filter(u8::is_ascii_digit).count() + 1 >= bare.len() - 2;
-                        if is_vat {
-                            found.push(make(Span { start: at, end: at + 1 }, bare, 0.5));
-                            break;
-                        }
-                    }
-                }
+                Role::Vat => self.unlabelled_vat(found),
                 Role::Person
                     if !query.name.has_any(&[
                         "patient",
@@ -182,6 +107,83 @@ impl Source<'_, '_> {
                 _ => {}
             },
             _ => {}
+        }
+    }
+
+    fn unlabelled_dates(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
+        // Agreements name many dates: sentences tell which is theirs.
+        let in_sentences = query.name.has_any(&["effective", "contract"]);
+        if in_sentences || query.name.iter().any(|term| !OWN_DATE.contains(&term)) {
+            return;
+        }
+        let mut seen: Vec<String> = self
+            .annotations
+            .dates
+            .iter()
+            .take(50)
+            .filter_map(|date| date.iso(self.annotations.order))
+            .map(|(iso, _)| iso)
+            .collect();
+        seen.sort_unstable();
+        seen.dedup();
+        let base = match seen.len() {
+            0 | 1 => 0.66,
+            2 => 0.5,
+            _ => 0.43,
+        };
+        for date in self.annotations.dates.iter().take(20) {
+            if self.is_dated(date.span) {
+                found.extend(self.date(query, date, Provenance::Sentence, 0.8, 0.78));
+            }
+        }
+        for (nth, date) in self.annotations.dates.iter().take(6).enumerate() {
+            found.extend(self.date(query, date, Provenance::Unlabelled, 0.0, base - 0.015 * nth as f64));
+        }
+    }
+
+    /// The greatest amounts of money.
+    fn unlabelled_totals(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
+        let greatest =
+            self.annotations.amounts.iter().filter(|amount| amount.is_money).map(|amount| amount.value).max();
+        for amount in self
+            .annotations
+            .amounts
+            .iter()
+            .filter(|amount| amount.is_money && Some(amount.value) == greatest)
+            .take(3)
+        {
+            found.extend(self.amount(query, amount, Provenance::Unlabelled, 0.0, 0.41));
+        }
+    }
+
+    fn unlabelled_iban(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
+        let all = Span { start: 0, end: self.view.words.len() };
+        let mut from = all.start;
+        while let Some(at) = self.view.words[from..].iter().take(60_000).position(|word| {
+            matches!(word.text.as_bytes(), [a, b, c, d, ..] if a.is_ascii_uppercase() && b.is_ascii_uppercase() && c.is_ascii_digit() && d.is_ascii_digit())
+        }) {
+            let region = Span { start: from + at, end: (from + at + 9).min(all.end) };
+            let mut values = Vec::new();
+            self.values(query, region, Provenance::Unlabelled, 0.0, 0.8, &mut values);
+            if !values.is_empty() {
+                found.append(&mut values);
+                break;
+            }
+            from += at + 1;
+        }
+    }
+
+    fn unlabelled_vat(&self, found: &mut Vec<Candidate>) {
+        for (at, word) in self.view.words.iter().enumerate().take(60_000) {
+            let bare = word.text.trim_matches(|c: char| !c.is_alphanumeric());
+            let is_vat = (10..=14).contains(&bare.len())
+                && bare.is_ascii()
+                && bare[..2].bytes().all(|b| b.is_ascii_uppercase())
+                && bare[2..].bytes().filter(u8::is_ascii_digit).count() + 1 >= bare.len() - 2;
+            if is_vat {
+                found.push(unlabelled_text(Span { start: at, end: at + 1 }, bare, 0.5));
+                break;
+            }
         }
     }
 

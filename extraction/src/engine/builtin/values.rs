@@ -195,12 +195,7 @@ impl Source<'_, '_> {
             return Vec::new();
         }
         let make = |span: Span, score: f64| Candidate::new(span, Json::Null, provenance, similarity, score);
-        let text = |mut candidate: Candidate, text: String| {
-            let text = tidy(&text);
-            candidate.value = text.as_str().into();
-            candidate.quote = Some(text);
-            candidate
-        };
+        let text = |candidate: Candidate, text: String| with_text(candidate, &text);
         match query.role {
             Role::Email => {
                 let emails = Annotations::within(&self.annotations.emails, region, |(span, _)| *span);
@@ -259,56 +254,69 @@ impl Source<'_, '_> {
                 .collect(),
             Role::Law if !self.is_place(region) => Vec::new(),
             _ if is_nothing(&self.view.text(region)) => Vec::new(),
-            _ => {
-                let words = region.end - region.start;
-                let mut share = 1.0;
-                if !entities::is_wordy(self.view, region) {
-                    share *= match query.role {
-                        Role::Text | Role::Postal => 0.75,
-                        _ => 0.25,
-                    };
-                }
-                if self.labels.of_line(self.view.words[region.start].line).any(|label| {
-                    label.span.start == region.start
-                        && label.span.end >= region.end
-                        && label.terms.iter().count() > 0
-                        && self.is_known(&label.terms)
-                }) {
-                    share *= 0.45;
-                }
-                if words > 12 {
-                    share *= 0.5;
-                }
-                let plain = self.view.text(region);
-                let first = plain.trim_start_matches(|c: char| !c.is_alphanumeric()).chars().next();
-                if matches!(query.role, Role::Company | Role::Person) {
-                    let lower = self.view.words[region.start..region.end]
-                        .iter()
-                        .filter(|word| word.text.chars().next().is_some_and(char::is_lowercase))
-                        .count();
-                    if words > 8
-                        || lower >= 3
-                        || first.is_some_and(char::is_lowercase) && provenance != Provenance::Table
-                    {
-                        share *= 0.4;
-                    }
-                }
-                if words <= 3 && self.is_words_of_labels(region, provenance == Provenance::SameLine) {
-                    share *= 0.35;
-                } else if provenance == Provenance::SameLine && self.is_mostly_words_of_labels(region) {
-                    share *= 0.5;
-                }
-                let mut end = region.end;
-                if matches!(query.role, Role::Person | Role::Company) {
-                    end = self.name_end(region, query.role == Role::Person);
-                }
-                let span = Span { start: region.start, end: end.min(region.start + 60) };
-                let candidate = text(make(span, score * share), self.view.text(span));
-                vec![match query.role {
-                    Role::Person | Role::Company if end == region.end => self.with_next_line(candidate),
-                    _ => candidate,
-                }]
+            _ => vec![self.plain_text_in(query, region, provenance, similarity, score)],
+        }
+    }
+
+    /// The text of a region as a value, by how much it looks like one.
+    fn plain_text_in(
+        &self,
+        query: &FieldQuery<'_>,
+        region: Span,
+        provenance: Provenance,
+        similarity: f64,
+        score: f64,
+    ) -> Candidate {
+        let words = region.end - region.start;
+        let mut share = 1.0;
+        if !entities::is_wordy(self.view, region) {
+            share *= match query.role {
+                Role::Text | Role::Postal => 0.75,
+                _ => 0.25,
+            };
+        }
+        if self.labels.of_line(self.view.words[region.start].line).any(|label| {
+            label.span.start == region.start
+                && label.span.end >= region.end
+                && label.terms.iter().count() > 0
+                && self.is_known(&label.terms)
+        }) {
+            share *= 0.45;
+        }
+        if words > 12 {
+            share *= 0.5;
+        }
+        let plain = self.view.text(region);
+        let first = plain.trim_start_matches(|c: char| !c.is_alphanumeric()).chars().next();
+        if matches!(query.role, Role::Company | Role::Person) {
+            let lower = self.view.words[region.start..region.end]
+                .iter()
+                .filter(|word| word.text.chars().next().is_some_and(char::is_lowercase))
+                .count();
+            if words > 8
+                || lower >= 3
+                || first.is_some_and(char::is_lowercase) && provenance != Provenance::Table
+            {
+                share *= 0.4;
             }
+        }
+        if words <= 3 && self.is_words_of_labels(region, provenance == Provenance::SameLine) {
+            share *= 0.35;
+        } else if provenance == Provenance::SameLine && self.is_mostly_words_of_labels(region) {
+            share *= 0.5;
+        }
+        let mut end = region.end;
+        if matches!(query.role, Role::Person | Role::Company) {
+            end = self.name_end(region, query.role == Role::Person);
+        }
+        let span = Span { start: region.start, end: end.min(region.start + 60) };
+        let candidate = with_text(
+            Candidate::new(span, Json::Null, provenance, similarity, score * share),
+            &self.view.text(span),
+        );
+        match query.role {
+            Role::Person | Role::Company if end == region.end => self.with_next_line(candidate),
+            _ => candidate,
         }
     }
 
@@ -514,6 +522,14 @@ impl Source<'_, '_> {
         }
         None
     }
+}
+
+/// A candidate with the tidy form of a text as its value and its quotation.
+fn with_text(mut candidate: Candidate, text: &str) -> Candidate {
+    let text = tidy(text);
+    candidate.value = text.as_str().into();
+    candidate.quote = Some(text);
+    candidate
 }
 
 fn is_iban(text: &str) -> bool {
