@@ -88,12 +88,11 @@ mod tests {
     fn this_process_has_cpu_time_and_memory() {
         let pid = std::process::id();
         let before = (process_cpu(pid).unwrap(), thread_cpu());
-        let begun = monotonic();
-        while begun.elapsed() < Duration::from_millis(60) {
+        // By processor time, because a busy machine may grant none of a stretch of wall time. A tick has 10 ms.
+        while thread_cpu() - before.1 < Duration::from_millis(30) {
             std::hint::black_box(before);
         }
         assert!(process_cpu(pid).unwrap() > before.0);
-        assert!(thread_cpu() - before.1 > Duration::from_millis(5));
         let (all, own) = process_memory(pid).unwrap();
         assert!(all >= own && own > 0.0);
     }
