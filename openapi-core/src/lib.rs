@@ -46,7 +46,7 @@
 //! - `system`: [`ports::SystemClock`](ports) and [`ports::SystemIds`](ports), the clock and the randomness of the
 //!   machine.
 //!
-//! Nothing happens behind the host's back: no thread, socket, file, environment variable or global of this crate's own.
+//! Nothing happens without the host: no thread, socket, file, environment variable or global of this crate's own.
 
 pub mod access;
 pub mod admin;

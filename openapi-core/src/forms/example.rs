@@ -8,7 +8,7 @@ use super::{FormFieldType, ValidationRules};
 use crate::json::{Json, Number, Object};
 
 impl Level {
-    /// Examples of the fields that are shown beside each other; `null` for the others.
+    /// Examples of the fields that are shown together; `null` for the others.
     pub(super) fn examples(&self) -> Object {
         let mut answers = Object::new();
         for node in &self.nodes {

@@ -148,7 +148,7 @@ pub(super) fn scanner_failed(error: &ScanError) -> ApiError {
     ApiError::new(ErrorCode::ServiceUnavailable, "The file could not be scanned; try again")
 }
 
-/// What was refused when the upload began would be accepted now, but its bytes were not kept.
+/// What was refused when the upload began would be accepted now, but its bytes were not stored.
 pub(super) fn upload_overtaken() -> ApiError {
     ApiError::new(ErrorCode::ServiceUnavailable, "The contact changed during the upload; try again")
 }

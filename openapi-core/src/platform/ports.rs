@@ -17,7 +17,7 @@ pub struct Ports {
     pub ids: Arc<dyn IdGenerator>,
     /// The keys of the server.
     pub server_keys: ServerKeys,
-    /// Where contents of files are kept; [`NoBlobs`] where none was given: uploads are then refused.
+    /// Where contents of files are stored. Without a store, [`NoBlobs`] refuses uploads.
     pub blobs: Arc<dyn BlobStore>,
     /// Looks at uploads; [`NoScanner`] where none was given.
     pub scanner: Arc<dyn FileScanner>,
@@ -25,7 +25,7 @@ pub struct Ports {
     pub extractor: Arc<dyn DocumentExtractor>,
     /// Waiting; [`NoTimer`] where no deadline is to be enforced: the health check then waits for the store.
     pub timer: Arc<dyn Timer>,
-    /// Hashes parts of uploads beside their arrival; [`Inline`] where no thread is lent.
+    /// Hashes parts of uploads while the next ones arrive; [`Inline`] hashes them in the caller's task.
     pub offload: Arc<dyn BlockingExecutor>,
 }
 
@@ -81,7 +81,7 @@ impl Ports {
         self
     }
 
-    /// Sets who hashes beside the caller.
+    /// Sets the executor that hashes concurrently with the caller.
     #[must_use]
     pub fn with_blocking_executor(mut self, offload: Arc<dyn BlockingExecutor>) -> Self {
         self.offload = offload;

@@ -3,11 +3,11 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 
-/// Looks at every file before it is accepted: the place for a virus scanner.
+/// Looks at every file before it is accepted: the hook for a virus scanner.
 ///
 /// # Contract
 /// - A scan sees all bytes of one file, in order, while they arrive.
-/// - A scan that fails refuses the file: the upload is answered SERVICE_UNAVAILABLE, and nothing of it is kept.
+/// - A scan that fails refuses the file: the upload is answered SERVICE_UNAVAILABLE, and nothing of it is stored.
 #[async_trait]
 pub trait FileScanner: Send + Sync {
     /// Begins a scan.

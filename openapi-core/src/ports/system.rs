@@ -52,7 +52,7 @@ impl IdGenerator for SystemIds {
                 pool.used = 0;
             }
             let at = pool.used;
-            // A secret must not stay behind in the pool.
+            // A secret must not stay in the pool.
             *byte = std::mem::take(&mut pool.bytes[at]);
             pool.used += 1;
         }

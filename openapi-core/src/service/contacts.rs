@@ -127,7 +127,7 @@ pub enum Upsert {
 pub struct ArchiveContact {
     /// Which contact.
     pub target: ContactTarget,
-    /// Why; kept in the audit log only.
+    /// The reason, for the audit log only.
     pub reason: Unvalidated<Option<Block<500>>>,
     /// The `If-Match` header.
     pub if_match: Option<TagMatch>,

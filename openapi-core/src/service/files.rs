@@ -37,7 +37,7 @@ pub struct UploadFile {
     /// The file, as it arrives.
     pub upload: Upload,
     /// The idempotency of the request. Its fingerprint is known when the upload has ended:
-    /// [`Received::fingerprint`](crate::files::Received::fingerprint) takes the place of the one here.
+    /// [`Received::fingerprint`](crate::files::Received::fingerprint) replaces the one here.
     pub idempotency: Option<Idempotency<ContactFile>>,
     /// What is wrong around the form.
     pub faults: Violations,

@@ -26,10 +26,12 @@ use crate::schema::ContactSchema;
 ///
 /// # Contract
 /// - A method sees only the caller's agent.
-/// - Requests whose form may be broken come as [`Unvalidated`](super::Unvalidated): their content is reached only through a check, which
-///   returns every violation at once. A resource of the path that is absent is answered before (contract 6.3).
-/// - Errors carry the codes that the contract names for the endpoint: [`EndpointMetadata::error_codes`](crate::operation::EndpointMetadata)
-///   of its row in [`crate::endpoints::ENDPOINTS`].
+/// - Requests whose form may be broken come as [`Unvalidated`](super::Unvalidated): their content is reached only
+///   through a check, which returns every violation at once. A resource of the path that is absent is answered before
+///   (contract 6.3).
+/// - Errors carry the codes that the contract names for the endpoint:
+///   [`EndpointMetadata::error_codes`](crate::operation::EndpointMetadata) of its row in
+///   [`crate::endpoints::ENDPOINTS`].
 #[async_trait]
 pub trait OpenApiService: Send + Sync {
     /// Whether the service can answer: `GET /health`.
@@ -65,7 +67,7 @@ pub trait OpenApiService: Send + Sync {
     async fn unarchive_contact(&self, caller: &Caller, request: ArchiveContact) -> Result<Contact, ApiError>;
 
     /// Takes in a file of a contact, as a stream. All of the body is read before anything but a failure to read it is
-    /// answered; nothing is kept of a failed upload.
+    /// answered; nothing of a failed upload is stored.
     async fn upload_file(
         &self,
         caller: &Caller,
@@ -84,7 +86,7 @@ pub trait OpenApiService: Send + Sync {
     /// Deletes a file.
     async fn delete_file(&self, caller: &Caller, request: DeleteFile) -> Result<DeletedFile, ApiError>;
 
-    /// The content of a file, for whoever has a signed URL.
+    /// The content of a file, for any client with a signed URL.
     async fn download_file(&self, request: DownloadFile) -> Result<FileContent, ApiError>;
 
     /// Submits a form for a contact, or stores a draft of one.

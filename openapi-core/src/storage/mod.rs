@@ -113,7 +113,8 @@ pub trait AgentStore: Send + Sync {
     /// Removes up to `at_most` rows of a deleted agent (contacts, files, documents, submissions, templates, keys,
     /// schemas, replays, rate windows, credits with their ledger, conversations with their messages, knowledge with its
     /// passages, small records, and the payloads of audit entries, not the tombstone) and returns how many; 0 when
-    /// nothing is left. The contents of its files and documents are due at once ([`FileStore::blobs_due_for_deletion`]).
+    /// nothing is left. The contents of its files and documents are due at once
+    /// ([`FileStore::blobs_due_for_deletion`]).
     async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64>;
 }
 
@@ -170,7 +171,7 @@ pub trait ContactSchemaStore: Send + Sync {
     async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>>;
 
     /// Puts a new version in force if the stored one is `schema.version - 1`. When the keys of contacts may differ
-    /// ([`ContactSchema::keys_differ`]), the keys of all stored contacts, archived ones included, are computed anew in
+    /// ([`ContactSchema::keys_differ`]), the keys of all stored contacts, archived ones included, are recomputed in
     /// the same step.
     ///
     /// # Errors
@@ -228,8 +229,9 @@ pub trait ContactStore: Send + Sync {
 
     /// Removes a contact with everything that belongs to it: its submissions with their revision log; its conversations
     /// with their messages; its files, deleted ones included, whose contents are due from the time of `audit` on
-    /// ([`FileStore::blobs_due_for_deletion`]); of audit entries about the contact or something of it ([`AuditEntry::contact_id`]) the
-    /// payload is emptied, and stored answers ([`IdempotencyStore`]) whose [`IdempotencyRecord::resource`] is the contact go too.
+    /// ([`FileStore::blobs_due_for_deletion`]); of audit entries about the contact or something of it
+    /// ([`AuditEntry::contact_id`]) the payload is emptied, and stored answers ([`IdempotencyStore`]) whose
+    /// [`IdempotencyRecord::resource`] is the contact go too.
     ///
     /// # Errors
     /// [`Missing`](StorageErrorKind::Missing) when the contact is not there.
@@ -265,7 +267,7 @@ pub trait FileStore: Send + Sync {
     /// when another version of the contact is stored.
     async fn delete_file(&self, agent: &AgentId, deletion: &FileDeletion) -> Result<()>;
 
-    /// What is kept of a deleted file whose content is not yet gone.
+    /// The record of a deleted file whose content still exists.
     async fn file_tombstone(&self, agent: &AgentId, file: FileId) -> Result<Option<FileTombstone>>;
 
     /// Makes all contents of deleted files and of documents of an agent due at `now`; returns how many that were not.
@@ -283,7 +285,7 @@ pub trait FileStore: Send + Sync {
     /// that is to go. What no store knows of is an orphan.
     async fn existing_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>>;
 
-    /// Up to `at_most` files of all agents that are not deleted, behind `after`, by key: which contents there must be.
+    /// Up to `at_most` files of all agents that are not deleted, after `after`, by key: which contents there must be.
     /// Documents are not among them: an operator may purge them at any time.
     async fn referenced_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>>;
 }
@@ -338,7 +340,7 @@ pub trait FormStore: Send + Sync {
     async fn submissions(&self, agent: &AgentId, query: &SubmissionQuery) -> Result<SubmissionPage>;
 
     /// The newest submission of the pair, by `submitted_at`, then id, that has `submitted_at` and is not superseded,
-    /// whatever its state: what a new one takes the place of. `status_history` is left empty.
+    /// whatever its state: what a new one replaces. `status_history` is left empty.
     async fn head_submission(
         &self,
         agent: &AgentId,
@@ -367,7 +369,7 @@ pub trait FormStore: Send + Sync {
     /// [`AlreadyExists`](StorageErrorKind::AlreadyExists) for a used id, be it by an earlier one of the same write.
     async fn insert_submissions(&self, agent: &AgentId, write: &SubmissionsWrite) -> Result<()>;
 
-    /// Replaces a submission. Of what it was before each version is kept once.
+    /// Replaces a submission. Every earlier version is retained once.
     ///
     /// # Errors
     /// In this order: [`Missing`](StorageErrorKind::Missing) when the submission is not there,
@@ -404,11 +406,12 @@ pub trait CreditStore: Send + Sync {
     async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>>;
 }
 
-/// Documents that are kept: of extractions (contract 12.3), whose records come with the answers of the extractions
+/// Retained documents: of extractions (contract 12.3), whose records come with the answers of the extractions
 /// ([`CreditWrite::document`]), and those that visitors send in the widget. The contents themselves are in a
-/// [`BlobStore`](crate::ports::BlobStore), and due at the end of each record's time ([`FileStore::blobs_due_for_deletion`]). The
-/// `stored_size` of each counts among the bytes of the agent's files ([`FileUsage::bytes_of_agent`]) until its content
-/// is forgotten ([`FileStore::remove_blob_records`]), which removes the record too.
+/// [`BlobStore`](crate::ports::BlobStore), and due at the end of each record's time
+/// ([`FileStore::blobs_due_for_deletion`]). The `stored_size` of each counts among the bytes of the agent's files
+/// ([`FileUsage::bytes_of_agent`]) until its content is forgotten ([`FileStore::remove_blob_records`]), which removes
+/// the record too.
 #[async_trait]
 pub trait DocumentStore: Send + Sync {
     /// Stores the record of a document by itself.
@@ -425,7 +428,7 @@ pub trait DocumentStore: Send + Sync {
     /// One document.
     async fn document(&self, agent: &AgentId, document: FileId) -> Result<Option<StoredDocument>>;
 
-    /// Up to `at_most` documents behind `after`, by id; the operator's own.
+    /// Up to `at_most` documents after `after`, by id; the operator's own.
     async fn documents(
         &self,
         agent: &AgentId,
@@ -474,8 +477,8 @@ pub trait RateLimitStore: Send + Sync {
     /// What was last saved for a key.
     async fn rate_limit_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateLimitWindow>>;
 
-    /// Replaces what is stored if its version is `window.version - 1`, 0 standing for nothing stored. Of an absent agent
-    /// nothing is saved, and nothing said.
+    /// Replaces what is stored if its version is `window.version - 1`, 0 standing for nothing stored. Of an absent
+    /// agent nothing is saved, and nothing said.
     ///
     /// # Errors
     /// [`Stale`](StorageErrorKind::Stale) when another version is stored.

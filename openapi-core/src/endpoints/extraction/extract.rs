@@ -29,7 +29,7 @@ const REMAINING: HeaderName = HeaderName::from_static("x-credits-remaining");
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome(Option<Box<ExtractedDocument>>);
 
-/// The body: `metadata` stands beside `data`.
+/// The body: `metadata` is next to `data`.
 struct Body<'a>(&'a ExtractedDocument);
 
 impl Serialize for Body<'_> {

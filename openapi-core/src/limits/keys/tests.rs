@@ -86,7 +86,7 @@ enum Event {
     Requests { after: i64, server: usize, count: usize },
     /// One of the requests under way goes a step further.
     Proceed { which: usize },
-    /// A server dies, and another one takes its place.
+    /// A server dies, and another one replaces it.
     Crash { server: usize },
     /// A server gives back what it has leased.
     GiveBack { server: usize },

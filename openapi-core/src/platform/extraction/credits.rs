@@ -73,11 +73,11 @@ impl<'a> Payment<'a> {
         Err(credits_in_use())
     }
 
-    /// Spends what was set aside, and stores it with the answer that it paid and the document that is kept.
+    /// Spends the reservation, and stores it with the response that it paid for and the retained document.
     pub(super) async fn settle(
         mut self,
         mut document: ExtractedDocument,
-        kept: Option<DocumentWrite>,
+        retained: Option<DocumentWrite>,
         claimed: Option<&Claim<'_, ExtractedDocument>>,
         now: Timestamp,
     ) -> Result<Extracted, Refused> {
@@ -98,9 +98,9 @@ impl<'a> Payment<'a> {
             let replay = claimed.map(|claim| claim.replay(&document, None, now)).transpose();
             let replay = replay.map_err(Refused::Definite)?;
             let audit = Some(audit);
-            // Whoever leaves now gets the answer only by asking again under its key.
+            // A client that disconnects now gets the response only by a retry with its key.
             self.at_stake = replay.is_none().then_some(now);
-            let write = CreditWrite { at: now, account, entry, audit, replay, document: kept.clone() };
+            let write = CreditWrite { at: now, account, entry, audit, replay, document: retained.clone() };
             let Err(error) = platform.storage.save_credits(&caller.agent_id, &write).await else {
                 (self.reserved, self.at_stake) = (None, None);
                 return Ok(Extracted::New(Box::new(document)));
@@ -165,8 +165,8 @@ impl Drop for Payment<'_> {
 }
 
 impl Platform {
-    /// Gives back what was set aside for an extraction, if it still is, or what was spent on it at `spent_at`. A write of
-    /// the extraction that is still on its way comes too late then, because the account is another one.
+    /// Gives back what was set aside for an extraction, if it still is, or what was spent on it at `spent_at`. A write
+    /// of the extraction that is still on its way comes too late then, because the account is another one.
     pub(super) async fn release(
         &self,
         agent: &AgentId,

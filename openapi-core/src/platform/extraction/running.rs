@@ -1,4 +1,4 @@
-//! Extractions that run, and what those left behind that were given up.
+//! Extractions that run, and what abandoned ones reserved.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,8 +23,8 @@ pub(in crate::platform) struct Extractions {
 pub(super) enum Abandoned {
     /// Credits.
     Credits(AgentId, PlatformId),
-    /// An answer of this time that was to be stored and cannot be given again: what it cost, and the document that was to
-    /// be kept with it.
+    /// An answer of this time that was to be stored and cannot be given again: what it cost, and the document that was
+    /// to be kept with it.
     Answer(AgentId, PlatformId, Timestamp),
     /// The content of a document.
     Document(BlobKey),
@@ -125,7 +125,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Extractions {
-    /// Counts one more extraction of whoever calls.
+    /// Counts one more extraction of the caller.
     pub(super) fn enter(&self, caller: &Caller, limit: u32) -> Result<Running<'_>, ApiError> {
         let of = (caller.agent_id.clone(), caller.actor.clone());
         let mut running = lock(&self.running);

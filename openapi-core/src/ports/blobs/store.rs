@@ -25,7 +25,7 @@ pub type BlobListing = Pin<Box<dyn Stream<Item = BlobResult<BlobEntry>> + Send>>
 /// # Contract
 /// - A blob is written once, under a key of its own, and never changes.
 /// - A blob can be read and is listed only after [`BlobWriter::finish`] has returned, and it is then as durable as the
-///   store promises: a local folder has synced the content and its name. What a dropped writer leaves behind cannot be
+///   store promises: a local folder has synced the content and its name. What a dropped writer leaves cannot be
 ///   read, and [`BlobStore::sweep_unfinished`] removes it.
 /// - Nothing is held in memory as a whole: a writer and a stream need memory of a few hundred KiB, whatever the size.
 /// - A dropped future or stream ends what was begun.
@@ -47,8 +47,8 @@ pub trait BlobStore: Send + Sync {
     /// The length of a blob in bytes; `None` when it is not there.
     async fn size(&self, key: &BlobKey) -> BlobResult<Option<u64>>;
 
-    /// An absolute URL under which the store itself serves the blob to anyone for `seconds`; `None` when it gives out no
-    /// links, as a local folder does.
+    /// An absolute URL under which the store itself serves the blob to anyone for `seconds`; `None` when it gives out
+    /// no links, as a local folder does.
     async fn link(&self, key: &BlobKey, seconds: u64) -> BlobResult<Option<String>>;
 
     /// Removes a blob; one that is not there is as good as removed.
@@ -57,7 +57,7 @@ pub trait BlobStore: Send + Sync {
     /// All blobs.
     async fn list(&self) -> BlobResult<BlobListing>;
 
-    /// Removes what writers that never finished have left behind and nobody has touched since `before`; returns how
+    /// Removes what unfinished writers left and nothing has touched since `before`; returns how
     /// many there were.
     async fn sweep_unfinished(&self, before: Timestamp) -> BlobResult<u64>;
 
