@@ -83,7 +83,7 @@ pub trait ChatAdmin: Send + Sync {
         conversation: ConversationId,
     ) -> Result<Conversation, AdminError>;
 
-    /// Up to `limit` messages of a conversation behind the number `after`.
+    /// Up to `limit` messages of a conversation after the number `after`.
     async fn messages(
         &self,
         agent: &AgentId,
@@ -178,7 +178,7 @@ pub struct NewKnowledge {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KnowledgeLimits {
-    /// Bytes of a document (25 MiB). Whoever reads the file holds to it.
+    /// Bytes of a document (25 MiB). Enforced by the code that reads the file.
     pub bytes: u64,
     /// Pages of a document (1,000).
     pub pages: u32,

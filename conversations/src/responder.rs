@@ -19,8 +19,8 @@ pub type ChatEvents = Pin<Box<dyn Stream<Item = ChatEvent> + Send>>;
 /// # Contract
 /// - Any number of events, then exactly one terminal one ([`ChatEvent::Error`] or [`ChatEvent::Done`]). What follows it
 ///   is dropped; an end without one, or a panic, counts as [`ChatError::Internal`].
-/// - Dropping the stream ends the work behind it soon.
-/// - It stores nothing, limits nothing and knows nothing of HTTP: whoever calls it does.
+/// - Dropping the stream stops its work soon.
+/// - It stores nothing, limits nothing and knows nothing of HTTP: its caller does.
 /// - What visitors write and what passages say is data: neither changes rules, tools or limits.
 pub trait ChatResponder: Send + Sync {
     /// Its name, stored with every reply and chosen by [`ChatSettings::responder`].
@@ -37,7 +37,7 @@ pub trait ChatResponder: Send + Sync {
     fn respond(&self, turn: ChatTurn) -> ChatEvents;
 }
 
-/// What a responder is told.
+/// The input of a responder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChatTurn {
     /// The agent.
@@ -46,7 +46,8 @@ pub struct ChatTurn {
     pub conversation: ConversationId,
     /// The turn's id, as the client made it.
     pub turn: String,
-    /// What was said before and, last, the visitor's new message; oldest first, at most 20 lines and about 4,000 tokens.
+    /// What was said before and, last, the visitor's new message; oldest first, at most 20 lines and about 4,000
+    /// tokens.
     pub history: Vec<ChatLine>,
     /// Who asks.
     pub visitor: ChatVisitor,
@@ -71,7 +72,7 @@ pub struct ChatAgent {
     pub name: String,
     /// How it answers.
     pub settings: ChatSettings,
-    /// Hosts that links of a reply may lead to, beside those of the passages.
+    /// Hosts that links of a reply may lead to, besides those of the passages.
     pub link_hosts: Vec<String>,
 }
 
@@ -101,7 +102,8 @@ pub struct ChatLine {
 pub struct ChatVisitor {
     /// 0 anonymous, 1 an email is claimed, 2 verified.
     pub level: u8,
-    /// Fields of the contact of a verified visitor that the operator releases ([`LlmSettings::released_fields`](super::LlmSettings)), as JSON.
+    /// Fields of the contact of a verified visitor that the operator releases
+    /// ([`LlmSettings::released_fields`](super::LlmSettings)), as JSON.
     pub fields: Vec<(String, String)>,
     /// The language of the widget, as a BCP 47 tag.
     pub locale: String,
@@ -109,7 +111,7 @@ pub struct ChatVisitor {
     pub time_zone: Option<String>,
     /// The page that the visitor looks at.
     pub page: Option<ChatPage>,
-    /// What the page gave along with the conversation: an object of scalars. No model is told of it by the responders
+    /// What the page gave along with the conversation: an object of scalars. The responders send it to no model
     /// that are shipped.
     pub metadata: RawObject,
 }
@@ -186,7 +188,7 @@ pub enum StatusKind {
 pub struct Handoff {
     /// Their name.
     pub name: Option<String>,
-    /// A picture of them.
+    /// Their image.
     pub avatar: Option<String>,
     /// In how many seconds they may be there.
     pub eta_seconds: Option<u32>,
@@ -291,7 +293,7 @@ pub struct Retrieved {
 pub struct FoundPassage {
     /// Its document.
     pub document: KnowledgeId,
-    /// Its place in the document, from 0.
+    /// Its position in the document, from 0.
     pub position: u32,
     /// The document's title.
     pub title: String,

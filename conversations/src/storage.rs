@@ -12,16 +12,16 @@ use crate::{Conversation, ConversationMode, ConversationStatus, KnowledgeDocumen
 /// What a step of a conversation writes, all of it or nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConversationWrite {
-    /// The conversation as it is to be, of the version behind the stored one; 1 for a new one.
+    /// The conversation as it is to be, of the version after the stored one; 1 for a new one.
     pub conversation: Conversation,
     /// Messages that are added, or replaced where one of their number is there.
     pub messages: Vec<Message>,
-    /// Documents ([`StoredDocument`](openapi_core::storage::StoredDocument)) that have no end of their own from now on: they go when the
-    /// conversation is erased, which names them among its [`uploads`](Conversation::uploads).
+    /// Documents ([`StoredDocument`](openapi_core::storage::StoredDocument)) that have no end of their own from now on:
+    /// they go when the conversation is erased, which names them among its [`uploads`](Conversation::uploads).
     pub keep: Vec<FileId>,
     /// What goes into the audit log.
     pub audit: Option<AuditEntry>,
-    /// Whether nobody is kept waiting: the text of a reply that is being written. A store may hold such writes back for
+    /// Whether no caller waits for it: the text of a reply that is being written. A store may hold such writes back for
     /// some milliseconds, so that many share a commit; one that writes them at once is as right.
     pub deferrable: bool,
 }
@@ -84,7 +84,7 @@ pub struct MessageQuery {
 /// Which messages of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessageSelector {
-    /// The first ones behind this number.
+    /// The first ones after this number.
     After(u64),
     /// The last ones before this number.
     Before(u64),
@@ -97,7 +97,7 @@ pub enum MessageSelector {
 /// A change of what an agent answers from, all of it or nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnowledgeWrite {
-    /// The version of the agent's knowledge as it is to be: the one behind the stored one.
+    /// The version of the agent's knowledge as it is to be: the one after the stored one.
     pub version: u64,
     /// Documents that go, with their passages.
     pub remove: Vec<KnowledgeId>,
@@ -164,7 +164,7 @@ pub trait KnowledgeStore: RecordStore {
     /// The documents of an agent, by id.
     async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>>;
 
-    /// Up to `at_most` passages behind `after`, by document and position.
+    /// Up to `at_most` passages after `after`, by document and position.
     async fn passages(
         &self,
         agent: &AgentId,

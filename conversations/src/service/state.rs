@@ -25,7 +25,7 @@ pub(super) struct Inner {
     pub(super) ports: ChatPorts,
     pub(super) settings: WidgetSettings,
     pub(super) views: Cache<AgentId, AgentView>,
-    pub(super) process: Arc<SharedState>,
+    pub(super) shared: Arc<SharedState>,
 }
 
 /// What outlives an exchange of the platform.
@@ -39,12 +39,4 @@ pub(super) struct SharedState {
     pub(super) repeats: DuplicateMessageLimiter,
     /// Names this process in the turns that it answers.
     pub(super) server: PlatformId,
-}
-
-impl std::ops::Deref for Inner {
-    type Target = SharedState;
-
-    fn deref(&self) -> &SharedState {
-        &self.process
-    }
 }

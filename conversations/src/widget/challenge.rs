@@ -26,7 +26,7 @@ pub(crate) struct Challenge {
 }
 
 impl Challenge {
-    /// A challenge for whoever is at `holder`; it is signed, so that nothing of it needs to be kept. From 80 % of a
+    /// A challenge for the client at `holder`. It is signed, so that it need not be stored. From 80 % of a
     /// limit on it takes 16 bits, near its end 18.
     pub(crate) fn new(
         keys: &ServerKeys,

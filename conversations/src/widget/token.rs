@@ -106,7 +106,7 @@ impl VisitorToken {
         (self.expires - self.issued) * 1_000 <= SESSION_MILLIS
     }
 
-    /// Whether a newer one is to take its place.
+    /// Whether a newer one is to replace it.
     pub(crate) fn is_aged(&self, now: Timestamp) -> bool {
         (now.seconds() - self.issued) * 1_000 >= RENEWED_MILLIS
     }
