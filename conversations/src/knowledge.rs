@@ -1,4 +1,4 @@
-//! What an agent's operator has given it to answer from: documents, cut into passages.
+//! The knowledge of an agent: documents, split into passages.
 
 use openapi_core::files::Sha256Digest;
 use openapi_core::values::{KnowledgeId, Timestamp};

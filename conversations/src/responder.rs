@@ -1,4 +1,4 @@
-//! Ports: what answers a visitor, and what finds the passages to answer from.
+//! Ports: the responder, which answers a visitor, and the retriever, which finds passages.
 
 use std::pin::Pin;
 
@@ -59,7 +59,7 @@ pub struct ChatTurn {
     pub budget: TokenBudget,
     /// Now.
     pub now: Timestamp,
-    /// When the turn is ended if it still runs.
+    /// The deadline of the turn.
     pub deadline: Timestamp,
 }
 
@@ -76,7 +76,7 @@ pub struct ChatAgent {
     pub link_hosts: Vec<String>,
 }
 
-/// Who said something.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Speaker {
@@ -88,12 +88,12 @@ pub enum Speaker {
     Human,
 }
 
-/// Something that was said.
+/// A message of the history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChatLine {
     /// Who.
     pub speaker: Speaker,
-    /// What.
+    /// The text.
     pub text: String,
 }
 
@@ -126,7 +126,7 @@ pub struct TokenBudget {
     pub cost: Option<f64>,
 }
 
-/// The page that a visitor looks at.
+/// The page that a visitor is on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ChatPage {
@@ -231,7 +231,7 @@ pub enum Outcome {
     Limited,
 }
 
-/// What a reply cites.
+/// A source that a reply cites.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Source {
@@ -245,7 +245,7 @@ pub struct Source {
     pub page: Option<u32>,
 }
 
-/// What a reply used.
+/// The usage of a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
@@ -265,7 +265,7 @@ impl Usage {
     }
 }
 
-/// What is looked for.
+/// The question that passages are retrieved for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Question {
     /// The visitor's message.
@@ -276,7 +276,7 @@ pub struct Question {
     pub locale: String,
 }
 
-/// What was found.
+/// The result of a retrieval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Retrieved {
     /// The passages, best first.
@@ -288,7 +288,7 @@ pub struct Retrieved {
     pub has_documents: bool,
 }
 
-/// A passage that was found.
+/// A retrieved passage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FoundPassage {
     /// Its document.
@@ -309,7 +309,7 @@ pub struct FoundPassage {
     pub score: f32,
 }
 
-/// Why nothing could be looked for.
+/// Why a retrieval failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RetrieveError {

@@ -1,11 +1,11 @@
 //! The Open API of AI chat agents with a built-in CRM, as a library: requests, validation, envelope, keys, limits,
 //! service and storage ports, independent of any server, database or async runtime.
 //!
-//! A host platform holds an [`api::Api`]: `http::Request` in, `http::Response` out. There are two ways in:
+//! A host platform holds an [`api::Api`]: `http::Request` in, `http::Response` out. There are two ways to build one:
 //!
 //! - **Over a storage crate**: [`platform::Platform`] implements the whole service over the storage ports
 //!   ([`storage::Storage`]); the crate `storage-memory` is a complete backend for tests and sandboxes.
-//! - **Over a CRM of one's own**: implement [`service::OpenApiService`]; the crate gives HTTP, validation, envelope,
+//! - **Over your own CRM**: implement [`service::OpenApiService`]; the crate provides HTTP, validation, envelope,
 //!   keys, limits and the OpenAPI document.
 //!
 //! ```

@@ -1,4 +1,4 @@
-//! Lead forms and verified visitors: how a conversation meets the contacts of the agent.
+//! Lead forms and verified visitors: how a conversation is linked with the contacts of the agent.
 
 use std::sync::Arc;
 

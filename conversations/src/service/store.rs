@@ -1,4 +1,4 @@
-//! Steps of conversations: each is computed from what is stored and stored if nothing came in between.
+//! Changes of conversations: each is computed from the stored version, and stored if no other writer changed it.
 
 use openapi_core::platform::concurrent_update;
 use openapi_core::reply::ApiError;

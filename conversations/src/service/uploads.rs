@@ -153,7 +153,7 @@ impl Inner {
                 // It would go by itself in a day.
                 let discarded = self.storage.discard_document(&view.agent.id, document.id, visit.now);
                 if let Err(error) = discarded.await {
-                    tracing::warn!(%error, document = %document.id, "a file that was refused is still there");
+                    tracing::warn!(%error, document = %document.id, "failed to remove a rejected file");
                 }
                 return Err(error);
             }

@@ -1,4 +1,4 @@
-//! What chats use: turns and tokens of a day, and credits. Set aside before a model is asked, settled afterwards.
+//! The usage of chats: turns and tokens of a day, and credits. Reserved before a model runs, settled afterwards.
 
 use openapi_core::access::Actor;
 use openapi_core::credits::{CreditAccount, CreditEntry, CreditEntryKind};

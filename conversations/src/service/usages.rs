@@ -1,4 +1,4 @@
-//! What this process knows of what chats use.
+//! What this process knows about the usage of chats.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Challenges: a little work for a browser, asked for where a limit is nearly reached.
+//! Challenges: proof of work that a browser must do when a limit is nearly reached.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

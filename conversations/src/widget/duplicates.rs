@@ -1,4 +1,4 @@
-//! One text in several conversations: what a person writes once, and a program everywhere.
+//! Detects one text in several conversations: people write a text once, bots write it everywhere.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;

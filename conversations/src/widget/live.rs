@@ -1,4 +1,4 @@
-//! A turn while it runs and a little longer: its events, for everybody who listens, from the first or from any other.
+//! The events of a turn while it runs and for a few minutes afterwards, for any number of readers, from any event on.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! What the widget sends: members read leniently, faults collected.
+//! The requests of the widget: members are read leniently, errors are collected.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What the service itself says to visitors, in their language.
+//! The texts of the service to visitors, in their language.
 
 /// A sentence by the language of its visitor.
 type Texts = [(&'static str, &'static str); 13];

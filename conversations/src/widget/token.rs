@@ -1,4 +1,4 @@
-//! Visitor tokens: who holds one is the visitor of one conversation.
+//! Visitor tokens: the holder of a token is the visitor of one conversation.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

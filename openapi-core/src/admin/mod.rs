@@ -1,4 +1,4 @@
-//! What an operator does (contract 14): agents, keys, contact schemas, credits, erasure, import and export, audit.
+//! The actions of an operator (contract 14): agents, keys, contact schemas, credits, erasure, import and export, audit.
 
 mod error;
 mod requests;

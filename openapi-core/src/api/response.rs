@@ -1,4 +1,4 @@
-//! The last step: an outcome becomes a response, with the headers of contract 5.2.
+//! The last step of a request: encodes its outcome as an HTTP response with the headers of contract 5.2.
 
 use std::net::IpAddr;
 

@@ -1,5 +1,5 @@
-//! The authenticator: who may come in (contract 6.3 steps 3 to 5, contract 7 and 8). Authentication, address allowlist,
-//! rate limits, in this order and before one byte of a body is read.
+//! The authenticator: which requests are admitted (contract 6.3 steps 3 to 5, contract 7 and 8). Authentication,
+//! address allowlist, rate limits, in this order and before one byte of a body is read.
 
 mod credentials;
 mod error;
@@ -269,7 +269,7 @@ impl Authenticator {
             details: RawObject::new(&details),
         };
         if let Err(error) = self.store.append_audit(&entry).await {
-            tracing::warn!(%error, "a failed authentication could not be noted in the audit log");
+            tracing::warn!(%error, "failed to record a failed authentication in the audit log");
         }
     }
 }

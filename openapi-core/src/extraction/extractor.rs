@@ -1,4 +1,4 @@
-//! Reading documents: the engine that makes values of them.
+//! The port of the extraction engine, which turns documents into values.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The form of an extraction: a document, what is to be found in it, and how (contract 12.1).
+//! The form of an extraction: the document, the schema and the options (contract 12.1).
 
 use std::fmt;
 

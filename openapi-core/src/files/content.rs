@@ -1,5 +1,5 @@
-//! What a file is, judged by its content as it streams by (contract 2.2). Nothing is unpacked, and whatever the size, a
-//! few hundred KiB are held.
+//! Detects the type of a file from its content while it streams (contract 2.2). Nothing is unpacked, and whatever the
+//! size, a few hundred KiB are held.
 
 use super::container::{Archive, Compound};
 use super::detected::Detected;

@@ -1,4 +1,4 @@
-//! Types of files: what the service tells apart, and what an operator admits (contract 2.2).
+//! Types of files: those that the service detects, and those that an operator allows (contract 2.2).
 
 use std::collections::BTreeSet;
 

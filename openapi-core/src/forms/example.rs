@@ -1,4 +1,5 @@
-//! Examples: valid values for fields whose operator gave none, and the legacy structure made of them (contract 2.3.1).
+//! Examples: valid values for fields whose operator gave none, and the legacy structure built from them (contract
+//! 2.3.1).
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};

@@ -1,4 +1,4 @@
-//! The states of templates and submissions, and which may follow which (contract 3).
+//! The states of templates and submissions, and their transitions (contract 3).
 
 use serde::{Deserialize, Serialize};
 

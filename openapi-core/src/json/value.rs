@@ -1,4 +1,4 @@
-//! The tree: what a request body is before it is checked.
+//! The JSON tree: a request body before validation.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What addresses and visitors may do in a stretch of time: exact windows, in memory.
+//! Rate limits of addresses and visitors: exact sliding windows in memory.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;

@@ -1,4 +1,4 @@
-//! A request between transport and type: captured path parameters, query pairs, headers, the parsed body.
+//! A decoded request, before its type is known: captured path parameters, query pairs, headers, the parsed body.
 
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};

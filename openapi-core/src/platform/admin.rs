@@ -1,4 +1,4 @@
-//! The operator's port over the storage ports.
+//! The implementation of the operator's actions over the storage ports.
 
 use async_trait::async_trait;
 
@@ -62,7 +62,7 @@ impl Platform {
     /// Removes contents that have become due. What cannot be removed now stays due, for the maintenance.
     async fn purge_now(&self) {
         if let Err(error) = self.purge_due_contents().await {
-            tracing::warn!(%error, "contents of files could not be removed yet; it is tried again");
+            tracing::warn!(%error, "failed to remove file contents; retrying later");
         }
     }
 

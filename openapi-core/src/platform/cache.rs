@@ -1,4 +1,4 @@
-//! What was read from the store a moment ago and made ready for use: schemas and templates, compiled.
+//! A short-lived cache of values that were read from the store and compiled: schemas and templates.
 
 use std::collections::HashMap;
 use std::hash::Hash;

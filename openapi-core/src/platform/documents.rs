@@ -79,7 +79,7 @@ impl Platform {
         };
         let key = BlobKey::new(agent.clone(), write.document.id);
         if let Err(error) = self.ports.blobs.remove(&key).await {
-            tracing::warn!(%error, %key, "the content of a refused document is still there; it is swept later");
+            tracing::warn!(%error, %key, "failed to remove the content of a rejected document; a later sweep removes it");
         }
         Err(answer)
     }

@@ -1,4 +1,4 @@
-//! Idempotency: one answer for one key, however often it is asked for (contract 5.5).
+//! Idempotency: one response for one key, however often the request is sent (contract 5.5).
 
 use std::sync::PoisonError;
 

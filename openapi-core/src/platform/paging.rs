@@ -1,4 +1,4 @@
-//! Pages of a list: where one begins, and how the next is found (contract 2.5).
+//! Pages of a list: where a page begins, and the cursor of the next one (contract 2.5).
 
 use crate::reply::{ApiError, Pagination};
 use crate::service::{Page, PageRequest, PageStart};

@@ -4,7 +4,7 @@
 pub type Work = Box<dyn FnOnce() + Send>;
 
 /// Runs work of the processor concurrently with its caller, such as hashing one part of an upload while the next one
-/// arrives. The library starts no thread of its own, so that a host with threads to spare lends it this.
+/// arrives. The library starts no threads, so a host with spare threads provides this.
 ///
 /// # Contract
 /// `run` returns without waiting for a thread to be free. It may run the work itself, hand it to a thread, or, when the
@@ -14,7 +14,7 @@ pub trait BlockingExecutor: Send + Sync {
     fn run(&self, work: Work);
 }
 
-/// Runs all work where it is.
+/// Runs all work in the caller's task.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Inline;
 

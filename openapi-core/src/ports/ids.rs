@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::values::{PlatformId, Timestamp};
 
-/// Draws randomness.
+/// Generates randomness and ids.
 ///
 /// # Contract
-/// `fill` writes bytes that nobody can foresee: keys, secrets and ids are made from them.
+/// `fill` writes unpredictable bytes: keys, secrets and ids are made from them.
 pub trait IdGenerator: Send + Sync {
     /// Fills `bytes`.
     fn fill(&self, bytes: &mut [u8]);
@@ -38,7 +38,7 @@ pub trait IdGenerator: Send + Sync {
     }
 }
 
-/// A source for tests: counts instead of drawing, so that ids can be foretold.
+/// A generator for tests: it counts, so that ids are predictable.
 #[derive(Debug, Default)]
 pub struct SequentialIds(AtomicU64);
 

@@ -1,4 +1,4 @@
-//! What is written together with a change.
+//! What a store writes together with a change.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What is stored about forms and asked for.
+//! Inputs and results of the storage of forms.
 
 use crate::audit::AuditEntry;
 use crate::forms::{FormDataRevision, Submission, SubmissionStatus, TemplateSummary};

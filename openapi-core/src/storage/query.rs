@@ -1,4 +1,4 @@
-//! What a list asks for.
+//! Queries of lists.
 
 use crate::contacts::{Contact, ContactKeys, SearchTerm};
 use crate::values::{AgentId, AuditId, ContactId, ContactStatus, Timestamp};

@@ -1,4 +1,4 @@
-//! Violations: what is wrong with a value, collected so that a caller learns of every fault at once (contract 6.2).
+//! Validation errors, collected so that a caller gets all of them at once (contract 6.2).
 
 use std::borrow::Cow;
 use std::fmt;

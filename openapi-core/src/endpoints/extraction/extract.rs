@@ -55,7 +55,7 @@ impl Serialize for Outcome {
 
 fn body(document: &ExtractedDocument) -> Result<Vec<u8>, ApiError> {
     serde_json::to_vec(&Body(document)).map_err(|error| {
-        tracing::error!(%error, "an extraction could not be written as JSON");
+        tracing::error!(%error, "failed to serialize an extraction");
         ApiError::internal()
     })
 }

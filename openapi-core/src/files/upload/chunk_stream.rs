@@ -1,4 +1,4 @@
-//! What stands between a body and the parser of forms. It gives one chunk each time the parser can go no further
+//! The stream between a request body and the parser of forms. It gives one chunk each time the parser can go no further
 //! without.
 //!
 //! The parser copies whatever it is given. Bytes in which no boundary can begin go past it: of a large file nearly all.

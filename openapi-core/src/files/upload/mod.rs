@@ -1,4 +1,4 @@
-//! A file on its way in: its bytes as they arrive, and in the end what came (contract 2.2, 5.1, 5.5).
+//! A file while it is uploaded: its bytes as they arrive, and a summary at the end (contract 2.2, 5.1, 5.5).
 
 mod chunk_stream;
 mod digest;

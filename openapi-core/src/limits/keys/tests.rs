@@ -1,4 +1,4 @@
-//! Several servers on one store, with every interleaving of their reads and writes that chance brings.
+//! Several servers on one store, with random interleavings of their reads and writes.
 
 use std::collections::BTreeMap;
 use std::future::Future;

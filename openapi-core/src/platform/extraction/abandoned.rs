@@ -22,7 +22,7 @@ impl Platform {
                 },
                 Some(Abandoned::Document(key)) => {
                     if let Err(error) = self.ports.blobs.remove(key).await {
-                        tracing::warn!(%error, %key, "the content of a refused document is still there; it is swept later");
+                        tracing::warn!(%error, %key, "failed to remove the content of a rejected document; a later sweep removes it");
                     }
                     Ok(())
                 }

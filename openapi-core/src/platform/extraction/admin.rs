@@ -1,4 +1,4 @@
-//! What an operator does with credits and with retained documents.
+//! The operator's actions on credits and retained documents.
 
 use std::future::poll_fn;
 

@@ -1,4 +1,4 @@
-//! What an extraction costs: set aside before the engine runs, spent with the answer, given back otherwise.
+//! The credits of an extraction: reserved before the engine runs, spent with the response, otherwise released.
 
 use super::errors::{credits_in_use, too_few_credits};
 use super::running::{Abandoned, JobSource};
@@ -132,7 +132,7 @@ impl<'a> Payment<'a> {
         let Some(mut account) = stored else { return Ok((None, None)) };
         // One that has ended is free: the work was done, and what it was to cost may be spent elsewhere by now.
         let Some(settled) = account.settle(*id) else {
-            tracing::warn!(agent = %caller.agent_id, %id, "the credits of an extraction were given back before its end");
+            tracing::warn!(agent = %caller.agent_id, %id, "the reservation of an extraction expired before its end");
             return Ok((None, None));
         };
         account.release_expired(now);

@@ -1,4 +1,4 @@
-//! The steps 8 to 16 of contract 6.3.
+//! Runs one extraction: steps 8 to 16 of contract 6.3.
 
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ pub(in crate::platform) async fn extract(
     if outcome.is_err()
         && let Err(error) = platform.settle_abandoned(JobSource::Extraction(id)).await
     {
-        tracing::warn!(%error, "what a failed extraction had set aside is not given back yet; it is tried again");
+        tracing::warn!(%error, "failed to release the reservation of a failed extraction; retrying later");
     }
     outcome
 }

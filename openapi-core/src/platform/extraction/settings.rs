@@ -1,4 +1,4 @@
-//! What an operator decides about extractions.
+//! The operator's settings of extractions.
 
 use crate::extraction::DocumentLimits;
 

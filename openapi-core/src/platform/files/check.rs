@@ -1,4 +1,4 @@
-//! Whether records and contents agree.
+//! Checks that records and contents are consistent.
 
 use std::collections::BTreeMap;
 use std::fmt;

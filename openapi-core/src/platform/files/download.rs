@@ -1,4 +1,4 @@
-//! Signed URLs, and what they lead to.
+//! Signed URLs and the downloads they lead to.
 
 use http::{HeaderValue, header};
 

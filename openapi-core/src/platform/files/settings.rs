@@ -1,4 +1,4 @@
-//! What an operator decides about files.
+//! The operator's settings of files.
 
 use crate::files::FileTypes;
 use crate::storage::FileQuota;

@@ -1,4 +1,4 @@
-//! Keeps contents in agreement with records: what is due goes, and so do orphans.
+//! Keeps contents consistent with records: removes contents that are due, and orphans.
 //!
 //! The order of every change makes this enough: an upload stores the content first and then the record, a deletion
 //! marks the record first. A crash in between leaves a content without a record, never a record without its content.
@@ -16,8 +16,8 @@ const BATCH: u32 = 200;
 /// Contents without a record are left alone for so long: they may belong to an upload that is not over.
 const ORPHAN_AGE_MILLIS: i64 = 24 * 3_600_000;
 
-/// A crash leaves at most one orphan for each running upload. More than this belong to another data store that shares the
-/// content store, or to records that a restored backup lacks. Regular maintenance does not remove them.
+/// A crash leaves at most one orphan for each running upload. More than this belong to another data store that shares
+/// the content store, or to records that a restored backup lacks. Regular maintenance does not remove them.
 const MOST_ORPHANS: usize = 100;
 
 impl Platform {
@@ -98,11 +98,11 @@ impl Platform {
             let found = orphans.len();
             tracing::error!(
                 found,
-                "so many contents of files have no record that they are left alone: does another data store keep its \
-                 contents in the same place? If not, repair the store"
+                "not removing file contents without a record, because there are too many: does another data store share this \
+                 content store? If not, repair the store"
             );
         } else if self.remove_orphans(&orphans).await? > 0 {
-            tracing::info!(removed = orphans.len(), "contents of files without a record were removed");
+            tracing::info!(removed = orphans.len(), "removed file contents without a record");
         }
         Ok(())
     }

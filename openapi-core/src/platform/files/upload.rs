@@ -90,7 +90,7 @@ pub(in crate::platform) async fn upload(
     if let Ok(Created::Replayed(_)) | Err(Refused::Definite(_)) = &outcome
         && let Err(error) = platform.ports.blobs.remove(&key).await
     {
-        tracing::warn!(%error, %key, "the content of a refused upload is still there; it is swept later");
+        tracing::warn!(%error, %key, "failed to remove the content of a rejected upload; a later sweep removes it");
     }
     outcome.map_err(|refused| match refused {
         Refused::Definite(error) | Refused::Unclear(error) => error,
@@ -156,7 +156,7 @@ pub async fn refuse_content(
         Err(error) => Ok(Err(scanner_failed(&error))),
         Ok(Verdict::Clean) => Ok(Ok(())),
         Ok(Verdict::Infected(name)) => {
-            tracing::warn!(malware = name, sha256 = %file.sha256, "a file was refused by the scanner");
+            tracing::warn!(malware = name, sha256 = %file.sha256, "the malware scanner rejected a file");
             Err(infected_file(&file.detected, types))
         }
     }

@@ -1,4 +1,4 @@
-//! Violations in the order in which they are answered.
+//! Validation errors in the order of the response.
 
 use crate::validation::{Location, MAX_LISTED, ValidationError, ValidationIssue, Violations};
 

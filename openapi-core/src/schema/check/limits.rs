@@ -1,4 +1,4 @@
-//! What `customFields` may hold as a whole, and what its keys may be (contract 2.1.1).
+//! The limits of `customFields` as a whole, and of its keys (contract 2.1.1).
 
 use crate::json::{Json, Object};
 use crate::validation::{ValidationCode, ValidationIssue};
