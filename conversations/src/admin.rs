@@ -1,4 +1,4 @@
-//! What an operator does about an agent's chat: settings, knowledge, conversations.
+//! The operator's actions on an agent's chat: settings, knowledge, conversations.
 
 use async_trait::async_trait;
 use openapi_core::access::Actor;
@@ -10,11 +10,11 @@ use openapi_core::values::{AgentId, ConversationId, KnowledgeId};
 use crate::storage::{ConversationPage, ConversationQuery};
 use crate::{AgentSettings, Conversation, KnowledgeDocument, Message, Passage};
 
-/// The operator's capabilities around the chat. `by` is noted in the audit log, where something is changed.
+/// The operator's capabilities around the chat. Changes record `by` in the audit log.
 ///
 /// # Errors
-/// Every method fails with [`AdminError::NotFound`] for an agent, document or conversation that is not there, and with
-/// [`AdminError::Storage`] when the store fails. What else a method refuses stands with it.
+/// Every method fails with [`AdminError::NotFound`] for an agent, document or conversation that does not exist, and
+/// with [`AdminError::Storage`] when the store fails. Each method documents its other errors.
 #[async_trait]
 pub trait ChatAdmin: Send + Sync {
     /// The settings of an agent's widget and chat; the built-in ones where none were made.
@@ -83,7 +83,7 @@ pub trait ChatAdmin: Send + Sync {
         conversation: ConversationId,
     ) -> Result<Conversation, AdminError>;
 
-    /// Up to `limit` messages of a conversation behind the number `after`.
+    /// Up to `limit` messages of a conversation after the number `after`.
     async fn messages(
         &self,
         agent: &AgentId,
@@ -174,11 +174,11 @@ pub struct NewKnowledge {
     pub passages: Vec<Passage>,
 }
 
-/// How much an agent may answer from. The defaults are those of the documentation.
+/// The limits of an agent's documents, with the documented defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KnowledgeLimits {
-    /// Bytes of a document (25 MiB). Whoever reads the file holds to it.
+    /// Bytes of a document (25 MiB). Enforced by the code that reads the file.
     pub bytes: u64,
     /// Pages of a document (1,000).
     pub pages: u32,

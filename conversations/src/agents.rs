@@ -40,7 +40,7 @@ impl Conversations {
         match serde_json::from_str(record.body.as_str()) {
             Ok(settings) => Ok((settings, record.version)),
             Err(error) => {
-                tracing::error!(%agent, %error, "stored settings cannot be read");
+                tracing::error!(%agent, %error, "failed to read stored settings");
                 Err(StorageErrorKind::Internal.into())
             }
         }
@@ -64,7 +64,7 @@ impl Conversations {
         let bytes =
             self.platform.ports().server_keys.tag_with(&name.key, "identity secret", message.as_bytes());
         if bytes.is_none() {
-            tracing::warn!(%agent, key = name.key, "the server key of an identity secret is gone: make a new secret");
+            tracing::warn!(%agent, key = name.key, "the server key of an identity secret no longer exists: create a new secret");
         }
         let bytes = bytes?;
         Some(ApiSecret::derived(self.platform.service_info().key_tag(), 'i', &bytes))

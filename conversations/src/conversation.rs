@@ -1,4 +1,4 @@
-//! A conversation between a visitor and an agent, and what was said in it.
+//! A conversation between a visitor and an agent, and its messages.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use super::{ChatPage, Handoff, Outcome, Source, Speaker, Usage};
 /// How long a conversation stays open without a word.
 const SILENCE_MILLIS: i64 = 24 * 3_600_000;
 
-/// A conversation. What it is made of changes only by [`ConversationStore::save_conversation`], version by version.
+/// A conversation. It changes only through [`ConversationStore::save_conversation`], version by version.
 ///
 /// [`ConversationStore::save_conversation`]: crate::storage::ConversationStore::save_conversation
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -111,7 +111,7 @@ pub struct Counted {
     pub uploads: Vec<Timestamp>,
 }
 
-/// A turn that is being answered.
+/// A turn with a running answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunningTurn {
@@ -179,7 +179,7 @@ impl<'de> Deserialize<'de> for VisitorId {
     }
 }
 
-/// What is said of a visitor.
+/// What the page claims about a visitor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Claims {
@@ -197,7 +197,7 @@ pub struct Claims {
     pub phone: Option<String>,
 }
 
-/// A user of the page whom the page's server has vouched for.
+/// A user of the page whose signature by the page's server is valid.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct VerifiedUser {
@@ -207,7 +207,7 @@ pub struct VerifiedUser {
     pub email: Option<String>,
 }
 
-/// What a visitor has left in a lead form.
+/// A submitted lead form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lead {
@@ -222,7 +222,7 @@ pub struct Lead {
     pub hint: Option<String>,
 }
 
-/// What a visitor has agreed to.
+/// The consent of a visitor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Consent {
@@ -329,7 +329,7 @@ pub struct Message {
     pub credits: u64,
 }
 
-/// What follows a reply on the visitor's screen.
+/// What the widget shows after a reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FollowUp {
@@ -341,7 +341,7 @@ pub struct FollowUp {
     pub handoff: Option<Handoff>,
 }
 
-/// Something that a visitor has sent along.
+/// A file that a visitor attached to a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UploadRef {

@@ -8,11 +8,11 @@ use crate::admin::KnowledgeLimits;
 use crate::ports::ChatPorts;
 use crate::storage::ConversationStorage;
 
-/// How often a write is tried again after losing a race.
+/// How often a write is retried after a conflict.
 pub(crate) const ATTEMPTS: usize = 16;
 
-/// The chat of the agents of a platform: its operator's side ([`ChatAdmin`](crate::admin::ChatAdmin)), and the side of the
-/// widget ([`WidgetApi`](crate::WidgetApi)).
+/// The chat of the agents of a platform: its operator's side ([`ChatAdmin`](crate::admin::ChatAdmin)), and the side of
+/// the widget ([`WidgetApi`](crate::WidgetApi)).
 pub struct Conversations {
     pub(crate) platform: Arc<Platform>,
     pub(crate) storage: Arc<dyn ConversationStorage>,
@@ -27,7 +27,7 @@ impl Conversations {
         Conversations { platform, storage, ports, knowledge: KnowledgeLimits::default() }
     }
 
-    /// Sets how much an agent may answer from.
+    /// Sets the limits of an agent's documents.
     #[must_use]
     pub fn with_knowledge_limits(mut self, limits: KnowledgeLimits) -> Self {
         self.knowledge = limits;
@@ -51,7 +51,7 @@ impl Conversations {
         &self.platform
     }
 
-    /// How much an agent may answer from: the limits that a reader of files observes.
+    /// The limits of an agent's documents, which a reader of files enforces.
     #[must_use]
     pub const fn knowledge_limits(&self) -> KnowledgeLimits {
         self.knowledge

@@ -1,10 +1,10 @@
-//! What an agent's operator has given it to answer from: documents, cut into passages.
+//! The knowledge of an agent: documents, split into passages.
 
 use openapi_core::files::Sha256Digest;
 use openapi_core::values::{KnowledgeId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// A document that an agent answers from. Its content is kept as passages only.
+/// A document that an agent answers from. Only passages of its content are stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KnowledgeDocument {
@@ -39,7 +39,7 @@ pub struct KnowledgeDocument {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Passage {
-    /// Its place in the document, from 0.
+    /// Its position in the document, from 0.
     pub position: u32,
     /// The headings it stands under, the outermost first.
     pub headings: Vec<String>,

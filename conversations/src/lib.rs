@@ -1,8 +1,8 @@
-//! The chat of the widget: conversations, the documents that an agent answers from, the ports of what answers visitors,
+//! The chat of the widget: conversations, the documents that an agent answers from, the ports of responders,
 //! and the protocol of the widget as a `tower` service.
 //!
-//! [`Conversations`] stands next to an [`openapi_core::platform::Platform`] and over the same store. It is the operator's
-//! side of the chat ([`admin::ChatAdmin`]), and makes the widget's side ([`WidgetApi`]).
+//! [`Conversations`] stands next to an [`openapi_core::platform::Platform`] and over the same store. It is the
+//! operator's side of the chat ([`admin::ChatAdmin`]), and makes the widget's side ([`WidgetApi`]).
 
 pub mod admin;
 mod agents;

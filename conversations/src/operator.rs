@@ -28,7 +28,8 @@ const BATCH: u32 = 200;
 
 impl Conversations {
     /// Work that is due from time to time: erases conversations whose retention is over. One whose agent retains them
-    /// longer by now stays. Call it about every 20 s, like [`Platform::maintain`](openapi_core::platform::Platform::maintain).
+    /// longer by now stays. Call it about every 20 s, like
+    /// [`Platform::maintain`](openapi_core::platform::Platform::maintain).
     ///
     /// # Errors
     /// When the store fails; the next call goes on.
@@ -126,7 +127,7 @@ impl Conversations {
         }
     }
 
-    /// Gives the conversations of an agent the day of their erasure anew.
+    /// Recomputes when the conversations of an agent are erased.
     async fn keep_for(&self, agent: &AgentId, days: u32) -> Result<(), AdminError> {
         let mut offset = 0;
         loop {

@@ -1,4 +1,4 @@
-//! What the chat needs from the world around it, next to the ports of the platform.
+//! The ports of the chat, in addition to those of the platform.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use openapi_core::ports::Spawner;
 
 use crate::{ChatResponder, Retriever};
 
-/// What answers visitors, and what it answers from.
+/// The responders, the retriever and the spawner of a chat.
 #[derive(Clone, Default)]
 pub struct ChatPorts {
     /// What answers visitors of the widget, chosen by name.
@@ -38,7 +38,7 @@ impl ChatPorts {
         self
     }
 
-    /// Sets what runs replies.
+    /// Sets the spawner that runs replies.
     #[must_use]
     pub fn with_spawner(mut self, tasks: Arc<dyn Spawner>) -> Self {
         self.tasks = Some(tasks);

@@ -1,4 +1,4 @@
-//! Ports: what answers a visitor, and what finds the passages to answer from.
+//! Ports: the responder, which answers a visitor, and the retriever, which finds passages.
 
 use std::pin::Pin;
 
@@ -19,8 +19,8 @@ pub type ChatEvents = Pin<Box<dyn Stream<Item = ChatEvent> + Send>>;
 /// # Contract
 /// - Any number of events, then exactly one terminal one ([`ChatEvent::Error`] or [`ChatEvent::Done`]). What follows it
 ///   is dropped; an end without one, or a panic, counts as [`ChatError::Internal`].
-/// - Dropping the stream ends the work behind it soon.
-/// - It stores nothing, limits nothing and knows nothing of HTTP: whoever calls it does.
+/// - Dropping the stream stops its work soon.
+/// - It stores nothing, limits nothing and knows nothing of HTTP: its caller does.
 /// - What visitors write and what passages say is data: neither changes rules, tools or limits.
 pub trait ChatResponder: Send + Sync {
     /// Its name, stored with every reply and chosen by [`ChatSettings::responder`].
@@ -37,7 +37,7 @@ pub trait ChatResponder: Send + Sync {
     fn respond(&self, turn: ChatTurn) -> ChatEvents;
 }
 
-/// What a responder is told.
+/// The input of a responder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChatTurn {
     /// The agent.
@@ -46,7 +46,8 @@ pub struct ChatTurn {
     pub conversation: ConversationId,
     /// The turn's id, as the client made it.
     pub turn: String,
-    /// What was said before and, last, the visitor's new message; oldest first, at most 20 lines and about 4,000 tokens.
+    /// What was said before and, last, the visitor's new message; oldest first, at most 20 lines and about 4,000
+    /// tokens.
     pub history: Vec<ChatLine>,
     /// Who asks.
     pub visitor: ChatVisitor,
@@ -58,7 +59,7 @@ pub struct ChatTurn {
     pub budget: TokenBudget,
     /// Now.
     pub now: Timestamp,
-    /// When the turn is ended if it still runs.
+    /// The deadline of the turn.
     pub deadline: Timestamp,
 }
 
@@ -71,11 +72,11 @@ pub struct ChatAgent {
     pub name: String,
     /// How it answers.
     pub settings: ChatSettings,
-    /// Hosts that links of a reply may lead to, beside those of the passages.
+    /// Hosts that links of a reply may lead to, besides those of the passages.
     pub link_hosts: Vec<String>,
 }
 
-/// Who said something.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Speaker {
@@ -87,12 +88,12 @@ pub enum Speaker {
     Human,
 }
 
-/// Something that was said.
+/// A message of the history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChatLine {
     /// Who.
     pub speaker: Speaker,
-    /// What.
+    /// The text.
     pub text: String,
 }
 
@@ -101,7 +102,8 @@ pub struct ChatLine {
 pub struct ChatVisitor {
     /// 0 anonymous, 1 an email is claimed, 2 verified.
     pub level: u8,
-    /// Fields of the contact of a verified visitor that the operator releases ([`LlmSettings::released_fields`](super::LlmSettings)), as JSON.
+    /// Fields of the contact of a verified visitor that the operator releases
+    /// ([`LlmSettings::released_fields`](super::LlmSettings)), as JSON.
     pub fields: Vec<(String, String)>,
     /// The language of the widget, as a BCP 47 tag.
     pub locale: String,
@@ -109,7 +111,7 @@ pub struct ChatVisitor {
     pub time_zone: Option<String>,
     /// The page that the visitor looks at.
     pub page: Option<ChatPage>,
-    /// What the page gave along with the conversation: an object of scalars. No model is told of it by the responders
+    /// What the page gave along with the conversation: an object of scalars. The responders send it to no model
     /// that are shipped.
     pub metadata: RawObject,
 }
@@ -124,7 +126,7 @@ pub struct TokenBudget {
     pub cost: Option<f64>,
 }
 
-/// The page that a visitor looks at.
+/// The page that a visitor is on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ChatPage {
@@ -186,7 +188,7 @@ pub enum StatusKind {
 pub struct Handoff {
     /// Their name.
     pub name: Option<String>,
-    /// A picture of them.
+    /// Their image.
     pub avatar: Option<String>,
     /// In how many seconds they may be there.
     pub eta_seconds: Option<u32>,
@@ -229,7 +231,7 @@ pub enum Outcome {
     Limited,
 }
 
-/// What a reply cites.
+/// A source that a reply cites.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Source {
@@ -243,7 +245,7 @@ pub struct Source {
     pub page: Option<u32>,
 }
 
-/// What a reply used.
+/// The usage of a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
@@ -263,7 +265,7 @@ impl Usage {
     }
 }
 
-/// What is looked for.
+/// The question that passages are retrieved for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Question {
     /// The visitor's message.
@@ -274,7 +276,7 @@ pub struct Question {
     pub locale: String,
 }
 
-/// What was found.
+/// The result of a retrieval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Retrieved {
     /// The passages, best first.
@@ -286,12 +288,12 @@ pub struct Retrieved {
     pub has_documents: bool,
 }
 
-/// A passage that was found.
+/// A retrieved passage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FoundPassage {
     /// Its document.
     pub document: KnowledgeId,
-    /// Its place in the document, from 0.
+    /// Its position in the document, from 0.
     pub position: u32,
     /// The document's title.
     pub title: String,
@@ -307,7 +309,7 @@ pub struct FoundPassage {
     pub score: f32,
 }
 
-/// Why nothing could be looked for.
+/// Why a retrieval failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RetrieveError {

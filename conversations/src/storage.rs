@@ -1,4 +1,4 @@
-//! The storage ports of the chat: conversations, and what agents answer from.
+//! The storage ports of the chat: conversations and knowledge.
 
 use async_trait::async_trait;
 use openapi_core::audit::AuditEntry;
@@ -12,17 +12,17 @@ use crate::{Conversation, ConversationMode, ConversationStatus, KnowledgeDocumen
 /// What a step of a conversation writes, all of it or nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConversationWrite {
-    /// The conversation as it is to be, of the version behind the stored one; 1 for a new one.
+    /// The conversation as it is to be, of the version after the stored one; 1 for a new one.
     pub conversation: Conversation,
     /// Messages that are added, or replaced where one of their number is there.
     pub messages: Vec<Message>,
-    /// Documents ([`StoredDocument`](openapi_core::storage::StoredDocument)) that have no end of their own from now on: they go when the
-    /// conversation is erased, which names them among its [`uploads`](Conversation::uploads).
+    /// Documents ([`StoredDocument`](openapi_core::storage::StoredDocument)) that have no end of their own from now on:
+    /// they go when the conversation is erased, which names them among its [`uploads`](Conversation::uploads).
     pub keep: Vec<FileId>,
-    /// What goes into the audit log.
+    /// The entry of the audit log.
     pub audit: Option<AuditEntry>,
-    /// Whether nobody is kept waiting: the text of a reply that is being written. A store may hold such writes back for
-    /// some milliseconds, so that many share a commit; one that writes them at once is as right.
+    /// Whether no caller waits for it: the text of a reply that is being written. A store may hold such writes back for
+    /// some milliseconds, so that many share a commit; a store that writes them at once is just as correct.
     pub deferrable: bool,
 }
 
@@ -51,7 +51,7 @@ pub struct ConversationFilter {
 }
 
 impl ConversationFilter {
-    /// Whether a conversation passes.
+    /// Whether a conversation matches.
     #[must_use]
     pub fn admits(&self, conversation: &Conversation) -> bool {
         self.status.is_none_or(|status| conversation.status == status)
@@ -66,7 +66,7 @@ impl ConversationFilter {
 pub struct ConversationPage {
     /// Those of the page, in order.
     pub conversations: Vec<Conversation>,
-    /// How many the filter lets through, exactly.
+    /// The exact number of conversations that match the filter.
     pub total: u64,
 }
 
@@ -84,7 +84,7 @@ pub struct MessageQuery {
 /// Which messages of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessageSelector {
-    /// The first ones behind this number.
+    /// The first ones after this number.
     After(u64),
     /// The last ones before this number.
     Before(u64),
@@ -94,20 +94,21 @@ pub enum MessageSelector {
     Turn(String),
 }
 
-/// A change of what an agent answers from, all of it or nothing.
+/// A change of an agent's knowledge, all of it or nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnowledgeWrite {
-    /// The version of the agent's knowledge as it is to be: the one behind the stored one.
+    /// The version of the agent's knowledge as it is to be: the one after the stored one.
     pub version: u64,
     /// Documents that go, with their passages.
     pub remove: Vec<KnowledgeId>,
     /// A document that comes, with its passages by position.
     pub add: Option<(KnowledgeDocument, Vec<Passage>)>,
-    /// What goes into the audit log.
+    /// The entry of the audit log.
     pub audit: AuditEntry,
 }
 
-/// Everything that the platform and the chat over it store. Implement the parts; this follows.
+/// Everything that the platform and the chat over it store. Implement the parts; a blanket implementation adds this
+/// trait.
 pub trait ConversationStorage: Storage + ConversationStore + KnowledgeStore {}
 
 impl<S> ConversationStorage for S where S: Storage + ConversationStore + KnowledgeStore {}
@@ -158,13 +159,13 @@ pub trait ConversationStore: Send + Sync {
     ) -> Result<Vec<(AgentId, ConversationId)>>;
 }
 
-/// What agents answer from. How often it was changed is the version of the record [`RecordKind::Knowledge`].
+/// The knowledge of agents. Its version is the version of the record [`RecordKind::Knowledge`].
 #[async_trait]
 pub trait KnowledgeStore: RecordStore {
     /// The documents of an agent, by id.
     async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>>;
 
-    /// Up to `at_most` passages behind `after`, by document and position.
+    /// Up to `at_most` passages after `after`, by document and position.
     async fn passages(
         &self,
         agent: &AgentId,

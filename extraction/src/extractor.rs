@@ -33,9 +33,9 @@ const WAITING: usize = 16;
 /// One document for each core is processed at a time; some more wait for their turn, up to their timeout
 /// and further ones fail with [`Unavailable`](ExtractError::Unavailable) at once.
 ///
-/// A panic of an engine is [`BadAnswer`](ExtractError::BadAnswer), which holds nothing of the document. Its words may hold
-/// a part of it, and go to the panic hook of the process, whose default prints them: a host of others' documents sets one
-/// that says only where it was.
+/// A panic of an engine is [`BadAnswer`](ExtractError::BadAnswer), which holds nothing of the document. Its words may
+/// hold a part of it, and go to the panic hook of the process, whose default prints them: a host of others' documents
+/// sets one that says only where it was.
 ///
 /// ```
 /// std::panic::set_hook(Box::new(|panic| eprintln!("a panic at {:?}", panic.location())));
@@ -211,7 +211,7 @@ impl OpenDocument for Opened {
     }
 
     async fn extract(self: Box<Self>, task: ExtractionTask) -> Result<Findings, ExtractError> {
-        let until = Instant::now() + task.patience;
+        let until = Instant::now() + task.timeout;
         #[cfg(feature = "model")]
         let Opened { document, mut turn, models } = *self;
         #[cfg(not(feature = "model"))]
@@ -267,7 +267,7 @@ impl Models {
         document: &Document,
         task: &ExtractionTask,
     ) -> Result<Findings, ExtractError> {
-        let timeout = if self.fallback { task.patience * 3 / 4 } else { task.patience };
+        let timeout = if self.fallback { task.timeout * 3 / 4 } else { task.timeout };
         let instructions = task.instructions.as_deref();
         let answer = model.extract(document, &document.images, &task.schema, instructions, timeout).await?;
         Ok(Findings {

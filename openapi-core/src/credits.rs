@@ -167,8 +167,8 @@ impl CreditAccount {
         settled.is_some()
     }
 
-    /// Gives back what an entry of the ledger says was spent, and the entry that says so. It has the id of the other and
-    /// stands right behind it, so that a ledger takes it once.
+    /// Gives back what an entry of the ledger says was spent, and the entry that says so. It has the id of the other
+    /// and sorts right after it, so that a ledger takes it only once.
     pub fn refund(&mut self, charge: &CreditEntry) -> CreditEntry {
         self.plan = self.plan.saturating_add(charge.plan.unsigned_abs());
         self.top_up = self.top_up.saturating_add(charge.top_up.unsigned_abs());
@@ -184,9 +184,9 @@ impl CreditAccount {
 
     /// Gives back everything that was set aside until `now` or before; whether there was something.
     pub fn release_expired(&mut self, now: Timestamp) -> bool {
-        let (expired, kept): (Vec<_>, Vec<_>) =
+        let (expired, remaining): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.reservations).into_iter().partition(|it| it.expires_at <= now);
-        self.reservations = kept;
+        self.reservations = remaining;
         expired.iter().for_each(|reservation| self.give_back(reservation));
         !expired.is_empty()
     }

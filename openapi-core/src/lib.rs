@@ -1,11 +1,11 @@
 //! The Open API of AI chat agents with a built-in CRM, as a library: requests, validation, envelope, keys, limits,
 //! service and storage ports, independent of any server, database or async runtime.
 //!
-//! A host platform holds an [`api::Api`]: `http::Request` in, `http::Response` out. There are two ways in:
+//! A host platform holds an [`api::Api`]: `http::Request` in, `http::Response` out. There are two ways to build one:
 //!
 //! - **Over a storage crate**: [`platform::Platform`] implements the whole service over the storage ports
 //!   ([`storage::Storage`]); the crate `storage-memory` is a complete backend for tests and sandboxes.
-//! - **Over a CRM of one's own**: implement [`service::OpenApiService`]; the crate gives HTTP, validation, envelope,
+//! - **Over your own CRM**: implement [`service::OpenApiService`]; the crate provides HTTP, validation, envelope,
 //!   keys, limits and the OpenAPI document.
 //!
 //! ```
@@ -46,7 +46,7 @@
 //! - `system`: [`ports::SystemClock`](ports) and [`ports::SystemIds`](ports), the clock and the randomness of the
 //!   machine.
 //!
-//! Nothing happens behind the host's back: no thread, socket, file, environment variable or global of this crate's own.
+//! Nothing happens without the host: no thread, socket, file, environment variable or global of this crate's own.
 
 pub mod access;
 pub mod admin;

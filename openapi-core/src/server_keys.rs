@@ -1,4 +1,4 @@
-//! Server keys: what secrets, cursors and signatures are keyed with.
+//! Server keys: the keys of secrets, cursors and signatures.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};

@@ -117,8 +117,8 @@ impl ServiceInfo {
     /// `/platform` of `https://example.com/platform`, empty at the root of a host.
     #[must_use]
     pub fn base_path(&self) -> &str {
-        let behind_scheme = self.public_url.split_once("://").map_or("", |(_, rest)| rest);
-        behind_scheme.find('/').map_or("", |at| &behind_scheme[at..])
+        let after_scheme = self.public_url.split_once("://").map_or("", |(_, rest)| rest);
+        after_scheme.find('/').map_or("", |at| &after_scheme[at..])
     }
 
     /// Refuses an external id that equals the id segment (contract 2.1.2).

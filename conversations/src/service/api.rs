@@ -85,7 +85,7 @@ impl WidgetApi {
     #[must_use]
     pub fn new(conversations: &Arc<Conversations>, settings: WidgetSettings) -> WidgetApi {
         let platform = conversations.platform();
-        let process = SharedState {
+        let shared = SharedState {
             turns: Arc::default(),
             streams: StreamLimiter::new(settings.limits.streams),
             addresses: Windows::default(),
@@ -95,16 +95,16 @@ impl WidgetApi {
             repeats: DuplicateMessageLimiter::default(),
             server: platform.ports().ids.platform_id(platform.now()),
         };
-        WidgetApi::of(conversations, settings, Arc::new(process))
+        WidgetApi::of(conversations, settings, Arc::new(shared))
     }
 
     fn of(
         conversations: &Arc<Conversations>,
         settings: WidgetSettings,
-        process: Arc<SharedState>,
+        shared: Arc<SharedState>,
     ) -> WidgetApi {
         let platform = Arc::clone(conversations.platform());
-        let turns: Arc<dyn AgentObserver> = Arc::clone(&process.turns) as _;
+        let turns: Arc<dyn AgentObserver> = Arc::clone(&shared.turns) as _;
         platform.observe_agents(Arc::downgrade(&turns));
         WidgetApi(Arc::new(Inner {
             platform,
@@ -113,7 +113,7 @@ impl WidgetApi {
             conversations: Arc::clone(conversations),
             settings,
             views: Cache::default(),
-            process,
+            shared,
         }))
     }
 
@@ -121,19 +121,19 @@ impl WidgetApi {
     /// limits count on.
     #[must_use]
     pub fn over(&self, conversations: &Arc<Conversations>) -> WidgetApi {
-        WidgetApi::of(conversations, self.0.settings.clone(), Arc::clone(&self.0.process))
+        WidgetApi::of(conversations, self.0.settings.clone(), Arc::clone(&self.0.shared))
     }
 
     /// Ends all answers that still run, when the time to drain is over: their text so far is stored, and their clients
-    /// are told to try again.
+    /// receive an error that asks them to retry.
     pub fn cancel_all(&self) {
-        self.0.turns.running().iter().for_each(|turn| turn.cancel(Ending::Service));
+        self.0.shared.turns.running().iter().for_each(|turn| turn.cancel(Ending::Service));
     }
 
     /// How many answers run.
     #[must_use]
     pub fn running_turns(&self) -> usize {
-        self.0.turns.running().len()
+        self.0.shared.turns.running().len()
     }
 }
 
@@ -194,51 +194,24 @@ impl Inner {
         B::Error: Into<BoxError>,
     {
         refuse_headers_beyond(parts, self.settings.max_header_bytes)?;
-        let path = parts.uri.path();
-        let found = Call::ALL.into_iter().find(|call| call.path() == path);
         let limits = &self.settings.limits;
-        let Some(call) = found else {
-            self.admit_address(visit, "call", &limits.address_calls)?;
-            return Err(ApiError::new(ErrorCode::RouteNotFound, "There is nothing at this path"));
-        };
-        visit.call = Some(call);
-        if parts.method == Method::OPTIONS {
-            self.admit_address(visit, "call", &limits.address_calls)?;
-            return Ok(WidgetResponse::Options);
-        }
-        if parts.method != call.method() {
-            self.admit_address(visit, "call", &limits.address_calls)?;
-            let allow = if call == Call::Config { "GET, OPTIONS" } else { "POST, OPTIONS" };
-            let message = format!("{} is not allowed here", parts.method);
-            return Err(ApiError::new(ErrorCode::MethodNotAllowed, message)
-                .with_header(header::ALLOW, HeaderValue::from_static(allow)));
-        }
+        let Some(call) = self.route(parts, visit)? else { return Ok(WidgetResponse::Options) };
         if call == Call::Config {
             self.admit_address(visit, "call", &limits.address_calls)?;
             return self.config(parts, visit).await;
         }
-        if matches!(call, Call::Turns | Call::Resume) && !self.streams.has_room() {
+        if matches!(call, Call::Turns | Call::Resume) && !self.shared.streams.has_room() {
             return Err(crowded(StreamLimitExceeded::SharedState));
         }
-        let share = match call {
+        let mut share = match call {
             Call::Turns => self.admit_address(visit, "turn", &limits.address_turns)?,
             Call::Lead => self.admit_address(visit, "lead", &limits.address_leads)?,
             Call::Uploads => self.admit_address(visit, "call", &limits.address_calls)?,
-            // Whoever has a token is limited as a visitor, so that people behind one address do not suffer.
+            // A caller with a token is limited as a visitor, so that people who share an address do not limit each
+            // other.
             _ => 0.0,
         };
-        let (body, file) = if call == Call::Uploads {
-            uploads::begin(parts, body).await?
-        } else {
-            let most = if matches!(call, Call::Turns | Call::Lead) { LARGE_BODY } else { SMALL_BODY };
-            match read_json(parts, body, most, JsonTypes::AlsoPlain).await? {
-                JsonBody::Value(Json::Object(body)) => (body, Upload::absent()),
-                _ => {
-                    let message = "The request body is not a JSON object";
-                    return Err(ApiError::new(ErrorCode::InvalidJson, message));
-                }
-            }
-        };
+        let (body, file) = read(call, parts, body).await?;
         let token = match self.token(&body, visit) {
             Ok(token) => token,
             Err(error) => {
@@ -246,22 +219,12 @@ impl Inner {
                 return Err(error);
             }
         };
-        let named = body.get("agentId").and_then(Json::as_str);
-        let agent: AgentId = match (&token, named) {
-            (Some(token), Some(named)) if named != token.agent.as_str() => return Err(token_invalid()),
-            (Some(token), _) => token.agent.clone(),
-            (None, Some(named)) => named.parse().map_err(|_| agent_not_available())?,
-            (None, None) if matches!(call, Call::Turns | Call::Lead | Call::Uploads) => {
-                return Err(agent_not_available());
-            }
-            (None, None) => return Err(token_invalid()),
-        };
+        let agent = agent_of(call, token.as_ref(), &body)?;
         let view = self.view(&agent, visit).await?;
         self.admit_origin(&view, visit)?;
-        let mut share = share;
         if matches!(call, Call::Turns | Call::Resume) {
-            // Before anything is stored or asked: a turn without a stream would be answered to nobody.
-            let open = self.streams.open(&agent, Some(visit.network)).map_err(crowded)?;
+            // Opens the stream before anything is stored: without a stream, nobody would receive the answer.
+            let open = self.shared.streams.open(&agent, Some(visit.network)).map_err(crowded)?;
             share = share.max(open.share());
             visit.open = Some(open);
         }
@@ -278,6 +241,30 @@ impl Inner {
             (Call::Close, Some(token)) => self.close(visit, &view, &token).await,
             (Call::Config, _) => Err(ApiError::internal()),
         }
+    }
+
+    /// Finds the call that the request names, and counts a request that ends here. None for `OPTIONS`.
+    fn route(&self, parts: &Parts, visit: &mut WidgetRequest) -> Result<Option<Call>, ApiError> {
+        let path = parts.uri.path();
+        let found = Call::ALL.into_iter().find(|call| call.path() == path);
+        let windows = &self.settings.limits.address_calls;
+        let Some(call) = found else {
+            self.admit_address(visit, "call", windows)?;
+            return Err(ApiError::new(ErrorCode::RouteNotFound, "There is nothing at this path"));
+        };
+        visit.call = Some(call);
+        if parts.method == Method::OPTIONS {
+            self.admit_address(visit, "call", windows)?;
+            return Ok(None);
+        }
+        if parts.method != call.method() {
+            self.admit_address(visit, "call", windows)?;
+            let allow = if call == Call::Config { "GET, OPTIONS" } else { "POST, OPTIONS" };
+            let message = format!("{} is not allowed here", parts.method);
+            return Err(ApiError::new(ErrorCode::MethodNotAllowed, message)
+                .with_header(header::ALLOW, HeaderValue::from_static(allow)));
+        }
+        Ok(Some(call))
     }
 
     pub(super) async fn config(
@@ -348,7 +335,7 @@ impl Inner {
         class: &'static str,
         windows: &[Window],
     ) -> Result<f64, ApiError> {
-        match self.addresses.admit((visit.network, class), windows, visit.now) {
+        match self.shared.addresses.admit((visit.network, class), windows, visit.now) {
             Ok(standing) => Ok(standing.share),
             Err(full) => Err(too_many("address", full)),
         }
@@ -361,7 +348,7 @@ impl Inner {
         class: &'static str,
         windows: &[Window],
     ) -> Result<f64, ApiError> {
-        match self.addresses.peek(&(visit.network, class), windows, visit.now) {
+        match self.shared.addresses.peek(&(visit.network, class), windows, visit.now) {
             Ok(standing) => Ok(standing.share),
             Err(full) => Err(too_many("address", full)),
         }
@@ -395,5 +382,34 @@ impl Inner {
         let origin = if visit.has_origin { visit.origin.as_str() } else { "null" };
         let message = format!("Origin {origin} is not allowed for agent {}", view.agent.id);
         Err(ApiError::new(ErrorCode::OriginNotAllowed, message).with_detail("origin", origin))
+    }
+}
+
+/// Reads the members of a request's body, and the file that came with them.
+async fn read<B>(call: Call, parts: &Parts, body: B) -> Result<(Object, Upload), ApiError>
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    if call == Call::Uploads {
+        return uploads::begin(parts, body).await;
+    }
+    let most = if matches!(call, Call::Turns | Call::Lead) { LARGE_BODY } else { SMALL_BODY };
+    match read_json(parts, body, most, JsonTypes::AlsoPlain).await? {
+        JsonBody::Value(Json::Object(body)) => Ok((body, Upload::absent())),
+        _ => Err(ApiError::new(ErrorCode::InvalidJson, "The request body is not a JSON object")),
+    }
+}
+
+/// The agent of a request: the one of its token, or the one that it names where the call needs no token.
+fn agent_of(call: Call, token: Option<&VisitorToken>, body: &Object) -> Result<AgentId, ApiError> {
+    match (token, body.get("agentId").and_then(Json::as_str)) {
+        (Some(token), Some(named)) if named != token.agent.as_str() => Err(token_invalid()),
+        (Some(token), _) => Ok(token.agent.clone()),
+        (None, Some(named)) => named.parse().map_err(|_| agent_not_available()),
+        (None, None) if matches!(call, Call::Turns | Call::Lead | Call::Uploads) => {
+            Err(agent_not_available())
+        }
+        (None, None) => Err(token_invalid()),
     }
 }

@@ -1,4 +1,4 @@
-//! A call of the widget, from its head to what it comes to.
+//! The calls of the widget: their routes, context and results.
 
 use std::net::IpAddr;
 
@@ -74,22 +74,22 @@ impl Call {
     }
 }
 
-/// Whom the answer may be read by.
+/// Which pages may read the response.
 pub(super) enum CorsPolicy {
     /// Any page.
     Any,
-    /// Any page, but whoever names an origin is answered otherwise.
+    /// Any page, but the response varies with `Origin`.
     AnyForNow,
-    /// Pages of one origin: what is answered depends on it.
+    /// Pages of one origin; the response depends on it.
     Origin(HeaderValue),
 }
 
-/// A call on its way.
+/// The context of a request.
 pub(super) struct WidgetRequest {
     pub(super) request_id: String,
     pub(super) now: Timestamp,
     pub(super) call: Option<Call>,
-    /// The origin of the page, as its browser tells; empty where it tells none.
+    /// The origin of the page as the browser sends it; empty if it sends none.
     pub(super) origin: String,
     pub(super) has_origin: bool,
     /// The address, or of IPv6 the network that one subscriber has.
@@ -98,11 +98,11 @@ pub(super) struct WidgetRequest {
     pub(super) agent: Option<AgentId>,
     pub(super) readers: CorsPolicy,
     pub(super) wants_document: bool,
-    /// The place of the stream that it will be answered with.
+    /// The open stream that the response uses.
     pub(super) open: Option<OpenStream>,
 }
 
-/// What a call came to.
+/// The result of a call.
 pub(super) enum WidgetResponse {
     Json { status: StatusCode, message: &'static str, data: serde_json::Value },
     Config { body: Vec<u8> },

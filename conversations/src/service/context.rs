@@ -1,4 +1,4 @@
-//! What a responder is told of a turn: the passages, the lines before, who asks.
+//! Builds the input of a responder: the passages, the history and the visitor.
 
 use openapi_core::contacts::ContactRef;
 use openapi_core::storage::StorageError;
@@ -13,14 +13,15 @@ use crate::{
     TokenBudget,
 };
 
-/// Lines of the conversation that a responder is told.
+/// The most lines of history that a responder receives.
 const HISTORY: u32 = 20;
-/// And how many bytes of them: about 4,000 tokens.
+/// The most bytes of history that a responder receives: about 4,000 tokens.
 const HISTORY_BYTES: usize = 12_000;
-/// Passages that are looked for.
+/// The most passages that a responder receives.
 const PASSAGES: usize = 12;
+
 impl Inner {
-    /// What a responder is told.
+    /// Builds the input of a responder.
     pub(super) async fn chat_turn(
         &self,
         job: &Job,
@@ -43,7 +44,7 @@ impl Inner {
             Some(retriever) => match retriever.retrieve(agent, &question, PASSAGES).await {
                 Ok(found) => found,
                 Err(error) => {
-                    tracing::warn!(%agent, %error, "the documents of an agent could not be searched");
+                    tracing::warn!(%agent, %error, "failed to search the documents of an agent");
                     Retrieved::default()
                 }
             },
@@ -114,7 +115,7 @@ impl Inner {
     }
 }
 
-/// A message as a responder reads it: of the files that came with it only the names.
+/// A message as a responder reads it: its text and the names of its files.
 fn line(message: &Message) -> String {
     let mut line = message.text.clone();
     for upload in &message.uploads {
@@ -124,7 +125,7 @@ fn line(message: &Message) -> String {
     line
 }
 
-/// Whether there is a form that this visitor has not filled in.
+/// Whether the agent has a lead form that this visitor has not filled in.
 pub(super) fn can_offer_form(view: &AgentView, conversation: &Conversation) -> bool {
     !view.settings.lead.fields.is_empty() && conversation.lead.is_none()
 }

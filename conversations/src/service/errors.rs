@@ -1,4 +1,4 @@
-//! Errors that the widget's calls answer.
+//! The errors of the widget's calls.
 
 use openapi_core::limits::Full;
 use openapi_core::reply::{ApiError, ErrorCode};

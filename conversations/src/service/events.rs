@@ -1,4 +1,4 @@
-//! What clients are told of turns: the data of events, and a whole turn as one document.
+//! The events of a turn as clients receive them: their data, and a whole turn as one document.
 
 use openapi_core::reply::{ApiError, ErrorCode};
 use openapi_core::values::{MessageId, Timestamp};
@@ -98,7 +98,7 @@ struct Items<'a> {
     items: &'a [String],
 }
 
-/// The end of a turn, as it is told: the message, what follows it, how it ended.
+/// Emits the end of a turn: the message, what follows it and the outcome.
 pub(super) fn tell(live: &LiveTurn, message: &Message, form: Option<&LeadForm>, view: &AgentView) {
     live.emit(EventName::Message, &shown(message));
     if !message.after.suggestions.is_empty() {
@@ -110,13 +110,13 @@ pub(super) fn tell(live: &LiveTurn, message: &Message, form: Option<&LeadForm>, 
         live.emit(EventName::Form, form);
     }
     if let Some(handoff) = &message.after.handoff {
-        live.emit(EventName::Handoff, &told(handoff, view));
+        live.emit(EventName::Handoff, &allowed(handoff, view));
     }
     live.emit(EventName::Done, &Done { outcome: message.outcome.unwrap_or(Outcome::Answered) });
 }
 
-/// A handoff without pictures of hosts that the widget does not load from.
-fn told(handoff: &Handoff, view: &AgentView) -> Handoff {
+/// A handoff without images from hosts that the widget may not load from.
+fn allowed(handoff: &Handoff, view: &AgentView) -> Handoff {
     let is_allowed = |address: &String| {
         let host = url::Url::parse(address).ok().and_then(|url| url.host_str().map(str::to_owned));
         host.is_some_and(|host| view.settings.image_hosts.contains(&host))

@@ -15,7 +15,7 @@ pub(super) struct Job {
     pub(super) version: AtomicU64,
     pub(super) asked: Message,
     pub(super) turn: String,
-    /// Whether the reply offers the lead form, whatever answers: the visitor has waited for a person in vain.
+    /// Whether the reply offers the lead form whatever the responder says, because no operator answered in time.
     pub(super) offers_form: bool,
     pub(super) live: Arc<LiveTurn>,
     pub(super) request_id: String,

@@ -1,4 +1,4 @@
-//! Lead forms and verified visitors: how a conversation meets the contacts of the agent.
+//! Lead forms and verified visitors: how a conversation is linked with the contacts of the agent.
 
 use std::sync::Arc;
 
@@ -173,7 +173,7 @@ impl Inner {
                 Ok(Created::Replayed(stored)) => conversation.contact_id = replayed(&stored.body),
                 Err(error) => match error.code() {
                     ErrorCode::ValidationError => return Err(renamed(&error, lead.prefix)),
-                    // Whoever asks must not learn that somebody of this address is known.
+                    // The caller must not learn that a contact with this address exists.
                     ErrorCode::DuplicateValue | ErrorCode::DuplicateExternalReferenceId => {
                         hint = Some("a contact with the same value exists; none was made".to_owned());
                     }
@@ -182,17 +182,18 @@ impl Inner {
                 },
             }
         }
-        let kept: Object = lead.fields.iter().map(|(name, value)| (name.to_owned(), value.clone())).collect();
+        let fields: Object =
+            lead.fields.iter().map(|(name, value)| (name.to_owned(), value.clone())).collect();
         if let Some(Json::String(email)) = lead.fields.get("primaryEmail") {
             conversation.claims.email.get_or_insert_with(|| email.trim().to_owned());
         }
         conversation.level = conversation.level.max(1);
         conversation.lead =
-            Some(Lead { fields: RawObject::new(&kept), consent: lead.consent.clone(), at: now, hint });
+            Some(Lead { fields: RawObject::new(&fields), consent: lead.consent.clone(), at: now, hint });
         conversation.counted.leads.retain(|at| now.millis_since(*at) < DAY_MILLIS);
         conversation.counted.leads.push(now);
         let mut details = Object::new();
-        let names = kept.iter().map(|(name, _)| name.into()).collect();
+        let names = fields.iter().map(|(name, _)| name.into()).collect();
         details.insert("fields", Json::Array(names));
         let resource = conversation.id.to_string();
         let contact = conversation.contact_id;
@@ -303,7 +304,7 @@ impl Inner {
                         self.contact_of(conversation, None, &schema, now)
                     }
                 };
-                // The page's server vouches for an address more than a form does.
+                // The signed address takes precedence over the one in the form.
                 members.extend_with("primaryEmail", email.as_ref().map(Email::as_str));
                 if is_unclear || members.get("primaryEmail").is_none() {
                     return Ok(());
@@ -311,16 +312,8 @@ impl Inner {
                 if members.get("firstName").is_none() {
                     members.extend_with("firstName", name.as_deref());
                 }
-                members.extend_with("externalReferenceId", user.external_reference_id.as_deref());
-                let request = CreateContact { fields: members.into(), dry_run: false, idempotency: None };
-                match self.platform.create_contact(&caller, request).await {
-                    Ok(Created::New(contact) | Created::Preview(contact)) => {
-                        conversation.contact_id = Some(contact.id);
-                        Ok(())
-                    }
-                    Ok(Created::Replayed(_)) => Ok(()),
-                    Err(error) => Err(error),
-                }
+                members.extend_with("externalReferenceId", external);
+                self.create_contact_of(&caller, conversation, members).await
             }
         };
         match outcome {
@@ -334,6 +327,21 @@ impl Inner {
                 Ok(())
             }
         }
+    }
+
+    /// Creates the contact of a verified visitor and links the conversation with it.
+    async fn create_contact_of(
+        &self,
+        caller: &Caller,
+        conversation: &mut Conversation,
+        members: Object,
+    ) -> Result<(), ApiError> {
+        let request = CreateContact { fields: members.into(), dry_run: false, idempotency: None };
+        match self.platform.create_contact(caller, request).await? {
+            Created::New(contact) | Created::Preview(contact) => conversation.contact_id = Some(contact.id),
+            Created::Replayed(_) => {}
+        }
+        Ok(())
     }
 
     /// Refuses a verified visitor whose contact is blocked.
@@ -494,7 +502,7 @@ fn renamed(error: &ApiError, prefix: &str) -> ApiError {
             Some(words) => format!("{field}{words}"),
             None => violation.message.clone(),
         };
-        violations.push(ValidationError { field, message, place: Location::Body, ..violation.clone() });
+        violations.push(ValidationError { field, message, location: Location::Body, ..violation.clone() });
     }
     violations.into()
 }
@@ -521,8 +529,8 @@ fn changes(contact: &Contact, filled: Option<&Filled>, email: Option<&Email>, na
     // The page's server vouches for an address more than a form does.
     changes.extend_with("primaryEmail", email.map(Email::as_str));
     let known = contact.primary_email.normalized();
-    let told = changes.get("primaryEmail").and_then(Json::as_str).and_then(|told| Email::parse(told).ok());
-    if told.is_some_and(|told| told.normalized() == known) {
+    let sent = changes.get("primaryEmail").and_then(Json::as_str).and_then(|sent| Email::parse(sent).ok());
+    if sent.is_some_and(|sent| sent.normalized() == known) {
         changes.remove("primaryEmail");
     }
     if contact.first_name.is_none() && changes.get("firstName").is_none() {

@@ -2,6 +2,7 @@
 
 mod agent_view;
 mod api;
+mod begin;
 mod call;
 mod context;
 mod errors;

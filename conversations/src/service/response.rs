@@ -1,4 +1,4 @@
-//! The last step of a call: its answer becomes a response.
+//! The last step of a request: encodes its result as an HTTP response.
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
@@ -8,9 +8,10 @@ use sha2::{Digest, Sha256};
 
 use super::call::{Call, CorsPolicy, WidgetRequest, WidgetResponse};
 
+const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// An answer as a response, with what every one of them carries.
+/// Encodes the result of a request, with the headers that every response has.
 pub(super) fn finish(
     parts: &Parts,
     answer: Result<WidgetResponse, ApiError>,
@@ -21,7 +22,6 @@ pub(super) fn finish(
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
     let mut caching = fixed("no-store");
     let mut code = None;
-    const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
     let (status, body) = match answer {
         Ok(WidgetResponse::Json { status, message, data }) => {
             headers.insert(header::CONTENT_TYPE, JSON);
@@ -30,24 +30,7 @@ pub(super) fn finish(
         }
         Ok(WidgetResponse::Config { body }) => {
             caching = fixed("max-age=60, stale-while-revalidate=600");
-            let digest: String =
-                Sha256::digest(&body)[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-            // Weak, so that whoever sends it on may compress it.
-            let etag = format!("W/\"{digest}\"");
-            let known = parts.headers.get_all(header::IF_NONE_MATCH).iter();
-            let is_known = known.filter_map(|value| value.to_str().ok()).any(|tags| {
-                tags.split(',')
-                    .any(|tag| tag.trim().trim_start_matches("W/") == &etag[2..] || tag.trim() == "*")
-            });
-            if let Ok(etag) = HeaderValue::from_str(&etag) {
-                headers.insert(header::ETAG, etag);
-            }
-            if is_known {
-                (StatusCode::NOT_MODIFIED, ApiBody::empty())
-            } else {
-                headers.insert(header::CONTENT_TYPE, JSON);
-                (StatusCode::OK, ApiBody::from(body))
-            }
+            revalidated(parts, body, &mut headers)
         }
         Ok(WidgetResponse::Empty) => (StatusCode::NO_CONTENT, ApiBody::empty()),
         Ok(WidgetResponse::Events(stream)) => {
@@ -74,17 +57,7 @@ pub(super) fn finish(
         }
     };
     headers.insert(header::CACHE_CONTROL, caching);
-    match visit.readers {
-        CorsPolicy::Any => headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, fixed("*")),
-        CorsPolicy::AnyForNow => {
-            headers.insert(header::VARY, fixed("Origin"));
-            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, fixed("*"))
-        }
-        CorsPolicy::Origin(origin) => {
-            headers.insert(header::VARY, fixed("Origin"));
-            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin)
-        }
-    };
+    allow_origin(visit.readers, &mut headers);
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, fixed("Retry-After, X-Request-Id"));
     if let Ok(id) = HeaderValue::from_str(&visit.request_id) {
         headers.insert(REQUEST_ID, id);
@@ -102,4 +75,36 @@ pub(super) fn finish(
     *response.headers_mut() = headers;
     response.extensions_mut().insert(handled);
     response
+}
+
+/// The configuration with its validator, or 304 if the browser has this version.
+fn revalidated(parts: &Parts, body: Vec<u8>, headers: &mut HeaderMap) -> (StatusCode, ApiBody) {
+    let digest: String = Sha256::digest(&body)[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    // The validator is weak, so that a proxy may compress the body.
+    let etag = format!("W/\"{digest}\"");
+    let known = parts.headers.get_all(header::IF_NONE_MATCH).iter();
+    let is_known = known.filter_map(|value| value.to_str().ok()).any(|tags| {
+        tags.split(',').any(|tag| tag.trim().trim_start_matches("W/") == &etag[2..] || tag.trim() == "*")
+    });
+    if let Ok(etag) = HeaderValue::from_str(&etag) {
+        headers.insert(header::ETAG, etag);
+    }
+    if is_known {
+        return (StatusCode::NOT_MODIFIED, ApiBody::empty());
+    }
+    headers.insert(header::CONTENT_TYPE, JSON);
+    (StatusCode::OK, ApiBody::from(body))
+}
+
+/// The headers by which a browser decides which pages may read the response.
+fn allow_origin(policy: CorsPolicy, headers: &mut HeaderMap) {
+    let (allowed, varies) = match policy {
+        CorsPolicy::Any => (HeaderValue::from_static("*"), false),
+        CorsPolicy::AnyForNow => (HeaderValue::from_static("*"), true),
+        CorsPolicy::Origin(origin) => (origin, true),
+    };
+    if varies {
+        headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+    }
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, allowed);
 }

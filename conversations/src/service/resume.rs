@@ -1,4 +1,5 @@
-//! Turns that are there already: sent again, resumed, ended; told from memory, from the store, or after another process.
+//! Turns that exist already: resubmitted, resumed or ended. Their events come from memory or, if another process
+//! answers them, from the store.
 
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ const MOST_FOLLOW_MILLIS: u64 = 2_000;
 pub(super) enum Known {
     /// It runs or has ended: this is what is answered.
     WidgetResponse(WidgetResponse),
-    /// It failed: its message is there, and it is to be answered anew.
+    /// It failed: its message is there, and it is to be answered again.
     Failed(Message),
     /// It cannot begin: another one runs, or this one was begun with another text.
     Refused(ApiError),
@@ -59,7 +60,7 @@ impl Inner {
         }
         if running.is_some_and(|running| running.turn == sent.id) {
             let key = (agent.clone(), conversation.id, sent.id.clone());
-            if let Some(live) = self.turns.find(&key) {
+            if let Some(live) = self.shared.turns.find(&key) {
                 return Ok(Known::WidgetResponse(self.listen(visit, live, key.2, (0, 0), None).await?));
             }
             let live = Arc::new(LiveTurn::default());
@@ -134,9 +135,9 @@ impl Inner {
             }
             let messages = inner.messages_of_turn(agent, id, &turn).await.unwrap_or_default();
             let (asked, answered) = asked_and_answered(messages);
-            let is_told = is_answered(asked.as_ref(), answered.as_ref())
+            let has_ended = is_answered(asked.as_ref(), answered.as_ref())
                 && inner.tell_stored(&view, &live, answered.as_ref()).await.is_ok();
-            if !is_told {
+            if !has_ended {
                 live.emit(EventName::Error, &Failure::unavailable());
             }
             live.end(inner.platform.now());
@@ -163,7 +164,7 @@ impl Inner {
         let key = (agent.clone(), conversation.id, turn.clone());
         let text = body.get("token").and_then(Json::as_str).unwrap_or_default();
         // Other numbers than these were seen with another token, or nothing was.
-        if let Some(live) = self.turns.find(&key).filter(|live| live.is_told_to(text) || after == 0) {
+        if let Some(live) = self.shared.turns.find(&key).filter(|live| live.has_token(text) || after == 0) {
             return self.listen(visit, live, turn, (0, after), None).await;
         }
         let live = Arc::new(LiveTurn::default());
@@ -204,7 +205,7 @@ impl Inner {
         }
         let turn = turn.unwrap_or_default();
         let agent = &view.agent.id;
-        if let Some(live) = self.turns.find(&(agent.clone(), conversation.id, turn.clone())) {
+        if let Some(live) = self.shared.turns.find(&(agent.clone(), conversation.id, turn.clone())) {
             live.cancel(Ending::Visitor);
             return Ok(WidgetResponse::Empty);
         }

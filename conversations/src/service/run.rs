@@ -1,6 +1,7 @@
-//! Answering a turn: passages, the responder, its events, and what is stored of them.
+//! Answers a turn: retrieves passages, runs the responder, emits its events and stores the reply.
 
 use std::future::poll_fn;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,14 +27,14 @@ use crate::{
 
 /// The longest reply, in bytes.
 const MAX_REPLY: usize = 64 * 1024;
-/// How often the text so far is stored at the least, while it grows.
+/// The longest interval between drafts of a growing reply.
 const DRAFT_MILLIS: u64 = 1_000;
-/// How much it grows at the most before it is stored, in bytes.
+/// The most text between two drafts, in bytes.
 const DRAFT_BYTES: usize = 2 * 1024;
 /// How often the lease is renewed.
 const RENEW_MILLIS: i64 = 5_000;
 
-/// Ends the events of a turn, also of one whose task is dropped or panics: nobody is to wait for what does not come.
+/// Ends the events of a turn even if its task is dropped or panics, so that no client waits for ever.
 pub(super) struct FinishOnDrop {
     pub(super) inner: Arc<Inner>,
     pub(super) live: Arc<LiveTurn>,
@@ -41,14 +42,14 @@ pub(super) struct FinishOnDrop {
 
 impl Drop for FinishOnDrop {
     fn drop(&mut self) {
-        if !self.live.is_told() {
+        if !self.live.has_finished() {
             self.live.emit(EventName::Error, &Failure::unavailable());
         }
         self.live.end(self.inner.platform.now());
     }
 }
 
-/// What became of a turn.
+/// The result of a turn.
 #[derive(Default)]
 struct Reply {
     text: String,
@@ -63,9 +64,9 @@ struct Reply {
 /// How it ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum End {
-    /// With an answer, or what stands for one.
+    /// With an answer or a substitute for one.
     Done(Outcome),
-    /// The visitor ended it, or the service is ending.
+    /// The visitor stopped it, or another process has taken it over.
     Stopped,
     /// The responder failed.
     Failed(ChatError),
@@ -75,7 +76,7 @@ enum End {
 }
 
 impl End {
-    /// That of a turn which somebody has ended.
+    /// The end of a cancelled turn.
     const fn by(by: Ending) -> Self {
         match by {
             Ending::Visitor => End::Stopped,
@@ -84,7 +85,7 @@ impl End {
     }
 }
 
-/// The time that a turn has as a whole: for the search and every attempt at an answer together.
+/// The deadline of a whole turn: the search and all attempts at an answer together.
 struct Deadline {
     over: Task,
     is_over: bool,
@@ -95,11 +96,21 @@ impl Deadline {
         Deadline { over, is_over: false }
     }
 
-    /// Whether it is over; where it is not, who polls is woken when it is.
+    /// Whether it has passed. If not, it wakes the task when it has.
     fn poll(&mut self, cx: &mut std::task::Context<'_>) -> bool {
         self.is_over = self.is_over || self.over.as_mut().poll(cx).is_ready();
         self.is_over
     }
+}
+
+/// The timers of an attempt, and how much of its text is stored.
+struct Progress {
+    /// The deadline of the next event.
+    late: Task,
+    /// When to store the text so far.
+    draft: Task,
+    saved: usize,
+    saved_at: Timestamp,
 }
 
 /// What comes next while a responder works.
@@ -112,13 +123,13 @@ enum Step {
 }
 
 impl Inner {
-    /// Answers a turn to its end. The job and what is done before and after the responder works are boxed: this future is
-    /// there for as long as a visitor is answered, and as large as the largest step of it.
+    /// Answers a turn to its end. The job and the steps before and after the responder are boxed, because this future
+    /// lives as long as the reply and would be as large as its largest step.
     pub(super) async fn run(self: Arc<Self>, job: Box<Job>) {
         let reply = match self.reply(&job).await {
             Ok(reply) => reply,
             Err(error) => {
-                tracing::warn!(kind = %error.kind, source = ?error.source, "the data store failed while a visitor was answered");
+                tracing::warn!(kind = %error.kind, source = ?error.source, "the data store failed during a turn");
                 Reply::default()
             }
         };
@@ -140,7 +151,8 @@ impl Inner {
         let find = |name: &str| self.ports.responders.iter().find(|it| it.name() == name).cloned();
         let first = find(&chat.responder);
         if first.is_none() {
-            tracing::warn!(agent = %job.view.agent.id, responder = chat.responder, "the responder is not there");
+            let (agent, responder) = (&job.view.agent.id, &chat.responder);
+            tracing::warn!(%agent, responder, "the configured responder does not exist");
         }
         let mut reply = match &first {
             Some(responder) => self.attempt(job, &**responder, &turn, &mut whole).await?,
@@ -163,7 +175,7 @@ impl Inner {
         Ok(reply)
     }
 
-    /// The polite sentence and the lead form.
+    /// The reply of an agent at its limit: a fixed sentence and the lead form.
     fn limited(&self, job: &Job) -> Reply {
         let form = can_offer_form(&job.view, &job.conversation);
         let text = texts::limited(&job.conversation.locale).to_owned();
@@ -172,8 +184,8 @@ impl Inner {
         Reply { text, after, end: End::Done(Outcome::Limited), ..Reply::default() }
     }
 
-    /// Waits for what comes before a responder: a search may have to build its index first. Meanwhile the wish to end
-    /// the turn is heard, and its lease renewed.
+    /// Runs the work that precedes a responder, such as a search that first builds its index. Meanwhile it watches for
+    /// cancellation and renews the lease of the turn.
     async fn run_until_cancelled<T>(
         &self,
         job: &Job,
@@ -214,7 +226,7 @@ impl Inner {
         }
     }
 
-    /// One responder's reply, with what it may use set aside before and settled after.
+    /// Runs one responder. Reserves what it may use beforehand, and charges what it used afterwards.
     async fn attempt(
         &self,
         job: &Job,
@@ -236,16 +248,16 @@ impl Inner {
         if is_paid {
             let used = match (reply.usage, reply.end) {
                 (Some(used), End::Done(_)) => used,
-                // What was written until then is paid, and what the model was given.
+                // A stopped reply is charged for its input and for the text that was written.
                 (_, End::Stopped) => stopped(most, &reply.text),
                 _ => Usage::default(),
             };
             reply.usage = Some(used);
-            // The reply is there, whatever becomes of its price: what is not settled stays set aside for a while.
+            // The reply goes out even if charging fails. The reservation then lasts until it expires.
             reply.credits = match Box::pin(self.settle(job, id, used)).await {
                 Ok(credits) => credits,
                 Err(error) => {
-                    tracing::error!(agent = %job.view.agent.id, %error, "what an answer has used could not be settled");
+                    tracing::error!(agent = %job.view.agent.id, %error, "failed to charge the usage of a reply");
                     0
                 }
             };
@@ -253,6 +265,7 @@ impl Inner {
         Ok(reply)
     }
 
+    /// Runs one responder until its last event, a deadline or a cancellation.
     async fn drive(
         &self,
         job: &Job,
@@ -268,87 +281,50 @@ impl Inner {
             tracing::error!(responder = responder.name(), "a responder panicked");
             return Reply { end: End::Failed(ChatError::Internal), ..reply };
         };
-        let mut late = timer.sleep(deadlines.first_event);
+        let mut progress = Progress {
+            late: timer.sleep(deadlines.first_event),
+            draft: timer.sleep(DRAFT_MILLIS),
+            saved: 0,
+            saved_at: self.platform.now(),
+        };
         let mut has_event = false;
-        let mut draft = timer.sleep(DRAFT_MILLIS);
-        let (mut saved, mut saved_at) = (0, self.platform.now());
         loop {
-            let step = next(&mut events, &mut late, whole, &mut draft, &job.live).await;
+            let Progress { late, draft, .. } = &mut progress;
+            let step = next(&mut events, late, whole, draft, &job.live).await;
             if matches!(step, Step::Event(_)) && !has_event {
                 has_event = true;
                 let passed = u64::try_from(self.platform.now().millis_since(begun_at)).unwrap_or(0);
-                late = timer.sleep(deadlines.first_delta.saturating_sub(passed));
+                progress.late = timer.sleep(deadlines.first_delta.saturating_sub(passed));
             }
-            match step {
-                Step::Event(ChatEvent::Status(kind)) => job.live.emit(EventName::Status, &Status { kind }),
-                Step::Event(ChatEvent::Delta(text)) => {
-                    late = timer.sleep(deadlines.between_deltas);
-                    let room = MAX_REPLY - reply.text.len();
-                    let piece = &text[..text.floor_char_boundary(room)];
-                    reply.text.push_str(piece);
-                    job.live.delta(piece);
-                    if piece.len() < text.len() {
-                        reply.end = End::Done(Outcome::Answered);
-                        return reply;
-                    }
-                }
-                Step::Event(ChatEvent::Replace(text)) => {
-                    late = timer.sleep(deadlines.between_deltas);
-                    reply.text = text[..text.floor_char_boundary(MAX_REPLY)].to_owned();
-                    job.live.emit(EventName::Replace, &Text { text: &reply.text });
-                    saved = 0;
-                }
-                Step::Event(ChatEvent::Suggestions(mut items)) => {
-                    items.truncate(6);
-                    reply.after.suggestions = items;
-                }
-                Step::Event(ChatEvent::Form) => {
-                    reply.after.form = can_offer_form(&job.view, &job.conversation);
-                }
-                Step::Event(ChatEvent::Handoff(handoff)) => {
-                    if job.view.settings.chat.handoff.enabled {
-                        reply.after.handoff = Some(handoff);
-                    }
-                }
-                Step::Event(ChatEvent::Error(error)) => {
-                    reply.end = End::Failed(error);
-                    return reply;
-                }
-                Step::Event(ChatEvent::Done { outcome, sources, usage }) => {
-                    reply.sources = sources;
-                    reply.usage = Some(usage);
-                    reply.end = End::Done(outcome);
-                    return reply;
-                }
+            let flow = match step {
+                Step::Event(event) => self.apply(job, event, &mut reply, &mut progress),
                 Step::Ended => {
                     tracing::error!(responder = responder.name(), "a responder ended without its last event");
-                    reply.end = End::Failed(ChatError::Internal);
-                    return reply;
+                    ControlFlow::Break(End::Failed(ChatError::Internal))
                 }
-                Step::Late => {
-                    reply.end = End::Failed(ChatError::Timeout);
-                    return reply;
-                }
-                Step::Cancelled(by) => {
-                    reply.end = End::by(by);
-                    return reply;
-                }
+                Step::Late => ControlFlow::Break(End::Failed(ChatError::Timeout)),
+                Step::Cancelled(by) => ControlFlow::Break(End::by(by)),
                 Step::Draft => {
-                    draft = timer.sleep(DRAFT_MILLIS);
-                    // The wish to end it may have come to another process.
-                    let has_grown = reply.text.len() > saved;
-                    (saved, saved_at) = (reply.text.len(), self.platform.now());
-                    if !Box::pin(self.save_draft(job, &reply.text, has_grown, saved_at)).await {
-                        reply.end = End::Stopped;
-                        return reply;
+                    progress.draft = timer.sleep(DRAFT_MILLIS);
+                    // Saves even without new text, because another process may have received the cancellation.
+                    let has_grown = reply.text.len() > progress.saved;
+                    let now = self.platform.now();
+                    (progress.saved, progress.saved_at) = (reply.text.len(), now);
+                    match Box::pin(self.save_draft(job, &reply.text, has_grown, now)).await {
+                        true => ControlFlow::Continue(()),
+                        false => ControlFlow::Break(End::Stopped),
                     }
                 }
+            };
+            if let ControlFlow::Break(end) = flow {
+                reply.end = end;
+                return reply;
             }
             let now = self.platform.now();
-            let grown = reply.text.len().saturating_sub(saved);
-            let is_due = now.millis_since(saved_at) >= i64::try_from(DRAFT_MILLIS).unwrap_or(0);
+            let grown = reply.text.len().saturating_sub(progress.saved);
+            let is_due = now.millis_since(progress.saved_at) >= i64::try_from(DRAFT_MILLIS).unwrap_or(0);
             if grown >= DRAFT_BYTES || is_due {
-                (saved, saved_at) = (reply.text.len(), now);
+                (progress.saved, progress.saved_at) = (reply.text.len(), now);
                 if !Box::pin(self.save_draft(job, &reply.text, grown > 0, now)).await {
                     reply.end = End::Stopped;
                     return reply;
@@ -357,15 +333,65 @@ impl Inner {
         }
     }
 
-    /// Stores the text so far and renews the lease; whether the turn is to go on.
+    /// Applies an event of a responder to its reply; breaks if it ends the reply.
+    fn apply(
+        &self,
+        job: &Job,
+        event: ChatEvent,
+        reply: &mut Reply,
+        progress: &mut Progress,
+    ) -> ControlFlow<End> {
+        let timer = &self.platform.ports().timer;
+        let between_deltas = self.settings.deadlines.between_deltas;
+        match event {
+            ChatEvent::Status(kind) => job.live.emit(EventName::Status, &Status { kind }),
+            ChatEvent::Delta(text) => {
+                progress.late = timer.sleep(between_deltas);
+                let room = MAX_REPLY - reply.text.len();
+                let piece = &text[..text.floor_char_boundary(room)];
+                reply.text.push_str(piece);
+                job.live.delta(piece);
+                if piece.len() < text.len() {
+                    return ControlFlow::Break(End::Done(Outcome::Answered));
+                }
+            }
+            ChatEvent::Replace(text) => {
+                progress.late = timer.sleep(between_deltas);
+                reply.text = text[..text.floor_char_boundary(MAX_REPLY)].to_owned();
+                job.live.emit(EventName::Replace, &Text { text: &reply.text });
+                progress.saved = 0;
+            }
+            ChatEvent::Suggestions(mut items) => {
+                items.truncate(6);
+                reply.after.suggestions = items;
+            }
+            ChatEvent::Form => reply.after.form = can_offer_form(&job.view, &job.conversation),
+            ChatEvent::Handoff(handoff) => {
+                if job.view.settings.chat.handoff.enabled {
+                    reply.after.handoff = Some(handoff);
+                }
+            }
+            ChatEvent::Error(error) => return ControlFlow::Break(End::Failed(error)),
+            ChatEvent::Done { outcome, sources, usage } => {
+                reply.sources = sources;
+                reply.usage = Some(usage);
+                return ControlFlow::Break(End::Done(outcome));
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Stores the text so far and renews the lease. Returns whether the turn continues.
     async fn save_draft(&self, job: &Job, text: &str, has_grown: bool, now: Timestamp) -> bool {
-        // A thousand answers at once do this a thousand times a second: what is known already is not read again.
+        // With a thousand concurrent replies, this runs a thousand times a second, so it avoids reading the
+        // conversation.
         if has_grown && let Some(goes_on) = self.save_known(job, text, now).await {
             return goes_on;
         }
         let mut goes_on = true;
         let saved = self.change(&job.view.agent.id, job.conversation.id, |stored| {
-            let running = stored.running.as_mut().filter(|it| it.turn == job.turn && it.owner == self.server);
+            let running =
+                stored.running.as_mut().filter(|it| it.turn == job.turn && it.owner == self.shared.server);
             goes_on = running.as_ref().is_some_and(|running| !running.cancelled);
             let running = running.filter(|running| !running.cancelled)?;
             if running.text == text && running.lease_until.millis_since(now) > LEASE_MILLIS - RENEW_MILLIS {
@@ -379,12 +405,13 @@ impl Inner {
             Ok(Some(_)) => goes_on,
             // The conversation is gone.
             Ok(None) => false,
-            // The reply is stored at its end, if the store is there again by then.
+            // The store may have recovered by the end of the reply, which stores all of it.
             Err(_) => true,
         }
     }
 
-    /// As [`Inner::save_draft`], of a conversation as this turn has left it; `None` where somebody else has changed it.
+    /// As [`Inner::save_draft`], for a conversation that only this turn has changed; `None` if another writer changed
+    /// it.
     async fn save_known(&self, job: &Job, text: &str, now: Timestamp) -> Option<bool> {
         let version = job.version.load(Ordering::Relaxed);
         if version == 0 {
@@ -408,7 +435,7 @@ impl Inner {
                 job.version.store(version + 1, Ordering::Relaxed);
                 Some(true)
             }
-            // Changed since, or gone; or it is not known whether this was stored.
+            // Another writer changed or deleted it, or the outcome of the write is unknown.
             Err(_) => {
                 job.version.store(0, Ordering::Relaxed);
                 None
@@ -416,7 +443,7 @@ impl Inner {
         }
     }
 
-    /// Stores what became of a turn and tells it.
+    /// Stores the result of a turn and emits its last event.
     async fn finish(&self, job: &Job, mut reply: Reply) {
         let agent = &job.view.agent.id;
         let known = self.messages_of_turn(agent, job.conversation.id, &job.turn).await.unwrap_or_default();
@@ -426,7 +453,7 @@ impl Inner {
             End::Stopped => (MessageState::Stopped, Some(Outcome::Stopped)),
             End::Failed(_) | End::Lost => (MessageState::Incomplete, None),
         };
-        let is_kept = outcome.is_some() || !reply.text.is_empty();
+        let is_stored = outcome.is_some() || !reply.text.is_empty();
         let mut stored: Option<Message> = None;
         let now = self.platform.now();
         let days = job.view.settings.retention_days;
@@ -434,9 +461,12 @@ impl Inner {
         reply.after.form = form;
         let saved = self.change(agent, job.conversation.id, |conversation| {
             stored = None;
-            conversation.running.as_ref().filter(|it| it.turn == job.turn && it.owner == self.server)?;
+            conversation
+                .running
+                .as_ref()
+                .filter(|it| it.turn == job.turn && it.owner == self.shared.server)?;
             conversation.running = None;
-            if !is_kept {
+            if !is_stored {
                 return Some(Vec::new());
             }
             if reply.after.handoff.is_some() {
@@ -444,7 +474,7 @@ impl Inner {
                 conversation.waiting_since = Some(now);
             }
             let mut message = match &before {
-                // A reply that had failed is told anew in its place.
+                // A new reply replaces one that had failed.
                 Some(before) => before.clone(),
                 None => self.append(conversation, Speaker::Agent, String::new(), now, days),
             };
@@ -463,7 +493,7 @@ impl Inner {
         });
         let failure = match (saved.await, reply.end) {
             (Err(error), _) => {
-                tracing::warn!(%error, "a reply could not be stored");
+                tracing::warn!(%error, "failed to store a reply");
                 Failure::unavailable()
             }
             (Ok(_), End::Done(_) | End::Stopped) => match &stored {
@@ -500,7 +530,7 @@ fn failure_of(error: ChatError) -> Failure {
     }
 }
 
-/// What a turn has used that was stopped: all that the model was given, and about as much as was written.
+/// The usage of a stopped turn: all of its input, and an estimate of the output that was written.
 fn stopped(most: Usage, text: &str) -> Usage {
     let output_tokens = (text.len() as u64).div_ceil(3).min(most.output_tokens);
     let share = if most.tokens() == 0 {
@@ -511,7 +541,7 @@ fn stopped(most: Usage, text: &str) -> Usage {
     Usage { input_tokens: most.input_tokens, output_tokens, cost: most.cost * share }
 }
 
-/// Waits for what comes first: the visitor's wish to end it, an event, a deadline, the time to store the text so far.
+/// Waits for the first of these: a cancellation, an event, a deadline, the time to store the text so far.
 async fn next(
     events: &mut ChatEvents,
     late: &mut Task,

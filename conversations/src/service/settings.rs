@@ -34,7 +34,7 @@ impl Inner {
         // The same work for an agent that is not there.
         let (settings, _) = self.conversations.stored_settings(id).await?;
         let (identity, _) = self.conversations.stored_secrets(id).await?;
-        // Kept are only those that are served: whoever asks for another one waits for the same reads each time.
+        // Only agents that are served are cached; for any other agent, each call reads the store.
         let agent =
             agent.filter(|agent| agent.status == AgentStatus::Active).ok_or_else(agent_not_available)?;
         let previous = identity.previous.filter(|_| identity.previous_until.is_some_and(|until| until > now));

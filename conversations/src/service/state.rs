@@ -1,4 +1,4 @@
-//! What the calls of a process share.
+//! The shared state of all calls.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::widget::duplicates::DuplicateMessageLimiter;
 use crate::widget::live::LiveTurns;
 use crate::widget::{StreamLimiter, WidgetSettings};
 
-/// What all calls share.
+/// The service: its ports and settings, and the state that it shares with its successors.
 pub(super) struct Inner {
     pub(super) conversations: Arc<Conversations>,
     pub(super) platform: Arc<Platform>,
@@ -25,10 +25,10 @@ pub(super) struct Inner {
     pub(super) ports: ChatPorts,
     pub(super) settings: WidgetSettings,
     pub(super) views: Cache<AgentId, AgentView>,
-    pub(super) process: Arc<SharedState>,
+    pub(super) shared: Arc<SharedState>,
 }
 
-/// What outlives an exchange of the platform.
+/// State that survives a change of the platform, such as new server keys.
 pub(super) struct SharedState {
     pub(super) turns: Arc<LiveTurns>,
     pub(super) streams: StreamLimiter,
@@ -37,14 +37,6 @@ pub(super) struct SharedState {
     pub(super) agents: Windows<AgentId>,
     pub(super) usage: Usages,
     pub(super) repeats: DuplicateMessageLimiter,
-    /// Names this process in the turns that it answers.
+    /// Identifies this process as the owner of the turns that it answers.
     pub(super) server: PlatformId,
-}
-
-impl std::ops::Deref for Inner {
-    type Target = SharedState;
-
-    fn deref(&self) -> &SharedState {
-        &self.process
-    }
 }

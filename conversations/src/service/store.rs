@@ -1,4 +1,4 @@
-//! Steps of conversations: each is computed from what is stored and stored if nothing came in between.
+//! Changes of conversations: each is computed from the stored version, and stored if no other writer changed it.
 
 use openapi_core::platform::concurrent_update;
 use openapi_core::reply::ApiError;
@@ -71,7 +71,7 @@ impl Inner {
             .ok_or_else(token_invalid)
     }
 
-    /// The session of a conversation: the token that came, unless a newer one is to take its place.
+    /// The session of a conversation: the token that came, unless a newer one is to replace it.
     pub(super) fn session(
         &self,
         visit: &WidgetRequest,
@@ -97,8 +97,8 @@ impl Inner {
         self.new_session(visit, conversation, is_session || came.is_some_and(|(token, _)| token.is_session()))
     }
 
-    /// A session with a token that no other has. What is told anew, with numbers of its own, begins with one: so the
-    /// token of a resumed turn tells which numbers its client has seen.
+    /// A session with a token that no other has. Events that are emitted again, with new numbers, begin with one: so
+    /// the token of a resumed turn tells which numbers its client has seen.
     pub(super) fn new_session(
         &self,
         visit: &WidgetRequest,
@@ -139,8 +139,8 @@ impl Inner {
         Ok(self.storage.messages(agent, &query).await?)
     }
 
-    /// Changes a conversation as `change` says, from what is stored; [`None`] of `change` leaves it as it is. Tells what
-    /// is stored afterwards.
+    /// Changes a conversation as `change` says, from what is stored; [`None`] of `change` leaves it as it is. Tells
+    /// what is stored afterwards.
     pub(super) async fn change<F>(
         &self,
         agent: &AgentId,

@@ -1,5 +1,5 @@
-//! Where a turn belongs: the conversation of its token, the one that came after it, or a new one. A repeated turn comes
-//! to the same place, so that it is stored once.
+//! Where a turn belongs: the conversation of its token, the one that came after it, or a new one. A repeated turn
+//! finds the same conversation, so that it is stored once.
 
 use openapi_core::reply::ApiError;
 use openapi_core::values::{ConversationId, PlatformId, Timestamp};
@@ -28,13 +28,13 @@ pub(super) struct ConversationTarget {
 /// A conversation that is not there yet.
 pub(super) struct Beginning {
     pub(super) id: ConversationId,
-    /// Who writes in it; none for whoever wrote in the one before.
+    /// Who writes in it; none for the visitor of the one before.
     pub(super) visitor: Option<VisitorId>,
 }
 
 impl Inner {
     /// Where a turn belongs that came with this token, of a user for whom the page's server vouches.
-    pub(super) async fn place(
+    pub(super) async fn locate_conversation(
         &self,
         visit: &WidgetRequest,
         view: &AgentView,
@@ -50,7 +50,7 @@ impl Inner {
             },
         };
         for _ in 0..MOST_FOLLOWED {
-            // Another signed-in user begins anew: nothing of who was there before is shown.
+            // Another signed-in user gets a new conversation and sees nothing of the earlier visitor.
             let is_other = verified.is_some()
                 && conversation.verified_as.is_some()
                 && conversation.verified_as.as_ref() != verified;
@@ -76,8 +76,8 @@ impl Inner {
         Ok(!messages.is_empty())
     }
 
-    /// What a turn without a token begins: the same for the same turn of a page, so that a client whose first answer was
-    /// lost finds its conversation instead of beginning a second one.
+    /// What a turn without a token begins: the same for the same turn of a page, so that a client whose first answer
+    /// was lost finds its conversation instead of beginning a second one.
     fn first_conversation(
         &self,
         view: &AgentView,
@@ -92,7 +92,7 @@ impl Inner {
     }
 
     /// What a form without a token begins: the same for the same form of a page and an address on one day. A call that
-    /// made a contact and died finds it again by that. Whoever sends the like of a form that is stored already gets
+    /// made a contact and died finds it again by that. A caller that sends a copy of a stored form gets
     /// another conversation: it may be somebody else.
     pub(super) async fn conversation_of_form(
         &self,

@@ -1,64 +1,32 @@
-//! Turns: a visitor's message begins one; whoever lost its stream finds it again.
+//! Turns: starts a turn for a visitor's message and streams its events.
 
 use std::sync::Arc;
 
 use openapi_core::json::{Json, Object};
-use openapi_core::limits::fits;
 use openapi_core::platform::concurrent_update;
 use openapi_core::ports::Task;
 use openapi_core::reply::{ApiError, ErrorCode};
-use openapi_core::storage::StorageErrorKind;
-use openapi_core::values::{FileId, Timestamp};
+use openapi_core::values::Timestamp;
 
 use super::agent_view::AgentView;
+use super::begin::{Attempt, Begun, NewTurn, Once};
 use super::call::{WidgetRequest, WidgetResponse};
-use super::errors::too_many;
 use super::events::{Ack, Done, document};
 use super::job::Job;
-use super::resume::Known;
 use super::run::FinishOnDrop;
-use super::sent::{FIRST_EPOCH, LEASE_MILLIS, SentTurn};
+use super::sent::{FIRST_EPOCH, SentTurn};
 use super::state::Inner;
-use super::store::Session;
-use super::target::ConversationTarget;
 use crate::conversations::ATTEMPTS;
-use crate::storage::ConversationWrite;
 use crate::widget::challenge::{Challenge, is_solved};
 use crate::widget::identity;
 use crate::widget::live::{EventName, EventStream, LiveTurn};
 use crate::widget::request::SentUser;
 use crate::widget::token::VisitorToken;
-use crate::{
-    Conversation, ConversationMode, ConversationStatus, Message, Outcome, RunningTurn, Speaker, VerifiedUser,
-    VisitorId,
-};
+use crate::{Conversation, ConversationMode, ConversationStatus, Outcome, VerifiedUser, VisitorId};
 
 const DAY_MILLIS: i64 = 86_400_000;
-/// From which share of an address's or an agent's limit on a challenge is asked for.
+/// The share of a limit from which on a turn needs a solved challenge.
 const CHALLENGED_SHARE: f64 = 0.8;
-
-/// What a turn comes to before it is answered.
-enum Begun {
-    /// It is to be answered.
-    New(Box<NewTurn>),
-    /// Another turn of this name is there already.
-    Known(WidgetResponse),
-}
-
-/// What one call counts, however often it is tried.
-#[derive(Default)]
-struct Once {
-    is_counted: bool,
-}
-
-/// A turn that was stored and is to be answered.
-struct NewTurn {
-    conversation: Conversation,
-    asked: Message,
-    session: Session,
-    /// No person has come: the reply offers the lead form.
-    offers_form: bool,
-}
 
 impl Inner {
     pub(super) async fn turn(
@@ -71,200 +39,22 @@ impl Inner {
     ) -> Result<WidgetResponse, ApiError> {
         let sent = SentTurn::read(body);
         let text = body.get("token").and_then(Json::as_str).unwrap_or_default();
+        let (verified, is_rejected) = self.verify(&view, sent.user.as_ref(), visit.now);
+        let came = token.as_ref().map(|token| (token, text));
+        let attempt = Attempt { view: &view, came, sent: &sent, address_share, verified, is_rejected };
         let mut once = Once::default();
         for _ in 0..ATTEMPTS {
-            let came = token.as_ref().map(|token| (token, text));
-            match self.begin(visit, &view, came, &sent, address_share, &mut once).await {
-                Ok(Some(Begun::Known(answer))) => return Ok(answer),
-                Ok(Some(Begun::New(new))) => return self.start(visit, view, *new).await,
-                // Something came in between.
-                Ok(None) => {}
-                Err(error) => return Err(error),
+            match self.begin(visit, &attempt, &mut once).await? {
+                Some(Begun::Known(response)) => return Ok(response),
+                Some(Begun::New(new)) => return self.start(visit, Arc::clone(&view), *new).await,
+                // Another writer changed the conversation: read it again.
+                None => {}
             }
         }
         Err(concurrent_update())
     }
 
-    /// Stores the visitor's message. None when something came in between.
-    async fn begin(
-        self: &Arc<Self>,
-        visit: &mut WidgetRequest,
-        view: &Arc<AgentView>,
-        came: Option<(&VisitorToken, &str)>,
-        sent: &SentTurn,
-        address_share: f64,
-        once: &mut Once,
-    ) -> Result<Option<Begun>, ApiError> {
-        let now = visit.now;
-        let (verified, is_rejected) = self.verify(view, sent.user.as_ref(), now);
-        let token = came.map(|(token, _)| token);
-        let ConversationTarget { stored, begins } =
-            self.place(visit, view, token, sent, verified.as_ref()).await?;
-        let (mut asked_before, mut refusal) = (None, None);
-        if let Some(conversation) = &stored
-            && begins.is_none()
-        {
-            match self.known(visit, view, conversation, came, sent).await? {
-                Known::WidgetResponse(answer) => return Ok(Some(Begun::Known(answer))),
-                Known::Failed(asked) => asked_before = Some(asked),
-                Known::Refused(error) => refusal = Some(error),
-                Known::Unknown => {}
-            }
-        }
-        let limits = &self.settings.limits;
-        let begins_session = stored.is_none() && came.is_none();
-        if asked_before.is_none() && !once.is_counted {
-            let agent = self.agents.peek(&view.agent.id, &limits.agent_turns, now);
-            let mut share = agent.map_err(|full| too_many("agent", full))?.share;
-            share = share.max(self.usage.share_of_day(&view.agent.id, now)).max(address_share);
-            if let Some(conversation) = &stored {
-                let turns = conversation.counted.turns.iter().map(|at| at.millis());
-                fits(turns, &limits.turns, now.millis()).map_err(|full| too_many("visitor", full))?;
-            }
-            if sent.lead.is_some() {
-                share = share.max(self.admit_lead(visit, stored.as_ref())?);
-            }
-            if begins_session {
-                share = share.max(self.peek_address(visit, "session", &limits.address_sessions)?);
-            }
-            let conversation = begins.as_ref().map(|begins| begins.id);
-            let conversation = conversation.or_else(|| stored.as_ref().map(|stored| stored.id));
-            let windows = &limits.address_repeats;
-            if self.repeats.is_spread(visit.network, &sent.text, conversation, windows, now) {
-                share = 1.0;
-            }
-            self.challenge(visit, sent.challenge.as_ref(), share)?;
-        }
-        if !sent.faults.is_empty() {
-            return Err(sent.faults.clone().into());
-        }
-        if let Some(refusal) = refusal {
-            return Err(refusal);
-        }
-        if sent.is_honeypot {
-            return self.honeypot_filled(visit, view, sent).await.map(|answer| Some(Begun::Known(answer)));
-        }
-        // What is counted is counted last, and once for all tries: a call that is refused uses nothing up.
-        if asked_before.is_none() && !once.is_counted {
-            if begins_session {
-                self.admit_address(visit, "session", &limits.address_sessions)?;
-            }
-            if sent.lead.is_some() {
-                self.admit_address(visit, "lead", &limits.address_leads)?;
-            }
-            let agent = view.agent.id.clone();
-            self.agents.admit(agent, &limits.agent_turns, now).map_err(|full| too_many("agent", full))?;
-            once.is_counted = true;
-        }
-        // What was sent in the conversation before and waits for its message moves into the new one.
-        let mut moved = None;
-        let mut conversation = match (stored, begins) {
-            (Some(stored), None) => stored,
-            (before, begins) => {
-                let waiting = before.as_ref().map(|before| before.uploads.clone()).unwrap_or_default();
-                let taken: Vec<FileId> = waiting.into_iter().filter(|id| sent.uploads.contains(id)).collect();
-                moved = before.as_ref().filter(|_| !taken.is_empty()).map(|before| before.id);
-                let counted = before.as_ref().map(|before| before.counted.clone()).unwrap_or_default();
-                let visitor = before.as_ref().map(|before| before.visitor_id);
-                let mut new = self.new_conversation(view, visitor, counted, visit);
-                if let Some(begins) = begins {
-                    new.id = begins.id;
-                    new.visitor_id = begins.visitor.unwrap_or(new.visitor_id);
-                }
-                new.uploads = taken;
-                new
-            }
-        };
-        let uploads = match asked_before {
-            Some(_) => Vec::new(),
-            None => self.taken_along(&conversation, &sent.uploads, now).await?,
-        };
-        if conversation.message_count == 0 && conversation.page.is_none() {
-            conversation.locale.clone_from(&sent.locale);
-            conversation.time_zone.clone_from(&sent.time_zone);
-            conversation.page.clone_from(&sent.page);
-            conversation.metadata = sent.metadata.clone();
-        }
-        if let Some(user) = &sent.user {
-            conversation.claims = user.claims.clone();
-        }
-        let known_by_email = conversation.claims.email.is_some() || conversation.lead.is_some();
-        conversation.level = conversation.level_at(now).max(u8::from(known_by_email || sent.lead.is_some()));
-        if let Some(verified) = &verified {
-            conversation.level = 2;
-            conversation.verified_until = Some(now.plus_millis(DAY_MILLIS));
-            conversation.verified_as = Some(verified.clone());
-        } else if is_rejected {
-            // Until a valid hash comes, whatever one came before: who claims this may be somebody else.
-            conversation.level = 1;
-            conversation.verified_until = None;
-        }
-        let is_back = self.back_to_ai(view, &mut conversation, now);
-        let filled = match &sent.lead {
-            Some(lead) => Some(self.fill_in(visit, view, &mut conversation, lead, &sent.id).await?),
-            None => None,
-        };
-        self.link(visit, view, &mut conversation, filled.as_ref()).await?;
-        // Whoever ran before is gone, or its lease would have been answered; what it had written stays.
-        let mut messages: Vec<Message> = self.abandoned(view, &mut conversation, now).into_iter().collect();
-        let is_human = conversation.mode == ConversationMode::Human;
-        let asked = match asked_before {
-            Some(asked) => asked,
-            None => {
-                conversation.counted.turns.retain(|at| now.millis_since(*at) < DAY_MILLIS);
-                conversation.counted.turns.push(now);
-                conversation.operator_unread += 1;
-                let days = view.settings.retention_days;
-                let mut asked =
-                    self.append(&mut conversation, Speaker::Visitor, sent.text.clone(), now, days);
-                asked.turn = Some(sent.id.clone());
-                asked.outcome = is_human.then_some(Outcome::Queued);
-                asked.uploads.clone_from(&uploads);
-                messages.push(asked.clone());
-                asked
-            }
-        };
-        conversation.visitor_read = conversation.message_count;
-        if is_human {
-            conversation.waiting_since.get_or_insert(now);
-        } else {
-            conversation.running = Some(RunningTurn {
-                turn: sent.id.clone(),
-                owner: self.server,
-                lease_until: now.plus_millis(LEASE_MILLIS),
-                text: String::new(),
-                cancelled: false,
-            });
-        }
-        conversation.version += 1;
-        conversation.updated_at = now;
-        let audit = filled.map(|filled| filled.audit);
-        let keep = uploads.iter().map(|upload| upload.id).collect();
-        let write = ConversationWrite { conversation, messages, keep, audit, deferrable: false };
-        match self.storage.save_conversation(&view.agent.id, &write).await {
-            Ok(()) => {}
-            Err(error) if error.kind == StorageErrorKind::Stale => return Ok(None),
-            Err(error) if error.kind == StorageErrorKind::Missing => {
-                return Err(super::errors::agent_not_available());
-            }
-            Err(error) => return Err(error.into()),
-        }
-        let conversation = write.conversation;
-        self.repeats.note(visit.network, &sent.text, conversation.id, &limits.address_repeats, now);
-        if let Some(before) = moved {
-            // Until then the erasure of either takes the files along.
-            let left = self.change(&view.agent.id, before, |before| {
-                before.uploads.retain(|upload| !conversation.uploads.contains(upload));
-                Some(Vec::new())
-            });
-            left.await?;
-        }
-        let mut session = self.session(visit, &conversation, came, sent.is_session);
-        session.identity = is_rejected.then_some("rejected");
-        Ok(Some(Begun::New(Box::new(NewTurn { conversation, asked, session, offers_form: is_back }))))
-    }
-
-    /// Answers a turn that was stored, beside this call.
+    /// Starts the answer to a stored turn in a task of its own. Without a spawner, the response drives it.
     async fn start(
         self: &Arc<Self>,
         visit: &mut WidgetRequest,
@@ -274,7 +64,7 @@ impl Inner {
         let NewTurn { conversation, asked, session, offers_form } = new;
         let turn = asked.turn.clone().unwrap_or_default();
         let key = (view.agent.id.clone(), conversation.id, turn.clone());
-        let live = self.turns.begin(key, &session.token, visit.now);
+        let live = self.shared.turns.begin(key, &session.token, visit.now);
         live.emit(EventName::Session, &session);
         live.emit(EventName::Ack, &Ack::of(&asked));
         let mut driver = None;
@@ -306,7 +96,7 @@ impl Inner {
         self.listen(visit, live, turn, (0, 0), driver).await
     }
 
-    /// The events of a turn, as a stream or, where that is wanted, as one document.
+    /// The events of a turn as a stream or, if the client wants that, as one document.
     pub(super) async fn listen(
         &self,
         visit: &mut WidgetRequest,
@@ -326,7 +116,7 @@ impl Inner {
         Ok(WidgetResponse::Events(EventStream::new(live, turn, from, timer, driver, open)))
     }
 
-    /// A conversation that is not stored yet: its version is 0.
+    /// A conversation that is not stored yet, of version 0.
     pub(super) fn new_conversation(
         &self,
         view: &AgentView,
@@ -372,22 +162,7 @@ impl Inner {
         }
     }
 
-    /// What a process that is gone had written of a reply.
-    fn abandoned(
-        &self,
-        view: &AgentView,
-        conversation: &mut Conversation,
-        now: Timestamp,
-    ) -> Option<Message> {
-        let running = conversation.running.take().filter(|running| !running.text.is_empty())?;
-        let days = view.settings.retention_days;
-        let mut message = self.append(conversation, Speaker::Agent, running.text, now, days);
-        message.state = crate::MessageState::Incomplete;
-        message.turn = Some(running.turn);
-        Some(message)
-    }
-
-    /// The mode goes back when no human has answered for a while.
+    /// Returns the conversation to the agent if no operator has answered in time.
     pub(super) fn back_to_ai(
         &self,
         view: &AgentView,
@@ -404,7 +179,7 @@ impl Inner {
         is_over
     }
 
-    /// Whom the page's server vouches for, and whether it was tried without success.
+    /// The user whose signature is valid, and whether an invalid one was sent.
     fn verify(
         &self,
         view: &AgentView,
@@ -425,7 +200,7 @@ impl Inner {
         }
     }
 
-    /// Asks for a challenge where a limit is nearly reached.
+    /// Requires a solved challenge if a limit is nearly reached.
     pub(super) fn challenge(
         &self,
         visit: &WidgetRequest,
@@ -449,8 +224,8 @@ impl Inner {
             .with_retry_after(0))
     }
 
-    /// The answer to whoever has filled in what no person sees: as usual, and nothing is stored.
-    async fn honeypot_filled(
+    /// The response to a filled-in honeypot: it looks like any other, but nothing is stored.
+    pub(super) async fn honeypot_filled(
         &self,
         visit: &mut WidgetRequest,
         view: &AgentView,
@@ -467,7 +242,7 @@ impl Inner {
     }
 }
 
-/// A network that no single subscriber is told from: /24, IPv6 /48.
+/// A network too large to identify a single subscriber: /24, IPv6 /48.
 fn truncated(address: std::net::IpAddr) -> Option<String> {
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
     match address.to_canonical() {

@@ -1,5 +1,5 @@
-//! `POST /uploads`: a file that a visitor sends. It is kept sealed, as a document of its conversation, and goes after a
-//! day unless a message takes it along.
+//! `POST /uploads`: a file that a visitor sends. It is stored encrypted, as a document of its conversation, and goes
+//! after a day unless a message takes it along.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ use crate::widget::request::{Members, is_of_tab};
 use crate::widget::token::VisitorToken;
 use crate::{Conversation, UploadRef};
 
-/// What a form may hold beside its file, in bytes.
+/// The most bytes that a form may have besides its file.
 const MAX_BEYOND_FILE: u64 = 64 * 1024;
 /// The longest part that is read before the file, in bytes.
 const MAX_TEXT: usize = 2 * 1024;
@@ -153,7 +153,7 @@ impl Inner {
                 // It would go by itself in a day.
                 let discarded = self.storage.discard_document(&view.agent.id, document.id, visit.now);
                 if let Err(error) = discarded.await {
-                    tracing::warn!(%error, document = %document.id, "a file that was refused is still there");
+                    tracing::warn!(%error, document = %document.id, "failed to remove a rejected file");
                 }
                 return Err(error);
             }

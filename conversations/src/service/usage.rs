@@ -1,4 +1,4 @@
-//! What chats use: turns and tokens of a day, and credits. Set aside before a model is asked, settled afterwards.
+//! The usage of chats: turns and tokens of a day, and credits. Reserved before a model runs, settled afterwards.
 
 use openapi_core::access::Actor;
 use openapi_core::credits::{CreditAccount, CreditEntry, CreditEntryKind};
@@ -83,7 +83,7 @@ impl Inner {
         let agent = &job.view.agent.id;
         let kind = RecordKind::ChatUsage;
         // Turns of this process wait for each other instead of losing races.
-        let _turn = self.usage.queue_of(agent).lock().await;
+        let _turn = self.shared.usage.queue_of(agent).lock().await;
         for _ in 0..ATTEMPTS {
             let stored = storage.record(agent, kind).await?;
             let version = stored.as_ref().map_or(0, |stored| stored.version);
@@ -122,7 +122,7 @@ impl Inner {
         .await?;
         if limit > 0 {
             let share = turns as f64 / limit as f64;
-            self.usage.note_share(&job.view.agent.id, self.platform.now(), share);
+            self.shared.usage.note_share(&job.view.agent.id, self.platform.now(), share);
         }
         Ok(budget)
     }

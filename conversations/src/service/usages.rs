@@ -1,4 +1,4 @@
-//! What this process knows of what chats use.
+//! What this process knows about the usage of chats.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,8 +8,8 @@ use openapi_core::values::{AgentId, Timestamp};
 /// The most pieces in which agents' changes wait for each other.
 const QUEUES: usize = 64;
 
-/// What this process knows of usage: where its changes wait for each other, those of an agent always at the same place,
-/// and how much of the turns of their day agents have used.
+/// What this process knows of usage: the queues in which its changes wait for each other, one and the same for all
+/// changes of an agent, and how much of the turns of their day agents have used.
 pub(super) struct Usages {
     queues: Vec<async_lock::Mutex<()>>,
     /// Of one day.
@@ -25,8 +25,8 @@ impl Default for Usages {
 
 impl Usages {
     pub(super) fn queue_of(&self, agent: &AgentId) -> &async_lock::Mutex<()> {
-        let place = crc32fast::hash(agent.as_str().as_bytes()) as usize % QUEUES;
-        &self.queues[place]
+        let queue = crc32fast::hash(agent.as_str().as_bytes()) as usize % QUEUES;
+        &self.queues[queue]
     }
 
     /// How much of the turns of the day of `now` an agent has used, as far as this process knows: 0 to 1.

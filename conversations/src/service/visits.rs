@@ -1,4 +1,4 @@
-//! What a widget asks for beside turns: what is new, what was before, an opinion, the end.
+//! The calls of the widget besides turns: sync, history, feedback and close.
 
 use openapi_core::json::{Json, Object};
 use openapi_core::reply::{ApiError, ErrorCode};
@@ -52,7 +52,8 @@ struct History<'a> {
 impl Inner {
     fn admit_visitor(&self, visit: &WidgetRequest, token: &VisitorToken) -> Result<(), ApiError> {
         let windows = &self.settings.limits.syncs;
-        self.visitors
+        self.shared
+            .visitors
             .admit(token.visitor, windows, visit.now)
             .map(|_| ())
             .map_err(|full| too_many("visitor", full))
@@ -105,8 +106,8 @@ impl Inner {
         let unread = if read >= conversation.message_count {
             0
         } else {
-            let behind = self.read_messages(&conversation, MessageSelector::After(read), MOST_UNREAD).await?;
-            behind.iter().filter(|message| message.role != Speaker::Visitor).count() as u64
+            let unread = self.read_messages(&conversation, MessageSelector::After(read), MOST_UNREAD).await?;
+            unread.iter().filter(|message| message.role != Speaker::Visitor).count() as u64
         };
         let offers_form = messages.last().is_some_and(|last| last.after.form);
         let form = match offers_form && can_offer_form(view, &conversation) {
@@ -130,7 +131,7 @@ impl Inner {
         WidgetResponse::json("Conversation state", &state)
     }
 
-    /// What is said to a visitor who has waited for a person in vain; nothing where no form can be offered.
+    /// The message to a visitor whom no operator answered in time; none if no form can be offered.
     fn nobody_came(
         &self,
         visit: &WidgetRequest,
@@ -226,7 +227,7 @@ impl Inner {
         let conversation = self.conversation_of(token).await?;
         if let Some(running) = &conversation.running {
             let key = (view.agent.id.clone(), conversation.id, running.turn.clone());
-            if let Some(live) = self.turns.find(&key) {
+            if let Some(live) = self.shared.turns.find(&key) {
                 live.cancel(Ending::Visitor);
             }
         }

@@ -43,7 +43,7 @@ pub enum Fallback {
     /// The responder `knowledge` answers from the same passages.
     #[default]
     Knowledge,
-    /// The visitor is told that it did not work.
+    /// The visitor gets an error.
     Error,
 }
 
@@ -107,7 +107,7 @@ impl Default for LlmSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Grounding {
-    /// The passages alone; where they do not answer, the visitor is told so.
+    /// Only the passages; if they do not answer the question, the reply says so.
     #[default]
     Strict,
     /// General knowledge too, said to be such.

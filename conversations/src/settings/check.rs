@@ -28,7 +28,7 @@ impl AgentSettings {
             Ok(read) => read,
             Err(error) => {
                 let path = error.path().to_string();
-                // What serde says ends with a place in a text that nobody has seen.
+                // What serde says ends with a position in a text that the operator never saw.
                 let said = error.inner().to_string();
                 let words = said.split(" at line ").next().unwrap_or_default().to_owned();
                 let words =

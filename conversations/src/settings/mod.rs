@@ -18,12 +18,12 @@ pub use origin::OriginRule;
 pub struct AgentSettings {
     /// How the widget looks and what it says.
     pub appearance: Appearance,
-    /// The origins of pages that may show the widget: `https://host[:port]`, `https://*.host`, `http://localhost[:port]`.
-    /// None: every origin.
+    /// The origins of pages that may show the widget: `https://host[:port]`, `https://*.host`,
+    /// `http://localhost[:port]`. None: every origin.
     pub origins: Vec<OriginRule>,
-    /// Hosts that pictures in replies may come from.
+    /// Hosts that images in replies may come from.
     pub image_hosts: Vec<String>,
-    /// Hosts that links in replies of a model may lead to, beside those of the documents.
+    /// Hosts that links in replies of a model may lead to, besides those of the documents.
     pub link_hosts: Vec<String>,
     /// Whether visitors may say what they think of a reply.
     pub feedback: bool,
@@ -61,7 +61,7 @@ pub struct Appearance {
     pub title: Option<String>,
     /// What stands under it, up to 120 characters.
     pub subtitle: Option<String>,
-    /// The address of a picture, on the widget host or one of the image hosts.
+    /// The address of an image, on the widget host or one of the image hosts.
     pub avatar: Option<String>,
     /// `#rgb` or `#rrggbb`.
     pub color: String,
@@ -73,7 +73,7 @@ pub struct Appearance {
     pub greeting: Option<String>,
     /// Questions to begin with, at most 6 of up to 80 characters.
     pub suggestions: Vec<String>,
-    /// What is shown beside the launcher after a while.
+    /// What is shown next to the launcher after a while.
     pub teaser: Option<Teaser>,
     /// What stands at the bottom, up to 200 characters.
     pub footer: Option<String>,
@@ -105,7 +105,7 @@ impl Default for Appearance {
     }
 }
 
-/// What is shown beside the launcher after a while.
+/// What is shown next to the launcher after a while.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Teaser {

@@ -1,4 +1,4 @@
-//! Challenges: a little work for a browser, asked for where a limit is nearly reached.
+//! Challenges: proof of work that a browser must do when a limit is nearly reached.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -26,7 +26,7 @@ pub(crate) struct Challenge {
 }
 
 impl Challenge {
-    /// A challenge for whoever is at `holder`; it is signed, so that nothing of it needs to be kept. From 80 % of a
+    /// A challenge for the client at `holder`. It is signed, so that it need not be stored. From 80 % of a
     /// limit on it takes 16 bits, near its end 18.
     pub(crate) fn new(
         keys: &ServerKeys,

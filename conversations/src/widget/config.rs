@@ -1,4 +1,4 @@
-//! What is published of an agent's settings: the widget's configuration.
+//! The widget's configuration: the public part of an agent's settings.
 
 use openapi_core::json::Object;
 use openapi_core::schema::{ContactSchema, FieldOption, FieldType};

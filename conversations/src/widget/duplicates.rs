@@ -1,4 +1,4 @@
-//! One text in several conversations: what a person writes once, and a program everywhere.
+//! Detects one text in several conversations: people write a text once, bots write it everywhere.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use openapi_core::values::{ConversationId, Timestamp};
 use sha2::{Digest, Sha256};
 
 /// Conversations that are remembered of a text.
-const MOST_PLACES: usize = 100;
+const MAX_USES: usize = 100;
 /// Texts that are remembered at the most; beyond, all that are are forgotten.
 const MOST_TEXTS: usize = 50_000;
 
@@ -17,11 +17,11 @@ const MOST_TEXTS: usize = 50_000;
 type TextKey = [u8; 8];
 
 /// The conversations that a text was written in, and when; the last one last.
-type Places = VecDeque<(Timestamp, ConversationId)>;
+type Uses = VecDeque<(Timestamp, ConversationId)>;
 
-/// Where texts were written lately, by address and text. Of a text nothing but a digest is kept.
+/// The conversations in which each text was sent lately, by address and text. Only digests of texts are stored.
 #[derive(Default)]
-pub(crate) struct DuplicateMessageLimiter(Mutex<HashMap<(IpAddr, TextKey), Places>>);
+pub(crate) struct DuplicateMessageLimiter(Mutex<HashMap<(IpAddr, TextKey), Uses>>);
 
 impl DuplicateMessageLimiter {
     /// Whether with this conversation a text from an address is in as many as one of the windows says; a new one may
@@ -35,13 +35,13 @@ impl DuplicateMessageLimiter {
         now: Timestamp,
     ) -> bool {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(places) = seen.get(&(address, key(text))) else { return false };
+        let Some(uses) = seen.get(&(address, key(text))) else { return false };
         windows.iter().filter(|window| window.limit > 0).any(|window| {
             let is_other = |(at, id): &&(Timestamp, ConversationId)| {
                 // A clock that was set back proves nothing.
                 (0..window.millis).contains(&now.millis_since(*at)) && Some(*id) != conversation
             };
-            places.iter().filter(is_other).count() + 1 >= window.limit as usize
+            uses.iter().filter(is_other).count() + 1 >= window.limit as usize
         })
     }
 
@@ -59,16 +59,16 @@ impl DuplicateMessageLimiter {
         let Some(longest) = longest.filter(|_| !text.is_empty()) else { return };
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.len() >= MOST_TEXTS {
-            seen.retain(|_, places| places.back().is_some_and(|(at, _)| now.millis_since(*at) < longest));
+            seen.retain(|_, uses| uses.back().is_some_and(|(at, _)| now.millis_since(*at) < longest));
             if seen.len() >= MOST_TEXTS {
                 seen.clear();
             }
         }
-        let places = seen.entry((address, key(text))).or_default();
-        places.retain(|(_, id)| *id != conversation);
-        places.push_back((now, conversation));
-        if places.len() > MOST_PLACES {
-            places.pop_front();
+        let uses = seen.entry((address, key(text))).or_default();
+        uses.retain(|(_, id)| *id != conversation);
+        uses.push_back((now, conversation));
+        if uses.len() > MAX_USES {
+            uses.pop_front();
         }
     }
 }

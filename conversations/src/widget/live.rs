@@ -1,4 +1,4 @@
-//! A turn while it runs and a little longer: its events, for everybody who listens, from the first or from any other.
+//! The events of a turn while it runs and for a few minutes afterwards, for any number of readers, from any event on.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,8 +19,8 @@ use super::stream_limiter::OpenStream;
 /// Between two comments of a stream where nothing else happens, so that no intermediary takes it for dead.
 const HEARTBEAT_MILLIS: u64 = 15_000;
 
-/// How long events are kept after the end of their turn.
-const KEPT_MILLIS: i64 = 5 * 60_000;
+/// How long events stay in memory after the end of their turn.
+const RETENTION_MILLIS: i64 = 5 * 60_000;
 
 /// From so many events on, pieces of the reply are put together before they are sent: what a turn keeps is bounded.
 const FINE_EVENTS: usize = 2_000;
@@ -89,7 +89,7 @@ pub(crate) struct Sent {
 /// The events of a turn.
 #[derive(Default)]
 pub(crate) struct LiveTurn {
-    /// Of the token of its session: whoever resumes with that one has seen the numbers of these events.
+    /// Digest of the session's token: a client that resumes with it knows the numbers of these events.
     token: [u8; 32],
     state: Mutex<State>,
 }
@@ -97,7 +97,7 @@ pub(crate) struct LiveTurn {
 /// A busy server keeps tens of thousands of turns for their five minutes, so all events of one lie in one piece.
 #[derive(Default)]
 struct State {
-    /// The data of all events, one behind the other.
+    /// The data of all events, one after the other.
     data: Vec<u8>,
     /// The events, in order.
     events: Vec<Event>,
@@ -157,7 +157,7 @@ impl State {
         self.events.last().map_or(0, |event| event.number)
     }
 
-    /// Puts a `replace` in the place of all that has written the reply so far: a reader who is behind it gets the text as
+    /// Replaces all events that wrote the reply so far with one `replace`: a reader that lags gets the text as
     /// it stands, under the number of the last event that it stands for.
     fn put_together(&mut self) {
         let whole = State {
@@ -167,7 +167,7 @@ impl State {
         };
         let gives_way = |name: EventName| name.writes_reply() || name == EventName::Status;
         let (mut text, mut is_written, mut last) = (String::new(), false, 0);
-        for (event, data) in whole.behind(0).filter(|(event, _)| gives_way(event.name)) {
+        for (event, data) in whole.after(0).filter(|(event, _)| gives_way(event.name)) {
             last = event.number;
             if event.name == EventName::Replace {
                 text.clear();
@@ -178,7 +178,7 @@ impl State {
                 is_written = true;
             }
         }
-        for (event, data) in whole.behind(0) {
+        for (event, data) in whole.after(0) {
             if event.number == last && is_written {
                 self.write(EventName::Replace, last, &Text { text: &text });
             } else if event.number == last || !gives_way(event.name) {
@@ -189,8 +189,8 @@ impl State {
         }
     }
 
-    /// The events behind the one with the number `after`.
-    fn behind(&self, after: usize) -> impl Iterator<Item = (Event, &[u8])> {
+    /// The events after the one with the number `after`.
+    fn after(&self, after: usize) -> impl Iterator<Item = (Event, &[u8])> {
         let first = self.events.partition_point(|event| event.number as usize <= after);
         let begin = first.checked_sub(1).and_then(|last| self.events.get(last)).map_or(0, |event| event.end);
         self.events.iter().skip(first).scan(begin, |begin, event| {
@@ -222,8 +222,8 @@ impl LiveTurn {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a client with this token has been told of these events, and of no others.
-    pub(crate) fn is_told_to(&self, token: &str) -> bool {
+    /// Whether a client with this token received these events and no others.
+    pub(crate) fn has_token(&self, token: &str) -> bool {
         self.token == digest_of(token)
     }
 
@@ -245,8 +245,8 @@ impl LiveTurn {
         }
     }
 
-    /// Whether its last event was told.
-    pub(crate) fn is_told(&self) -> bool {
+    /// Whether its last event was emitted.
+    pub(crate) fn has_finished(&self) -> bool {
         matches!(self.state().events.last(), Some(Event { name: EventName::Done | EventName::Error, .. }))
     }
 
@@ -287,7 +287,7 @@ impl LiveTurn {
         std::future::poll_fn(|cx| {
             let mut state = self.state();
             if state.ended_at.is_some() {
-                let all = state.behind(0).map(|(event, data)| Sent { name: event.name, data: data.to_vec() });
+                let all = state.after(0).map(|(event, data)| Sent { name: event.name, data: data.to_vec() });
                 return Poll::Ready(all.collect());
             }
             state.wait(cx);
@@ -325,7 +325,7 @@ impl Turns {
         }
         self.swept_at = Some(now);
         self.by_key.retain(|_, turn| {
-            turn.state().ended_at.is_none_or(|ended| now.millis_since(ended) < KEPT_MILLIS)
+            turn.state().ended_at.is_none_or(|ended| now.millis_since(ended) < RETENTION_MILLIS)
         });
     }
 }
@@ -379,7 +379,8 @@ pub(crate) struct EventStream {
 }
 
 impl EventStream {
-    /// The events of the turn `id` behind the first `after`; those of a turn that is told anew number on from `before`.
+    /// The events of the turn `id` after the first `after`. Those of a turn that is emitted again continue the numbers
+    /// from `before`.
     pub(crate) fn new(
         turn: Arc<LiveTurn>,
         id: String,
@@ -407,7 +408,7 @@ impl Stream for EventStream {
         let mut text = Vec::new();
         {
             let mut state = this.turn.state();
-            for (event, data) in state.behind(this.next) {
+            for (event, data) in state.after(this.next) {
                 let (name, id, number) = (event.name.as_str(), &this.id, this.before + event.number as usize);
                 // Writing into memory cannot fail. JSON has no line breaks of its own.
                 let _ = write!(text, "event: {name}\nid: {id}.{number}\ndata: ");
@@ -502,20 +503,20 @@ mod tests {
         // 2 before, 3 in each round, 1 after.
         let last = 2 + 300 + 1;
         for after in [0, 1, 2, 3, 100, 250, 299, 300, 301, 302, 303] {
-            let told = text_of(&turn, after);
-            let ids: Vec<usize> = told
+            let sent = text_of(&turn, after);
+            let ids: Vec<usize> = sent
                 .lines()
                 .filter_map(|line| line.strip_prefix("id: t."))
                 .map(|id| id.parse().expect("a number"))
                 .collect();
             assert!(ids.is_sorted_by(|a, b| a < b) && ids.iter().all(|id| *id > after), "{after}: {ids:?}");
             assert_eq!(ids.last().copied(), (after < last).then_some(last), "{after}");
-            assert_eq!(told.contains("event: session"), after < 1);
-            // Whoever has not seen the last round whole is told the text from its beginning.
+            assert_eq!(sent.contains("event: session"), after < 1);
+            // A client that has not seen the whole last round gets the text from its beginning.
             if after < 300 {
                 let mut written = String::new();
                 let mut name = "";
-                for line in told.lines() {
+                for line in sent.lines() {
                     name = line.strip_prefix("event: ").unwrap_or(name);
                     let Some(data) = line.strip_prefix("data: ") else { continue };
                     match name {
@@ -564,8 +565,8 @@ mod tests {
         let events = block_on(turn.whole());
         assert!(events.len() <= FINE_EVENTS + text.len() / COARSE_BYTES + 1, "{}", events.len());
         let state = turn.state();
-        let kept = state.data.capacity() + state.events.capacity() * size_of::<Event>();
-        assert!(kept <= 136 * 1024, "{kept}");
+        let used = state.data.capacity() + state.events.capacity() * size_of::<Event>();
+        assert!(used <= 136 * 1024, "{used}");
         let sent: String = events
             .iter()
             .map(|event| {

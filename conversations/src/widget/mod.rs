@@ -1,8 +1,8 @@
 //! The widget's side of the service: what the chat widget on somebody's page talks to.
 //!
-//! [`WidgetApi`] takes HTTP requests below `/widget/v1` and answers HTTP responses; it stands beside
-//! [`Api`](openapi_core::api::Api) over the same [`Platform`](openapi_core::platform::Platform), and needs no API key: visitors have
-//! tokens of their own.
+//! [`WidgetApi`] takes HTTP requests below `/widget/v1` and answers HTTP responses; it stands next to
+//! [`Api`](openapi_core::api::Api) over the same [`Platform`](openapi_core::platform::Platform), and needs no API key:
+//! visitors have tokens of their own.
 
 pub(crate) mod challenge;
 pub(crate) mod config;

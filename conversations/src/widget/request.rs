@@ -1,4 +1,4 @@
-//! What the widget sends: members read leniently, faults collected.
+//! The requests of the widget: members are read leniently, errors are collected.
 
 use std::collections::BTreeMap;
 
@@ -161,7 +161,7 @@ impl<'a> Members<'a> {
     /// What the page gives along: at most 20 scalars, names of 40 characters, values of 256.
     pub(crate) fn metadata(&mut self) -> RawObject {
         let Some(object) = self.object("metadata") else { return RawObject::default() };
-        let mut kept = Object::new();
+        let mut fields = Object::new();
         for (name, value) in object.iter().take(20) {
             let fits = match value {
                 Json::String(text) => text.chars().count() <= 256,
@@ -169,10 +169,10 @@ impl<'a> Members<'a> {
                 _ => false,
             };
             if fits && (1..=40).contains(&name.chars().count()) {
-                kept.insert(name, value.clone());
+                fields.insert(name, value.clone());
             }
         }
-        RawObject::new(&kept)
+        RawObject::new(&fields)
     }
 
     /// Whom the page says the visitor is, with the hash of its server.
@@ -278,18 +278,18 @@ pub(crate) struct SentUser {
     pub(crate) hash: Option<String>,
 }
 
-/// The first characters of a text that may be longer than is kept.
+/// The first characters of a text that may be longer than the limit.
 fn clipped(text: Option<&str>, most: usize) -> Option<String> {
     let text: String = text?.trim().nfc().filter(|letter| !is_hidden(*letter)).take(most).collect();
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// Control characters, and those that turn the direction of what stands behind them.
+/// Control characters, and those that change the direction of the text after them.
 fn is_hidden(letter: char) -> bool {
     letter.is_control() || turns_text(letter)
 }
 
-/// Whether a character turns the direction of what stands behind it.
+/// Whether a character changes the direction of the text after it.
 pub(crate) const fn turns_text(letter: char) -> bool {
     matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

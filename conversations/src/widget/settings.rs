@@ -1,4 +1,4 @@
-//! What an operator decides about the widget's side of the service, for all agents.
+//! The operator's settings of the widget's side of the service, for all agents.
 
 use std::fmt;
 use std::sync::Arc;

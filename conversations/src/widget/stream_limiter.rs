@@ -1,4 +1,4 @@
-//! Open streams: how many there may be, of an address, an agent, and at all.
+//! Limits on open streams: for each address, for each agent and in total.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! What the service itself says to visitors, in their language.
+//! The texts of the service to visitors, in their language.
 
 /// A sentence by the language of its visitor.
 type Texts = [(&'static str, &'static str); 13];
@@ -43,7 +43,7 @@ pub(crate) fn limited(locale: &str) -> &'static str {
     of_locale(&LIMITED, locale)
 }
 
-/// The sentence for a visitor who has waited for a person in vain.
+/// The sentence for a visitor whom no operator answered in time.
 pub(crate) fn nobody_came(locale: &str) -> &'static str {
     of_locale(&NOBODY_CAME, locale)
 }

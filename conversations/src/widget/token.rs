@@ -1,4 +1,4 @@
-//! Visitor tokens: who holds one is the visitor of one conversation.
+//! Visitor tokens: the holder of a token is the visitor of one conversation.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -106,7 +106,7 @@ impl VisitorToken {
         (self.expires - self.issued) * 1_000 <= SESSION_MILLIS
     }
 
-    /// Whether a newer one is to take its place.
+    /// Whether a newer one is to replace it.
     pub(crate) fn is_aged(&self, now: Timestamp) -> bool {
         (now.seconds() - self.issued) * 1_000 >= RENEWED_MILLIS
     }

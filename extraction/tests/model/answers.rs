@@ -169,7 +169,7 @@ async fn a_photograph_is_shown_to_a_model_that_takes_images() {
             schema: schema(SCHEMA),
             instructions: None,
             agent: "acme".parse().expect("a name"),
-            patience: TIMEOUT,
+            timeout: TIMEOUT,
         };
         let found = opened.extract(task).await.expect("an answer");
         assert!(found.warnings.contains(&ExtractionWarning::NoText));

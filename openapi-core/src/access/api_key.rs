@@ -14,7 +14,7 @@ const KEY_RANDOM: usize = 24;
 const SECRET_RANDOM: usize = 43;
 const CHECK: usize = 6;
 
-/// The characters of a secret behind its prefix.
+/// The characters of a secret after its prefix.
 pub const SECRET_LENGTH: usize = SECRET_RANDOM + CHECK;
 
 /// The tag of issued keys, `svc` by default: `^[a-z][a-z0-9]{1,7}$`.
@@ -64,8 +64,8 @@ pub struct ApiSecret(Box<str>);
 fn check_characters(text: &str) -> [u8; CHECK] {
     let mut rest = crc32fast::hash(text.as_bytes());
     let mut check = [b'0'; CHECK];
-    for place in check.iter_mut().rev() {
-        *place = ALPHABET[(rest % 62) as usize];
+    for digit in check.iter_mut().rev() {
+        *digit = ALPHABET[(rest % 62) as usize];
         rest /= 62;
     }
     check

@@ -1,4 +1,4 @@
-//! What an operator does (contract 14): agents, keys, contact schemas, credits, erasure, import and export, audit.
+//! The actions of an operator (contract 14): agents, keys, contact schemas, credits, erasure, import and export, audit.
 
 mod error;
 mod requests;
@@ -95,13 +95,13 @@ pub trait Admin: Send + Sync {
     /// All versions of the contact schema, oldest first.
     async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>, AdminError>;
 
-    /// Replaces the operator's changes to the built-in schema as a whole. `definition` has `fields` (an array of changes
-    /// to standard fields, each with its `name`), `customFields` (definitions) and `allowUndeclaredCustomFields`
-    /// (contract 2.1.4); what is left out is as built in.
+    /// Replaces the operator's changes to the built-in schema as a whole. `definition` has `fields` (an array of
+    /// changes to standard fields, each with its `name`), `customFields` (definitions) and
+    /// `allowUndeclaredCustomFields` (contract 2.1.4); what is left out is as built in.
     ///
     /// # Errors
-    /// [`AdminError::Invalid`] with every fault of the definition, [`AdminError::Conflict`] when stored contacts share a
-    /// value of a field that becomes `unique`.
+    /// [`AdminError::Invalid`] with every fault of the definition, [`AdminError::Conflict`] when stored contacts share
+    /// a value of a field that becomes `unique`.
     async fn replace_contact_schema(
         &self,
         by: &Actor,
@@ -120,8 +120,8 @@ pub trait Admin: Send + Sync {
         contact: &Object,
     ) -> Result<Imported, AdminError>;
 
-    /// Up to `limit` contacts, archived ones included, by creation, behind `after`. The next call goes on behind the
-    /// last one: `SortPosition { key: SortKey::Time(last.created_at), id: last.id }`.
+    /// Up to `limit` contacts, archived ones included, by creation, after `after`. The next call continues after
+    /// the last one: `SortPosition { key: SortKey::Time(last.created_at), id: last.id }`.
     async fn export_contacts(
         &self,
         agent: &AgentId,
@@ -180,7 +180,7 @@ pub trait Admin: Send + Sync {
         template: TemplateId,
     ) -> Result<FormTemplate, AdminError>;
 
-    /// Up to `limit` form templates in every state, by name, behind `after`
+    /// Up to `limit` form templates in every state, by name, after `after`
     /// ([`TemplatePosition::of`](crate::storage::TemplatePosition::of) the last one).
     async fn templates(
         &self,
@@ -192,7 +192,7 @@ pub trait Admin: Send + Sync {
     /// One form template.
     async fn template(&self, agent: &AgentId, template: TemplateId) -> Result<FormTemplate, AdminError>;
 
-    /// Up to `limit` submissions of an agent that the filter lets through, newest first, behind `after`
+    /// Up to `limit` submissions of an agent that the filter lets through, newest first, after `after`
     /// ([`SubmissionPosition::of`](crate::storage::SubmissionPosition::of) the last one). Their `status_history` is
     /// left empty; [`Admin::submission`] has it.
     async fn submissions(
@@ -227,7 +227,7 @@ pub trait Admin: Send + Sync {
     /// Entries of the ledger of an agent's credits, the newest first.
     async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>, AdminError>;
 
-    /// Up to `limit` documents that were kept of extractions, by id, behind `after`.
+    /// Up to `limit` retained documents of extractions, by id, after `after`.
     async fn documents(
         &self,
         agent: &AgentId,
@@ -235,7 +235,7 @@ pub trait Admin: Send + Sync {
         limit: u32,
     ) -> Result<Vec<StoredDocument>, AdminError>;
 
-    /// One document that was kept, and its content.
+    /// One retained document and its content.
     ///
     /// # Errors
     /// [`AdminError::Contents`] when its content cannot be read, [`AdminError::Conflict`] when it cannot be opened: the
@@ -246,7 +246,7 @@ pub trait Admin: Send + Sync {
         document: FileId,
     ) -> Result<(StoredDocument, Vec<u8>), AdminError>;
 
-    /// Removes the contents of all deleted files of an agent and all documents that were kept of extractions now, before
+    /// Removes the contents of all deleted files of an agent and all retained documents of extractions now, before
     /// their retention is over; returns how many.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What the operator's actions take and give.
+//! The inputs and results of the operator's actions.
 
 use serde::Serialize;
 

@@ -81,14 +81,14 @@ where
         return Ok(JsonBody::Absent);
     }
     json::parse(text).map(JsonBody::Value).map_err(|error| {
-        let place = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let detail = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         ApiError::new(ErrorCode::InvalidJson, format!("The request body is not valid JSON: {error}"))
-            .with_detail("line", place(error.line()))
-            .with_detail("column", place(error.column()))
+            .with_detail("line", detail(error.line()))
+            .with_detail("column", detail(error.column()))
     })
 }
 
-/// The length of a body, where it is told beforehand.
+/// The length of a body, if the client declares it.
 fn declared_bytes<B: Body>(parts: &Parts, body: &B) -> Option<u64> {
     body.size_hint().exact().or_else(|| {
         parts
@@ -99,8 +99,8 @@ fn declared_bytes<B: Body>(parts: &Parts, body: &B) -> Option<u64> {
     })
 }
 
-/// Opens a form with a file; none where there is no body. Nothing is read of one whose head tells its length; of another
-/// the begin, which tells whether there is a body at all.
+/// Opens a form with a file; none where there is no body. Nothing is read of one whose head tells its length; of
+/// another the begin, which tells whether there is a body at all.
 ///
 /// # Errors
 /// 415, 413, 408 and 400, as contract 6.3 says of step 8.

@@ -56,7 +56,7 @@ struct Inner {
 }
 
 impl Api {
-    /// An API in front of `service`, with keys and limits kept by `gate`.
+    /// An API in front of `service`, with keys and limits of `authenticator`.
     #[must_use]
     pub fn new(
         settings: Settings,
@@ -93,9 +93,9 @@ impl Api {
         response
     }
 
-    /// As [`Api::handle`], for servers of their own: `peer`, the client's address, takes the place of a [`PeerAddress`], and
-    /// what became of the request is given beside the response. Extensions take memory of their own for each request. A
-    /// [`Caller`] is looked for among them all the same.
+    /// As [`Api::handle`], for servers of their own: `peer`, the client's address, replaces a [`PeerAddress`], and the
+    /// summary of the request is returned next to the response. Extensions take memory of their own for each request. A
+    /// [`Caller`] is read from them all the same.
     pub async fn respond<B>(
         &self,
         request: Request<B>,
@@ -288,7 +288,7 @@ impl Inner {
         refuse_headers_beyond(parts, self.settings.max_header_bytes)
     }
 
-    /// Who calls: the caller that the host authenticated, or whom the gate lets in.
+    /// Who calls: the caller that the host authenticated, or the one that the authenticator accepts.
     async fn caller(
         &self,
         parts: &Parts,

@@ -1,4 +1,4 @@
-//! The last step: an outcome becomes a response, with the headers of contract 5.2.
+//! The last step of a request: encodes its outcome as an HTTP response with the headers of contract 5.2.
 
 use std::net::IpAddr;
 
@@ -36,10 +36,10 @@ enum Body {
     Content(ApiBody),
 }
 
-/// What is learnt of a request on its way.
+/// What the API learns about a request while it handles it.
 pub(super) struct RequestContext {
     pub(super) request_id: String,
-    /// The client's address, if the host told it.
+    /// The client's address, if the host passed it.
     pub(super) peer: Option<IpAddr>,
     pub(super) now: Timestamp,
     pub(super) endpoint: Option<&'static Endpoint>,
@@ -65,7 +65,7 @@ impl RequestContext {
         }
     }
 
-    /// Notes whom the gate has recognised.
+    /// Records the authenticated caller.
     pub(super) fn enter(&mut self, entry: &Authenticated) {
         self.decision = Some(entry.decision);
         self.rate_policy.clone_from(&entry.rate_policy);
@@ -77,7 +77,7 @@ impl RequestContext {
     }
 }
 
-/// What became of a request, for logs and metrics: in the extensions of the response, or beside it.
+/// The summary of a request for logs and metrics, in the extensions of the response or next to it.
 #[derive(Clone, Debug)]
 pub struct ResponseSummary {
     /// The operation id, if a route was found.
@@ -98,7 +98,7 @@ pub(super) fn response(
     settings: &Settings,
     parts: &Parts,
     outcome: Outcome,
-    trace: RequestContext,
+    mut trace: RequestContext,
 ) -> (Response<ApiBody>, ResponseSummary) {
     // Room for what a counted reply carries; the next size up is a large allocation.
     let mut headers = HeaderMap::with_capacity(12);
@@ -133,26 +133,7 @@ pub(super) fn response(
     // Contents of files bring their own.
     headers.entry(header::CACHE_CONTROL).or_insert(caching);
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
-    if settings.strict_transport_security {
-        headers.insert(
-            header::STRICT_TRANSPORT_SECURITY,
-            HeaderValue::from_static("max-age=31536000; includeSubDomains"),
-        );
-    }
-    if !settings.cors_origins.is_empty() {
-        cors(settings, parts, &mut headers);
-    }
-    if let Some(decision) = trace.decision {
-        rate_headers(&decision, trace.now, trace.rate_policy, &mut headers);
-    }
-    if let Some(expires) = trace.secret_expires
-        && let Ok(value) = HeaderValue::from_str(&expires.to_string())
-    {
-        headers.insert(SECRET_EXPIRES, value);
-    }
-    if let Ok(value) = HeaderValue::from_str(&trace.request_id) {
-        headers.insert(REQUEST_ID, value);
-    }
+    request_headers(settings, parts, &mut trace, &mut headers);
     let body = match body {
         Body::Content(body) => body,
         Body::Json(body) if body.is_empty() => ApiBody::empty(),
@@ -179,6 +160,30 @@ pub(super) fn response(
     *response.status_mut() = status;
     *response.headers_mut() = headers;
     (response, handled)
+}
+
+/// The headers that depend on the settings, the key and the id of the request.
+fn request_headers(settings: &Settings, parts: &Parts, trace: &mut RequestContext, headers: &mut HeaderMap) {
+    if settings.strict_transport_security {
+        headers.insert(
+            header::STRICT_TRANSPORT_SECURITY,
+            HeaderValue::from_static("max-age=31536000; includeSubDomains"),
+        );
+    }
+    if !settings.cors_origins.is_empty() {
+        cors(settings, parts, headers);
+    }
+    if let Some(decision) = trace.decision {
+        rate_headers(&decision, trace.now, trace.rate_policy.take(), headers);
+    }
+    if let Some(expires) = trace.secret_expires
+        && let Ok(value) = HeaderValue::from_str(&expires.to_string())
+    {
+        headers.insert(SECRET_EXPIRES, value);
+    }
+    if let Ok(value) = HeaderValue::from_str(&trace.request_id) {
+        headers.insert(REQUEST_ID, value);
+    }
 }
 
 fn answered(
@@ -234,7 +239,7 @@ pub(super) fn links(
     pagination: &Pagination,
 ) -> Option<HeaderValue> {
     let by_cursor = incoming.query_pairs.iter().any(|(name, value)| name == "cursor" && !value.is_empty());
-    let kept: Vec<String> = incoming
+    let others: Vec<String> = incoming
         .query_pairs
         .iter()
         .filter(|(name, _)| name != "page" && name != "cursor")
@@ -244,7 +249,7 @@ pub(super) fn links(
         .links(by_cursor)
         .into_iter()
         .map(|link| {
-            let mut pairs = kept.clone();
+            let mut pairs = others.clone();
             match link.page {
                 PageTarget::Number(page) => pairs.push(format!("page={page}")),
                 PageTarget::Cursor(cursor) => pairs.push(format!("cursor={}", percent_encode(&cursor))),

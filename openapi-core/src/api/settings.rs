@@ -1,4 +1,4 @@
-//! Settings of the API, and what a server tells it about a request.
+//! Settings of the API, and what a server passes to it with a request.
 
 use std::net::IpAddr;
 

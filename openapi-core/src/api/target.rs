@@ -9,7 +9,7 @@ use crate::reply::{ApiError, ErrorCode};
 
 /// Path and query, decoded.
 pub(super) struct Target<'a> {
-    /// The segments behind the leading slash; one trailing slash is ignored.
+    /// The segments after the leading slash; one trailing slash is ignored.
     pub(super) segments: Vec<Cow<'a, str>>,
     /// The pairs of the query, in order.
     pub(super) query_pairs: Vec<(String, String)>,

@@ -18,7 +18,7 @@ pub(super) struct Credentials<'a> {
     pub(super) secret: Cow<'a, str>,
 }
 
-/// Reads both headers. Credentials at any other place are ignored.
+/// Reads both headers. Credentials anywhere else are ignored.
 pub(super) fn read(headers: &HeaderMap) -> Result<Credentials<'_>, AuthError> {
     let key = single(headers, &KEY_HEADER)?;
     let secret = single(headers, &SECRET_HEADER)?;

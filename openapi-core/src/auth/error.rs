@@ -1,4 +1,4 @@
-//! What a request comes to: let in, or why not.
+//! The result of authentication: the admitted request, or why it was rejected.
 
 use http::HeaderValue;
 
@@ -8,7 +8,7 @@ use crate::reply::ApiError;
 use crate::storage::StorageError;
 use crate::values::{AgentId, Timestamp};
 
-/// A request that was let in.
+/// An admitted request.
 pub(crate) struct Authenticated {
     pub(crate) caller: Caller,
     pub(crate) decision: Decision,

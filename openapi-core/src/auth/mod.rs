@@ -1,5 +1,5 @@
-//! The authenticator: who may come in (contract 6.3 steps 3 to 5, contract 7 and 8). Authentication, address allowlist, rate
-//! limits, in this order and before one byte of a body is read.
+//! The authenticator: which requests are admitted (contract 6.3 steps 3 to 5, contract 7 and 8). Authentication,
+//! address allowlist, rate limits, in this order and before one byte of a body is read.
 
 mod credentials;
 mod error;
@@ -33,7 +33,7 @@ const SECRET_PURPOSE: &str = "api secret";
 /// (contract 7.2).
 const KEY_LIFETIME_MILLIS: i64 = 4_000;
 
-/// The most keys that are kept.
+/// The most cached keys.
 const MAX_CACHED_KEYS: usize = 100_000;
 
 /// Authentication and limits over a store of keys.
@@ -55,7 +55,7 @@ struct CachedKey {
 }
 
 impl Authenticator {
-    /// A gate over a store.
+    /// An authenticator over a store.
     #[must_use]
     pub fn new(
         store: Arc<dyn AccessStore>,
@@ -91,7 +91,7 @@ impl Authenticator {
     }
 
     /// Saves last uses, gives back leases that have ended, forgets what is stale. [`crate::platform::Platform`] does
-    /// it in its own `maintain`; a host with a gate alone calls it about every 20 s.
+    /// it in its own `maintain`; a host that has only an authenticator calls it about every 20 s.
     ///
     /// # Errors
     /// When the store fails; the next call goes on.
@@ -154,7 +154,7 @@ impl Authenticator {
         }
     }
 
-    /// The agent of a key that works now, whoever asks.
+    /// The agent of a key that works now, for any caller.
     pub(crate) async fn agent_of(
         &self,
         key: &ApiKey,
@@ -269,7 +269,7 @@ impl Authenticator {
             details: RawObject::new(&details),
         };
         if let Err(error) = self.store.append_audit(&entry).await {
-            tracing::warn!(%error, "a failed authentication could not be noted in the audit log");
+            tracing::warn!(%error, "failed to record a failed authentication in the audit log");
         }
     }
 }

@@ -66,7 +66,7 @@ impl Contact {
     }
 
     /// The strong entity tag, quotes included (contract 5.4). The time guards against a store that was put back to an
-    /// earlier state and counts its versions anew.
+    /// earlier state and restarts its version count.
     #[must_use]
     pub fn etag(&self) -> String {
         etag(self.version, self.updated_at)
@@ -206,7 +206,7 @@ pub(super) fn etag(version: u64, updated_at: Timestamp) -> String {
 fn hexadecimal(text: &mut String, value: u64) {
     let digits = (u64::BITS - value.leading_zeros()).div_ceil(4).max(1);
     text.extend(
-        (0..digits).rev().filter_map(|place| char::from_digit((value >> (4 * place) & 0xf) as u32, 16)),
+        (0..digits).rev().filter_map(|digit| char::from_digit((value >> (4 * digit) & 0xf) as u32, 16)),
     );
 }
 

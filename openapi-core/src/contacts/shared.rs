@@ -16,10 +16,10 @@ const INLINE: usize = 24;
 /// What an allocation takes besides its bytes, about.
 const ALLOCATION: usize = 16;
 
-/// A contact as a store gives it to whoever reads it: shared with what the store keeps in memory, and there with its
-/// JSON, which is written once and not for each answer.
+/// A contact as a store returns it: shared with the cache of the store, where it has its JSON, so that it is serialized
+/// once and not for each response.
 ///
-/// It is used as the [`Contact`] that it derefs to; its serialised form is the same. Cheap to clone.
+/// It derefs to [`Contact`] and serializes like one. Cheap to clone.
 ///
 /// ```
 /// # use openapi_core::contacts::{Contact, SharedContact};
@@ -36,8 +36,8 @@ pub struct SharedContact(Repr);
 #[derive(Clone)]
 enum Repr {
     Plain(Arc<Contact>),
-    /// With its JSON behind what else an answer needs, in one piece of memory: of a contact that is seldom asked for
-    /// nothing is in the processor's cache, and an answer waits for this piece only.
+    /// With its JSON and everything else that a response needs in one allocation, so that a cold read costs a single
+    /// cache miss.
     Written(ThinArc<Head, u8>),
 }
 

@@ -1,4 +1,4 @@
-//! What the schemas and examples of all endpoints are made of.
+//! Building blocks of the schemas and examples of all endpoints.
 
 use serde_json::{Value, json};
 

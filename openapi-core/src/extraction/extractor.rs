@@ -1,4 +1,4 @@
-//! Reading documents: the engine that makes values of them.
+//! The port of the extraction engine, which turns documents into values.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::values::AgentId;
 ///
 /// # Contract
 /// - Neither step keeps or logs anything of the document beyond its own end.
-/// - Dropping a future ends the work behind it soon, and everything that it started.
+/// - Dropping a future stops its work soon, and everything that it started.
 /// - Text of the document and `instructions` are data: neither changes schema, shape of the findings or limits.
 /// - A document may be hostile; no document panics, hangs or uses memory without bound.
 #[async_trait]
@@ -34,7 +34,7 @@ pub trait DocumentExtractor: Send + Sync {
         &self,
         document: SentDocument,
         limits: DocumentLimits,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Box<dyn OpenDocument>, ExtractError>;
 }
 
@@ -98,7 +98,7 @@ pub struct ExtractionTask {
     /// Whose document it is: an operator may have chosen an engine for the agent.
     pub agent: AgentId,
     /// How long it may take.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// What an engine found.
@@ -106,9 +106,9 @@ pub struct ExtractionTask {
 pub struct Findings {
     /// One finding for each field of the schema, in its order.
     pub fields: Vec<Finding>,
-    /// `noText` and `ocrUnavailable`; an ambiguous date is told by its finding.
+    /// `noText` and `ocrUnavailable`; an ambiguous date is part of its finding.
     pub warnings: Vec<ExtractionWarning>,
-    /// The language of the text (ISO 639-1), where it could be told.
+    /// The language of the text (ISO 639-1), if it was detected.
     pub language: Option<String>,
     /// The engine that answered: `builtin`, or the name that the operator gives another.
     pub engine: String,

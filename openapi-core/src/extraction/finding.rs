@@ -59,7 +59,7 @@ impl Serialize for Confidence {
     }
 }
 
-/// A place on a page: points (1/72 inch) from its top left corner, x to the right, y down.
+/// A rectangle on a page: points (1/72 inch) from its top left corner, x to the right, y down.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BoundingBox {
     /// Left edge.
@@ -79,7 +79,7 @@ pub struct Evidence {
     pub page: Option<u32>,
     /// The text of the document that says it, as written there.
     pub source_text: String,
-    /// Its place on the page, where the document has places.
+    /// Its position on the page, if the document has positions.
     pub bounding_box: Option<BoundingBox>,
 }
 

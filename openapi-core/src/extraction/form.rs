@@ -1,4 +1,4 @@
-//! The form of an extraction: a document, what is to be found in it, and how (contract 12.1).
+//! The form of an extraction: the document, the schema and the options (contract 12.1).
 
 use std::fmt;
 
@@ -55,7 +55,7 @@ pub struct ReceivedForm {
     pub schema: Option<ExtractionSchema>,
     /// Guidance of the caller.
     pub instructions: Option<Block<4_000>>,
-    /// Whether the document is to be kept.
+    /// Whether to retain the document.
     pub save_to_storage: bool,
     /// What is wrong with the form.
     pub faults: Violations,
@@ -99,8 +99,8 @@ impl DocumentForm {
         }
     }
 
-    /// Reads all of the form. The document is in memory then, as a whole: `admit` is told of the bytes before they are
-    /// kept, and ends the reading by an error when there is no room for them.
+    /// Reads all of the form. The whole document is then in memory: `admit` receives the number of bytes before they
+    /// are stored, and ends the reading with an error if there is no room for them.
     ///
     /// # Errors
     /// What step 8 of contract 6.3 answers: BAD_REQUEST for broken framing, DOCUMENT_TOO_LARGE, REQUEST_TIMEOUT; and
@@ -233,7 +233,7 @@ impl Receipt {
             ));
         };
         match name.as_str() {
-            // A fault of one name is told once.
+            // A repeated name is one error.
             DOCUMENT | SCHEMA | INSTRUCTIONS | SAVE if earlier > 1 => {}
             DOCUMENT if earlier == 1 => {
                 *document = None;

@@ -1,5 +1,5 @@
 //! Reads a schema from JSON, in the service's own language or as standard JSON Schema, with every fault named by its
-//! place (contract 12.1).
+//! path (contract 12.1).
 
 use super::schema::{Bound, ExtractionField, ExtractionSchema, ExtractionType, pattern};
 use super::{MAX_BYTES, MAX_DEPTH, MAX_FIELDS, MAX_NODES};
@@ -214,16 +214,8 @@ impl Reader {
             self.fault(path, value, ValidationIssue::wrong_type("an object with a type"));
             return None;
         };
-        let kind = match members.get("type").unwrap_or(&Json::Null) {
-            Json::Null => Err(ValidationIssue::required()),
-            Json::String(word) => ExtractionType::ALL
-                .into_iter()
-                .find(|kind| kind.as_str() == word)
-                .ok_or_else(|| ValidationIssue::not_one_of(&ExtractionType::ALL.map(ExtractionType::as_str))),
-            _ => Err(ValidationIssue::not_one_of(&ExtractionType::ALL.map(ExtractionType::as_str))),
-        };
         let mut faulty = None;
-        let kind = kind.map_err(|fault| faulty = Some(fault)).ok();
+        let kind = kind_of(members).map_err(|fault| faulty = Some(fault)).ok();
         let mut field = ExtractionField::of(kind.unwrap_or(ExtractionType::String));
         let standard = self.language == Language::Standard;
         let mut required = Vec::new();
@@ -254,22 +246,10 @@ impl Reader {
                         field.items = self.definition(&path, value, level + 1).map(Box::new);
                     }
                 }),
-                "properties" => match (applies(|kind| kind == ExtractionType::Object), value) {
-                    (Err(fault), _) => Err(fault),
-                    (_, Json::Null) => Ok(()),
-                    (_, Json::Object(members)) => {
-                        if members.is_empty() {
-                            let fault = ValidationIssue::new(
-                                ValidationCode::MinProperties,
-                                "must have at least 1 property",
-                            );
-                            self.fault(&path, value, fault);
-                        }
-                        field.properties = Some(self.definitions(&path, members, level + 1, &required));
-                        Ok(())
-                    }
-                    _ => Err(ValidationIssue::wrong_type("an object")),
-                },
+                "properties" => applies(|kind| kind == ExtractionType::Object).and_then(|()| {
+                    field.properties = self.properties(&path, value, level + 1, &required)?;
+                    Ok(())
+                }),
                 "options" if is_set(members, "enum") && *value != Json::Null => Err(ValidationIssue::new(
                     ValidationCode::Conflict,
                     "says the same as enum; give one of both",
@@ -289,13 +269,7 @@ impl Reader {
                 "minimum" => bound(kind, value).map(|bound| field.minimum = bound),
                 "maximum" => bound(kind, value).and_then(|bound| {
                     field.maximum = bound;
-                    let least = members.get("minimum").and_then(|least| super::read::bound(kind, least).ok());
-                    match (&least.flatten(), &field.maximum) {
-                        (Some(least), Some(most)) if above(least, most) => {
-                            Err(ValidationIssue::new(ValidationCode::Conflict, "must not be below minimum"))
-                        }
-                        _ => Ok(()),
-                    }
+                    not_below_minimum(kind, members, field.maximum.as_ref())
                 }),
                 _ if standard && TITLES.contains(&member) => Ok(()),
                 _ => Err(unknown()),
@@ -307,8 +281,28 @@ impl Reader {
         if let Some(fault) = faulty {
             self.fault(&format!("{path}.type"), &Json::Null, fault);
         }
-        kind?;
-        Some(if standard { converted(field) } else { field })
+        kind.map(|_| if standard { converted(field) } else { field })
+    }
+
+    fn properties(
+        &mut self,
+        path: &str,
+        value: &Json,
+        level: usize,
+        required: &[String],
+    ) -> Result<Option<Vec<(String, ExtractionField)>>, ValidationIssue> {
+        match value {
+            Json::Null => Ok(None),
+            Json::Object(members) => {
+                if members.is_empty() {
+                    let fault =
+                        ValidationIssue::new(ValidationCode::MinProperties, "must have at least 1 property");
+                    self.fault(path, value, fault);
+                }
+                Ok(Some(self.definitions(path, members, level, required)))
+            }
+            _ => Err(ValidationIssue::wrong_type("an object")),
+        }
     }
 
     fn options(
@@ -414,6 +408,33 @@ fn bound(kind: Option<ExtractionType>, value: &Json) -> Result<Option<Bound>, Va
         }
         (Some(kind), _) if kind.is_numeric() => Err(ValidationIssue::wrong_type("a number")),
         (Some(kind), _) => Err(not_for(kind)),
+    }
+}
+
+/// The type that a definition names.
+fn kind_of(members: &Object) -> Result<ExtractionType, ValidationIssue> {
+    let known = || ValidationIssue::not_one_of(&ExtractionType::ALL.map(ExtractionType::as_str));
+    match members.get("type").unwrap_or(&Json::Null) {
+        Json::Null => Err(ValidationIssue::required()),
+        Json::String(name) => {
+            ExtractionType::ALL.into_iter().find(|kind| kind.as_str() == name).ok_or_else(known)
+        }
+        _ => Err(known()),
+    }
+}
+
+/// Checks a maximum against the minimum of the same definition.
+fn not_below_minimum(
+    kind: Option<ExtractionType>,
+    members: &Object,
+    most: Option<&Bound>,
+) -> Result<(), ValidationIssue> {
+    let least = members.get("minimum").and_then(|least| bound(kind, least).ok()).flatten();
+    match (least, most) {
+        (Some(least), Some(most)) if above(&least, most) => {
+            Err(ValidationIssue::new(ValidationCode::Conflict, "must not be below minimum"))
+        }
+        _ => Ok(()),
     }
 }
 

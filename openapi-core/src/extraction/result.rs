@@ -9,7 +9,7 @@ use super::{
 use crate::json::{Json, Object};
 use crate::validation::{ValidationCode, ValidationIssue};
 
-/// What there is to tell beside the values.
+/// What an extraction reports besides the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExtractionWarning {
@@ -63,7 +63,7 @@ pub struct Validation {
     pub low_confidence: Vec<String>,
 }
 
-/// What is told of the document.
+/// The metadata of the document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DocumentFacts {
@@ -81,7 +81,7 @@ pub struct DocumentFacts {
     pub character_count: u64,
     /// Whether characters were recognised.
     pub ocr_applied: bool,
-    /// The language of its text (ISO 639-1), where it could be told.
+    /// The language of its text (ISO 639-1), if it was detected.
     pub language: Option<String>,
     /// Whether the service keeps it.
     pub stored: bool,
@@ -226,10 +226,10 @@ impl Assembly {
     fn value(&mut self, path: &str, field: &ExtractionField, finding: Finding) -> Found {
         let errors = self.validation.errors.len();
         let found = self.unchecked(path, field, finding);
-        let is_told =
+        let is_reported =
             self.validation.errors[errors..].iter().any(|error| error.field.as_deref() == Some(path));
         if found.json == Json::Null && field.required {
-            let text = match is_told {
+            let text = match is_reported {
                 true => "is required, and what the document has for it cannot be used",
                 false => "was not found in the document",
             };
@@ -316,7 +316,7 @@ impl Assembly {
             }
         }
         if leaves.is_empty() {
-            // An object that is not there misses nothing; text that could not be read is told all the same.
+            // An object that is not there misses nothing; text that could not be read is reported all the same.
             let mut index = 0;
             self.validation.errors.retain(|error| {
                 index += 1;

@@ -16,7 +16,7 @@ fn listed(violations: &Violations) -> Vec<(String, &'static str)> {
     violations
         .listed()
         .iter()
-        .inspect(|violation| assert_eq!(violation.place.as_str(), "form"))
+        .inspect(|violation| assert_eq!(violation.location.as_str(), "form"))
         .map(|violation| (violation.field.clone(), violation.rule.as_str()))
         .collect()
 }
@@ -31,7 +31,7 @@ const INVOICE: &str = r#"{ "invoiceNumber": { "type": "string", "description": "
   "lineItems": { "type": "array", "description": "Lines of the invoice", "required": false, "items": { "type": "object", "properties": { "description": { "type": "string" }, "amount": { "type": "number" } } } } }"#;
 
 #[test]
-fn every_fault_is_told_at_once_with_its_place() {
+fn every_error_is_reported_at_once_with_its_path() {
     let schema = r#"{
         "a/b": { "type": "string" }, "__proto__": { "type": "string" }, "short": "string", "none": {},
         "kind": { "type": "text", "colour": 1 }, "null": { "type": null, "required": "yes", "description": 7 },
@@ -218,7 +218,7 @@ fn the_result_is_the_contracts_to_the_byte() {
 }
 
 #[test]
-fn what_breaks_a_rule_is_null_and_told() {
+fn what_breaks_a_rule_is_null_and_reported() {
     let schema = r#"{ "unit": { "type": "string", "enum": ["mg", "ml"], "required": true }, "dose": { "type": "number", "maximum": 10 },
         "count": { "type": "integer", "required": true }, "code": { "type": "string", "pattern": "^[A-Z]+$" }, "day": { "type": "date" },
         "lines": { "type": "array", "items": { "type": "object", "properties": { "a": { "type": "number", "required": true }, "b": { "type": "string" } } } },
@@ -251,17 +251,17 @@ fn what_breaks_a_rule_is_null_and_told() {
         Json::Object(found.data).to_text(),
         r#"{"unit":null,"dose":null,"count":null,"code":"ABC","day":"2026-03-04","lines":[{"a":null,"b":"x"}],"who":null}"#
     );
-    let told: Vec<_> =
+    let reported: Vec<_> =
         found.validation.errors.iter().map(|e| (e.field.as_deref().unwrap(), e.kind)).collect();
     assert_eq!(
-        told,
+        reported,
         [
             ("unit", "enum"),
             ("unit", "required"),
             ("dose", "maximum"),
             ("count", "type"),
             ("count", "required"),
-            // Of the first line nothing is left, so that it misses nothing; the second takes its place.
+            // Of the first line nothing is left, so that it misses nothing; the second replaces it.
             ("lines[0].a", "type"),
             ("lines[0].a", "type"),
             ("lines[0].a", "required")
@@ -340,7 +340,7 @@ fn any_json() -> impl Strategy<Value = Json> {
 
 proptest! {
     #[test]
-    fn any_json_is_a_schema_or_has_faults_with_places(json in any_json()) {
+    fn any_json_is_a_schema_or_has_errors_with_paths(json in any_json()) {
         match ExtractionSchema::from_json(&json) {
             Ok(schema) => prop_assert!(!schema.fields().is_empty()),
             Err(violations) => {
@@ -348,7 +348,7 @@ proptest! {
                 let mut seen = std::collections::HashSet::new();
                 for violation in violations.listed() {
                     prop_assert!(violation.field.starts_with("schema"), "{}", violation.field);
-                    prop_assert!(seen.insert(violation.field.clone()), "{} is told twice", violation.field);
+                    prop_assert!(seen.insert(violation.field.clone()), "{} is reported twice", violation.field);
                     prop_assert!(!fold(&violation.message).is_empty());
                 }
             }
@@ -375,19 +375,19 @@ proptest! {
         let is_null = |name: &str| found.data.get(name) == Some(&Json::Null);
         let mut counted = Vec::new();
         for (n, (name, confidence)) in found.field_confidences.iter().enumerate() {
-            let kept = shares[n].is_some_and(|(_, value)| value <= 15);
-            prop_assert_eq!(!is_null(name), kept);
-            prop_assert_eq!(found.fields.iter().any(|(path, _, _)| path == name), kept);
-            prop_assert_eq!(found.validation.missing_required.contains(name), !kept && required[n]);
-            let told = |error: &Notice| {
+            let stays = shares[n].is_some_and(|(_, value)| value <= 15);
+            prop_assert_eq!(!is_null(name), stays);
+            prop_assert_eq!(found.fields.iter().any(|(path, _, _)| path == name), stays);
+            prop_assert_eq!(found.validation.missing_required.contains(name), !stays && required[n]);
+            let reported = |error: &Notice| {
                 error.field.as_ref() == Some(name) && error.kind == ValidationCode::Required.as_str()
             };
-            prop_assert_eq!(found.validation.errors.iter().any(told), !kept && required[n]);
-            prop_assert_eq!(found.validation.low_confidence.contains(name), kept && confidence.share() < 0.6);
-            if !kept {
+            prop_assert_eq!(found.validation.errors.iter().any(reported), !stays && required[n]);
+            prop_assert_eq!(found.validation.low_confidence.contains(name), stays && confidence.share() < 0.6);
+            if !stays {
                 prop_assert_eq!(*confidence, Confidence::NONE);
             }
-            if kept || required[n] {
+            if stays || required[n] {
                 counted.push(confidence.share());
             }
         }

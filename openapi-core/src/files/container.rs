@@ -1,4 +1,4 @@
-//! Files within files: ZIP archives and OLE compound files are told apart by the names in their directories.
+//! Files within files: ZIP archives and OLE compound files are distinguished by the names in their directories.
 
 use super::detected::Detected;
 use super::kind::FileKind;
@@ -6,7 +6,7 @@ use super::kind::FileKind;
 /// The longest signature.
 pub(super) const SIGNATURE_BYTES: usize = 8;
 
-/// How much of the end of an archive is kept: its directory, and a comment of up to 64 KiB behind it.
+/// How much of the end of an archive is retained: its directory, and a comment of up to 64 KiB after it.
 const TAIL: usize = 192 * 1_024;
 
 /// The bytes of the record that ends an archive, without its comment.
@@ -32,7 +32,7 @@ impl Archive {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let bytes = &bytes[bytes.len().saturating_sub(TAIL)..];
         self.tail.extend_from_slice(bytes);
-        // Moved seldom: a little more than needed is kept meanwhile.
+        // Moves the bytes seldom, and holds more than it needs meanwhile.
         if self.tail.len() > 2 * TAIL {
             self.tail.drain(..self.tail.len() - TAIL);
         }
@@ -67,7 +67,7 @@ impl Archive {
         Detected::of(FileKind::Zip)
     }
 
-    /// The names in the directory at the end; `None` when it is damaged or does not lie in what was kept.
+    /// The names in the directory at the end; `None` when it is damaged or does not lie in the retained bytes.
     fn directory(&self) -> Option<Vec<String>> {
         let tail = &self.tail;
         let from = tail.len().saturating_sub(END_RECORD + usize::from(u16::MAX));

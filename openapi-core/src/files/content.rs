@@ -1,15 +1,15 @@
-//! What a file is, judged by its content as it streams by (contract 2.2). Nothing is unpacked, and whatever the size, a
-//! few hundred KiB are held.
+//! Detects the type of a file from its content while it streams (contract 2.2). Nothing is unpacked, and whatever the
+//! size, a few hundred KiB are held.
 
 use super::container::{Archive, Compound};
 use super::detected::Detected;
 use super::kind::{FileKind, Form};
 use super::markup::{self, Markup};
 
-/// How much of the beginning is kept: every signature and the root element of a document lie there.
+/// How much of the beginning is retained: every signature and the root element of a document lie there.
 const HEAD: usize = 16 * 1_024;
 
-/// How far into a file the signature of a PDF may lie behind what does not belong to it.
+/// How far into a file the signature of a PDF may lie after foreign bytes.
 const PDF_WITHIN: usize = 1_024;
 
 /// Extensions of programs and scripts: refused whatever the content is.
@@ -342,7 +342,7 @@ impl TextScan {
         !self.binary && self.odd.is_none() && begin_is_text
     }
 
-    /// The beginning of the text in lower case, as far as markup can be told from it.
+    /// The beginning of the text in lower case, as far as the detection of markup needs it.
     fn decoded(&self, head: &[u8]) -> String {
         let unit: fn([u8; 2]) -> u16 = match self.width {
             Width::LittleEndian => u16::from_le_bytes,

@@ -1,4 +1,4 @@
-//! What a file was found to be.
+//! The detected type of a file.
 
 use super::kind::FileKind;
 

@@ -1,13 +1,13 @@
-//! Types of files: what the service tells apart, and what an operator admits (contract 2.2).
+//! Types of files: those that the service detects, and those that an operator allows (contract 2.2).
 
 use std::collections::BTreeSet;
 
-/// How a type is told from others.
+/// How a type is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// By what it begins with or holds.
     Binary,
-    /// Text; told from other text by the extension of the name.
+    /// Text; distinguished from other text by the extension of the name.
     Text,
 }
 
@@ -20,7 +20,7 @@ macro_rules! kinds {
         }
 
         impl FileKind {
-            /// Every type that is told apart.
+            /// Every type that is distinguished.
             pub const ALL: &'static [FileKind] = &[$(FileKind::$name),*];
 
             /// The extension that names the type, without its dot.

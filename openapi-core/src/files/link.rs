@@ -1,4 +1,4 @@
-//! Signed links: who has one may download the file until it expires (contract 2.2).
+//! Signed links: anyone with a link may download the file until it expires (contract 2.2).
 
 use std::fmt;
 use std::ops::RangeInclusive;

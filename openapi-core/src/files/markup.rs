@@ -52,22 +52,22 @@ pub(super) fn of(text: &str) -> Markup {
     }
 }
 
-/// The local name of the first element behind declarations and comments; `html` also of a document type of that name.
+/// The local name of the first element after declarations and comments; `html` also of a document type of that name.
 fn first_element(mut text: &str) -> Option<&str> {
     loop {
         text = text.trim_start();
-        let behind = |end: &str| text.find(end).map(|at| &text[at + end.len()..]);
+        let after = |end: &str| text.find(end).map(|at| &text[at + end.len()..]);
         text = if text.starts_with("<?") {
-            behind("?>")?
+            after("?>")?
         } else if text.starts_with("<!--") {
-            behind("-->")?
+            after("-->")?
         } else if let Some(declared) = text.strip_prefix("<!doctype") {
             let name = declared.trim_start();
             if name.starts_with("html") {
                 return Some("html");
             }
             let subset = declared.find('[').filter(|at| declared.find('>').is_none_or(|end| *at < end));
-            if subset.is_some() { behind("]")?.trim_start().strip_prefix('>')? } else { behind(">")? }
+            if subset.is_some() { after("]")?.trim_start().strip_prefix('>')? } else { after(">")? }
         } else {
             let name = text.strip_prefix('<')?;
             let end = name.find(|c: char| c.is_whitespace() || matches!(c, '>' | '/')).unwrap_or(name.len());

@@ -1,4 +1,4 @@
-//! Contact files, as far as they are decided without storage: names, types, signed links, ranges (contract 2.2).
+//! Contact files, without their storage: names, types, signed links, ranges (contract 2.2).
 
 mod container;
 mod content;

@@ -1,4 +1,4 @@
-//! Reads the bodies of submissions: members as sent, every fault at once (contract 2.3.2, 4.4).
+//! Reads the bodies of submissions: members as sent, all errors at once (contract 2.3.2, 4.4).
 
 use super::{CompiledTemplate, Completeness, Submission, SubmissionStatus};
 use crate::json::{Json, Object, RawObject};

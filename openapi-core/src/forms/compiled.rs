@@ -459,6 +459,6 @@ pub(crate) fn answered(members: &Object) -> Object {
             other => other.clone(),
         }
     }
-    let kept = members.iter().filter(|(_, value)| **value != Json::Null);
-    kept.map(|(name, value)| (name.to_owned(), within(value))).collect()
+    let set = members.iter().filter(|(_, value)| **value != Json::Null);
+    set.map(|(name, value)| (name.to_owned(), within(value))).collect()
 }

@@ -1,4 +1,5 @@
-//! Examples: valid values for fields whose operator gave none, and the legacy structure made of them (contract 2.3.1).
+//! Examples: valid values for fields whose operator gave none, and the legacy structure built from them (contract
+//! 2.3.1).
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
@@ -8,7 +9,7 @@ use super::{FormFieldType, ValidationRules};
 use crate::json::{Json, Number, Object};
 
 impl Level {
-    /// Examples of the fields that are shown beside each other; `null` for the others.
+    /// Examples of the fields that are shown together; `null` for the others.
     pub(super) fn examples(&self) -> Object {
         let mut answers = Object::new();
         for node in &self.nodes {

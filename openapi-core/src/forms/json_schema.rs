@@ -54,17 +54,7 @@ fn property(field: &FormField) -> Value {
         | FormFieldType::Email
         | FormFieldType::Phone
         | FormFieldType::Url => {
-            let (format, most) = match field.kind {
-                FormFieldType::Textarea => (None, MAX_BLOCK),
-                FormFieldType::Email => (Email::json_schema().get("format").cloned(), 254),
-                FormFieldType::Phone => (None, 32),
-                FormFieldType::Url => (Some("iri".into()), MAX_URL),
-                _ => (None, MAX_LINE),
-            };
-            // A blank answer is none.
-            let demanded = u32::from(field.required && field.show_if.is_none());
-            let least = rules.min_length.unwrap_or(0).max(demanded);
-            let most = rules.max_length.map_or(most, |own| most.min(own as usize));
+            let (format, least, most) = text_limits(field, rules);
             set("type", Some(kind("string")));
             set("format", format);
             set("minLength", (least > 0).then(|| least.into()));
@@ -78,17 +68,14 @@ fn property(field: &FormField) -> Value {
             set("multipleOf", rules.multiple_of.as_ref().map(number));
         }
         FormFieldType::Boolean => set("type", Some(kind("boolean"))),
-        FormFieldType::Date => {
+        FormFieldType::Date | FormFieldType::Datetime => {
+            let format = if field.kind == FormFieldType::Date { "date" } else { "date-time" };
             set("type", Some(kind("string")));
-            set("format", Some("date".into()));
+            set("format", Some(format.into()));
         }
         FormFieldType::Time => {
             set("type", Some(kind("string")));
             set("pattern", Some(TIME_PATTERN.into()));
-        }
-        FormFieldType::Datetime => {
-            set("type", Some(kind("string")));
-            set("format", Some("date-time".into()));
         }
         FormFieldType::Select | FormFieldType::Radio => set("enum", Some(options(field, nullable))),
         FormFieldType::Multiselect | FormFieldType::Checkboxes => {
@@ -128,6 +115,21 @@ fn property(field: &FormField) -> Value {
         }
     }
     schema.into()
+}
+
+/// The format, the shortest and the longest length of a text.
+fn text_limits(field: &FormField, rules: &ValidationRules) -> (Option<Value>, u32, usize) {
+    let (format, most) = match field.kind {
+        FormFieldType::Textarea => (None, MAX_BLOCK),
+        FormFieldType::Email => (Email::json_schema().get("format").cloned(), 254),
+        FormFieldType::Phone => (None, 32),
+        FormFieldType::Url => (Some("iri".into()), MAX_URL),
+        _ => (None, MAX_LINE),
+    };
+    // A blank answer counts as no answer.
+    let least = rules.min_length.unwrap_or(0).max(u32::from(is_demanded(field)));
+    let most = rules.max_length.map_or(most, |own| most.min(own as usize));
+    (format, least, most)
 }
 
 /// The fewest elements: an array that is demanded is not empty.

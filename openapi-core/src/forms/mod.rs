@@ -1,4 +1,4 @@
-//! Form templates and what is submitted under them (contract 2.3, 3): definitions, the check of `formData`, the JSON
+//! Form templates and their submissions (contract 2.3, 3): definitions, the check of `formData`, the JSON
 //! Schema and the legacy structure made from a template, and the states of a submission.
 
 pub(crate) mod body;

@@ -1,4 +1,4 @@
-//! The states of templates and submissions, and which may follow which (contract 3).
+//! The states of templates and submissions, and their transitions (contract 3).
 
 use serde::{Deserialize, Serialize};
 
@@ -84,7 +84,7 @@ words! {
 words! {
     /// What a new submission does to the earlier ones of its contact and template.
     SubmissionPolicy, 2 {
-        /// It takes their place.
+        /// It replaces them.
         Supersede = "supersede",
         /// All stay.
         KeepAll = "keepAll",

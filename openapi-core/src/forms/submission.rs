@@ -33,17 +33,17 @@ pub struct Submission {
     pub status: SubmissionStatus,
     /// The answers, keyed by the names of the template's fields.
     pub form_data: RawObject,
-    /// Notes of whoever submits.
+    /// Notes of the submitter.
     pub submission_notes: Option<Block<4000>>,
-    /// Notes of whoever reviews.
+    /// Notes of the reviewer.
     pub review_notes: Option<Block<4000>>,
     /// A reference of the caller's own; never changes.
     pub client_id: Option<Opaque<128>>,
     /// 1, and one more than the submission that it supersedes.
     pub revision: u64,
-    /// The submission that this one took the place of.
+    /// The submission that this one replaced.
     pub supersedes: Option<SubmissionId>,
-    /// The submission that took the place of this one.
+    /// The submission that replaced this one.
     pub superseded_by: Option<SubmissionId>,
     /// When that was.
     pub superseded_at: Option<Timestamp>,
@@ -97,7 +97,7 @@ pub struct FormDataRevision {
 }
 
 impl Submission {
-    /// Whether a later submission took the place of this one.
+    /// Whether a later submission replaced this one.
     #[must_use]
     pub fn is_superseded(&self) -> bool {
         self.superseded_by.is_some()

@@ -197,7 +197,7 @@ pub struct FormField {
     pub default_value: Option<Json>,
     /// A valid value, as a hint and for the legacy structure.
     pub example: Option<Json>,
-    /// Whether values are kept out of errors.
+    /// Whether errors omit the values.
     pub sensitive: bool,
     /// The condition under which the field is shown; always without one.
     pub show_if: Option<ShowIf>,

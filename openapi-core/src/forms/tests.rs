@@ -31,7 +31,7 @@ fn faults(violations: &Violations) -> Vec<(&str, &'static str)> {
     violations.listed().iter().map(|found| (found.field.as_str(), found.rule.as_str())).collect()
 }
 
-/// The faults of a definition: places and rules.
+/// The faults of a definition: paths and rules.
 fn refused(definition: &Value) -> Vec<(String, &'static str)> {
     match TemplateDefinition::read(&object(definition)) {
         Ok(_) => Vec::new(),
@@ -43,7 +43,7 @@ fn refused(definition: &Value) -> Vec<(String, &'static str)> {
 
 const FILE: &str = "697dc94b74a1f572c54b78cf";
 
-/// The faults of data: places and rules; nothing when it is accepted.
+/// The faults of data: paths and rules; nothing when it is accepted.
 fn check(template: &FormTemplate, data: &Value, completeness: Completeness) -> Vec<(String, &'static str)> {
     let compiled = CompiledTemplate::new(template.clone()).unwrap();
     let known: FileId = FILE.parse().unwrap();
@@ -280,7 +280,7 @@ fn data_may_have_256_kib() {
 }
 
 #[test]
-fn faults_of_a_definition_name_their_place() {
+fn errors_of_a_definition_name_their_path() {
     is(refused(&json!({})), &[("name", "required"), ("fields", "required")]);
     is(
         refused(&json!({ "name": "T", "fields": [], "colour": 1 })),

@@ -1,4 +1,5 @@
-//! JSON as the contract reads it (contract 5.3): numbers keep their text, member names never repeat, nesting is bounded.
+//! JSON as the contract defines it (contract 5.3): numbers keep their text, member names never repeat, nesting is
+//! bounded.
 //!
 //! `serde_json::Value` rounds numbers and lets the last of two equal names win; the contract promises numbers back
 //! "exactly as written" and refuses repeated names. The switch that would keep the text there

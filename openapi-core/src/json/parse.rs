@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use serde::de::{Deserialize, Deserializer, Error as _};
+use serde_json::value::RawValue;
+
 use super::{Json, Number, Object};
 
 /// The deepest nesting of a request body (contract 9).
@@ -41,6 +44,15 @@ pub fn parse(bytes: &[u8]) -> Result<Json, ParseError> {
         .map_err(|error| position(bytes, start, error.valid_up_to(), "invalid UTF-8".to_owned()))?;
     let mut parser = Parser { text, at: start };
     parser.document().map_err(|fault| position(bytes, start, fault.at, fault.reason.to_string()))
+}
+
+impl<'de> Deserialize<'de> for Json {
+    /// Reads JSON that this crate has serialized. Only deserializers of JSON text work, because a [`Number`] preserves
+    /// its text.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        parse(raw.get().as_bytes()).map_err(D::Error::custom)
+    }
 }
 
 fn position(bytes: &[u8], start: usize, at: usize, reason: String) -> ParseError {

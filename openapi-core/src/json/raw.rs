@@ -1,4 +1,4 @@
-//! An object kept as its JSON text: stored, returned and copied without being read again.
+//! An object as its JSON text: stored, returned and copied without being parsed again.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{Json, Object, parse};
 
-/// A JSON object as text. The hot path copies it; whoever needs the members asks for [`RawObject::members`].
+/// A JSON object as text. The hot path copies it; [`RawObject::members`] parses it.
 ///
 /// Read once when it is made; `{}`, the common case, costs nothing.
 #[derive(Clone, Default)]

@@ -1,4 +1,4 @@
-//! The tree: what a request body is before it is checked.
+//! The JSON tree: a request body before validation.
 
 use std::fmt;
 
@@ -170,7 +170,7 @@ impl Object {
         self.0.get(name)
     }
 
-    /// Sets a member and returns its value before: a new name goes to the end, a known one keeps its place.
+    /// Sets a member and returns its value before: a new name goes to the end, a known one keeps its position.
     pub fn insert(&mut self, name: impl Into<String>, value: Json) -> Option<Json> {
         self.0.insert(name.into(), value)
     }
@@ -351,13 +351,5 @@ impl Serialize for Json {
             }
             Json::Object(members) => members.serialize(serializer),
         }
-    }
-}
-
-impl<'de> serde::Deserialize<'de> for Json {
-    /// Reads what this crate wrote to a store or a file; only from JSON text, because numbers keep theirs.
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = Box::<RawValue>::deserialize(deserializer)?;
-        super::parse(raw.get().as_bytes()).map_err(serde::de::Error::custom)
     }
 }

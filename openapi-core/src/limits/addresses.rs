@@ -1,4 +1,4 @@
-//! Limits per address: for what comes without a working key (contract 8.3).
+//! Limits per address, for requests without a valid key (contract 8.3).
 
 use std::net::{IpAddr, Ipv6Addr};
 

@@ -1,10 +1,10 @@
 //! Limits per key: the sliding log in memory, leases in the store, so that the limits hold for all servers together and
 //! outlive a restart (contract 8.1).
 //!
-//! Why no window is ever over: take the last lease that was taken of all those used in it. When it was taken, the ledger
-//! held everything admitted before, and every other lease as a whole; together with the new lease that was at most the
-//! limit, or nobody else held one and the server compares each request with what it knows. This needs the servers' clocks
-//! to agree: a difference shortens the window by as much.
+//! Why no window is ever over: take the last lease that was taken of all those used in it. When it was taken, the
+//! ledger held everything admitted before, and every other lease as a whole; together with the new lease that was at
+//! most the limit, or nobody else held one and the server compares each request with what it knows. This needs the
+//! servers' clocks to agree: a difference shortens the window by as much.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -41,10 +41,12 @@ const REFUSAL_MILLIS: i64 = 500;
 /// How much later a request may have come than one that is counted after it.
 const OVERTAKEN_MILLIS: i64 = 1_000;
 
-/// How often a lease is tried to be taken before the store counts as unavailable; each time another server has taken one.
+/// How often a lease is tried to be taken before the store counts as unavailable; each time another server has taken
+/// one.
 const MAX_ATTEMPTS: u32 = 300;
 
-/// How many keys are saved at a time: the store can do some in one commit, and requests find connections to it meanwhile.
+/// How many keys are saved at a time: the store can do some in one commit, and requests find connections to it
+/// meanwhile.
 const AT_ONCE: usize = 8;
 
 /// The windows of all keys in use.
@@ -168,7 +170,7 @@ impl KeyLimiter {
         let mut windows = self.windows.write().unwrap_or_else(PoisonError::into_inner);
         windows.retain(|_, window| {
             let mut state = window.state();
-            // Whoever else holds the window may be about to use it.
+            // Another holder of the window may be about to use it.
             Arc::strong_count(window) > 1 || state.is_lent || !state.log.is_idle(now)
         });
         Ok(())
@@ -259,8 +261,8 @@ impl KeyWindow {
         self.save(store, lease, now, now.millis() + lasts).await
     }
 
-    /// Saves what is counted together with a lease. When another server was first, the ledger is unknown afterwards. The
-    /// caller holds `renewal`.
+    /// Saves what is counted together with a lease. When another server was first, the ledger is unknown afterwards.
+    /// The caller holds `renewal`.
     async fn save(
         &self,
         store: &dyn RateLimitStore,

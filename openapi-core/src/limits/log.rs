@@ -109,7 +109,7 @@ impl SlidingLog {
         (others.iter().fold(own, |sum, (_, count)| sum.saturating_add(*count)), others)
     }
 
-    /// The instant of the counted request behind the `passed` oldest ones, of the own from `first` on and of `others`.
+    /// The instant of the counted request after the `passed` oldest ones, of the own from `first` on and of `others`.
     fn instant_of(&self, first: usize, others: &[(i64, u32)], passed: u32) -> Option<i64> {
         let mut own = self.times.range(first..).map(|offset| self.base + i64::from(*offset)).peekable();
         let mut others = others.iter().copied().peekable();

@@ -1,4 +1,4 @@
-//! What addresses and visitors may do in a stretch of time: exact windows, in memory.
+//! Rate limits of addresses and visitors: exact sliding windows in memory.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -34,7 +34,7 @@ pub struct Full {
     pub wait: u64,
 }
 
-/// Whether one more at `now` fits into every window behind the instants that are counted, the newest last; of several
+/// Whether one more at `now` fits into every window after the counted instants, the newest last; of several
 /// full windows the one with the longest wait.
 ///
 /// # Errors

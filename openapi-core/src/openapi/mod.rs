@@ -93,7 +93,7 @@ fn schemas() -> Value {
             },
         }),
     );
-    let places = [Location::Body, Location::Query, Location::Path, Location::Header, Location::Form]
+    let locations = [Location::Body, Location::Query, Location::Path, Location::Header, Location::Form]
         .map(Location::as_str);
     schemas.insert(
         "ValidationError".to_owned(),
@@ -105,7 +105,7 @@ fn schemas() -> Value {
                 "message": { "type": "string" },
                 "value": { "description": "The offending scalar; `null` for objects, arrays, missing and sensitive values." },
                 "type": { "type": "string", "enum": ValidationCode::ALL.map(ValidationCode::as_str) },
-                "in": { "type": "string", "enum": places },
+                "in": { "type": "string", "enum": locations },
             },
         }),
     );

@@ -168,10 +168,11 @@ fn responses(endpoint: &Endpoint) -> Value {
     responses.into()
 }
 
-/// An example body of an error.
-fn error_example(code: ErrorCode) -> Value {
-    let contact = "697dc8165d4ffa83cfc35cfc";
-    let (message, details) = match code {
+const EXAMPLE_CONTACT: &str = "697dc8165d4ffa83cfc35cfc";
+
+/// The message of an example and its `details`.
+fn message_and_details(code: ErrorCode) -> (&'static str, Option<Value>) {
+    match code {
         ErrorCode::InvalidJson => (
             "The request body is not valid JSON: duplicate member name 'tags'",
             Some(json!({ "line": 3, "column": 12 })),
@@ -214,15 +215,17 @@ fn error_example(code: ErrorCode) -> Value {
         ),
         ErrorCode::DuplicateExternalReferenceId => (
             "externalReferenceId 'crm-1001' is already used by another contact",
-            Some(json!({ "existingContactId": contact, "archived": false })),
+            Some(json!({ "existingContactId": EXAMPLE_CONTACT, "archived": false })),
         ),
         ErrorCode::DuplicateValue => (
             "primaryEmail is already used by another contact",
-            Some(json!({ "field": "primaryEmail", "existingContactId": contact, "archived": false })),
+            Some(json!({ "field": "primaryEmail", "existingContactId": EXAMPLE_CONTACT, "archived": false })),
         ),
         ErrorCode::ContactArchived => (
             "The contact is archived",
-            Some(json!({ "resource": "contact", "id": contact, "archivedAt": "2026-01-31T12:00:00.000Z" })),
+            Some(
+                json!({ "resource": "contact", "id": EXAMPLE_CONTACT, "archivedAt": "2026-01-31T12:00:00.000Z" }),
+            ),
         ),
         ErrorCode::PayloadTooLarge => (
             "The request body exceeds 1048576 bytes",
@@ -233,14 +236,19 @@ fn error_example(code: ErrorCode) -> Value {
             Some(json!({ "window": "minute", "limit": 60, "retryAfterSeconds": 18 })),
         ),
         code => (code.when(), None),
-    };
+    }
+}
+
+/// An example body of an error.
+fn error_example(code: ErrorCode) -> Value {
+    let (message, details) = message_and_details(code);
     let mut body = json!({
         "success": false,
         "message": message,
         "code": code.as_str(),
         "requestId": "019c13a3-6137-710c-9fa1-91a5ee824f39",
     });
-    let violation = |field: &str, words: &str, value: Value, rule: &str| json!([{ "field": field, "message": format!("{field} {words}"), "value": value, "type": rule, "in": "body" }]);
+    let violation = |field: &str, text: &str, value: Value, rule: &str| json!([{ "field": field, "message": format!("{field} {text}"), "value": value, "type": rule, "in": "body" }]);
     match code {
         ErrorCode::ValidationError => {
             body["validationErrors"] = violation("primaryEmail", "is required", Value::Null, "required");

@@ -1,4 +1,4 @@
-//! A request between transport and type: captured path parameters, query pairs, headers, the parsed body.
+//! A decoded request, before its type is known: captured path parameters, query pairs, headers, the parsed body.
 
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
@@ -129,7 +129,7 @@ pub(crate) fn header_fault(name: &HeaderName, words: &'static str) -> Validation
     ValidationError::new(Location::Header, shown, None, ValidationIssue::new(ValidationCode::Format, words))
 }
 
-/// Query parameters under their endpoint's declaration. Faults are collected with their place.
+/// Query parameters under their endpoint's declaration. Errors are collected with their location.
 pub struct Query<'a> {
     pairs: &'a [(String, String)],
     found: RefCell<Vec<(usize, ValidationError)>>,

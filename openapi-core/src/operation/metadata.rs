@@ -80,7 +80,7 @@ pub enum Base {
 pub enum Access {
     /// Anyone, without a key.
     Public,
-    /// Whoever has a link signed by the service.
+    /// Any client with a link signed by the service.
     Link,
     /// A key with this permission.
     Key(Permission),

@@ -1,4 +1,4 @@
-//! Operations: everything about an endpoint in one place, and what is made from it.
+//! Operations: everything about an endpoint in one module, and what is generated from it.
 
 mod decoded_request;
 mod metadata;
@@ -28,9 +28,9 @@ use crate::service_info::ServiceInfo;
 pub trait Operation: 'static {
     /// What the description, the router and the guards need to know.
     const METADATA: EndpointMetadata;
-    /// Whether another endpoint takes the place of this one (contract 10).
+    /// Whether another endpoint replaces this one (contract 10).
     const DEPRECATED: bool = false;
-    /// Who calls: [`Caller`] behind the key headers, [`Anonymous`] without. Must agree with [`EndpointMetadata::access`].
+    /// Who calls: [`Caller`] with the key headers, [`Anonymous`] without. Must agree with [`EndpointMetadata::access`].
     type Caller: Principal;
     /// The typed request. What is wrong with it travels inside, so that absent resources are answered first.
     type Input: Send;
@@ -117,7 +117,7 @@ pub trait Principal: Send + Sync + Sized + 'static {
     /// Whether the operation needs no key.
     const PUBLIC: bool;
 
-    /// The visitor, given the caller that the gate let in.
+    /// The visitor, given the authenticated caller.
     fn of(caller: Option<&Caller>) -> Option<&Self>;
 }
 
@@ -187,7 +187,7 @@ type Run = for<'a> fn(
 pub struct Endpoint {
     /// Its description.
     pub meta: &'static EndpointMetadata,
-    /// Whether another endpoint takes its place.
+    /// Whether another endpoint replaces it.
     pub deprecated: bool,
     pub(crate) run: Run,
     pub(crate) additional_permission: fn(&DecodedRequest<'_>) -> Option<Permission>,
@@ -232,7 +232,7 @@ fn run<'a, Op: Operation>(
         let Some(caller) = Op::Caller::of(caller) else {
             tracing::error!(
                 operation = Op::METADATA.id,
-                "an operation behind the key headers was called without a caller"
+                "an operation that needs the key headers was called without a caller"
             );
             return Err(ApiError::internal());
         };

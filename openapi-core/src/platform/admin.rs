@@ -1,4 +1,4 @@
-//! The operator's port over the storage ports.
+//! The implementation of the operator's actions over the storage ports.
 
 use async_trait::async_trait;
 
@@ -62,7 +62,7 @@ impl Platform {
     /// Removes contents that have become due. What cannot be removed now stays due, for the maintenance.
     async fn purge_now(&self) {
         if let Err(error) = self.purge_due_contents().await {
-            tracing::warn!(%error, "contents of files could not be removed yet; it is tried again");
+            tracing::warn!(%error, "failed to remove file contents; retrying later");
         }
     }
 
@@ -78,8 +78,8 @@ impl Platform {
     }
 }
 
-/// The part of a list behind a place, or from its beginning.
-fn behind<P>(after: Option<P>, limit: u32) -> Window<P> {
+/// The part of a list after a position, or from its beginning.
+fn window_after<P>(after: Option<P>, limit: u32) -> Window<P> {
     match after {
         Some(position) => Window::After { position, limit },
         None => Window::Page { offset: 0, limit },
@@ -291,7 +291,7 @@ impl Admin for Platform {
         limit: u32,
     ) -> Result<Vec<Contact>, AdminError> {
         self.living_agent(agent).await?;
-        let window = behind(after, limit);
+        let window = window_after(after, limit);
         let filter = ContactFilter { include_archived: true, ..ContactFilter::default() };
         let query = ContactQuery { filter, sort: ContactSort::CreatedAt, order: Order::Ascending, window };
         Ok(self.storage.contacts(agent, &query).await?.contacts)
@@ -363,7 +363,7 @@ impl Admin for Platform {
         limit: u32,
     ) -> Result<Vec<TemplateSummary>, AdminError> {
         self.living_agent(agent).await?;
-        let query = TemplateQuery { only_active: false, window: behind(after, limit) };
+        let query = TemplateQuery { only_active: false, window: window_after(after, limit) };
         Ok(self.storage.templates(agent, &query).await?.templates)
     }
 
@@ -379,7 +379,7 @@ impl Admin for Platform {
         limit: u32,
     ) -> Result<Vec<Submission>, AdminError> {
         self.living_agent(agent).await?;
-        let query = SubmissionQuery { filter: filter.clone(), window: behind(after, limit) };
+        let query = SubmissionQuery { filter: filter.clone(), window: window_after(after, limit) };
         Ok(self.storage.submissions(agent, &query).await?.submissions)
     }
 

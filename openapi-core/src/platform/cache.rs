@@ -1,4 +1,4 @@
-//! What was read from the store a moment ago and made ready for use: schemas and templates, compiled.
+//! A short-lived cache of values that were read from the store and compiled: schemas and templates.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -10,8 +10,8 @@ use crate::values::Timestamp;
 /// the store refuses one that was checked against another version.
 const LIFETIME_MILLIS: i64 = 4_000;
 
-/// The most values that are kept.
-const MAX_KEPT: usize = 10_000;
+/// The most cached values.
+const MAX_CACHED: usize = 10_000;
 
 /// Values by key, each with the time it was read.
 pub struct Cache<K, V>(RwLock<HashMap<K, (Timestamp, Arc<V>)>>);
@@ -25,12 +25,12 @@ impl<K, V> Default for Cache<K, V> {
 impl<K: Eq + Hash, V> Cache<K, V> {
     /// A value that is not too old.
     pub fn fresh(&self, key: &K, now: Timestamp) -> Option<Arc<V>> {
-        let kept = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let (read_at, value) = kept.get(key)?;
+        let cached = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let (read_at, value) = cached.get(key)?;
         (0..LIFETIME_MILLIS).contains(&now.millis_since(*read_at)).then(|| Arc::clone(value))
     }
 
-    /// Keeps what was read at `now`: the value that is kept already, if `is_same` says so of it, else one made anew.
+    /// Caches what was read at `now`: the cached value if `is_same` accepts it, otherwise a new one.
     pub fn keep<E>(
         &self,
         key: K,
@@ -38,18 +38,18 @@ impl<K: Eq + Hash, V> Cache<K, V> {
         is_same: impl Fn(&V) -> bool,
         make: impl FnOnce() -> Result<V, E>,
     ) -> Result<Arc<V>, E> {
-        let mut kept = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some((read_at, known)) = kept.get_mut(&key)
+        let mut cached = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some((read_at, known)) = cached.get_mut(&key)
             && is_same(known)
         {
             *read_at = now;
             return Ok(Arc::clone(known));
         }
         let made = Arc::new(make()?);
-        if kept.len() >= MAX_KEPT {
-            kept.clear();
+        if cached.len() >= MAX_CACHED {
+            cached.clear();
         }
-        kept.insert(key, (now, Arc::clone(&made)));
+        cached.insert(key, (now, Arc::clone(&made)));
         Ok(made)
     }
 

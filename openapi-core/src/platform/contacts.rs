@@ -259,7 +259,7 @@ fn same_external_id<T>(
     if !violations
         .listed()
         .iter()
-        .any(|violation| violation.field == "externalReferenceId" && violation.place == Location::Body)
+        .any(|violation| violation.field == "externalReferenceId" && violation.location == Location::Body)
     {
         let fault = ValidationIssue::new(ValidationCode::Conflict, "must be the external id of the path");
         violations.body("externalReferenceId", Some(other), fault);

@@ -1,4 +1,4 @@
-//! Cursors: the place behind a page, signed, bound to the query that it was issued for (contract 2.5).
+//! Cursors: the position after a page, signed, bound to the query that it was issued for (contract 2.5).
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -87,7 +87,7 @@ impl ContactCursors<'_> {
         )
     }
 
-    /// The cursor behind a contact.
+    /// The cursor after a contact.
     pub(super) fn issue(&self, last: &Contact, page: u64) -> String {
         let fold = |text: Option<&str>| text.map(crate::values::fold);
         let (number, text) = match self.query.sort {
@@ -101,7 +101,7 @@ impl ContactCursors<'_> {
         seal(self.keys, Self::LIST, &self.parameters(), &payload)
     }
 
-    /// The place that a cursor stands for and the page it leads to.
+    /// The position of a cursor and the number of its page.
     pub(super) fn read(&self, cursor: &str) -> Option<(SortPosition, u64)> {
         let payload: Payload = unseal(self.keys, Self::LIST, &self.parameters(), cursor)?;
         let key = match self.query.sort {
@@ -137,7 +137,7 @@ impl FileCursors<'_> {
         )
     }
 
-    /// The cursor behind a file.
+    /// The cursor after a file.
     pub(super) fn issue(&self, last: &ContactFile, page: u64) -> String {
         let FilePosition { key, id } = self.query.sort.position(last);
         let (number, text) = match key {
@@ -149,7 +149,7 @@ impl FileCursors<'_> {
         seal(self.keys, Self::LIST, &self.parameters(), &payload)
     }
 
-    /// The place that a cursor stands for and the page it leads to.
+    /// The position of a cursor and the number of its page.
     pub(super) fn read(&self, cursor: &str) -> Option<(FilePosition, u64)> {
         let payload: Payload = unseal(self.keys, Self::LIST, &self.parameters(), cursor)?;
         let key = match self.query.sort {
@@ -185,14 +185,14 @@ impl SubmissionCursors<'_> {
         )
     }
 
-    /// The cursor behind a submission.
+    /// The cursor after a submission.
     pub(super) fn issue(&self, last: &Submission, page: u64) -> String {
         let SubmissionPosition { created_at, id } = SubmissionPosition::of(last);
         let payload = Payload { number: Some(created_at.millis()), text: None, id: id.to_string(), page };
         seal(self.keys, Self::LIST, &self.parameters(), &payload)
     }
 
-    /// The place that a cursor stands for and the page it leads to.
+    /// The position of a cursor and the number of its page.
     pub(super) fn read(&self, cursor: &str) -> Option<(SubmissionPosition, u64)> {
         let payload: Payload = unseal(self.keys, Self::LIST, &self.parameters(), cursor)?;
         let created_at = Timestamp::from_millis(payload.number?);
@@ -214,14 +214,14 @@ impl TemplateCursors<'_> {
         (self.agent.as_str().to_owned(), self.limit)
     }
 
-    /// The cursor behind a template.
+    /// The cursor after a template.
     pub(super) fn issue(&self, last: &TemplateSummary, page: u64) -> String {
         let TemplatePosition { name_key, id } = TemplatePosition::of(last);
         let payload = Payload { number: None, text: Some(name_key), id: id.to_string(), page };
         seal(self.keys, Self::LIST, &self.parameters(), &payload)
     }
 
-    /// The place that a cursor stands for and the page it leads to.
+    /// The position of a cursor and the number of its page.
     pub(super) fn read(&self, cursor: &str) -> Option<(TemplatePosition, u64)> {
         let payload: Payload = unseal(self.keys, Self::LIST, &self.parameters(), cursor)?;
         Some((TemplatePosition { name_key: payload.text?, id: payload.id.parse().ok()? }, payload.page))

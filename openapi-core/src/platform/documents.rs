@@ -1,4 +1,4 @@
-//! Documents that are kept: sealed in the blob store, with a record that says when they go.
+//! Retained documents: encrypted in the blob store, with a record that says when they are deleted.
 
 use super::Platform;
 use super::errors::{agent_gone, quota_exceeded};
@@ -10,7 +10,7 @@ use crate::reply::ApiError;
 use crate::storage::{DocumentWrite, StorageErrorKind, StoredDocument};
 use crate::values::{AgentId, ConversationId, FileId, Timestamp};
 
-/// A document that is to be kept; the members are those of [`StoredDocument`].
+/// A document to be retained; the members are those of [`StoredDocument`].
 pub struct NewDocument<'a> {
     /// The id.
     pub id: FileId,
@@ -31,8 +31,8 @@ pub struct NewDocument<'a> {
 }
 
 impl Platform {
-    /// Stores the content of a document, sealed, and returns the record that belongs to it. Without that the content is an
-    /// orphan, which is swept.
+    /// Stores the content of a document, sealed, and returns the record that belongs to it. Without that the content is
+    /// an orphan, which is swept.
     pub(in crate::platform) async fn store_sealed(
         &self,
         agent: &AgentId,
@@ -79,7 +79,7 @@ impl Platform {
         };
         let key = BlobKey::new(agent.clone(), write.document.id);
         if let Err(error) = self.ports.blobs.remove(&key).await {
-            tracing::warn!(%error, %key, "the content of a refused document is still there; it is swept later");
+            tracing::warn!(%error, %key, "failed to remove the content of a rejected document; a later sweep removes it");
         }
         Err(answer)
     }

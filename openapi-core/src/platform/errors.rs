@@ -1,4 +1,4 @@
-//! Errors that the platform answers, worded by the contract.
+//! The errors of the platform, with the messages of the contract.
 
 use http::{HeaderValue, header};
 
@@ -144,11 +144,11 @@ pub(super) fn quota_exceeded(excess: QuotaExcess) -> ApiError {
 
 /// The scanner could not say whether a file is clean, so that it is not accepted.
 pub(super) fn scanner_failed(error: &ScanError) -> ApiError {
-    tracing::error!(%error, "an upload was refused because it could not be scanned");
+    tracing::error!(%error, "rejecting an upload: the malware scan failed");
     ApiError::new(ErrorCode::ServiceUnavailable, "The file could not be scanned; try again")
 }
 
-/// What was refused when the upload began would be accepted now, but its bytes were not kept.
+/// What was refused when the upload began would be accepted now, but its bytes were not stored.
 pub(super) fn upload_overtaken() -> ApiError {
     ApiError::new(ErrorCode::ServiceUnavailable, "The contact changed during the upload; try again")
 }

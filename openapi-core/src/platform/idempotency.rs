@@ -1,4 +1,4 @@
-//! Idempotency: one answer for one key, however often it is asked for (contract 5.5).
+//! Idempotency: one response for one key, however often the request is sent (contract 5.5).
 
 use std::sync::PoisonError;
 
@@ -11,7 +11,7 @@ use crate::service::{Idempotency, ReplyEncoder};
 use crate::storage::{IdempotencyKey, IdempotencyRecord};
 use crate::values::{ContactId, Timestamp};
 
-/// How long answers are kept.
+/// How long responses are retained.
 const RETENTION_MILLIS: i64 = 24 * 3_600_000;
 
 /// A request that holds its idempotency key while it runs.
@@ -95,7 +95,7 @@ impl<T> Claim<'_, T> {
     }
 }
 
-/// Bound to whoever calls, the method and the path.
+/// Bound to the caller, the method and the path.
 fn replay_key<T>(caller: &Caller, idempotency: &Idempotency<T>) -> IdempotencyKey {
     let mut hash = Sha256::new();
     let actor = serde_json::to_string(&caller.actor).unwrap_or_default();

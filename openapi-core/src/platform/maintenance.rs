@@ -1,4 +1,4 @@
-//! Work that is due from time to time, and the orderly end.
+//! Periodic maintenance, and the orderly shutdown.
 
 use super::extraction::JobSource;
 use super::files::MaintainError;
@@ -6,14 +6,13 @@ use super::state::Platform;
 use crate::storage::StorageError;
 
 impl Platform {
-    /// Work that is due from time to time: saves last uses of keys, gives back leases that have ended and credits of
-    /// extractions that were given up, sweeps expired answers, removes contents of files that are due and, every six
-    /// hours, those that no record knows of.
-    /// Call it about every 20 s. Where it is never called, last uses are noted only at the end, and expired answers and
-    /// contents stay, unseen.
+    /// Periodic maintenance: saves last uses of keys, returns expired leases and credits of abandoned extractions,
+    /// sweeps expired responses, removes contents of files that are due and, every six hours, those without a record.
+    /// Call it about every 20 s. Without it, last uses are saved only at shutdown, and expired responses and contents
+    /// stay in the store, invisible.
     ///
     /// # Errors
-    /// When the store fails; the next call goes on.
+    /// If the store fails; the next call continues.
     pub async fn maintain(&self) -> Result<(), MaintainError> {
         self.authenticator.maintain().await?;
         let abandoned = self.settle_abandoned(JobSource::All).await;
@@ -23,8 +22,8 @@ impl Platform {
         Ok(abandoned?)
     }
 
-    /// The orderly end: saves last uses and gives back what the rate limits had leased, and credits of extractions that
-    /// were given up.
+    /// The orderly shutdown: saves last uses, and returns the leases of the rate limits and the credits of abandoned
+    /// extractions.
     ///
     /// # Errors
     /// When the store fails; leases then count as used.

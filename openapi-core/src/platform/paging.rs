@@ -1,4 +1,4 @@
-//! Pages of a list: where one begins, and how the next is found (contract 2.5).
+//! Pages of a list: where a page begins, and the cursor of the next one (contract 2.5).
 
 use crate::reply::{ApiError, Pagination};
 use crate::service::{Page, PageRequest, PageStart};
@@ -9,12 +9,12 @@ use crate::validation::{Location, ValidationCode, ValidationError, ValidationIss
 pub(super) struct Part<P> {
     page: u64,
     limit: u32,
-    /// The place behind which it begins, in cursor mode.
+    /// The position after which it begins, in cursor mode.
     after: Option<P>,
 }
 
 impl<P: Clone> Part<P> {
-    /// What `request` asks for. `read` gives the place that a cursor stands for and the page it leads to.
+    /// What `request` asks for. `read` returns the position of a cursor and the number of its page.
     pub(super) fn of(
         request: &PageRequest,
         read: impl FnOnce(&str) -> Option<(P, u64)>,
@@ -23,7 +23,7 @@ impl<P: Clone> Part<P> {
         match &request.start {
             PageStart::Page(page) => Ok(Part { page: *page, limit, after: None }),
             PageStart::Cursor(text) => match read(text) {
-                Some((place, page)) => Ok(Part { page, limit, after: Some(place) }),
+                Some((position, page)) => Ok(Part { page, limit, after: Some(position) }),
                 None => Err(bad_cursor(text)),
             },
         }
@@ -38,7 +38,8 @@ impl<P: Clone> Part<P> {
         }
     }
 
-    /// The page of what the store found; `issue` makes the cursor behind an item, which leads to the page of that number.
+    /// The page of what the store found; `issue` makes the cursor after an item, which leads to the page of that
+    /// number.
     pub(super) fn page<T>(
         self,
         mut items: Vec<T>,

@@ -1,4 +1,4 @@
-//! What the platform needs from the world around it.
+//! The ports of the platform: everything it needs from its host.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::ports::{
 };
 use crate::server_keys::ServerKeys;
 
-/// What the platform needs from the world around it, the store apart.
+/// Everything the platform needs from its host except the store.
 #[derive(Clone)]
 pub struct Ports {
     /// The time.
@@ -17,15 +17,15 @@ pub struct Ports {
     pub ids: Arc<dyn IdGenerator>,
     /// The keys of the server.
     pub server_keys: ServerKeys,
-    /// Where contents of files are kept; [`NoBlobs`] where none was given: uploads are then refused.
+    /// Where contents of files are stored. Without a store, [`NoBlobs`] refuses uploads.
     pub blobs: Arc<dyn BlobStore>,
-    /// Looks at uploads; [`NoScanner`] where none was given.
+    /// Scans uploads for malware; [`NoScanner`] by default.
     pub scanner: Arc<dyn FileScanner>,
-    /// Reads documents; [`NoExtractor`] where none was given: extractions are then refused.
+    /// Reads documents. By default, [`NoExtractor`] refuses extractions.
     pub extractor: Arc<dyn DocumentExtractor>,
-    /// Waiting; [`NoTimer`] where no deadline is to be enforced: the health check then waits for the store.
+    /// The timer. By default, [`NoTimer`] enforces no deadlines: the health check then waits for the store.
     pub timer: Arc<dyn Timer>,
-    /// Hashes parts of uploads beside their arrival; [`Inline`] where no thread is lent.
+    /// Hashes parts of uploads while the next ones arrive; [`Inline`] hashes them in the caller's task.
     pub offload: Arc<dyn BlockingExecutor>,
 }
 
@@ -67,7 +67,7 @@ impl Ports {
         self
     }
 
-    /// Sets what reads documents.
+    /// Sets the extraction engine.
     #[must_use]
     pub fn with_extractor(mut self, extractor: Arc<dyn DocumentExtractor>) -> Self {
         self.extractor = extractor;
@@ -81,7 +81,7 @@ impl Ports {
         self
     }
 
-    /// Sets who hashes beside the caller.
+    /// Sets the executor that hashes concurrently with the caller.
     #[must_use]
     pub fn with_blocking_executor(mut self, offload: Arc<dyn BlockingExecutor>) -> Self {
         self.offload = offload;

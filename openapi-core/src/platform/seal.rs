@@ -18,7 +18,7 @@ pub(super) const SEAL_BYTES: usize = 1 + KEY_ID_BYTES + TAG_BYTES;
 
 const PURPOSE: &str = "document at rest";
 
-/// What keys and authenticates a document beside its bytes: it opens only as what it was sealed.
+/// What a document is bound to besides its bytes: it decrypts only as what it was encrypted as.
 fn name(key: &BlobKey) -> Vec<u8> {
     [key.agent.as_str().as_bytes(), key.file.as_bytes()].concat()
 }

@@ -30,7 +30,7 @@ impl OpenApiService for Platform {
         match timeout(&*self.ports.timer, HEALTH_MILLIS, self.storage.probe()).await {
             Some(Ok(())) => Ok(()),
             Some(Err(error)) => {
-                tracing::warn!(%error, source = ?error.source, "the data store does not pass the health check");
+                tracing::warn!(%error, source = ?error.source, "the data store failed the health check");
                 Err(ApiError::unavailable())
             }
             None => Err(ApiError::unavailable()),

@@ -1,4 +1,4 @@
-//! The platform: what it holds, and what of it is ready to use.
+//! The platform: its state, and its caches of compiled schemas and templates.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -18,13 +18,13 @@ use crate::service_info::ServiceInfo;
 use crate::storage::{IdempotencyKey, Storage};
 use crate::values::{AgentId, TemplateId, Timestamp};
 
-/// How often a write is tried again after losing a race.
+/// How often a write is retried after a conflict.
 pub(super) const ATTEMPTS: usize = 16;
 
 /// Templates ready for use, by agent, id and version; without a version the one in force.
 type Templates = Cache<(AgentId, TemplateId, Option<u64>), CompiledTemplate>;
 
-/// Something in this process that ends with its agent, such as replies that are being written.
+/// Learns when an agent is deleted in this process, for example to stop replies that are being written.
 pub trait AgentObserver: Send + Sync {
     /// An agent was deleted.
     fn agent_deleted(&self, agent: &AgentId);
@@ -73,21 +73,21 @@ impl Platform {
         }
     }
 
-    /// Sets what an operator decides about files.
+    /// Sets the operator's settings of files.
     #[must_use]
     pub fn with_file_settings(mut self, settings: FileSettings) -> Self {
         self.files = settings;
         self
     }
 
-    /// Sets what an operator decides about extractions.
+    /// Sets the operator's settings of extractions.
     #[must_use]
     pub fn with_extraction_settings(mut self, settings: ExtractionSettings) -> Self {
         self.extraction = settings;
         self
     }
 
-    /// The API over this platform, under the platform's own names: `settings.service_info` is replaced by them.
+    /// The API over this platform. The platform's names replace `settings.service_info`.
     #[must_use]
     pub fn api(self: &Arc<Self>, mut settings: Settings) -> Api {
         let service: Arc<dyn OpenApiService> = Arc::clone(self) as _;
@@ -95,8 +95,8 @@ impl Platform {
         Api::new(settings, service, self.authenticator())
     }
 
-    /// The platform's authenticator, for a host that answers with a service of its own and leaves keys and limits to the
-    /// platform: `Api::new(settings, service, platform.authenticator())`.
+    /// The platform's authenticator, for a host that implements the service itself and leaves keys and limits to
+    /// the platform: `Api::new(settings, service, platform.authenticator())`.
     #[must_use]
     pub fn authenticator(&self) -> Arc<Authenticator> {
         Arc::clone(&self.authenticator)
@@ -120,14 +120,14 @@ impl Platform {
         &self.ports
     }
 
-    /// From now on the observer learns which agents are deleted here, as long as it lives.
+    /// Registers an observer of deleted agents, for as long as it lives.
     pub fn observe_agents(&self, observer: Weak<dyn AgentObserver>) {
         let mut observers = self.observers.lock().unwrap_or_else(PoisonError::into_inner);
         observers.retain(|known| known.strong_count() > 0);
         observers.push(observer);
     }
 
-    /// Tells the observers that an agent is deleted.
+    /// Notifies the observers of a deleted agent.
     pub(super) fn announce_deletion(&self, agent: &AgentId) {
         let observers = self.observers.lock().unwrap_or_else(PoisonError::into_inner).clone();
         observers.iter().filter_map(Weak::upgrade).for_each(|observer| observer.agent_deleted(agent));
@@ -142,7 +142,7 @@ impl Platform {
     /// The contact schema of an agent, ready to check requests; read again when `fresh` or old.
     ///
     /// # Errors
-    /// When the agent is not there or the store fails.
+    /// If the agent does not exist or the store fails.
     pub async fn schema(&self, agent: &AgentId, fresh: bool) -> Result<Arc<CompiledSchema>, ApiError> {
         let now = self.now();
         if !fresh && let Some(known) = self.schemas.fresh(agent, now) {

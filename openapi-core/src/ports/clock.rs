@@ -1,15 +1,15 @@
-//! The time.
+//! The clock.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::values::Timestamp;
 
-/// Tells the time.
+/// The wall clock.
 ///
 /// # Contract
 /// Wall-clock time in milliseconds. It may stand still; a step backwards must not panic anything.
 pub trait Clock: Send + Sync {
-    /// The present instant.
+    /// The current instant.
     fn now(&self) -> Timestamp;
 }
 

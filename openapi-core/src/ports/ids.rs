@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::values::{PlatformId, Timestamp};
 
-/// Draws randomness.
+/// Generates randomness and ids.
 ///
 /// # Contract
-/// `fill` writes bytes that nobody can foresee: keys, secrets and ids are made from them.
+/// `fill` writes unpredictable bytes: keys, secrets and ids are made from them.
 pub trait IdGenerator: Send + Sync {
     /// Fills `bytes`.
     fn fill(&self, bytes: &mut [u8]);
@@ -28,17 +28,17 @@ pub trait IdGenerator: Send + Sync {
         bytes[6] = 0x70 | bytes[6] & 0x0f;
         bytes[8] = 0x80 | bytes[8] & 0x3f;
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+        const OFFSETS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
         let mut text = *b"........-....-....-....-............";
-        for (byte, place) in bytes.into_iter().zip(PLACES) {
-            text[place] = DIGITS[usize::from(byte >> 4)];
-            text[place + 1] = DIGITS[usize::from(byte & 15)];
+        for (byte, offset) in bytes.into_iter().zip(OFFSETS) {
+            text[offset] = DIGITS[usize::from(byte >> 4)];
+            text[offset + 1] = DIGITS[usize::from(byte & 15)];
         }
         std::str::from_utf8(&text).unwrap_or_default().to_owned()
     }
 }
 
-/// A source for tests: counts instead of drawing, so that ids can be foretold.
+/// A generator for tests: it counts, so that ids are predictable.
 #[derive(Debug, Default)]
 pub struct SequentialIds(AtomicU64);
 

@@ -1,4 +1,4 @@
-//! Ports: what the platform needs from the world around it. Each has a fixed or in-memory version for tests.
+//! Ports: everything the platform needs from its host. Each has a fixed or in-memory version for tests.
 
 mod blobs;
 mod blocking;

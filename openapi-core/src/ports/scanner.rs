@@ -1,13 +1,13 @@
-//! Looking for malware in files that are uploaded.
+//! The port of the malware scanner for uploaded files.
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
-/// Looks at every file before it is accepted: the place for a virus scanner.
+/// Scans every file before it is accepted: the hook for a virus scanner.
 ///
 /// # Contract
 /// - A scan sees all bytes of one file, in order, while they arrive.
-/// - A scan that fails refuses the file: the upload is answered SERVICE_UNAVAILABLE, and nothing of it is kept.
+/// - A failed scan rejects the file: the response is SERVICE_UNAVAILABLE, and nothing of the upload is stored.
 #[async_trait]
 pub trait FileScanner: Send + Sync {
     /// Begins a scan.

@@ -1,15 +1,15 @@
-//! Work that goes on without its caller.
+//! The port that runs tasks independently of their caller.
 
 use std::future::Future;
 use std::pin::Pin;
 
-/// A piece of work that waits and goes on by itself.
+/// A task that runs independently of its caller.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Runs work beside its caller, to its end: the answer to a visitor, whose connection may be lost. The library has no
-/// runtime of its own, so that a host lends it this.
+/// Runs work to its end, independently of its caller: the answer to a visitor, whose connection may be lost. The
+/// library has no runtime, so the host provides this.
 pub trait Spawner: Send + Sync {
-    /// Starts `task`. A host that is shutting down may drop it instead, or later on: what it does is then taken up by
-    /// another process.
+    /// Starts `task`. A host that is shutting down may drop it instead, or later: another
+    /// process then takes over its work.
     fn spawn(&self, task: Task);
 }

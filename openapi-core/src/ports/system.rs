@@ -22,7 +22,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Bytes drawn ahead, so that not every id costs a call into the kernel.
+/// Buffered random bytes, so that not every id costs a system call.
 const POOL: usize = 1_024;
 
 /// The operating system's randomness.
@@ -41,7 +41,7 @@ impl Default for SystemIds {
 
 impl IdGenerator for SystemIds {
     /// # Panics
-    /// When the operating system has no randomness to give: no id or secret may be made without it.
+    /// If the operating system provides no randomness, because no id or secret may be made without it.
     fn fill(&self, bytes: &mut [u8]) {
         let mut pool = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         for byte in bytes {
@@ -52,7 +52,7 @@ impl IdGenerator for SystemIds {
                 pool.used = 0;
             }
             let at = pool.used;
-            // A secret must not stay behind in the pool.
+            // A secret must not stay in the pool.
             *byte = std::mem::take(&mut pool.bytes[at]);
             pool.used += 1;
         }

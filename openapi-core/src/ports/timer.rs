@@ -1,10 +1,10 @@
-//! Waiting, for deadlines.
+//! The timer, for deadlines.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
-/// Lets time pass. The library has no runtime of its own, so that a host lends it this.
+/// Waits. The library has no runtime, so the host provides this.
 pub trait Timer: Send + Sync {
     /// A future that is ready after `millis` milliseconds.
     fn sleep(&self, millis: u64) -> Pin<Box<dyn Future<Output = ()> + Send>>;

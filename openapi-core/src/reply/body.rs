@@ -1,4 +1,4 @@
-//! The body of a reply: known as a whole, the content of a file, or events as they come.
+//! The body of a reply: known as a whole, the content of a file, or a stream of events.
 
 use std::fmt;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use http_body::{Body, Frame, SizeHint};
 use crate::ports::BlobStream;
 
 /// The body of a reply: known as a whole before the first byte is sent, the content of a file of known length, or
-/// events as they come.
+/// a stream of events.
 #[derive(Default)]
 pub struct ApiBody(Source);
 
@@ -27,8 +27,8 @@ impl Default for Source {
     }
 }
 
-/// The error of a reply's body: the content of a file could not be read to its end. Bodies known as a whole never fail;
-/// the type is concrete because some servers need one.
+/// The error of a reply's body: the content of a file ended early or its store failed. Bodies known as a whole never
+/// fail; the type is concrete because some servers need one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the reply could not be completed")]
 pub struct ApiBodyError;
@@ -126,7 +126,7 @@ impl Body for ApiBody {
             None => "the content is shorter than its record says".to_owned(),
             Some(Err(error)) => format!("{error}: {:?}", error.source),
         };
-        tracing::error!(error = read, "the content of a file could not be read to its end");
+        tracing::error!(error = read, "failed to read the content of a file to its end");
         *left = 0;
         Poll::Ready(Some(Err(ApiBodyError)))
     }

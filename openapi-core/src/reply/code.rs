@@ -17,7 +17,7 @@ macro_rules! error_codes {
             /// Every code of the Open API.
             pub const ALL: &'static [ErrorCode] = &[$(ErrorCode::$name),*];
 
-            /// The codes that only the widget's protocol has, beside those of the Open API.
+            /// The codes that only the widget's protocol has, besides those of the Open API.
             pub const WIDGET: &'static [ErrorCode] = &[$(ErrorCode::$of_widget),*];
 
             /// The code on the wire.

@@ -1,4 +1,4 @@
-//! Successful replies: the envelope, pagination, what becomes a header.
+//! Successful replies: the envelope, pagination and headers.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ pub struct Reply<T> {
     pub etag: Option<String>,
     /// Further headers.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// A stored answer that is given again instead of everything above (contract 5.5).
+    /// A stored response that replaces everything above (contract 5.5).
     pub replay: Option<StoredReply>,
 }
 
@@ -73,7 +73,7 @@ impl<T> Reply<T> {
     }
 }
 
-/// An answer as it was given before.
+/// A stored response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredReply {
     /// The HTTP status.
@@ -98,7 +98,7 @@ pub struct Pagination {
     pub items_per_page: u32,
     /// Whether a page follows.
     pub has_next_page: bool,
-    /// Whether a page goes before.
+    /// Whether a page precedes.
     pub has_previous_page: bool,
     /// The cursor of the next page.
     pub next_cursor: Option<String>,
@@ -128,7 +128,7 @@ pub enum PageTarget {
 pub(crate) const MAX_REACH: u64 = 1_000_000;
 
 impl Pagination {
-    /// The pages that a `Link` header names; only such as can be asked for.
+    /// The pages that a `Link` header names: only those that can be requested.
     #[must_use]
     pub fn links(&self, by_cursor: bool) -> Vec<Link> {
         let mut links = Vec::with_capacity(4);
@@ -192,7 +192,7 @@ pub(crate) fn success_body_around(message: &str, data: &[u8]) -> Result<Vec<u8>,
 }
 
 fn unserialisable(error: serde_json::Error) -> ApiError {
-    tracing::error!(%error, "a reply could not be serialised");
+    tracing::error!(%error, "failed to serialize a response");
     ApiError::internal()
 }
 

@@ -1,4 +1,4 @@
-//! Replies: one envelope for everything that is answered, failures included (contract 2.5, 5.2, 6).
+//! Replies: one envelope for all responses, including failures (contract 2.5, 5.2, 6).
 
 mod body;
 mod code;

@@ -1,5 +1,5 @@
 //! Reads an operator's definition of a contact schema: changes to standard fields and declared custom fields, strictly
-//! and with every fault named by its place (contract 2.1.4).
+//! and with every error named by its path (contract 2.1.4).
 
 use std::collections::HashSet;
 

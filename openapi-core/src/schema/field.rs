@@ -125,7 +125,7 @@ pub struct FieldDefinition {
     pub read_only: bool,
     /// Whether no two contacts of the agent may share a value.
     pub unique: bool,
-    /// Whether values are kept out of search and errors.
+    /// Whether search and errors omit the values.
     pub sensitive: bool,
     /// Whether the field lies under `customFields`.
     pub custom: bool,

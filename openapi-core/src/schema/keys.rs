@@ -1,4 +1,5 @@
-//! What a contact is searched, sorted and compared by, under the schema that says what is sensitive and what is unique.
+//! The keys by which a contact is searched, sorted and compared, under the schema that says what is sensitive and what
+//! is unique.
 
 use super::ContactSchema;
 use crate::contacts::{Contact, ContactKeys};

@@ -1,8 +1,8 @@
 //! Regular expressions, matched in time linear in the text.
 //!
 //! `regex-automata` is what the crate `regex` is made of. It is used here because `regex` asks the system how many
-//! processors there are (it reads files of `/proc` and `/sys`), which a library does not do unasked: how many threads match
-//! one pattern at a time without waiting for each other's memory is fixed here instead.
+//! processors there are (it reads files of `/proc` and `/sys`), which a library does not do unasked: how many threads
+//! match one pattern at a time without waiting for each other's memory is fixed here instead.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ impl Pattern {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// What is wrong with it, over several lines where a place in it is shown.
+    /// What is wrong with it, over several lines if it shows a position.
     pub fn new(text: &str) -> Result<Self, InvalidPattern> {
         let limits = meta::Config::new()
             .nfa_size_limit(Some(MAX_BYTES))
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn what_is_wrong_is_reported() {
         let said = |text: &str| Pattern::new(text).unwrap_err().to_string();
         assert!(said("(").contains("unclosed group"), "{}", said("("));
         assert!(said("(?=a)").contains("look-around"), "{}", said("(?=a)"));

@@ -49,7 +49,7 @@ impl ContactSchema {
         }
     }
 
-    /// Whether the values of a field are kept out of search and errors. A custom field is as sensitive as
+    /// Whether search and errors omit the values of a field. A custom field is as sensitive as
     /// `customFields` itself.
     #[must_use]
     pub fn is_sensitive(&self, path: &str) -> bool {
@@ -58,7 +58,7 @@ impl ContactSchema {
     }
 
     /// Whether a contact's keys under `other` differ from those under this schema for some contact: then a change from
-    /// one to the other computes the keys of all stored contacts anew.
+    /// one to the other computes the keys of all stored contacts again.
     #[must_use]
     pub fn keys_differ(&self, other: &ContactSchema) -> bool {
         let marks = |schema: &ContactSchema| {

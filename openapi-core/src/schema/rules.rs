@@ -1,4 +1,4 @@
-//! The rules of one value: the engine behind the contact schema and the form templates (contract 2.1.4, 2.3.1).
+//! The rules of one value: the engine of the contact schema and the form templates (contract 2.1.4, 2.3.1).
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -352,7 +352,7 @@ fn url(text: &str) -> Result<(), ValidationIssue> {
     url::Url::parse(text).ok().filter(url::Url::has_host).map(|_| ()).ok_or_else(invalid)
 }
 
-/// A number that can be kept as written.
+/// A number that can be stored as written.
 pub(crate) fn number(number: &Number) -> Result<(), ValidationIssue> {
     if number.as_str().len() > MAX_NUMBER {
         return Err(ValidationIssue::new(

@@ -23,7 +23,7 @@ impl ContactTarget {
     /// The reference, if the text has the form of one.
     ///
     /// # Errors
-    /// The fault of the text: there can be no such contact.
+    /// The error of the text: no contact can have this id.
     pub fn resolve(&self) -> Result<ContactRef, ValidationIssue> {
         match self {
             ContactTarget::Id(text) => {
@@ -56,7 +56,7 @@ impl From<&ContactRef> for ContactTarget {
 pub struct CreateContact {
     /// The contact fields.
     pub fields: Unvalidated<Object>,
-    /// Whether everything runs and nothing is stored (contract 4.2).
+    /// Whether to run everything and store nothing (contract 4.2).
     pub dry_run: bool,
     /// The idempotency of the request; a dry run has none.
     pub idempotency: Option<Idempotency<Contact>>,
@@ -71,14 +71,14 @@ impl From<ContactFields> for CreateContact {
 /// `GET /contacts/chatbots/<A>`
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ListContacts {
-    /// What is asked for.
+    /// The query.
     pub query: Unvalidated<ContactListQuery>,
 }
 
 /// The query of a contact list (contract 4.2).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ContactListQuery {
-    /// Text that every term of must occur.
+    /// A text whose terms must all occur.
     pub search: Option<String>,
     /// Only this status.
     pub status: Option<ContactStatus>,
@@ -127,7 +127,7 @@ pub enum Upsert {
 pub struct ArchiveContact {
     /// Which contact.
     pub target: ContactTarget,
-    /// Why; kept in the audit log only.
+    /// The reason, for the audit log only.
     pub reason: Unvalidated<Option<Block<500>>>,
     /// The `If-Match` header.
     pub if_match: Option<TagMatch>,

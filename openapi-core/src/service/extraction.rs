@@ -11,7 +11,7 @@ pub struct ExtractDocument {
     /// The form, as it arrives.
     pub form: DocumentForm,
     /// The idempotency of the request. Its fingerprint is known when the form was read:
-    /// [`ReceivedForm::fingerprint`](crate::extraction::ReceivedForm::fingerprint) takes the place of the one here.
+    /// [`ReceivedForm::fingerprint`](crate::extraction::ReceivedForm::fingerprint) replaces the one here.
     pub idempotency: Option<Idempotency<ExtractedDocument>>,
     /// What is wrong around the form.
     pub faults: Violations,
@@ -29,7 +29,7 @@ pub enum Extracted {
 /// The values of a document and how they came about.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExtractedDocument {
-    /// `data`, and what is told of it.
+    /// `data` and its metadata.
     pub extraction: Extraction,
     /// The rest of `metadata`.
     pub metadata: ExtractionMetadata,

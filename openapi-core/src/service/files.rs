@@ -37,9 +37,9 @@ pub struct UploadFile {
     /// The file, as it arrives.
     pub upload: Upload,
     /// The idempotency of the request. Its fingerprint is known when the upload has ended:
-    /// [`Received::fingerprint`](crate::files::Received::fingerprint) takes the place of the one here.
+    /// [`Received::fingerprint`](crate::files::Received::fingerprint) replaces the one here.
     pub idempotency: Option<Idempotency<ContactFile>>,
-    /// What is wrong around the form.
+    /// The errors outside of the form.
     pub faults: Violations,
 }
 
@@ -48,7 +48,7 @@ pub struct UploadFile {
 pub struct ListFiles {
     /// The contact, by platform id.
     pub contact: ContactTarget,
-    /// What is asked for.
+    /// The query.
     pub query: Unvalidated<FileListQuery>,
 }
 
@@ -68,11 +68,11 @@ pub struct FileListQuery {
 pub struct SignUrl {
     /// The file.
     pub target: FileTarget,
-    /// What is asked for.
+    /// The query.
     pub query: Unvalidated<SignUrlQuery>,
 }
 
-/// What a signed URL is to allow.
+/// The options of a signed URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignUrlQuery {
     /// How long, in seconds.
@@ -85,13 +85,13 @@ pub struct SignUrlQuery {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SignedUrl {
-    /// The URL; to be treated as a secret until it ends.
+    /// The URL; a secret until it expires.
     pub url: String,
     /// `GET`
     pub method: &'static str,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: Timestamp,
-    /// How long it lives, in seconds.
+    /// Its lifetime in seconds.
     pub expires_in: u64,
     /// The name of the file.
     pub file_name: FileName,

@@ -17,7 +17,7 @@ pub struct SubmitForm {
     pub contact: ContactTarget,
     /// The body: `formData`, `submissionNotes`, `clientId`, `status`.
     pub body: Unvalidated<Object>,
-    /// Whether everything runs and nothing is stored (contract 4.2).
+    /// Whether to run everything and store nothing (contract 4.2).
     pub dry_run: bool,
     /// The idempotency of the request; a dry run has none.
     pub idempotency: Option<Idempotency<Submission>>,
@@ -30,32 +30,32 @@ pub struct SubmitForms {
     pub contact: ContactTarget,
     /// The body: `submissions`, `allOrNone`.
     pub body: Unvalidated<Object>,
-    /// Whether everything runs and nothing is stored.
+    /// Whether to run everything and store nothing.
     pub dry_run: bool,
     /// The idempotency of the request; a dry run has none.
     pub idempotency: Option<Idempotency<BatchResult>>,
 }
 
-/// What became of a batch (contract 4.4).
+/// The result of a batch (contract 4.4).
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchResult {
     /// One for each element, in order.
     pub results: Vec<BatchItem>,
 }
 
-/// What became of an element of a batch.
+/// The result of an element of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BatchItem {
     /// It is stored.
     Stored(Box<Submission>),
     /// It would be stored: a dry run.
     Preview(Box<Submission>),
-    /// It was refused.
+    /// It was rejected.
     Failed(ApiError),
 }
 
 impl BatchItem {
-    /// Whether it was not refused.
+    /// Whether it was accepted.
     #[must_use]
     pub fn is_success(&self) -> bool {
         !matches!(self, BatchItem::Failed(_))
@@ -63,19 +63,19 @@ impl BatchItem {
 }
 
 impl BatchResult {
-    /// How many elements were not refused.
+    /// How many elements were accepted.
     #[must_use]
     pub fn succeeded(&self) -> usize {
         self.results.iter().filter(|item| item.is_success()).count()
     }
 
-    /// How many were.
+    /// How many elements were rejected.
     #[must_use]
     pub fn failed(&self) -> usize {
         self.results.len() - self.succeeded()
     }
 
-    /// The message of the answer.
+    /// The message of the response.
     #[must_use]
     pub fn message(&self) -> String {
         format!("Batch processed: {} succeeded, {} failed", self.succeeded(), self.failed())
@@ -128,7 +128,7 @@ impl Serialize for Indexed<'_> {
 pub struct ListSubmissions {
     /// The contact, by external id.
     pub contact: ContactTarget,
-    /// What is asked for.
+    /// The query.
     pub query: Unvalidated<SubmissionListQuery>,
 }
 
@@ -165,7 +165,7 @@ pub struct LatestSubmission {
     pub contact: ContactTarget,
     /// The template, as sent.
     pub template: String,
-    /// Whether drafts take part.
+    /// Whether drafts count.
     pub include_drafts: Unvalidated<bool>,
 }
 

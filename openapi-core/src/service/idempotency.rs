@@ -1,11 +1,11 @@
-//! What makes a repeated request recognisable, and what a request has made (contract 5.5).
+//! How a repeated request is recognized, and what a request created (contract 5.5).
 
 use std::fmt;
 
 use crate::reply::{ApiError, StoredReply};
 use crate::service_info::ServiceInfo;
 
-/// What makes a repeated request recognisable (contract 5.5).
+/// Identifies a repeated request (contract 5.5).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Idempotency<T> {
     /// The `Idempotency-Key` without surrounding quotes.
@@ -18,8 +18,8 @@ pub struct Idempotency<T> {
     pub encoder: ReplyEncoder<T>,
 }
 
-/// Writes the reply to a request that has made a `T`, as an idempotency key stores it. It comes with the call, because
-/// the endpoint knows what its replies look like, and the service does not.
+/// Encodes the reply to a request that created a `T`, as an idempotency key stores it. The endpoint passes it with the
+/// call, because the service does not know the JSON of replies.
 pub struct ReplyEncoder<T>(pub fn(&ServiceInfo, &T) -> Result<StoredReply, ApiError>);
 
 impl<T> ReplyEncoder<T> {
@@ -66,7 +66,7 @@ pub enum Created<T> {
 /// The outcome of an update.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Updated<T> {
-    /// It was there; `renamed` when its path has changed.
+    /// It existed; `renamed` if its path has changed.
     Changed {
         /// The record as it is now.
         value: T,

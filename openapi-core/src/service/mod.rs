@@ -1,4 +1,4 @@
-//! The service behind the API: one method for each endpoint, typed in, typed out.
+//! The service under the API: one method for each endpoint, typed in, typed out.
 
 mod contacts;
 mod extraction;

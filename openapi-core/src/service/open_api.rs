@@ -21,18 +21,20 @@ use crate::forms::{CompiledTemplate, Submission, TemplateSummary};
 use crate::reply::ApiError;
 use crate::schema::ContactSchema;
 
-/// What the Open API does, apart from transport, access and form. [`crate::platform::Platform`] is the implementation
-/// over the storage ports; a host platform may write its own over the CRM it has, or wrap the shipped one.
+/// The operations of the Open API, without transport, access control and encoding. [`crate::platform::Platform`] is the
+/// implementation over the storage ports; a host platform may implement it over its own CRM, or wrap the shipped one.
 ///
 /// # Contract
 /// - A method sees only the caller's agent.
-/// - Requests whose form may be broken come as [`Unvalidated`](super::Unvalidated): their content is reached only through a check, which
-///   returns every violation at once. A resource of the path that is absent is answered before (contract 6.3).
-/// - Errors carry the codes that the contract names for the endpoint: [`EndpointMetadata::error_codes`](crate::operation::EndpointMetadata)
-///   of its row in [`crate::endpoints::ENDPOINTS`].
+/// - Requests that may be invalid come as [`Unvalidated`](super::Unvalidated): a check gives access to their content,
+///   and returns all validation errors at once. A missing resource of the path takes precedence
+///   (contract 6.3).
+/// - Errors carry the codes that the contract names for the endpoint:
+///   [`EndpointMetadata::error_codes`](crate::operation::EndpointMetadata) of its row in
+///   [`crate::endpoints::ENDPOINTS`].
 #[async_trait]
 pub trait OpenApiService: Send + Sync {
-    /// Whether the service can answer: `GET /health`.
+    /// The health check: `GET /health`.
     async fn health(&self) -> Result<(), ApiError>;
 
     /// The contact schema of the agent.
@@ -61,11 +63,11 @@ pub trait OpenApiService: Send + Sync {
     /// Archives a contact.
     async fn archive_contact(&self, caller: &Caller, request: ArchiveContact) -> Result<Contact, ApiError>;
 
-    /// Takes a contact out of the archive.
+    /// Unarchives a contact.
     async fn unarchive_contact(&self, caller: &Caller, request: ArchiveContact) -> Result<Contact, ApiError>;
 
-    /// Takes in a file of a contact, as a stream. All of the body is read before anything but a failure to read it is
-    /// answered; nothing is kept of a failed upload.
+    /// Stores a file of a contact from a stream. All of the body is read before anything but a failure to read it is
+    /// answered; nothing of a failed upload is stored.
     async fn upload_file(
         &self,
         caller: &Caller,
@@ -78,13 +80,13 @@ pub trait OpenApiService: Send + Sync {
     /// One file of a contact.
     async fn file(&self, caller: &Caller, target: &FileTarget) -> Result<ContactFile, ApiError>;
 
-    /// Gives out a URL under which anyone can download a file for a while.
+    /// Issues a URL under which anyone can download a file until it expires.
     async fn sign_url(&self, caller: &Caller, request: SignUrl) -> Result<SignedUrl, ApiError>;
 
     /// Deletes a file.
     async fn delete_file(&self, caller: &Caller, request: DeleteFile) -> Result<DeletedFile, ApiError>;
 
-    /// The content of a file, for whoever has a signed URL.
+    /// The content of a file, for any client with a signed URL.
     async fn download_file(&self, request: DownloadFile) -> Result<FileContent, ApiError>;
 
     /// Submits a form for a contact, or stores a draft of one.

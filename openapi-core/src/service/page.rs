@@ -16,7 +16,7 @@ pub struct PageRequest {
 pub enum PageStart {
     /// At a page, from 1.
     Page(u64),
-    /// Behind the page that issued this cursor.
+    /// After the page that issued this cursor.
     Cursor(String),
 }
 

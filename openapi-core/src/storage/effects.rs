@@ -1,4 +1,4 @@
-//! What is written together with a change.
+//! What a store writes together with a change.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub struct ContactWrite {
     pub effects: Effects,
 }
 
-/// What a change leaves behind besides itself.
+/// What a change stores besides itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effects {
     /// The entry of the audit log.
@@ -53,9 +53,9 @@ pub struct IdempotencyRecord {
 
 /// What is known of a key's sliding windows outside the memory of the servers: a ledger with a share for each server.
 ///
-/// A server takes a lease of some requests before it admits them, so that one write covers many requests. Whoever reads
-/// the ledger counts a lease as if it were used up when it ends: so no server ever admits what another one may have
-/// admitted, and after a crash no more is lost than the lease.
+/// A server takes a lease of some requests before it admits them, so that one write covers many requests. A server that
+/// reads the ledger counts a lease as if it were used up when it ends: so no server ever admits what another one may
+/// have admitted, and after a crash no more is lost than the lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimitWindow {
     /// How often it was saved.
@@ -68,7 +68,7 @@ pub struct RateLimitWindow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RateLimitLease {
-    /// The server: drawn anew at each start.
+    /// The server: a new random id at each start.
     pub server: PlatformId,
     /// Requests counted in the last hour: the end of a stretch and how many fell into it, by time. A stretch is at most
     /// 1 s long in the last minute, and at most 60 s before.

@@ -1,4 +1,4 @@
-//! The error of every storage method: few kinds, each saying what the caller does next.
+//! The error of every storage method: a few kinds, each of which tells the caller what to do next.
 
 use super::QuotaExcess;
 use crate::reply::{ApiError, ErrorCode};

@@ -1,4 +1,4 @@
-//! What is stored about extractions: the credits that pay them, and documents that are kept.
+//! What is stored about extractions: the credits that pay for them, and retained documents.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::values::{AgentId, ConversationId, FileId, PlatformId, Timestamp};
 pub struct CreditWrite {
     /// When it happens.
     pub at: Timestamp,
-    /// The account as it is to be, of the version behind the stored one; none where nothing is charged.
+    /// The account as it is to be, of the version after the stored one; none where nothing is charged.
     pub account: Option<CreditAccount>,
     /// What goes into the ledger.
     pub entry: Option<CreditEntry>,
@@ -22,11 +22,12 @@ pub struct CreditWrite {
     pub audit: Option<AuditEntry>,
     /// The answer to be given again under the same idempotency key.
     pub replay: Option<IdempotencyRecord>,
-    /// The document that is kept with it. Its content is in the blob store already; without this record it is an orphan.
+    /// The document that is retained with it. Its content is in the blob store already; without this record it is an
+    /// orphan.
     pub document: Option<DocumentWrite>,
 }
 
-/// A document that is to be kept.
+/// A document to be retained.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DocumentWrite {
     /// Its record; the content is due from its `expires_at` on.
@@ -46,8 +47,8 @@ pub struct LedgerQuery {
     pub limit: u32,
 }
 
-/// A document that was kept on the wish of who sent it (`saveToStorage`), or that a visitor has sent in the widget. Its
-/// content is in the blob store, sealed.
+/// A document that was retained because its sender asked for it (`saveToStorage`), or that a visitor has sent in the
+/// widget. Its content is in the blob store, sealed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredDocument {

@@ -1,4 +1,4 @@
-//! What is stored about files, asked for, and kept within bounds.
+//! What is stored about files, how they are listed, and their quotas.
 
 use crate::access::Actor;
 use crate::audit::AuditEntry;
@@ -106,7 +106,7 @@ pub struct FileDeletion {
     pub contact: ContactId,
     /// The version of the contact that the caller has seen, unarchived.
     pub contact_version: u64,
-    /// The file, and what is kept of its deletion.
+    /// The file and the record of its deletion.
     pub tombstone: FileTombstone,
     /// When its content may be removed; until then an operator can bring it back from the blob store.
     pub purge_at: Timestamp,
@@ -114,7 +114,7 @@ pub struct FileDeletion {
     pub audit: AuditEntry,
 }
 
-/// What is kept of a deleted file until its content is removed.
+/// The record of a deleted file until its content is removed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileTombstone {
     /// The file.
@@ -166,7 +166,7 @@ impl FileSort {
         }
     }
 
-    /// The place of a file under this sort.
+    /// The position of a file under this sort.
     #[must_use]
     pub fn position(self, file: &ContactFile) -> FilePosition {
         let key = match self {
@@ -178,10 +178,10 @@ impl FileSort {
     }
 }
 
-/// A place in a sorted list of files.
+/// A position in a sorted list of files.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FilePosition {
-    /// The key of the file at that place.
+    /// The key of the file at that position.
     pub key: FileSortKey,
     /// Its id.
     pub id: FileId,
@@ -199,7 +199,7 @@ pub enum FileSortKey {
 }
 
 impl FilePosition {
-    /// The order of two places of one list.
+    /// The order of two positions of one list.
     #[must_use]
     pub fn compare(&self, other: &FilePosition, order: Order) -> std::cmp::Ordering {
         match order {

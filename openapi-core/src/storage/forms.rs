@@ -1,4 +1,4 @@
-//! What is stored about forms and asked for.
+//! Inputs and results of the storage of forms.
 
 use crate::audit::AuditEntry;
 use crate::forms::{FormDataRevision, Submission, SubmissionStatus, TemplateSummary};
@@ -15,17 +15,17 @@ pub struct TemplateQuery {
     pub window: Window<TemplatePosition>,
 }
 
-/// A place in a list of templates.
+/// A position in a list of templates.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TemplatePosition {
-    /// The name's key of the template at that place.
+    /// The name's key of the template at that position.
     pub name_key: String,
     /// Its id.
     pub id: TemplateId,
 }
 
 impl TemplatePosition {
-    /// The place of a template.
+    /// The position of a template.
     #[must_use]
     pub fn of(template: &TemplateSummary) -> Self {
         TemplatePosition { name_key: crate::values::fold(template.name.as_str()), id: template.id }
@@ -63,13 +63,13 @@ pub struct NewSubmission {
     pub submission: Submission,
     /// The generation of the template that the caller has seen.
     pub template_generation: u64,
-    /// How it takes its place among the others; none for a draft and where all stay.
+    /// How it replaces the others; none for a draft and where all stay.
     pub succession: Option<Supersession>,
     /// The entry of the audit log.
     pub audit: AuditEntry,
 }
 
-/// How a submission takes the place of those before it: every other one of its contact and template that has
+/// How a submission replaces those before it: every other one of its contact and template that has
 /// `submittedAt` and is not superseded becomes superseded by it, at the time of its entry ([`Submission::updated_at`]
 /// of the new one), with `updated_at` at that time, unless it is later already, and one version more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub struct SubmissionChange {
     /// The generation of the template that the caller has seen, where the change depends on its policy or its
     /// transitions: where the status changes.
     pub template_generation: Option<u64>,
-    /// How it takes its place among the others, where it is handed in.
+    /// How it replaces the others when it is submitted.
     pub succession: Option<Supersession>,
     /// The data before, where it changes.
     pub replaced: Option<FormDataRevision>,
@@ -138,17 +138,17 @@ impl SubmissionFilter {
     }
 }
 
-/// A place in a list of submissions.
+/// A position in a list of submissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SubmissionPosition {
-    /// The creation time of the submission at that place.
+    /// The creation time of the submission at that position.
     pub created_at: Timestamp,
     /// Its id.
     pub id: SubmissionId,
 }
 
 impl SubmissionPosition {
-    /// The place of a submission.
+    /// The position of a submission.
     #[must_use]
     pub fn of(submission: &Submission) -> Self {
         SubmissionPosition { created_at: submission.created_at, id: submission.id }

@@ -52,7 +52,7 @@ use crate::values::{AgentId, ContactId, ExternalId, FileId, KeyId, SubmissionId,
 /// The result of a storage method.
 pub type Result<T, E = StorageError> = std::result::Result<T, E>;
 
-/// Everything the platform stores. Implement the parts; this follows.
+/// Everything the platform stores. Implement the parts; a blanket implementation adds this trait.
 pub trait Storage:
     AccessStore
     + AgentStore
@@ -83,7 +83,7 @@ impl<S> Storage for S where
 {
 }
 
-/// What letting a request in needs: keys, rate windows, the audit log.
+/// What authentication needs: keys, rate-limit windows and the audit log.
 pub trait AccessStore: KeyStore + RateLimitStore + AuditStore {}
 
 impl<S> AccessStore for S where S: KeyStore + RateLimitStore + AuditStore {}
@@ -113,7 +113,8 @@ pub trait AgentStore: Send + Sync {
     /// Removes up to `at_most` rows of a deleted agent (contacts, files, documents, submissions, templates, keys,
     /// schemas, replays, rate windows, credits with their ledger, conversations with their messages, knowledge with its
     /// passages, small records, and the payloads of audit entries, not the tombstone) and returns how many; 0 when
-    /// nothing is left. The contents of its files and documents are due at once ([`FileStore::blobs_due_for_deletion`]).
+    /// nothing is left. The contents of its files and documents are due at once
+    /// ([`FileStore::blobs_due_for_deletion`]).
     async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64>;
 }
 
@@ -140,7 +141,7 @@ pub trait KeyStore: Send + Sync {
     ///
     /// # Errors
     /// [`Stale`](StorageErrorKind::Stale) when another version is stored, [`Missing`](StorageErrorKind::Missing) when
-    /// the key is not there.
+    /// the key does not exist.
     async fn update_key(
         &self,
         agent: &AgentId,
@@ -149,8 +150,8 @@ pub trait KeyStore: Send + Sync {
         audit: &AuditEntry,
     ) -> Result<()>;
 
-    /// Notes the last use of a key, without touching its version; nothing happens for a key that is not there or whose
-    /// noted use is later.
+    /// Records the last use of a key without changing its version. A no-op if the key does not exist or its recorded
+    /// use is later.
     async fn record_key_use(
         &self,
         agent: &AgentId,
@@ -170,7 +171,7 @@ pub trait ContactSchemaStore: Send + Sync {
     async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>>;
 
     /// Puts a new version in force if the stored one is `schema.version - 1`. When the keys of contacts may differ
-    /// ([`ContactSchema::keys_differ`]), the keys of all stored contacts, archived ones included, are computed anew in
+    /// ([`ContactSchema::keys_differ`]), the keys of all stored contacts, archived ones included, are recomputed in
     /// the same step.
     ///
     /// # Errors
@@ -188,8 +189,8 @@ pub trait ContactSchemaStore: Send + Sync {
 /// Contacts.
 #[async_trait]
 pub trait ContactStore: Send + Sync {
-    /// One contact, archived or not. A store that keeps contacts in memory gives them
-    /// [`written`](SharedContact::written); others turn theirs [`into`](Into::into) it.
+    /// One contact, archived or not. A store that caches contacts returns them
+    /// [`written`](SharedContact::written); others convert theirs [`into`](Into::into) it.
     async fn contact(&self, agent: &AgentId, contact: &ContactRef) -> Result<Option<SharedContact>>;
 
     /// A page of contacts and the exact number of all that the filter lets through.
@@ -218,7 +219,7 @@ pub trait ContactStore: Send + Sync {
     ///
     /// # Errors
     /// As [`ContactStore::insert_contact`], and [`Stale`](StorageErrorKind::Stale) also when another version of the
-    /// contact is stored; [`Missing`](StorageErrorKind::Missing) when the contact is not there.
+    /// contact is stored; [`Missing`](StorageErrorKind::Missing) if the contact does not exist.
     async fn update_contact(
         &self,
         agent: &AgentId,
@@ -228,15 +229,16 @@ pub trait ContactStore: Send + Sync {
 
     /// Removes a contact with everything that belongs to it: its submissions with their revision log; its conversations
     /// with their messages; its files, deleted ones included, whose contents are due from the time of `audit` on
-    /// ([`FileStore::blobs_due_for_deletion`]); of audit entries about the contact or something of it ([`AuditEntry::contact_id`]) the
-    /// payload is emptied, and stored answers ([`IdempotencyStore`]) whose [`IdempotencyRecord::resource`] is the contact go too.
+    /// ([`FileStore::blobs_due_for_deletion`]); of audit entries about the contact or something of it
+    /// ([`AuditEntry::contact_id`]) the payload is emptied, and stored answers ([`IdempotencyStore`]) whose
+    /// [`IdempotencyRecord::resource`] is the contact go too.
     ///
     /// # Errors
-    /// [`Missing`](StorageErrorKind::Missing) when the contact is not there.
+    /// [`Missing`](StorageErrorKind::Missing) if the contact does not exist.
     async fn erase_contact(&self, agent: &AgentId, contact: ContactId, audit: &AuditEntry) -> Result<()>;
 }
 
-/// Files of contacts: the records, and which contents are to go. The contents themselves are in a
+/// Files of contacts: the records, and which contents are due for deletion. The contents themselves are in a
 /// [`BlobStore`](crate::ports::BlobStore).
 #[async_trait]
 pub trait FileStore: Send + Sync {
@@ -265,25 +267,25 @@ pub trait FileStore: Send + Sync {
     /// when another version of the contact is stored.
     async fn delete_file(&self, agent: &AgentId, deletion: &FileDeletion) -> Result<()>;
 
-    /// What is kept of a deleted file whose content is not yet gone.
+    /// The record of a deleted file whose content still exists.
     async fn file_tombstone(&self, agent: &AgentId, file: FileId) -> Result<Option<FileTombstone>>;
 
     /// Makes all contents of deleted files and of documents of an agent due at `now`; returns how many that were not.
     /// The operator's own.
     async fn expedite_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64>;
 
-    /// Up to `at_most` contents of all agents that are to be removed by `now`, those due longest first.
+    /// Up to `at_most` contents of all agents that are due for deletion at `now`, the longest due first.
     async fn blobs_due_for_deletion(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>>;
 
-    /// Forgets contents that are gone, with the tombstones of their files and the records of documents. Keys of files
-    /// that are not deleted change nothing.
+    /// Removes the records of deleted contents: the tombstones of their files and the records of documents. Ignores
+    /// keys of files that are not deleted.
     async fn remove_blob_records(&self, keys: &[BlobKey]) -> Result<()>;
 
-    /// Of each key, whether the store knows of it: as the content of a file, deleted or not, of a document, or as one
-    /// that is to go. What no store knows of is an orphan.
+    /// For each key, whether the store has a record of it: as the content of a file, deleted or not, or of a document,
+    /// or as due for deletion. A content without a record is an orphan.
     async fn existing_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>>;
 
-    /// Up to `at_most` files of all agents that are not deleted, behind `after`, by key: which contents there must be.
+    /// Up to `at_most` files of all agents that are not deleted, after `after`, by key: which contents there must be.
     /// Documents are not among them: an operator may purge them at any time.
     async fn referenced_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>>;
 }
@@ -322,7 +324,7 @@ pub trait FormStore: Send + Sync {
     /// content of `template.version` is replaced, or added when it is a new one; those of other versions stay.
     ///
     /// # Errors
-    /// [`Missing`](StorageErrorKind::Missing) when the template is not there, [`Stale`](StorageErrorKind::Stale) when
+    /// [`Missing`](StorageErrorKind::Missing) if the template does not exist, [`Stale`](StorageErrorKind::Stale) when
     /// another generation is stored.
     async fn replace_template(
         &self,
@@ -338,7 +340,7 @@ pub trait FormStore: Send + Sync {
     async fn submissions(&self, agent: &AgentId, query: &SubmissionQuery) -> Result<SubmissionPage>;
 
     /// The newest submission of the pair, by `submitted_at`, then id, that has `submitted_at` and is not superseded,
-    /// whatever its state: what a new one takes the place of. `status_history` is left empty.
+    /// whatever its state: what a new one replaces. `status_history` is left empty.
     async fn head_submission(
         &self,
         agent: &AgentId,
@@ -349,7 +351,7 @@ pub trait FormStore: Send + Sync {
     /// The submission with the greatest [`LatestQuery::rank`].
     async fn latest_submission(&self, agent: &AgentId, query: &LatestQuery) -> Result<Option<Submission>>;
 
-    /// Of each file, whether it is there, not deleted, and of this contact.
+    /// For each file, whether it exists, is not deleted and belongs to this contact.
     async fn files_of_contact(
         &self,
         agent: &AgentId,
@@ -357,7 +359,7 @@ pub trait FormStore: Send + Sync {
         files: &[FileId],
     ) -> Result<Vec<bool>>;
 
-    /// Stores submissions, all or none; with none only the answer to be given again.
+    /// Stores submissions, all or none. Without submissions, stores only the response to replay.
     ///
     /// # Errors
     /// In this order: [`Missing`](StorageErrorKind::Missing) without such a contact,
@@ -367,10 +369,10 @@ pub trait FormStore: Send + Sync {
     /// [`AlreadyExists`](StorageErrorKind::AlreadyExists) for a used id, be it by an earlier one of the same write.
     async fn insert_submissions(&self, agent: &AgentId, write: &SubmissionsWrite) -> Result<()>;
 
-    /// Replaces a submission. Of what it was before each version is kept once.
+    /// Replaces a submission. Every earlier version is retained once.
     ///
     /// # Errors
-    /// In this order: [`Missing`](StorageErrorKind::Missing) when the submission is not there,
+    /// In this order: [`Missing`](StorageErrorKind::Missing) if the submission does not exist,
     /// [`Stale`](StorageErrorKind::Stale) when another version of it or of its contact, another generation of its
     /// template, or another head is stored.
     async fn update_submission(&self, agent: &AgentId, change: &SubmissionChange) -> Result<()>;
@@ -386,7 +388,7 @@ pub trait FormStore: Send + Sync {
 /// Credits of agents and their ledgers (contract 13).
 #[async_trait]
 pub trait CreditStore: Send + Sync {
-    /// The account of an agent; none where nothing was ever configured.
+    /// The account of an agent; `None` if credits were never configured.
     async fn credit_account(&self, agent: &AgentId) -> Result<Option<CreditAccount>>;
 
     /// Stores a change of credits with everything that belongs to it.
@@ -404,11 +406,12 @@ pub trait CreditStore: Send + Sync {
     async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>>;
 }
 
-/// Documents that are kept: of extractions (contract 12.3), whose records come with the answers of the extractions
+/// Retained documents: of extractions (contract 12.3), whose records come with the answers of the extractions
 /// ([`CreditWrite::document`]), and those that visitors send in the widget. The contents themselves are in a
-/// [`BlobStore`](crate::ports::BlobStore), and due at the end of each record's time ([`FileStore::blobs_due_for_deletion`]). The
-/// `stored_size` of each counts among the bytes of the agent's files ([`FileUsage::bytes_of_agent`]) until its content
-/// is forgotten ([`FileStore::remove_blob_records`]), which removes the record too.
+/// [`BlobStore`](crate::ports::BlobStore), and due at the end of each record's time
+/// ([`FileStore::blobs_due_for_deletion`]). The `stored_size` of each counts among the bytes of the agent's files
+/// ([`FileUsage::bytes_of_agent`]) until its content is forgotten ([`FileStore::remove_blob_records`]), which removes
+/// the record too.
 #[async_trait]
 pub trait DocumentStore: Send + Sync {
     /// Stores the record of a document by itself.
@@ -419,13 +422,13 @@ pub trait DocumentStore: Send + Sync {
     /// bytes than `max_bytes`, [`AlreadyExists`](StorageErrorKind::AlreadyExists) for a used id.
     async fn insert_document(&self, agent: &AgentId, write: &DocumentWrite) -> Result<()>;
 
-    /// Removes the record of a document; its content is due at `now`. Nothing happens without such a document.
+    /// Removes the record of a document; its content is due at `now`. A no-op if the document does not exist.
     async fn discard_document(&self, agent: &AgentId, document: FileId, now: Timestamp) -> Result<()>;
 
     /// One document.
     async fn document(&self, agent: &AgentId, document: FileId) -> Result<Option<StoredDocument>>;
 
-    /// Up to `at_most` documents behind `after`, by id; the operator's own.
+    /// Up to `at_most` documents after `after`, by id; the operator's own.
     async fn documents(
         &self,
         agent: &AgentId,
@@ -453,10 +456,10 @@ pub trait RecordStore: Send + Sync {
     ) -> Result<()>;
 }
 
-/// Stored answers of idempotent requests (contract 5.5). They are written with the change they answer.
+/// Stored responses of idempotent requests (contract 5.5). A store writes them together with the change.
 #[async_trait]
 pub trait IdempotencyStore: Send + Sync {
-    /// The stored answer, unless it expired by `now`.
+    /// The stored response, unless it expired by `now`.
     async fn replay(
         &self,
         agent: &AgentId,
@@ -464,18 +467,18 @@ pub trait IdempotencyStore: Send + Sync {
         now: Timestamp,
     ) -> Result<Option<IdempotencyRecord>>;
 
-    /// Removes up to `at_most` answers of all agents that expired by `now` and returns how many.
+    /// Removes up to `at_most` responses of all agents that expired by `now` and returns how many.
     async fn sweep_idempotency_records(&self, now: Timestamp, at_most: u32) -> Result<u64>;
 }
 
-/// What the rate limits of several servers, and of one after a restart, have in common (contract 8.1).
+/// The rate-limit state that servers share, and that survives a restart (contract 8.1).
 #[async_trait]
 pub trait RateLimitStore: Send + Sync {
     /// What was last saved for a key.
     async fn rate_limit_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateLimitWindow>>;
 
-    /// Replaces what is stored if its version is `window.version - 1`, 0 standing for nothing stored. Of an absent agent
-    /// nothing is saved, and nothing said.
+    /// Replaces what is stored if its version is `window.version - 1`, 0 standing for nothing stored. A no-op if the
+    /// agent does not exist.
     ///
     /// # Errors
     /// [`Stale`](StorageErrorKind::Stale) when another version is stored.
@@ -490,16 +493,16 @@ pub trait RateLimitStore: Send + Sync {
 /// The audit log.
 #[async_trait]
 pub trait AuditStore: Send + Sync {
-    /// Adds an entry that comes with no other change.
+    /// Adds an entry without another change.
     async fn append_audit(&self, entry: &AuditEntry) -> Result<()>;
 
     /// Entries by `at`, then id; the operator's own.
     async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>>;
 }
 
-/// Whether the store answers.
+/// The health check of the store.
 #[async_trait]
 pub trait HealthProbe: Send + Sync {
-    /// Reads something small. Returns when the store can serve reads and writes, and fails otherwise.
+    /// Performs a small read. Succeeds if the store can serve reads and writes.
     async fn probe(&self) -> Result<()>;
 }

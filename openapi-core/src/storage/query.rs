@@ -1,4 +1,4 @@
-//! What a list asks for.
+//! Queries of lists.
 
 use crate::contacts::{Contact, ContactKeys, SearchTerm};
 use crate::values::{AgentId, AuditId, ContactId, ContactStatus, Timestamp};
@@ -110,17 +110,17 @@ pub enum Order {
     Descending,
 }
 
-/// Which part of a list; `P` is a place in it.
+/// Which part of a list; `P` is a position in it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Window<P = SortPosition> {
-    /// `limit` items behind the first `offset`.
+    /// `limit` items after the first `offset`.
     Page {
         /// How many to pass over.
         offset: u64,
         /// How many to return at the most.
         limit: u32,
     },
-    /// `limit` items behind a position, whether or not one still stands there.
+    /// `limit` items after a position, whether or not one still stands there.
     After {
         /// The position.
         position: P,
@@ -129,10 +129,10 @@ pub enum Window<P = SortPosition> {
     },
 }
 
-/// A place in a sorted list.
+/// A position in a sorted list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SortPosition {
-    /// The key of the contact at that place.
+    /// The key of the contact at that position.
     pub key: SortKey,
     /// Its id.
     pub id: ContactId,
@@ -148,7 +148,7 @@ pub enum SortKey {
 }
 
 impl SortPosition {
-    /// The order of two places of one list.
+    /// The order of two positions of one list.
     #[must_use]
     pub fn compare(&self, other: &SortPosition, order: Order) -> std::cmp::Ordering {
         use std::cmp::Ordering;
@@ -181,7 +181,7 @@ pub struct ContactPage {
 pub struct AuditQuery {
     /// Only entries of this agent; none means all, those without an agent included.
     pub agent: Option<AgentId>,
-    /// Only entries behind this one, in the chosen direction.
+    /// Only entries after this one, in the chosen direction.
     pub after: Option<(Timestamp, AuditId)>,
     /// Newest first; else oldest first.
     pub newest_first: bool,

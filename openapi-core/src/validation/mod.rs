@@ -1,4 +1,4 @@
-//! Violations: what is wrong with a value, collected so that a caller learns of every fault at once (contract 6.2).
+//! Validation errors, collected so that a caller gets all of them at once (contract 6.2).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -56,7 +56,7 @@ pub enum ValidationCode {
     Unknown,
     /// Given twice.
     Duplicate,
-    /// A name kept by the service.
+    /// A name reserved by the service.
     Reserved,
     /// Control characters.
     InvalidCharacters,
@@ -233,20 +233,20 @@ pub struct ValidationError {
     /// The broken rule.
     pub rule: ValidationCode,
     /// The part of the request.
-    pub place: Location,
+    pub location: Location,
 }
 
 impl ValidationError {
     /// A violation at `field`. Of `value` only scalars are repeated, strings cut to 256 characters.
     pub fn new(
-        place: Location,
+        location: Location,
         field: impl Into<String>,
         value: Option<&Json>,
         fault: ValidationIssue,
     ) -> Self {
         let field = field.into();
         let message = format!("{field} {}", fault.text);
-        ValidationError { field, message, value: echo(value), rule: fault.rule, place }
+        ValidationError { field, message, value: echo(value), rule: fault.rule, location }
     }
 
     /// Replaces the message where it does not begin with the field.
@@ -275,7 +275,7 @@ impl Serialize for ValidationError {
         element.serialize_field("message", &self.message)?;
         element.serialize_field("value", &self.value)?;
         element.serialize_field("type", self.rule.as_str())?;
-        element.serialize_field("in", self.place.as_str())?;
+        element.serialize_field("in", self.location.as_str())?;
         element.end()
     }
 }
@@ -320,7 +320,7 @@ impl Violations {
         self.push(ValidationError::new(Location::Body, field, value, fault));
     }
 
-    /// Adds all of `others` behind these.
+    /// Appends all of `others`.
     pub fn extend(&mut self, others: Violations) {
         self.total += others.total;
         let room = MAX_LISTED - self.listed.len();
@@ -331,17 +331,17 @@ impl Violations {
     #[must_use]
     pub fn joined(mut self, others: Violations) -> Self {
         self.extend(others);
-        self.listed.sort_by_key(|violation| violation.place);
+        self.listed.sort_by_key(|violation| violation.location);
         self
     }
 
     /// Moves the violations of a field to another part of the request: the field stands there.
     #[must_use]
-    pub(crate) fn moved(mut self, field: &str, place: Location) -> Self {
+    pub(crate) fn moved(mut self, field: &str, location: Location) -> Self {
         self.listed
             .iter_mut()
             .filter(|violation| violation.field == field)
-            .for_each(|violation| violation.place = place);
+            .for_each(|violation| violation.location = location);
         self
     }
 

@@ -37,7 +37,7 @@ fn is_atom_char(c: char) -> bool {
 }
 
 /// Whether IDNA leaves the domain as it is but for its case: letters, digits and inner hyphens, and no hyphens in
-/// third and fourth place (which may begin an A-label).
+/// third and fourth position (which may begin an A-label).
 fn is_plain_domain(domain: &str) -> bool {
     domain.len() <= 253
         && domain.split('.').all(|label| {

@@ -16,7 +16,7 @@ text_value!(FileName);
 const MAX_BYTES: usize = 255;
 
 /// The longest extension that shortening keeps, in bytes; what is longer is no extension but a name with a dot.
-const MAX_KEPT_EXTENSION: usize = 64;
+const MAX_EXTENSION: usize = 64;
 
 /// Stems that name devices on some systems, whatever follows the first dot.
 const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
@@ -35,7 +35,7 @@ impl FileName {
         }
     }
 
-    /// What stands behind the last dot, in lower case; empty when there is none.
+    /// What follows the last dot, in lower case; empty when there is none.
     #[must_use]
     pub fn extension(&self) -> String {
         extension(&self.0)
@@ -64,7 +64,7 @@ impl TextValue for FileName {
     }
 }
 
-/// What stands behind the last dot of a name, in lower case; empty when there is none.
+/// What follows the last dot of a name, in lower case; empty when there is none.
 pub(super) fn extension(name: &str) -> String {
     name.rsplit_once('.').map_or_else(String::new, |(_, extension)| extension.to_lowercase())
 }
@@ -103,13 +103,13 @@ fn is_device(stem: &str) -> bool {
         || numbered.is_some_and(|number| matches!(number.as_bytes(), [b'1'..=b'9']))
 }
 
-/// At most 255 bytes, the extension kept.
+/// At most 255 bytes; shortening preserves the extension.
 fn shortened(name: &str) -> String {
     if name.len() <= MAX_BYTES {
         return name.to_owned();
     }
     let (stem, extension) = match name.rsplit_once('.') {
-        Some((stem, extension)) if extension.len() <= MAX_KEPT_EXTENSION => (stem, extension),
+        Some((stem, extension)) if extension.len() <= MAX_EXTENSION => (stem, extension),
         _ => (name, ""),
     };
     let room = MAX_BYTES - if extension.is_empty() { 0 } else { extension.len() + 1 };
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn every_rule() {
-        for (sent, kept) in [
+        for (sent, stored) in [
             ("referral.pdf", "referral.pdf"),
             ("C:\\Users\\zoe\\scan 1.pdf", "scan 1.pdf"),
             ("../../etc/passwd", "passwd"),
@@ -158,7 +158,7 @@ mod tests {
             ("console.log", "console.log"),
             ("日本語.pdf", "日本語.pdf"),
         ] {
-            assert_eq!(made(sent), kept, "{sent:?}");
+            assert_eq!(made(sent), stored, "{sent:?}");
         }
         assert_eq!(FileName::of_sent(None, "pdf").as_str(), "file.pdf");
     }

@@ -1,4 +1,5 @@
-//! The forms under which text is searched, sorted and compared. Computed here, so that every backend only compares bytes.
+//! The forms under which text is searched, sorted and compared. Computed here, so that every backend only compares
+//! bytes.
 
 use caseless::Caseless;
 use unicode_normalization::UnicodeNormalization;
@@ -10,7 +11,7 @@ pub fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
-    // Folding can bring marks back (`İ` folds to `i` and a dot above), so they are removed once more behind it.
+    // Folding can bring marks back (`İ` folds to `i` and a dot above), so they are removed once more afterwards.
     text.nfkd()
         .filter(|&c| !is_combining_mark(c))
         .default_case_fold()
@@ -19,7 +20,7 @@ pub fn fold(text: &str) -> String {
         .collect()
 }
 
-/// Case folded, accents kept.
+/// Case folded, accents preserved.
 #[must_use]
 pub(crate) fn fold_case(text: &str) -> String {
     if text.is_ascii() { text.to_ascii_lowercase() } else { text.chars().default_case_fold().collect() }

@@ -42,7 +42,7 @@ impl PlatformId {
         &self.0
     }
 
-    /// The id that sorts right behind this one; itself where it is the last.
+    /// The id that sorts right after this one; itself where it is the last.
     #[must_use]
     pub(crate) fn next(self) -> Self {
         let mut bytes = self.0;
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_next_id_sorts_right_behind() {
+    fn the_next_id_sorts_right_after() {
         let ending = |bytes: [u8; 3]| {
             let mut id = [7; 12];
             id[9..].copy_from_slice(&bytes);

@@ -52,7 +52,8 @@ impl<const MAX: usize> TextValue for Block<MAX> {
     }
 }
 
-/// A reference of the caller's own: 1 to `MAX` characters on a single line, not all of them white space. Stored as sent.
+/// A reference of the caller's own: 1 to `MAX` characters on a single line, not all of them white space. Stored as
+/// sent.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Opaque<const MAX: usize>(CompactString);
 
@@ -89,7 +90,7 @@ impl Tag {
         Tag::fold(&self.0)
     }
 
-    /// The form under which `text`, trimmed, equals a tag: case folded, accents kept.
+    /// The form under which `text`, trimmed, equals a tag: case folded, accents preserved.
     #[must_use]
     pub fn fold(text: &str) -> String {
         fold::fold_case(text.trim())

@@ -90,8 +90,8 @@ impl Timestamp {
         let (year, month, day) = civil_from_days(days);
         let mut text = *b"0000-00-00T00:00:00.000Z";
         let mut put = |at: usize, width: usize, mut value: i64| {
-            for place in (at..at + width).rev() {
-                text[place] = b'0' + (value % 10) as u8;
+            for index in (at..at + width).rev() {
+                text[index] = b'0' + (value % 10) as u8;
                 value /= 10;
             }
         };
@@ -119,8 +119,8 @@ impl Timestamp {
             }
             None => (&b""[..], rest),
         };
-        let millis = [0, 1, 2].iter().fold(0, |value, place| {
-            value * 10 + fraction.get(*place).map_or(0, |digit| i64::from(digit - b'0'))
+        let millis = [0, 1, 2].iter().fold(0, |value, index| {
+            value * 10 + fraction.get(*index).map_or(0, |digit| i64::from(digit - b'0'))
         });
         let offset_minutes = match zone {
             b"Z" | b"z" => 0,

@@ -87,10 +87,9 @@ fn writable() -> Value {
     })
 }
 
-/// The named schemas of contacts.
-pub(crate) fn components() -> Vec<(&'static str, Value)> {
-    let timestamp = Timestamp::json_schema();
-    let contact = json!({
+/// A stored contact.
+fn contact() -> Value {
+    json!({
         "type": "object",
         "description": "A contact. Every field is always present; what is unset is `null`.",
         "required": [
@@ -115,34 +114,51 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
             "tags": { "type": "array", "maxItems": Tag::MAX_COUNT, "items": Tag::json_schema() },
             "status": ContactStatus::json_schema(),
             "source": Line::<64>::json_schema(),
-            "lastContactedAt": nullable(timestamp.clone()),
+            "lastContactedAt": nullable(Timestamp::json_schema()),
             "customFields": { "type": "object", "additionalProperties": true, "maxProperties": 100 },
             "isArchived": { "type": "boolean" },
-            "archivedAt": nullable(timestamp.clone()),
-            "createdAt": timestamp.clone(),
-            "updatedAt": described(timestamp.clone(), "Moves only when a stored value changes."),
+            "archivedAt": nullable(Timestamp::json_schema()),
+            "createdAt": Timestamp::json_schema(),
+            "updatedAt": described(Timestamp::json_schema(), "Moves only when a stored value changes."),
         },
-    });
-    let mut preview = contact.clone();
-    preview["description"] = "A contact as it would be stored: what the service would set is `null`.".into();
+    })
+}
+
+/// A contact as a dry run would create it.
+fn preview() -> Value {
+    let mut schema = contact();
+    schema["description"] = "A contact as it would be stored: what the service would set is `null`.".into();
     // Not `{ "type": "null" }`, which is as true: for some generators of clients that is no type.
     for name in ["id", "createdAt", "updatedAt"] {
-        preview["properties"][name] = nullable(preview["properties"][name].take());
+        schema["properties"][name] = nullable(schema["properties"][name].take());
     }
-    let new = json!({
+    schema
+}
+
+/// The body of a create.
+fn new_contact() -> Value {
+    json!({
         "type": "object",
         "description": "The fields of a contact to be created, under the built-in schema; the agent's own is answered by the contact schema endpoint.",
         "additionalProperties": false,
         "required": ["primaryEmail"],
         "properties": with_email(Email::json_schema()),
-    });
-    let changes = json!({
+    })
+}
+
+/// The body of an update.
+fn changes() -> Value {
+    json!({
         "type": "object",
         "description": "The fields to be changed, under the built-in schema. What is absent stays; `null` clears.",
         "additionalProperties": false,
         "properties": with_email(Email::json_schema()),
-    });
-    let field = json!({
+    })
+}
+
+/// A field of a contact schema.
+fn field_definition() -> Value {
+    json!({
         "type": "object",
         "required": [
             "name", "label", "description", "type", "required", "readOnly", "unique", "sensitive", "custom", "minLength",
@@ -169,33 +185,45 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
             } },
             "default": {},
         },
-    });
-    let schema = json!({
+    })
+}
+
+/// The contact schema of an agent.
+fn contact_schema() -> Value {
+    json!({
         "type": "object",
         "required": ["agentId", "version", "updatedAt", "fields", "customFields", "allowUndeclaredCustomFields", "jsonSchema"],
         "properties": {
             "agentId": AgentId::json_schema(),
             "version": { "type": "integer", "minimum": 1 },
-            "updatedAt": timestamp,
+            "updatedAt": Timestamp::json_schema(),
             "fields": { "type": "array", "items": reference("FieldDefinition") },
             "customFields": { "type": "array", "items": reference("FieldDefinition") },
             "allowUndeclaredCustomFields": { "type": "boolean" },
             "jsonSchema": { "type": "object", "additionalProperties": true, "description": "JSON Schema 2020-12 of the create body." },
         },
-    });
-    let archive = json!({
+    })
+}
+
+/// The body of an archival.
+fn archive_request() -> Value {
+    json!({
         "type": "object",
         "additionalProperties": false,
         "properties": { "reason": described(nullable(Block::<500>::json_schema()), "Kept in the audit log only.") },
-    });
+    })
+}
+
+/// The named schemas of contacts.
+pub(crate) fn components() -> Vec<(&'static str, Value)> {
     vec![
-        ("Contact", contact),
-        ("ContactPreview", preview),
-        ("NewContact", new),
-        ("ContactChanges", changes),
-        ("ContactSchema", schema),
-        ("FieldDefinition", field),
-        ("ArchiveRequest", archive),
+        ("Contact", contact()),
+        ("ContactPreview", preview()),
+        ("NewContact", new_contact()),
+        ("ContactChanges", changes()),
+        ("ContactSchema", contact_schema()),
+        ("FieldDefinition", field_definition()),
+        ("ArchiveRequest", archive_request()),
     ]
 }
 

@@ -29,7 +29,7 @@ const REMAINING: HeaderName = HeaderName::from_static("x-credits-remaining");
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome(Option<Box<ExtractedDocument>>);
 
-/// The body: `metadata` stands beside `data`.
+/// The body: `metadata` is next to `data`.
 struct Body<'a>(&'a ExtractedDocument);
 
 impl Serialize for Body<'_> {
@@ -55,7 +55,7 @@ impl Serialize for Outcome {
 
 fn body(document: &ExtractedDocument) -> Result<Vec<u8>, ApiError> {
     serde_json::to_vec(&Body(document)).map_err(|error| {
-        tracing::error!(%error, "an extraction could not be written as JSON");
+        tracing::error!(%error, "failed to serialize an extraction");
         ApiError::internal()
     })
 }

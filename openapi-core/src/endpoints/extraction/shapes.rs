@@ -90,50 +90,11 @@ fn new_extraction() -> Value {
     })
 }
 
-/// `metadata` of an extraction.
-fn metadata() -> Value {
-    let confidence = json!({ "type": "number", "minimum": 0, "maximum": 1 });
+/// The document of an extraction.
+fn document() -> Value {
     let count = json!({ "type": "integer", "minimum": 0 });
     let text = json!({ "type": "string" });
-    let texts = json!({ "type": "array", "items": text });
-    let notices = json!({ "type": "array", "items": {
-        "type": "object",
-        "required": ["field", "message", "value", "type"],
-        "properties": {
-            "field": { "type": ["string", "null"], "description": "The path in `data`." },
-            "message": text,
-            "value": { "description": "The text of the document that could not be used." },
-            "type": text,
-        },
-    } });
-    let edge = json!({ "type": "number" });
-    let evidence = json!({
-        "type": "object",
-        "required": ["confidence", "page", "sourceText", "boundingBox"],
-        "properties": {
-            "confidence": confidence,
-            "page": { "type": ["integer", "null"], "minimum": 1 },
-            "sourceText": { "type": "string", "description": "The text of the document that says it." },
-            "boundingBox": {
-                "type": ["object", "null"],
-                "description": "In points (1/72 inch) from the top left corner of the page.",
-                "required": ["x", "y", "width", "height"],
-                "properties": { "x": edge, "y": edge, "width": edge, "height": edge },
-            },
-        },
-    });
-    let validation = json!({
-        "type": "object",
-        "required": ["isValid", "errors", "warnings", "missingRequired", "lowConfidence"],
-        "properties": {
-            "isValid": { "type": "boolean", "description": "Whether `errors` is empty." },
-            "errors": notices,
-            "warnings": notices,
-            "missingRequired": texts,
-            "lowConfidence": texts,
-        },
-    });
-    let document = json!({
+    json!({
         "type": "object",
         "required": [
             "fileName", "contentType", "fileSize", "sha256", "pageCount", "characterCount", "ocrApplied", "language",
@@ -151,6 +112,55 @@ fn metadata() -> Value {
             "stored": { "type": "boolean" },
             "fileId": { "type": ["string", "null"] },
         },
+    })
+}
+
+/// The evidence of one extracted value.
+fn evidence() -> Value {
+    let edge = json!({ "type": "number" });
+    json!({
+        "type": "object",
+        "required": ["confidence", "page", "sourceText", "boundingBox"],
+        "properties": {
+            "confidence": { "type": "number", "minimum": 0, "maximum": 1 },
+            "page": { "type": ["integer", "null"], "minimum": 1 },
+            "sourceText": { "type": "string", "description": "The text of the document that says it." },
+            "boundingBox": {
+                "type": ["object", "null"],
+                "description": "In points (1/72 inch) from the top left corner of the page.",
+                "required": ["x", "y", "width", "height"],
+                "properties": { "x": edge, "y": edge, "width": edge, "height": edge },
+            },
+        },
+    })
+}
+
+/// `metadata` of an extraction.
+fn metadata() -> Value {
+    let confidence = json!({ "type": "number", "minimum": 0, "maximum": 1 });
+    let count = json!({ "type": "integer", "minimum": 0 });
+    let text = json!({ "type": "string" });
+    let texts = json!({ "type": "array", "items": text });
+    let notices = json!({ "type": "array", "items": {
+        "type": "object",
+        "required": ["field", "message", "value", "type"],
+        "properties": {
+            "field": { "type": ["string", "null"], "description": "The path in `data`." },
+            "message": text,
+            "value": { "description": "The text of the document that could not be used." },
+            "type": text,
+        },
+    } });
+    let validation = json!({
+        "type": "object",
+        "required": ["isValid", "errors", "warnings", "missingRequired", "lowConfidence"],
+        "properties": {
+            "isValid": { "type": "boolean", "description": "Whether `errors` is empty." },
+            "errors": notices,
+            "warnings": notices,
+            "missingRequired": texts,
+            "lowConfidence": texts,
+        },
     });
     json!({
         "type": "object",
@@ -162,7 +172,7 @@ fn metadata() -> Value {
             "fieldConfidences": { "type": "object", "additionalProperties": confidence },
             "validation": validation,
             "processingTime": { "type": "integer", "minimum": 0, "description": "In milliseconds." },
-            "document": document,
+            "document": document(),
             "usage": {
                 "type": "object",
                 "required": ["creditsCharged", "creditsRemaining"],
@@ -175,7 +185,7 @@ fn metadata() -> Value {
             "fields": {
                 "type": "object",
                 "description": "The evidence of every scalar that was found, by its path in `data`.",
-                "additionalProperties": evidence,
+                "additionalProperties": evidence(),
             },
         },
     })

@@ -11,7 +11,7 @@ use crate::operation::{
 use crate::reply::{ApiBody, ApiError, ErrorCode, Reply};
 use crate::service::{ContentSource, DownloadFile, FileContent};
 
-/// Sends the content of a file to whoever has a signed URL.
+/// Sends the content of a file to any client with a signed URL.
 pub struct Download;
 
 impl Operation for Download {

@@ -295,16 +295,19 @@ fn new_members() -> Value {
     })
 }
 
-/// The named schemas of forms.
-pub(crate) fn components() -> Vec<(&'static str, Value)> {
-    let timestamp = Timestamp::json_schema();
-    let new = json!({
+/// The body of a submit.
+fn new_submission() -> Value {
+    json!({
         "type": "object", "additionalProperties": false, "required": ["formData"], "properties": new_members(),
-    });
-    let mut element = new.clone();
+    })
+}
+
+/// The body of a batch.
+fn batch() -> Value {
+    let mut element = new_submission();
     element["required"] = json!(["templateId", "formData"]);
     element["properties"]["templateId"] = described(json!({ "type": "string" }), "A template of the agent.");
-    let batch = json!({
+    json!({
         "type": "object",
         "additionalProperties": false,
         "required": ["submissions"],
@@ -312,8 +315,12 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
             "submissions": { "type": "array", "minItems": 1, "maxItems": 10, "items": element },
             "allOrNone": { "type": ["boolean", "null"], "default": true, "description": "Whether one that fails makes all fail." },
         },
-    });
-    let changes = json!({
+    })
+}
+
+/// The body of an update.
+fn changes() -> Value {
+    json!({
         "type": "object",
         "description": "What is to change; members of the record that cannot be changed are ignored.",
         "properties": {
@@ -322,9 +329,12 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
             "reviewNotes": nullable(Block::<4000>::json_schema()),
             "status": SubmissionStatus::json_schema(),
         },
-    });
-    let listed_preview = without_history_schema(preview());
-    let result = json!({
+    })
+}
+
+/// The results of a batch.
+fn batch_result() -> Value {
+    json!({
         "type": "object",
         "required": ["total", "succeeded", "failed", "results"],
         "properties": {
@@ -338,7 +348,7 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
                     "index": { "type": "integer", "minimum": 0 },
                     "success": { "type": "boolean" },
                     "status": { "type": "integer", "description": "The status that the element would have been answered alone." },
-                    "submission": { "anyOf": [reference("ListedSubmission"), listed_preview] },
+                    "submission": { "anyOf": [reference("ListedSubmission"), without_history_schema(preview())] },
                     "error": {
                         "type": "object",
                         "required": ["code", "message"],
@@ -352,8 +362,12 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
                 },
             } },
         },
-    });
-    let template = require_all(json!({
+    })
+}
+
+/// A template in a list.
+fn template() -> Value {
+    require_all(json!({
         "type": "object",
         "properties": {
             "id": id_schema(),
@@ -364,11 +378,15 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
             "status": TemplateStatus::json_schema(),
             "submissionPolicy": SubmissionPolicy::json_schema(),
             "fieldCount": { "type": "integer", "minimum": 1, "description": "Fields at the top." },
-            "createdAt": timestamp.clone(),
-            "updatedAt": timestamp,
+            "createdAt": Timestamp::json_schema(),
+            "updatedAt": Timestamp::json_schema(),
         },
-    }));
-    let schema = require_all(json!({
+    }))
+}
+
+/// A template with its fields.
+fn template_schema() -> Value {
+    require_all(json!({
         "type": "object",
         "properties": {
             "templateId": id_schema(),
@@ -380,8 +398,12 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
             "fields": { "type": "array", "items": reference("FormField") },
             "jsonSchema": { "type": "object", "additionalProperties": true, "description": "JSON Schema 2020-12 of `formData`." },
         },
-    }));
-    let structure = require_all(json!({
+    }))
+}
+
+/// The legacy structure of a template.
+fn template_structure() -> Value {
+    require_all(json!({
         "type": "object",
         "properties": {
             "templateId": id_schema(),
@@ -400,18 +422,22 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
             } },
             "formData": { "type": "object", "additionalProperties": true, "description": "An example that passes validation when it is sent back." },
         },
-    }));
+    }))
+}
+
+/// The named schemas of forms.
+pub(crate) fn components() -> Vec<(&'static str, Value)> {
     vec![
         ("Submission", submission(true)),
         ("ListedSubmission", submission(false)),
         ("SubmissionPreview", preview()),
-        ("NewSubmission", new),
-        ("SubmissionBatch", batch),
-        ("SubmissionChanges", changes),
-        ("BatchResult", result),
-        ("Template", template),
-        ("TemplateSchema", schema),
-        ("TemplateStructure", structure),
+        ("NewSubmission", new_submission()),
+        ("SubmissionBatch", batch()),
+        ("SubmissionChanges", changes()),
+        ("BatchResult", batch_result()),
+        ("Template", template()),
+        ("TemplateSchema", template_schema()),
+        ("TemplateStructure", template_structure()),
         ("FormField", field()),
     ]
 }

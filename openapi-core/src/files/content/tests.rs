@@ -114,7 +114,7 @@ fn text_goes_by_its_extension() {
         ("eml", FileKind::Eml),
         ("log", FileKind::Txt),
         ("", FileKind::Txt),
-        // Text is no picture and no document, whatever its name says.
+        // Text is no image and no document, whatever its name says.
         ("png", FileKind::Txt),
         ("pdf", FileKind::Txt),
     ] {

@@ -1,4 +1,5 @@
-//! What stands between a body and the parser of forms. It gives one chunk each time the parser can go no further without.
+//! The stream between a request body and the parser of forms. It gives one chunk each time the parser can go no further
+//! without.
 //!
 //! The parser copies whatever it is given. Bytes in which no boundary can begin go past it: of a large file nearly all.
 
@@ -30,8 +31,8 @@ pub(super) struct ChunkStream {
     pub(super) credit: bool,
     /// What ends the content of a part: a line break, two hyphens, the boundary.
     delimiter: Finder<'static>,
-    /// Bytes that the parser got behind the last carriage return among them.
-    behind_cr: usize,
+    /// Bytes that the parser got after the last carriage return among them.
+    after_cr: usize,
     /// Bytes that the body gave and that were passed on.
     pub(super) given: u64,
     /// Whether the body has ended.
@@ -46,7 +47,7 @@ pub(super) fn lock(feed: &Mutex<ChunkStream>) -> MutexGuard<'_, ChunkStream> {
     feed.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The parser only needs to know that there will be no more; the answer is kept in the feed.
+/// The parser only needs to know that there will be no more; the error is stored in the stream.
 #[derive(Debug, thiserror::Error)]
 #[error("the body failed")]
 pub(super) struct BodyFailed;
@@ -58,7 +59,7 @@ impl ChunkStream {
             rest: Bytes::new(),
             credit: false,
             delimiter: Finder::new(&format!("\r\n--{boundary}")).into_owned(),
-            behind_cr: 0,
+            after_cr: 0,
             given: 0,
             ended: false,
             failure: None,
@@ -78,9 +79,9 @@ impl ChunkStream {
         }
         let chunk = self.rest.split_to(self.rest.len().min(CHUNK_BYTES));
         self.given += chunk.len() as u64;
-        self.behind_cr = match chunk.iter().rev().take(self.delimiter.needle().len()).position(is_cr) {
-            Some(behind) => behind,
-            None => self.behind_cr.saturating_add(chunk.len()),
+        self.after_cr = match chunk.iter().rev().take(self.delimiter.needle().len()).position(is_cr) {
+            Some(after) => after,
+            None => self.after_cr.saturating_add(chunk.len()),
         };
         Poll::Ready(Some(Ok(chunk)))
     }
@@ -98,8 +99,8 @@ impl ChunkStream {
 
     /// Content that the parser need not see, once it has given all that it can of a part; `None` where it must look.
     pub(super) fn poll_content(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ApiError>>> {
-        // It may hold what could be the begin of a delimiter: a carriage return and less than a delimiter behind it.
-        if self.behind_cr + 1 < self.delimiter.needle().len() {
+        // It may hold what could be the begin of a delimiter: a carriage return and less than a delimiter after it.
+        if self.after_cr + 1 < self.delimiter.needle().len() {
             return Poll::Ready(None);
         }
         if let Err(error) = ready!(self.poll_rest(cx)) {

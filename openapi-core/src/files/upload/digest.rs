@@ -1,4 +1,4 @@
-//! The digest of a part while it arrives: in pieces that are hashed beside the reading of the next ones.
+//! The digest of a part while it arrives: in pieces that are hashed while the next ones are read.
 
 use std::sync::Arc;
 

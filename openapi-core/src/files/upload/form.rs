@@ -36,7 +36,7 @@ pub struct FilePart {
 }
 
 impl FilePart {
-    /// Refuses a body whose declared length is more than the file and what may stand beside it.
+    /// Refuses a body whose declared length is more than the limits of the file and the other parts.
     ///
     /// # Errors
     /// That of [`FilePart::too_large`].
@@ -84,7 +84,8 @@ enum Broken {
     Form(multer::Error),
 }
 
-/// The next bytes of a part: first what the parser has, then what it need not see, then what it makes of one more chunk.
+/// The next bytes of a part: first what the parser has, then what it need not see, then what it makes of one more
+/// chunk.
 fn poll_field(
     feed: &Mutex<ChunkStream>,
     cx: &mut Context<'_>,
@@ -190,7 +191,7 @@ impl Form {
         }
     }
 
-    /// Takes what stands behind the last boundary.
+    /// Takes what follows the last boundary.
     async fn drain(&mut self) -> Result<(), ApiError> {
         while !lock(&self.feed).ended {
             let chunk = poll_fn(|cx| lock(&self.feed).poll_chunk(cx)).await;
@@ -200,7 +201,7 @@ impl Form {
         Ok(())
     }
 
-    /// Refuses a body with more beside its file than may be, and one that is longer than any that would be accepted: parts
+    /// Refuses a body with too much besides its file, and one that is longer than any that would be accepted: parts
     /// named as the file may be many. What the parser still holds may be the file's.
     fn refuse_excess(&self) -> Result<(), ApiError> {
         let feed = lock(&self.feed);

@@ -24,8 +24,8 @@ pub(super) fn read(headers: &HeaderMap) -> Result<Head, &'static str> {
         return Err("the Content-Disposition of a part must be form-data");
     }
     let (mut name, mut plain, mut extended) = (None, None, None);
-    while let Some((parameter, value, behind)) = parameter(rest)? {
-        rest = behind;
+    while let Some((parameter, value, after)) = parameter(rest)? {
+        rest = after;
         let slot = match parameter.to_ascii_lowercase().as_slice() {
             b"name" => &mut name,
             b"filename" => &mut plain,
@@ -51,14 +51,14 @@ fn split_at_semicolon(bytes: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// The first parameter of `; name=value…`, and what stands behind it.
+/// The first parameter of `; name=value…`, and what follows it.
 #[expect(clippy::type_complexity, reason = "three parts of one line")]
 fn parameter(rest: &[u8]) -> Result<Option<(&[u8], Vec<u8>, &[u8])>, &'static str> {
     const MALFORMED: &str = "the Content-Disposition of a part is malformed";
     let mut rest = rest.trim_ascii();
     // Empty parameters are harmless: `form-data; ; name=a;`.
-    while let Some(behind) = rest.strip_prefix(b";") {
-        rest = behind.trim_ascii();
+    while let Some(after) = rest.strip_prefix(b";") {
+        rest = after.trim_ascii();
     }
     if rest.is_empty() {
         return Ok(None);
@@ -71,8 +71,8 @@ fn parameter(rest: &[u8]) -> Result<Option<(&[u8], Vec<u8>, &[u8])>, &'static st
     }
     let value = rest[equals + 1..].trim_ascii_start();
     let Some(quoted) = value.strip_prefix(b"\"") else {
-        let (value, behind) = split_at_semicolon(value);
-        return Ok(Some((name, value.trim_ascii().to_vec(), behind)));
+        let (value, after) = split_at_semicolon(value);
+        return Ok(Some((name, value.trim_ascii().to_vec(), after)));
     };
     let mut text = Vec::new();
     let mut at = 0;
@@ -90,19 +90,15 @@ fn parameter(rest: &[u8]) -> Result<Option<(&[u8], Vec<u8>, &[u8])>, &'static st
             }
         }
     }
-    let behind = quoted[at + 1..].trim_ascii_start();
-    if behind.is_empty() || behind.starts_with(b";") {
-        Ok(Some((name, text, behind)))
-    } else {
-        Err(MALFORMED)
-    }
+    let after = quoted[at + 1..].trim_ascii_start();
+    if after.is_empty() || after.starts_with(b";") { Ok(Some((name, text, after))) } else { Err(MALFORMED) }
 }
 
 /// Browsers write a quote and line ends as `%22`, `%0D` and `%0A`, and nothing else so.
 fn as_browsers_write(value: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(value.len());
     let mut rest = value;
-    while let Some((first, behind)) = rest.split_first() {
+    while let Some((first, after)) = rest.split_first() {
         let escape = rest.get(..3).and_then(|escape| match escape.to_ascii_uppercase().as_slice() {
             b"%22" => Some(b'"'),
             b"%0D" => Some(b'\r'),
@@ -116,7 +112,7 @@ fn as_browsers_write(value: &[u8]) -> Vec<u8> {
             }
             None => {
                 text.push(*first);
-                rest = behind;
+                rest = after;
             }
         }
     }

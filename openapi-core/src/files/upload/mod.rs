@@ -1,4 +1,4 @@
-//! A file on its way in: its bytes as they arrive, and in the end what came (contract 2.2, 5.1, 5.5).
+//! A file while it is uploaded: its bytes as they arrive, and a summary at the end (contract 2.2, 5.1, 5.5).
 
 mod chunk_stream;
 mod digest;
@@ -30,7 +30,7 @@ const FILE_PART: &str = "file";
 /// What a body may hold beyond the file, in bytes (contract 9).
 pub(crate) const MAX_BEYOND_FILE: u64 = 1024 * 1024;
 
-/// Bytes that are kept of a part that should not be there: enough for the 256 characters that its fault repeats.
+/// Bytes that are retained of a part that should not be there: enough for the 256 characters that its fault repeats.
 pub(crate) const ECHOED_BYTES: usize = 257 * 4;
 
 /// A file on its way in. [`Upload::chunk`] gives its bytes as they arrive, [`Upload::finish`] tells what came; nothing
@@ -147,8 +147,8 @@ impl Upload {
         upload
     }
 
-    /// Has what is large hashed by these means, beside the reading of what comes next; otherwise all is hashed where
-    /// it is read.
+    /// Hashes large pieces on this executor while it reads the next ones; without it, hashes every piece where it is
+    /// read.
     pub fn offload_to(&mut self, offload: Arc<dyn BlockingExecutor>) {
         self.digest.offload_to(offload);
     }
@@ -159,7 +159,7 @@ impl Upload {
         self.sent_name.as_deref()
     }
 
-    /// The next bytes of the file; `None` when everything has arrived, what stands behind the file included.
+    /// The next bytes of the file; `None` when everything has arrived, what follows the file included.
     ///
     /// # Errors
     /// What step 8 of contract 6.3 answers: BAD_REQUEST for broken framing, FILE_TOO_LARGE, REQUEST_TIMEOUT.
@@ -288,7 +288,7 @@ pub(crate) fn echo(bytes: &[u8]) -> Option<String> {
     }
 }
 
-/// 413 of a file, and of a form that holds too much beside it.
+/// 413 of a file, and of a form that has too much besides it.
 fn file_too_large(limit: u64, declared: Option<u64>) -> ApiError {
     let actual = declared.map_or(Json::Null, |bytes| Json::Number(bytes.into()));
     ApiError::new(ErrorCode::FileTooLarge, format!("The file exceeds {limit} bytes"))

@@ -1,4 +1,4 @@
-//! Conditions: what they refer to, whether they can hold, and that they do not run in a circle.
+//! Conditions: what they refer to, whether they can be met, and that they contain no cycle.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Reads an operator's definition of a template, strictly and with every fault named by its place (contract 2.3.1, 14).
+//! Reads an operator's definition of a template, strictly and with every error named by its path (contract 2.3.1, 14).
 
 mod conditions;
 mod validation;
@@ -276,6 +276,20 @@ impl Reader {
         fields.into_iter().map(|(_, field)| field).collect()
     }
 
+    fn kind(&mut self, path: &str, members: &Object) -> Option<FormFieldType> {
+        let value = members.get("type").unwrap_or(&Json::Null);
+        let known =
+            value.as_str().and_then(|name| FormFieldType::ALL.into_iter().find(|kind| kind.as_str() == name));
+        if known.is_none() {
+            let fault = match value {
+                Json::Null => ValidationIssue::required(),
+                _ => ValidationIssue::not_one_of(&FormFieldType::ALL.map(FormFieldType::as_str)),
+            };
+            self.fault(&format!("{path}.type"), value, fault);
+        }
+        known
+    }
+
     fn field(
         &mut self,
         path: &str,
@@ -284,19 +298,7 @@ impl Reader {
         members: &Object,
         level: usize,
     ) -> Option<FormField> {
-        let known: Option<FormFieldType> = members
-            .get("type")
-            .and_then(Json::as_str)
-            .and_then(|word| FormFieldType::ALL.into_iter().find(|kind| kind.as_str() == word));
-        let Some(kind) = known else {
-            let value = members.get("type").unwrap_or(&Json::Null);
-            let fault = match value {
-                Json::Null => ValidationIssue::required(),
-                _ => ValidationIssue::not_one_of(&FormFieldType::ALL.map(FormFieldType::as_str)),
-            };
-            self.fault(&format!("{path}.type"), value, fault);
-            return None;
-        };
+        let kind = self.kind(path, members)?;
         let mut field = FormField {
             name: name.to_owned(),
             label: name.to_owned(),

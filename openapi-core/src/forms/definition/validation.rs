@@ -1,4 +1,4 @@
-//! The rules of `validation`: which apply to a type, and whether they can be kept together.
+//! The rules of `validation`: which apply to a type, and whether a value can satisfy all of them.
 
 use super::{MAX_TEXT, Reader, not_for};
 use crate::forms::compiled::MAX_BLOCK;
@@ -88,7 +88,7 @@ fn bound(value: &Json) -> Result<Number, ValidationIssue> {
     }
 }
 
-/// A step: above 0, of at most 18 digits, so that multiples are told exactly.
+/// A step: above 0, of at most 18 digits, so that multiples are exact.
 fn step(value: &Json) -> Result<Number, ValidationIssue> {
     let step = bound(value)?;
     let digits = step.as_str().bytes().take_while(|byte| !matches!(byte, b'e' | b'E'));

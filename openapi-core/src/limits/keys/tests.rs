@@ -1,4 +1,4 @@
-//! Several servers on one store, with every interleaving of their reads and writes that chance brings.
+//! Several servers on one store, with random interleavings of their reads and writes.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -86,7 +86,7 @@ enum Event {
     Requests { after: i64, server: usize, count: usize },
     /// One of the requests under way goes a step further.
     Proceed { which: usize },
-    /// A server dies, and another one takes its place.
+    /// A server dies, and another one replaces it.
     Crash { server: usize },
     /// A server gives back what it has leased.
     GiveBack { server: usize },

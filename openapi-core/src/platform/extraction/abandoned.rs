@@ -1,13 +1,13 @@
-//! What extractions have left behind that were given up, on its way back.
+//! Cleans up after abandoned extractions.
 
 use super::running::{Abandoned, JobSource};
 use crate::platform::Platform;
 use crate::storage::StorageError;
 
 impl Platform {
-    /// Gives back what extractions have left behind that were given up. What a store refuses stays for the next time; of a
-    /// process that ends without it credits go back when their reservation ends, and contents are swept as orphans; only what
-    /// was spent on an answer in its last moment stays spent.
+    /// Releases what abandoned extractions reserved. What a store refuses stays for the next time; of a process that
+    /// ends without it credits go back when their reservation ends, and contents are swept as orphans; only what was
+    /// spent on an answer in its last moment stays spent.
     pub(in crate::platform) async fn settle_abandoned(&self, of: JobSource<'_>) -> Result<(), StorageError> {
         let mut outcome = Ok(());
         // What fails goes to the end of the line.
@@ -22,7 +22,7 @@ impl Platform {
                 },
                 Some(Abandoned::Document(key)) => {
                     if let Err(error) = self.ports.blobs.remove(key).await {
-                        tracing::warn!(%error, %key, "the content of a refused document is still there; it is swept later");
+                        tracing::warn!(%error, %key, "failed to remove the content of a rejected document; a later sweep removes it");
                     }
                     Ok(())
                 }

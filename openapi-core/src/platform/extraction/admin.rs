@@ -1,4 +1,4 @@
-//! What an operator does with credits and with documents that are kept.
+//! The operator's actions on credits and retained documents.
 
 use std::future::poll_fn;
 
@@ -161,7 +161,7 @@ fn details(change: &CreditChange) -> Object {
     details
 }
 
-/// A document that is kept, and what is in it.
+/// A retained document and its content.
 pub(in crate::platform) async fn document(
     platform: &Platform,
     agent: &AgentId,

@@ -1,4 +1,4 @@
-//! What an extraction costs: set aside before the engine runs, spent with the answer, given back otherwise.
+//! The credits of an extraction: reserved before the engine runs, spent with the response, otherwise released.
 
 use super::errors::{credits_in_use, too_few_credits};
 use super::running::{Abandoned, JobSource};
@@ -73,11 +73,11 @@ impl<'a> Payment<'a> {
         Err(credits_in_use())
     }
 
-    /// Spends what was set aside, and stores it with the answer that it paid and the document that is kept.
+    /// Spends the reservation, and stores it with the response that it paid for and the retained document.
     pub(super) async fn settle(
         mut self,
         mut document: ExtractedDocument,
-        kept: Option<DocumentWrite>,
+        retained: Option<DocumentWrite>,
         claimed: Option<&Claim<'_, ExtractedDocument>>,
         now: Timestamp,
     ) -> Result<Extracted, Refused> {
@@ -98,9 +98,9 @@ impl<'a> Payment<'a> {
             let replay = claimed.map(|claim| claim.replay(&document, None, now)).transpose();
             let replay = replay.map_err(Refused::Definite)?;
             let audit = Some(audit);
-            // Whoever leaves now gets the answer only by asking again under its key.
+            // A client that disconnects now gets the response only by a retry with its key.
             self.at_stake = replay.is_none().then_some(now);
-            let write = CreditWrite { at: now, account, entry, audit, replay, document: kept.clone() };
+            let write = CreditWrite { at: now, account, entry, audit, replay, document: retained.clone() };
             let Err(error) = platform.storage.save_credits(&caller.agent_id, &write).await else {
                 (self.reserved, self.at_stake) = (None, None);
                 return Ok(Extracted::New(Box::new(document)));
@@ -132,7 +132,7 @@ impl<'a> Payment<'a> {
         let Some(mut account) = stored else { return Ok((None, None)) };
         // One that has ended is free: the work was done, and what it was to cost may be spent elsewhere by now.
         let Some(settled) = account.settle(*id) else {
-            tracing::warn!(agent = %caller.agent_id, %id, "the credits of an extraction were given back before its end");
+            tracing::warn!(agent = %caller.agent_id, %id, "the reservation of an extraction expired before its end");
             return Ok((None, None));
         };
         account.release_expired(now);
@@ -165,8 +165,8 @@ impl Drop for Payment<'_> {
 }
 
 impl Platform {
-    /// Gives back what was set aside for an extraction, if it still is, or what was spent on it at `spent_at`. A write of
-    /// the extraction that is still on its way comes too late then, because the account is another one.
+    /// Gives back what was set aside for an extraction, if it still is, or what was spent on it at `spent_at`. A write
+    /// of the extraction that is still on its way comes too late then, because the account is another one.
     pub(super) async fn release(
         &self,
         agent: &AgentId,

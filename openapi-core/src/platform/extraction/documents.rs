@@ -1,4 +1,5 @@
-//! Documents that are kept: sealed in the blob store, and with the answer a record that says when they go.
+//! Retained documents: encrypted in the blob store, with a record, stored with the response, that says when they are
+//! deleted.
 
 use super::running::Abandoned;
 use super::task::Task;

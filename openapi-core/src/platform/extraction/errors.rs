@@ -1,4 +1,4 @@
-//! What an extraction that failed is answered, worded by the contract.
+//! The errors of failed extractions, with the messages of the contract.
 
 use crate::credits::CreditShortage;
 use crate::extraction::{ExtractError, UnsupportedDocument, document_too_large};
@@ -65,7 +65,7 @@ pub(super) fn not_extracted(error: ExtractError) -> ApiError {
             }
         }
         ExtractError::BadAnswer(reason) => {
-            tracing::error!(reason, "the extraction engine gave no usable answer");
+            tracing::error!(reason, "the extraction engine returned an unusable result");
             ApiError::new(ErrorCode::ExtractionFailed, "The extraction engine gave no usable answer")
         }
         ExtractError::TimedOut => timed_out(),

@@ -1,4 +1,4 @@
-//! Document extraction over the ports, credits, and documents that are kept.
+//! Document extraction over the ports, credits, and retained documents.
 
 mod abandoned;
 mod admin;

@@ -1,4 +1,4 @@
-//! The steps 8 to 16 of contract 6.3.
+//! Runs one extraction: steps 8 to 16 of contract 6.3.
 
 use std::time::Duration;
 
@@ -66,11 +66,11 @@ pub(in crate::platform) async fn extract(
         Some(Err(error)) => Err(error),
         None => Err(errors::timed_out()),
     };
-    // So that whoever asks again finds the credits there.
+    // Returns the credits at once, so that a retry finds them.
     if outcome.is_err()
         && let Err(error) = platform.settle_abandoned(JobSource::Extraction(id)).await
     {
-        tracing::warn!(%error, "what a failed extraction had set aside is not given back yet; it is tried again");
+        tracing::warn!(%error, "failed to release the reservation of a failed extraction; retrying later");
     }
     outcome
 }
@@ -78,7 +78,7 @@ pub(in crate::platform) async fn extract(
 /// An extraction that has succeeded and is not stored.
 struct Done<'a> {
     payment: Payment<'a>,
-    kept: Option<DocumentRetention<'a>>,
+    retained: Option<DocumentRetention<'a>>,
     document: ExtractedDocument,
     at: Timestamp,
 }
@@ -86,12 +86,12 @@ struct Done<'a> {
 impl Done<'_> {
     /// Stores what the extraction cost together with its answer.
     async fn store(self, claimed: Option<&Claim<'_, ExtractedDocument>>) -> Result<Extracted, ApiError> {
-        let Done { payment, mut kept, document, at } = self;
-        let write = kept.as_ref().map(DocumentRetention::write);
+        let Done { payment, mut retained, document, at } = self;
+        let write = retained.as_ref().map(DocumentRetention::write);
         // As soon as its record may be stored the content stays; without one it is swept.
         let mut keep = |stays: bool| {
-            if let Some(kept) = &mut kept {
-                kept.set_stays(stays);
+            if let Some(retained) = &mut retained {
+                retained.set_stays(stays);
             }
         };
         keep(true);
@@ -106,8 +106,8 @@ impl Done<'_> {
 }
 
 impl Task {
-    /// Reads the document, sets credits aside for it, keeps it where that is wanted, and finds the values. What is dropped
-    /// or refused on the way undoes itself.
+    /// Reads the document, sets credits aside for it, keeps it where that is wanted, and finds the values. What is
+    /// dropped or refused on the way undoes itself.
     async fn run<'a>(
         self,
         platform: &'a Platform,
@@ -116,12 +116,12 @@ impl Task {
     ) -> Result<Done<'a>, ApiError> {
         let extractor = &platform.ports.extractor;
         let limits = platform.extraction.limits;
-        let opened = extractor.open(self.document.clone(), limits, self.patience(platform)).await;
+        let opened = extractor.open(self.document.clone(), limits, self.remaining(platform)).await;
         let opened = opened.map_err(errors::not_extracted)?;
         let text = opened.text();
 
         let payment = Payment::reserve(platform, caller, id, &text).await?;
-        let kept = match self.save {
+        let retained = match self.save {
             true => Some(DocumentRetention::store(platform, caller, id.into(), &self).await?),
             false => None,
         };
@@ -129,18 +129,18 @@ impl Task {
             schema: self.schema.clone(),
             instructions: self.instructions.clone(),
             agent: caller.agent_id.clone(),
-            patience: self.patience(platform),
+            timeout: self.remaining(platform),
         };
         let found = opened.extract(asked).await.map_err(errors::not_extracted)?;
 
-        let file = kept.as_ref().map(DocumentRetention::id);
+        let file = retained.as_ref().map(DocumentRetention::id);
         let at = platform.now();
         let document = self.answer(text, found, file, at);
-        Ok(Done { payment, kept, document, at })
+        Ok(Done { payment, retained, document, at })
     }
 
     /// How much time is left.
-    fn patience(&self, platform: &Platform) -> Duration {
+    fn remaining(&self, platform: &Platform) -> Duration {
         let spent = u64::try_from(platform.now().millis_since(self.begun)).unwrap_or(0);
         Duration::from_millis(platform.extraction.deadline_millis.saturating_sub(spent))
     }

@@ -1,4 +1,4 @@
-//! Extractions that run, and what those left behind that were given up.
+//! Extractions that run, and what abandoned ones reserved.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,13 +18,12 @@ pub(in crate::platform) struct Extractions {
     abandoned: Mutex<VecDeque<Abandoned>>,
 }
 
-/// What an extraction set aside and cannot give back itself: it was dropped, or the store failed.
+/// What an extraction reserved and cannot release itself, because it was dropped or the store failed.
 #[derive(Clone, Debug)]
 pub(super) enum Abandoned {
     /// Credits.
     Credits(AgentId, PlatformId),
-    /// An answer of this time that was to be stored and cannot be given again: what it cost, and the document that was to
-    /// be kept with it.
+    /// A response of this time that was being stored and cannot be replayed: its cost and its retained document.
     Answer(AgentId, PlatformId, Timestamp),
     /// The content of a document.
     Document(BlobKey),
@@ -93,7 +92,7 @@ impl MemoryPermit<'_> {
         let all: u64 = held.values().sum();
         let own = held.entry(self.agent.clone()).or_insert(0);
         if all.saturating_add(bytes) > self.limit || own.saturating_add(bytes) > self.limit / SHARE_OF_AGENT {
-            tracing::warn!(agent = %self.agent, "a document was refused: too many bytes of documents are held");
+            tracing::warn!(agent = %self.agent, "rejecting a document: running extractions use all memory for documents");
             return Err(too_many_documents());
         }
         *own += bytes;
@@ -125,7 +124,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Extractions {
-    /// Counts one more extraction of whoever calls.
+    /// Counts one more extraction of the caller.
     pub(super) fn enter(&self, caller: &Caller, limit: u32) -> Result<Running<'_>, ApiError> {
         let of = (caller.agent_id.clone(), caller.actor.clone());
         let mut running = lock(&self.running);

@@ -1,4 +1,4 @@
-//! What an operator decides about extractions.
+//! The operator's settings of extractions.
 
 use crate::extraction::DocumentLimits;
 
@@ -15,7 +15,7 @@ pub struct ExtractionSettings {
     /// Bytes of forms that one server holds at once (512 MiB), a quarter of them of one agent; what comes beyond is
     /// answered 503.
     pub max_held_bytes: u64,
-    /// How long documents are kept that were sent with `saveToStorage`, in milliseconds (90 days).
+    /// How long documents sent with `saveToStorage` are retained, in milliseconds (90 days).
     pub retention_millis: u64,
 }
 

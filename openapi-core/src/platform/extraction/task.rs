@@ -1,4 +1,4 @@
-//! One extraction: what is asked, and why its answer was not stored.
+//! One extraction: its request, and why its result was not stored.
 
 use crate::extraction::{ExtractionSchema, SentDocument};
 use crate::files::Sha256Digest;

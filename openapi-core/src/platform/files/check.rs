@@ -1,4 +1,4 @@
-//! Whether records and contents agree.
+//! Checks that records and contents are consistent.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::ports::{BlobEntry, BlobKey};
 use crate::storage::{FileDeletion, FileTombstone, StorageErrorKind};
 use crate::values::{AgentId, Block, TextValue};
 
-/// What an upload has left behind and nobody touched for so long is swept by a repair.
+/// A repair sweeps the remains of uploads that nothing has touched for this long.
 const UNFINISHED_MILLIS: i64 = 3_600_000;
 
 /// Records that one step reads.
@@ -34,7 +34,7 @@ pub enum ContentFault {
         /// The length that is stored.
         found: u64,
     },
-    /// The content of a document that is kept is not there, or cut off.
+    /// The content of a retained document is missing or truncated.
     LostDocument(BlobKey),
     /// A content belongs to no file and no document.
     Orphan(BlobKey),
@@ -67,7 +67,8 @@ pub struct ContentCheck {
 }
 
 impl ContentCheck {
-    /// Whether not one content of many files and documents is there: then the wrong store of contents is being looked at.
+    /// Whether not one content of many files and documents is there: then the wrong store of contents is being looked
+    /// at.
     #[must_use]
     pub fn is_elsewhere(&self) -> bool {
         let is_lost =
@@ -78,8 +79,8 @@ impl ContentCheck {
 }
 
 impl Platform {
-    /// Compares all records of files and documents with all contents, by name and length. Takes memory for one entry for each
-    /// content. Uploads that are not over may be taken for orphans.
+    /// Compares all records of files and documents with all contents, by name and length. Takes memory for one entry
+    /// for each content. Uploads that are not over may be taken for orphans.
     ///
     /// # Errors
     /// When a store fails.
@@ -167,9 +168,9 @@ impl Platform {
         }
     }
 
-    /// Mends what [`Platform::check_contents`] found: orphans are removed, files whose content is lost or cut off are
-    /// deleted, with that reason, and so are the records of such documents. Returns what is left: everything, when not one content of all files is there, because
-    /// then it is the store of contents that is wrong and not the files.
+    /// Repairs what [`Platform::check_contents`] found: orphans are removed, files whose content is lost or cut off are
+    /// deleted, with that reason, and so are the records of such documents. Returns what is left: everything, when not
+    /// one content of all files is there, because then it is the store of contents that is wrong and not the files.
     ///
     /// # Errors
     /// When a store fails.
@@ -200,7 +201,7 @@ impl Platform {
         Ok(left)
     }
 
-    /// Deletes a file whose content is lost; false when it kept changing meanwhile.
+    /// Deletes a file whose content is lost; false if every attempt met a concurrent change.
     async fn delete_lost(&self, by: &Actor, key: &BlobKey) -> Result<bool, MaintainError> {
         let Some(file) = self.storage.file(&key.agent, key.file).await? else { return Ok(true) };
         let contact = crate::contacts::ContactRef::Id(file.contact_id);

@@ -1,4 +1,4 @@
-//! Signed URLs, and what they lead to.
+//! Signed URLs and the downloads they lead to.
 
 use http::{HeaderValue, header};
 
@@ -56,7 +56,7 @@ pub(in crate::platform) async fn sign_url(
     })
 }
 
-/// The agent for which a link was issued, if whoever asked for it still could.
+/// The agent for which a link was issued, if the key that requested it still may.
 async fn agent_of(platform: &Platform, issuer: &Issuer, now: Timestamp) -> Result<Option<AgentId>, ApiError> {
     match issuer {
         Issuer::Key(key) => Ok(platform.authenticator.agent_of(key, now).await?),

@@ -1,4 +1,4 @@
-//! Why regular work was not done.
+//! Why maintenance failed.
 
 use crate::admin::AdminError;
 use crate::ports::BlobError;

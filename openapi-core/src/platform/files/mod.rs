@@ -1,4 +1,4 @@
-//! Files over the storage ports, and what keeps records and contents in agreement.
+//! Files over the storage ports, and the work that keeps records and contents consistent.
 
 mod check;
 mod download;

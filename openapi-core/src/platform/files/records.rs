@@ -90,7 +90,7 @@ pub(in crate::platform) async fn delete(
                 if retention == 0
                     && let Err(error) = platform.purge_due_contents().await
                 {
-                    tracing::warn!(%error, "the content of a deleted file is still there; it is removed later");
+                    tracing::warn!(%error, "failed to remove the content of a deleted file; retrying later");
                 }
                 return Ok(DeletedFile { id: file.id, deleted: true, deleted_at: now, reason });
             }

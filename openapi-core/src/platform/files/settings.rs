@@ -1,4 +1,4 @@
-//! What an operator decides about files.
+//! The operator's settings of files.
 
 use crate::files::FileTypes;
 use crate::storage::FileQuota;
@@ -13,7 +13,7 @@ pub struct FileSettings {
     pub max_files_of_contact: u64,
     /// Bytes of all files of one agent; none, the default, is no bound.
     pub max_bytes_of_agent: Option<u64>,
-    /// How long the content of a deleted file is kept, in milliseconds (30 days); 0 removes it at once.
+    /// How long the content of a deleted file is retained, in milliseconds (30 days); 0 removes it at once.
     pub retention_millis: u64,
     /// Whether downloads are redirected to the store of file contents, where it gives out links of its own. They then
     /// end with the link of the store, not with the key or the file, and carry the store's headers.

@@ -1,4 +1,4 @@
-//! Keeps contents in agreement with records: what is due goes, and so do orphans.
+//! Keeps contents consistent with records: removes contents that are due, and orphans.
 //!
 //! The order of every change makes this enough: an upload stores the content first and then the record, a deletion
 //! marks the record first. A crash in between leaves a content without a record, never a record without its content.
@@ -16,8 +16,8 @@ const BATCH: u32 = 200;
 /// Contents without a record are left alone for so long: they may belong to an upload that is not over.
 const ORPHAN_AGE_MILLIS: i64 = 24 * 3_600_000;
 
-/// A crash leaves as many orphans as uploads were under way. So many more belong to somebody: to another data store with
-/// the same place for its contents, or to records that a restored backup lacks. The regular work leaves them alone.
+/// A crash leaves at most one orphan for each running upload. More than this belong to another data store that shares
+/// the content store, or to records that a restored backup lacks. Regular maintenance does not remove them.
 const MOST_ORPHANS: usize = 100;
 
 impl Platform {
@@ -48,8 +48,8 @@ impl Platform {
         }
     }
 
-    /// Removes contents that no record knows of and that are older than `age_millis`, and what uploads that never ended
-    /// have left behind. Returns how many. [`Platform::maintain`] does it every six hours for those older than a day.
+    /// Removes contents without a record that are older than `age_millis`, and the remains of unfinished uploads.
+    /// Returns how many. [`Platform::maintain`] does it every six hours for those older than a day.
     ///
     /// # Errors
     /// When a store fails.
@@ -98,11 +98,11 @@ impl Platform {
             let found = orphans.len();
             tracing::error!(
                 found,
-                "so many contents of files have no record that they are left alone: does another data store keep its \
-                 contents in the same place? If not, repair the store"
+                "not removing file contents without a record, because there are too many: does another data store share this \
+                 content store? If not, repair the store"
             );
         } else if self.remove_orphans(&orphans).await? > 0 {
-            tracing::info!(removed = orphans.len(), "contents of files without a record were removed");
+            tracing::info!(removed = orphans.len(), "removed file contents without a record");
         }
         Ok(())
     }

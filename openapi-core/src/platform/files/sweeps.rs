@@ -1,4 +1,4 @@
-//! When orphans were last looked for.
+//! When the platform last searched for orphans.
 
 use std::sync::{Mutex, PoisonError};
 

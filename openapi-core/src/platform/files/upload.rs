@@ -24,13 +24,13 @@ struct Intake {
     scan: Box<dyn FileScan>,
 }
 
-/// What became of the bytes.
-enum Kept {
+/// The state of the bytes of an upload.
+enum Storing {
     /// They are not wanted: the answer is going to be a refusal.
     Unwanted,
-    /// They are being kept.
+    /// They are being stored.
     Open(Intake),
-    /// They could not be kept.
+    /// They could not be stored.
     Failed(ApiError),
 }
 
@@ -47,17 +47,17 @@ pub(in crate::platform) async fn upload(
     // anyway is not stored meanwhile.
     let is_wanted = faults.is_empty() && has_room(platform, caller, &target).await?;
     upload.offload_to(Arc::clone(&platform.ports.offload));
-    let mut kept = Kept::Unwanted;
+    let mut storing = Storing::Unwanted;
     let mut has_begun = false;
     while let Some(bytes) = upload.chunk().await? {
         if is_wanted && !std::mem::replace(&mut has_begun, true) {
             let name = FileName::of_sent(upload.sent_name(), "bin");
-            kept = begin(platform, &key, &name).await.map_or_else(Kept::Failed, Kept::Open);
+            storing = begin(platform, &key, &name).await.map_or_else(Storing::Failed, Storing::Open);
         }
-        if let Kept::Open(intake) = &mut kept
+        if let Storing::Open(intake) = &mut storing
             && let Err(error) = intake.push(bytes).await
         {
-            kept = Kept::Failed(error);
+            storing = Storing::Failed(error);
         }
     }
     let Received { file, faults: of_form, fingerprint } = upload.finish();
@@ -68,10 +68,10 @@ pub(in crate::platform) async fn upload(
         Claimed::Run(claim) => claim,
     };
     let contact = contacts::find(platform, &caller.agent_id, &target).await?;
-    let (writer, scan) = match kept {
-        Kept::Open(Intake { writer, scan }) => (Ok(Some(writer)), Some(scan)),
-        Kept::Unwanted => (Ok(None), None),
-        Kept::Failed(error) => (Err(error), None),
+    let (writer, scan) = match storing {
+        Storing::Open(Intake { writer, scan }) => (Ok(Some(writer)), Some(scan)),
+        Storing::Unwanted => (Ok(None), None),
+        Storing::Failed(error) => (Err(error), None),
     };
     let scanned = match &file {
         Some(file) => refuse_content(&platform.files.types, file, scan).await?,
@@ -90,7 +90,7 @@ pub(in crate::platform) async fn upload(
     if let Ok(Created::Replayed(_)) | Err(Refused::Definite(_)) = &outcome
         && let Err(error) = platform.ports.blobs.remove(&key).await
     {
-        tracing::warn!(%error, %key, "the content of a refused upload is still there; it is swept later");
+        tracing::warn!(%error, %key, "failed to remove the content of a rejected upload; a later sweep removes it");
     }
     outcome.map_err(|refused| match refused {
         Refused::Definite(error) | Refused::Unclear(error) => error,
@@ -156,7 +156,7 @@ pub async fn refuse_content(
         Err(error) => Ok(Err(scanner_failed(&error))),
         Ok(Verdict::Clean) => Ok(Ok(())),
         Ok(Verdict::Infected(name)) => {
-            tracing::warn!(malware = name, sha256 = %file.sha256, "a file was refused by the scanner");
+            tracing::warn!(malware = name, sha256 = %file.sha256, "the malware scanner rejected a file");
             Err(infected_file(&file.detected, types))
         }
     }

@@ -1,4 +1,4 @@
-//! What an operator does with templates (contract 14).
+//! The operator's actions on templates (contract 14).
 
 use super::super::Platform;
 use crate::access::Actor;

@@ -155,8 +155,8 @@ impl Batch<'_> {
             let Some(id) = template_of(members) else { continue };
             let template = match templates.entry(id) {
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(place) => {
-                    place.insert(self.platform.compiled_template(agent, id, None, fresh).await?)
+                Entry::Vacant(entry) => {
+                    entry.insert(self.platform.compiled_template(agent, id, None, fresh).await?)
                 }
             };
             if let (Some(template), Some(Json::Object(data))) = (template, members.get("formData")) {

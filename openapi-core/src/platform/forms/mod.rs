@@ -1,4 +1,4 @@
-//! Forms over the storage ports, and what an operator does with templates.
+//! Forms over the storage ports, and the operator's actions on templates.
 
 mod admin;
 mod batch;

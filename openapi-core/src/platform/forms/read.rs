@@ -18,7 +18,7 @@ use crate::storage::{LatestQuery, SubmissionFilter, SubmissionQuery, Supersessio
 use crate::values::{AgentId, ContactId, FileId, SubmissionId, TemplateId, Timestamp};
 
 impl Platform {
-    /// A template ready to check data; read anew when `fresh` or old. None when there is none.
+    /// A template ready to check data; read again if `fresh` or old. None when there is none.
     pub(super) async fn compiled_template(
         &self,
         agent: &AgentId,
@@ -81,7 +81,7 @@ impl Platform {
         Ok(files.into_iter().zip(own).filter(|(_, own)| *own).map(|(file, _)| file).collect())
     }
 
-    /// How a submission that is handed in takes its place, and the number it gets.
+    /// How a submission replaces earlier ones when it is submitted, and the number it gets.
     pub(super) async fn succession(
         &self,
         agent: &AgentId,

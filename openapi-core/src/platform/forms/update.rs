@@ -34,7 +34,7 @@ pub(in crate::platform) async fn update(
         let version = Some(current.template_version);
         let compiled = platform.compiled_template(agent, current.template_id, version, fresh).await?;
         let Some(compiled) = compiled else {
-            tracing::error!(submission = %current.id, "the template of a submission is not there");
+            tracing::error!(submission = %current.id, "a submission refers to a missing template");
             return Err(ApiError::internal());
         };
         let data = request.body.peek().and_then(|body| merged(&current, body));

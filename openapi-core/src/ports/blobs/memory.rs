@@ -41,8 +41,8 @@ impl BlobStore for MemoryBlobs {
 
     async fn read(&self, key: &BlobKey, range: Range<u64>) -> BlobResult<BlobStream> {
         let bytes = self.blobs().get(key).cloned().ok_or(BlobErrorKind::Missing)?;
-        let place = |at: u64| usize::try_from(at).ok().filter(|at| *at <= bytes.len());
-        let (Some(start), Some(end)) = (place(range.start), place(range.end)) else {
+        let index = |at: u64| usize::try_from(at).ok().filter(|at| *at <= bytes.len());
+        let (Some(start), Some(end)) = (index(range.start), index(range.end)) else {
             return Err(BlobErrorKind::Missing.into());
         };
         let bytes = bytes.slice(start.min(end)..end);

@@ -1,4 +1,4 @@
-//! Contents of files: the port, and its forms without a server.
+//! The port of file contents, and implementations that need no server.
 
 mod memory;
 mod none;

@@ -11,7 +11,7 @@ use super::store::{
 use crate::values::{FileName, Timestamp};
 
 /// No store of file contents: every upload is answered STORAGE_UNAVAILABLE. What a platform has that was given none, so
-/// that no file is ever kept where it is lost.
+/// that no file is ever stored where it would be lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoBlobs;
 

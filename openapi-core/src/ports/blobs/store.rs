@@ -17,7 +17,7 @@ pub type BlobResult<T> = Result<T, BlobError>;
 /// The bytes of a blob as they are read. It ends early only with an error.
 pub type BlobStream = Pin<Box<dyn Stream<Item = BlobResult<Bytes>> + Send>>;
 
-/// The blobs of a store, in no order that is promised.
+/// The blobs of a store, in no guaranteed order.
 pub type BlobListing = Pin<Box<dyn Stream<Item = BlobResult<BlobEntry>> + Send>>;
 
 /// A store of file contents: a folder, an object store, memory.
@@ -25,13 +25,13 @@ pub type BlobListing = Pin<Box<dyn Stream<Item = BlobResult<BlobEntry>> + Send>>
 /// # Contract
 /// - A blob is written once, under a key of its own, and never changes.
 /// - A blob can be read and is listed only after [`BlobWriter::finish`] has returned, and it is then as durable as the
-///   store promises: a local folder has synced the content and its name. What a dropped writer leaves behind cannot be
+///   store promises: a local folder has synced the content and its name. What a dropped writer leaves cannot be
 ///   read, and [`BlobStore::sweep_unfinished`] removes it.
-/// - Nothing is held in memory as a whole: a writer and a stream need memory of a few hundred KiB, whatever the size.
-/// - A dropped future or stream ends what was begun.
+/// - No blob is held in memory as a whole: a writer and a stream need a few hundred KiB, whatever the size.
+/// - Dropping a future or stream cancels its work.
 #[async_trait]
 pub trait BlobStore: Send + Sync {
-    /// Begins a new blob. `name` is the name of the file: a store that gives out links of its own
+    /// Begins a new blob. `name` is the name of the file: a store that issues its own links
     /// ([`BlobStore::link`]) has its downloads saved under it.
     ///
     /// # Errors
@@ -44,24 +44,24 @@ pub trait BlobStore: Send + Sync {
     /// [`Missing`](BlobErrorKind::Missing) without such a blob or when the range reaches beyond it.
     async fn read(&self, key: &BlobKey, range: Range<u64>) -> BlobResult<BlobStream>;
 
-    /// The length of a blob in bytes; `None` when it is not there.
+    /// The length of a blob in bytes; `None` if it does not exist.
     async fn size(&self, key: &BlobKey) -> BlobResult<Option<u64>>;
 
-    /// An absolute URL under which the store itself serves the blob to anyone for `seconds`; `None` when it gives out no
-    /// links, as a local folder does.
+    /// An absolute URL under which the store itself serves the blob to anyone for `seconds`; `None` if it
+    /// issues no links, like a local folder.
     async fn link(&self, key: &BlobKey, seconds: u64) -> BlobResult<Option<String>>;
 
-    /// Removes a blob; one that is not there is as good as removed.
+    /// Removes a blob; succeeds if it does not exist.
     async fn remove(&self, key: &BlobKey) -> BlobResult<()>;
 
     /// All blobs.
     async fn list(&self) -> BlobResult<BlobListing>;
 
-    /// Removes what writers that never finished have left behind and nobody has touched since `before`; returns how
+    /// Removes what unfinished writers left and nothing has touched since `before`; returns how
     /// many there were.
     async fn sweep_unfinished(&self, before: Timestamp) -> BlobResult<u64>;
 
-    /// Whether the store can be reached, by something small.
+    /// Checks with a small operation that the store can be reached.
     async fn probe(&self) -> BlobResult<()>;
 }
 
@@ -75,7 +75,7 @@ pub trait BlobWriter: Send {
     async fn finish(self: Box<Self>) -> BlobResult<()>;
 }
 
-/// What a blob is stored under: the agent and the id of the file whose content it is.
+/// The key of a blob: the agent and the id of the file whose content it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlobKey {
     /// The agent.
@@ -100,7 +100,7 @@ impl fmt::Display for BlobKey {
     }
 }
 
-/// Text that is no key of a blob.
+/// The text is not the key of a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the key of a blob is <agent>/<file id>")]
 pub struct InvalidBlobKey;
@@ -145,10 +145,10 @@ pub enum BlobErrorKind {
     /// There is no such blob.
     #[error("the file content does not exist")]
     Missing,
-    /// The store does not answer now, refuses access, or is out of space: try later.
+    /// The store is unreachable, denies access or is out of space: retry later.
     #[error("the store of file contents is not available")]
     Unavailable,
-    /// The store is damaged or does what it should not: an operator must look.
+    /// The store is damaged or misbehaves: an operator must look at it.
     #[error("the store of file contents failed")]
     Internal,
 }

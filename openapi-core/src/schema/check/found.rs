@@ -1,12 +1,12 @@
-//! Violations in the order in which they are answered.
+//! Validation errors in the order of the response.
 
 use crate::validation::{Location, MAX_LISTED, ValidationError, ValidationIssue, Violations};
 
-/// Violations with the place of the member they belong to, so that they come out in the order of contract 6.2: members
-/// as sent, then missing required ones in schema order.
+/// Violations with the position of the member they belong to, so that they come out in the order of contract 6.2:
+/// members as sent, then missing required ones in schema order.
 #[derive(Default)]
 pub(super) struct Found {
-    pub(super) kept: Vec<(usize, ValidationError)>,
+    pub(super) listed: Vec<(usize, ValidationError)>,
     pub(super) total: usize,
 }
 
@@ -15,8 +15,8 @@ impl Found {
     /// only be counted: a body of 100,000 wrong members costs no memory.
     pub(super) fn push(&mut self, at: usize, violation: ValidationError) {
         self.total += 1;
-        if self.kept.len() < MAX_LISTED || self.kept.last().is_some_and(|(last, _)| at < *last) {
-            self.kept.push((at, violation));
+        if self.listed.len() < MAX_LISTED || self.listed.last().is_some_and(|(last, _)| at < *last) {
+            self.listed.push((at, violation));
         }
     }
 
@@ -25,19 +25,19 @@ impl Found {
     }
 
     pub(super) fn into_violations(mut self) -> Violations {
-        self.kept.sort_by_key(|(at, _)| *at);
+        self.listed.sort_by_key(|(at, _)| *at);
         let mut violations = Violations::new();
-        let counted = self.total - self.kept.len();
-        self.kept.into_iter().for_each(|(_, violation)| violations.push(violation));
+        let counted = self.total - self.listed.len();
+        self.listed.into_iter().for_each(|(_, violation)| violations.push(violation));
         violations.count(counted);
         violations
     }
 }
 
-/// The place of missing standard fields: behind all members as sent.
+/// The position of missing standard fields: after all members as sent.
 pub(super) const MISSING: usize = usize::MAX - 1;
 
-/// The place of missing declared custom fields, which come last in schema order.
+/// The position of missing declared custom fields, which come last in schema order.
 pub(super) const MISSING_CUSTOM: usize = usize::MAX;
 
 /// A field that is absent although it is required.

@@ -1,4 +1,4 @@
-//! What `customFields` may hold as a whole, and what its keys may be (contract 2.1.1).
+//! The limits of `customFields` as a whole, and of its keys (contract 2.1.1).
 
 use crate::json::{Json, Object};
 use crate::validation::{ValidationCode, ValidationIssue};
@@ -48,8 +48,8 @@ fn steps(value: &Json) -> usize {
 
 /// The members without those that are `null`, at any depth; elements of arrays stay.
 pub(super) fn without_nulls(members: &Object) -> Object {
-    let kept = members.iter().filter(|(_, value)| **value != Json::Null);
-    kept.map(|(name, value)| match value {
+    let set = members.iter().filter(|(_, value)| **value != Json::Null);
+    set.map(|(name, value)| match value {
         Json::Object(inner) => (name.to_owned(), Json::Object(without_nulls(inner))),
         other => (name.to_owned(), other.clone()),
     })

@@ -230,7 +230,7 @@ impl CompiledSchema {
     fn phones_agree(&self, contact: &Contact, body: &Object, found: &mut Found) {
         let sent = body.get("primaryPhone").or_else(|| body.get("primaryPhoneCode")).is_some();
         let (Some(phone), Some(code)) = (&contact.primary_phone, &contact.primary_phone_code) else { return };
-        let faulty = found.kept.iter().any(|(_, violation)| violation.field.starts_with("primaryPhone"));
+        let faulty = found.listed.iter().any(|(_, violation)| violation.field.starts_with("primaryPhone"));
         if sent && !faulty && !phone.agrees_with(code) {
             let at = position(body, "primaryPhone").min(position(body, "primaryPhoneCode"));
             let fault = ValidationIssue::new(
