@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 
 use serde::Serialize;
 
-use super::contacts::Format;
+use super::contacts::format::Format;
 use super::context::CommandContext;
 use crate::error::CliError;
 

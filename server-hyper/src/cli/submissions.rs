@@ -9,8 +9,8 @@ use openapi_core::storage::{SubmissionFilter, SubmissionPosition};
 use openapi_core::values::{AgentId, ContactId, SubmissionId, TemplateId};
 use serde_json::json;
 
-use super::contacts::Format;
-use super::contacts_csv::{cell, escaped};
+use super::contacts::csv::{cell, escaped};
+use super::contacts::format::Format;
 use super::context::CommandContext;
 use super::export;
 use super::output::optional;

@@ -26,11 +26,12 @@ use super::key_rotation::KeyRotation;
 use super::listener;
 use super::ops::{self, Ops};
 use super::responses::ServerResponses;
-use super::service::ListenerContext;
+use super::service::{Handler, ListenerContext};
 use super::tls::Tls;
 use super::widget::WidgetHost;
 use crate::assemble::{self, Decisions, StoreUrl, Stores};
 use crate::config::Config;
+use crate::config::timeouts::Timeouts;
 use crate::config::typed::{Names, Serving};
 use crate::config::widget::WidgetServing;
 use crate::console::server::Console;
@@ -180,49 +181,23 @@ impl Server {
         let widget_api = Arc::new(ArcSwap::from_pointee(platforms.widget_api()));
         let web = ApiHandler::new(platforms.api(), Docs::new(secure));
         let exchange = web.exchange();
-        let responses = || ServerResponses::new(Arc::new(SystemClock), Arc::new(SystemRandom), secure);
         let drain = Arc::new(Drain::default());
-        let limiter = Arc::new(ConnectionLimiter::new(
-            within_file_limit(serving.max_connections),
-            serving.max_connections_per_address,
-            serving.proxies.clone(),
-        ));
-        let protocols = Arc::new(Protocols { tls: tls.clone(), http2: serving.http2 });
-        let mut accepting = Vec::new();
-        if let Some(widget_listening) = widget_listening {
+        let accepting = Accepting {
+            serving: &serving,
+            metrics: &metrics,
+            drain: &drain,
+            protocols: Arc::new(Protocols { tls: tls.clone(), http2: serving.http2 }),
+            limiter: connection_limiter(&serving),
+            secure,
+        };
+        let mut tasks = Vec::new();
+        if let Some(listening) = widget_listening {
             let files = widget::Widget::new(service_info.service_name())
                 .map_err(|error| CliError::usage(error.to_string()))?;
-            let context = Arc::new(ListenerContext {
-                handler: WidgetHost::new(Arc::clone(&widget_api), files, serving.timeouts.of_upload()),
-                metrics: Arc::clone(&metrics),
-                timeouts: serving.timeouts.of_widget(),
-                proxies: serving.proxies.clone(),
-                responses: responses(),
-            });
-            let (protocols, limiter, drain) =
-                (Arc::clone(&protocols), Arc::clone(&limiter), Arc::clone(&drain));
-            accepting.push(tokio::spawn(listener::serve(
-                widget_listening,
-                context,
-                protocols,
-                limiter,
-                drain,
-            )));
+            let host = WidgetHost::new(Arc::clone(&widget_api), files, serving.timeouts.of_upload());
+            tasks.push(accepting.spawn(listening, host, serving.timeouts.of_widget()));
         }
-        let context = Arc::new(ListenerContext {
-            handler: web,
-            metrics: Arc::clone(&metrics),
-            timeouts: serving.timeouts,
-            proxies: serving.proxies.clone(),
-            responses: responses(),
-        });
-        accepting.push(tokio::spawn(listener::serve(
-            listening,
-            context,
-            protocols,
-            limiter,
-            Arc::clone(&drain),
-        )));
+        tasks.push(accepting.spawn(listening, web, serving.timeouts));
         let mut listening_at = vec![("open-api", address)];
         listening_at.extend(widget_origin.clone().map(|origin| ("widget", origin)));
         if let Some(listening) = ops_listening {
@@ -240,7 +215,7 @@ impl Server {
             drain,
             console: None,
             listening_at,
-            accepting,
+            accepting: tasks,
             background,
         })
     }
@@ -292,6 +267,42 @@ impl Server {
             tracing::error!(%error, "the leases of the rate limits could not be given back; they count as used");
         }
     }
+}
+
+/// What the API's and the widget's listeners have in common.
+struct Accepting<'s> {
+    serving: &'s Serving,
+    metrics: &'s Arc<Metrics>,
+    drain: &'s Arc<Drain>,
+    protocols: Arc<Protocols>,
+    limiter: Arc<ConnectionLimiter>,
+    /// Whether responses carry `Strict-Transport-Security`.
+    secure: bool,
+}
+
+impl Accepting<'_> {
+    /// Starts a task that accepts connections and serves them with this handler.
+    fn spawn<H: Handler>(&self, listening: TcpListener, handler: H, timeouts: Timeouts) -> JoinHandle<()> {
+        let context = Arc::new(ListenerContext {
+            handler,
+            metrics: Arc::clone(self.metrics),
+            timeouts,
+            proxies: self.serving.proxies.clone(),
+            responses: ServerResponses::new(Arc::new(SystemClock), Arc::new(SystemRandom), self.secure),
+        });
+        let (protocols, limiter, drain) =
+            (Arc::clone(&self.protocols), Arc::clone(&self.limiter), Arc::clone(self.drain));
+        tokio::spawn(listener::serve(listening, context, protocols, limiter, drain))
+    }
+}
+
+/// The connection limits that all listeners share.
+fn connection_limiter(serving: &Serving) -> Arc<ConnectionLimiter> {
+    Arc::new(ConnectionLimiter::new(
+        within_file_limit(serving.max_connections),
+        serving.max_connections_per_address,
+        serving.proxies.clone(),
+    ))
 }
 
 /// What the server decides of its settings.

@@ -1,13 +1,15 @@
 //! `conversations`: what visitors and agents said.
 
+mod live;
+mod read;
+mod selection;
+
 use ::conversations::admin::ChatAdmin;
-use ::conversations::storage::ConversationFilter;
-use ::conversations::{ConversationMode, ConversationStatus};
-use clap::{Args, Subcommand, ValueEnum};
-use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
+use clap::{Args, Subcommand};
+use openapi_core::values::{AgentId, ConversationId};
+use selection::{Mode, Selection};
 
 use super::context::CommandContext;
-use super::{conversations_live, conversations_read};
 use crate::assemble::Contents;
 use crate::error::CliError;
 
@@ -104,76 +106,6 @@ pub struct Named {
     agent: AgentId,
 }
 
-/// Which conversations.
-#[derive(Debug, Args)]
-pub struct Selection {
-    /// The agent
-    #[arg(long)]
-    pub agent: AgentId,
-    /// Only open or only closed ones
-    #[arg(long)]
-    pub status: Option<Status>,
-    /// Only those that this one answers
-    #[arg(long)]
-    mode: Option<Mode>,
-    /// Only those of this contact, by its platform id
-    #[arg(long)]
-    contact: Option<ContactId>,
-    /// Only those with a message then or later
-    #[arg(long, value_name = "RFC3339")]
-    since: Option<Timestamp>,
-}
-
-/// Whether a conversation goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Status {
-    /// The visitor's next message belongs to it
-    Open,
-    /// It can be read only
-    Closed,
-}
-
-impl Status {
-    /// The same to the library.
-    pub fn of_library(self) -> ConversationStatus {
-        match self {
-            Status::Open => ConversationStatus::Open,
-            Status::Closed => ConversationStatus::Closed,
-        }
-    }
-}
-
-/// Who answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Mode {
-    /// The AI chat agent
-    Ai,
-    /// A person
-    Human,
-}
-
-impl Mode {
-    /// The same to the library.
-    pub fn of_library(self) -> ConversationMode {
-        match self {
-            Mode::Ai => ConversationMode::Ai,
-            Mode::Human => ConversationMode::Human,
-        }
-    }
-}
-
-impl Selection {
-    /// What the store can tell apart. The status is not among it: it changes with time alone.
-    pub fn filter(&self) -> ConversationFilter {
-        ConversationFilter {
-            status: None,
-            mode: self.mode.map(Mode::of_library),
-            contact: self.contact,
-            since: self.since,
-        }
-    }
-}
-
 impl Conversations {
     pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
         let json = context.json();
@@ -181,21 +113,20 @@ impl Conversations {
             let by = context.operator();
             let changed = match self {
                 Conversations::List { selection, page, limit } => {
-                    return conversations_read::list(context, chat, json, &selection, page, limit).await;
+                    return read::list(context, chat, json, &selection, page, limit).await;
                 }
                 Conversations::Show(Named { conversation, agent }) => {
-                    return conversations_read::show(context, chat, json, &agent, conversation).await;
+                    return read::show(context, chat, json, &agent, conversation).await;
                 }
                 Conversations::Export { selection } => {
-                    return conversations_read::export_all(context, chat, &selection).await;
+                    return read::export_all(context, chat, &selection).await;
                 }
                 Conversations::Watch { agent, mode } => {
-                    return conversations_live::watch(context, chat, &agent, mode.map(Mode::of_library))
-                        .await;
+                    return live::watch(context, chat, &agent, mode.map(Mode::of_library)).await;
                 }
                 Conversations::Reply { named: Named { conversation, agent }, text, name } => {
                     let message = chat.reply_to_conversation(&by, &agent, conversation, &name, &text).await?;
-                    let said = conversations_read::Said::of(&message);
+                    let said = read::Said::of(&message);
                     if json {
                         return context.print_json(&said);
                     }
@@ -219,10 +150,10 @@ impl Conversations {
                     let erased = chat.erase_conversation(&by, &agent, conversation).await?;
                     let lines =
                         [("erased", erased.id.to_string()), ("messages", erased.message_count.to_string())];
-                    return context.print_record(json, &conversations_read::Shown::of(&erased), &lines);
+                    return context.print_record(json, &read::Shown::of(&erased), &lines);
                 }
             };
-            conversations_read::print_one(context, json, &changed)
+            read::print_one(context, json, &changed)
         })
     }
 }

@@ -10,8 +10,8 @@ use openapi_core::ports::Clock;
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 use serde::Serialize;
 
-use super::context::CommandContext;
-use super::conversations_read::Said;
+use super::read::Said;
+use crate::cli::context::CommandContext;
 use crate::error::CliError;
 use crate::ports::SystemClock;
 

@@ -1,15 +1,21 @@
 //! `contacts`: import, export, erase.
 
+pub mod csv;
+mod export;
+pub mod format;
+mod import;
+
 use std::path::PathBuf;
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use openapi_core::admin::Admin;
 use openapi_core::contacts::ContactRef;
 use openapi_core::values::AgentId;
 
+use format::Format;
+
 use super::context::CommandContext;
 use super::output::optional;
-use super::{contacts_export, contacts_import};
 use crate::assemble::Contents;
 use crate::error::CliError;
 
@@ -68,25 +74,16 @@ pub enum Contacts {
     },
 }
 
-/// A file of contacts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// One JSON object a line
-    Ndjson,
-    /// Comma-separated values with a line of names
-    Csv,
-}
-
 impl Contacts {
     pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
         let json = context.json();
         match self {
             Contacts::Import { agent, file, format } => {
                 let format = format.map_or_else(|| Format::of(&file), Ok)?;
-                contacts_import::run(context, agent, &file, format)
+                import::run(context, agent, &file, format)
             }
             Contacts::Export { agent, format } => context.with_platform(Contents::Closed, async |platform| {
-                contacts_export::run(context, platform, &agent, format).await
+                export::run(context, platform, &agent, format).await
             }),
             Contacts::Erase { agent, contact, external } => {
                 let by_id = if external { None } else { contact.parse().ok().map(ContactRef::Id) };
@@ -105,20 +102,6 @@ impl Contacts {
                     context.print_record(json, &erased, &lines)
                 })
             }
-        }
-    }
-}
-
-impl Format {
-    fn of(file: &std::path::Path) -> Result<Self, CliError> {
-        let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        match extension.to_ascii_lowercase().as_str() {
-            "ndjson" | "jsonl" | "json" => Ok(Format::Ndjson),
-            "csv" => Ok(Format::Csv),
-            _ => Err(CliError::usage(format!(
-                "the name of {} does not say what it is; give --format ndjson or --format csv",
-                file.display()
-            ))),
         }
     }
 }

@@ -15,11 +15,11 @@ use openapi_core::reply::Pagination;
 use openapi_core::values::{AgentId, ContactId, ConversationId, MessageId, Timestamp};
 use serde::Serialize;
 
-use super::contacts::Format;
-use super::context::CommandContext;
-use super::conversations::{Selection, Status};
-use super::export;
-use super::output::{indented, optional, shown};
+use super::selection::{Selection, Status};
+use crate::cli::contacts::format::Format;
+use crate::cli::context::CommandContext;
+use crate::cli::export;
+use crate::cli::output::{indented, optional, shown};
 use crate::error::CliError;
 use crate::ports::SystemClock;
 

@@ -18,11 +18,11 @@ use openapi_core::values::AgentId;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
-use super::contacts::Format;
-use super::contacts_csv::Columns;
-use super::context::CommandContext;
-use super::input;
+use super::csv::Columns;
+use super::format::Format;
 use crate::assemble::Contents;
+use crate::cli::context::CommandContext;
+use crate::cli::input;
 use crate::error::CliError;
 use crate::ports::monotonic;
 
