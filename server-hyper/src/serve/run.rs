@@ -1,4 +1,4 @@
-//! `serve`: from the settings to the orderly end.
+//! `serve`: starts the server, and drains it at the end.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -47,15 +47,16 @@ use crate::signals::Signals;
 /// Open files that are not connections: the store, the log, the listeners.
 const OTHER_FILES: usize = 64;
 
-/// How often, and for how long together, it is looked whether all answers have ended.
-const LAST_LOOK: Duration = Duration::from_millis(20);
-const LAST_LOOKS: u32 = 100;
+/// Polling interval while running replies end.
+const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
+/// Maximum number of polls after running replies were cancelled.
+const MAX_CANCEL_POLLS: u32 = 100;
 
-/// Serves until a signal ends it. `started` is called once everything listens, with the platform, {origin}
-/// and the origin of the widget's listener, where there is one.
+/// Serves until a signal. Calls `started` once all listeners accept connections, with the platform, {origin} and the
+/// origin of the widget's listener, if there is one.
 ///
 /// # Errors
-/// When something does not start, or a second signal cuts the end short.
+/// When the server cannot start, or a second signal interrupts the drain.
 pub async fn run(
     config: &Config,
     sink: &LogWriter,
@@ -71,7 +72,7 @@ pub async fn run(
     let listeners = Listeners::bind(&serving)?;
     let Some(lent) = open(config, &serving, &mut signals).await? else { return Ok(()) };
     let server = Server::start(serving, &names, sink, listeners, &lent)?.with_console(lent, run_command);
-    // Only now, so that a command that is run next reaches the server.
+    // Announced last, so that a command that runs next reaches the server.
     server.listening_at.iter().try_for_each(|(name, address)| announce(name, address))?;
     let (service_info, origin) = (&server.service_info, server.widget_origin.as_deref());
     started(&server.platforms.current(), service_info.public_url(), origin).await?;
@@ -86,7 +87,7 @@ pub async fn run(
     }
 }
 
-/// Waits for the store and opens it with the contents of files; `None` when a signal came first.
+/// Waits for the store and opens it, together with the contents of files; `None` if a signal arrives first.
 async fn open(config: &Config, serving: &Serving, signals: &mut Signals) -> Result<Option<Lent>, CliError> {
     let url = StoreUrl::parse(config.store())?.with_contact_cache(serving.contact_cache);
     let blobs = assemble::blobs_url(config, &url)?;
@@ -97,14 +98,14 @@ async fn open(config: &Config, serving: &Serving, signals: &mut Signals) -> Resu
     };
     let store = assemble::open(&url, ownership).await?;
     let blobs = assemble::open_contents(&blobs)?;
-    // Nothing is lost yet when the contents cannot be reached: uploads and downloads are answered 503 meanwhile.
+    // Start even if the contents are unreachable: until they are, uploads and downloads get 503.
     if let Err(error) = blobs.probe().await {
         tracing::error!(%error, source = ?error.source, "the store of file contents cannot be reached");
     }
     Ok(Some(Lent { store, blobs, config: Arc::new(config.clone()), runtime: Handle::current() }))
 }
 
-/// The bound listeners, before anything is accepted.
+/// The bound listeners, before they accept connections.
 struct Listeners {
     tls: Option<Arc<Tls>>,
     api: TcpListener,
@@ -126,7 +127,7 @@ impl Listeners {
         })
     }
 
-    /// The origin that a listener has by itself.
+    /// The origin of a listener by its address.
     fn origin(&self, listener: &TcpListener) -> Result<String, CliError> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         Ok(format!("{scheme}://{}", listener.local_addr()?))
@@ -151,9 +152,9 @@ struct Server {
     console: Option<Console>,
     /// The listeners with their addresses.
     listening_at: Vec<(&'static str, String)>,
-    /// What accepts connections.
+    /// The tasks that accept connections.
     accepting: Vec<JoinHandle<()>>,
-    /// What runs until the end.
+    /// The tasks that run until the end.
     background: Vec<JoinHandle<()>>,
 }
 
@@ -220,8 +221,8 @@ impl Server {
         })
     }
 
-    /// The server with a console for commands, where the store is a file that this process owns. Without it the server
-    /// runs, and commands say why they cannot reach it.
+    /// Adds a console for commands if the store is a file that this process owns. If it cannot listen, the server runs
+    /// without it, and commands report why they cannot reach the server.
     #[cfg(unix)]
     fn with_console(mut self, lent: Lent, run_command: HostedCommand) -> Self {
         let Some(database) = lent.store.database().map(Path::to_owned) else { return self };
@@ -243,7 +244,7 @@ impl Server {
         self
     }
 
-    /// Drains: no new connections and commands, running ones end within the time to drain.
+    /// Drains: accepts no new connections and commands, and lets running ones end within the drain timeout.
     async fn end(&self) {
         self.drain.begin();
         if let Some(console) = &self.console {
@@ -256,12 +257,12 @@ impl Server {
             tracing::warn!(connections = cut, "the time to drain is over; the connections are cut");
         }
         while !self.accepting.iter().all(JoinHandle::is_finished) {
-            tokio::time::sleep(LAST_LOOK).await;
+            tokio::time::sleep(DRAIN_INTERVAL).await;
         }
         if let Some(console) = &self.console {
             console.drain(deadline).await;
         }
-        end_answers(&self.widget_api.load(), deadline).await;
+        end_replies(&self.widget_api.load(), deadline).await;
         self.background.iter().for_each(JoinHandle::abort);
         if let Err(error) = self.platforms.current().platform().drain().await {
             tracing::error!(%error, "the leases of the rate limits could not be given back; they count as used");
@@ -305,7 +306,7 @@ fn connection_limiter(serving: &Serving) -> Arc<ConnectionLimiter> {
     ))
 }
 
-/// What the server decides of its settings.
+/// The decisions that the server derives from its settings.
 fn decisions(
     serving: &Serving,
     metrics: &Metrics,
@@ -321,7 +322,7 @@ fn decisions(
     })
 }
 
-/// Starts maintenance, and the watch over the server keys.
+/// Starts maintenance, and the task that watches the server keys.
 fn background(
     platforms: &Arc<KeyRotation>,
     exchange: Arc<ArcSwap<Api>>,
@@ -356,18 +357,18 @@ fn widget_settings(serving: &WidgetServing, own_origin: Option<String>) -> Widge
     settings
 }
 
-/// Waits for the answers that still run until the time to drain is over, and ends the others: what they have written is
-/// stored, and their turns can be repeated.
-async fn end_answers(widget: &WidgetApi, until: Instant) {
+/// Waits for running replies until the deadline and cancels the others: their text so far is stored, and their turns
+/// can be repeated.
+async fn end_replies(widget: &WidgetApi, until: Instant) {
     while widget.running_turns() > 0 && monotonic() < until {
-        tokio::time::sleep(LAST_LOOK).await;
+        tokio::time::sleep(DRAIN_INTERVAL).await;
     }
     widget.cancel_all();
-    for _ in 0..LAST_LOOKS {
+    for _ in 0..MAX_CANCEL_POLLS {
         if widget.running_turns() == 0 {
             return;
         }
-        tokio::time::sleep(LAST_LOOK).await;
+        tokio::time::sleep(DRAIN_INTERVAL).await;
     }
     tracing::warn!(
         answers = widget.running_turns(),
@@ -381,7 +382,7 @@ fn bind(flag: &str, address: SocketAddr) -> Result<TcpListener, CliError> {
     })
 }
 
-/// One line for each listener, once it accepts connections.
+/// Prints one line for a listener that accepts connections.
 fn announce(name: &str, address: &str) -> Result<(), CliError> {
     let mut output = std::io::stdout().lock();
     writeln!(output, "listening {name} {address}")?;
@@ -389,7 +390,7 @@ fn announce(name: &str, address: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// SIGHUP: certificate and key are read again.
+/// SIGHUP: reloads certificate and key.
 fn reload(tls: Option<&Tls>) {
     let Some(tls) = tls else { return };
     match tls.reload() {
@@ -398,14 +399,14 @@ fn reload(tls: Option<&Tls>) {
     }
 }
 
-/// Raises the limit of open files as far as the system lets, and returns how many connections fit in it.
+/// Raises the limit of open files as far as the system permits, and returns the number of connections that fit.
 fn within_file_limit(wanted: usize) -> usize {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, getrlimit, setrlimit};
         let mut limit = getrlimit(Resource::Nofile);
         limit.current = limit.maximum;
-        // Whatever comes of it is read back.
+        // The resulting limit is read back.
         let _ = setrlimit(Resource::Nofile, limit);
         if let Some(files) = getrlimit(Resource::Nofile).current {
             let room = usize::try_from(files).unwrap_or(usize::MAX).saturating_sub(OTHER_FILES).max(1);

@@ -9,9 +9,9 @@ use crate::error::CliError;
 /// A format of import and export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// One JSON object a line
+    /// One JSON object per line
     Ndjson,
-    /// Comma-separated values with a line of names
+    /// Comma-separated values with a header line
     Csv,
 }
 
@@ -19,7 +19,7 @@ impl Format {
     /// The format that the extension of a file names.
     ///
     /// # Errors
-    /// When it names none.
+    /// When the extension is unknown.
     pub fn of(file: &Path) -> Result<Self, CliError> {
         let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         match extension.to_ascii_lowercase().as_str() {

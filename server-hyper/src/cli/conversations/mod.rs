@@ -1,4 +1,4 @@
-//! `conversations`: what visitors and agents said.
+//! `conversations`: the messages of visitors and agents.
 
 mod live;
 mod read;
@@ -23,10 +23,10 @@ pub enum Conversations {
     List {
         #[command(flatten)]
         selection: Selection,
-        /// Which page, from 1
+        /// Page number, from 1
         #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
         page: u64,
-        /// Conversations of a page
+        /// Conversations per page
         #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
         limit: u32,
     },
@@ -34,22 +34,22 @@ pub enum Conversations {
     #[command(after_help = "Examples:\n  \
         openapi-server conversations show \"$CONVERSATION\" --agent acme\n  \
         openapi-server conversations show \"$CONVERSATION\" --agent acme --json\n\n\
-        It does not count as read: `conversations take` and `reply` do that.")]
+        This does not mark it as read: `conversations take` and `reply` do that.")]
     Show(Named),
     /// Print each new message of a visitor as one JSON line, until Ctrl-C
     #[command(after_help = "Examples:\n  \
         openapi-server conversations watch --agent acme\n  \
         openapi-server conversations watch --agent acme --mode human\n\n\
-        It looks every 2 s and begins with the messages that come from now on.")]
+        It polls every 2 s, starting with messages that arrive from now on.")]
     Watch {
         /// The agent
         #[arg(long)]
         agent: AgentId,
-        /// Only messages of conversations that this one answers
+        /// Only messages of conversations in this mode
         #[arg(long)]
         mode: Option<Mode>,
     },
-    /// Take a conversation over: what the visitor writes waits for a person
+    /// Take a conversation over: the visitor's messages wait for a person
     #[command(after_help = "Examples:\n  \
         openapi-server conversations take \"$CONVERSATION\" --agent acme\n\n\
         Its messages then count as read. The agent answers again after `release`, or when a visitor has waited for \
@@ -61,24 +61,24 @@ pub enum Conversations {
     Reply {
         #[command(flatten)]
         named: Named,
-        /// What the visitor reads, 1 to 4,000 characters
+        /// The message, 1 to 4,000 characters
         text: String,
-        /// Who writes, up to 100 characters
+        /// Name of the author, up to 100 characters
         #[arg(long, default_value = "", hide_default_value = true)]
         name: String,
     },
-    /// Let the agent answer again
+    /// Return a conversation to the agent
     #[command(
         after_help = "Examples:\n  openapi-server conversations release \"$CONVERSATION\" --agent acme"
     )]
     Release(Named),
-    /// Close a conversation: the visitor can read it, and begins another one with the next message
+    /// Close a conversation: the visitor can read it, and the next message starts another one
     #[command(after_help = "Examples:\n  openapi-server conversations close \"$CONVERSATION\" --agent acme")]
     Close(Named),
-    /// End all tokens of a conversation: whoever has one can neither read nor continue it
+    /// Revoke all tokens of a conversation: their holders can neither read nor continue it
     #[command(after_help = "Examples:\n  \
         openapi-server conversations revoke \"$CONVERSATION\" --agent acme\n\n\
-        For a token that has come into wrong hands. What was said stays; the visitor begins another conversation.")]
+        Use it when a token has leaked. The messages stay; the visitor starts another conversation.")]
     Revoke(Named),
     /// Print conversations with their messages as NDJSON, the newest message first
     #[command(after_help = "Examples:\n  \
@@ -88,7 +88,7 @@ pub enum Conversations {
         #[command(flatten)]
         selection: Selection,
     },
-    /// Erase a conversation with its messages; there is no way back
+    /// Permanently erase a conversation with its messages
     #[command(after_help = "Examples:\n  \
         openapi-server conversations erase \"$CONVERSATION\" --agent acme\n\n\
         The visitor's browser can neither read nor continue it any more. `contacts erase` includes the conversations of \
@@ -130,7 +130,9 @@ impl Conversations {
                     if json {
                         return context.print_json(&said);
                     }
-                    context.note("the visitor sees it; the conversation waits for a person from now on");
+                    context.info(
+                        "the visitor sees the message; from now on the conversation waits for a person",
+                    );
                     let lines = [("message", said.id.to_string()), ("number", said.seq.to_string())];
                     return context.print_record(false, &said, &lines);
                 }

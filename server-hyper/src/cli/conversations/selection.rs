@@ -5,37 +5,37 @@ use ::conversations::{ConversationMode, ConversationStatus};
 use clap::{Args, ValueEnum};
 use openapi_core::values::{AgentId, ContactId, Timestamp};
 
-/// Which conversations.
+/// The selected conversations.
 #[derive(Debug, Args)]
 pub struct Selection {
     /// The agent
     #[arg(long)]
     pub agent: AgentId,
-    /// Only open or only closed ones
+    /// Only open or only closed conversations
     #[arg(long)]
     pub status: Option<Status>,
-    /// Only those that this one answers
+    /// Only conversations in this mode
     #[arg(long)]
     mode: Option<Mode>,
-    /// Only those of this contact, by its platform id
+    /// Only conversations of this contact, by its platform id
     #[arg(long)]
     contact: Option<ContactId>,
-    /// Only those with a message then or later
+    /// Only conversations with a message at or after this time
     #[arg(long, value_name = "RFC3339")]
     since: Option<Timestamp>,
 }
 
-/// Whether a conversation goes on.
+/// The status of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Status {
     /// The visitor's next message belongs to it
     Open,
-    /// It can be read only
+    /// It is read-only
     Closed,
 }
 
 impl Status {
-    /// The same to the library.
+    /// Converts to the type of the library.
     pub fn of_library(self) -> ConversationStatus {
         match self {
             Status::Open => ConversationStatus::Open,
@@ -44,7 +44,7 @@ impl Status {
     }
 }
 
-/// Who answers.
+/// Who replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
     /// The AI chat agent
@@ -54,7 +54,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The same to the library.
+    /// Converts to the type of the library.
     pub fn of_library(self) -> ConversationMode {
         match self {
             Mode::Ai => ConversationMode::Ai,
@@ -64,7 +64,7 @@ impl Mode {
 }
 
 impl Selection {
-    /// What the store can tell apart. The status is not among it: it changes with time alone.
+    /// The filter for the store. It has no status, because the status changes with time alone.
     pub fn filter(&self) -> ConversationFilter {
         ConversationFilter {
             status: None,
