@@ -1,4 +1,4 @@
-//! Puts the parts together: the only place that names storage backends.
+//! Assembles the server from its parts: the only module that names storage backends.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -238,18 +238,18 @@ pub async fn open(url: &StoreUrl, ownership: Option<Ownership>) -> Result<OpenSt
 /// Opens the store of file contents: the configured one, or the one that goes with the store.
 ///
 /// # Errors
-/// When it cannot be opened; the words say why.
+/// When it cannot be opened.
 pub fn open_blobs(config: &Config, store: &StoreUrl) -> Result<Arc<dyn BlobStore>, CliError> {
     open_contents(&blobs_url(config, store)?)
 }
 
-/// Where the contents of files are: the configured place, or the one that goes with the store.
+/// Where the contents of files are: the configured location, or the default of the store.
 ///
 /// # Errors
-/// When no place is configured and none goes with the store, or the configured one has no such form.
+/// When no location is configured and the store has no default, or the configured one is invalid.
 pub fn blobs_url(config: &Config, store: &StoreUrl) -> Result<BlobsUrl, CliError> {
     contents_url(config.text("blobs"), store, || {
-        "servers on one store share the contents of files as well; name their place with --blobs: s3://BUCKET/PREFIX, \
+        "servers on one store share the contents of files as well; name their location with --blobs: s3://BUCKET/PREFIX, \
          gs://…, az://…, or file:PATH for a folder that all of them have"
             .to_owned()
     })
@@ -262,7 +262,7 @@ pub fn blobs_url(config: &Config, store: &StoreUrl) -> Result<BlobsUrl, CliError
 pub fn blobs_to_move(given: Option<&str>, store: &StoreUrl, flag: &str) -> Result<BlobsUrl, CliError> {
     contents_url(given, store, || {
         format!(
-            "where the contents of files are does not follow from a store in {}; name the place with {flag}, or \
+            "where the contents of files are does not follow from a store in {}; name the location with {flag}, or \
              leave them where they are with --records-only",
             store.engine()
         )
@@ -272,12 +272,12 @@ pub fn blobs_to_move(given: Option<&str>, store: &StoreUrl, flag: &str) -> Resul
 /// Opens a store of file contents.
 ///
 /// # Errors
-/// When it cannot be opened; the words say why.
+/// When it cannot be opened.
 pub fn open_contents(url: &BlobsUrl) -> Result<Arc<dyn BlobStore>, CliError> {
     Ok(storage_blobs::open(url, environment())?)
 }
 
-/// The place that was given, or the one that goes with the store.
+/// The given location, or the default of the store.
 fn contents_url(
     given: Option<&str>,
     store: &StoreUrl,
@@ -399,7 +399,7 @@ pub fn extractor(choice: &EngineChoice) -> Result<Arc<dyn DocumentExtractor>, Cl
     } else {
         tracing::warn!(
             languages = names.join("+"),
-            "tesseract is not installed, or a language of it is not: pictures and scanned pages have no text; install \
+            "tesseract or one of its languages is not installed: images and scanned pages have no text; install \
              tesseract-ocr and a package such as tesseract-ocr-eng for each language, and start again"
         );
     }
@@ -549,7 +549,7 @@ pub fn open_backup(from: &Path, scratch: &Path) -> Result<Arc<dyn ConversationSt
     Ok(Arc::new(SqliteStorage::open(SqliteConfig::new(scratch))?))
 }
 
-/// Puts the records of a backup in the place of a store.
+/// Replaces the records of a store with those of a backup.
 ///
 /// # Errors
 /// When the backup is not sound, or the store is in use.

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use mimalloc::MiMalloc;
 
-// A worker of documents is told about it as well: `assemble::confined`.
+// Document workers need it as well: `assemble::confined`.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

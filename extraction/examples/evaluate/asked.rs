@@ -36,7 +36,7 @@ impl Engine {
             (Some(endpoint), Some(name)) => {
                 Ok(Engine::Model(Box::new(model::Asked::new(endpoint, name, options)?)))
             }
-            _ => Err("--model-endpoint and --model go together".into()),
+            _ => Err("--llm-url and --llm-model go together".into()),
         }
     }
 

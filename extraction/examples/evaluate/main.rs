@@ -46,10 +46,10 @@ Usage: evaluate FOLDER [options]
   --text ID             show the text of one document and what was found in it
   --fit                 fit the weights of confidence on what was found, and print them
   --also FOLDER         a further folder of documents, with --fit
-  --model-endpoint URL  ask a model at this endpoint of the chat-completions protocol instead of the built-in engine
-  --model NAME          the model's name there
-  --model-key-env VAR   the variable of the environment that holds its key
-  --model-timeout S    how long one document may take, 120 s unless said";
+  --llm-url URL         use a model at this endpoint of the chat-completions protocol instead of the built-in engine
+  --llm-model NAME      the model's name at the endpoint
+  --llm-key-env VAR     environment variable with the endpoint's API key
+  --llm-timeout S       timeout of one document in seconds, 120 by default";
 
 struct Options {
     folder: PathBuf,
@@ -94,10 +94,10 @@ fn options() -> Option<Options> {
             "--text" => options.text = Some(words.next()?),
             "--fit" => options.fit = true,
             "--also" => options.also.push(words.next()?.into()),
-            "--model-endpoint" => options.asked.endpoint = Some(words.next()?),
-            "--model" => options.asked.model = Some(words.next()?),
-            "--model-key-env" => options.asked.key_variable = Some(words.next()?),
-            "--model-timeout" => options.asked.timeout = Duration::from_secs(words.next()?.parse().ok()?),
+            "--llm-url" => options.asked.endpoint = Some(words.next()?),
+            "--llm-model" => options.asked.model = Some(words.next()?),
+            "--llm-key-env" => options.asked.key_variable = Some(words.next()?),
+            "--llm-timeout" => options.asked.timeout = Duration::from_secs(words.next()?.parse().ok()?),
             folder if !folder.starts_with("--") && options.folder.as_os_str().is_empty() => {
                 options.folder = folder.into();
             }

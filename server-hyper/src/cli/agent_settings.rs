@@ -19,30 +19,30 @@ pub const EXAMPLES: &str = "Examples:\n  \
     openapi-server agents configure acme --set chat.minCoverage=0.6 --unset appearance.title\n  \
     openapi-server agents configure acme --json > settings.json\n  \
     openapi-server agents configure acme --file settings.json\n\n\
-    Without --file, --set and --unset the settings are shown. --file replaces them as a whole, and what it leaves out is \
-    as built in; --unset and then --set change single ones, of the file or of what is there. A value is JSON if it can \
-    be read as JSON, else text: 'appearance.title=\"2024\"' for a text of digits. What cannot be is told with its \
-    path, and nothing is changed. Running servers follow within 5 s.";
+    Without --file, --set and --unset the command shows the settings. --file replaces all of them, and omitted settings \
+    get their defaults; --unset and then --set change single settings of the file or of the agent. A value that parses \
+    as JSON is JSON, any other one is text: 'appearance.title=\"2024\"' for a text of digits. Errors name the path, and \
+    then nothing changes. Running servers follow within 5 s.";
 
-/// Settings below this have names of their own, with dots in them.
+/// The names of settings below this path may contain dots.
 const NAMED: &str = "appearance.strings.";
-/// The responders of this program.
+/// The responders that this program has.
 const RESPONDERS: [&str; 2] = ["knowledge", "llm"];
 
 #[derive(Debug, Args)]
 pub struct Configure {
     /// The agent
     id: AgentId,
-    /// JSON file with the settings as a whole; - for standard input
+    /// JSON file with all settings; - for standard input
     #[arg(long)]
     file: Option<PathBuf>,
-    /// Give a setting a value; repeats
+    /// Set a setting; repeatable
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
     set: Vec<(String, Json)>,
-    /// Set a setting back to what is built in; repeats
+    /// Reset a setting to its default; repeatable
     #[arg(long, value_name = "PATH")]
     unset: Vec<String>,
-    /// Show all settings as they are then, instead of what has changed
+    /// Show all resulting settings instead of the changes
     #[arg(long)]
     show: bool,
 }
@@ -64,8 +64,8 @@ impl Configure {
         };
         let responder = after.chat.responder.as_str();
         if !RESPONDERS.contains(&responder) {
-            context.note(&format!(
-                "this program has no responder '{responder}'; it has {}",
+            context.info(&format!(
+                "unknown responder '{responder}'; this program has {}",
                 RESPONDERS.join(" and ")
             ));
         }
@@ -77,13 +77,13 @@ impl Configure {
         }
         let changes = changes(&document(&before)?, &document(&after)?);
         if changes.is_empty() {
-            context.note("nothing has changed");
+            context.info("nothing has changed");
             return Ok(());
         }
         context.print_table(false, &changes, &["setting", "before", "now"], Clone::clone)
     }
 
-    /// The settings as they are to be.
+    /// The resulting settings.
     fn wanted(&self, context: &CommandContext, before: &AgentSettings) -> Result<Object, CliError> {
         let mut wanted = match &self.file {
             Some(path) => input::object(context, path)?,
@@ -92,7 +92,7 @@ impl Configure {
         let built_in = document(&AgentSettings::default())?;
         for path in &self.unset {
             let steps = steps(path);
-            // One that the file leaves out is as built in already.
+            // A setting that the file omits already has its default.
             if !take(&mut wanted, &steps) && !take(&mut built_in.clone(), &steps) {
                 return Err(CliError::new(format!("there is no setting '{path}'")));
             }
@@ -116,7 +116,7 @@ fn assignment(text: &str) -> Result<(String, Json), String> {
     Ok((path.trim().to_owned(), value))
 }
 
-/// The names on the way to a setting.
+/// The segments of a setting's path.
 fn steps(path: &str) -> Vec<&str> {
     match path.strip_prefix(NAMED) {
         Some(name) => NAMED.trim_end_matches('.').split('.').chain([name]).collect(),
@@ -124,7 +124,7 @@ fn steps(path: &str) -> Vec<&str> {
     }
 }
 
-/// Puts a value at its place; fails with the name of what is on the way and has no members.
+/// Inserts a value at its path. The error is the path of a value on the way that is not an object.
 fn put<'p>(settings: &mut Object, steps: &[&'p str], value: Json) -> Result<(), &'p str> {
     let Some((first, rest)) = steps.split_first() else { return Ok(()) };
     if rest.is_empty() {
@@ -141,7 +141,7 @@ fn put<'p>(settings: &mut Object, steps: &[&'p str], value: Json) -> Result<(), 
     Ok(())
 }
 
-/// Takes a setting away, and tells whether it was there.
+/// Removes a setting and returns whether it existed.
 fn take(settings: &mut Object, steps: &[&str]) -> bool {
     let Some((first, rest)) = steps.split_first() else { return false };
     if rest.is_empty() {
@@ -153,7 +153,7 @@ fn take(settings: &mut Object, steps: &[&str]) -> bool {
     was_there
 }
 
-/// Settings as an operator writes them.
+/// The settings as the JSON that an operator writes.
 fn document(settings: &AgentSettings) -> Result<Object, CliError> {
     match parse(serde_json::to_string(settings)?.as_bytes()) {
         Ok(Json::Object(settings)) => Ok(settings),
@@ -161,7 +161,7 @@ fn document(settings: &AgentSettings) -> Result<Object, CliError> {
     }
 }
 
-/// Every setting with its path; lists are one setting each.
+/// Every setting with its path; a list is one setting.
 fn flat(settings: &Object) -> Vec<(String, Json)> {
     let mut all = Vec::new();
     for (name, value) in settings.iter() {

@@ -28,10 +28,10 @@ pub enum Audit {
         /// Only this agent's entries; all by default, failed authentications with unknown keys included
         #[arg(long)]
         agent: Option<AgentId>,
-        /// How many
+        /// Number of entries
         #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         lines: u32,
-        /// Go on with new entries as they come, one JSON object or line each
+        /// Continue with new entries as they arrive, one JSON object or line each
         #[arg(long, short)]
         follow: bool,
     },
@@ -91,7 +91,7 @@ async fn export(context: &CommandContext, platform: &Platform, agent: Option<Age
     loop {
         let entries = platform.audit(&query).await.map_err(failed)?;
         let Some(last) = entries.last() else { break };
-        query.after = Some(place(last));
+        query.after = Some(position(last));
         for entry in &entries {
             let line = serde_json::to_string(entry).map_err(|error| Stop::Failed(error.into()))?;
             writeln!(output, "{line}")?;
@@ -121,14 +121,14 @@ async fn follow(
             }
         }
         if let Some(last) = entries.last() {
-            query.after = Some(place(last));
+            query.after = Some(position(last));
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
         entries = platform.audit(&query).await?;
     }
 }
 
-fn place(entry: &AuditEntry) -> (Timestamp, AuditId) {
+fn position(entry: &AuditEntry) -> (Timestamp, AuditId) {
     (entry.at, entry.id)
 }
 

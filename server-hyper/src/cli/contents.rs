@@ -16,14 +16,14 @@ use crate::config::Config;
 use crate::console::caller::{BACKUP_CONTENTS, BACKUP_DATABASE};
 use crate::error::CliError;
 
-/// How many bytes of the database travel at a time.
+/// Chunk size of a database transfer, in bytes.
 const CHUNK: usize = 256 * 1024;
 
 /// Records per read.
 const BATCH: u32 = 500;
 
-/// The progress is reported after so many contents.
-const TOLD_EVERY: u64 = 1_000;
+/// Contents between two progress reports.
+const PROGRESS_INTERVAL: u64 = 1_000;
 
 /// Compares records with contents and returns the problems; with `repair`, those that remain after the repair.
 ///
@@ -68,7 +68,7 @@ pub async fn backup(context: &CommandContext, to: &Path) -> Result<u64, CliError
         (None, Some(scratch)) => scratch.path().join(BACKUP_DATABASE),
         (None, None) => return Err(CliError::new("the backup has no folder")),
     };
-    let note = |text: &str| context.note(text);
+    let note = |text: &str| context.info(text);
     let copy = assemble::backup(&store, &database, &note)?;
     let live = store.storage();
     let contents = target.contents()?;
@@ -92,7 +92,7 @@ pub async fn backup(context: &CommandContext, to: &Path) -> Result<u64, CliError
 /// Replaces the store with a backup: first the contents, then the records. Returns the number of contents.
 ///
 /// # Errors
-/// When the backup is not whole, or the store is in use.
+/// When the backup is incomplete, or the store is in use.
 pub async fn restore(
     context: &CommandContext,
     config: &Config,
@@ -107,7 +107,7 @@ pub async fn restore(
     let records = assemble::open_backup(&database, &scratch.path().join(BACKUP_DATABASE))?;
     let source = FolderBlobs::open(from.join(BACKUP_CONTENTS)).map_err(storage_blobs::OpenError::from)?;
     let target = assemble::open_blobs(config, store)?;
-    let note = |text: &str| context.note(text);
+    let note = |text: &str| context.info(text);
     let copied = copy_contents(&records, &source, &*target, "restored", &note, async |_| Ok(false)).await?;
     drop(records);
     assemble::restore(store, ownership, &database, &note)?;
@@ -134,7 +134,7 @@ async fn copy_contents(
             }
             Err(error) => return Err(CliError::from(error)),
         }
-        if copied % TOLD_EVERY == 0 {
+        if copied % PROGRESS_INTERVAL == 0 {
             note(&format!("the contents of {copied} files {done}"));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What a command runs in: its flags, the streams and files of its caller, and the store.
+//! The context of a command: its flags, the streams and files of its caller, and the store.
 //!
 //! A command runs in the process that was started, or in the server that owns the store ([`crate::console`]). It uses
 //! nothing but its context, so it does the same in both: it touches neither the environment nor the working directory, the
@@ -135,7 +135,7 @@ impl CommandContext {
             Location::Server(lent) => lent.runtime.block_on(async {
                 tokio::select! {
                     result = work => result,
-                    _ = self.caller.gone() => Err(CliError::new("the caller has gone")),
+                    _ = self.caller.gone() => Err(CliError::new("the caller has disconnected")),
                 }
             }),
         }
@@ -225,7 +225,7 @@ impl CommandContext {
         self.with_conversations(contents, async |conversations| work(conversations.platform()).await)
     }
 
-    /// Prints text. A reader that has enough, such as `head`, is no failure.
+    /// Prints text. An output that its reader has closed, such as `head`, is not an error.
     ///
     /// # Errors
     /// When standard output cannot be written.
@@ -233,7 +233,7 @@ impl CommandContext {
         self.print_unless_closed(text).map(drop)
     }
 
-    /// Prints text; `false` when nobody reads it any more.
+    /// Prints text; `false` when the output is closed.
     ///
     /// # Errors
     /// When standard output cannot be written.
@@ -244,30 +244,30 @@ impl CommandContext {
         }
     }
 
-    /// Standard output, for much text.
+    /// Standard output, for large output.
     #[must_use]
     pub fn output(&self) -> impl Write + use<> {
         Output(Arc::clone(&self.caller))
     }
 
-    /// Writes to standard error as it is. A closed one is no failure.
+    /// Writes to standard error unchanged. A closed stream is not an error.
     pub fn write_error(&self, text: &str) {
         let _ = self.caller.write(Stream::Error, text.as_bytes());
     }
 
     /// Prints a message on standard error.
-    pub fn note(&self, message: &str) {
+    pub fn info(&self, message: &str) {
         self.write_error(&format!("{message}\n"));
     }
 
     /// Prints an error on standard error.
-    pub fn complain(&self, message: &str) {
-        self.note(&format!("openapi-server: {message}"));
+    pub fn error(&self, message: &str) {
+        self.info(&format!("openapi-server: {message}"));
     }
 
     /// Prints the error of a command that failed.
     pub fn fail(&self, failure: &CliError) {
-        failure.to_string().lines().for_each(|line| self.complain(line));
+        failure.to_string().lines().for_each(|line| self.error(line));
     }
 }
 

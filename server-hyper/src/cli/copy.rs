@@ -1,4 +1,4 @@
-//! `copy`: everything of a store into another one.
+//! `copy`: moves the data of a store to another one.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,16 +26,16 @@ use crate::ports::monotonic;
 /// Examples of `copy`.
 pub const EXAMPLES: &str = "Examples:\n  \
     openapi-server copy --from sqlite:./data/openapi.db --to sqlite:./moved/openapi.db\n\n\
-    Stop the servers first: what is written to either store meanwhile is found as a difference at the end. Each agent \
+    Stop the servers first: a write to either store during the copy is reported as a difference at the end. Each agent \
     is printed with the number of its records and a digest of them that both stores share. When a copy is interrupted, \
-    run the same command again: it goes on where it ended.\n\n\
-    Contents of files are copied from the place that goes with a SQLite file, or --from-blobs, to that of the other \
-    store, or --to-blobs. With --records-only they stay where they are, for servers on the new store to use the same \
-    place (--blobs).\n\n\
+    run the same command again: it continues where it ended.\n\n\
+    Contents of files are copied from the folder next to the SQLite file, or from --from-blobs, to that of the other \
+    store, or --to-blobs. With --records-only they stay where they are, and servers on the new store use the same \
+    location (--blobs).\n\n\
     Server keys are not copied: give the servers on the new store those of the old one (OPENAPI_SERVER_KEY, or the file \
-    server-keys beside a SQLite file), without which no API secret is accepted.";
+    server-keys next to a SQLite file), without which no API secret is accepted.";
 
-/// Agents that one look asks for.
+/// Agents per page of a listing.
 const AGENTS: u32 = 1_000;
 
 #[derive(Debug, Args)]
@@ -43,13 +43,13 @@ pub struct Copy {
     /// The store to copy: sqlite:PATH, postgres://…, mongodb://…
     #[arg(long, value_name = "URL")]
     from: String,
-    /// The store to copy to, empty or begun by an earlier copy
+    /// The store to copy to: empty, or the target of an interrupted copy
     #[arg(long, value_name = "URL")]
     to: String,
-    /// Where the contents of files are: file:PATH, s3://…, gs://…, az://… [default: beside a SQLite file]
+    /// Where the contents of files are: file:PATH, s3://…, gs://…, az://… [default: next to a SQLite file]
     #[arg(long, value_name = "URL", conflicts_with = "records_only")]
     from_blobs: Option<String>,
-    /// Where the contents of files are to be [default: beside a SQLite file]
+    /// Where to copy the contents of files [default: next to a SQLite file]
     #[arg(long, value_name = "URL", conflicts_with = "records_only")]
     to_blobs: Option<String>,
     /// Leave the contents of files where they are
@@ -58,12 +58,12 @@ pub struct Copy {
     /// Only this agent; repeatable
     #[arg(long, value_name = "ID")]
     agent: Vec<AgentId>,
-    /// Agents that are copied at the same time
+    /// Agents to copy concurrently
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=32))]
     jobs: u8,
 }
 
-/// Both sides.
+/// The two stores.
 struct Sides {
     from: Arc<dyn TransferStore>,
     to: Arc<dyn TransferStore>,
@@ -76,7 +76,7 @@ impl Copy {
         let _log = Logged::install(&config)?;
         let (from, to) = (StoreUrl::parse(&self.from)?, StoreUrl::parse(&self.to)?);
         if from.is_in_memory() || to.is_in_memory() {
-            return Err(CliError::usage("a store in memory is gone with its process; copy between others"));
+            return Err(CliError::usage("a store in memory ends with its process and cannot be copied"));
         }
         if self.from == self.to {
             return Err(CliError::usage("--from and --to name the same store"));
@@ -107,7 +107,7 @@ impl Copy {
         } else {
             let source = assemble::blobs_to_move(self.from_blobs.as_deref(), from, "--from-blobs")?;
             let target = assemble::blobs_to_move(self.to_blobs.as_deref(), to, "--to-blobs")?;
-            // What is there already need not move.
+            // Skip what is already there.
             if source == target { None } else { Some((source, target)) }
         };
         let open = |url| assemble::open_contents(url);
@@ -120,7 +120,7 @@ impl Copy {
             },
         });
         let mut copies = Copies::new(sides, self.jobs.into(), context);
-        let (mut after, mut told) = (None::<AgentId>, Vec::new());
+        let (mut after, mut printed) = (None::<AgentId>, Vec::new());
         let mut missing = self.agent.clone();
         loop {
             let agents = copies.sides.from.agents_after(after.as_ref(), AGENTS).await?;
@@ -133,44 +133,45 @@ impl Copy {
                         .begin(agent)
                         .await?
                         .into_iter()
-                        .try_for_each(|done| tell(context, done, as_json, &mut told))?;
+                        .try_for_each(|done| print_agent(context, done, as_json, &mut printed))?;
                 }
             }
         }
         while let Some(done) = copies.next().await? {
-            tell(context, done, as_json, &mut told)?;
+            print_agent(context, done, as_json, &mut printed)?;
         }
         copies.progress.clear();
         if let Some(id) = missing.first() {
-            return Err(CliError::new(format!("there is no agent '{id}' in the store that is copied from")));
+            return Err(CliError::new(format!("there is no agent '{id}' in the store to copy")));
         }
         let contents = copies.progress.contents.load(Ordering::Relaxed);
         if as_json {
-            return context.print_json(&json!({ "agents": told, "contents": contents }));
+            return context.print_json(&json!({ "agents": printed, "contents": contents }));
         }
-        context.note(&format!("both stores hold the same; {contents} content(s) of files were copied"));
+        context.info(&format!("both stores hold the same; {contents} content(s) of files were copied"));
         Ok(())
     }
 }
 
-/// Prints an agent that was copied, or keeps it for the one document.
-fn tell(
+/// Prints an agent that was copied, or adds it to the JSON document.
+fn print_agent(
     context: &CommandContext,
     (agent, copied): (Agent, Copied),
     as_json: bool,
-    told: &mut Vec<serde_json::Value>,
+    printed: &mut Vec<serde_json::Value>,
 ) -> Result<(), CliError> {
     let digest = copied.digest.to_string();
     let records = copied.digest.records();
     if as_json {
-        told.push(json!({ "id": agent.id, "records": records, "copied": copied.records, "digest": digest }));
+        printed
+            .push(json!({ "id": agent.id, "records": records, "copied": copied.records, "digest": digest }));
         return Ok(());
     }
     context
         .print(&format!("{}  {records} records, {} of them copied now, {digest}\n", agent.id, copied.records))
 }
 
-/// Agents on their way.
+/// Agents being copied.
 struct Copies {
     sides: Arc<Sides>,
     at_once: usize,
@@ -190,7 +191,7 @@ impl Copies {
         }
     }
 
-    /// Begins with an agent, after waiting for another one where enough are running.
+    /// Starts to copy an agent; waits for another one first if the maximum is running.
     async fn begin(&mut self, agent: Agent) -> Result<Option<(Agent, Copied)>, CliError> {
         self.waiting.push_back(agent);
         if self.running.len() < self.at_once {
@@ -205,16 +206,17 @@ impl Copies {
         let (sides, progress) = (Arc::clone(&self.sides), Arc::clone(&self.progress));
         self.running.spawn(async move {
             let contents = sides.contents.as_ref().map(|(from, to)| Contents { from: &**from, to: &**to });
-            let mut tell = |step| progress.tell(step);
-            let copied = transfer::copy_agent(&*sides.from, &*sides.to, &agent, contents, &mut tell).await?;
+            let mut report = |step| progress.record(step);
+            let copied =
+                transfer::copy_agent(&*sides.from, &*sides.to, &agent, contents, &mut report).await?;
             Ok((agent, copied))
         });
     }
 
-    /// The next agent that is done.
+    /// The next agent that was copied.
     async fn next(&mut self) -> Result<Option<(Agent, Copied)>, CliError> {
         let Some(done) = self.running.join_next().await else { return Ok(None) };
-        let done = done.map_err(|error| CliError::new(format!("a copy broke off: {error}")))?;
+        let done = done.map_err(|error| CliError::new(format!("a copy was aborted: {error}")))?;
         self.start();
         if done.is_err() {
             self.progress.clear();
@@ -223,15 +225,15 @@ impl Copies {
     }
 }
 
-/// Tells on standard error how far the copy is.
+/// Reports the progress of the copy on standard error.
 struct Progress {
     caller: Arc<dyn Caller>,
     begun: Instant,
     is_terminal: bool,
     records: AtomicU64,
     contents: AtomicU64,
-    /// Milliseconds after the begin.
-    told: AtomicU64,
+    /// Milliseconds since the start, at the last report.
+    reported: AtomicU64,
 }
 
 impl Progress {
@@ -242,11 +244,11 @@ impl Progress {
             is_terminal: context.facts().is_error_terminal,
             records: AtomicU64::new(0),
             contents: AtomicU64::new(0),
-            told: AtomicU64::new(0),
+            reported: AtomicU64::new(0),
         }
     }
 
-    fn tell(&self, step: Step) {
+    fn record(&self, step: Step) {
         match step {
             Step::Records(_, count) => self.records.fetch_add(count, Ordering::Relaxed),
             Step::Content(_) => self.contents.fetch_add(1, Ordering::Relaxed),
@@ -254,20 +256,22 @@ impl Progress {
         };
         let every = if self.is_terminal { Duration::from_millis(200) } else { Duration::from_secs(5) };
         let now = monotonic().duration_since(self.begun).as_millis() as u64;
-        let told = self.told.load(Ordering::Relaxed);
-        let is_due = now.saturating_sub(told) >= every.as_millis() as u64;
-        if !is_due || self.told.compare_exchange(told, now, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+        let reported = self.reported.load(Ordering::Relaxed);
+        let is_due = now.saturating_sub(reported) >= every.as_millis() as u64;
+        if !is_due
+            || self.reported.compare_exchange(reported, now, Ordering::Relaxed, Ordering::Relaxed).is_err()
+        {
             return;
         }
         let (records, contents) =
             (self.records.load(Ordering::Relaxed), self.contents.load(Ordering::Relaxed));
-        let words = format!("{records} records and {contents} contents copied");
-        let line = if self.is_terminal { format!("\r{words}\x1b[K") } else { format!("{words}\n") };
+        let text = format!("{records} records and {contents} contents copied");
+        let line = if self.is_terminal { format!("\r{text}\x1b[K") } else { format!("{text}\n") };
         let _ = self.caller.write(Stream::Error, line.as_bytes());
     }
 
     fn clear(&self) {
-        if self.is_terminal && self.told.load(Ordering::Relaxed) > 0 {
+        if self.is_terminal && self.reported.load(Ordering::Relaxed) > 0 {
             let _ = self.caller.write(Stream::Error, b"\r\x1b[K");
         }
     }

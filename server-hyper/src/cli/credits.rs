@@ -1,4 +1,4 @@
-//! `credits`: what extractions of an agent cost and are paid with.
+//! `credits`: the balances of agents and the price of extractions.
 
 use clap::{Subcommand, ValueEnum};
 use openapi_core::admin::{Admin, CreditChange};
@@ -14,7 +14,7 @@ use crate::error::CliError;
 
 #[derive(Debug, Subcommand)]
 pub enum Credits {
-    /// Show what an agent has, and what extractions cost
+    /// Show the balances of an agent, and the price of extractions
     #[command(after_help = "Examples:\n  \
         openapi-server credits show --agent acme\n\n\
         An agent that was never given credits is not charged.")]
@@ -34,10 +34,10 @@ pub enum Credits {
         /// The agent
         #[arg(long)]
         agent: AgentId,
-        /// Which balance
+        /// The balance to set
         #[arg(long, value_enum, default_value_t = Pool::Plan)]
         pool: Pool,
-        /// What the ledger is to say
+        /// Reason for the ledger
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
     },
@@ -46,16 +46,16 @@ pub enum Credits {
         after_help = "Examples:\n  openapi-server credits topup 500 --agent acme --note \"Order 1042\""
     )]
     Topup {
-        /// How many
+        /// Number of credits
         credits: u64,
         /// The agent
         #[arg(long)]
         agent: AgentId,
-        /// What the ledger is to say
+        /// Reason for the ledger
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
     },
-    /// Charge an agent nothing any more; its balances stay
+    /// Stop charging an agent; its balances stay
     #[command(after_help = "Examples:\n  \
         openapi-server credits unlimited --agent acme\n  \
         openapi-server credits unlimited --agent acme --off")]
@@ -63,11 +63,11 @@ pub enum Credits {
         /// The agent
         #[arg(long)]
         agent: AgentId,
-        /// Charge it again
+        /// Charge the agent again
         #[arg(long)]
         off: bool,
     },
-    /// Set what an extraction costs
+    /// Set the price of an extraction
     #[command(after_help = "Examples:\n  \
         openapi-server credits rates --agent acme --per-page 2\n  \
         openapi-server credits rates --agent acme --characters-per-page 2000\n\n\
@@ -76,14 +76,14 @@ pub enum Credits {
         /// The agent
         #[arg(long)]
         agent: AgentId,
-        /// Credits for each page
+        /// Credits per page
         #[arg(long, value_name = "CREDITS", required_unless_present = "characters_per_page")]
         per_page: Option<u32>,
         /// Characters of plain text or DOCX that are charged as a page
         #[arg(long, value_name = "COUNT")]
         characters_per_page: Option<u32>,
     },
-    /// Show how the credits changed, the newest last
+    /// Show the ledger, newest entry last
     #[command(after_help = "Examples:\n  \
         openapi-server credits ledger --agent acme\n  \
         openapi-server credits ledger --agent acme --lines 1000 --json")]
@@ -91,7 +91,7 @@ pub enum Credits {
         /// The agent
         #[arg(long)]
         agent: AgentId,
-        /// How many entries
+        /// Number of entries
         #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         lines: u32,
     },
@@ -100,13 +100,13 @@ pub enum Credits {
 /// A balance.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Pool {
-    /// Of the plan: spent first
+    /// Credits of the plan, which are spent first
     Plan,
-    /// Beyond it
+    /// Credits beyond the plan
     Topup,
 }
 
-/// An account as it is shown.
+/// The printed form of an account.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shown {

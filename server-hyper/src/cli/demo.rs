@@ -1,4 +1,4 @@
-//! `demo`: something to try in an empty store.
+//! `demo`: sample data in an empty store.
 
 use ::conversations::Conversations;
 use ::conversations::admin::{ChatAdmin, NewKnowledge};
@@ -23,35 +23,34 @@ pub const EXAMPLES: &str = "Examples:\n  \
 
 const AGENT: &str = "demo";
 
-/// Ten contacts, one a line, in the shape of a create request.
+/// Ten contacts, one per line, in the form of a create request.
 const CONTACTS: &str = include_str!("../../assets/demo-contacts.ndjson");
 
-/// Two form templates: one where a submission takes the place of the earlier one, one where all stay.
+/// Two form templates: in one, a submission supersedes the previous one; in the other, all stay.
 const TEMPLATES: [&str; 2] = [
     include_str!("../../assets/templates/clinical-intake.json"),
     include_str!("../../assets/templates/customer-feedback.json"),
 ];
 
-/// What the agent of the demo answers visitors from.
+/// The document that the demo's agent replies from.
 const KNOWLEDGE: &str = include_str!("../../assets/demo-knowledge.md");
 const KNOWLEDGE_NAME: &str = "demo-knowledge.md";
 
-/// Where things are.
-pub struct Places<'a> {
+/// The addresses in the printed instructions.
+pub struct Endpoints<'a> {
     /// {origin} of the API.
     pub origin: &'a str,
     /// The origin of the widget's listener.
     pub widget: Option<&'a str>,
-    /// The path segment in front of contact ids.
+    /// The path segment before contact ids.
     pub id_segment: &'a str,
 }
 
-/// Makes an agent, a key, form templates, contacts and something to answer from if there is no agent, and says how to go
-/// on.
+/// Creates an agent with a key, form templates, contacts and a document if there is no agent, and prints what to try.
 pub async fn prepare(
     context: &CommandContext,
     conversations: &Conversations,
-    places: &Places<'_>,
+    endpoints: &Endpoints<'_>,
     store: &StoreUrl,
 ) -> Result<(), CliError> {
     let platform = conversations.platform();
@@ -62,7 +61,7 @@ pub async fn prepare(
     let by = context.operator();
     let id: AgentId = AGENT.parse()?;
     let name: Line<100> = "Demo".parse()?;
-    // The id of a deleted agent is not given again: then one is made up.
+    // The id of a deleted agent is never reused; then the id is generated.
     let new = |id| NewAgent { id, name: name.clone() };
     let agent = match platform.create_agent(&by, new(Some(id))).await {
         Ok(agent) => agent,
@@ -105,13 +104,13 @@ pub async fn prepare(
         passages: cut.passages,
     };
     conversations.add_knowledge(&by, &agent.id, knowledge).await?;
-    context.print(&what_to_try(&issued, &agent, &contact, &template, places))
+    context.print(&what_to_try(&issued, &agent, &contact, &template, endpoints))
 }
 
 fn object(line: &str) -> Result<Object, CliError> {
     match parse(line.as_bytes()) {
         Ok(Json::Object(object)) => Ok(object),
-        _ => Err(CliError::new("something of the demo is not JSON")),
+        _ => Err(CliError::new("invalid JSON in the demo's data")),
     }
 }
 
@@ -124,7 +123,7 @@ fn what_is_there(agents: &[Agent], store: &StoreUrl) -> String {
         StoreUrl::Postgres(_) | StoreUrl::Mongo(_) => "URL".to_owned(),
     };
     format!(
-        "\nThe store has {} agent(s) already, so nothing was made. Secrets are stored as hashes and cannot be shown again;\n\
+        "\nThe store already has {} agent(s), so nothing was created. Secrets are stored as hashes and cannot be shown again;\n\
          for another key:\n\n  \
          openapi-server keys create --store {store} --agent {agent} --name Demo --allow all\n\n",
         agents.len()
@@ -136,9 +135,9 @@ fn what_to_try(
     agent: &Agent,
     contact: &str,
     template: &str,
-    places: &Places<'_>,
+    endpoints: &Endpoints<'_>,
 ) -> String {
-    let Places { origin, widget, id_segment } = places;
+    let Endpoints { origin, widget, id_segment } = endpoints;
     let agent = &agent.id;
     let chat = widget.map_or_else(String::new, |widget| {
         format!(

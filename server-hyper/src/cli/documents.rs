@@ -1,4 +1,4 @@
-//! `documents`: what was sent to extraction with `saveToStorage`.
+//! `documents`: documents that were sent to extraction with `saveToStorage`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const PAGE: u32 = 500;
 
 #[derive(Debug, Subcommand)]
 pub enum Documents {
-    /// List the documents that are kept
+    /// List the stored documents
     #[command(after_help = "Examples:\n  \
         openapi-server documents list --agent acme\n\n\
         `openapi-server files purge` removes all of them at once.")]
@@ -26,7 +26,7 @@ pub enum Documents {
         #[arg(long)]
         agent: AgentId,
     },
-    /// Write a document into a file
+    /// Write a document to a file
     #[command(after_help = "Examples:\n  \
         openapi-server documents get \"$DOCUMENT\" --agent acme --out invoice.pdf\n\n\
         The file must not exist; only its owner may read it.")]
@@ -57,7 +57,7 @@ impl Documents {
                         break;
                     }
                 }
-                let heads = ["document", "name", "type", "bytes", "kept since", "goes at"];
+                let heads = ["document", "name", "type", "bytes", "stored", "expires"];
                 context.print_table(json, &documents, &heads, row)
             }),
             Documents::Get { document, agent, out } => {
@@ -68,7 +68,7 @@ impl Documents {
                     if json {
                         return context.print_json(&document);
                     }
-                    context.note(&format!("{} bytes written to {}", content.len(), out.display()));
+                    context.info(&format!("{} bytes written to {}", content.len(), out.display()));
                     Ok(())
                 })
             }

@@ -4,14 +4,14 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 
 use serde::Serialize;
 
-use super::contacts::Format;
+use super::contacts::format::Format;
 use super::context::CommandContext;
 use crate::error::CliError;
 
 /// Records read at a time.
 pub const PAGE: u32 = 500;
 
-/// Prints all records. `page` reads those behind the last one it gave; `names` and `cells` are the lines of CSV.
+/// Prints all records. `page` reads the records after the given one; `names` and `cells` are the rows of CSV.
 pub async fn run<T: Serialize>(
     context: &CommandContext,
     format: Format,
@@ -52,7 +52,7 @@ pub async fn run<T: Serialize>(
     Ok(())
 }
 
-/// Writes something; `false` when the reader, such as `head`, has enough.
+/// Writes to the output; `false` when its reader, such as `head`, has closed it.
 fn write<W: Write>(output: &mut W, what: impl FnOnce(&mut W) -> io::Result<()>) -> Result<bool, CliError> {
     match what(output) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),

@@ -1,4 +1,4 @@
-//! `extract`: the fields of a schema from a local document.
+//! `extract`: extracts the fields of a schema from a local document.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,14 +39,14 @@ pub const EXAMPLES: &str = "Examples:\n  \
     openapi-server extract invoice.txt --schema fields.json --json\n  \
     openapi-server extract invoice.txt --schema fields.json --config models.toml --instructions @notes.txt\n\n\
     Reads PDF, DOCX, plain text, JPEG, PNG, TIFF, WebP, BMP and GIF; no store or server is needed, and nothing leaves \
-    this machine unless a model is the engine: it is sent the text, as by `serve`, whose settings count here too. \
-    Pictures and scanned pages need `tesseract` (Debian: tesseract-ocr, and a package for each language). The document \
-    is read in a process of its own that can reach neither files nor the network.\n\n\
+    this machine unless a language model is the engine, which receives the text. The settings are those of `serve`. \
+    Images and scanned pages need `tesseract` (Debian: tesseract-ocr, and a package for each language). The document \
+    is read in a separate process that can reach neither files nor the network.\n\n\
     A schema is a JSON object with a definition for each field, such as\n  \
     { \"total\": { \"type\": \"number\", \"description\": \"Amount payable\", \"required\": true } }";
 
-/// Where on a page nothing can be told.
-const NOWHERE: &str = "";
+/// The source of a value without evidence.
+const NO_SOURCE: &str = "";
 
 #[derive(Debug, Args)]
 pub struct Extract {
@@ -55,19 +55,19 @@ pub struct Extract {
     /// The schema: a file, - for standard input
     #[arg(long, value_name = "FILE", required_unless_present = "example", conflicts_with = "example")]
     schema: Option<PathBuf>,
-    /// One of the schemas to begin with: medical, invoice, resume, receipt, identity_document, contract,
+    /// One of the example schemas: medical, invoice, resume, receipt, identity_document, contract,
     /// purchase_order
     #[arg(long, value_name = "ID")]
     example: Option<String>,
-    /// What a model is to mind, such as 'Amounts are in cents', at most 4,000 characters; @FILE for the text of a file.
-    /// It changes neither schema nor limits. The built-in engine does not read it
+    /// Guidance for a model, such as 'Amounts are in cents', at most 4,000 characters; @FILE reads it from a file. It
+    /// changes neither schema nor limits. The built-in engine ignores it
     #[arg(long, value_name = "TEXT|@FILE")]
     instructions: Option<String>,
     #[command(flatten)]
     settings: ExtractArgs,
 }
 
-/// What an engine found.
+/// The result of an engine.
 struct Found {
     findings: Vec<Finding>,
     warnings: Vec<ExtractionWarning>,
@@ -75,26 +75,26 @@ struct Found {
     engine: String,
 }
 
-/// What is asked for.
+/// The requested fields.
 struct Wanted {
     schema: ExtractionSchema,
     instructions: Option<Block<4_000>>,
 }
 
-/// A value as the table shows it.
+/// A row of the table.
 #[derive(Serialize)]
 struct Row {
     field: String,
     value: String,
     confidence: f64,
-    place: String,
+    source: String,
 }
 
 impl Extract {
     pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
         let begun = monotonic();
         let config = Config::read(context.flags(), Some(&self.settings.values))?;
-        // Also so that no panic shows words of the document.
+        // Also because a panic's message may contain text of the document.
         let _log = Logged::install(&config)?;
         let (choice, timeout) = EngineChoice::of(&config)?;
         let EngineChoice::On(engines) = choice else {
@@ -152,10 +152,10 @@ impl Extract {
             return context.print_json(&json!({ "data": data, "metadata": metadata }));
         }
         for notice in extraction.validation.warnings.iter().chain(&extraction.validation.errors) {
-            context.note(&notice.message);
+            context.info(&notice.message);
         }
         context.print_table(false, &rows(&extraction), &["field", "value", "confidence", "where"], |row| {
-            vec![row.field.clone(), row.value.clone(), format!("{:.2}", row.confidence), row.place.clone()]
+            vec![row.field.clone(), row.value.clone(), format!("{:.2}", row.confidence), row.source.clone()]
         })
     }
 
@@ -175,7 +175,7 @@ impl Extract {
         parsed.map_err(|faults| AdminError::Invalid(faults).into())
     }
 
-    /// What a model is to mind.
+    /// The guidance for a model.
     fn instructions(&self) -> Result<Option<Block<4_000>>, CliError> {
         let Some(given) = &self.instructions else { return Ok(None) };
         let text = match given.strip_prefix('@') {
@@ -204,8 +204,8 @@ impl Extract {
     }
 }
 
-/// What a model finds in the time that is left, or the built-in engine in its place where it gives no answer and that is
-/// allowed: the model then has three quarters of the time, as in the service.
+/// The result of a model within the remaining time, or of the built-in engine if the model fails and the fallback is
+/// on: the model then has three quarters of the time, as in the server.
 async fn asked(
     context: &CommandContext,
     model: &ModelEngine,
@@ -214,7 +214,7 @@ async fn asked(
     left: Duration,
     fallback: bool,
 ) -> Result<Found, CliError> {
-    context.note(&format!("asking {}", model.name()));
+    context.info(&format!("asking {}", model.name()));
     let instructions = wanted.instructions.as_ref().map(Block::as_str);
     let timeout = if fallback { left * 3 / 4 } else { left };
     let answer = model.extract(document, &document.images, &wanted.schema, instructions, timeout).await;
@@ -226,25 +226,25 @@ async fn asked(
             engine: model.name().to_owned(),
         }),
         Err(error) if fallback => {
-            context.note(&format!("{}: {error}; the built-in engine answers", model.name()));
+            context.info(&format!("{}: {error}; the built-in engine takes over", model.name()));
             found(context, document, wanted).await
         }
         Err(error) => Err(CliError::new(format!("{}: {error}", model.name()))),
     }
 }
 
-/// What the built-in engine finds, on a thread of its own, so that its time can end.
+/// The result of the built-in engine, on a separate thread so that it can time out.
 async fn found(
     context: &CommandContext,
     document: &Arc<Document>,
     wanted: &Arc<Wanted>,
 ) -> Result<Found, CliError> {
     if wanted.instructions.is_some() {
-        context.note("the built-in engine does not read --instructions");
+        context.info("the built-in engine does not read --instructions");
     }
     let (document, wanted) = (Arc::clone(document), Arc::clone(wanted));
     let work = tokio::task::spawn_blocking(move || builtin::extract(&document, &wanted.schema));
-    // The words of a panic may hold what stands in the document.
+    // The message of a panic may contain text of the document.
     let answer = work.await.map_err(|_| CliError::new("the built-in engine failed; a panic says where"))?;
     Ok(Found {
         findings: answer.findings,
@@ -254,7 +254,7 @@ async fn found(
     })
 }
 
-/// A row for each value that was found, and one for each field without any.
+/// A row for each value, and one for each field without a value.
 fn rows(extraction: &Extraction) -> Vec<Row> {
     let mut rows = Vec::new();
     for (name, value) in extraction.data.iter() {
@@ -264,13 +264,13 @@ fn rows(extraction: &Extraction) -> Vec<Row> {
         let found: Vec<_> = extraction.fields.iter().filter(|(path, ..)| within(path)).collect();
         if found.is_empty() {
             let value = if *value == Json::Null { String::new() } else { value.to_text() };
-            rows.push(Row { field: name.to_owned(), value, confidence: 0.0, place: NOWHERE.to_owned() });
+            rows.push(Row { field: name.to_owned(), value, confidence: 0.0, source: NO_SOURCE.to_owned() });
         }
         for (path, confidence, evidence) in found {
             let page = evidence.page.map_or_else(String::new, |page| format!("page {page}: "));
             let value = at(value, &path[name.len()..]).map(shown).unwrap_or_default();
-            let place = format!("{page}{}", evidence.source_text);
-            rows.push(Row { field: path.clone(), value, confidence: confidence.share(), place });
+            let source = format!("{page}{}", evidence.source_text);
+            rows.push(Row { field: path.clone(), value, confidence: confidence.share(), source });
         }
     }
     rows

@@ -11,7 +11,7 @@ use crate::error::CliError;
 
 #[derive(Debug, Subcommand)]
 pub enum Files {
-    /// Remove the contents of all deleted files and all kept documents now, before their time; there is no way back
+    /// Permanently remove the contents of all deleted files and all stored documents before their retention ends
     #[command(after_help = "Examples:\n  \
         openapi-server files purge --agent acme\n\n\
         Files that are not deleted stay as they are. The audit log keeps that files were deleted, by whom and why.")]
@@ -32,7 +32,7 @@ impl Files {
                 return context.print_json(&json!({ "agentId": agent, "purged": purged }));
             }
             context
-                .print(&format!("the contents of {purged} deleted file(s) and kept document(s) are gone\n"))
+                .print(&format!("removed the contents of {purged} deleted file(s) and stored document(s)\n"))
         })
     }
 }

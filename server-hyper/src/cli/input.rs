@@ -1,4 +1,4 @@
-//! What commands read: files, and standard input as `-`.
+//! The input of commands: files, and standard input as `-`.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -8,7 +8,7 @@ use openapi_core::json::{Json, Object, parse};
 use super::context::CommandContext;
 use crate::error::CliError;
 
-/// The largest document read as a whole.
+/// The largest JSON document.
 const MAX_DOCUMENT: u64 = 16 * 1024 * 1024;
 
 /// Opens a file of the caller, or its standard input.
@@ -28,7 +28,7 @@ pub fn open(context: &CommandContext, path: &Path) -> Result<Box<dyn BufRead + S
 /// Reads one JSON object.
 ///
 /// # Errors
-/// When it is none; the words say where.
+/// When the input is not a JSON object; the message names the position.
 pub fn object(context: &CommandContext, path: &Path) -> Result<Object, CliError> {
     let mut bytes = Vec::new();
     open(context, path)?

@@ -16,7 +16,7 @@ use crate::error::CliError;
 
 #[derive(Debug, Subcommand)]
 pub enum Keys {
-    /// Create a key; its secret is printed now and never again
+    /// Create a key and print its secret, which cannot be shown again
     #[command(after_help = "Examples:\n  \
         openapi-server keys create --agent acme --name CRM --allow contacts:all\n  \
         openapi-server keys create --agent acme --name Reports --allow contacts:read --allow forms:read\n  \
@@ -36,7 +36,7 @@ pub enum Keys {
         /// The key: its id or its public string
         key: KeySelector,
     },
-    /// Change properties of a key; what is not given stays
+    /// Change properties of a key
     #[command(after_help = "Examples:\n  \
         openapi-server keys edit $KEY --per-minute 120\n  \
         openapi-server keys edit $KEY --allow contacts:read --ip 192.0.2.7 --expires 2999-12-31T00:00:00Z\n  \
@@ -55,7 +55,7 @@ pub enum Keys {
         #[arg(long, default_value = "24h", value_parser = duration)]
         grace: Duration,
     },
-    /// Switch a key off
+    /// Disable a key
     #[command(
         after_help = "Examples:\n  openapi-server keys disable $KEY\n  openapi-server keys enable $KEY"
     )]
@@ -63,13 +63,13 @@ pub enum Keys {
         /// The key: its id or its public string
         key: KeySelector,
     },
-    /// Switch a disabled key on again
+    /// Enable a disabled key
     #[command(after_help = "Examples:\n  openapi-server keys enable $KEY")]
     Enable {
         /// The key: its id or its public string
         key: KeySelector,
     },
-    /// End a key for good
+    /// Permanently revoke a key
     #[command(after_help = "Examples:\n  openapi-server keys revoke $KEY")]
     Revoke {
         /// The key: its id or its public string
@@ -85,19 +85,19 @@ pub struct Create {
     /// The name, 1 to 100 characters
     #[arg(long)]
     name: Line<100>,
-    /// What the key may do: scope:action, scope:action,action, scope:all or all; repeats
+    /// What the key may do: scope:action, scope:action,action, scope:all or all; repeatable
     #[arg(long = "allow", value_name = "PERMISSION", required = true)]
     allow: Vec<Permissions>,
-    /// Requests a minute, 1 to 1000
+    /// Requests per minute, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 60)]
     per_minute: u32,
-    /// Requests an hour, 1 to 10000
+    /// Requests per hour, 1 to 10000
     #[arg(long, value_name = "N", default_value_t = 1000)]
     per_hour: u32,
-    /// An address or block of addresses the key may be used from; repeats; none means any
+    /// Address or block of addresses that may use the key; repeatable [default: any]
     #[arg(long = "ip", value_name = "CIDR")]
     ip: Vec<AllowedAddress>,
-    /// When the key ends
+    /// When the key expires
     #[arg(long, value_name = "RFC3339")]
     expires: Option<Timestamp>,
     /// What the key is for, up to 500 characters
@@ -112,22 +112,22 @@ pub struct Edit {
     /// A new name
     #[arg(long)]
     name: Option<Line<100>>,
-    /// New permissions, in place of the former; repeats
+    /// New permissions, which replace the previous ones; repeatable
     #[arg(long = "allow", value_name = "PERMISSION")]
     allow: Vec<Permissions>,
-    /// Requests a minute
+    /// Requests per minute
     #[arg(long, value_name = "N")]
     per_minute: Option<u32>,
-    /// Requests an hour
+    /// Requests per hour
     #[arg(long, value_name = "N")]
     per_hour: Option<u32>,
-    /// New addresses, in place of the former; repeats; `any` for any
+    /// New addresses, which replace the previous ones; repeatable; or `any`
     #[arg(long = "ip", value_name = "CIDR", value_parser = address_or_any)]
     ip: Vec<AddressOrAny>,
-    /// When the key ends; `never` for never
+    /// When the key expires, or `never`
     #[arg(long, value_name = "RFC3339", value_parser = or_nothing::<Timestamp>("never"))]
     expires: Option<OrNothing<Timestamp>>,
-    /// A new description; `none` for none
+    /// A new description, or `none`
     #[arg(long, value_name = "TEXT", value_parser = or_nothing::<Block<500>>("none"))]
     description: Option<OrNothing<Block<500>>>,
 }
@@ -145,7 +145,7 @@ fn address_or_any(text: &str) -> Result<AddressOrAny, String> {
     text.parse().map(AddressOrAny::Address).map_err(|error: openapi_core::values::Invalid| error.to_string())
 }
 
-/// A new value, or the word for none.
+/// A new value, or the keyword for no value.
 #[derive(Clone, Debug)]
 struct OrNothing<T>(Option<T>);
 
@@ -163,7 +163,7 @@ where
     }
 }
 
-/// A key at the moment at which its secret is known.
+/// A new key with its secret.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Issued<'a> {
@@ -268,7 +268,7 @@ fn print_issued(context: &CommandContext, json: bool, issued: &IssuedKey) -> Res
     lines.insert(2, ("secret", secret.to_owned()));
     context.print_record(json, &Issued { key: &issued.key, api_secret: secret }, &lines)?;
     if !json {
-        context.note("Keep the secret now: it is stored as a hash only and cannot be shown again.");
+        context.info("Keep the secret now: it is stored as a hash only and cannot be shown again.");
     }
     Ok(())
 }

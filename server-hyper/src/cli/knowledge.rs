@@ -1,4 +1,4 @@
-//! `knowledge`: the documents that an agent answers visitors from.
+//! `knowledge`: the documents that an agent replies from.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use super::output::{indented, optional, shown};
 use crate::assemble::{Contents, retriever};
 use crate::error::CliError;
 
-/// What the index of a search may take: that of one agent is kept in any case.
+/// Memory for the index of a search; the index of one agent is always held.
 const INDEX_BYTES: usize = 256 << 20;
 
 #[derive(Debug, Subcommand)]
 pub enum Knowledge {
-    /// Add documents, in place of those of the same name
+    /// Add documents, replacing those with the same name
     #[command(after_help = knowledge_add::EXAMPLES)]
     Add(Add),
     /// List the documents of an agent, by title
@@ -31,7 +31,7 @@ pub enum Knowledge {
         #[arg(long)]
         agent: AgentId,
     },
-    /// Show what an agent would find for a question, and whether it would answer
+    /// Show the passages that an agent would find for a question, and whether it would answer
     #[command(after_help = "Examples:\n  \
         openapi-server knowledge search \"Do you offer home visits?\" --agent acme\n  \
         openapi-server knowledge search \"Bieten Sie Hausbesuche an?\" --agent acme --locale de --limit 3 --json\n\n\
@@ -46,7 +46,7 @@ pub enum Knowledge {
         /// The language of the widget, as a BCP 47 tag
         #[arg(long, value_name = "TAG", default_value = "en")]
         locale: String,
-        /// How many passages at the most
+        /// Maximum number of passages
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
         limit: u16,
     },
@@ -94,7 +94,7 @@ impl Knowledge {
     }
 }
 
-/// The heads of the table are in [`Knowledge::run`].
+/// The column heads of the table are in [`Knowledge::run`].
 fn row(document: &KnowledgeDocument) -> Vec<String> {
     vec![
         document.id.to_string(),
@@ -108,14 +108,14 @@ fn row(document: &KnowledgeDocument) -> Vec<String> {
     ]
 }
 
-/// The document of this id or file name; no two have the same one.
+/// The document with this id or file name.
 fn named(documents: &[KnowledgeDocument], name: &str) -> Result<KnowledgeId, CliError> {
     let by_id = documents.iter().find(|document| document.id.to_string() == name);
     let found = by_id.or_else(|| documents.iter().find(|document| document.file_name == name));
     found.map(|document| document.id).ok_or_else(|| CliError::new(format!("there is no document '{name}'")))
 }
 
-/// What was found for a question.
+/// The result of a search.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer<'a> {
@@ -126,7 +126,7 @@ struct Answer<'a> {
     passages: Vec<Found<'a>>,
 }
 
-/// A passage that was found.
+/// A passage of the result.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Found<'a> {
@@ -164,7 +164,7 @@ async fn search(
     question: &Question,
     limit: usize,
 ) -> Result<(), CliError> {
-    // A mistyped agent would look like one without documents.
+    // Otherwise a mistyped agent would look like one without documents.
     chat.platform().agent(agent).await?;
     let least = chat.agent_settings(agent).await?.chat.min_coverage;
     let found = retriever(storage, INDEX_BYTES).retrieve(agent, question, limit).await;
@@ -184,22 +184,22 @@ async fn search(
     for (nth, passage) in answer.passages.iter().enumerate() {
         let page = passage.page.map_or_else(String::new, |page| format!(", page {page}"));
         let headings = passage.headings.join(" > ");
-        let place = format!("{}  {:.2}  {}{page}  {headings}", nth + 1, passage.score, passage.title);
-        text.push_str(&format!("{}\n{}\n", shown(place.trim_end()), indented(passage.text, "   ")));
+        let heading = format!("{}  {:.2}  {}{page}  {headings}", nth + 1, passage.score, passage.title);
+        text.push_str(&format!("{}\n{}\n", shown(heading.trim_end()), indented(passage.text, "   ")));
     }
     context.print(&text)?;
     if !found.has_documents {
-        context.note("the agent has no documents; add some with `openapi-server knowledge add`");
+        context.info("the agent has no documents; add some with `openapi-server knowledge add`");
     }
     let then = if would_answer { "the agent answers" } else { "the agent says that it has found no answer" };
-    context.note(&format!(
+    context.info(&format!(
         "coverage {:.2}, at least {:.2} is needed: {then}",
         answer.coverage, answer.min_coverage
     ));
     Ok(())
 }
 
-/// A number with as many digits as mean something, and without the sign that a sum of nothing has.
+/// A number rounded to its significant digits, without the sign of negative zero.
 fn rounded(value: f32) -> f64 {
     (f64::from(value) * 10_000.0).round() / 10_000.0 + 0.0
 }

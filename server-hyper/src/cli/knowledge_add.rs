@@ -1,4 +1,4 @@
-//! `knowledge add`: documents from files and folders, read, cut into passages and stored.
+//! `knowledge add`: reads documents from files and folders, splits them into passages and stores them.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -33,14 +33,15 @@ pub const EXAMPLES: &str = "Examples:\n  \
     openapi-server knowledge add handbook --agent acme\n  \
     openapi-server knowledge add handbook/hours.md handbook/prices.txt --agent acme --language en --json\n\n\
     Markdown (.md, .markdown), plain text (.txt, in any encoding), PDF and DOCX; of a folder every such file below it, \
-    under its path in the folder. A document takes the place of those with the same --url or the same name. PDF and DOCX are read in a process of its own that can reach neither files nor the network; scanned pages need \
+    under its path in the folder. A document replaces those with the same --url or the same name. PDF and DOCX are read \
+    in a separate process that can reach neither files nor the network; scanned pages need \
     `tesseract` (Debian: tesseract-ocr, and a package for each language).\n\n\
     A file that cannot be added does not stop the others; the exit status is then 1. Limits are settings: \
     --help lists them. Running servers answer from a change within 5 s.";
 
-/// How long reading a document may be silent: its pages are many, and nobody waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// Names of files that folders are searched for.
+/// Timeout of each step of reading a document. It is long, because documents have many pages.
+const READ_TIMEOUT: Duration = Duration::from_secs(120);
+/// Extensions of the files that are added from folders.
 const ENDINGS: [&str; 6] = ["md", "markdown", "txt", "text", "pdf", "docx"];
 
 #[derive(Debug, Args)]
@@ -51,23 +52,23 @@ pub struct Add {
     /// The agent
     #[arg(long)]
     agent: AgentId,
-    /// What visitors see as the name of the source; by default the first heading, or the name of the file
+    /// Title of the source for visitors [default: the first heading, or the file name]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// Where visitors may read the document
+    /// URL where visitors can read the document
     #[arg(long)]
     url: Option<String>,
     /// The language of the documents, as a BCP 47 tag
     #[arg(long, value_name = "TAG", value_parser = language_tag)]
     language: Option<String>,
-    /// Languages of the text in scanned pages, as tesseract names them
+    /// Languages of the text in scanned pages, by their tesseract names
     #[arg(long, value_name = "LANGUAGE", value_delimiter = ',', default_value = "eng")]
     ocr_languages: Vec<String>,
     #[command(flatten)]
     pub(super) limits: KnowledgeArgs,
 }
 
-/// What was added and what was not.
+/// The result of the command.
 #[derive(Default, Serialize)]
 struct Summary {
     added: Vec<KnowledgeDocument>,
@@ -84,7 +85,7 @@ struct Failed {
 /// A file to add.
 struct Source {
     path: PathBuf,
-    /// What tells it from others: its name, or its path in the folder that was given.
+    /// Its identity: its name, or its path in the given folder.
     name: String,
 }
 
@@ -94,15 +95,16 @@ impl Add {
         let (sources, failed) = self.sources(context)?;
         let mut summary = Summary { added: Vec::new(), failed };
         context.with_conversations(Contents::Closed, async |chat| {
-            // A mistyped agent is told once, not for every file.
+            // Report a mistyped agent once, not for every file.
             chat.platform().agent(&self.agent).await?;
             let reading = Reading::new(&self.ocr_languages, chat.knowledge_limits())?;
             let mut names = HashSet::new();
             for (nth, source) in sources.iter().enumerate() {
                 let outcome = async {
                     if names.contains(&source.name) {
-                        let words = "a file of this name was added just now, and documents of one name replace each other";
-                        return Err(words.to_owned());
+                        let message =
+                            "a file with this name was just added, and files of one name replace each other";
+                        return Err(message.to_owned());
                     }
                     let new = self.document(context, source, &reading).await?;
                     let added = chat.add_knowledge(&context.operator(), &self.agent, new).await;
@@ -113,7 +115,10 @@ impl Add {
                         names.insert(&source.name);
                         if sources.len() > 1 {
                             let (nth, all) = (nth + 1, sources.len());
-                            context.note(&format!("{nth} of {all}: {}, {} passage(s)", source.name, added.passages));
+                            context.info(&format!(
+                                "{nth} of {all}: {}, {} passage(s)",
+                                source.name, added.passages
+                            ));
                         }
                         summary.added.push(added);
                     }
@@ -128,7 +133,7 @@ impl Add {
             context.print_json(&summary)?;
         } else {
             for Failed { file, message } in &summary.failed {
-                context.complain(&format!("{file}: {message}"));
+                context.error(&format!("{file}: {message}"));
             }
             if !summary.added.is_empty() {
                 let heads = ["id", "title", "file", "pages", "passages", ""];
@@ -142,14 +147,14 @@ impl Add {
         }
     }
 
-    /// The files to add, and what cannot even be found.
+    /// The files to add, and the paths that cannot be found.
     fn sources(&self, context: &CommandContext) -> Result<(Vec<Source>, Vec<Failed>), CliError> {
         let (mut sources, mut failed) = (Vec::new(), Vec::new());
         for path in &self.files {
             let mut lost = |path: &Path, message: String| {
                 failed.push(Failed { file: path.display().to_string(), message });
             };
-            // A file that is not there is reported when it is read.
+            // A missing file is reported when it is read.
             if let Ok(Some(entries)) = context.caller().list(path) {
                 let before = sources.len();
                 walk(context, path, entries, "", &mut sources, &mut lost);
@@ -163,13 +168,13 @@ impl Add {
         }
         if sources.len() > 1 && (self.title.is_some() || self.url.is_some()) {
             return Err(CliError::usage(
-                "--title and --url are of one document; add the others without them",
+                "--title and --url apply to one document; add the others without them",
             ));
         }
         Ok((sources, failed))
     }
 
-    /// Reads and cuts a document.
+    /// Reads a document and splits it into passages.
     async fn document(
         &self,
         context: &CommandContext,
@@ -184,7 +189,7 @@ impl Add {
         let title = self.title.clone().unwrap_or_else(|| responders::title(&cut, file_name));
         Ok(NewKnowledge {
             file_name: source.name.clone(),
-            // A title stands on one line.
+            // A title is one line.
             title: title.split_whitespace().collect::<Vec<_>>().join(" "),
             url: self.url.clone(),
             language: self.language.clone(),
@@ -197,7 +202,7 @@ impl Add {
     }
 }
 
-/// Reads a file that is not too large.
+/// Reads a file up to the size limit.
 fn read(context: &CommandContext, path: &Path, most: u64) -> io::Result<Arc<[u8]>> {
     let mut content = Vec::new();
     context.caller().open(path)?.take(most + 1).read_to_end(&mut content)?;
@@ -207,7 +212,7 @@ fn read(context: &CommandContext, path: &Path, most: u64) -> io::Result<Arc<[u8]
     Ok(content.into())
 }
 
-/// Finds the documents in a folder, by name; hidden ones and linked folders are passed over.
+/// Finds the documents in a folder, by name; skips hidden files and linked folders.
 fn walk(
     context: &CommandContext,
     folder: &Path,
@@ -237,7 +242,7 @@ fn walk(
     }
 }
 
-/// The ending of a file's name, in small letters.
+/// The extension of a file, in lower case.
 fn ending(path: &Path) -> String {
     path.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase()
 }
@@ -250,7 +255,7 @@ struct Text {
     content_type: &'static str,
 }
 
-/// What reads documents.
+/// Reads documents.
 struct Reading {
     reader: Reader,
     recognise: Arc<dyn OcrEngine>,
@@ -261,7 +266,7 @@ impl Reading {
     fn new(languages: &[String], most: KnowledgeLimits) -> Result<Self, CliError> {
         let languages: Vec<&str> = languages.iter().map(String::as_str).collect();
         Ok(Reading {
-            reader: Reader::Worker(confined(Worker::own()?).with_timeout(PATIENCE)),
+            reader: Reader::Worker(confined(Worker::own()?).with_timeout(READ_TIMEOUT)),
             recognise: Arc::new(Tesseract::new("tesseract", &languages)),
             most,
         })
@@ -279,7 +284,7 @@ impl Reading {
         let kind = Kind::of(bytes);
         match kind {
             Some(Kind::Text) => plain(bytes, &ending(&source.path)),
-            // Of what is no document at all the reader says why.
+            // The reader reports why a file is not a document.
             Some(Kind::Pdf | Kind::Docx) | None => {
                 let limits = Limits {
                     bytes: self.most.bytes,
@@ -298,12 +303,12 @@ impl Reading {
                     content_type: kind.map_or("application/octet-stream", Kind::media_type),
                 })
             }
-            Some(_) => Err("is a picture; documents are Markdown, plain text, PDF or DOCX".to_owned()),
+            Some(_) => Err("is an image; documents are Markdown, plain text, PDF or DOCX".to_owned()),
         }
     }
 }
 
-/// Plain text, if its name says that it is meant to be read as such.
+/// Plain text, if the extension permits it.
 fn plain(bytes: &[u8], ending: &str) -> Result<Text, String> {
     let (format, content_type) = match ending {
         "md" | "markdown" => (Format::Markdown, "text/markdown"),
@@ -318,7 +323,7 @@ fn plain(bytes: &[u8], ending: &str) -> Result<Text, String> {
     Ok(Text { pages: vec![text], page_count: None, format, content_type })
 }
 
-/// The texts of the pages, each at its number: one that could not be read is empty.
+/// The text of each page in order; the text of an unreadable page is empty.
 fn pages(document: &Document) -> Vec<String> {
     let last = document.pages.iter().map(|page| page.number).max().unwrap_or(0);
     let mut texts = vec![String::new(); last as usize];
@@ -330,13 +335,13 @@ fn pages(document: &Document) -> Vec<String> {
     texts
 }
 
-/// Tells what of a document was not read.
+/// Reports the parts of a document that were not read.
 fn warn(context: &CommandContext, name: &str, warnings: &[Warning]) {
     let count = |is: fn(&Warning) -> bool| warnings.iter().filter(|warning| is(warning)).count();
     for (count, what) in [
         (
             count(|it| matches!(it, Warning::OcrUnavailable { .. })),
-            "page(s) are pictures whose text needs tesseract, with the data of --ocr-languages",
+            "page(s) are images whose text needs tesseract, with the data of --ocr-languages",
         ),
         (count(|it| matches!(it, Warning::PageFailed { .. })), "page(s) cannot be read"),
         (
@@ -345,7 +350,7 @@ fn warn(context: &CommandContext, name: &str, warnings: &[Warning]) {
         ),
     ] {
         if count > 0 {
-            context.note(&format!("{name}: {count} {what}"));
+            context.info(&format!("{name}: {count} {what}"));
         }
     }
 }

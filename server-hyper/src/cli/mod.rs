@@ -4,14 +4,9 @@ mod agent_settings;
 mod agents;
 mod audit;
 mod contacts;
-mod contacts_csv;
-mod contacts_export;
-mod contacts_import;
 mod contents;
 mod context;
 mod conversations;
-mod conversations_live;
-mod conversations_read;
 mod copy;
 mod credits;
 mod demo;
@@ -50,19 +45,19 @@ use clap::{CommandFactory, Parser, Subcommand};
 use context::CommandContext;
 use process::Logged;
 
-/// The Open API of AI chat agents with a built-in CRM: the server and what its operator does.
+/// The Open API of AI chat agents with a built-in CRM: the server and its operator's commands.
 #[derive(Debug, Parser)]
 #[command(
     name = "openapi-server",
     version,
     propagate_version = true,
-    after_help = "Without a command the service runs: `openapi-server` is `openapi-server serve`.\n\n\
+    after_help = "Without a command, `openapi-server` runs `openapi-server serve`.\n\n\
         Examples:\n  \
         openapi-server demo\n  \
         openapi-server agents create \"Front desk\" --id acme\n  \
         openapi-server keys create --agent acme --name CRM --allow contacts:all\n  \
         openapi-server --listen 127.0.0.1:8080 --store sqlite:./data/openapi.db\n\n\
-        Exit status: 0 done, 1 failed (the reason is on standard error), 2 wrong usage."
+        Exit status: 0 success, 1 failure (the reason is on standard error), 2 wrong usage."
 )]
 struct Cli {
     #[command(flatten)]
@@ -76,7 +71,7 @@ enum Command {
     /// Run the service
     #[command(after_help = serve::EXAMPLES)]
     Serve(ServeArgs),
-    /// Run the service; in an empty store make an agent, a key, two form templates and ten contacts to try it with
+    /// Run the service; in an empty store, create an agent, a key, two form templates and ten contacts to try
     #[command(after_help = demo::EXAMPLES)]
     Demo(ServeArgs),
     /// Agents: the tenants
@@ -97,43 +92,43 @@ enum Command {
     /// Form templates
     #[command(subcommand)]
     Templates(templates::Templates),
-    /// What was submitted under form templates
+    /// Submissions of forms
     #[command(subcommand)]
     Submissions(submissions::Submissions),
-    /// Credits of agents: what extractions are paid with
+    /// Credits of agents, which extractions and chat replies consume
     #[command(subcommand)]
     Credits(credits::Credits),
-    /// Documents that were kept of extractions
+    /// Stored documents of extractions
     #[command(subcommand)]
     Documents(documents::Documents),
-    /// What agents answer visitors from: documents
+    /// Documents that agents reply from
     #[command(subcommand)]
     Knowledge(knowledge::Knowledge),
-    /// What visitors and agents said: read, answer, export, erase
+    /// Conversations with visitors: read, answer, export, erase
     #[command(subcommand)]
     Conversations(conversations::Conversations),
     /// The audit log
     #[command(subcommand)]
     Audit(audit::Audit),
-    /// The keys of the server itself, with which secrets are hashed and cursors signed
+    /// Server keys, which key the hashes of secrets and sign cursors
     #[command(subcommand)]
     ServerKey(server_keys::ServerKeyCommand),
-    /// Bring the store to this version's schema; a server does so at its start
+    /// Migrate the store to this version's schema; a server does so at its start
     #[command(after_help = store::MIGRATE_EXAMPLES)]
     Migrate(store::Migrate),
-    /// Look whether the store is sound
+    /// Check the store for damage
     #[command(after_help = store::CHECK_EXAMPLES)]
     Check(store::Check),
-    /// Copy the store, contents of files included, into a new folder, while servers may run
+    /// Copy the store and the contents of files to a new folder; servers may run
     #[command(after_help = store::BACKUP_EXAMPLES)]
     Backup(store::Backup),
-    /// Put a backup in the place of the store; no server may run
+    /// Replace the store with a backup; no server may run
     #[command(after_help = store::RESTORE_EXAMPLES)]
     Restore(store::Restore),
-    /// Find the fields of a schema in a document of this machine
+    /// Extract the fields of a schema from a local document
     #[command(after_help = extract::EXAMPLES)]
     Extract(extract::Extract),
-    /// Copy everything into another store, on whatever engine, and prove that both then hold the same
+    /// Copy everything to another store on any engine, and verify that both have the same content
     #[command(after_help = copy::EXAMPLES)]
     Copy(copy::Copy),
     /// Settings
@@ -142,7 +137,7 @@ enum Command {
     /// Print the OpenAPI 3.1 document
     #[command(after_help = settings::OPENAPI_EXAMPLES)]
     Openapi,
-    /// Print a script that completes commands in a shell
+    /// Print a completion script for a shell
     #[command(after_help = settings::COMPLETIONS_EXAMPLES)]
     Completions {
         /// The shell
@@ -157,7 +152,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let Cli { every, command } = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version go to standard output, faults to standard error.
+            // Help and version go to standard output, errors to standard error.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -190,7 +185,7 @@ pub fn run_in_server(
     command.finish(&context)
 }
 
-/// What comes of a command before it does anything.
+/// The outcome of the preparation of a command.
 enum Prepared {
     /// It can run in this process, with this log.
     Ready(Option<Logged>),
@@ -257,7 +252,7 @@ impl Command {
         }
     }
 
-    /// The flags of settings that only this command has.
+    /// The settings flags that only this command has.
     fn settings(&self) -> Option<&FlagValues> {
         match self {
             Command::Knowledge(knowledge::Knowledge::Add(add)) => Some(&add.limits.values),
@@ -308,7 +303,7 @@ impl Command {
     }
 }
 
-/// Puts `serve` where no command is named, so that `openapi-server --listen …` runs the service.
+/// Inserts `serve` if there is no command, so that `openapi-server --listen …` runs the service.
 fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let mut at = 1;
     while let Some(argument) = arguments.get(at).and_then(|argument| argument.to_str()) {
@@ -321,7 +316,7 @@ fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
                         setting.scope == crate::config::registry::Scope::Global
                             && (name == setting.key || name == format!("{}_file", setting.key))
                     });
-                // A flag that every command takes may stand in front of the command, with its value.
+                // A flag of every command may precede the command, with its value.
                 at += match () {
                     () if every => 2,
                     () if flag == "--json" || flag.contains('=') => 1,

@@ -1,4 +1,4 @@
-//! What commands print: tables for people, JSON for machines.
+//! The output of commands: tables for people, JSON for programs.
 
 use openapi_core::access::Actor;
 use serde::Serialize;
@@ -60,13 +60,13 @@ impl CommandContext {
             text.push('\n');
         }
         if values.is_empty() {
-            self.note("none");
+            self.info("none");
         }
         self.print(&text)
     }
 }
 
-/// Text on lines of its own, each behind `margin`.
+/// Text as separate lines, each prefixed with `margin`.
 pub fn indented(text: &str, margin: &str) -> String {
     text.lines().map(|line| format!("{margin}{}", shown(line)).trim_end().to_owned() + "\n").collect()
 }
@@ -76,7 +76,7 @@ pub fn shown(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Who did something, for people.
+/// The actor of an action, as text.
 pub fn who(actor: &Actor) -> String {
     match actor {
         Actor::ApiKey(key) => key.to_string(),

@@ -1,4 +1,4 @@
-//! What a command of this process has besides its context: a runtime and a log.
+//! The runtime and the log of a command that runs in this process.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::logging::{self, LogWriter};
 pub fn on_runtime<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(work);
-    // What still runs in the background, such as cut connections, does not hold up the end.
+    // Background tasks, such as closed connections, do not delay the end.
     runtime.shutdown_timeout(std::time::Duration::from_millis(500));
     result
 }
@@ -35,7 +35,7 @@ impl Logged {
     pub fn install(config: &Config) -> Result<Self, CliError> {
         let mut logging = Logging::of(config)?;
         if config.value("log").origin == Origin::Default {
-            // A command says what it did by itself.
+            // A command prints its own result.
             logging.filter = Targets::new().with_default(tracing::Level::WARN);
         }
         Ok(Logged(logging::install(&logging)))

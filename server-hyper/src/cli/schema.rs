@@ -15,7 +15,7 @@ use crate::error::CliError;
 
 #[derive(Debug, Subcommand)]
 pub enum ContactSchema {
-    /// Show the schema in force
+    /// Show the current schema
     #[command(after_help = "Examples:\n  \
         openapi-server contact-schema show --agent acme\n  \
         openapi-server contact-schema show --agent acme --json")]
@@ -27,7 +27,7 @@ pub enum ContactSchema {
     /// Replace the changes to the built-in schema
     #[command(after_help = "Examples:\n  \
         openapi-server contact-schema set --agent acme --file schema.json\n\n\
-        The file holds the changes as a whole; what is left out is as built in:\n  \
+        The file contains all changes; what it omits has its default:\n  \
         {\n    \
         \"fields\": [{ \"name\": \"lastName\", \"required\": true }],\n    \
         \"customFields\": [\n      \
@@ -46,7 +46,7 @@ pub enum ContactSchema {
         #[arg(long)]
         file: PathBuf,
     },
-    /// All versions, oldest first
+    /// List all versions, oldest first
     #[command(after_help = "Examples:\n  openapi-server contact-schema history --agent acme")]
     History {
         /// The agent
@@ -94,7 +94,7 @@ fn show(context: &CommandContext, json: bool, schema: &Schema) -> Result<(), Cli
     if json {
         return context.print_json(schema);
     }
-    context.note(&format!(
+    context.info(&format!(
         "version {} of {}, undeclared custom fields are {}",
         schema.version,
         schema.updated_at,

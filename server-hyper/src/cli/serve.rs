@@ -23,10 +23,10 @@ pub const EXAMPLES: &str = "Examples:\n  \
 pub fn run(context: &CommandContext, flags: &ServeArgs, with_demo: bool) -> Result<(), CliError> {
     let mut config = Config::read(context.flags(), Some(&flags.values))?;
     if with_demo {
-        // A demonstration shows the widget too, wherever there is a free port.
+        // The demo also shows the widget, on a free port.
         config.default_to("widget_listen", "127.0.0.1:0");
     }
-    // Faults are told before anything is opened, all at once.
+    // Report all errors in the settings before anything is opened.
     Serving::of(&config)?;
     Names::of(&config)?;
     let store = StoreUrl::parse(config.store())?;
@@ -38,14 +38,14 @@ pub fn run(context: &CommandContext, flags: &ServeArgs, with_demo: bool) -> Resu
             super::run_in_server,
             async |conversations, origin, widget| {
                 if with_demo {
-                    let places = demo::Places {
+                    let endpoints = demo::Endpoints {
                         origin,
                         widget,
                         id_segment: config.text("id_segment").unwrap_or_default(),
                     };
-                    demo::prepare(context, conversations, &places, &store).await?;
+                    demo::prepare(context, conversations, &endpoints, &store).await?;
                 } else if store.is_in_memory() {
-                    tracing::warn!("the store is in memory: everything is gone when the server ends");
+                    tracing::warn!("the store is in memory: all data is lost when the server ends");
                 }
                 Ok(())
             },

@@ -1,4 +1,4 @@
-//! `server-key`: the keys of the server itself.
+//! `server-key`: the server keys.
 
 use clap::Subcommand;
 use serde::Serialize;
@@ -15,7 +15,7 @@ pub enum ServerKeyCommand {
     /// List the keys by their ids, the current one first
     #[command(after_help = "Examples:\n  openapi-server server-key list")]
     List,
-    /// Add a new current key; the former ones go on verifying
+    /// Add a new current key; the previous keys continue to verify
     #[command(after_help = "Examples:\n  \
         openapi-server server-key rotate\n\n\
         The secret of an API key is hashed with the server key of its time: it changes to the new one when it is rotated \
@@ -23,7 +23,7 @@ pub enum ServerKeyCommand {
     Rotate,
 }
 
-/// A server key as it may be shown.
+/// The printed form of a server key.
 #[derive(Serialize)]
 struct Shown {
     id: String,
@@ -38,7 +38,7 @@ impl ServerKeyCommand {
         let entries = match self {
             ServerKeyCommand::List => match &source {
                 KeySource::File(path) if !path.exists() => {
-                    context.note(&format!(
+                    context.info(&format!(
                         "{} is made when a server or a command first needs it",
                         path.display()
                     ));

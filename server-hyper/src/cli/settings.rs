@@ -1,4 +1,4 @@
-//! `config`, `openapi`, `completions`: what the server is set to, what it offers.
+//! `config`, `openapi`, `completions`: the settings, the API description, shell completion.
 
 use clap::Subcommand;
 use serde::Serialize;
@@ -22,18 +22,18 @@ pub const COMPLETIONS_EXAMPLES: &str = "Examples:\n  \
 
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Show every setting with its value and where it comes from; secrets are masked
+    /// Show every setting with its value and its source; secrets are masked
     #[command(after_help = "Examples:\n  \
         openapi-server config show\n  \
         openapi-server config show --config openapi.toml --json\n\n\
         A flag beats the environment, the environment the file, the file the default.")]
     Show(ServeArgs),
-    /// Look for faults in the settings without starting anything
+    /// Check the settings without starting the server
     #[command(after_help = "Examples:\n  openapi-server config check --config openapi.toml")]
     Check(ServeArgs),
 }
 
-/// A setting as it is shown.
+/// The printed form of a setting.
 #[derive(Serialize)]
 struct Shown<'a> {
     setting: &'a str,
@@ -83,11 +83,11 @@ impl ConfigCommand {
 
 fn warn(context: &CommandContext, config: &Config) {
     for warning in &config.warnings {
-        context.complain(&format!("warning: {warning}"));
+        context.error(&format!("warning: {warning}"));
     }
 }
 
-/// Prints the OpenAPI document of the configured names.
+/// Prints the OpenAPI document with the configured names.
 pub fn print_document(context: &CommandContext) -> Result<(), CliError> {
     let config = Config::read(context.flags(), None)?;
     let names = Names::of(&config)?;

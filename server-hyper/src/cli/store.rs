@@ -29,19 +29,19 @@ pub const BACKUP_EXAMPLES: &str = "Examples:\n  \
 /// Examples of `restore`.
 pub const RESTORE_EXAMPLES: &str = "Examples:\n  \
     openapi-server restore ./backups/monday --store sqlite:./restored/openapi.db\n\n\
-    Contents of files go to the configured place (--blobs), those that are there already stay. The former database is \
-    kept beside the new one.";
+    Contents of files go to the configured location (--blobs); existing contents stay. The previous database stays \
+    next to the new one.";
 
 #[derive(Debug, Args)]
 pub struct Migrate {
-    /// Only say what would be done
+    /// Only print what would be done
     #[arg(long)]
     pub(super) plan: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct Check {
-    /// Mend what can be made anew from the records, indexes and counters; remove contents that belong to no file, and
+    /// Rebuild indexes and counters from the records, remove contents that belong to no file, and
     /// delete files whose content is lost
     #[arg(long)]
     repair: bool,
@@ -49,7 +49,7 @@ pub struct Check {
 
 #[derive(Debug, Args)]
 pub struct Backup {
-    /// The folder to be made
+    /// The folder to create
     to: PathBuf,
 }
 
@@ -85,7 +85,7 @@ impl Check {
             let store = context.store().await?;
             let mut faults = {
                 let caller = Arc::clone(context.caller());
-                assemble::check(&store, self.repair, &|text| context.note(text), move || caller.is_gone())
+                assemble::check(&store, self.repair, &|text| context.info(text), move || caller.is_gone())
                     .await?
             };
             faults.extend(contents::check(context, &store, self.repair).await?);
@@ -102,7 +102,7 @@ impl Check {
             return Ok(());
         }
         Err(CliError::new(if self.repair {
-            "not everything could be mended; restore a backup (openapi-server restore FROM)"
+            "not everything could be repaired; restore a backup (openapi-server restore FROM)"
         } else {
             "the store is not sound; try `openapi-server check --repair`, else restore a backup"
         }))

@@ -1,4 +1,4 @@
-//! `submissions`: what was submitted under form templates.
+//! `submissions`: submissions of forms.
 
 use clap::Subcommand;
 use openapi_core::admin::Admin;
@@ -9,8 +9,8 @@ use openapi_core::storage::{SubmissionFilter, SubmissionPosition};
 use openapi_core::values::{AgentId, ContactId, SubmissionId, TemplateId};
 use serde_json::json;
 
-use super::contacts::Format;
-use super::contacts_csv::{cell, escaped};
+use super::contacts::csv::{cell, escaped};
+use super::contacts::format::Format;
 use super::context::CommandContext;
 use super::export;
 use super::output::optional;
@@ -26,11 +26,11 @@ pub enum Submissions {
     List {
         #[command(flatten)]
         selection: Selection,
-        /// How many at the most
+        /// Maximum number of submissions
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
     },
-    /// Show a submission with its history and what its data was before each change
+    /// Show a submission with its history and its data before each change
     #[command(after_help = "Examples:\n  openapi-server submissions show \"$SUBMISSION\" --agent acme")]
     Show {
         /// The submission
@@ -44,33 +44,33 @@ pub enum Submissions {
         openapi-server submissions export --agent acme > submissions.ndjson\n  \
         openapi-server submissions export --agent acme --template \"$TEMPLATE\" --format csv > intake.csv\n\n\
         In CSV the answers are one column with JSON; with --template each field of the template's version in force has a \
-        column of its own, and what is left stands in that one. A cell that a spreadsheet would take for a formula begins \
-        with an apostrophe.")]
+        column of its own, and the other answers are in that one. An apostrophe precedes each cell that \
+        a spreadsheet would interpret as a formula.")]
     Export {
         #[command(flatten)]
         selection: Selection,
-        /// What to print
+        /// Output format
         #[arg(long, default_value = "ndjson")]
         format: Format,
     },
 }
 
-/// Which submissions.
+/// The selected submissions.
 #[derive(Debug, clap::Args)]
 pub struct Selection {
     /// The agent
     #[arg(long)]
     agent: AgentId,
-    /// Only those of this contact, by its platform id
+    /// Only submissions of this contact, by its platform id
     #[arg(long)]
     contact: Option<ContactId>,
-    /// Only those under this template
+    /// Only submissions of this template
     #[arg(long)]
     template: Option<TemplateId>,
-    /// Only those in this state: draft, submitted, under_review, approved, rejected or archived
+    /// Only submissions in this state: draft, submitted, under_review, approved, rejected or archived
     #[arg(long)]
     status: Option<SubmissionStatus>,
-    /// Superseded ones as well
+    /// Include superseded submissions
     #[arg(long)]
     superseded: bool,
 }
@@ -180,7 +180,7 @@ async fn show(
         ]
     })?;
     for revision in &revisions {
-        context.note(&format!("until {}: {}", revision.at, revision.form_data.as_str()));
+        context.info(&format!("until {}: {}", revision.at, revision.form_data.as_str()));
     }
     Ok(())
 }

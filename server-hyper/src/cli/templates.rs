@@ -16,7 +16,7 @@ use crate::assemble::Contents;
 use crate::error::CliError;
 
 const FILE_HELP: &str = "\n\n\
-    The file holds the template as a whole:\n  \
+    The file contains the whole template:\n  \
     {\n    \
     \"name\": \"Feedback\", \"description\": null, \"submissionPolicy\": \"keepAll\",\n    \
     \"disabledTransitions\": [{ \"from\": \"approved\", \"to\": \"under_review\" }],\n    \
@@ -28,8 +28,8 @@ const FILE_HELP: &str = "\n\n\
     ]\n  \
     }\n\
     Types: text, textarea, email, phone, url, number, integer, boolean, date, time, datetime, select, radio, multiselect, \
-    checkboxes, file, group, list. What `templates show --json` prints can be edited and passed back. Faults are reported \
-    with their places.";
+    checkboxes, file, group, list. The output of `templates show --json` can be edited and passed back. Errors are \
+    reported with their paths.";
 
 #[derive(Debug, Subcommand)]
 pub enum Templates {
@@ -43,7 +43,7 @@ pub enum Templates {
         /// JSON file with the template; - for standard input
         #[arg(long)]
         file: PathBuf,
-        /// Put it to use at once
+        /// Activate it immediately
         #[arg(long)]
         activate: bool,
     },
@@ -61,7 +61,7 @@ pub enum Templates {
         #[arg(long)]
         file: PathBuf,
     },
-    /// Put a template to use, be it a draft or archived
+    /// Activate a draft or archived template
     #[command(after_help = "Examples:\n  openapi-server templates activate \"$TEMPLATE\" --agent acme")]
     Activate {
         /// The template
@@ -70,7 +70,7 @@ pub enum Templates {
         #[arg(long)]
         agent: AgentId,
     },
-    /// Take a template out of use; its submissions stay and can be reviewed
+    /// Archive a template; its submissions stay and can be reviewed
     #[command(after_help = "Examples:\n  openapi-server templates archive \"$TEMPLATE\" --agent acme")]
     Archive {
         /// The template
@@ -166,7 +166,7 @@ fn show_one(context: &CommandContext, json: bool, template: &FormTemplate) -> Re
     if json {
         return context.print_json(&template.document());
     }
-    context.note(&format!(
+    context.info(&format!(
         "{} {}: {}, version {}, {}, changed {}",
         template.id,
         template.name,
@@ -176,7 +176,7 @@ fn show_one(context: &CommandContext, json: bool, template: &FormTemplate) -> Re
         template.updated_at
     ));
     for transition in &template.disabled_transitions {
-        context.note(&format!("submissions may not go from {} to {}", transition.from, transition.to));
+        context.info(&format!("submissions may not go from {} to {}", transition.from, transition.to));
     }
     let mut rows = Vec::new();
     rows_of("", &template.fields, &mut rows);

@@ -1,4 +1,4 @@
-//! What a command uses of the process that called it: streams and files.
+//! The streams and files of the process that called a command.
 //!
 //! Every method blocks. A command runs on a thread of its own, in its own process and in a server alike.
 
@@ -27,7 +27,7 @@ pub enum Stream {
     Error,
 }
 
-/// What a command knows of its caller.
+/// Facts about the caller of a command.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CallerFacts {
     /// The name of the operator for the audit log.
@@ -41,7 +41,7 @@ pub struct CallerFacts {
 pub struct FolderEntry {
     /// Its name.
     pub name: std::ffi::OsString,
-    /// Whether it is a folder itself; links are not followed.
+    /// Whether it is a folder; links are not followed.
     pub is_folder: bool,
     /// Whether it is a file, or a link to one.
     pub is_file: bool,
@@ -88,22 +88,22 @@ pub trait Caller: Send + Sync {
     /// Completes when the caller is interrupted (Ctrl-C). From the first call on an interrupt no longer ends the caller.
     fn interrupted(&self) -> Waiting;
 
-    /// Says that the command runs until it is interrupted, so that a server that drains need not wait for it.
+    /// Marks the command as running until it is interrupted, so that a draining server does not wait for it.
     fn run_until_interrupted(&self) {}
 
-    /// Whether the caller has gone, for work that does not wait for anything else.
+    /// Whether the caller has disconnected; for work that polls.
     fn is_gone(&self) -> bool {
         false
     }
 
-    /// Completes when the caller has gone, and its command with it.
+    /// Completes when the caller disconnects; its command then ends.
     fn gone(&self) -> Waiting;
 }
 
-/// A backup that is being written. It gets its name when it is complete; without [`BackupTarget::finish`] nothing of it
-/// stays.
+/// A backup that is being written. It gets its name when it is complete; without [`BackupTarget::finish`] it is
+/// discarded.
 pub trait BackupTarget: Send + Sync {
-    /// The path of the database file, where this process can write it itself.
+    /// The path of the database file, if this process can write it itself.
     fn local_database(&self) -> Option<PathBuf>;
 
     /// Creates the database file, for a command that cannot write it itself.
@@ -253,7 +253,7 @@ impl BackupTarget for BackupFolder {
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
-        // A lock of the process that opened the copy.
+        // The lock of the process that opened the copy.
         let _ = std::fs::remove_file(self.partial.join(format!("{BACKUP_DATABASE}-owner")));
         if let Ok(database) = File::open(self.partial.join(BACKUP_DATABASE)) {
             database.sync_all()?;

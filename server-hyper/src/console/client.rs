@@ -15,7 +15,7 @@ use super::caller::{BackupFolder, BackupTarget, Caller, OwnProcess, Stream};
 use super::frames::{Call, Frame, Handle, Hello, MAX_CHUNK, Refusal, Reply, STDERR, STDIN, STDOUT};
 use crate::error::CliError;
 
-/// How a call of a server ended.
+/// The outcome of a call to a server.
 #[derive(Debug)]
 pub enum Outcome {
     /// The command ran, with this exit status.
@@ -37,24 +37,24 @@ pub fn run(socket: &Path, hello: Hello) -> Result<Option<Outcome>, CliError> {
                 socket.display()
             )));
         }
-        // Nobody holds it: the owner starts, drains or crashed.
+        // Nobody listens: the owner is starting, drains or has crashed.
         Err(_) => return Ok(None),
     };
     let is_probe = hello.arguments.is_empty();
     let mut lending = Lending::new(stream)?;
     match lending.lend(hello) {
         Ok(Some(outcome)) => Ok(Some(outcome)),
-        // It closed the connection before it began.
+        // The server closed the connection before the command ran.
         Ok(None) if !lending.has_begun => Ok(None),
         Err(_) if !lending.has_begun || is_probe => Ok(None),
         Ok(None) => Err(CliError::new(
             "the server ended while it ran the command; look at what was done before you run it again",
         )),
-        Err(error) => Err(CliError::new(format!("the connection to the server broke off: {error}"))),
+        Err(error) => Err(CliError::new(format!("the connection to the server was lost: {error}"))),
     }
 }
 
-/// Something that is written until it is complete.
+/// A file that is discarded unless it is completed.
 enum Target {
     File(Box<dyn Write + Send>),
     Content(Box<dyn BlobWriter>),
@@ -156,7 +156,7 @@ impl Lending {
             Call::List(path) => Ok(Reply::Folder(self.process.list(Path::new(&path))?)),
             Call::BeginBackup(path) => {
                 let backup = BackupFolder::create(Path::new(&path))?;
-                // The folder of contents hands its work to the threads of the runtime.
+                // The store of contents uses the threads of the runtime.
                 let _entered = self.runtime.enter();
                 self.contents = Some(backup.contents()?);
                 self.backup = Some(backup);
@@ -192,7 +192,7 @@ impl Lending {
             }
             Call::CatchInterrupts => {
                 let to = Arc::clone(&self.to);
-                // Registered before the answer, so that no interrupt is lost.
+                // Registered before the reply, so that no interrupt is lost.
                 let mut signal = self.runtime.block_on(async {
                     tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
                 })?;

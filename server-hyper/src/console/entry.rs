@@ -1,4 +1,4 @@
-//! How a process comes to a store: as its owner, or through the process that owns it.
+//! Access to a store: as its owner, or through the process that owns it.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use crate::config::{Config, values};
 use crate::error::CliError;
 use crate::ports::monotonic;
 
-/// How often a process that waits for a store looks again.
+/// Polling interval while waiting for a store.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// After this time a command says what it waits for.
+/// After this time, a command prints what it waits for.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// How a command came to its store.
+/// The result of [`enter`].
 #[derive(Debug)]
 pub enum Entry {
     /// This process may open the store. A store that is not in an SQLite file has no owner.
@@ -24,12 +24,12 @@ pub enum Entry {
     Ran(u8),
 }
 
-/// What a command wants of a store.
+/// How a command wants to use a store.
 #[derive(Clone, Copy, Debug)]
 pub enum Wish<'a> {
-    /// To run on it, wherever.
+    /// Run on it, in any process.
     Run(&'a [OsString], &'a CallerFacts),
-    /// To open it in this process.
+    /// Open it in this process.
     Own,
 }
 
@@ -46,7 +46,7 @@ pub fn wait_for_store(config: &Config) -> Result<Duration, CliError> {
 /// commands: one that starts or drains, or another command.
 ///
 /// # Errors
-/// When the store cannot be had in this time, or its owner refuses.
+/// When the store is not available in this time, or its owner refuses.
 pub fn enter(store: &StoreUrl, wait: Duration, command: &str, wish: Wish<'_>) -> Result<Entry, CliError> {
     let begun = monotonic();
     let mut is_silent = true;
@@ -73,7 +73,7 @@ pub fn enter(store: &StoreUrl, wait: Duration, command: &str, wish: Wish<'_>) ->
 /// Takes the ownership of a store for a server. Waits at most `wait` for its owner to end.
 ///
 /// # Errors
-/// When the store is still owned then, or cannot be had.
+/// When the store still has an owner then, or cannot be opened.
 pub async fn own(store: &StoreUrl, wait: Duration, command: &str) -> Result<Option<Ownership>, CliError> {
     let begun = monotonic();
     let mut is_silent = true;

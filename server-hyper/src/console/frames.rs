@@ -1,7 +1,8 @@
 //! The protocol between a command and the server that runs it: frames of a length, a kind and a body.
 //!
 //! The caller sends one [`Hello`]. After that the server asks and the caller answers, one call at a time, so no side ever
-//! holds more than one chunk. Only two frames come unasked: an interrupt from the caller, and the exit status at the end.
+//! holds more than one chunk. Only two frames are unsolicited: an interrupt from the caller, and the exit status at the
+//! end.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -17,10 +18,10 @@ pub const MAX_CHUNK: usize = 256 * 1024;
 /// The longest body of a frame: a chunk, or a list of arguments or entries.
 const MAX_BODY: usize = 4 * 1024 * 1024;
 
-/// Which program speaks. Both sides must be the same one, because the caller has parsed the arguments.
+/// Name and version of this program. Both sides must have the same, because the caller has parsed the arguments.
 pub const PROGRAM: &str = concat!(env!("CARGO_PKG_VERSION"), "/1");
 
-/// What a caller sends first. Its form never changes, so that any two versions understand each other this far.
+/// The first message of a caller. Its form never changes, so any two versions can read it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Hello {
     /// [`PROGRAM`].
@@ -36,9 +37,9 @@ pub struct Hello {
 pub enum Refusal {
     /// It is another version.
     Program(String),
-    /// It drains: it ends soon, and the store is free then.
+    /// It drains: the store is free soon.
     Draining,
-    /// It runs as many commands as it may.
+    /// It runs the maximum number of commands.
     Busy,
 }
 
@@ -81,7 +82,7 @@ pub enum Call {
     CatchInterrupts,
 }
 
-/// What a caller answers.
+/// The reply of a caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
     /// It is done.
@@ -94,12 +95,12 @@ pub enum Reply {
     Failed {
         /// The number of the system's error, if it is one.
         number: Option<i32>,
-        /// Whether a file was there that must not be.
+        /// Whether a file exists that must not.
         exists: bool,
         /// Its text.
         text: String,
     },
-    /// Bytes that were read; they travel outside of JSON.
+    /// The bytes that were read; they are sent outside of JSON.
     #[serde(skip)]
     Bytes(Vec<u8>),
 }
@@ -162,7 +163,7 @@ impl Frame {
     /// Reads a frame; `None` at the end of the connection.
     ///
     /// # Errors
-    /// As the socket reports them, and [`io::ErrorKind::InvalidData`] for anything that is no frame.
+    /// As the socket reports them, and [`io::ErrorKind::InvalidData`] for an invalid frame.
     pub fn read(from: &mut impl Read) -> io::Result<Option<Self>> {
         let mut head = [0; 5];
         let mut filled = 0;
@@ -180,7 +181,7 @@ impl Frame {
         if length > MAX_BODY {
             return Err(invalid("a frame is too long"));
         }
-        // Memory grows with what has come, not with what was announced.
+        // Memory grows with the received bytes, not with the announced length.
         let mut body = Vec::new();
         if from.take(length as u64).read_to_end(&mut body)? < length {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -211,7 +212,7 @@ fn invalid(what: &str) -> io::Error {
 }
 
 impl Reply {
-    /// An error as it travels.
+    /// An error in its wire form.
     #[must_use]
     pub fn failed(error: &io::Error) -> Self {
         Reply::Failed {

@@ -13,7 +13,7 @@ pub mod entry;
 mod frames;
 #[cfg(unix)]
 pub mod server;
-/// Where there are no Unix sockets there is no console.
+/// Without Unix sockets there is no console.
 #[cfg(not(unix))]
 pub mod server {
     /// A server's console, which does not exist here.

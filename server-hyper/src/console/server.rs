@@ -27,16 +27,16 @@ use super::frames::{Call, Frame, Handle, MAX_CHUNK, PROGRAM, Refusal, Reply, STD
 use crate::error::CliError;
 use crate::ports::monotonic;
 
-/// The most commands that run at the same time.
+/// Maximum number of concurrent commands.
 const MAX_SESSIONS: usize = 16;
 
-/// How long a caller may take to say what it wants.
+/// Timeout of a caller's first frame.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often a draining server looks whether commands still run.
+/// Polling interval of a draining server.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Runs one command for a caller and returns its exit status. It is called on a thread of the command.
+/// Runs one command for a caller and returns its exit status. It is called on the command's thread.
 pub type RunCommand = dyn Fn(Vec<OsString>, Arc<Session>) -> u8 + Send + Sync;
 
 /// A server's console.
@@ -58,13 +58,13 @@ fn is_permitted(peer: u32, own: u32) -> bool {
 }
 
 impl Console {
-    /// Listens on the socket. The process owns the database, so a socket that is there is left from a crash.
+    /// Listens on the socket. The process owns the database, so an existing socket is left from a crash.
     ///
     /// # Errors
-    /// When the socket cannot be made.
+    /// When the socket cannot be created.
     pub fn listen(socket: PathBuf, run: Box<RunCommand>) -> Result<Self, CliError> {
         let failed = |error: io::Error| {
-            CliError::new(format!("cannot make the socket {} for commands: {error}", socket.display()))
+            CliError::new(format!("cannot create the socket {} for commands: {error}", socket.display()))
         };
         match std::fs::remove_file(&socket) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
@@ -141,7 +141,7 @@ async fn accept(listener: UnixListener, shared: Arc<Shared>) {
         let shared = Arc::clone(&shared);
         let spawned = std::thread::Builder::new().name("console".to_owned()).spawn(move || {
             if let Err(error) = serve(&stream, &shared) {
-                tracing::debug!(%error, "a command's connection broke off");
+                tracing::debug!(%error, "the connection of a command was lost");
             }
             let _ = stream.shutdown(std::net::Shutdown::Both);
         });
@@ -155,7 +155,7 @@ async fn accept(listener: UnixListener, shared: Arc<Shared>) {
 fn serve(stream: &UnixStream, shared: &Arc<Shared>) -> io::Result<()> {
     stream.set_read_timeout(Some(HELLO_TIMEOUT))?;
     let Some(Frame::Hello(hello)) = Frame::read(&mut &*stream)? else {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "the caller said nothing"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the caller sent no frame"));
     };
     stream.set_read_timeout(None)?;
     if shared.draining.load(Ordering::SeqCst) {
@@ -198,7 +198,7 @@ fn serve(stream: &UnixStream, shared: &Arc<Shared>) -> io::Result<()> {
             let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 (shared.run)(hello.arguments, Arc::clone(&session))
             }));
-            // As a panic ends a process.
+            // The exit status of a panic.
             ran.unwrap_or(101)
         }
         Err(_) => 1,
@@ -230,13 +230,13 @@ struct Exchange {
 }
 
 impl Session {
-    /// What the command knows of its caller.
+    /// Facts about the caller.
     #[must_use]
     pub fn facts(&self) -> &CallerFacts {
         &self.facts
     }
 
-    /// Completes when the caller has gone.
+    /// Completes when the caller disconnects.
     pub async fn gone(&self) {
         if !self.has_gone.load(Ordering::SeqCst) {
             self.gone.notified().await;
@@ -247,7 +247,7 @@ impl Session {
         let _ = self.connection.shutdown(std::net::Shutdown::Both);
     }
 
-    /// Reads what the caller sends until it goes or breaks the protocol: one reply for each call, and interrupts.
+    /// Reads from the caller until it disconnects or breaks the protocol: one reply for each call, and interrupts.
     fn listen(&self, stream: &mut UnixStream, replies: &mpsc::SyncSender<Reply>) {
         loop {
             match Frame::read(stream) {
@@ -265,7 +265,7 @@ impl Session {
 
     fn ask(&self, frame: &Frame) -> io::Result<Reply> {
         let mut exchange = self.to.lock();
-        // A reply that nobody asked for would be taken for the answer of this call.
+        // An unsolicited reply would be mistaken for the reply to this call.
         if exchange.answered.try_recv().is_ok() {
             self.cancel();
         }
@@ -291,7 +291,7 @@ impl Session {
     }
 }
 
-/// A caller that has gone reads no more.
+/// The error of a stream whose caller has disconnected.
 fn gone() -> io::Error {
     io::ErrorKind::BrokenPipe.into()
 }
@@ -300,7 +300,7 @@ fn unexpected() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "the caller answered something else")
 }
 
-/// A caller, as a command sees it.
+/// A connected caller as the caller of a command.
 pub struct RemoteCaller(pub Arc<Session>);
 
 impl Caller for RemoteCaller {
@@ -455,7 +455,7 @@ impl Drop for RemoteBackup {
     }
 }
 
-/// The contents of a backup that the caller writes. It is empty at first, and nothing of it is read.
+/// The contents of a backup that the caller writes. It is write-only.
 struct RemoteContents(Arc<Session>);
 
 fn unavailable(error: io::Error) -> BlobError {

@@ -1,4 +1,4 @@
-//! Callers of every kind: gone, mute, flooding, of another version, too many.
+//! Callers of every kind: disconnected, silent, flooding, of another version, too many.
 
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ fn hello(program: &str) -> Hello {
     Hello { program: program.to_owned(), arguments: vec!["openapi-server".into()], caller }
 }
 
-/// Calls on a thread of its own, as a process does.
+/// Calls from a separate thread, as a process does.
 fn called(socket: &Path, program: &str) -> Option<Outcome> {
     std::thread::scope(|scope| scope.spawn(|| client::run(socket, hello(program)).unwrap()).join().unwrap())
 }

@@ -143,7 +143,7 @@ impl Visit for Line<'_> {
         if (0.0..1e15).contains(&thousandths) {
             let thousandths = thousandths as u64;
             self.integer(field, thousandths / 1_000);
-            let digit = |place: u64| b'0' + (thousandths / place % 10) as u8;
+            let digit = |unit: u64| b'0' + (thousandths / unit % 10) as u8;
             self.buffer.extend_from_slice(&[b'.', digit(100), digit(10), digit(1)]);
         } else if value.is_finite() {
             self.plain(field, format_args!("{value:.3}"));

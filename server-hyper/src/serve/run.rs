@@ -1,4 +1,4 @@
-//! `serve`: from the settings to the orderly end.
+//! `serve`: starts the server, and drains it at the end.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -26,11 +26,12 @@ use super::key_rotation::KeyRotation;
 use super::listener;
 use super::ops::{self, Ops};
 use super::responses::ServerResponses;
-use super::service::ListenerContext;
+use super::service::{Handler, ListenerContext};
 use super::tls::Tls;
 use super::widget::WidgetHost;
 use crate::assemble::{self, Decisions, StoreUrl, Stores};
 use crate::config::Config;
+use crate::config::timeouts::Timeouts;
 use crate::config::typed::{Names, Serving};
 use crate::config::widget::WidgetServing;
 use crate::console::server::Console;
@@ -46,15 +47,16 @@ use crate::signals::Signals;
 /// Open files that are not connections: the store, the log, the listeners.
 const OTHER_FILES: usize = 64;
 
-/// How often, and for how long together, it is looked whether all answers have ended.
-const LAST_LOOK: Duration = Duration::from_millis(20);
-const LAST_LOOKS: u32 = 100;
+/// Polling interval while running replies end.
+const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
+/// Maximum number of polls after running replies were cancelled.
+const MAX_CANCEL_POLLS: u32 = 100;
 
-/// Serves until a signal ends it. `started` is called once everything listens, with the platform, {origin}
-/// and the origin of the widget's listener, where there is one.
+/// Serves until a signal. Calls `started` once all listeners accept connections, with the platform, {origin} and the
+/// origin of the widget's listener, if there is one.
 ///
 /// # Errors
-/// When something does not start, or a second signal cuts the end short.
+/// When the server cannot start, or a second signal interrupts the drain.
 pub async fn run(
     config: &Config,
     sink: &LogWriter,
@@ -70,7 +72,7 @@ pub async fn run(
     let listeners = Listeners::bind(&serving)?;
     let Some(lent) = open(config, &serving, &mut signals).await? else { return Ok(()) };
     let server = Server::start(serving, &names, sink, listeners, &lent)?.with_console(lent, run_command);
-    // Only now, so that a command that is run next reaches the server.
+    // Announced last, so that a command that runs next reaches the server.
     server.listening_at.iter().try_for_each(|(name, address)| announce(name, address))?;
     let (service_info, origin) = (&server.service_info, server.widget_origin.as_deref());
     started(&server.platforms.current(), service_info.public_url(), origin).await?;
@@ -85,7 +87,7 @@ pub async fn run(
     }
 }
 
-/// Waits for the store and opens it with the contents of files; `None` when a signal came first.
+/// Waits for the store and opens it, together with the contents of files; `None` if a signal arrives first.
 async fn open(config: &Config, serving: &Serving, signals: &mut Signals) -> Result<Option<Lent>, CliError> {
     let url = StoreUrl::parse(config.store())?.with_contact_cache(serving.contact_cache);
     let blobs = assemble::blobs_url(config, &url)?;
@@ -96,14 +98,14 @@ async fn open(config: &Config, serving: &Serving, signals: &mut Signals) -> Resu
     };
     let store = assemble::open(&url, ownership).await?;
     let blobs = assemble::open_contents(&blobs)?;
-    // Nothing is lost yet when the contents cannot be reached: uploads and downloads are answered 503 meanwhile.
+    // Start even if the contents are unreachable: until they are, uploads and downloads get 503.
     if let Err(error) = blobs.probe().await {
         tracing::error!(%error, source = ?error.source, "the store of file contents cannot be reached");
     }
     Ok(Some(Lent { store, blobs, config: Arc::new(config.clone()), runtime: Handle::current() }))
 }
 
-/// The bound listeners, before anything is accepted.
+/// The bound listeners, before they accept connections.
 struct Listeners {
     tls: Option<Arc<Tls>>,
     api: TcpListener,
@@ -125,7 +127,7 @@ impl Listeners {
         })
     }
 
-    /// The origin that a listener has by itself.
+    /// The origin of a listener by its address.
     fn origin(&self, listener: &TcpListener) -> Result<String, CliError> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         Ok(format!("{scheme}://{}", listener.local_addr()?))
@@ -150,9 +152,9 @@ struct Server {
     console: Option<Console>,
     /// The listeners with their addresses.
     listening_at: Vec<(&'static str, String)>,
-    /// What accepts connections.
+    /// The tasks that accept connections.
     accepting: Vec<JoinHandle<()>>,
-    /// What runs until the end.
+    /// The tasks that run until the end.
     background: Vec<JoinHandle<()>>,
 }
 
@@ -180,49 +182,23 @@ impl Server {
         let widget_api = Arc::new(ArcSwap::from_pointee(platforms.widget_api()));
         let web = ApiHandler::new(platforms.api(), Docs::new(secure));
         let exchange = web.exchange();
-        let responses = || ServerResponses::new(Arc::new(SystemClock), Arc::new(SystemRandom), secure);
         let drain = Arc::new(Drain::default());
-        let limiter = Arc::new(ConnectionLimiter::new(
-            within_file_limit(serving.max_connections),
-            serving.max_connections_per_address,
-            serving.proxies.clone(),
-        ));
-        let protocols = Arc::new(Protocols { tls: tls.clone(), http2: serving.http2 });
-        let mut accepting = Vec::new();
-        if let Some(widget_listening) = widget_listening {
+        let accepting = Accepting {
+            serving: &serving,
+            metrics: &metrics,
+            drain: &drain,
+            protocols: Arc::new(Protocols { tls: tls.clone(), http2: serving.http2 }),
+            limiter: connection_limiter(&serving),
+            secure,
+        };
+        let mut tasks = Vec::new();
+        if let Some(listening) = widget_listening {
             let files = widget::Widget::new(service_info.service_name())
                 .map_err(|error| CliError::usage(error.to_string()))?;
-            let context = Arc::new(ListenerContext {
-                handler: WidgetHost::new(Arc::clone(&widget_api), files, serving.timeouts.of_upload()),
-                metrics: Arc::clone(&metrics),
-                timeouts: serving.timeouts.of_widget(),
-                proxies: serving.proxies.clone(),
-                responses: responses(),
-            });
-            let (protocols, limiter, drain) =
-                (Arc::clone(&protocols), Arc::clone(&limiter), Arc::clone(&drain));
-            accepting.push(tokio::spawn(listener::serve(
-                widget_listening,
-                context,
-                protocols,
-                limiter,
-                drain,
-            )));
+            let host = WidgetHost::new(Arc::clone(&widget_api), files, serving.timeouts.of_upload());
+            tasks.push(accepting.spawn(listening, host, serving.timeouts.of_widget()));
         }
-        let context = Arc::new(ListenerContext {
-            handler: web,
-            metrics: Arc::clone(&metrics),
-            timeouts: serving.timeouts,
-            proxies: serving.proxies.clone(),
-            responses: responses(),
-        });
-        accepting.push(tokio::spawn(listener::serve(
-            listening,
-            context,
-            protocols,
-            limiter,
-            Arc::clone(&drain),
-        )));
+        tasks.push(accepting.spawn(listening, web, serving.timeouts));
         let mut listening_at = vec![("open-api", address)];
         listening_at.extend(widget_origin.clone().map(|origin| ("widget", origin)));
         if let Some(listening) = ops_listening {
@@ -240,13 +216,13 @@ impl Server {
             drain,
             console: None,
             listening_at,
-            accepting,
+            accepting: tasks,
             background,
         })
     }
 
-    /// The server with a console for commands, where the store is a file that this process owns. Without it the server
-    /// runs, and commands say why they cannot reach it.
+    /// Adds a console for commands if the store is a file that this process owns. If it cannot listen, the server runs
+    /// without it, and commands report why they cannot reach the server.
     #[cfg(unix)]
     fn with_console(mut self, lent: Lent, run_command: HostedCommand) -> Self {
         let Some(database) = lent.store.database().map(Path::to_owned) else { return self };
@@ -268,7 +244,7 @@ impl Server {
         self
     }
 
-    /// Drains: no new connections and commands, running ones end within the time to drain.
+    /// Drains: accepts no new connections and commands, and lets running ones end within the drain timeout.
     async fn end(&self) {
         self.drain.begin();
         if let Some(console) = &self.console {
@@ -281,12 +257,12 @@ impl Server {
             tracing::warn!(connections = cut, "the time to drain is over; the connections are cut");
         }
         while !self.accepting.iter().all(JoinHandle::is_finished) {
-            tokio::time::sleep(LAST_LOOK).await;
+            tokio::time::sleep(DRAIN_INTERVAL).await;
         }
         if let Some(console) = &self.console {
             console.drain(deadline).await;
         }
-        end_answers(&self.widget_api.load(), deadline).await;
+        end_replies(&self.widget_api.load(), deadline).await;
         self.background.iter().for_each(JoinHandle::abort);
         if let Err(error) = self.platforms.current().platform().drain().await {
             tracing::error!(%error, "the leases of the rate limits could not be given back; they count as used");
@@ -294,7 +270,43 @@ impl Server {
     }
 }
 
-/// What the server decides of its settings.
+/// What the API's and the widget's listeners have in common.
+struct Accepting<'s> {
+    serving: &'s Serving,
+    metrics: &'s Arc<Metrics>,
+    drain: &'s Arc<Drain>,
+    protocols: Arc<Protocols>,
+    limiter: Arc<ConnectionLimiter>,
+    /// Whether responses carry `Strict-Transport-Security`.
+    secure: bool,
+}
+
+impl Accepting<'_> {
+    /// Starts a task that accepts connections and serves them with this handler.
+    fn spawn<H: Handler>(&self, listening: TcpListener, handler: H, timeouts: Timeouts) -> JoinHandle<()> {
+        let context = Arc::new(ListenerContext {
+            handler,
+            metrics: Arc::clone(self.metrics),
+            timeouts,
+            proxies: self.serving.proxies.clone(),
+            responses: ServerResponses::new(Arc::new(SystemClock), Arc::new(SystemRandom), self.secure),
+        });
+        let (protocols, limiter, drain) =
+            (Arc::clone(&self.protocols), Arc::clone(&self.limiter), Arc::clone(self.drain));
+        tokio::spawn(listener::serve(listening, context, protocols, limiter, drain))
+    }
+}
+
+/// The connection limits that all listeners share.
+fn connection_limiter(serving: &Serving) -> Arc<ConnectionLimiter> {
+    Arc::new(ConnectionLimiter::new(
+        within_file_limit(serving.max_connections),
+        serving.max_connections_per_address,
+        serving.proxies.clone(),
+    ))
+}
+
+/// The decisions that the server derives from its settings.
 fn decisions(
     serving: &Serving,
     metrics: &Metrics,
@@ -310,7 +322,7 @@ fn decisions(
     })
 }
 
-/// Starts maintenance, and the watch over the server keys.
+/// Starts maintenance, and the task that watches the server keys.
 fn background(
     platforms: &Arc<KeyRotation>,
     exchange: Arc<ArcSwap<Api>>,
@@ -345,18 +357,18 @@ fn widget_settings(serving: &WidgetServing, own_origin: Option<String>) -> Widge
     settings
 }
 
-/// Waits for the answers that still run until the time to drain is over, and ends the others: what they have written is
-/// stored, and their turns can be repeated.
-async fn end_answers(widget: &WidgetApi, until: Instant) {
+/// Waits for running replies until the deadline and cancels the others: their text so far is stored, and their turns
+/// can be repeated.
+async fn end_replies(widget: &WidgetApi, until: Instant) {
     while widget.running_turns() > 0 && monotonic() < until {
-        tokio::time::sleep(LAST_LOOK).await;
+        tokio::time::sleep(DRAIN_INTERVAL).await;
     }
     widget.cancel_all();
-    for _ in 0..LAST_LOOKS {
+    for _ in 0..MAX_CANCEL_POLLS {
         if widget.running_turns() == 0 {
             return;
         }
-        tokio::time::sleep(LAST_LOOK).await;
+        tokio::time::sleep(DRAIN_INTERVAL).await;
     }
     tracing::warn!(
         answers = widget.running_turns(),
@@ -370,7 +382,7 @@ fn bind(flag: &str, address: SocketAddr) -> Result<TcpListener, CliError> {
     })
 }
 
-/// One line for each listener, once it accepts connections.
+/// Prints one line for a listener that accepts connections.
 fn announce(name: &str, address: &str) -> Result<(), CliError> {
     let mut output = std::io::stdout().lock();
     writeln!(output, "listening {name} {address}")?;
@@ -378,7 +390,7 @@ fn announce(name: &str, address: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// SIGHUP: certificate and key are read again.
+/// SIGHUP: reloads certificate and key.
 fn reload(tls: Option<&Tls>) {
     let Some(tls) = tls else { return };
     match tls.reload() {
@@ -387,14 +399,14 @@ fn reload(tls: Option<&Tls>) {
     }
 }
 
-/// Raises the limit of open files as far as the system lets, and returns how many connections fit in it.
+/// Raises the limit of open files as far as the system permits, and returns the number of connections that fit.
 fn within_file_limit(wanted: usize) -> usize {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, getrlimit, setrlimit};
         let mut limit = getrlimit(Resource::Nofile);
         limit.current = limit.maximum;
-        // Whatever comes of it is read back.
+        // The resulting limit is read back.
         let _ = setrlimit(Resource::Nofile, limit);
         if let Some(files) = getrlimit(Resource::Nofile).current {
             let room = usize::try_from(files).unwrap_or(usize::MAX).saturating_sub(OTHER_FILES).max(1);

@@ -2,22 +2,23 @@
 
 use serde_json::{Value, json};
 
-use super::support::Place;
+use super::support::Sandbox;
 
-fn place() -> Place {
-    let place = Place::new();
-    place.json(&["agents", "create", "Front desk", "--id", "acme"]);
-    place
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.json(&["agents", "create", "Front desk", "--id", "acme"]);
+    sandbox
 }
 
 #[test]
 fn settings_are_changed_one_by_one_and_as_a_whole() {
-    let place = place();
-    let configure = |arguments: &[&str]| place.json(&[&["agents", "configure", "acme"], arguments].concat());
+    let sandbox = sandbox();
+    let configure =
+        |arguments: &[&str]| sandbox.json(&[&["agents", "configure", "acme"], arguments].concat());
     let built_in = configure(&[]);
     assert_eq!((&built_in["chat"]["responder"], &built_in["origins"]), (&json!("knowledge"), &json!([])));
 
-    let said = place
+    let said = sandbox
         .run(&[
             "agents",
             "configure",
@@ -46,13 +47,13 @@ fn settings_are_changed_one_by_one_and_as_a_whole() {
             vec!["chat.llm.maxOutputTokens", "800", "400"],
         ]
     );
-    let same = place.run(&["agents", "configure", "acme", "--set", "chat.llm.maxOutputTokens=400"]);
+    let same = sandbox.run(&["agents", "configure", "acme", "--set", "chat.llm.maxOutputTokens=400"]);
     assert!(
         same.code == 0 && same.stdout.is_empty() && same.stderr.contains("nothing has changed"),
         "{same:?}"
     );
 
-    // One change leaves the others alone, in the order that was promised: first back, then set.
+    // A change affects no other setting, and the order is as documented: first unset, then set.
     let now = configure(&["--unset", "chat.llm.maxOutputTokens", "--set", "appearance.title=\"2024\""]);
     assert_eq!(
         (&now["chat"]["llm"]["maxOutputTokens"], &now["appearance"]["title"]),
@@ -62,19 +63,19 @@ fn settings_are_changed_one_by_one_and_as_a_whole() {
     let now = configure(&["--unset", "appearance.strings.unread.one"]);
     assert_eq!(now["appearance"]["strings"], json!({}));
 
-    // What is printed can be edited and passed back; what a file leaves out is as built in.
-    place.write("settings.json", &now.to_string());
+    // The output can be edited and passed back; settings that a file omits get their defaults.
+    sandbox.write("settings.json", &now.to_string());
     assert_eq!(configure(&["--file", "settings.json"]), now);
-    let shown = place.run(&["agents", "configure", "acme", "--show", "--set", "feedback=false"]).done();
+    let shown = sandbox.run(&["agents", "configure", "acme", "--show", "--set", "feedback=false"]).done();
     assert!(shown.contains("appearance.title") && shown.contains("2024"), "{shown}");
     assert!(
         shown.lines().any(|line| line.starts_with("feedback ") && line.ends_with("built in: true")),
         "{shown}"
     );
-    place.write("settings.json", "{}");
+    sandbox.write("settings.json", "{}");
     assert_eq!(configure(&["--file", "settings.json"]), built_in);
 
-    let audited = place.json(&["audit", "tail", "--agent", "acme"]);
+    let audited = sandbox.json(&["audit", "tail", "--agent", "acme"]);
     let configured =
         audited.as_array().unwrap().iter().filter(|entry| entry["action"] == "agent.configure").count();
     assert_eq!(configured, 5, "{audited}");
@@ -82,17 +83,17 @@ fn settings_are_changed_one_by_one_and_as_a_whole() {
 
 #[test]
 fn settings_that_cannot_be_are_refused_with_their_paths() {
-    let place = place();
-    let before = place.json(&["agents", "configure", "acme"]);
-    for (change, words) in [
+    let sandbox = sandbox();
+    let before = sandbox.json(&["agents", "configure", "acme"]);
+    for (change, expected) in [
         ("chat.answerer=x", "chat.answerer is no setting"),
         ("chat.minCoverage=2", "chat.minCoverage must be from 0 to 1"),
         ("origins=example.com", "origins"),
         ("lead.fields=[\"shoeSize\"]", "lead.fields[0] is no field"),
         ("chat.responder.name=x", "'responder' of 'chat.responder.name' has no members"),
     ] {
-        let said = place.run(&["agents", "configure", "acme", "--set", change]).failed(1);
-        assert!(said.contains(words), "{change}: {said}");
+        let said = sandbox.run(&["agents", "configure", "acme", "--set", change]).failed(1);
+        assert!(said.contains(expected), "{change}: {said}");
     }
     for (arguments, code) in [
         (&["--unset", "chat.answerer"][..], 1),
@@ -100,26 +101,27 @@ fn settings_that_cannot_be_are_refused_with_their_paths() {
         (&["--set", "chat.responder"], 2),
         (&["--set", "=x"], 2),
     ] {
-        place.run(&[&["agents", "configure", "acme"], arguments].concat()).failed(code);
+        sandbox.run(&[&["agents", "configure", "acme"], arguments].concat()).failed(code);
     }
-    place.run(&["agents", "configure", "nobody"]).failed(1);
-    assert_eq!(place.json(&["agents", "configure", "acme"]), before);
-    let said = place.run(&["agents", "configure", "acme", "--set", "chat.responder=lmm"]);
+    sandbox.run(&["agents", "configure", "nobody"]).failed(1);
+    assert_eq!(sandbox.json(&["agents", "configure", "acme"]), before);
+    let said = sandbox.run(&["agents", "configure", "acme", "--set", "chat.responder=lmm"]);
     assert!(said.code == 0 && said.stderr.contains("no responder 'lmm'"), "{said:?}");
 }
 
 #[test]
 fn an_agent_is_shown_with_what_a_page_needs() {
-    let place = place();
+    let sandbox = sandbox();
     let url = "https://widget.example.com";
-    let shown = place.json(&["agents", "show", "acme", "--widget-public-url", url, "--service-name", "Acme"]);
+    let shown =
+        sandbox.json(&["agents", "show", "acme", "--widget-public-url", url, "--service-name", "Acme"]);
     let widget = &shown["widget"];
     let files = widget::Widget::new("Acme").unwrap();
     assert_eq!(widget["tag"], files.tag(url, "acme"));
     assert_eq!(widget["pinnedTag"], files.pinned_tag(url, "acme"));
     assert_eq!(widget["integrity"], files.integrity());
     assert_eq!(widget["contentSecurityPolicy"], files.policy(url));
-    let said = place.run(&["agents", "show", "acme"]);
+    let said = sandbox.run(&["agents", "show", "acme"]);
     assert!(said.stderr.contains("widget_public_url is not set"), "{said:?}");
     let said = said.done();
     assert!(said.contains("data-agent-id=\"acme\"") && said.contains("script-src http"), "{said}");
@@ -127,31 +129,31 @@ fn an_agent_is_shown_with_what_a_page_needs() {
 
 #[test]
 fn identity_secrets_are_made_shown_and_end() {
-    let place = place();
-    let secrets = || place.json(&["agents", "identity-secret", "acme"]);
+    let sandbox = sandbox();
+    let secrets = || sandbox.json(&["agents", "identity-secret", "acme"]);
     assert_eq!(secrets(), json!({ "agentId": "acme", "identitySecret": null, "previous": null }));
-    let none = place.run(&["agents", "identity-secret", "acme"]);
+    let none = sandbox.run(&["agents", "identity-secret", "acme"]);
     assert!(none.code == 0 && none.stdout.is_empty() && none.stderr.contains("--rotate"), "{none:?}");
 
-    let first = place.json(&["agents", "identity-secret", "acme", "--rotate"]);
+    let first = sandbox.json(&["agents", "identity-secret", "acme", "--rotate"]);
     assert!(first["identitySecret"].as_str().unwrap().starts_with("svci_"), "{first}");
     assert_eq!((secrets(), &first["previous"]), (first.clone(), &Value::Null));
-    let second = place.json(&["agents", "identity-secret", "acme", "--rotate", "--grace", "7d"]);
+    let second = sandbox.json(&["agents", "identity-secret", "acme", "--rotate", "--grace", "7d"]);
     assert_ne!(second["identitySecret"], first["identitySecret"]);
     assert_eq!(second["previous"], first["identitySecret"]);
-    let third = place.json(&["agents", "identity-secret", "acme", "--rotate", "--grace", "0s"]);
+    let third = sandbox.json(&["agents", "identity-secret", "acme", "--rotate", "--grace", "0s"]);
     assert_eq!(third["previous"], Value::Null);
-    let said = place.run(&["agents", "identity-secret", "acme"]);
+    let said = sandbox.run(&["agents", "identity-secret", "acme"]);
     assert!(said.stdout.contains(third["identitySecret"].as_str().unwrap()), "{said:?}");
-    assert!(said.stderr.contains("in no page"), "{said:?}");
+    assert!(said.stderr.contains("out of web pages"), "{said:?}");
     assert!(
-        place
+        sandbox
             .run(&["agents", "identity-secret", "acme", "--rotate", "--grace", "8d"])
             .failed(1)
             .contains('7')
     );
-    place.run(&["agents", "identity-secret", "acme", "--grace", "1h"]).failed(2);
-    // The log says that there is a new one, never which.
-    let audited = place.run(&["audit", "tail", "--agent", "acme", "--json"]).done();
+    sandbox.run(&["agents", "identity-secret", "acme", "--grace", "1h"]).failed(2);
+    // The log records a new secret, never its value.
+    let audited = sandbox.run(&["audit", "tail", "--agent", "acme", "--json"]).done();
     assert!(audited.contains("identitySecret") && !audited.contains("svci_"), "{audited}");
 }

@@ -8,13 +8,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use storage_sqlite::Ownership;
 
-use super::support::{BINARY, Place, Said, Serving, connect, credentials, head, within};
+use super::support::{BINARY, Said, Sandbox, Serving, connect, credentials, head, within};
 
 const CONTACTS: &str = "/v1/open/contacts/chatbots/acme";
 
-/// A command that runs meanwhile.
-fn started(place: &Place, arguments: &[&str]) -> Child {
-    let mut command = place.command(BINARY);
+/// A command that runs concurrently.
+fn started(sandbox: &Sandbox, arguments: &[&str]) -> Child {
+    let mut command = sandbox.command(BINARY);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
 }
@@ -39,9 +39,9 @@ fn said(child: Child) -> Said {
 }
 
 /// Every kind of command: on the store, with files, with standard input, failing, in both formats.
-fn table(place: &Place) -> Vec<(Vec<String>, String)> {
-    let key = &place.json(&["keys", "list", "--agent", "acme"])[0]["id"];
-    let template = &place.json(&["templates", "list", "--agent", "acme"])[0]["id"];
+fn table(sandbox: &Sandbox) -> Vec<(Vec<String>, String)> {
+    let key = &sandbox.json(&["keys", "list", "--agent", "acme"])[0]["id"];
+    let template = &sandbox.json(&["templates", "list", "--agent", "acme"])[0]["id"];
     let (key, template) = (key.as_str().unwrap(), template.as_str().unwrap());
     let lines = [
         "agents list",
@@ -92,17 +92,17 @@ fn table(place: &Place) -> Vec<(Vec<String>, String)> {
     let with_formats = lines.iter().flat_map(|line| [(*line).to_owned(), format!("{line} --json")]);
     with_formats
         .map(|line| {
-            let input = if line.contains(" - ") { place.read("contacts.ndjson") } else { String::new() };
+            let input = if line.contains(" - ") { sandbox.read("contacts.ndjson") } else { String::new() };
             (line.split(' ').map(str::to_owned).collect(), input)
         })
         .collect()
 }
 
-fn run_table(place: &Place, table: &[(Vec<String>, String)]) -> Vec<Said> {
+fn run_table(sandbox: &Sandbox, table: &[(Vec<String>, String)]) -> Vec<Said> {
     table
         .iter()
         .map(|(arguments, input)| {
-            let mut child = started(place, &arguments.iter().map(String::as_str).collect::<Vec<_>>());
+            let mut child = started(sandbox, &arguments.iter().map(String::as_str).collect::<Vec<_>>());
             // A command that fails may not read it.
             let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
             said(child)
@@ -112,25 +112,25 @@ fn run_table(place: &Place, table: &[(Vec<String>, String)]) -> Vec<Said> {
 
 #[test]
 fn commands_do_the_same_with_and_without_a_server() {
-    let place = Place::new();
-    place.with_key();
-    place.write("contacts.ndjson", &contacts(30));
-    place.write("bad.ndjson", "{}\n[]\nnothing\n");
-    place.write("broken.json", "{");
-    std::fs::create_dir(place.path("folder")).unwrap();
-    place.write("folder/hours.md", "# Opening hours\n\nWe open at nine and close at five.\n");
-    place.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
-    place.run(&["knowledge", "add", "folder", "--agent", "acme"]).done();
-    place.write(
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
+    sandbox.write("contacts.ndjson", &contacts(30));
+    sandbox.write("bad.ndjson", "{}\n[]\nnothing\n");
+    sandbox.write("broken.json", "{");
+    std::fs::create_dir(sandbox.path("folder")).unwrap();
+    sandbox.write("folder/hours.md", "# Opening hours\n\nWe open at nine and close at five.\n");
+    sandbox.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
+    sandbox.run(&["knowledge", "add", "folder", "--agent", "acme"]).done();
+    sandbox.write(
         "template.json",
         r#"{ "name": "Visit", "fields": [{ "name": "day", "label": "Day", "type": "text" }] }"#,
     );
-    place.run(&["templates", "create", "--agent", "acme", "--file", "template.json"]).done();
-    let table = table(&place);
-    let alone = run_table(&place, &table);
-    let server = place.serve(&[]);
-    assert!(place.path("data/openapi.db-console").exists());
-    let through_the_server = run_table(&place, &table);
+    sandbox.run(&["templates", "create", "--agent", "acme", "--file", "template.json"]).done();
+    let table = table(&sandbox);
+    let alone = run_table(&sandbox, &table);
+    let server = sandbox.serve(&[]);
+    assert!(sandbox.path("data/openapi.db-console").exists());
+    let through_the_server = run_table(&sandbox, &table);
     for (((arguments, _), alone), other) in table.iter().zip(&alone).zip(&through_the_server) {
         let (alone, other) = (format!("{alone:?}"), format!("{other:?}"));
         assert_eq!(alone, other, "{}", arguments.join(" "));
@@ -138,58 +138,58 @@ fn commands_do_the_same_with_and_without_a_server() {
     let codes: Vec<i32> = alone.iter().map(|said| said.code).collect();
     assert!(codes.contains(&0) && codes.contains(&1) && codes.contains(&2), "{codes:?}");
     assert_eq!(server.end(), 0);
-    assert!(!place.path("data/openapi.db-console").exists());
+    assert!(!sandbox.path("data/openapi.db-console").exists());
 }
 
 #[test]
 fn what_a_command_changes_through_a_server_is_there_at_once() {
-    let place = Place::new();
-    let server = place.serve(&[]);
-    let key = place.with_key();
+    let sandbox = Sandbox::new();
+    let server = sandbox.serve(&[]);
+    let key = sandbox.with_key();
     let headers = credentials(&key);
     let headers = headers.each_ref().map(|(name, value)| (*name, value.as_str()));
-    place.write("contacts.ndjson", &contacts(3));
-    place.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
+    sandbox.write("contacts.ndjson", &contacts(3));
+    sandbox.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
     let path = "/v1/open/contacts/crm-2/chatbots/acme";
     assert_eq!(server.get(path, &headers).0, 200);
-    place.run(&["contacts", "erase", "--agent", "acme", "crm-2"]).done();
+    sandbox.run(&["contacts", "erase", "--agent", "acme", "crm-2"]).done();
     assert_eq!(server.get(path, &headers).0, 404);
     // The audit log names the caller.
-    let entries = place.json(&["audit", "tail", "-n", "1"]);
+    let entries = sandbox.json(&["audit", "tail", "-n", "1"]);
     assert_eq!(entries[0]["actor"], json!({ "type": "operator", "id": "tester" }));
-    // Flags of further settings hold for the command.
-    place.write("large.md", &"# A\n\nWords and words. ".repeat(100));
+    // Flags of the command's own settings take effect.
+    sandbox.write("large.md", &"# A\n\nWords and words. ".repeat(100));
     let refused =
-        place.run(&["knowledge", "add", "large.md", "--agent", "acme", "--max-knowledge-size", "1KiB"]);
+        sandbox.run(&["knowledge", "add", "large.md", "--agent", "acme", "--max-knowledge-size", "1KiB"]);
     assert_eq!(refused.code, 1, "{refused:?}");
-    place.run(&["knowledge", "add", "large.md", "--agent", "acme"]).done();
+    sandbox.run(&["knowledge", "add", "large.md", "--agent", "acme"]).done();
     assert_eq!(server.end(), 0);
 }
 
 #[test]
 fn a_second_server_says_who_owns_the_store() {
-    let place = Place::new();
-    let first = place.serve(&[]);
-    let second = place.run(&["serve", "--listen", "127.0.0.1:0", "--wait-for-store", "300ms"]).failed(1);
+    let sandbox = Sandbox::new();
+    let first = sandbox.serve(&[]);
+    let second = sandbox.run(&["serve", "--listen", "127.0.0.1:0", "--wait-for-store", "300ms"]).failed(1);
     let owner = format!("process {} (serve) since ", first.child.id());
     assert!(second.contains(&owner) && second.contains("stop it"), "{second}");
     let (status, _) = first.get("/v1/open/contacts/chatbots/acme", &[]);
     assert_eq!(status, 401, "the first one serves");
     // So does a command that needs the store for itself, and it does not wait.
     let begun = Instant::now();
-    let refused = place.run(&["restore", "nothing"]).failed(1);
+    let refused = sandbox.run(&["restore", "nothing"]).failed(1);
     assert!(refused.contains(&owner), "{refused}");
     let refused =
-        place.run(&["copy", "--from", "sqlite:data/openapi.db", "--to", "sqlite:new/a.db"]).failed(1);
+        sandbox.run(&["copy", "--from", "sqlite:data/openapi.db", "--to", "sqlite:new/a.db"]).failed(1);
     assert!(refused.contains(&owner), "{refused}");
     assert!(begun.elapsed() < Duration::from_secs(20));
     assert_eq!(first.end(), 0);
 }
 
-/// A server that drains, because a request has begun and not ended.
-fn draining(place: &Place) -> (Serving, std::net::TcpStream) {
-    let key = place.with_key();
-    let server = place.serve(&[]);
+/// A server that drains while a request is incomplete.
+fn draining(sandbox: &Sandbox) -> (Serving, std::net::TcpStream) {
+    let key = sandbox.with_key();
+    let server = sandbox.serve(&[]);
     let credentials = credentials(&key);
     let mut headers = credentials.each_ref().map(|(name, value)| (*name, value.as_str())).to_vec();
     headers.push(("Content-Type", "application/json"));
@@ -197,43 +197,43 @@ fn draining(place: &Place) -> (Serving, std::net::TcpStream) {
     stream.write_all(head("POST", CONTACTS, &headers, 40).as_bytes()).unwrap();
     std::thread::sleep(Duration::from_millis(200));
     server.signal(Signal::TERM);
-    within(Duration::from_secs(5), "it drains", || place.read("stderr").contains("draining"));
+    within(Duration::from_secs(5), "it drains", || sandbox.read("stderr").contains("draining"));
     (server, stream)
 }
 
 #[test]
 fn a_restarted_server_and_commands_wait_for_the_old_one_to_drain() {
-    let place = Place::new();
-    let (mut old, stream) = draining(&place);
-    let mut list = started(&place, &["agents", "list"]);
+    let sandbox = Sandbox::new();
+    let (mut old, stream) = draining(&sandbox);
+    let mut list = started(&sandbox, &["agents", "list"]);
     std::thread::sleep(Duration::from_millis(500));
     assert!(list.try_wait().unwrap().is_none(), "it waits");
-    let impatient = place.run(&["agents", "list", "--wait-for-store", "100ms"]).failed(1);
+    let impatient = sandbox.run(&["agents", "list", "--wait-for-store", "100ms"]).failed(1);
     assert!(impatient.contains("(serve)"), "{impatient}");
     drop(stream);
     assert_eq!(old.wait(), 0);
     assert!(said(list).done().contains("acme"));
-    // The same of a server.
-    let place = Place::new();
-    let (mut old, stream) = draining(&place);
+    // The same for a server.
+    let sandbox = Sandbox::new();
+    let (mut old, stream) = draining(&sandbox);
     let ended = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(500));
         drop(stream);
         old.wait()
     });
-    let new = place.serve(&[]);
+    let new = sandbox.serve(&[]);
     assert_eq!(ended.join().unwrap(), 0);
-    assert!(place.run(&["agents", "list"]).done().contains("acme"));
+    assert!(sandbox.run(&["agents", "list"]).done().contains("acme"));
     assert_eq!(new.end(), 0);
 }
 
 #[test]
 fn a_command_waits_for_an_owner_without_a_console() {
-    let place = Place::new();
-    place.with_key();
-    // As a server that starts, or another command.
-    let ownership = Ownership::take(&place.path("data/openapi.db"), "contacts").unwrap();
-    let list = started(&place, &["agents", "list"]);
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
+    // Like a starting server, or another command.
+    let ownership = Ownership::take(&sandbox.path("data/openapi.db"), "contacts").unwrap();
+    let list = started(&sandbox, &["agents", "list"]);
     std::thread::sleep(Duration::from_millis(2_500));
     drop(ownership);
     let said = said(list);
@@ -243,50 +243,50 @@ fn a_command_waits_for_an_owner_without_a_console() {
 
 #[test]
 fn a_killed_server_leaves_a_socket_that_stops_nobody() {
-    let place = Place::new();
-    place.with_key();
-    let mut server = place.serve(&[]);
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
+    let mut server = sandbox.serve(&[]);
     kill(&mut server.child);
-    assert!(place.path("data/openapi.db-console").exists());
-    assert!(place.run(&["agents", "list"]).done().contains("acme"));
-    let server = place.serve(&[]);
-    assert!(place.run(&["agents", "list"]).done().contains("acme"));
+    assert!(sandbox.path("data/openapi.db-console").exists());
+    assert!(sandbox.run(&["agents", "list"]).done().contains("acme"));
+    let server = sandbox.serve(&[]);
+    assert!(sandbox.run(&["agents", "list"]).done().contains("acme"));
     assert_eq!(server.end(), 0);
 }
 
 #[test]
 fn a_server_that_is_killed_while_it_runs_a_command_is_reported() {
-    let place = Place::new();
-    place.with_key();
-    let mut server = place.serve(&[]);
-    let mut import = started(&place, &["contacts", "import", "--agent", "acme", "-", "--format", "ndjson"]);
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
+    let mut server = sandbox.serve(&[]);
+    let mut import = started(&sandbox, &["contacts", "import", "--agent", "acme", "-", "--format", "ndjson"]);
     let mut input = import.stdin.take().unwrap();
     input.write_all(contacts(10).as_bytes()).unwrap();
     within(Duration::from_secs(10), "it has begun", || {
-        place.run(&["contacts", "export", "--agent", "acme"]).done().lines().count() > 0
+        sandbox.run(&["contacts", "export", "--agent", "acme"]).done().lines().count() > 0
     });
     kill(&mut server.child);
-    // It reads from a pipe meanwhile, and asks the server again after the next line.
+    // It reads from a pipe, and calls the server again after the next line.
     let _ = input.write_all(contacts(10).as_bytes());
     drop(input);
     let said = said(import);
     assert!(said.failed(1).contains("server"), "the reason is reported");
-    assert!(place.run(&["check"]).done().contains("sound"));
+    assert!(sandbox.run(&["check"]).done().contains("sound"));
 }
 
 #[test]
 fn a_killed_command_leaves_the_server_and_the_store_sound() {
     for with_server in [true, false] {
-        let place = Place::new();
-        place.with_key();
-        let server = with_server.then(|| place.serve(&[]));
+        let sandbox = Sandbox::new();
+        sandbox.with_key();
+        let server = with_server.then(|| sandbox.serve(&[]));
         let mut import =
-            started(&place, &["contacts", "import", "--agent", "acme", "-", "--format", "ndjson"]);
+            started(&sandbox, &["contacts", "import", "--agent", "acme", "-", "--format", "ndjson"]);
         import.stdin.as_mut().unwrap().write_all(contacts(200).as_bytes()).unwrap();
         std::thread::sleep(Duration::from_millis(300));
         kill(&mut import);
-        assert!(place.run(&["agents", "list"]).done().contains("acme"));
-        assert!(place.run(&["check"]).done().contains("sound"));
+        assert!(sandbox.run(&["agents", "list"]).done().contains("acme"));
+        assert!(sandbox.run(&["check"]).done().contains("sound"));
         if let Some(server) = server {
             assert_eq!(server.end(), 0);
         }
@@ -296,24 +296,24 @@ fn a_killed_command_leaves_the_server_and_the_store_sound() {
 #[test]
 fn much_goes_through_the_console_both_ways() {
     const COUNT: usize = 4_000;
-    let place = Place::new();
-    place.with_key();
-    let server = place.serve(&[]);
-    place.write("contacts.ndjson", &contacts(COUNT));
-    // Two at once, of which one takes standard input.
-    let first = started(&place, &["contacts", "import", "--agent", "acme", "contacts.ndjson", "--json"]);
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
+    let server = sandbox.serve(&[]);
+    sandbox.write("contacts.ndjson", &contacts(COUNT));
+    // Two concurrent commands, of which one reads standard input.
+    let first = started(&sandbox, &["contacts", "import", "--agent", "acme", "contacts.ndjson", "--json"]);
     let mut second =
-        started(&place, &["contacts", "import", "--agent", "acme", "-", "--format", "ndjson", "--json"]);
+        started(&sandbox, &["contacts", "import", "--agent", "acme", "-", "--format", "ndjson", "--json"]);
     second.stdin.take().unwrap().write_all(contacts(COUNT).as_bytes()).unwrap();
     let sums: Vec<Value> =
         [first, second].map(|child| serde_json::from_str(&said(child).done()).unwrap()).into();
     let count = |name: &str| sums.iter().map(|sum| sum[name].as_u64().unwrap()).sum::<u64>();
     assert_eq!(count("failed"), 0, "{sums:?}");
     assert_eq!(count("created") as usize, COUNT, "{sums:?}");
-    let exported = place.run(&["contacts", "export", "--agent", "acme"]).done();
+    let exported = sandbox.run(&["contacts", "export", "--agent", "acme"]).done();
     assert_eq!(exported.lines().count(), COUNT);
-    // A reader that has enough ends the command, as `head` does.
-    let mut export = started(&place, &["contacts", "export", "--agent", "acme"]);
+    // A reader that closes its end, such as `head`, ends the command.
+    let mut export = started(&sandbox, &["contacts", "export", "--agent", "acme"]);
     let mut line = String::new();
     BufReader::new(export.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.contains("primaryEmail"));
@@ -323,18 +323,18 @@ fn much_goes_through_the_console_both_ways() {
 
 #[test]
 fn a_command_that_runs_until_it_is_interrupted_ends_with_the_caller_and_with_the_server() {
-    let place = Place::new();
-    place.with_key();
-    let server = place.serve(&[]);
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
+    let server = sandbox.serve(&[]);
     let watch = || {
-        let child = started(&place, &["conversations", "watch", "--agent", "acme"]);
+        let child = started(&sandbox, &["conversations", "watch", "--agent", "acme"]);
         std::thread::sleep(Duration::from_millis(1_000));
         child
     };
     let child = watch();
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(said(child).code, 0, "as without a server");
-    let (follow, child) = (started(&place, &["audit", "tail", "--follow"]), watch());
+    let (follow, child) = (started(&sandbox, &["audit", "tail", "--follow"]), watch());
     let begun = Instant::now();
     assert_eq!(server.end(), 0);
     assert!(begun.elapsed() < Duration::from_secs(10), "the server does not wait for them");
@@ -352,15 +352,15 @@ fn a_path_that_is_too_long_for_a_socket_moves_it_or_is_reported() {
         (vec![("OPENAPI_STORE", store.clone())], false),
         (vec![("OPENAPI_STORE", store.clone()), ("XDG_RUNTIME_DIR", runtime)], true),
     ] {
-        let place = Place::with(variables);
-        place.with_key();
-        let server = place.serve(&[]);
-        let said = place.run(&["agents", "list"]);
+        let sandbox = Sandbox::with(variables);
+        sandbox.with_key();
+        let server = sandbox.serve(&[]);
+        let said = sandbox.run(&["agents", "list"]);
         if moves {
             assert!(said.done().contains("acme"));
         } else {
             assert!(said.failed(1).contains("XDG_RUNTIME_DIR"));
-            assert!(place.read("stderr").contains("XDG_RUNTIME_DIR"));
+            assert!(sandbox.read("stderr").contains("XDG_RUNTIME_DIR"));
         }
         assert_eq!(server.end(), 0);
     }
@@ -368,65 +368,65 @@ fn a_path_that_is_too_long_for_a_socket_moves_it_or_is_reported() {
 
 #[test]
 fn a_backup_of_a_running_server_lies_where_the_caller_says() {
-    let place = Place::new();
-    place.with_key();
-    place.write("contacts.ndjson", &contacts(300));
-    place.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
-    let server = place.serve(&[]);
-    let said = place.run(&["backup", "monday"]).done();
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
+    sandbox.write("contacts.ndjson", &contacts(300));
+    sandbox.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
+    let server = sandbox.serve(&[]);
+    let said = sandbox.run(&["backup", "monday"]).done();
     assert!(said.contains("the store is in monday"), "{said}");
-    let mut names: Vec<String> = std::fs::read_dir(place.path("monday"))
+    let mut names: Vec<String> = std::fs::read_dir(sandbox.path("monday"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
     assert_eq!(names, ["blobs", "openapi.db"]);
-    assert!(!place.path("monday.partial").exists());
-    assert!(place.run(&["backup", "monday"]).failed(1).contains("exists"));
-    let left = std::fs::read_dir(place.path("data")).unwrap();
+    assert!(!sandbox.path("monday.partial").exists());
+    assert!(sandbox.run(&["backup", "monday"]).failed(1).contains("exists"));
+    let left = std::fs::read_dir(sandbox.path("data")).unwrap();
     assert!(
         left.map(|entry| entry.unwrap().file_name()).all(|name| !name.to_string_lossy().contains("backup"))
     );
     assert_eq!(server.end(), 0);
-    place.run(&["restore", "monday", "--store", "sqlite:./new/openapi.db"]).done();
+    sandbox.run(&["restore", "monday", "--store", "sqlite:./new/openapi.db"]).done();
     let list = ["contacts", "export", "--agent", "acme", "--store", "sqlite:./new/openapi.db"];
-    assert_eq!(place.run(&list).done().lines().count(), 300);
+    assert_eq!(sandbox.run(&list).done().lines().count(), 300);
 }
 
 /// Nothing but root reads a folder that it may not.
 #[test]
 fn a_folder_that_cannot_be_written_is_reported() {
     use std::os::unix::fs::PermissionsExt;
-    let place = Place::new();
-    place.with_key();
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
     if rustix::process::geteuid().is_root() {
         return;
     }
-    std::fs::remove_file(place.path("data/openapi.db-owner")).unwrap();
-    std::fs::set_permissions(place.path("data"), std::fs::Permissions::from_mode(0o500)).unwrap();
-    let said = place.run(&["agents", "list"]).failed(1);
+    std::fs::remove_file(sandbox.path("data/openapi.db-owner")).unwrap();
+    std::fs::set_permissions(sandbox.path("data"), std::fs::Permissions::from_mode(0o500)).unwrap();
+    let said = sandbox.run(&["agents", "list"]).failed(1);
     assert!(said.contains("openapi.db-owner") && said.contains("service's user"), "{said}");
-    std::fs::set_permissions(place.path("data"), std::fs::Permissions::from_mode(0o700)).unwrap();
+    std::fs::set_permissions(sandbox.path("data"), std::fs::Permissions::from_mode(0o700)).unwrap();
 }
 
-/// Of a caller that is stopped the server needs nothing but a thread.
+/// A stopped caller costs the server only a thread.
 #[test]
 fn a_stopped_caller_holds_nobody_up() {
-    let place = Place::new();
-    place.with_key();
-    place.write("contacts.ndjson", &contacts(2_000));
-    place.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
-    let server = place.serve(&["--drain-timeout", "1s"]);
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
+    sandbox.write("contacts.ndjson", &contacts(2_000));
+    sandbox.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
+    let server = sandbox.serve(&["--drain-timeout", "1s"]);
     let mut stopped: Vec<Child> = (0..3)
         .map(|_| {
-            let mut child = started(&place, &["contacts", "export", "--agent", "acme"]);
+            let mut child = started(&sandbox, &["contacts", "export", "--agent", "acme"]);
             let mut begun = [0; 1];
             child.stdout.as_mut().unwrap().read_exact(&mut begun).unwrap();
             kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
             child
         })
         .collect();
-    assert!(place.run(&["agents", "list"]).done().contains("acme"));
+    assert!(sandbox.run(&["agents", "list"]).done().contains("acme"));
     let begun = Instant::now();
     assert_eq!(server.end(), 0);
     assert!(begun.elapsed() < Duration::from_secs(10));

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::support::Place;
+use super::support::Sandbox;
 
 fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Contacts without what the service sets.
+/// Contacts without the fields that the service sets.
 fn content(text: &str) -> Vec<Value> {
     let mut contacts = lines(text);
     for contact in &mut contacts {
@@ -26,8 +26,8 @@ fn sorted(mut contacts: Vec<Value>) -> Vec<Value> {
 
 #[test]
 fn an_import_reports_bad_lines_goes_on_and_can_be_run_twice() {
-    let place = Place::new();
-    place.with_key();
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
     let mut file = String::new();
     for number in 1..=300 {
         match number {
@@ -41,27 +41,28 @@ fn an_import_reports_bad_lines_goes_on_and_can_be_run_twice() {
             )),
         }
     }
-    place.write("contacts.ndjson", &file);
+    sandbox.write("contacts.ndjson", &file);
     let arguments = ["contacts", "import", "--agent", "acme", "contacts.ndjson"];
-    let said = place.run(&arguments);
+    let said = sandbox.run(&arguments);
     assert_eq!(said.code, 1);
     assert_eq!(said.stdout, "created 295, updated 0, unchanged 0, failed 4\n");
-    for (line, words) in [(7, "primaryEmail"), (50, "JSON"), (99, "object"), (100, "kept by the service")] {
+    for (line, expected) in [(7, "primaryEmail"), (50, "JSON"), (99, "object"), (100, "kept by the service")]
+    {
         let found = said.stderr.lines().find(|found| found.contains(&format!("line {line}:")));
-        assert!(found.is_some_and(|found| found.contains(words)), "line {line}: {}", said.stderr);
+        assert!(found.is_some_and(|found| found.contains(expected)), "line {line}: {}", said.stderr);
     }
-    let again = place.run(&arguments);
+    let again = sandbox.run(&arguments);
     assert_eq!((again.code, again.stdout.as_str()), (1, "created 0, updated 0, unchanged 295, failed 4\n"));
 
     // The last of two lines with one id wins, in every run.
-    place.write(
+    sandbox.write(
         "twice.ndjson",
         "{\"externalReferenceId\":\"crm-1\",\"primaryEmail\":\"a@example.com\"}\n\
          {\"externalReferenceId\":\"crm-1\",\"primaryEmail\":\"b@example.com\"}\n",
     );
-    let summary = place.json(&["contacts", "import", "--agent", "acme", "twice.ndjson"]);
+    let summary = sandbox.json(&["contacts", "import", "--agent", "acme", "twice.ndjson"]);
     assert_eq!(summary, json!({ "created": 0, "updated": 2, "unchanged": 0, "failed": 0, "errors": [] }));
-    let exported = place.run(&["contacts", "export", "--agent", "acme"]).done();
+    let exported = sandbox.run(&["contacts", "export", "--agent", "acme"]).done();
     let first =
         lines(&exported).into_iter().find(|contact| contact["externalReferenceId"] == "crm-1").unwrap();
     assert_eq!(first["primaryEmail"], "b@example.com");
@@ -70,10 +71,10 @@ fn an_import_reports_bad_lines_goes_on_and_can_be_run_twice() {
 
 #[test]
 fn bad_lines_are_listed_in_json_with_their_numbers() {
-    let place = Place::new();
-    place.with_key();
-    place.write("bad.ndjson", "{\"primaryEmail\":\"a@example.com\"}\nnonsense\n{\"primaryEmail\":5}\n");
-    let said = place.run(&["contacts", "import", "--agent", "acme", "bad.ndjson", "--json"]);
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
+    sandbox.write("bad.ndjson", "{\"primaryEmail\":\"a@example.com\"}\nnonsense\n{\"primaryEmail\":5}\n");
+    let said = sandbox.run(&["contacts", "import", "--agent", "acme", "bad.ndjson", "--json"]);
     assert_eq!(said.code, 1);
     let summary: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!((&summary["created"], &summary["failed"]), (&json!(1), &json!(2)));
@@ -85,25 +86,25 @@ fn bad_lines_are_listed_in_json_with_their_numbers() {
 
 #[test]
 fn contacts_without_external_id_are_not_doubled_by_a_second_run() {
-    let place = Place::new();
-    place.with_key();
-    place.write(
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
+    sandbox.write(
         "contacts.ndjson",
         "{\"primaryEmail\":\"a@example.com\",\"firstName\":\"A\"}\n{\"primaryEmail\":\"a@example.com\",\"firstName\":\"B\"}\n",
     );
-    let import = || place.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
+    let import = || sandbox.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
     assert_eq!(import(), "created 2, updated 0, unchanged 0, failed 0\n");
     assert_eq!(import(), "created 0, updated 0, unchanged 2, failed 0\n");
-    assert_eq!(place.run(&["contacts", "export", "--agent", "acme"]).done().lines().count(), 2);
+    assert_eq!(sandbox.run(&["contacts", "export", "--agent", "acme"]).done().lines().count(), 2);
 }
 
 #[test]
 fn exports_are_imports() {
-    let place = Place::new();
-    place.with_key();
-    place.json(&["agents", "create", "Second", "--id", "second"]);
-    place.json(&["agents", "create", "Third", "--id", "third"]);
-    place.write(
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
+    sandbox.json(&["agents", "create", "Second", "--id", "second"]);
+    sandbox.json(&["agents", "create", "Third", "--id", "third"]);
+    sandbox.write(
         "schema.json",
         r#"{ "customFields": [
             { "name": "seats", "label": "Seats", "type": "integer" },
@@ -112,9 +113,9 @@ fn exports_are_imports() {
               "options": [{ "value": "north", "label": "North" }, { "value": "south", "label": "South" }] } ] }"#,
     );
     for agent in ["acme", "second", "third"] {
-        place.json(&["contact-schema", "set", "--agent", agent, "--file", "schema.json"]);
+        sandbox.json(&["contact-schema", "set", "--agent", agent, "--file", "schema.json"]);
     }
-    place.write(
+    sandbox.write(
         "contacts.ndjson",
         concat!(
             r#"{"externalReferenceId":"=cmd|' /C calc'!A0","primaryEmail":"a@example.com","firstName":"+1","lastName":"'=x","tags":["a;b"," [c] ","@d"]}"#,
@@ -125,18 +126,18 @@ fn exports_are_imports() {
             "\n"
         ),
     );
-    place.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
-    let original = place.run(&["contacts", "export", "--agent", "acme"]).done();
-    place.write("export.ndjson", &original);
-    place.run(&["contacts", "import", "--agent", "second", "export.ndjson"]).done();
-    let table = place.run(&["contacts", "export", "--agent", "acme", "--format", "csv"]).done();
-    place.write("export.csv", &table);
-    place.run(&["contacts", "import", "--agent", "third", "export.csv"]).done();
+    sandbox.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
+    let original = sandbox.run(&["contacts", "export", "--agent", "acme"]).done();
+    sandbox.write("export.ndjson", &original);
+    sandbox.run(&["contacts", "import", "--agent", "second", "export.ndjson"]).done();
+    let table = sandbox.run(&["contacts", "export", "--agent", "acme", "--format", "csv"]).done();
+    sandbox.write("export.csv", &table);
+    sandbox.run(&["contacts", "import", "--agent", "third", "export.csv"]).done();
     for agent in ["second", "third"] {
-        let copied = place.run(&["contacts", "export", "--agent", agent]).done();
+        let copied = sandbox.run(&["contacts", "export", "--agent", agent]).done();
         assert_eq!(sorted(content(&copied)), sorted(content(&original)), "{agent}");
     }
-    // No cell begins like a formula.
+    // No cell looks like a formula.
     let mut reader = csv::Reader::from_reader(table.as_bytes());
     for record in reader.records() {
         for cell in &record.unwrap() {
@@ -144,15 +145,15 @@ fn exports_are_imports() {
         }
     }
     // A second import changes nothing.
-    let again = place.run(&["contacts", "import", "--agent", "acme", "export.csv"]).done();
+    let again = sandbox.run(&["contacts", "import", "--agent", "acme", "export.csv"]).done();
     assert_eq!(again, "created 0, updated 0, unchanged 3, failed 0\n");
 }
 
 #[test]
 fn csv_says_what_is_wrong_and_where() {
-    let place = Place::new();
-    place.with_key();
-    place.write(
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
+    sandbox.write(
         "contacts.csv",
         "\u{feff}externalReferenceId,primaryEmail,tags,customFields,colour\n\
          a,a@example.com,x; y ;,{\"n\":1},\n\
@@ -163,22 +164,25 @@ fn csv_says_what_is_wrong_and_where() {
          \"e\n\",e@example.com,,,\n\
          f,f@example.com,,,\n",
     );
-    let said = place.run(&["contacts", "import", "--agent", "acme", "contacts.csv"]);
+    let said = sandbox.run(&["contacts", "import", "--agent", "acme", "contacts.csv"]);
     assert_eq!(
         (said.code, said.stdout.as_str()),
         (1, "created 2, updated 0, unchanged 0, failed 4\n"),
         "{said:?}"
     );
-    for (line, words) in [(4, "customFields"), (5, "colour"), (6, "cells"), (7, "externalReferenceId")] {
+    for (line, expected) in [(4, "customFields"), (5, "colour"), (6, "cells"), (7, "externalReferenceId")] {
         let found = said.stderr.lines().find(|found| found.contains(&format!("line {line}:")));
-        assert!(found.is_some_and(|found| found.contains(words)), "line {line}: {}", said.stderr);
+        assert!(found.is_some_and(|found| found.contains(expected)), "line {line}: {}", said.stderr);
     }
-    let contacts = lines(&place.run(&["contacts", "export", "--agent", "acme"]).done());
-    // Contacts of one millisecond are in the order of their ids, which are random.
+    let contacts = lines(&sandbox.run(&["contacts", "export", "--agent", "acme"]).done());
+    // Contacts of the same millisecond are ordered by their ids, which are random.
     let first = contacts.iter().find(|contact| contact["tags"] != json!([])).unwrap();
     assert_eq!((&first["tags"], &first["customFields"]), (&json!(["x", "y"]), &json!({ "n": 1 })));
     assert!(
-        place.run(&["contacts", "import", "--agent", "nobody", "contacts.csv"]).failed(1).contains("nobody")
+        sandbox
+            .run(&["contacts", "import", "--agent", "nobody", "contacts.csv"])
+            .failed(1)
+            .contains("nobody")
     );
 }
 
@@ -186,9 +190,9 @@ fn csv_says_what_is_wrong_and_where() {
 fn standard_input_is_a_file() {
     use std::io::Write;
     use std::process::Stdio;
-    let place = Place::new();
-    place.with_key();
-    let mut child = place
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
+    let mut child = sandbox
         .command(super::support::BINARY)
         .args(["contacts", "import", "--agent", "acme", "-", "--format", "ndjson"])
         .stdin(Stdio::piped())
@@ -203,21 +207,21 @@ fn standard_input_is_a_file() {
 
 #[test]
 fn an_erased_contact_is_gone_and_the_log_is_empty_of_it() {
-    let place = Place::new();
-    place.with_key();
-    place.write(
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
+    sandbox.write(
         "contacts.ndjson",
         "{\"externalReferenceId\":\"a\",\"primaryEmail\":\"unforgettable@example.com\"}\n\
          {\"externalReferenceId\":\"697dc8165d4ffa83cfc35cfc\",\"primaryEmail\":\"b@example.com\"}\n",
     );
-    place.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
-    let erased = place.json(&["contacts", "erase", "--agent", "acme", "a"]);
+    sandbox.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
+    let erased = sandbox.json(&["contacts", "erase", "--agent", "acme", "a"]);
     assert_eq!(erased["externalReferenceId"], "a");
-    place.run(&["contacts", "erase", "--agent", "acme", "a"]).failed(1);
-    // An external id that looks like a platform id is taken for one unless told otherwise.
-    place.run(&["contacts", "erase", "--agent", "acme", "697dc8165d4ffa83cfc35cfc"]).failed(1);
-    place.run(&["contacts", "erase", "--agent", "acme", "697dc8165d4ffa83cfc35cfc", "--external"]).done();
-    assert_eq!(place.run(&["contacts", "export", "--agent", "acme"]).done(), "");
-    let log = place.run(&["audit", "export"]).done();
+    sandbox.run(&["contacts", "erase", "--agent", "acme", "a"]).failed(1);
+    // An external id that looks like a platform id is treated as one by default.
+    sandbox.run(&["contacts", "erase", "--agent", "acme", "697dc8165d4ffa83cfc35cfc"]).failed(1);
+    sandbox.run(&["contacts", "erase", "--agent", "acme", "697dc8165d4ffa83cfc35cfc", "--external"]).done();
+    assert_eq!(sandbox.run(&["contacts", "export", "--agent", "acme"]).done(), "");
+    let log = sandbox.run(&["audit", "export"]).done();
     assert!(log.contains("contact.erase") && !log.contains("unforgettable"), "{log}");
 }

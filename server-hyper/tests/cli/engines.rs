@@ -1,14 +1,14 @@
-//! Which engine finds values in whose documents.
+//! The choice of the extraction engine for each agent.
 
 use serde_json::{Value, json};
 
 use super::extraction::{SCHEMA, extract};
 use super::model_endpoint::ModelEndpoint;
-use super::support::{Place, credentials};
+use super::support::{Sandbox, credentials};
 
 const DOCUMENT: &str = "Invoice number: INV-2043\nTotal: 1,234.50 GBP\n";
 
-/// What a model answers to it.
+/// The reply of a model to it.
 fn fields() -> Value {
     json!({ "total": { "value": 1234.5, "quote": "Total: 1,234.50 GBP", "page": 1 } })
 }
@@ -23,12 +23,12 @@ fn settings(endpoint: &str) -> String {
 
 #[test]
 fn agents_have_engines_of_their_own() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let endpoint = ModelEndpoint::says(&fields());
-    place.write("openapi.toml", &settings(&endpoint.url()));
+    sandbox.write("openapi.toml", &settings(&endpoint.url()));
     let (first, second) = ("sk-First0123456789==", "sk-Second0123456789");
-    place.write("main-key", &format!("{first}\n"));
-    place.write("fast-key", second);
+    sandbox.write("main-key", &format!("{first}\n"));
+    sandbox.write("fast-key", second);
     let flags = [
         "--config",
         "openapi.toml",
@@ -37,13 +37,13 @@ fn agents_have_engines_of_their_own() {
         "--llm",
         "fast.api_key_file=fast-key",
     ];
-    let mut keys = vec![("acme", credentials(&place.with_key()))];
+    let mut keys = vec![("acme", credentials(&sandbox.with_key()))];
     for agent in ["night", "other"] {
-        place.json(&["agents", "create", agent, "--id", agent]);
-        let key = place.json(&["keys", "create", "--agent", agent, "--name", "All", "--allow", "all"]);
+        sandbox.json(&["agents", "create", agent, "--id", agent]);
+        let key = sandbox.json(&["keys", "create", "--agent", agent, "--name", "All", "--allow", "all"]);
         keys.push((agent, credentials(&key)));
     }
-    let server = place.serve(&flags);
+    let server = sandbox.serve(&flags);
     for ((agent, keys), (engine, key)) in
         keys.iter().zip([("builtin", ""), ("small", second), ("wise", first)])
     {
@@ -64,24 +64,24 @@ fn agents_have_engines_of_their_own() {
         assert!(metrics.lines().any(|found| found == line), "{line} is not in\n{metrics}");
     }
     server.end();
-    let shown = place.run(&[&["config", "show", "--json"], &flags[..]].concat());
+    let shown = sandbox.run(&[&["config", "show", "--json"], &flags[..]].concat());
     assert!(shown.stdout.contains("acme=builtin, night=fast"), "{}", shown.stdout);
     let rows: Value = serde_json::from_str(&shown.stdout).unwrap();
     let row = |key: &str| rows.as_array().unwrap().iter().find(|row| row["setting"] == key).unwrap();
     let (key, model) = (row("llm.fast.api_key"), row("llm.fast.model"));
     assert_eq!((&key["value"], &key["origin"]), (&json!("****"), &json!("flag --llm fast.api_key_file")));
     assert_eq!((&model["value"], &model["origin"]), (&json!("small"), &json!("file openapi.toml:8")));
-    for text in [place.read("stderr"), shown.stdout, shown.stderr] {
+    for text in [sandbox.read("stderr"), shown.stdout, shown.stderr] {
         assert!(!text.contains("First0123") && !text.contains("Second0123"), "{text}");
     }
 }
 
 #[test]
-fn a_choice_that_cannot_be_is_told_with_its_line() {
-    let place = Place::new();
+fn an_invalid_choice_is_reported_with_its_line() {
+    let sandbox = Sandbox::new();
     let sound = settings("http://127.0.0.1:9/v1");
-    place.write("openapi.toml", &sound);
-    place.run(&["config", "check", "--config", "openapi.toml"]).done();
+    sandbox.write("openapi.toml", &sound);
+    sandbox.run(&["config", "check", "--config", "openapi.toml"]).done();
     for (from, to, fault) in [
         (
             "=fast\"",
@@ -147,11 +147,11 @@ fn a_choice_that_cannot_be_is_told_with_its_line() {
         ),
         ("extraction_llm", "model_endpoint = \"x\"\nextraction_llm", "did you mean llm.NAME.url?"),
     ] {
-        place.write("openapi.toml", &sound.replacen(from, to, 1));
-        let said = place.run(&["config", "check", "--config", "openapi.toml"]).failed(1);
+        sandbox.write("openapi.toml", &sound.replacen(from, to, 1));
+        let said = sandbox.run(&["config", "check", "--config", "openapi.toml"]).failed(1);
         assert!(said.contains(fault), "{from} → {to}: {said}");
     }
-    place.write("openapi.toml", &sound);
+    sandbox.write("openapi.toml", &sound);
     for (variable, key, fault) in [
         (
             "OPENAPI_LLM_SLOW_API_KEY",
@@ -170,29 +170,29 @@ fn a_choice_that_cannot_be_is_told_with_its_line() {
         ),
         ("OPENAPI_LLM_FAST_KEY", "sk-Secret01234", "did you mean OPENAPI_LLM_FAST_API_KEY?"),
     ] {
-        let said = place.run_with(&[(variable, key)], &["config", "check", "--config", "openapi.toml"]);
+        let said = sandbox.run_with(&[(variable, key)], &["config", "check", "--config", "openapi.toml"]);
         let said = said.failed(1);
         assert!(said.contains(fault) && !said.contains("Secret"), "{said}");
     }
-    let said = place.run(&["config", "check", "--llm", "fast.api_key=sk-Secret01234"]).failed(2);
+    let said = sandbox.run(&["config", "check", "--llm", "fast.api_key=sk-Secret01234"]).failed(2);
     assert!(said.contains("set OPENAPI_LLM_FAST_API_KEY") && !said.contains("Secret"), "{said}");
 }
 
 #[test]
 fn a_local_document_is_read_by_the_engine_that_is_chosen() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let endpoint = ModelEndpoint::says(&fields());
-    place.write("invoice.txt", DOCUMENT);
-    place.write("fields.json", SCHEMA);
-    place.write("notes.txt", "Totals are in pounds.\n");
-    place.write(
+    sandbox.write("invoice.txt", DOCUMENT);
+    sandbox.write("fields.json", SCHEMA);
+    sandbox.write("notes.txt", "Totals are in pounds.\n");
+    sandbox.write(
         "openapi.toml",
         &format!("extraction_llm = \"main\"\n[llm.main]\nurl = \"{}\"\nmodel = \"wise\"\n", endpoint.url()),
     );
     let extract = ["extract", "invoice.txt", "--schema", "fields.json", "--json"];
     let by_model = |further: &[&str]| {
         let key = [("OPENAPI_LLM_MAIN_API_KEY", "sk-Secret0123")];
-        place.run_with(&key, &[&extract[..], &["--config", "openapi.toml"], further].concat())
+        sandbox.run_with(&key, &[&extract[..], &["--config", "openapi.toml"], further].concat())
     };
     let engine = |text: &str| {
         let answer: Value = serde_json::from_str(text).unwrap();
@@ -224,22 +224,22 @@ fn a_local_document_is_read_by_the_engine_that_is_chosen() {
         assert!(said.contains(fault), "{further}: {said}");
     }
 
-    // Nobody answers there any more.
+    // The endpoint no longer responds.
     drop(endpoint);
     let gone = by_model(&["--extraction-timeout", "4s"]).failed(1);
     assert!(gone.contains("wise: ") && !gone.contains("Secret"), "{gone}");
     let said = by_model(&["--extraction-timeout", "4s", "--extraction-fallback"]);
     assert_eq!(engine(&said.stdout), "builtin", "{said:?}");
-    assert!(said.stderr.contains("; the built-in engine answers"), "{}", said.stderr);
+    assert!(said.stderr.contains("; the built-in engine takes over"), "{}", said.stderr);
 }
 
-/// A document that takes longer to read than an extraction may last.
+/// A document that takes longer to read than the timeout of an extraction.
 #[test]
 fn a_local_document_is_given_up_in_its_time() {
     const LEVELS: usize = 9;
-    let place = Place::new();
-    place.write("fields.json", SCHEMA);
-    // Forms that draw the next form ten times each.
+    let sandbox = Sandbox::new();
+    sandbox.write("fields.json", SCHEMA);
+    // Form objects that each draw the next one ten times.
     let mut slow = "%PDF-1.7\n1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n\
         2 0 obj\n<</Type/Pages/Kids[3 0 R]/Count 1>>\nendobj\n\
         3 0 obj\n<</Type/Page/Parent 2 0 R/MediaBox[0 0 100 100]/Contents 4 0 R/Resources<</XObject<</F 5 0 R>>>>>>\nendobj\n\
@@ -255,8 +255,8 @@ fn a_local_document_is_given_up_in_its_time() {
         ));
     }
     slow.push_str("trailer\n<</Root 1 0 R>>\n");
-    place.write("slow.pdf", &slow);
-    let said = place
+    sandbox.write("slow.pdf", &slow);
+    let said = sandbox
         .run(&["extract", "slow.pdf", "--schema", "fields.json", "--extraction-timeout", "1s"])
         .failed(1);
     assert!(said.contains("slow.pdf: the extraction took too long (extraction_timeout)"), "{said}");

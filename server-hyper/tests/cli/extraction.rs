@@ -1,11 +1,11 @@
-//! Document extraction through the real server: the worker, credits, kept documents.
+//! Document extraction through the real server: the worker, credits, stored documents.
 
 use extraction::document::{Limits, ReadError, Reason};
 use extraction::worker::{Worker, WorkerError};
 use serde_json::{Value, json};
 use server_hyper::assemble::confined;
 
-use super::support::{Place, credentials, request};
+use super::support::{Sandbox, credentials, request};
 
 /// A schema of one field.
 pub const SCHEMA: &str = r#"{ "total": { "type": "number" } }"#;
@@ -31,8 +31,8 @@ pub fn extract(origin: &str, keys: &[(&'static str, String); 2], parts: &[(&str,
     (status, serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer}")))
 }
 
-/// The allocator reserves address space ahead. Were it more than the worker may have, documents would be read or not as
-/// chance has it: hence several times.
+/// The allocator reserves address space ahead. If that exceeded the worker's limit, documents would fail at random:
+/// hence several attempts.
 #[tokio::test]
 async fn the_worker_has_the_memory_that_it_may_have_and_no_more() {
     let worker = confined(Worker::at(env!("CARGO_BIN_EXE_openapi-server")));
@@ -51,10 +51,10 @@ async fn the_worker_has_the_memory_that_it_may_have_and_no_more() {
 }
 
 #[test]
-fn documents_are_extracted_paid_and_kept() {
-    let place = Place::new();
-    let keys = credentials(&place.with_key());
-    let server = place.serve(&[]);
+fn documents_are_extracted_paid_and_stored() {
+    let sandbox = Sandbox::new();
+    let keys = credentials(&sandbox.with_key());
+    let server = sandbox.serve(&[]);
     let ask = |parts: &[(&str, &str)]| extract(&server.api, &keys, parts);
 
     let schema =
@@ -68,29 +68,29 @@ fn documents_are_extracted_paid_and_kept() {
     assert_eq!(answer["metadata"]["engine"], "builtin");
     assert_eq!(answer["metadata"]["usage"], json!({ "creditsCharged": 0, "creditsRemaining": null }));
 
-    // What an operator changes acts on the next request.
-    assert_eq!(place.json(&["credits", "set", "2", "--agent", "acme"])["available"], 2);
+    // An operator's change affects the next request.
+    assert_eq!(sandbox.json(&["credits", "set", "2", "--agent", "acme"])["available"], 2);
     let saved = [("document", INVOICE), ("schema", SCHEMA), ("saveToStorage", "true")];
     let (status, answer) = ask(&saved);
     assert_eq!((status, &answer["metadata"]["usage"]["creditsRemaining"]), (200, &json!(1)), "{answer}");
     let id = answer["metadata"]["document"]["fileId"].as_str().unwrap().to_owned();
     assert_eq!(ask(&[("document", INVOICE), ("schema", SCHEMA)]).0, 200);
     assert_eq!(ask(&[("document", INVOICE), ("schema", SCHEMA)]).1["code"], "INSUFFICIENT_CREDITS");
-    let shown = place.json(&["credits", "show", "--agent", "acme"]);
+    let shown = sandbox.json(&["credits", "show", "--agent", "acme"]);
     assert_eq!(
         (&shown["available"], &shown["reserved"], &shown["unlimited"]),
         (&json!(0), &json!(0), &json!(false))
     );
-    let ledger = place.json(&["credits", "ledger", "--agent", "acme"]);
+    let ledger = sandbox.json(&["credits", "ledger", "--agent", "acme"]);
     let kinds: Vec<_> = ledger.as_array().unwrap().iter().map(|entry| entry["kind"].clone()).collect();
     assert_eq!(kinds, ["set", "charge", "charge"]);
 
-    let documents = place.json(&["documents", "list", "--agent", "acme"]);
+    let documents = sandbox.json(&["documents", "list", "--agent", "acme"]);
     assert_eq!((documents.as_array().unwrap().len(), &documents[0]["id"]), (1, &json!(id)));
-    place.run(&["documents", "get", &id, "--agent", "acme", "--out", "invoice.txt"]).done();
-    assert_eq!(place.read("invoice.txt"), INVOICE);
+    sandbox.run(&["documents", "get", &id, "--agent", "acme", "--out", "invoice.txt"]).done();
+    assert_eq!(sandbox.read("invoice.txt"), INVOICE);
     assert!(
-        place
+        sandbox
             .run(&["documents", "get", &id, "--agent", "acme", "--out", "invoice.txt"])
             .failed(1)
             .contains("exists")
@@ -105,22 +105,22 @@ fn documents_are_extracted_paid_and_kept() {
     ] {
         assert!(metrics.lines().any(|found| found == line), "{line} is not in\n{metrics}");
     }
-    place.run(&["check"]).done();
-    assert_eq!(place.json(&["backup", "saved"])["files"], 1);
-    assert!(place.path("saved/blobs/acme").join(&id).is_file());
-    assert_eq!(place.json(&["files", "purge", "--agent", "acme"])["purged"], 1);
-    assert_eq!(place.json(&["documents", "list", "--agent", "acme"]), json!([]));
+    sandbox.run(&["check"]).done();
+    assert_eq!(sandbox.json(&["backup", "saved"])["files"], 1);
+    assert!(sandbox.path("saved/blobs/acme").join(&id).is_file());
+    assert_eq!(sandbox.json(&["files", "purge", "--agent", "acme"])["purged"], 1);
+    assert_eq!(sandbox.json(&["documents", "list", "--agent", "acme"]), json!([]));
     server.end();
-    let log = place.read("stderr");
+    let log = sandbox.read("stderr");
     assert!(!log.contains("INV-2043") && !log.contains("a.txt"), "{log}");
 }
 
-/// Nothing that is sent ends the server, and each is answered what it is.
+/// No document ends the server, and each gets its own error.
 #[test]
 fn hostile_documents_are_refused_one_by_one() {
-    let place = Place::new();
-    let keys = credentials(&place.with_key());
-    let server = place.serve(&[]);
+    let sandbox = Sandbox::new();
+    let keys = credentials(&sandbox.with_key());
+    let server = sandbox.serve(&[]);
     let deep = format!("%PDF-1.7\n1 0 obj\n{}\nendobj\ntrailer<</Root 1 0 R>>", "[".repeat(200_000));
     for (document, code) in [
         ("%PDF-1.7\nnothing of a document", "DOCUMENT_UNREADABLE"),
@@ -139,37 +139,37 @@ fn hostile_documents_are_refused_one_by_one() {
 
 #[test]
 fn settings_of_extraction_are_obeyed() {
-    let place = Place::new();
-    let keys = credentials(&place.with_key());
+    let sandbox = Sandbox::new();
+    let keys = credentials(&sandbox.with_key());
     let parts = [("document", INVOICE), ("schema", SCHEMA)];
-    let server = place.serve(&["--max-document-size", "64B", "--max-document-characters", "20"]);
+    let server = sandbox.serve(&["--max-document-size", "64B", "--max-document-characters", "20"]);
     let (status, answer) = extract(&server.api, &keys, &parts);
     assert_eq!((status, &answer["details"]["limit"]), (413, &json!(64)), "{answer}");
     let small = [("document", "twenty-one characters"), ("schema", SCHEMA)];
     let (status, answer) = extract(&server.api, &keys, &small);
     assert_eq!((status, &answer["details"]["unit"]), (413, &json!("characters")), "{answer}");
     server.end();
-    let server = place.serve(&["--extraction-engine", "off"]);
+    let server = sandbox.serve(&["--extraction-engine", "off"]);
     assert_eq!(extract(&server.api, &keys, &parts).1["code"], "EXTRACTION_UNAVAILABLE");
     server.end();
-    let said = place.run(&["config", "check", "--extraction-engine", "magic"]).failed(2);
+    let said = sandbox.run(&["config", "check", "--extraction-engine", "magic"]).failed(2);
     assert!(said.contains("'magic' is not an engine; choose from builtin, llm, off"), "{said}");
-    let said = place.run(&["config", "check", "--extraction-engine", "llm"]).failed(2);
+    let said = sandbox.run(&["config", "check", "--extraction-engine", "llm"]).failed(2);
     assert!(said.contains("llm needs extraction_llm"), "{said}");
 }
 
-/// Where nobody answers for the model, the built-in engine does, or nothing: as the operator says.
+/// If the model is unreachable, the built-in engine takes over, or the extraction fails, as configured.
 #[test]
 fn a_model_that_is_gone_is_answered_for_where_that_is_allowed() {
-    let place = Place::new();
-    let keys = credentials(&place.with_key());
+    let sandbox = Sandbox::new();
+    let keys = credentials(&sandbox.with_key());
     // A port that was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let endpoint = format!("http://127.0.0.1:{port}/v1");
     let url = format!("gone.url={endpoint}");
     let model = ["--extraction-llm", "gone", "--llm", &url, "--llm", "gone.model=wise"];
     let parts = [("document", INVOICE), ("schema", SCHEMA)];
-    let server = place.serve(&[&model[..], &["--extraction-timeout", "8s"]].concat());
+    let server = sandbox.serve(&[&model[..], &["--extraction-timeout", "8s"]].concat());
     let (_, answer) = extract(&server.api, &keys, &parts);
     assert!(
         matches!(answer["code"].as_str(), Some("EXTRACTION_UNAVAILABLE" | "EXTRACTION_TIMEOUT")),
@@ -177,7 +177,7 @@ fn a_model_that_is_gone_is_answered_for_where_that_is_allowed() {
     );
     server.end();
     for further in [&["--extraction-fallback"][..], &["--agent-engine", "acme=builtin"]] {
-        let server = place.serve(&[&model[..], &["--extraction-timeout", "8s"], further].concat());
+        let server = sandbox.serve(&[&model[..], &["--extraction-timeout", "8s"], further].concat());
         let (status, answer) = extract(&server.api, &keys, &parts);
         assert_eq!((status, &answer["metadata"]["engine"]), (200, &json!("builtin")), "{answer}");
         server.end();

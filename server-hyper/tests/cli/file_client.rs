@@ -1,4 +1,4 @@
-//! What the tests of files share: a contact, and a client of its files.
+//! Shared by the tests of files: a contact, and a client of its files.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::support::{Place, head, request};
+use super::support::{Sandbox, head, request};
 
 const BOUNDARY: &str = "b7e1f0";
 
-pub fn contact(place: &Place) -> String {
-    place.write("c.ndjson", "{\"externalReferenceId\":\"crm-1\",\"primaryEmail\":\"a@example.com\"}\n");
-    place.run(&["contacts", "import", "--agent", "acme", "c.ndjson"]).done();
-    let exported = place.run(&["contacts", "export", "--agent", "acme"]).done();
+pub fn contact(sandbox: &Sandbox) -> String {
+    sandbox.write("c.ndjson", "{\"externalReferenceId\":\"crm-1\",\"primaryEmail\":\"a@example.com\"}\n");
+    sandbox.run(&["contacts", "import", "--agent", "acme", "c.ndjson"]).done();
+    let exported = sandbox.run(&["contacts", "export", "--agent", "acme"]).done();
     let contact: Value = serde_json::from_str(exported.lines().next().unwrap()).unwrap();
     contact["id"].as_str().unwrap().to_owned()
 }
 
-/// What calls a running server.
+/// A client of a running server.
 pub struct Client<'a> {
     pub origin: &'a str,
     pub keys: &'a [(&'static str, String); 2],
@@ -32,11 +32,11 @@ impl Client<'_> {
         self.keys.iter().map(|(name, value)| (*name, value.as_str())).collect()
     }
 
-    pub fn path(&self, behind: &str) -> String {
-        format!("/v1/open/files/chatbots/{}/{}{behind}", self.agent, self.contact)
+    pub fn path(&self, rest: &str) -> String {
+        format!("/v1/open/files/chatbots/{}/{}{rest}", self.agent, self.contact)
     }
 
-    /// Uploads a text; `None` when no whole answer came.
+    /// Uploads a text; `None` if the response is incomplete.
     pub fn upload(&self, name: &str, content: &str) -> Option<(u16, Value)> {
         let body = format!(
             "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n{content}\r\n--{BOUNDARY}--\r\n"
@@ -51,7 +51,7 @@ impl Client<'_> {
         self.ask("DELETE", &self.path(&format!("/files/{file}")), &self.headers(), "")
     }
 
-    /// A request whose answer may never come, because the server is killed.
+    /// A request that may get no response, because the server is killed.
     fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Option<(u16, Value)> {
         let address = self.origin.strip_prefix("http://").unwrap();
         let mut stream = std::net::TcpStream::connect(address).ok()?;
@@ -64,7 +64,7 @@ impl Client<'_> {
         Some((head.split(' ').nth(1)?.parse().ok()?, serde_json::from_str(body).ok()?))
     }
 
-    /// The content of a file by way of a signed URL, and the signature.
+    /// The content of a file through a signed URL, and the signature.
     pub fn download(&self, file: &str) -> (u16, String, String) {
         let target = self.link(file, "");
         let (status, content) = request(self.origin, "GET", &target, &[], "");

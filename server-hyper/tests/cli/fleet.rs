@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use database_servers::{mongo, postgres};
 use serde_json::{Value, json};
 
-use super::support::{Place, Serving, credentials, request, within};
+use super::support::{Sandbox, Serving, credentials, request, within};
 
 const CONTACTS: &str = "/v1/open/contacts/chatbots/acme";
 
@@ -24,8 +24,8 @@ impl Database {
     }
 
     /// A folder whose commands use the database, with everything that servers share.
-    pub fn place(&self) -> Place {
-        Place::with(vec![
+    pub fn sandbox(&self) -> Sandbox {
+        Sandbox::with(vec![
             ("OPENAPI_STORE", self.url()),
             ("OPENAPI_SERVER_KEY", "5a".repeat(32)),
             ("OPENAPI_BLOBS", "file:./blobs".to_owned()),
@@ -75,21 +75,21 @@ fn ask(
     (status, serde_json::from_str(&body).unwrap_or(Value::Null))
 }
 
-/// An agent, and a key for so many requests a minute.
-fn key_of(place: &Place, per_minute: &str) -> Value {
-    place.json(&["agents", "create", "Front desk", "--id", "acme"]);
+/// An agent, and a key with this rate per minute.
+fn key_of(sandbox: &Sandbox, per_minute: &str) -> Value {
+    sandbox.json(&["agents", "create", "Front desk", "--id", "acme"]);
     let key = ["keys", "create", "--agent", "acme", "--name", "All", "--allow", "all"];
-    place.json(&[&key[..], &["--per-minute", per_minute, "--per-hour", "10000"]].concat())
+    sandbox.json(&[&key[..], &["--per-minute", per_minute, "--per-hour", "10000"]].concat())
 }
 
 fn what_servers_must_share_is_asked_for(database: &Database) {
     let url = database.url();
     let without_key =
-        Place::with(vec![("OPENAPI_STORE", url.clone()), ("OPENAPI_BLOBS", "memory:".to_owned())]);
+        Sandbox::with(vec![("OPENAPI_STORE", url.clone()), ("OPENAPI_BLOBS", "memory:".to_owned())]);
     let said = without_key.run(&["agents", "list"]).failed(1);
     assert!(said.contains("OPENAPI_SERVER_KEY") && said.contains("openssl rand -hex 32"), "{said}");
-    let without_blobs = Place::with(vec![("OPENAPI_STORE", url), ("OPENAPI_SERVER_KEY", "5a".repeat(32))]);
-    // Nothing is bound or opened before: the same words where other servers run, and without a server at all.
+    let without_blobs = Sandbox::with(vec![("OPENAPI_STORE", url), ("OPENAPI_SERVER_KEY", "5a".repeat(32))]);
+    // Nothing is bound or opened before: the message is the same whether or not other servers run.
     for command in [&["serve"][..], &["config", "check"]] {
         let said = without_blobs.run(command).failed(2);
         assert!(said.contains("--blobs") && said.contains("s3://"), "{command:?}: {said}");
@@ -97,27 +97,27 @@ fn what_servers_must_share_is_asked_for(database: &Database) {
 }
 
 fn servers_that_start_at_once_make_one_store(database: &Database) {
-    let place = database.place();
+    let sandbox = database.sandbox();
     let migrations: Vec<_> =
-        (0..4).map(|_| place.command(super::support::BINARY).arg("migrate").spawn().unwrap()).collect();
+        (0..4).map(|_| sandbox.command(super::support::BINARY).arg("migrate").spawn().unwrap()).collect();
     for mut migration in migrations {
         assert!(migration.wait().unwrap().success());
     }
-    assert_eq!(place.run(&["migrate"]).done(), "the store is up to date\n");
-    let key = place.with_key();
-    assert_eq!(ask(&place.serve(&[]), &key, "GET", CONTACTS, &[], "").0, 200);
+    assert_eq!(sandbox.run(&["migrate"]).done(), "the store is up to date\n");
+    let key = sandbox.with_key();
+    assert_eq!(ask(&sandbox.serve(&[]), &key, "GET", CONTACTS, &[], "").0, 200);
 }
 
 fn servers_are_one_service(database: &Database) {
-    let place = database.place();
-    let key = place.with_key();
-    let (one, other) = (place.serve(&[]), place.serve(&[]));
+    let sandbox = database.sandbox();
+    let key = sandbox.with_key();
+    let (one, other) = (sandbox.serve(&[]), sandbox.serve(&[]));
     let body = json!({ "primaryEmail": "zoe@example.com", "externalReferenceId": "crm-1", "tags": ["vip"] })
         .to_string();
     let again = [("Idempotency-Key", "a-key")];
     let (status, created) = ask(&one, &key, "POST", CONTACTS, &again, &body);
     assert_eq!(status, 201, "{created}");
-    // The other one knows the contact, the answer, and that the id is taken.
+    // The other server knows the contact, the response, and that the id exists.
     assert_eq!(ask(&other, &key, "POST", CONTACTS, &again, &body), (201, created.clone()));
     let (status, taken) = ask(&other, &key, "POST", CONTACTS, &[], &body);
     assert_eq!((status, &taken["code"]), (409, &json!("DUPLICATE_EXTERNAL_REFERENCE_ID")), "{taken}");
@@ -129,9 +129,9 @@ fn servers_are_one_service(database: &Database) {
 }
 
 fn limits_hold_for_all_servers_together(database: &Database) {
-    let place = database.place();
-    let key = key_of(&place, "40");
-    let servers = [place.serve(&[]), place.serve(&[]), place.serve(&[])];
+    let sandbox = database.sandbox();
+    let key = key_of(&sandbox, "40");
+    let servers = [sandbox.serve(&[]), sandbox.serve(&[]), sandbox.serve(&[])];
     let begun = Instant::now();
     let admitted: usize = std::thread::scope(|scope| {
         let clients: Vec<_> = servers
@@ -149,20 +149,20 @@ fn limits_hold_for_all_servers_together(database: &Database) {
 }
 
 fn changes_of_keys_reach_other_servers(database: &Database) {
-    let place = database.place();
-    let key = key_of(&place, "1000");
-    let servers = [place.serve(&[]), place.serve(&[])];
+    let sandbox = database.sandbox();
+    let key = key_of(&sandbox, "1000");
+    let servers = [sandbox.serve(&[]), sandbox.serve(&[])];
     for server in &servers {
         assert_eq!(ask(server, &key, "GET", CONTACTS, &[], "").0, 200);
     }
     let name = key["apiKey"].as_str().unwrap();
-    place.run(&["keys", "disable", name]).done();
+    sandbox.run(&["keys", "disable", name]).done();
     for server in &servers {
         within(Duration::from_secs(5), "the key is disabled", || {
             ask(server, &key, "GET", CONTACTS, &[], "").0 == 401
         });
     }
-    place.run(&["keys", "enable", name]).done();
+    sandbox.run(&["keys", "enable", name]).done();
     for server in &servers {
         within(Duration::from_secs(5), "the key works again", || {
             ask(server, &key, "GET", CONTACTS, &[], "").0 == 200

@@ -1,4 +1,4 @@
-//! Visitors of several servers on one store, in PostgreSQL and in MongoDB: whatever server is asked, a turn is one.
+//! Visitors of several servers on one store, in PostgreSQL and in MongoDB: a turn runs once, whichever server gets it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::fleet::{Database, on_both_engines};
-use super::support::{Place, Serving, answer, within};
+use super::support::{Sandbox, Serving, answer, within};
 use super::widget_listener::{self, PAGE, TEXT};
 
 on_both_engines!(a_turn_is_one_on_all_servers);
@@ -20,7 +20,7 @@ pub struct Endpoint {
     pub address: SocketAddr,
     hangs: Arc<AtomicBool>,
     asked: Arc<AtomicUsize>,
-    /// Connections whose client has gone while they hung.
+    /// Hanging connections whose client has disconnected.
     left: Arc<AtomicUsize>,
 }
 
@@ -81,12 +81,12 @@ fn serve(
     stream.write_all(b"data: [DONE]\n\n")
 }
 
-/// The answer to a call of the widget's.
+/// The response to a call of the widget.
 fn post(server: &Serving, path: &str, body: &Value) -> (u16, String) {
     answer(&mut send(server, path, body))
 }
 
-/// The same, before the answer is read. One that follows a turn may take as long as its lease.
+/// The same, before the response is read. A response that follows a turn may take as long as the turn's lease.
 fn send(server: &Serving, path: &str, body: &Value) -> TcpStream {
     let path = format!("/widget/v1{path}");
     let stream = widget_listener::send(server, "POST", &path, &[TEXT, ("Origin", PAGE)], &body.to_string());
@@ -108,18 +108,18 @@ pub fn event(stream: &str, name: &str) -> Value {
 
 fn a_turn_is_one_on_all_servers(database: &Database) {
     let endpoint = Endpoint::new();
-    let place = database.place();
-    place.with_key();
+    let sandbox = database.sandbox();
+    sandbox.with_key();
     let settings = ["chat.responder=llm", "chat.llm.grounding=open", "chat.fallback=error"];
     let settings = settings.iter().flat_map(|setting| ["--set", setting]);
-    place.run(&["agents", "configure", "acme"].into_iter().chain(settings).collect::<Vec<_>>()).done();
-    let serve = |place: &Place| {
+    sandbox.run(&["agents", "configure", "acme"].into_iter().chain(settings).collect::<Vec<_>>()).done();
+    let serve = |sandbox: &Sandbox| {
         let url = format!("default.url=http://{}/v1", endpoint.address);
-        place.serve(&["--widget-listen", "127.0.0.1:0", "--llm", &url, "--llm", "default.model=stub"])
+        sandbox.serve(&["--widget-listen", "127.0.0.1:0", "--llm", &url, "--llm", "default.model=stub"])
     };
-    let (mut one, other) = (serve(&place), serve(&place));
+    let (mut one, other) = (serve(&sandbox), serve(&sandbox));
 
-    // Sent again to another server: told again, asked and stored once.
+    // Sent again to another server: streamed again, but asked and stored once.
     let (status, first) = post(&one, "/turns", &turn(1, &Value::Null));
     assert_eq!(status, 200, "{first}");
     let token = event(&first, "session")["token"].clone();
@@ -131,7 +131,7 @@ fn a_turn_is_one_on_all_servers(database: &Database) {
     let (_, resumed) = post(&other, "/turns/resume", &resume);
     assert_eq!(event(&resumed, "message"), message, "{resumed}");
 
-    // Ended by way of another server, and the endpoint is left.
+    // Stopped through another server, which disconnects from the endpoint.
     endpoint.hangs.store(true, Ordering::SeqCst);
     std::thread::scope(|scope| {
         let running = scope.spawn(|| post(&one, "/turns", &turn(2, &token)).1);
@@ -145,7 +145,7 @@ fn a_turn_is_one_on_all_servers(database: &Database) {
         assert_eq!(event(&ended, "done"), json!({ "outcome": "stopped" }), "{ended}");
     });
 
-    // The server that answers dies: another one goes on when its lease is over.
+    // The replying server dies: another one continues when the lease expires.
     let unread = send(&one, "/turns", &turn(4, &token));
     within(Duration::from_secs(5), "the endpoint is asked", || endpoint.asked() == 3);
     one.signal(Signal::KILL);

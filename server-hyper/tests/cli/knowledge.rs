@@ -1,11 +1,11 @@
-//! Documents that agents answer from: added, listed, searched, removed.
+//! Documents that agents reply from: added, listed, searched, removed.
 
 use std::io::Write;
 
 use pdf_writer::{Content, Finish, Name, Pdf, Rect, Ref, Str};
 use serde_json::{Value, json};
 
-use super::support::Place;
+use super::support::Sandbox;
 
 /// A PDF with a page for each text.
 pub fn pdf(texts: &[&str]) -> Vec<u8> {
@@ -61,42 +61,42 @@ fn docx(texts: &[&str]) -> Vec<u8> {
     archive.finish().unwrap().into_inner()
 }
 
-fn place() -> Place {
-    let place = Place::new();
-    place.json(&["agents", "create", "Front desk", "--id", "acme"]);
-    place
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.json(&["agents", "create", "Front desk", "--id", "acme"]);
+    sandbox
 }
 
-fn search(place: &Place, question: &str) -> Value {
-    place.json(&["knowledge", "search", question, "--agent", "acme"])
+fn search(sandbox: &Sandbox, question: &str) -> Value {
+    sandbox.json(&["knowledge", "search", question, "--agent", "acme"])
 }
 
 #[test]
 fn every_kind_of_document_is_found_again() {
-    let place = place();
-    std::fs::create_dir_all(place.path("handbook/deep/.hidden")).unwrap();
-    place.write(
+    let sandbox = sandbox();
+    std::fs::create_dir_all(sandbox.path("handbook/deep/.hidden")).unwrap();
+    sandbox.write(
         "handbook/deep/visits.md",
         "# Services\r\n\r\n## Home visits\r\n\r\nHome visits are available in Leeds.\r\n",
     );
-    place.write("handbook/.secret.txt", "The password is swordfish.\n");
-    place.write("handbook/deep/.hidden/x.txt", "The password is swordfish.\n");
-    place.write("handbook/picture.svg", "<svg/>");
+    sandbox.write("handbook/.secret.txt", "The password is swordfish.\n");
+    sandbox.write("handbook/deep/.hidden/x.txt", "The password is swordfish.\n");
+    sandbox.write("handbook/image.svg", "<svg/>");
     // The encoding of western Europe.
     std::fs::write(
-        place.path("handbook/zeiten.txt"),
+        sandbox.path("handbook/zeiten.txt"),
         b"Die \xd6ffnungszeiten sind von acht bis achtzehn Uhr.",
     )
     .unwrap();
-    // Pages that are long enough not to be one passage.
+    // Pages that are too long for one passage.
     let page = |what: &str| {
         format!("A {what} costs forty pounds.\n{}", format!("We take time for every {what}.\n").repeat(20))
     };
     let pages = [page("consultation"), page("vaccination")];
-    std::fs::write(place.path("handbook/prices.pdf"), pdf(&[&pages[0], &pages[1]])).unwrap();
-    std::fs::write(place.path("handbook/staff.docx"), docx(&["Our nurse is Ada.", "Our doctor is Grace."]))
+    std::fs::write(sandbox.path("handbook/prices.pdf"), pdf(&[&pages[0], &pages[1]])).unwrap();
+    std::fs::write(sandbox.path("handbook/staff.docx"), docx(&["Our nurse is Ada.", "Our doctor is Grace."]))
         .unwrap();
-    let said = place.json(&["knowledge", "add", "handbook", "--agent", "acme"]);
+    let said = sandbox.json(&["knowledge", "add", "handbook", "--agent", "acme"]);
     assert_eq!(said["failed"], json!([]));
     let names: Vec<&Value> = said["added"].as_array().unwrap().iter().map(|it| &it["fileName"]).collect();
     assert_eq!(names, ["deep/visits.md", "prices.pdf", "staff.docx", "zeiten.txt"]);
@@ -106,30 +106,30 @@ fn every_kind_of_document_is_found_again() {
         (&json!("text/markdown"), &json!("application/pdf"), &json!("text/plain"))
     );
 
-    let listed = place.json(&["knowledge", "list", "--agent", "acme"]);
+    let listed = sandbox.json(&["knowledge", "list", "--agent", "acme"]);
     let titles: Vec<&Value> = listed.as_array().unwrap().iter().map(|it| &it["title"]).collect();
     assert_eq!(titles, ["Services", "prices", "staff", "zeiten"]);
-    for (question, title, page, words) in [
+    for (question, title, page, expected) in [
         ("Are home visits available?", "Services", json!(null), "available in Leeds"),
         ("What does a vaccination cost?", "prices", json!(2), "forty pounds"),
         ("Who is the doctor?", "staff", json!(null), "Our doctor is Grace."),
         ("Öffnungszeiten", "zeiten", json!(null), "Die Öffnungszeiten sind"),
     ] {
-        let found = search(&place, question);
+        let found = search(&sandbox, question);
         let first = &found["passages"][0];
         assert_eq!((&first["title"], &first["page"]), (&json!(title), &page), "{question}: {found}");
-        assert!(first["text"].as_str().unwrap().contains(words), "{question}: {found}");
+        assert!(first["text"].as_str().unwrap().contains(expected), "{question}: {found}");
         assert_eq!(found["wouldAnswer"], true, "{question}: {found}");
     }
-    assert_eq!(search(&place, "Services")["passages"][0]["headings"], json!(["Services", "Home visits"]));
-    let none = search(&place, "swordfish");
+    assert_eq!(search(&sandbox, "Services")["passages"][0]["headings"], json!(["Services", "Home visits"]));
+    let none = search(&sandbox, "swordfish");
     assert_eq!((&none["passages"], &none["wouldAnswer"]), (&json!([]), &json!(false)), "{none}");
 
-    // What is enough of a question is a setting.
-    place.run(&["agents", "configure", "acme", "--set", "chat.minCoverage=1"]).done();
-    let strict = search(&place, "Does a vaccination hurt?");
+    // The required coverage of a question is a setting.
+    sandbox.run(&["agents", "configure", "acme", "--set", "chat.minCoverage=1"]).done();
+    let strict = search(&sandbox, "Does a vaccination hurt?");
     assert!(strict["coverage"].as_f64().unwrap() < 1.0 && strict["wouldAnswer"] == false, "{strict}");
-    let table = place.run(&["knowledge", "search", "vaccination", "--agent", "acme"]);
+    let table = sandbox.run(&["knowledge", "search", "vaccination", "--agent", "acme"]);
     assert!(
         table.stdout.contains("prices, page 2") && table.stderr.contains("the agent answers"),
         "{table:?}"
@@ -137,66 +137,69 @@ fn every_kind_of_document_is_found_again() {
 }
 
 #[test]
-fn a_document_takes_the_place_of_its_former_self() {
-    let place = place();
+fn a_new_version_replaces_the_document() {
+    let sandbox = sandbox();
     let add = |arguments: &[&str]| {
-        let said = place.json(&[&["knowledge", "add", "--agent", "acme"], arguments].concat());
+        let said = sandbox.json(&[&["knowledge", "add", "--agent", "acme"], arguments].concat());
         said["added"][0].clone()
     };
-    place.write("hours.md", "# Hours\n\nWe open at eight.\n");
+    sandbox.write("hours.md", "# Hours\n\nWe open at eight.\n");
     let first = add(&["hours.md"]);
-    place.write("hours.md", "# Opening hours\n\nWe open at nine.\n");
+    sandbox.write("hours.md", "# Opening hours\n\nWe open at nine.\n");
     let second = add(&["hours.md", "--language", "en-GB"]);
     assert_eq!((&second["title"], &second["language"]), (&json!("Opening hours"), &json!("en-GB")));
     assert_ne!(second["id"], first["id"]);
-    assert_eq!(search(&place, "eight")["passages"], json!([]));
-    assert_eq!(place.json(&["knowledge", "list", "--agent", "acme"]).as_array().unwrap().len(), 1);
+    assert_eq!(search(&sandbox, "eight")["passages"], json!([]));
+    assert_eq!(sandbox.json(&["knowledge", "list", "--agent", "acme"]).as_array().unwrap().len(), 1);
 
-    // It may have got an address since, and another file may be what stands there now.
+    // The document may have received a URL since then, and the file may have been replaced.
     let url = "https://www.example.com/hours";
     let with_url = add(&["hours.md", "--url", url, "--title", "When we are there"]);
     assert_eq!((&with_url["url"], &with_url["title"]), (&json!(url), &json!("When we are there")));
-    assert_eq!(place.json(&["knowledge", "list", "--agent", "acme"]).as_array().unwrap().len(), 1);
-    place.write("times.md", "# Times\n\nWe open at ten.\n");
+    assert_eq!(sandbox.json(&["knowledge", "list", "--agent", "acme"]).as_array().unwrap().len(), 1);
+    sandbox.write("times.md", "# Times\n\nWe open at ten.\n");
     let other = add(&["times.md", "--url", url]);
-    let listed = place.json(&["knowledge", "list", "--agent", "acme"]);
+    let listed = sandbox.json(&["knowledge", "list", "--agent", "acme"]);
     assert_eq!((listed.as_array().unwrap().len(), &listed[0]["id"]), (1, &other["id"]));
     let again = add(&["hours.md"]);
     let id = other["id"].as_str().unwrap();
-    assert_eq!(place.json(&["knowledge", "remove", id, "--agent", "acme"])["id"], id);
-    assert_eq!(place.json(&["knowledge", "remove", "hours.md", "--agent", "acme"])["id"], again["id"]);
+    assert_eq!(sandbox.json(&["knowledge", "remove", id, "--agent", "acme"])["id"], id);
+    assert_eq!(sandbox.json(&["knowledge", "remove", "hours.md", "--agent", "acme"])["id"], again["id"]);
     assert!(
-        place.run(&["knowledge", "remove", "hours.md", "--agent", "acme"]).failed(1).contains("no document")
+        sandbox
+            .run(&["knowledge", "remove", "hours.md", "--agent", "acme"])
+            .failed(1)
+            .contains("no document")
     );
-    assert_eq!(place.json(&["knowledge", "list", "--agent", "acme"]), json!([]));
-    let said = place.run(&["knowledge", "search", "hours", "--agent", "acme"]);
+    assert_eq!(sandbox.json(&["knowledge", "list", "--agent", "acme"]), json!([]));
+    let said = sandbox.run(&["knowledge", "search", "hours", "--agent", "acme"]);
     assert!(said.code == 0 && said.stderr.contains("has no documents"), "{said:?}");
-    place.run(&["check"]).done();
+    sandbox.run(&["check"]).done();
 }
 
 #[test]
 fn bad_files_do_not_stop_the_others() {
-    let place = place();
-    place.write("good.txt", "We open at nine.\n");
-    place.write("page.html", "<p>We open at ten.</p>");
-    place.write("empty.md", "");
-    place.write("blank.md", "\n \n");
-    place.write("broken.pdf", "%PDF-1.7\nnothing of a document");
-    place.write("picture.gif", "GIF89a");
-    std::fs::create_dir_all(place.path("other/none")).unwrap();
-    place.write("other/good.txt", "We open at eleven.\n");
+    let sandbox = sandbox();
+    sandbox.write("good.txt", "We open at nine.\n");
+    sandbox.write("page.html", "<p>We open at ten.</p>");
+    sandbox.write("empty.md", "");
+    sandbox.write("blank.md", "\n \n");
+    sandbox.write("broken.pdf", "%PDF-1.7\nnothing of a document");
+    sandbox.write("image.gif", "GIF89a");
+    std::fs::create_dir_all(sandbox.path("other/none")).unwrap();
+    sandbox.write("other/good.txt", "We open at eleven.\n");
     let files = [
         "page.html",
         "empty.md",
         "good.txt",
         "blank.md",
         "broken.pdf",
-        "picture.gif",
+        "image.gif",
         "nowhere.md",
         "other/none",
         "other/good.txt",
     ];
-    let said = place.run(&[&["knowledge", "add", "--agent", "acme", "--json"], &files[..]].concat());
+    let said = sandbox.run(&[&["knowledge", "add", "--agent", "acme", "--json"], &files[..]].concat());
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.stderr.contains("8 documents were not added"), "{said:?}");
     let said: Value = serde_json::from_str(&said.stdout).unwrap();
@@ -207,48 +210,48 @@ fn bad_files_do_not_stop_the_others() {
         .iter()
         .map(|it| (it["file"].as_str().unwrap(), it["message"].as_str().unwrap()))
         .collect();
-    for (file, words) in [
+    for (file, expected) in [
         ("page.html", "save it as .md or .txt"),
         ("empty.md", "is empty"),
         ("blank.md", "has no text"),
         ("broken.pdf", "cannot be read"),
-        ("picture.gif", "is a picture"),
+        ("image.gif", "is an image"),
         ("nowhere.md", "No such file"),
         ("other/none", "has no files"),
         ("other/good.txt", "replace each other"),
     ] {
-        assert!(failed.iter().any(|(it, said)| *it == file && said.contains(words)), "{file}: {failed:?}");
+        assert!(failed.iter().any(|(it, said)| *it == file && said.contains(expected)), "{file}: {failed:?}");
     }
-    assert_eq!(search(&place, "open at nine")["wouldAnswer"], true);
+    assert_eq!(search(&sandbox, "open at nine")["wouldAnswer"], true);
 
     let two = ["knowledge", "add", "good.txt", "empty.md", "--agent", "acme"];
-    place.run(&[&two[..], &["--title", "One"]].concat()).failed(2);
-    place.run(&[&two[..], &["--language", "English language"]].concat()).failed(2);
+    sandbox.run(&[&two[..], &["--title", "One"]].concat()).failed(2);
+    sandbox.run(&[&two[..], &["--language", "English language"]].concat()).failed(2);
     let one = ["knowledge", "add", "good.txt", "--agent"];
-    assert!(place.run(&[&one[..], &["acme", "--url", "ftp://x"]].concat()).failed(1).contains("no http"));
-    assert!(place.run(&[&one[..], &["nobody"]].concat()).failed(1).contains("there is no agent 'nobody'"));
-    place.run(&["knowledge", "search", "x", "--agent", "nobody"]).failed(1);
-    place.run(&["knowledge", "add", "--agent", "acme"]).failed(2);
+    assert!(sandbox.run(&[&one[..], &["acme", "--url", "ftp://x"]].concat()).failed(1).contains("no http"));
+    assert!(sandbox.run(&[&one[..], &["nobody"]].concat()).failed(1).contains("there is no agent 'nobody'"));
+    sandbox.run(&["knowledge", "search", "x", "--agent", "nobody"]).failed(1);
+    sandbox.run(&["knowledge", "add", "--agent", "acme"]).failed(2);
 }
 
 #[test]
 fn how_much_an_agent_answers_from_is_the_operators_to_say() {
-    let place = place();
+    let sandbox = sandbox();
     let long = "A sentence about opening hours. ".repeat(40);
-    place.write("long.txt", &long);
-    place.write("short.txt", "We open at nine.");
-    std::fs::write(place.path("pages.pdf"), pdf(&["We open at nine.", "We close at six."])).unwrap();
+    sandbox.write("long.txt", &long);
+    sandbox.write("short.txt", "We open at nine.");
+    std::fs::write(sandbox.path("pages.pdf"), pdf(&["We open at nine.", "We close at six."])).unwrap();
     let add = |file: &str, limit: &[&str]| {
-        place.run(&[&["knowledge", "add", file, "--agent", "acme"], limit].concat())
+        sandbox.run(&[&["knowledge", "add", file, "--agent", "acme"], limit].concat())
     };
-    for (file, limit, words) in [
+    for (file, limit, expected) in [
         ("long.txt", ["--max-knowledge-size", "1279B"], "at most 1279 bytes"),
         ("long.txt", ["--max-knowledge-characters", "1278"], "at most 1278 characters"),
         ("long.txt", ["--knowledge-passages", "1"], "at most 1 passages"),
         ("pages.pdf", ["--max-knowledge-pages", "1"], "page"),
     ] {
         let said = add(file, &limit).failed(1);
-        assert!(said.contains(words), "{limit:?}: {said}");
+        assert!(said.contains(expected), "{limit:?}: {said}");
     }
     for (file, limit) in [
         ("long.txt", ["--max-knowledge-size", "1280B"]),
@@ -260,6 +263,6 @@ fn how_much_an_agent_answers_from_is_the_operators_to_say() {
     let said = add("short.txt", &["--knowledge-documents", "2"]).failed(1);
     assert!(said.contains("at most 2 documents"), "{said}");
     assert!(add("short.txt", &["--knowledge-documents", "0"]).failed(2).contains("knowledge_documents"));
-    // One that takes the place of another is none more.
+    // A replacement adds no document.
     add("long.txt", &["--knowledge-documents", "2"]).done();
 }

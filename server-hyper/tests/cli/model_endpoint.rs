@@ -1,4 +1,4 @@
-//! An endpoint of the chat-completions protocol that always says the same.
+//! An endpoint of the chat-completions protocol with a fixed reply.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// A request as it came in.
+/// A received request.
 pub struct Asked {
     /// The `Authorization` header.
     pub authorization: String,
     pub body: Value,
 }
 
-/// The endpoint. It is gone when it is dropped.
+/// The endpoint. It stops when it is dropped.
 pub struct ModelEndpoint {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -25,7 +25,7 @@ pub struct ModelEndpoint {
 }
 
 impl ModelEndpoint {
-    /// Answers every request with these fields, as a model gives them.
+    /// Replies to every request with these fields, as a model does.
     pub fn says(fields: &Value) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -49,7 +49,7 @@ impl ModelEndpoint {
         format!("http://{}/v1", self.address)
     }
 
-    /// What was asked since the last call.
+    /// The requests since the last call.
     pub fn asked(&self) -> Vec<Asked> {
         std::mem::take(&mut self.asked.lock().unwrap())
     }
@@ -65,7 +65,7 @@ impl Drop for ModelEndpoint {
     }
 }
 
-/// One request on a connection. It is noted before it is answered: who has the answer may ask for it at once.
+/// One request on a connection. It is recorded before the response, so that a client with the response finds it.
 fn serve(mut stream: TcpStream, answer: &Value, asked: &Mutex<Vec<Asked>>) -> Option<()> {
     stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
     let mut reader = BufReader::new(stream.try_clone().ok()?);

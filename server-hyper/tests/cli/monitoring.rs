@@ -1,15 +1,15 @@
-//! What the dashboard, the alerts and the guide say of metrics is what a running server answers.
+//! The metrics in the dashboard, the alerts and the guide are those of a running server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::support::{Place, credentials};
+use super::support::{Sandbox, credentials};
 
 const ALERTS: &str = include_str!("../../packaging/monitoring/alerts.yml");
 const ALERTS_TEST: &str = include_str!("../../packaging/monitoring/alerts_test.yml");
 const DASHBOARD: &str = include_str!("../../packaging/monitoring/dashboard.json");
 const OPERATING: &str = include_str!("../../../docs/operating.md");
 
-/// The names of metrics in a text with the labels that stand in braces behind them.
+/// The names of metrics in a text with the labels that follow them in braces.
 fn named(text: &str) -> BTreeMap<&str, BTreeSet<&str>> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut found: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -38,11 +38,11 @@ fn named(text: &str) -> BTreeMap<&str, BTreeSet<&str>> {
     found
 }
 
-/// What a server answers under `/metrics` that has answered, refused and kept a connection.
-fn told() -> String {
-    let place = Place::new();
-    let key = place.with_key();
-    let server = place.serve(&["--max-connections", "1"]);
+/// The metrics of a server that has answered requests, refused a connection and holds one open.
+fn scraped() -> String {
+    let sandbox = Sandbox::new();
+    let key = sandbox.with_key();
+    let server = sandbox.serve(&["--max-connections", "1"]);
     let credentials = credentials(&key);
     let headers = credentials.each_ref().map(|(name, value)| (*name, value.as_str()));
     assert_eq!(server.get("/v1/open/contacts/chatbots/acme", &headers).0, 200);
@@ -51,9 +51,9 @@ fn told() -> String {
     super::support::within(std::time::Duration::from_secs(5), "a document is extracted", || {
         super::extraction::extract(&server.api, &credentials, &document).0 == 200
     });
-    let _kept = super::support::connect(&server.api);
+    let _open = super::support::connect(&server.api);
     super::support::within(std::time::Duration::from_secs(5), "a connection is refused", || {
-        // The place is taken, so that this one is told so or ended.
+        // The limit is reached, so the server answers this connection with 503 or closes it.
         let _ = std::panic::catch_unwind(|| server.get("/v1/open/health", &[]));
         server.ops("/metrics").1.contains("openapi_connections_refused_total{")
     });
@@ -62,9 +62,9 @@ fn told() -> String {
 
 #[test]
 fn dashboard_alerts_and_guide_name_what_is_there() {
-    let metrics = told();
+    let metrics = scraped();
     let there = named(&metrics);
-    // Prometheus adds these to everything that it asks.
+    // Prometheus adds these labels to every scrape.
     let of_prometheus = ["job", "instance"];
     let (_, section) = OPERATING.split_once("\n## Monitoring\n").expect("the section");
     let section = section.split("\n## ").next().unwrap_or_default();
@@ -77,7 +77,7 @@ fn dashboard_alerts_and_guide_name_what_is_there() {
     ] {
         for (name, labels) in named(text) {
             assert!(there.contains_key(name), "{file}: there is no {name} in\n{metrics}");
-            // A histogram is named as a whole, and counted in buckets.
+            // A histogram has one name, and a series for each bucket.
             let known: BTreeSet<&str> = ["", "_bucket"]
                 .into_iter()
                 .filter_map(|part| there.get(format!("{name}{part}").as_str()))
@@ -95,7 +95,7 @@ fn dashboard_alerts_and_guide_name_what_is_there() {
 
 #[test]
 fn the_guide_and_the_dashboard_leave_no_metric_out() {
-    let metrics = told();
+    let metrics = scraped();
     let (_, section) = OPERATING.split_once("\n## Monitoring\n").expect("the section");
     let section = section.split("\n## ").next().unwrap_or_default();
     let families: Vec<&str> = metrics

@@ -1,4 +1,4 @@
-//! Files whose contents are in S3: a whole life of them, and downloads that the store serves.
+//! Files whose contents are in S3: their life cycle, and downloads that the store serves.
 
 use std::io::{Read, Write};
 
@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use super::file_client::{Client, contact, id};
 use super::s3_server::{BUCKET, S3Server};
-use super::support::{BINARY, Place, Serving, connect, credentials};
+use super::support::{BINARY, Sandbox, Serving, connect, credentials};
 
 /// A server whose file contents are in an S3 server.
-fn serve(place: &Place, s3: &S3Server, more: &[&str]) -> Serving {
-    let mut server = place.command(BINARY);
+fn serve(sandbox: &Sandbox, s3: &S3Server, more: &[&str]) -> Serving {
+    let mut server = sandbox.command(BINARY);
     server.args(["serve", "--blobs", &format!("s3://{BUCKET}/crm")]).args(more).envs(s3.environment());
-    place.started(server)
+    sandbox.started(server)
 }
 
-/// An answer: its status, its head, its body.
+/// A response: its status, its head, its body.
 struct Answer(u16, String, String);
 
 impl Answer {
@@ -41,16 +41,16 @@ impl Answer {
 
 #[test]
 fn a_file_lives_and_dies_in_s3() {
-    let (place, s3) = (Place::new(), S3Server::start());
-    let key = place.with_key();
-    let (keys, contact) = (credentials(&key), contact(&place));
-    let server = serve(&place, &s3, &["--deleted-file-retention", "0s"]);
+    let (sandbox, s3) = (Sandbox::new(), S3Server::start());
+    let key = sandbox.with_key();
+    let (keys, contact) = (credentials(&key), contact(&sandbox));
+    let server = serve(&sandbox, &s3, &["--deleted-file-retention", "0s"]);
     let client = Client { origin: &server.api, keys: &keys, agent: "acme", contact: &contact };
-    // Longer than what is sent to the store at once.
+    // Longer than one part of an upload to the store.
     let content = "a line of the file\n".repeat(500_000);
     let file = id(client.upload("long.txt", &content));
     assert_eq!(s3.objects("crm/acme"), std::slice::from_ref(&file));
-    assert!(!place.path("data/blobs/acme").exists(), "a content is in the local folder");
+    assert!(!sandbox.path("data/blobs/acme").exists(), "a content is in the local folder");
     let (status, body) = server.get(&client.path(""), &client.headers());
     let listed: Value = serde_json::from_str(&body).unwrap();
     assert_eq!((status, &listed["data"][0]["id"]), (200, &Value::from(file.as_str())));
@@ -66,10 +66,10 @@ fn a_file_lives_and_dies_in_s3() {
 
 #[test]
 fn downloads_are_redirected_to_s3() {
-    let (place, s3) = (Place::new(), S3Server::start());
-    let key = place.with_key();
-    let (keys, contact) = (credentials(&key), contact(&place));
-    let server = serve(&place, &s3, &["--redirect-downloads"]);
+    let (sandbox, s3) = (Sandbox::new(), S3Server::start());
+    let key = sandbox.with_key();
+    let (keys, contact) = (credentials(&key), contact(&sandbox));
+    let server = serve(&sandbox, &s3, &["--redirect-downloads"]);
     let client = Client { origin: &server.api, keys: &keys, agent: "acme", contact: &contact };
     let file = id(client.upload("Zoë.txt", "content\n"));
 
@@ -92,18 +92,18 @@ fn downloads_are_redirected_to_s3() {
     assert!(disposition.starts_with("attachment"), "{disposition}");
     assert!(disposition.to_lowercase().contains("filename*=utf-8''zo%c3%ab.txt"), "{disposition}");
 
-    // Its life ends with that of the signed URL, and nobody can stretch it.
+    // It expires with the signed URL, and cannot be extended.
     let seconds = target.split_once("X-Amz-Expires=").expect("a life").1.split('&').next().unwrap();
     assert!((200..=300).contains(&seconds.parse::<u32>().unwrap()), "{seconds}");
     let stretched = target.replace(&format!("X-Amz-Expires={seconds}"), "X-Amz-Expires=86400");
     assert_eq!(Answer::to("GET", &s3.origin, &stretched).0, 403);
 
-    // What a browser is to show, and a question about the head alone, the server answers by itself.
+    // The server itself answers requests to display a file, and HEAD requests.
     let shown = Answer::to("GET", &server.api, &client.link(&file, "?disposition=inline"));
     assert_eq!((shown.0, shown.2.as_str()), (200, "content\n"), "{}", shown.1);
     assert_eq!(Answer::to("HEAD", &server.api, &link).0, 200);
     assert_eq!(client.delete(&file).unwrap().0, 200);
     assert_eq!(Answer::to("GET", &server.api, &link).0, 404);
     assert_eq!(server.end(), 0);
-    assert!(!place.read("stderr").contains("X-Amz-Signature"), "a signature of the store is in the log");
+    assert!(!sandbox.read("stderr").contains("X-Amz-Signature"), "a signature of the store is in the log");
 }

@@ -4,40 +4,40 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::support::{Place, credentials, within};
+use super::support::{Sandbox, credentials, within};
 
 const CONTACTS: &str = "/v1/open/contacts/chatbots/acme";
 
 #[test]
 fn agents_live_and_die() {
-    let place = Place::new();
-    assert_eq!(place.json(&["agents", "list"]), json!([]));
-    let agent = place.json(&["agents", "create", " Front desk ", "--id", "acme"]);
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.json(&["agents", "list"]), json!([]));
+    let agent = sandbox.json(&["agents", "create", " Front desk ", "--id", "acme"]);
     assert_eq!(
         (&agent["id"], &agent["name"], &agent["status"]),
         (&json!("acme"), &json!("Front desk"), &json!("active"))
     );
-    let made_up = place.json(&["agents", "create", "Second"]);
+    let made_up = sandbox.json(&["agents", "create", "Second"]);
     let id = made_up["id"].as_str().unwrap();
     assert!(id.len() == 24 && id.bytes().all(|digit| digit.is_ascii_hexdigit()), "{id}");
-    let list = place.json(&["agents", "list"]);
+    let list = sandbox.json(&["agents", "list"]);
     assert_eq!(list.as_array().unwrap().len(), 2);
-    let mut shown = place.json(&["agents", "show", "acme"]);
+    let mut shown = sandbox.json(&["agents", "show", "acme"]);
     shown.as_object_mut().unwrap().remove("widget").unwrap();
     assert_eq!(shown, agent);
-    assert_eq!(place.json(&["agents", "disable", "acme"])["status"], "disabled");
-    assert_eq!(place.json(&["agents", "enable", "acme"])["status"], "active");
-    assert_eq!(place.json(&["agents", "delete", "acme"])["status"], "deleted");
-    assert!(place.run(&["agents", "show", "acme"]).failed(1).contains("there is no agent 'acme'"));
-    let again = place.run(&["agents", "create", "Front desk", "--id", "acme"]).failed(1);
+    assert_eq!(sandbox.json(&["agents", "disable", "acme"])["status"], "disabled");
+    assert_eq!(sandbox.json(&["agents", "enable", "acme"])["status"], "active");
+    assert_eq!(sandbox.json(&["agents", "delete", "acme"])["status"], "deleted");
+    assert!(sandbox.run(&["agents", "show", "acme"]).failed(1).contains("there is no agent 'acme'"));
+    let again = sandbox.run(&["agents", "create", "Front desk", "--id", "acme"]).failed(1);
     assert!(again.contains("ids are never given twice"), "{again}");
-    let table = place.run(&["agents", "list"]).done();
+    let table = sandbox.run(&["agents", "list"]).done();
     assert!(table.starts_with("ID ") && table.contains("Second"), "{table}");
 }
 
 #[test]
 fn what_cannot_be_meant_is_wrong_usage() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for arguments in [
         &["agents", "create", "A", "--id", "a b"][..],
         &["agents", "create", ""],
@@ -57,7 +57,7 @@ fn what_cannot_be_meant_is_wrong_usage() {
         &["nonsense"],
         &["--nonsense"],
     ] {
-        let said = place.run(arguments);
+        let said = sandbox.run(arguments);
         assert_eq!(said.code, 2, "{arguments:?}: {said:?}");
         assert!(said.stdout.is_empty() && !said.stderr.trim().is_empty(), "{said:?}");
     }
@@ -65,17 +65,17 @@ fn what_cannot_be_meant_is_wrong_usage() {
 
 #[test]
 fn keys_live_and_die() {
-    let place = Place::new();
-    let key = place.with_key();
+    let sandbox = Sandbox::new();
+    let key = sandbox.with_key();
     let id = key["id"].as_str().unwrap();
     let public = key["apiKey"].as_str().unwrap();
     let secret = key["apiSecret"].as_str().unwrap();
     assert!(public.starts_with("svck_") && secret.starts_with("svcs_"));
     // The secret is shown once.
-    let shown = place.run(&["keys", "show", id, "--json"]).done()
-        + &place.run(&["keys", "list", "--agent", "acme"]).done();
+    let shown = sandbox.run(&["keys", "show", id, "--json"]).done()
+        + &sandbox.run(&["keys", "list", "--agent", "acme"]).done();
     assert!(shown.contains(public) && !shown.contains(&secret[5..]) && !shown.contains("hash"), "{shown}");
-    let full = place.json(&[
+    let full = sandbox.json(&[
         "keys",
         "create",
         "--agent",
@@ -111,7 +111,7 @@ fn keys_live_and_die() {
     assert_eq!(full["createdBy"], json!({ "type": "operator", "id": "tester" }));
 
     let full_id = full["id"].as_str().unwrap();
-    let edited = place.json(&[
+    let edited = sandbox.json(&[
         "keys",
         "edit",
         full_id,
@@ -133,78 +133,79 @@ fn keys_live_and_die() {
     assert_eq!(edited["limits"], json!({ "perMinute": 20, "perHour": 100 }));
     assert_eq!(edited["permissions"], json!(["contacts:read"]));
 
-    let rotated = place.json(&["keys", "rotate", public, "--grace", "7d"]);
+    let rotated = sandbox.json(&["keys", "rotate", public, "--grace", "7d"]);
     assert_eq!(rotated["apiKey"], key["apiKey"]);
     assert_ne!(rotated["apiSecret"], key["apiSecret"]);
-    assert!(place.run(&["keys", "rotate", public, "--grace", "8d"]).failed(1).contains('7'));
-    assert_eq!(place.json(&["keys", "disable", id])["status"], "disabled");
-    assert_eq!(place.json(&["keys", "enable", id])["status"], "active");
-    assert_eq!(place.json(&["keys", "revoke", id])["status"], "revoked");
-    place.run(&["keys", "enable", id]).failed(1);
-    place.run(&["keys", "show", "697dc8165d4ffa83cfc35cfc"]).failed(1);
-    let past = place.run(&["keys", "edit", full_id, "--expires", "2001-01-01T00:00:00Z"]).failed(1);
+    assert!(sandbox.run(&["keys", "rotate", public, "--grace", "8d"]).failed(1).contains('7'));
+    assert_eq!(sandbox.json(&["keys", "disable", id])["status"], "disabled");
+    assert_eq!(sandbox.json(&["keys", "enable", id])["status"], "active");
+    assert_eq!(sandbox.json(&["keys", "revoke", id])["status"], "revoked");
+    sandbox.run(&["keys", "enable", id]).failed(1);
+    sandbox.run(&["keys", "show", "697dc8165d4ffa83cfc35cfc"]).failed(1);
+    let past = sandbox.run(&["keys", "edit", full_id, "--expires", "2001-01-01T00:00:00Z"]).failed(1);
     assert!(!past.is_empty());
 }
 
 #[test]
 fn a_running_server_sees_changes_of_keys_within_5_seconds() {
-    let place = Place::new();
-    let server = place.serve(&["--address-limit-failed-auth", "0"]);
-    let key = place.with_key();
+    let sandbox = Sandbox::new();
+    let server = sandbox.serve(&["--address-limit-failed-auth", "0"]);
+    let key = sandbox.with_key();
     let id = key["id"].as_str().unwrap();
-    place.json(&["keys", "edit", id, "--per-minute", "1000", "--per-hour", "10000"]);
+    sandbox.json(&["keys", "edit", id, "--per-minute", "1000", "--per-hour", "10000"]);
     let get = |key: &Value| {
         let credentials = credentials(key);
         server.get(CONTACTS, &credentials.each_ref().map(|(name, value)| (*name, value.as_str()))).0
     };
     assert_eq!(get(&key), 200);
-    place.json(&["keys", "disable", id]);
+    sandbox.json(&["keys", "disable", id]);
     within(Duration::from_secs(5), "a disabled key is refused", || get(&key) == 401);
-    place.json(&["keys", "enable", id]);
+    sandbox.json(&["keys", "enable", id]);
     within(Duration::from_secs(5), "an enabled key works", || get(&key) == 200);
-    let rotated = place.json(&["keys", "rotate", id, "--grace", "1h"]);
+    let rotated = sandbox.json(&["keys", "rotate", id, "--grace", "1h"]);
     assert_eq!(get(&key), 200, "the old secret has its grace");
     within(Duration::from_secs(5), "the new secret works", || get(&rotated) == 200);
-    let ended = place.json(&["keys", "rotate", id, "--grace", "0s"]);
+    let ended = sandbox.json(&["keys", "rotate", id, "--grace", "0s"]);
     within(Duration::from_secs(5), "secrets without grace end", || get(&rotated) == 401);
     assert_eq!(get(&ended), 200);
-    place.json(&["agents", "disable", "acme"]);
+    sandbox.json(&["agents", "disable", "acme"]);
     within(Duration::from_secs(5), "a disabled agent is refused", || get(&ended) == 401);
     assert_eq!(server.end(), 0);
 }
 
 #[test]
 fn contact_schemas_have_a_history() {
-    let place = Place::new();
-    place.with_key();
-    assert_eq!(place.json(&["contact-schema", "show", "--agent", "acme"])["version"], 1);
-    place.write(
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
+    assert_eq!(sandbox.json(&["contact-schema", "show", "--agent", "acme"])["version"], 1);
+    sandbox.write(
         "schema.json",
         r#"{ "fields": [{ "name": "lastName", "required": true }],
              "customFields": [{ "name": "plan", "label": "Plan", "type": "select",
                "options": [{ "value": "gold", "label": "Gold" }, { "value": "silver", "label": "Silver" }] }],
              "allowUndeclaredCustomFields": false }"#,
     );
-    let set = place.json(&["contact-schema", "set", "--agent", "acme", "--file", "schema.json"]);
+    let set = sandbox.json(&["contact-schema", "set", "--agent", "acme", "--file", "schema.json"]);
     assert_eq!((&set["version"], &set["allowUndeclaredCustomFields"]), (&json!(2), &json!(false)));
-    let again = place.json(&["contact-schema", "set", "--agent", "acme", "--file", "schema.json"]);
+    let again = sandbox.json(&["contact-schema", "set", "--agent", "acme", "--file", "schema.json"]);
     assert_eq!(again["version"], 2, "nothing changed");
-    let history = place.json(&["contact-schema", "history", "--agent", "acme"]);
+    let history = sandbox.json(&["contact-schema", "history", "--agent", "acme"]);
     assert_eq!(history.as_array().unwrap().len(), 2);
-    let table = place.run(&["contact-schema", "show", "--agent", "acme"]).done();
+    let table = sandbox.run(&["contact-schema", "show", "--agent", "acme"]).done();
     assert!(table.contains("customFields.plan") && table.contains("one of gold|silver"), "{table}");
-    // All faults at once, each saying where.
-    place.write(
+    // All errors at once, each with its path.
+    sandbox.write(
         "bad.json",
         r#"{ "fields": [{ "name": "nobody" }], "customFields": [{ "name": "a.b", "type": "colour" }] }"#,
     );
-    let faults = place.run(&["contact-schema", "set", "--agent", "acme", "--file", "bad.json"]).failed(1);
+    let faults = sandbox.run(&["contact-schema", "set", "--agent", "acme", "--file", "bad.json"]).failed(1);
     assert!(faults.contains("fields[0].name") && faults.contains("customFields[0].name"), "{faults}");
-    place.write("broken.json", "{\n  \"fields\": [,]\n}");
-    let broken = place.run(&["contact-schema", "set", "--agent", "acme", "--file", "broken.json"]).failed(1);
+    sandbox.write("broken.json", "{\n  \"fields\": [,]\n}");
+    let broken =
+        sandbox.run(&["contact-schema", "set", "--agent", "acme", "--file", "broken.json"]).failed(1);
     assert!(broken.contains("broken.json:2:14"), "{broken}");
     assert!(
-        place
+        sandbox
             .run(&["contact-schema", "set", "--agent", "acme", "--file", "none.json"])
             .failed(1)
             .contains("none.json")
@@ -213,50 +214,50 @@ fn contact_schemas_have_a_history() {
 
 #[test]
 fn the_audit_log_tells_who_did_what() {
-    let place = Place::new();
-    let key = place.with_key();
-    let server = place.serve(&[]);
+    let sandbox = Sandbox::new();
+    let key = sandbox.with_key();
+    let server = sandbox.serve(&[]);
     let headers = [("X-API-Key", key["apiKey"].as_str().unwrap()), ("X-API-Secret", "svcs_wrong")];
     assert_eq!(server.get(CONTACTS, &headers).0, 401);
     assert_eq!(server.end(), 0);
-    let entries = place.json(&["audit", "tail", "--agent", "acme"]);
+    let entries = sandbox.json(&["audit", "tail", "--agent", "acme"]);
     let actions: Vec<&str> =
         entries.as_array().unwrap().iter().map(|entry| entry["action"].as_str().unwrap()).collect();
     assert_eq!(actions, ["agent.create", "key.create", "authentication.failure"]);
     assert_eq!(entries[0]["actor"], json!({ "type": "operator", "id": "tester" }));
-    let last = place.json(&["audit", "tail", "-n", "1"]);
+    let last = sandbox.json(&["audit", "tail", "-n", "1"]);
     assert_eq!(last[0], entries[2]);
-    let exported = place.run(&["audit", "export", "--agent", "acme"]).done();
+    let exported = sandbox.run(&["audit", "export", "--agent", "acme"]).done();
     let exported: Vec<Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(Value::from(exported), entries);
-    let table = place.run(&["audit", "tail"]).done();
+    let table = sandbox.run(&["audit", "tail"]).done();
     assert!(table.contains("operator tester") && table.contains("authentication.failure"), "{table}");
-    place.run(&["audit", "tail", "--agent", "nobody"]).failed(1);
+    sandbox.run(&["audit", "tail", "--agent", "nobody"]).failed(1);
     let secret = key["apiSecret"].as_str().unwrap();
-    assert!(!place.run(&["audit", "export"]).done().contains(&secret[5..]));
+    assert!(!sandbox.run(&["audit", "export"]).done().contains(&secret[5..]));
 }
 
 #[test]
-fn server_keys_are_made_once_kept_secret_and_rotated_by_adding() {
-    let place = Place::new();
-    assert_eq!(place.json(&["server-key", "list"]), json!([]));
-    let key = place.with_key();
-    let first = place.json(&["server-key", "list"]);
-    let file = place.read("data/server-keys");
+fn server_keys_are_created_once_stay_secret_and_are_rotated_by_adding() {
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.json(&["server-key", "list"]), json!([]));
+    let key = sandbox.with_key();
+    let first = sandbox.json(&["server-key", "list"]);
+    let file = sandbox.read("data/server-keys");
     let bytes =
         file.lines().find(|line| !line.starts_with('#')).unwrap().split(' ').next().unwrap().to_owned();
     assert_eq!(bytes.len(), 64);
     {
         use std::os::unix::fs::PermissionsExt;
-        let mode = std::fs::metadata(place.path("data/server-keys")).unwrap().permissions().mode();
+        let mode = std::fs::metadata(sandbox.path("data/server-keys")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
-    let rotated = place.json(&["server-key", "rotate"]);
+    let rotated = sandbox.json(&["server-key", "rotate"]);
     assert_eq!((rotated.as_array().unwrap().len(), &rotated[1]["id"]), (2, &first[0]["id"]));
     assert_eq!((&rotated[0]["current"], &rotated[1]["current"]), (&json!(true), &json!(false)));
-    // Secrets of before and after are accepted.
-    let second = place.json(&["keys", "create", "--agent", "acme", "--name", "B", "--allow", "all"]);
-    let server = place.serve(&[]);
+    // Secrets from before and after the rotation are accepted.
+    let second = sandbox.json(&["keys", "create", "--agent", "acme", "--name", "B", "--allow", "all"]);
+    let server = sandbox.serve(&[]);
     for key in [&key, &second] {
         let credentials = credentials(key);
         assert_eq!(
@@ -264,9 +265,9 @@ fn server_keys_are_made_once_kept_secret_and_rotated_by_adding() {
             200
         );
     }
-    // So are those of a rotation while the server runs, and the limits of before still count.
-    place.json(&["server-key", "rotate"]);
-    let third = place.json(&["keys", "create", "--agent", "acme", "--name", "C", "--allow", "all"]);
+    // So are those of a rotation while the server runs, and rate limits still count earlier requests.
+    sandbox.json(&["server-key", "rotate"]);
+    let third = sandbox.json(&["keys", "create", "--agent", "acme", "--name", "C", "--allow", "all"]);
     let get = |key: &Value| {
         let credentials = credentials(key);
         server.get(CONTACTS, &credentials.each_ref().map(|(name, value)| (*name, value.as_str()))).0
@@ -275,40 +276,41 @@ fn server_keys_are_made_once_kept_secret_and_rotated_by_adding() {
     assert_eq!((get(&key), get(&second)), (200, 200));
     assert_eq!(server.end(), 0);
     // A key given by the environment needs no file; without the right one no secret is accepted.
-    let server = place.run_with(&[("OPENAPI_SERVER_KEY", &bytes)], &["server-key", "list", "--json"]).done();
+    let server =
+        sandbox.run_with(&[("OPENAPI_SERVER_KEY", &bytes)], &["server-key", "list", "--json"]).done();
     assert_eq!(serde_json::from_str::<Value>(&server).unwrap()[0]["id"], first[0]["id"]);
-    place.write("key", &format!("{bytes}\n"));
-    let from_file = place.run(&["server-key", "list", "--json", "--server-key-file", "key"]).done();
+    sandbox.write("key", &format!("{bytes}\n"));
+    let from_file = sandbox.run(&["server-key", "list", "--json", "--server-key-file", "key"]).done();
     assert_eq!(serde_json::from_str::<Value>(&from_file).unwrap()[0]["id"], first[0]["id"]);
     assert!(
-        place
+        sandbox
             .run_with(&[("OPENAPI_SERVER_KEY", &bytes)], &["server-key", "rotate"])
             .failed(1)
             .contains("OPENAPI_SERVER_KEY")
     );
-    let said = place.run_with(&[("OPENAPI_SERVER_KEY", &bytes[1..])], &["agents", "list"]).failed(1);
+    let said = sandbox.run_with(&[("OPENAPI_SERVER_KEY", &bytes[1..])], &["agents", "list"]).failed(1);
     assert!(said.contains("64 hexadecimal digits") && !said.contains(&bytes[10..]), "{said}");
-    place.write("data/server-keys", "");
-    assert!(place.run(&["agents", "list"]).failed(1).contains("contains no server key"));
+    sandbox.write("data/server-keys", "");
+    assert!(sandbox.run(&["agents", "list"]).failed(1).contains("contains no server key"));
 }
 
 #[test]
-fn what_is_no_store_is_told() {
-    let place = Place::new();
-    place.write("notes.txt", &"These are notes, no database. ".repeat(200));
-    let said = place.run(&["agents", "list", "--store", "sqlite:notes.txt"]).failed(1);
+fn a_url_that_is_no_store_is_reported() {
+    let sandbox = Sandbox::new();
+    sandbox.write("notes.txt", &"These are notes, no database. ".repeat(200));
+    let said = sandbox.run(&["agents", "list", "--store", "sqlite:notes.txt"]).failed(1);
     assert!(said.contains("notes.txt"), "{said}");
-    assert_eq!(place.read("notes.txt").len(), 6_000);
-    place.write("folder", "");
-    let said = place.run(&["agents", "list", "--store", "sqlite:folder/x.db"]).failed(1);
+    assert_eq!(sandbox.read("notes.txt").len(), 6_000);
+    sandbox.write("folder", "");
+    let said = sandbox.run(&["agents", "list", "--store", "sqlite:folder/x.db"]).failed(1);
     assert!(said.contains("folder"), "{said}");
 }
 
 #[test]
 fn the_document_is_one_of_openapi() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let document: Value =
-        serde_json::from_str(&place.run(&["openapi", "--public-url", "https://api.example.com"]).done())
+        serde_json::from_str(&sandbox.run(&["openapi", "--public-url", "https://api.example.com"]).done())
             .unwrap();
     assert_eq!(document["openapi"], "3.1.0");
     assert_eq!(document["servers"][0]["url"], "https://api.example.com");

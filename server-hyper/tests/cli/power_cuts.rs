@@ -1,8 +1,8 @@
-//! Power cuts under the whole server: records and contents lie in two stores, and after a cut at any moment they agree.
+//! Power cuts of the whole server: records and contents are in two stores, and they agree after a cut at any moment.
 //!
-//! A server runs under `strace` while files are uploaded and deleted. What a cut leaves of its disk is simulated
-//! ([`power_cuts`]); then `openapi-server check` looks at it, and what had been answered until then is compared with what
-//! is there. `OPENAPI_TEST_CUTS=1000 cargo test -p server-hyper --test cli power_cuts` tries more cuts.
+//! A server runs under `strace` while files are uploaded and deleted. [`power_cuts`] simulates the disk
+//! after a cut; then `openapi-server check` checks it, and the test compares it with the acknowledged operations.
+//! `OPENAPI_TEST_CUTS=1000 cargo test -p server-hyper --test cli power_cuts` tries more cuts.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -16,7 +16,7 @@ use server_hyper::assemble::{self, StoreUrl};
 use testkit::SplitMix64;
 
 use super::file_client::{Client, id};
-use super::support::{BINARY, Place, Said, within};
+use super::support::{BINARY, Said, Sandbox, within};
 
 /// Uploads of each of the two clients.
 const UPLOADS: usize = 9;
@@ -28,30 +28,30 @@ fn cuts() -> usize {
     std::env::var("OPENAPI_TEST_CUTS").ok().and_then(|cuts| cuts.parse().ok()).unwrap_or(40)
 }
 
-/// What a server did to its disk, and the contents of all files that were uploaded.
+/// The disk operations of a server, and the contents of all uploaded files.
 struct Recorded {
-    place: Place,
+    sandbox: Sandbox,
     events: Vec<Event>,
     contents: BTreeMap<String, String>,
     /// The files that were deleted.
     deleted: Vec<String>,
 }
 
-/// Of several sizes, up to some that are written in more than one go.
+/// Contents of several sizes, some of which need more than one write.
 fn content(client: usize, number: usize) -> String {
     format!("{client} {number} ").repeat(1 + [0, 200, 90_000, 3_000][number % 4])
 }
 
 impl Recorded {
     fn new() -> Self {
-        let place = Place::new();
-        let (disk, trace) = (place.path("disk"), place.path("trace"));
+        let sandbox = Sandbox::new();
+        let (disk, trace) = (sandbox.path("disk"), sandbox.path("trace"));
         std::fs::create_dir(&disk).unwrap();
-        let mut command = place.confined(::power_cuts::traced(BINARY, &trace));
+        let mut command = sandbox.confined(::power_cuts::traced(BINARY, &trace));
         command.env("OPENAPI_SERVER_KEY", SERVER_KEY);
         command.args(["demo", "--deleted-file-retention", "0s", "--store"]);
         command.arg(format!("sqlite:{}/data/openapi.db", disk.display()));
-        let mut server = place.started(command);
+        let mut server = sandbox.started(command);
         let mut word = |name: &str| {
             let mut line = String::new();
             while !line.starts_with(name) {
@@ -94,14 +94,14 @@ impl Recorded {
         let read = || std::fs::read_to_string(&trace).unwrap();
         within(Duration::from_secs(20), "the whole trace", || power_cuts::is_complete(&read(), pid));
         let events = power_cuts::events(&read(), &disk);
-        Recorded { place, events, contents: all.0, deleted: all.1 }
+        Recorded { sandbox, events, contents: all.0, deleted: all.1 }
     }
 
-    /// Without the syncs of what lies below this path.
+    /// Without the syncs of files below this path.
     fn without_syncs_of(mut self, path: &str) -> Self {
-        let path = self.place.path("disk").join(path);
+        let path = self.sandbox.path("disk").join(path);
         let is_dropped = |event: &Event| matches!(event, Event::Sync { path: synced, .. } if synced.to_string_lossy().starts_with(&*path.to_string_lossy()));
-        // What a sync covers is told by the number of events, so that its place stays taken.
+        // Syncs count the events before them, so a dropped event is replaced and not removed.
         for event in &mut self.events {
             if is_dropped(event) {
                 *event = Event::Said(String::new());
@@ -110,7 +110,7 @@ impl Recorded {
         self
     }
 
-    /// The files about which an answer with this status had gone out before the cut.
+    /// The files with a response of this status before the cut.
     fn answered(&self, count: usize, status: u16) -> impl Fn(&str) -> bool {
         let begin = format!("HTTP/1.1 {status} ");
         let said: Vec<&str> = self.events[..count]
@@ -123,21 +123,21 @@ impl Recorded {
         move |file| said.iter().any(|text| text.contains(&format!("\"{file}\"")))
     }
 
-    /// What is wrong after a cut behind so many events.
-    fn faults(&self, count: usize, dice: &mut SplitMix64) -> Vec<String> {
-        let left = self.place.path("left");
+    /// The problems after a power cut that follows so many events.
+    fn faults(&self, count: usize, random: &mut SplitMix64) -> Vec<String> {
+        let left = self.sandbox.path("left");
         std::fs::create_dir(&left).unwrap();
-        power_cuts::after_cut(&self.events, count, dice, &self.place.path("disk"), &left);
+        power_cuts::after_cut(&self.events, count, random, &self.sandbox.path("disk"), &left);
         let store = format!("sqlite:{}/data/openapi.db", left.display());
         let said: Said = self
-            .place
+            .sandbox
             .command(BINARY)
             .env("OPENAPI_SERVER_KEY", SERVER_KEY)
             .args(["check", "--store", &store])
             .output()
             .unwrap()
             .into();
-        // A content without a record is what a crash may leave; it is swept.
+        // A crash may leave contents without a record; they are swept.
         let is_harmless = |line: &&str| line.ends_with("belongs to no file") || *line == "the store is sound";
         let mut faults: Vec<String> =
             said.stdout.lines().filter(|line| !is_harmless(line)).map(str::to_owned).collect();
@@ -151,7 +151,7 @@ impl Recorded {
         faults
     }
 
-    /// What had been answered and is not so.
+    /// The acknowledged operations that are lost.
     async fn broken_promises(&self, count: usize, store: &str, left: &Path) -> Vec<String> {
         let storage = assemble::open(&StoreUrl::parse(store).unwrap(), None).await.unwrap().storage();
         let storage: &dyn ConversationStorage = &*storage;
@@ -174,9 +174,9 @@ impl Recorded {
         broken
     }
 
-    /// In how many cuts something was wrong, with everything that was.
+    /// The number of cuts with problems, and all problems.
     fn cut(&self, cuts: usize) -> (usize, Vec<String>) {
-        // The first is the answer to the first upload.
+        // The first is the response to the first upload.
         let first = (0..self.events.len()).find(|count| {
             let is_uploaded = self.answered(*count, 201);
             self.contents.keys().any(|file| is_uploaded(file))
@@ -185,10 +185,10 @@ impl Recorded {
         let answers = self.answered(self.events.len(), 201);
         assert!(self.contents.keys().all(|file| answers(file)), "each acknowledgement is in the trace");
         let (mut damaged, mut all) = (0, Vec::new());
-        let mut dice = SplitMix64(5);
+        let mut random = SplitMix64(5);
         for _ in 0..cuts {
-            let count = first + dice.index(self.events.len() - first + 1);
-            let faults = self.faults(count, &mut dice);
+            let count = first + random.index(self.events.len() - first + 1);
+            let faults = self.faults(count, &mut random);
             damaged += usize::from(!faults.is_empty());
             all.extend(faults);
         }
@@ -202,10 +202,10 @@ fn records_and_contents_agree_after_power_cuts() {
     assert_eq!(damaged, 0, "{faults:#?}");
 }
 
-/// The proof that the other test would notice: once without the syncs of contents, once without those of records.
+/// Proves that the other test can fail: once without the syncs of contents, once without those of records.
 #[test]
 fn without_syncs_power_cuts_do_damage() {
-    // So many that each kind of damage is among them: where every content is lost, it is told in one line.
+    // So many that each kind of damage is among them: if all contents are lost, one line reports it.
     const CUTS: usize = 45;
     let recorded = Recorded::new().without_syncs_of("data/blobs");
     let (damaged, faults) = recorded.cut(CUTS);

@@ -45,7 +45,7 @@ impl S3Server {
         S3Server { folder, origin, _runtime: runtime }
     }
 
-    /// The variables that lead to it.
+    /// The environment variables that select it.
     pub fn environment(&self) -> [(&'static str, &str); 5] {
         [
             ("AWS_ACCESS_KEY_ID", "key"),
@@ -59,7 +59,7 @@ impl S3Server {
     /// The names of the objects of an agent below this prefix.
     pub fn objects(&self, prefix: &str) -> Vec<String> {
         let listed = names(&self.folder.path().join(BUCKET).join(prefix));
-        // Beside an object lies what the server notes of it.
+        // Next to each object is a file with its metadata.
         listed.into_iter().filter(|name| name.len() == 24).collect()
     }
 }

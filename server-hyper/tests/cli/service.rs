@@ -6,35 +6,35 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::support::{Place, answer, connect, credentials, head, request, within};
+use super::support::{Sandbox, answer, connect, credentials, head, request, within};
 
 const CONTACTS: &str = "/v1/open/contacts/chatbots/acme";
 
 #[test]
 fn a_public_address_in_plain_text_is_refused() {
-    let place = Place::new();
-    let said = place.run(&["serve", "--listen", "0.0.0.0:0"]).failed(2);
+    let sandbox = Sandbox::new();
+    let said = sandbox.run(&["serve", "--listen", "0.0.0.0:0"]).failed(2);
     assert!(
         said.contains("--tls-cert") && said.contains("--trusted-proxies") && said.contains("127.0.0.1"),
         "{said}"
     );
-    assert!(!place.path("data").exists(), "nothing was opened");
+    assert!(!sandbox.path("data").exists(), "nothing was opened");
 }
 
 #[test]
-fn an_address_in_use_is_told() {
-    let place = Place::new();
-    let server = place.serve(&[]);
+fn an_address_in_use_is_reported() {
+    let sandbox = Sandbox::new();
+    let server = sandbox.serve(&[]);
     let address = server.api.strip_prefix("http://").unwrap();
-    let said = place.run(&["serve", "--listen", address, "--ops-listen", "off"]).failed(1);
+    let said = sandbox.run(&["serve", "--listen", address, "--ops-listen", "off"]).failed(1);
     assert!(said.contains(address) && said.contains("--listen"), "{said}");
 }
 
 #[test]
 fn the_operators_listener_tells_how_it_is() {
-    let place = Place::new();
-    let key = place.with_key();
-    let server = place.serve(&[]);
+    let sandbox = Sandbox::new();
+    let key = sandbox.with_key();
+    let server = sandbox.serve(&[]);
     assert_eq!(server.ops("/livez"), (200, "alive\n".to_owned()));
     assert_eq!(server.ops("/readyz"), (200, "ready\n".to_owned()));
     assert_eq!(server.ops("/other").0, 404);
@@ -60,9 +60,9 @@ fn the_operators_listener_tells_how_it_is() {
 
 #[test]
 fn the_log_says_what_happened_and_keeps_secrets() {
-    let place = Place::new();
-    let key = place.with_key();
-    let server = place.serve(&["--log", "trace", "--log-format", "json"]);
+    let sandbox = Sandbox::new();
+    let key = sandbox.with_key();
+    let server = sandbox.serve(&["--log", "trace", "--log-format", "json"]);
     let credentials = credentials(&key);
     let mut headers = credentials.each_ref().map(|(name, value)| (*name, value.as_str())).to_vec();
     headers.push(("X-Request-Id", "my-request"));
@@ -70,7 +70,7 @@ fn the_log_says_what_happened_and_keeps_secrets() {
     let wrong = [headers[0], ("X-API-Secret", "svcs_guessed-secret")];
     assert_eq!(server.get(CONTACTS, &wrong).0, 401);
     assert_eq!(server.end(), 0);
-    let log = place.read("stderr");
+    let log = sandbox.read("stderr");
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let line = lines.iter().find(|line| line["request_id"] == "my-request").unwrap();
     for (name, value) in [
@@ -95,9 +95,9 @@ fn the_log_says_what_happened_and_keeps_secrets() {
 
 #[test]
 fn the_drain_waits_for_what_runs_and_says_so() {
-    let place = Place::new();
-    let key = place.with_key();
-    let server = place.serve(&[]);
+    let sandbox = Sandbox::new();
+    let key = sandbox.with_key();
+    let server = sandbox.serve(&[]);
     let credentials = credentials(&key);
     let mut headers = credentials.each_ref().map(|(name, value)| (*name, value.as_str())).to_vec();
     headers.push(("Content-Type", "application/json"));
@@ -117,15 +117,15 @@ fn the_drain_waits_for_what_runs_and_says_so() {
     assert_eq!(answer(&mut stream).0, 201);
     let mut server = server;
     assert_eq!(server.wait(), 0);
-    assert!(place.run(&["contacts", "export", "--agent", "acme"]).done().contains("late@example.com"));
+    assert!(sandbox.run(&["contacts", "export", "--agent", "acme"]).done().contains("late@example.com"));
 }
 
 #[test]
 fn the_drain_has_a_deadline_and_a_second_signal_does_not_wait() {
-    let place = Place::new();
-    let key = place.with_key();
+    let sandbox = Sandbox::new();
+    let key = sandbox.with_key();
     for (arguments, second, code) in [(&["--drain-timeout", "300ms"][..], false, 0), (&[][..], true, 1)] {
-        let mut server = place.serve(arguments);
+        let mut server = sandbox.serve(arguments);
         let credentials = credentials(&key);
         let headers = credentials.each_ref().map(|(name, value)| (*name, value.as_str()));
         let mut stream = connect(&server.api);
@@ -138,7 +138,7 @@ fn the_drain_has_a_deadline_and_a_second_signal_does_not_wait() {
             within(Duration::from_secs(5), "it drains", || server.ops("/readyz").0 == 503);
             server.signal(Signal::INT);
         }
-        assert_eq!(server.wait(), code, "{}", place.read("stderr"));
+        assert_eq!(server.wait(), code, "{}", sandbox.read("stderr"));
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest);
         assert!(rest.is_empty(), "the request was cut");
@@ -147,32 +147,32 @@ fn the_drain_has_a_deadline_and_a_second_signal_does_not_wait() {
 
 #[test]
 fn a_hangup_reads_the_certificate_again() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let certify = || {
         let certified = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-        place.write("cert.pem", &certified.cert.pem());
-        place.write("key.pem", &certified.signing_key.serialize_pem());
+        sandbox.write("cert.pem", &certified.cert.pem());
+        sandbox.write("key.pem", &certified.signing_key.serialize_pem());
     };
     certify();
-    let server = place.serve(&["--tls-cert", "cert.pem", "--tls-key", "key.pem"]);
+    let server = sandbox.serve(&["--tls-cert", "cert.pem", "--tls-key", "key.pem"]);
     assert!(server.api.starts_with("https://"), "{}", server.api);
     certify();
     server.signal(Signal::HUP);
     within(Duration::from_secs(5), "the certificate is read", || {
-        place.read("stderr").contains("the certificate was read again")
+        sandbox.read("stderr").contains("the certificate was read again")
     });
-    place.write("cert.pem", "half");
+    sandbox.write("cert.pem", "half");
     server.signal(Signal::HUP);
-    within(Duration::from_secs(5), "a bad one is told", || {
-        place.read("stderr").contains("the former certificate stays in use")
+    within(Duration::from_secs(5), "a bad one is reported", || {
+        sandbox.read("stderr").contains("the former certificate stays in use")
     });
     assert_eq!(server.end(), 0);
 }
 
 #[test]
 fn the_demo_prints_lines_that_work() {
-    let place = Place::new();
-    let mut server = place.serve_as("demo", &[]);
+    let sandbox = Sandbox::new();
+    let mut server = sandbox.serve_as("demo", &[]);
     let mut text = String::new();
     while !text.contains("The reference") {
         let mut chunk = [0; 4096];
@@ -180,14 +180,14 @@ fn the_demo_prints_lines_that_work() {
         assert_ne!(read, 0, "{text}");
         text.push_str(std::str::from_utf8(&chunk[..read]).unwrap());
     }
-    // Pasted as a whole, as a person would; every line must succeed.
+    // Pasted as a whole, as a user does; every line must succeed.
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("  ")).collect();
     assert!(lines.iter().filter(|line| line.contains("curl ")).count() >= 6, "{text}");
     let script = format!(
         "set -e\ncurl() {{ command curl --fail-with-body --silent --show-error \"$@\"; echo; }}\n{}",
         lines.join("\n")
     );
-    let output = place.command("sh").args(["-c", &script]).output().unwrap();
+    let output = sandbox.command("sh").args(["-c", &script]).output().unwrap();
     let said = super::support::Said::from(output);
     assert_ne!(said.code, 127, "curl is missing: apt-get install curl");
     let answers: Vec<Value> = said.done().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -199,8 +199,8 @@ fn the_demo_prints_lines_that_work() {
     assert_eq!(server.get("/docs", &[]).0, 200);
     assert_eq!(server.end(), 0);
 
-    // A second time nothing is made, and the way to another key is told.
-    let mut server = place.serve_as("demo", &[]);
+    // The second run creates nothing and prints how to create another key.
+    let mut server = sandbox.serve_as("demo", &[]);
     let mut text = String::new();
     while !text.contains("keys create") {
         let mut chunk = [0; 4096];
@@ -210,16 +210,16 @@ fn the_demo_prints_lines_that_work() {
     }
     let line = text.lines().find(|line| line.contains("keys create")).unwrap();
     let arguments: Vec<&str> = line.split_whitespace().skip(1).collect();
-    assert!(place.json(&arguments)["apiSecret"].is_string());
+    assert!(sandbox.json(&arguments)["apiSecret"].is_string());
     assert_eq!(server.end(), 0);
-    assert_eq!(place.json(&["agents", "list"]).as_array().unwrap().len(), 1);
+    assert_eq!(sandbox.json(&["agents", "list"]).as_array().unwrap().len(), 1);
 }
 
 #[test]
 fn limits_survive_an_orderly_end() {
-    let place = Place::new();
-    place.json(&["agents", "create", "A", "--id", "acme"]);
-    let key = place.json(&[
+    let sandbox = Sandbox::new();
+    sandbox.json(&["agents", "create", "A", "--id", "acme"]);
+    let key = sandbox.json(&[
         "keys",
         "create",
         "--agent",
@@ -235,12 +235,12 @@ fn limits_survive_an_orderly_end() {
     ]);
     let credentials = credentials(&key);
     let headers = credentials.each_ref().map(|(name, value)| (*name, value.as_str()));
-    let server = place.serve(&[]);
+    let server = sandbox.serve(&[]);
     for _ in 0..3 {
         assert_eq!(server.get(CONTACTS, &headers).0, 200);
     }
     assert_eq!(server.end(), 0);
-    let server = place.serve(&[]);
+    let server = sandbox.serve(&[]);
     let statuses: Vec<u16> = (0..3).map(|_| server.get(CONTACTS, &headers).0).collect();
     assert_eq!(statuses, [200, 200, 429]);
     assert_eq!(server.end(), 0);
@@ -248,18 +248,18 @@ fn limits_survive_an_orderly_end() {
 
 #[test]
 fn a_service_in_memory_needs_no_folder() {
-    let place = Place::new();
-    let server = place.serve_as("demo", &["--store", "memory:"]);
+    let sandbox = Sandbox::new();
+    let server = sandbox.serve_as("demo", &["--store", "memory:"]);
     assert_eq!(server.get("/v1/open/health", &[]).0, 200);
     assert_eq!(server.end(), 0);
-    assert!(!place.path("data").exists());
+    assert!(!sandbox.path("data").exists());
 }
 
 #[test]
 fn scripts_and_pages_of_the_widget_are_limited_by_address() {
-    let place = Place::new();
-    place.run(&["agents", "create", "Acme", "--id", "acme"]).done();
-    let server = place.serve(&["--widget-listen", "127.0.0.1:0", "--widget-limit", "address_calls=4/60s"]);
+    let sandbox = Sandbox::new();
+    sandbox.run(&["agents", "create", "Acme", "--id", "acme"]).done();
+    let server = sandbox.serve(&["--widget-listen", "127.0.0.1:0", "--widget-limit", "address_calls=4/60s"]);
     let widget = server.widget.clone().unwrap();
     let get = |path: &str| request(&widget, "GET", path, &[], "");
     for path in ["/embed.js", "/demo/acme", "/preview?agentId=acme", "/embed.js"] {

@@ -1,8 +1,8 @@
-//! Settings: where values come from, what is masked, what is refused.
+//! Settings: sources of values, masking, rejected values.
 
 use serde_json::Value;
 
-use super::support::Place;
+use super::support::Sandbox;
 
 fn shown<'a>(settings: &'a Value, name: &str) -> (&'a str, &'a str) {
     let setting = settings.as_array().unwrap().iter().find(|setting| setting["setting"] == name).unwrap();
@@ -11,15 +11,15 @@ fn shown<'a>(settings: &'a Value, name: &str) -> (&'a str, &'a str) {
 
 #[test]
 fn every_value_is_shown_with_its_origin_and_secrets_are_masked() {
-    let place = Place::new();
-    place.write("openapi.toml", "# names\nservice_name = \"Acme\"\nlisten = \"127.0.0.1:1\"\nmax_json_size = \"2MiB\"\nhttp2 = true\n");
+    let sandbox = Sandbox::new();
+    sandbox.write("openapi.toml", "# names\nservice_name = \"Acme\"\nlisten = \"127.0.0.1:1\"\nmax_json_size = \"2MiB\"\nhttp2 = true\n");
     let secret = "ab".repeat(32);
     let variables = [
         ("OPENAPI_CONFIG", "openapi.toml"),
         ("OPENAPI_LISTEN", "127.0.0.1:2"),
         ("OPENAPI_SERVER_KEY", secret.as_str()),
     ];
-    let said = place.run_with(&variables, &["config", "show", "--json", "--max-json-size", "3MiB"]);
+    let said = sandbox.run_with(&variables, &["config", "show", "--json", "--max-json-size", "3MiB"]);
     let settings: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!(shown(&settings, "max_json_size"), ("3MiB", "flag --max-json-size"));
     assert_eq!(shown(&settings, "listen"), ("127.0.0.1:2", "environment OPENAPI_LISTEN"));
@@ -28,51 +28,51 @@ fn every_value_is_shown_with_its_origin_and_secrets_are_masked() {
     assert_eq!(shown(&settings, "id_segment"), ("platformid", "default"));
     assert_eq!(shown(&settings, "server_key"), ("****", "environment OPENAPI_SERVER_KEY"));
     assert!(!said.stdout.contains(&secret) && !said.stderr.contains(&secret));
-    let table = place.run_with(&variables, &["config", "show"]).done();
+    let table = sandbox.run_with(&variables, &["config", "show"]).done();
     assert!(table.contains("file openapi.toml:2") && !table.contains(&secret), "{table}");
 }
 
 #[test]
 fn an_unknown_key_names_its_file_and_line() {
-    let place = Place::new();
-    place.write("openapi.toml", "listen = \"127.0.0.1:0\"\n\nlisten_on = 5\n");
+    let sandbox = Sandbox::new();
+    sandbox.write("openapi.toml", "listen = \"127.0.0.1:0\"\n\nlisten_on = 5\n");
     for command in [&["config", "check"][..], &["config", "show"], &["serve"], &["agents", "list"]] {
-        let said = place.run(&[command, &["--config", "openapi.toml"]].concat()).failed(1);
+        let said = sandbox.run(&[command, &["--config", "openapi.toml"]].concat()).failed(1);
         assert!(said.contains("openapi.toml:3: unknown key 'listen_on'"), "{said}");
     }
-    assert!(place.run(&["config", "check", "--config", "none.toml"]).failed(1).contains("none.toml"));
+    assert!(sandbox.run(&["config", "check", "--config", "none.toml"]).failed(1).contains("none.toml"));
 }
 
 #[test]
 fn a_check_tells_all_faults() {
-    let place = Place::new();
-    place.write("openapi.toml", "max_uri_size = \"1GiB\"\nlog = \"loud\"\n");
+    let sandbox = Sandbox::new();
+    sandbox.write("openapi.toml", "max_uri_size = \"1GiB\"\nlog = \"loud\"\n");
     let said =
-        place.run(&["config", "check", "--config", "openapi.toml", "--listen", "0.0.0.0:80"]).failed(2);
+        sandbox.run(&["config", "check", "--config", "openapi.toml", "--listen", "0.0.0.0:80"]).failed(2);
     assert!(said.contains("max_uri_size") && said.contains("--trusted-proxies"), "{said}");
     assert_eq!(
-        place.run(&["config", "check", "--listen", "0.0.0.0:80", "--trusted-proxies", "10.0.0.0/8"]).done(),
+        sandbox.run(&["config", "check", "--listen", "0.0.0.0:80", "--trusted-proxies", "10.0.0.0/8"]).done(),
         "the settings are sound\n"
     );
-    let said = place.run(&["config", "check", "--tls-cert", "a.pem", "--tls-key", "b.pem"]).failed(1);
+    let said = sandbox.run(&["config", "check", "--tls-cert", "a.pem", "--tls-key", "b.pem"]).failed(1);
     assert!(said.contains("a.pem"), "{said}");
     for (variable, fault) in [
         ("OPENAPI_LISTNE", "OPENAPI_LISTNE is not a setting; did you mean OPENAPI_LISTEN?"),
         ("OPENAPI_BEHIND_PROXY", "did you mean OPENAPI_TRUSTED_PROXIES?"),
     ] {
-        let said = place.run_with(&[(variable, "x")], &["config", "check"]).failed(1);
+        let said = sandbox.run_with(&[(variable, "x")], &["config", "check"]).failed(1);
         assert!(said.contains(fault), "{said}");
     }
-    let said = place.run(&["config", "check", "--behind-proxy", "10.0.0.0/8"]).failed(2);
+    let said = sandbox.run(&["config", "check", "--behind-proxy", "10.0.0.0/8"]).failed(2);
     assert!(said.contains("this flag is now --trusted-proxies"), "{said}");
-    let said = place.run_with(&[("OPENAPI_ZZZ", "x")], &["config", "check"]);
+    let said = sandbox.run_with(&[("OPENAPI_ZZZ", "x")], &["config", "check"]);
     assert_eq!(said.code, 0);
     assert!(said.stderr.contains("OPENAPI_ZZZ is not a setting"), "{}", said.stderr);
 }
 
 #[test]
 fn names_outside_their_forms_stop_the_service() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for arguments in [
         &["--service-name", "a b"][..],
         &["--id-segment", "schema"],
@@ -80,7 +80,7 @@ fn names_outside_their_forms_stop_the_service() {
         &["--public-url", "https://example.com/"],
         &["--log-format", "xml"],
     ] {
-        place
+        sandbox
             .run(&[&["serve", "--listen", "127.0.0.1:0", "--ops-listen", "off"], arguments].concat())
             .failed(2);
     }
@@ -88,17 +88,17 @@ fn names_outside_their_forms_stop_the_service() {
 
 #[test]
 fn completions_exist_for_every_shell() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = place.run(&["completions", shell]).done();
+        let script = sandbox.run(&["completions", shell]).done();
         assert!(script.contains("contact-schema") && script.contains("ops-listen"), "{shell}");
     }
 }
 
 #[test]
 fn limits_and_deadlines_of_the_widget_are_named() {
-    let place = Place::new();
-    let check = |further: &[&str]| place.run(&[&["config", "check"], further].concat());
+    let sandbox = Sandbox::new();
+    let check = |further: &[&str]| sandbox.run(&[&["config", "check"], further].concat());
     check(&["--answer-timeout", "whole=120s", "--answer-timeout", "first_delta=45s"]).done();
     check(&["--widget-limit", "uploads=3/1h", "--widget-limit", "address_repeats=off"]).done();
     for (flag, value, fault) in [

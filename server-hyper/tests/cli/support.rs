@@ -1,4 +1,4 @@
-//! Runs the binary in a folder of its own.
+//! Runs the binary in a temporary folder.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,14 +11,14 @@ use serde_json::Value;
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_openapi-server");
 
-/// A folder with a store.
-pub struct Place {
+/// A temporary folder with a store.
+pub struct Sandbox {
     folder: tempfile::TempDir,
-    /// What every command sees besides.
+    /// Additional environment variables of every command.
     variables: Vec<(&'static str, String)>,
 }
 
-/// What a command said.
+/// The output and exit status of a command.
 #[derive(Debug)]
 pub struct Said {
     pub code: i32,
@@ -37,14 +37,14 @@ impl From<Output> for Said {
 }
 
 impl Said {
-    /// The words on standard error of a command that failed with this status.
+    /// The text on standard error of a command that failed with this status.
     #[track_caller]
     pub fn failed(self, code: i32) -> String {
         assert_eq!(self.code, code, "{self:?}");
         self.stderr
     }
 
-    /// The words on standard output of a command that succeeded.
+    /// The text on standard output of a command that succeeded.
     #[track_caller]
     pub fn done(self) -> String {
         assert_eq!(self.code, 0, "{self:?}");
@@ -52,14 +52,14 @@ impl Said {
     }
 }
 
-impl Place {
+impl Sandbox {
     pub fn new() -> Self {
-        Place::with(Vec::new())
+        Sandbox::with(Vec::new())
     }
 
     /// A folder whose commands see these variables.
     pub fn with(variables: Vec<(&'static str, String)>) -> Self {
-        Place { folder: tempfile::tempdir().unwrap(), variables }
+        Sandbox { folder: tempfile::tempdir().unwrap(), variables }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -79,7 +79,7 @@ impl Place {
         self.confined(Command::new(program))
     }
 
-    /// The same of a command that is given.
+    /// The same for a given command.
     pub fn confined(&self, mut command: Command) -> Command {
         command.current_dir(self.folder.path()).env_clear().env("USER", "tester").env("COLUMNS", "120");
         command.env("PATH", std::env::var("PATH").unwrap());
@@ -91,7 +91,7 @@ impl Place {
         self.command(BINARY).args(arguments).output().unwrap().into()
     }
 
-    /// Runs with variables.
+    /// Runs with environment variables.
     pub fn run_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Said {
         self.command(BINARY).envs(variables.iter().copied()).args(arguments).output().unwrap().into()
     }
@@ -104,7 +104,7 @@ impl Place {
         serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{error}: {said:?}"))
     }
 
-    /// Makes the agent `acme` and a key that may do everything.
+    /// Creates the agent `acme` and a key with all permissions.
     pub fn with_key(&self) -> Value {
         self.json(&["agents", "create", "Front desk", "--id", "acme"]);
         self.json(&["keys", "create", "--agent", "acme", "--name", "All", "--allow", "all"])
@@ -121,7 +121,7 @@ impl Place {
         self.started(server)
     }
 
-    /// A server whose command is given, but for its listeners.
+    /// A server with this command and free ports.
     pub fn started(&self, mut server: Command) -> Serving {
         let stderr = std::fs::File::create(self.path("stderr")).unwrap();
         let mut child = server
@@ -136,7 +136,7 @@ impl Place {
             let mut line = String::new();
             lines.read_line(&mut line).unwrap();
             if let Some(address) = line.strip_prefix("listening widget ") {
-                // The demo has one without being told to.
+                // The demo has one by default.
                 widget = Some(address.trim().to_owned());
                 line.clear();
                 lines.read_line(&mut line).unwrap();
@@ -154,7 +154,7 @@ pub struct Serving {
     pub child: Child,
     /// The address of the API, with its scheme.
     pub api: String,
-    /// The address of the widget's listener, with its scheme, where there is one.
+    /// The address of the widget's listener, with its scheme, if there is one.
     pub widget: Option<String>,
     /// The address of the operator's listener, with its scheme.
     pub ops: String,
@@ -208,7 +208,7 @@ pub fn credentials(key: &Value) -> [(&'static str, String); 2] {
     ]
 }
 
-/// One request on a connection of its own.
+/// One request on a new connection.
 pub fn request(
     origin: &str,
     method: &str,
@@ -244,12 +244,12 @@ pub fn answer(stream: &mut TcpStream) -> (u16, String) {
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
-/// Waits until `condition` holds, at most `patience`.
+/// Waits until `condition` holds, at most `timeout`.
 #[track_caller]
-pub fn within(patience: Duration, what: &str, mut condition: impl FnMut() -> bool) {
+pub fn within(timeout: Duration, what: &str, mut condition: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !condition() {
-        assert!(begun.elapsed() < patience, "not within {patience:?}: {what}");
+        assert!(begun.elapsed() < timeout, "not within {timeout:?}: {what}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }

@@ -1,4 +1,4 @@
-//! A visitor of the widget, who talks to an agent of a place through the library.
+//! A visitor of the widget, who talks to an agent of a store through the library.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,12 +23,12 @@ use server_hyper::console::{Lent, socket_path};
 use server_hyper::ports::{SystemClock, SystemRandom};
 use server_hyper::server_keys::KeySource;
 
-use super::support::Place;
+use super::support::Sandbox;
 
-/// Turns have ids that their client makes.
+/// Clients generate the ids of turns.
 static TURNS: AtomicU64 = AtomicU64::new(1);
 
-/// This process as the owner of a place's store: commands of the place run here.
+/// This process as the owner of a sandbox's store: commands of the sandbox run here.
 struct Host {
     _console: Console,
     store: OpenStore,
@@ -36,10 +36,10 @@ struct Host {
 }
 
 impl Host {
-    /// The host of a place, which all of its visitors share.
-    fn of(place: &Place) -> Arc<Self> {
+    /// The host of a sandbox, which all its visitors share.
+    fn of(sandbox: &Sandbox) -> Arc<Self> {
         static HOSTS: Mutex<BTreeMap<PathBuf, Weak<Host>>> = Mutex::new(BTreeMap::new());
-        let path = place.path("data/openapi.db");
+        let path = sandbox.path("data/openapi.db");
         let mut hosts = HOSTS.lock().unwrap();
         if let Some(host) = hosts.get(&path).and_then(Weak::upgrade) {
             return host;
@@ -74,21 +74,22 @@ pub struct Visitor {
 }
 
 impl Visitor {
-    /// Somebody who has said nothing yet.
-    pub fn of(place: &Place, agent: &str) -> Self {
-        Visitor::at(place, agent, Arc::new(SystemClock))
+    /// A new visitor.
+    pub fn of(sandbox: &Sandbox, agent: &str) -> Self {
+        Visitor::at(sandbox, agent, Arc::new(SystemClock))
     }
 
-    /// The same, so many days ago.
-    pub fn days_ago(place: &Place, agent: &str, days: i64) -> Self {
+    /// The same, this many days ago.
+    pub fn days_ago(sandbox: &Sandbox, agent: &str, days: i64) -> Self {
         let then = SystemClock.now().plus_millis(-days * 86_400_000);
-        Visitor::at(place, agent, Arc::new(FixedClock::at(then)))
+        Visitor::at(sandbox, agent, Arc::new(FixedClock::at(then)))
     }
 
-    fn at(place: &Place, agent: &str, clock: Arc<dyn Clock>) -> Self {
-        let host = Host::of(place);
+    fn at(sandbox: &Sandbox, agent: &str, clock: Arc<dyn Clock>) -> Self {
+        let host = Host::of(sandbox);
         let storage = host.store.storage();
-        let keys = KeySource::File(place.path("data/server-keys")).load(&SystemClock, &SystemRandom).unwrap();
+        let keys =
+            KeySource::File(sandbox.path("data/server-keys")).load(&SystemClock, &SystemRandom).unwrap();
         let index = KnowledgeIndex::new(storage.clone(), clock.clone(), IndexSettings::default());
         let ports = Ports::new(clock, Arc::new(SystemRandom), keys);
         let chat =
@@ -105,7 +106,7 @@ impl Visitor {
         }
     }
 
-    /// Says something and returns what comes back.
+    /// Sends a message and returns the reply.
     #[track_caller]
     pub fn says(&mut self, text: &str) -> Value {
         let number = TURNS.fetch_add(1, Ordering::Relaxed);
@@ -122,7 +123,7 @@ impl Visitor {
         answer["data"].clone()
     }
 
-    /// Says what they think of a message.
+    /// Sends feedback on a message.
     #[track_caller]
     pub fn thinks(&self, message: &Value, value: i8, comment: &str) {
         let said = json!({ "token": self.token, "message": message, "value": value, "comment": comment });
@@ -130,7 +131,7 @@ impl Visitor {
         assert_eq!(status, 204, "{answer}");
     }
 
-    /// The state of the conversation, with all of its messages.
+    /// The state of the conversation, with all its messages.
     #[track_caller]
     pub fn looks(&self) -> Value {
         let (status, answer) =
@@ -154,7 +155,7 @@ impl Visitor {
         })
     }
 
-    /// What the visitor proves to be with.
+    /// The visitor's proof of identity.
     pub fn token(&self) -> &Value {
         &self.token
     }

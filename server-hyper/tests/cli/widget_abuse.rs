@@ -1,5 +1,5 @@
-//! One address that floods the widget: what it costs memory and the model, and that others are served meanwhile. The
-//! benchmark `widget-abuse` does the same at length and looks at times as well.
+//! One address floods the widget: memory and model calls stay bounded, and other visitors are served. The benchmark
+//! `widget-abuse` runs longer and also measures times.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -8,14 +8,14 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::fleet_widget::{Endpoint, event, turn};
-use super::support::{Place, Serving, answer, connect};
+use super::support::{Sandbox, Serving, answer, connect};
 use super::widget_listener::{self, PAGE, TEXT, agent};
 
 /// Turns of the flood.
 const TURNS: u32 = 10_000;
-/// What the memory of a server may grow by, in KiB.
+/// The maximum growth of a server's memory, in KiB.
 const MOST_KIB: u64 = 20 * 1024;
-/// Turns of an address in a minute; a challenge is asked for before that.
+/// Turns per address and minute; challenges begin below this limit.
 const TURNS_OF_ADDRESS: usize = 30;
 
 fn send(server: &Serving, from: &str, origin: &str, body: &str) -> TcpStream {
@@ -32,16 +32,16 @@ fn resident_kib(server: &Serving) -> u64 {
 #[test]
 fn a_flood_from_one_address_costs_little_and_keeps_nobody_out() {
     let endpoint = Endpoint::new();
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let settings = [
         "chat.responder=llm",
         "chat.llm.grounding=open",
         "chat.fallback=error",
         "origins=[\"https://www.example.com\"]",
     ];
-    agent(&place, "acme", &settings);
+    agent(&sandbox, "acme", &settings);
     let url = format!("default.url=http://{}/v1", endpoint.address);
-    let server = place.serve(&[
+    let server = sandbox.serve(&[
         "--widget-listen",
         "127.0.0.1:0",
         "--trusted-proxies",
@@ -54,14 +54,14 @@ fn a_flood_from_one_address_costs_little_and_keeps_nobody_out() {
     let honest = |number: u32| {
         let from = format!("198.51.100.{number}");
         let body = turn(100_000 + number, &Value::Null).to_string();
-        let (status, told) = answer(&mut send(&server, &from, PAGE, &body));
-        assert_eq!(status, 200, "{told}");
-        assert_eq!(event(&told, "done"), json!({ "outcome": "answered" }), "{told}");
+        let (status, stream) = answer(&mut send(&server, &from, PAGE, &body));
+        assert_eq!(status, 200, "{stream}");
+        assert_eq!(event(&stream, "done"), json!({ "outcome": "answered" }), "{stream}");
     };
     honest(1);
     let before = resident_kib(&server);
     let asked = endpoint.asked();
-    // Heads that do not come to their end stay open meanwhile.
+    // Connections with incomplete heads stay open during the flood.
     let slow: Vec<TcpStream> = (0..50)
         .map(|_| {
             let mut stream = connect(server.widget.as_deref().unwrap());
@@ -77,7 +77,7 @@ fn a_flood_from_one_address_costs_little_and_keeps_nobody_out() {
         let origin = if number % 5 == 0 { &forged } else { PAGE };
         let body = turn(number, &Value::Null).to_string();
         let mut sent = match number % 100 {
-            // From many addresses, so that the limit of none of them refuses it first.
+            // From many addresses, so that no limit per address applies first.
             50 => send(&server, &format!("192.0.2.{}", number / 100), origin, &large),
             _ => send(&server, "203.0.113.9", origin, &body),
         };

@@ -1,4 +1,4 @@
-//! The widget's listener as pages and clients of all kinds meet it: its patience, who may read what, and in which form.
+//! The widget's listener as seen by pages and other clients: timeouts, CORS, formats.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::fleet_widget::turn;
-use super::support::{Place, Serving, connect, head};
+use super::support::{Sandbox, Serving, connect, head};
 
 /// The page that agents of these tests allow.
 pub const PAGE: &str = "https://www.example.com";
@@ -15,7 +15,7 @@ pub const PDF: &str = "%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<<>>\n%%EOF\n";
 /// Sent with every call that has a body.
 pub const TEXT: (&str, &str) = ("Content-Type", "text/plain;charset=UTF-8");
 
-/// An answer with its head.
+/// A response with its head.
 pub struct Answer {
     pub status: u16,
     head: String,
@@ -23,7 +23,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// What comes until the server closes.
+    /// The bytes until the server closes the connection.
     #[track_caller]
     pub fn of(stream: &mut TcpStream) -> Self {
         let mut heard = Vec::new();
@@ -53,13 +53,13 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
-    /// The code of a refusal.
+    /// The code of an error.
     pub fn code(&self) -> String {
         self.json()["code"].as_str().unwrap_or_default().to_owned()
     }
 }
 
-/// Sends a request of any kind to the widget's listener; what refuses it need not read its body.
+/// Sends any request to the widget's listener, which may reject it without reading its body.
 pub fn send(server: &Serving, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
     let mut stream = connect(server.widget.as_deref().unwrap());
     stream.write_all(head(method, path, headers, body.len()).as_bytes()).unwrap();
@@ -67,7 +67,7 @@ pub fn send(server: &Serving, method: &str, path: &str, headers: &[(&str, &str)]
     stream
 }
 
-/// The answer to a request.
+/// The response to a request.
 #[track_caller]
 pub fn ask(server: &Serving, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
     Answer::of(&mut send(server, method, path, headers, body))
@@ -86,20 +86,20 @@ pub fn form(parts: &[(&str, &str)], name: &str, content: &str) -> String {
 
 pub const FORM: (&str, &str) = ("Content-Type", "multipart/form-data; boundary=x");
 
-/// Makes an agent with these settings.
-pub fn agent(place: &Place, id: &str, settings: &[&str]) {
-    place.run(&["agents", "create", "Acme", "--id", id]).done();
+/// Creates an agent with these settings.
+pub fn agent(sandbox: &Sandbox, id: &str, settings: &[&str]) {
+    sandbox.run(&["agents", "create", "Acme", "--id", id]).done();
     if !settings.is_empty() {
         let settings = settings.iter().flat_map(|setting| ["--set", setting]);
-        place.run(&["agents", "configure", id].into_iter().chain(settings).collect::<Vec<_>>()).done();
+        sandbox.run(&["agents", "configure", id].into_iter().chain(settings).collect::<Vec<_>>()).done();
     }
 }
 
 #[test]
 fn the_widgets_listener_takes_smaller_heads_than_the_api() {
-    let place = Place::new();
-    agent(&place, "acme", &[]);
-    let server = place.serve(&["--widget-listen", "127.0.0.1:0"]);
+    let sandbox = Sandbox::new();
+    agent(&sandbox, "acme", &[]);
+    let server = sandbox.serve(&["--widget-listen", "127.0.0.1:0"]);
     let long = |bytes: usize| "x".repeat(bytes);
     for path in ["/embed.js", "/demo/acme", "/widget/v1/config?agentId=acme"] {
         let get = |bytes: usize| ask(&server, "GET", path, &[("X-Long", &long(bytes))], "");
@@ -113,16 +113,16 @@ fn the_widgets_listener_takes_smaller_heads_than_the_api() {
 
 #[test]
 fn the_widgets_listener_is_less_patient_than_the_apis() {
-    let place = Place::new();
-    agent(&place, "acme", &["uploads.enabled=true"]);
-    let server = place.serve(&["--widget-listen", "127.0.0.1:0"]);
+    let sandbox = Sandbox::new();
+    agent(&sandbox, "acme", &["uploads.enabled=true"]);
+    let server = sandbox.serve(&["--widget-listen", "127.0.0.1:0"]);
     let begun = Instant::now();
     let is_about = |seconds: u64| {
         let took = begun.elapsed();
         let expected = Duration::from_millis(seconds * 1_000 - 100)..Duration::from_secs(seconds + 4);
         assert!(expected.contains(&took), "{took:?} instead of {seconds} s");
     };
-    // All wait at the same time: a head without an end, a body that trickles, and a file that stalls.
+    // Concurrently: an incomplete head, a body that trickles, and a file that stalls.
     let mut slow = connect(server.widget.as_deref().unwrap());
     slow.write_all(b"GET /embed.js HTTP/1.1\r\nHost: a\r\nX-Slow: ").unwrap();
     let mut trickling = connect(server.widget.as_deref().unwrap());
@@ -151,7 +151,7 @@ fn the_widgets_listener_is_less_patient_than_the_apis() {
     assert!(heard.contains("access-control-allow-origin: *\r\n"), "the page may read why: {heard}");
     drop(trickling);
     trickle.join().unwrap();
-    // By now any other body would have been given up.
+    // By now any other body would have timed out.
     stalling.write_all(rest.as_bytes()).unwrap();
     assert_eq!(Answer::of(&mut stalling).status, 201);
     assert_eq!(server.end(), 0);
@@ -159,9 +159,9 @@ fn the_widgets_listener_is_less_patient_than_the_apis() {
 
 #[test]
 fn what_the_operator_set_is_not_exceeded_for_files() {
-    let place = Place::new();
-    agent(&place, "acme", &["uploads.enabled=true"]);
-    let server = place.serve(&["--widget-listen", "127.0.0.1:0", "--body-total-timeout", "1s"]);
+    let sandbox = Sandbox::new();
+    agent(&sandbox, "acme", &["uploads.enabled=true"]);
+    let server = sandbox.serve(&["--widget-listen", "127.0.0.1:0", "--body-total-timeout", "1s"]);
     let mut stalling = connect(server.widget.as_deref().unwrap());
     stalling.write_all(head("POST", "/widget/v1/uploads", &[FORM], 1_000).as_bytes()).unwrap();
     stalling.write_all(b"--x\r\n").unwrap();
@@ -170,7 +170,7 @@ fn what_the_operator_set_is_not_exceeded_for_files() {
     assert_eq!(server.end(), 0);
 }
 
-/// What every answer has, and who may read this one: `*`, or the one origin that it depends on.
+/// Checks the headers of every response, and who may read this one: `*`, or one origin.
 #[track_caller]
 fn is_for(readers: &str, answer: &Answer) {
     let origin = answer.header("access-control-allow-origin");
@@ -187,10 +187,10 @@ fn is_for(readers: &str, answer: &Answer) {
 
 #[test]
 fn pages_read_what_they_may_and_why_they_are_refused() {
-    let place = Place::new();
-    agent(&place, "acme", &["origins=[\"https://www.example.com\"]"]);
-    agent(&place, "open", &[]);
-    let server = place.serve(&[
+    let sandbox = Sandbox::new();
+    agent(&sandbox, "acme", &["origins=[\"https://www.example.com\"]"]);
+    agent(&sandbox, "open", &[]);
+    let server = sandbox.serve(&[
         "--widget-listen",
         "127.0.0.1:0",
         "--widget-limit",
@@ -207,7 +207,7 @@ fn pages_read_what_they_may_and_why_they_are_refused() {
         ask(&server, "GET", &format!("/widget/v1/config?agentId={agent}"), headers, "")
     };
     const OTHER: &str = "https://shop.example.net";
-    // The pages of the server itself, /demo and /preview, need no place on the list.
+    // The pages of the server itself, /demo and /preview, need not be on the list.
     let own = server.widget.clone().unwrap();
     for (origin, status) in [(PAGE, 200), (own.as_str(), 200), (OTHER, 403), ("null", 403)] {
         for answer in [turn_of("acme", origin), config_of("acme", &[("Origin", origin)])] {
@@ -233,7 +233,7 @@ fn pages_read_what_they_may_and_why_they_are_refused() {
     let sandboxed = turn_of("open", "null");
     assert_eq!((sandboxed.status, sandboxed.code().as_str()), (403, "ORIGIN_NOT_ALLOWED"));
     is_for("*", &sandboxed);
-    // What is refused before the agent is known tells nothing that depends on the page.
+    // An error before the agent is known does not depend on the page.
     let large = format!("{{\"text\":\"{}\"}}", "x".repeat(20_000));
     let headers = [TEXT, ("Origin", OTHER)];
     for (method, path, headers, body, code) in [
@@ -260,9 +260,9 @@ fn pages_read_what_they_may_and_why_they_are_refused() {
 
 #[test]
 fn bodies_are_json_under_two_names() {
-    let place = Place::new();
-    agent(&place, "acme", &["uploads.enabled=true"]);
-    let server = place.serve(&["--widget-listen", "127.0.0.1:0", "--widget-limit", "turns=off"]);
+    let sandbox = Sandbox::new();
+    agent(&sandbox, "acme", &["uploads.enabled=true"]);
+    let server = sandbox.serve(&["--widget-listen", "127.0.0.1:0", "--widget-limit", "turns=off"]);
     let say = |number: u32, content_type: &str| {
         let body = turn(number, &Value::Null).to_string();
         ask(&server, "POST", "/widget/v1/turns", &[("Content-Type", content_type)], &body)
@@ -289,9 +289,9 @@ fn bodies_are_json_under_two_names() {
 
 #[test]
 fn scripts_are_compressed_and_streams_never() {
-    let place = Place::new();
-    agent(&place, "acme", &[]);
-    let server = place.serve(&["--widget-listen", "127.0.0.1:0", "--widget-limit", "address_sessions=off"]);
+    let sandbox = Sandbox::new();
+    agent(&sandbox, "acme", &[]);
+    let server = sandbox.serve(&["--widget-listen", "127.0.0.1:0", "--widget-limit", "address_sessions=off"]);
     let all = "gzip, br, zstd, deflate, *";
     for (accept, coding) in
         [("gzip", Some("gzip")), ("br", Some("br")), ("zstd", Some("zstd")), ("identity", None)]
@@ -302,17 +302,17 @@ fn scripts_are_compressed_and_streams_never() {
         assert!(script.header("vary").unwrap().eq_ignore_ascii_case("accept-encoding"));
         assert_eq!(script.header("access-control-allow-origin").as_deref(), Some("*"));
         assert!(script.header("etag").is_some());
-        // The whole script in clear is several times larger.
+        // The uncompressed script is several times larger.
         assert_eq!(script.body.len() > 25_000, coding.is_none(), "{} bytes", script.body.len());
     }
     for (number, accept) in (1..).zip(["gzip", "br", "zstd", all]) {
         let body = turn(number, &Value::Null);
         let headers = [TEXT, ("Accept-Encoding", accept)];
-        let told = ask(&server, "POST", "/widget/v1/turns", &headers, &body.to_string());
-        let token = super::fleet_widget::event(told.text(), "session")["token"].clone();
+        let streamed = ask(&server, "POST", "/widget/v1/turns", &headers, &body.to_string());
+        let token = super::fleet_widget::event(streamed.text(), "session")["token"].clone();
         let resume = json!({ "token": token, "turn": body["id"], "after": 1 }).to_string();
         let resumed = ask(&server, "POST", "/widget/v1/turns/resume", &headers, &resume);
-        for stream in [told, resumed] {
+        for stream in [streamed, resumed] {
             assert_eq!(stream.header("content-type").as_deref(), Some("text/event-stream"), "{accept}");
             assert_eq!(stream.header("content-encoding"), None, "{accept}");
             assert_eq!(stream.header("cache-control").as_deref(), Some("no-store, no-transform"));
@@ -325,19 +325,19 @@ fn scripts_are_compressed_and_streams_never() {
 
 #[test]
 fn agents_that_are_not_there_are_answered_alike() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for id in ["disabled", "deleted"] {
-        agent(&place, id, &["origins=[\"https://www.example.com\"]", "uploads.enabled=true"]);
+        agent(&sandbox, id, &["origins=[\"https://www.example.com\"]", "uploads.enabled=true"]);
     }
-    place.run(&["agents", "disable", "disabled"]).done();
-    place.run(&["agents", "delete", "deleted"]).done();
-    let server = place.serve(&["--widget-listen", "127.0.0.1:0"]);
-    let told = |id: &str| {
+    sandbox.run(&["agents", "disable", "disabled"]).done();
+    sandbox.run(&["agents", "delete", "deleted"]).done();
+    let server = sandbox.serve(&["--widget-listen", "127.0.0.1:0"]);
+    let answer_for = |id: &str| {
         let mut body = turn(1, &Value::Null);
         body["agentId"] = json!(id);
         body["fields"] = json!({ "primaryEmail": "zoe@example.com" });
         let (body, file) = (body.to_string(), form(&[("agentId", id)], "letter.pdf", PDF));
-        // From a page that the agents did not admit either.
+        // From a page that the agents do not allow either.
         let origin = ("Origin", "https://shop.example.net");
         let config = format!("/widget/v1/config?agentId={id}");
         let calls = [
@@ -355,9 +355,9 @@ fn agents_that_are_not_there_are_answered_alike() {
             (head.join("\n"), answer.text().replace(&request_id, "").replace(id, ""))
         })
     };
-    let unknown = told("unknown");
+    let unknown = answer_for("unknown");
     assert!(unknown[0].0.starts_with("HTTP/1.1 404 "), "{unknown:?}");
-    assert_eq!(told("disabled"), unknown);
-    assert_eq!(told("deleted"), unknown);
+    assert_eq!(answer_for("disabled"), unknown);
+    assert_eq!(answer_for("deleted"), unknown);
     assert_eq!(server.end(), 0);
 }

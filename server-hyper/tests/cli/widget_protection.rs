@@ -1,14 +1,14 @@
-//! What protects agents and visitors of the widget on a running server: challenges near the limits of an address, and logs
-//! that keep what visitors wrote.
+//! Protection of agents and visitors on a running server: challenges near the limits of an address, and logs without
+//! the visitors' messages.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::fleet_widget::{Endpoint, event, turn};
-use super::support::{Place, Serving};
+use super::support::{Sandbox, Serving};
 use super::widget_listener::{Answer, FORM, PAGE, PDF, TEXT, agent, ask, form};
 
-/// What solves the challenge that an answer asks for, as a browser finds it.
+/// The solution of the challenge in a response, as a browser finds it.
 #[track_caller]
 fn solution(asked: &Answer) -> Value {
     assert_eq!((asked.status, asked.code().as_str()), (429, "CHALLENGE_REQUIRED"), "{}", asked.text());
@@ -26,8 +26,8 @@ fn solution(asked: &Answer) -> Value {
     json!({ "salt": salt, "nonce": nonce })
 }
 
-/// Does the same, each time as a new visitor of this address, until a challenge is asked for: with a wrong solution it is
-/// asked for again, with the right one it is done.
+/// Repeats a call, each time as a new visitor of this address, until the server requires a challenge: it rejects a
+/// wrong solution and accepts the right one.
 fn until_challenged(done: u16, mut attempt: impl FnMut(Option<&Value>) -> Answer) {
     let mut before = 0;
     let asked = loop {
@@ -37,7 +37,7 @@ fn until_challenged(done: u16, mut attempt: impl FnMut(Option<&Value>) -> Answer
         }
         before += 1;
     };
-    // 80 % of the five sessions that an address may begin in ten minutes are reached with the fourth.
+    // The fourth session reaches 80 % of the five that an address may start in ten minutes.
     assert_eq!(before, 3, "{}", asked.text());
     let solved = solution(&asked);
     let wrong = json!({ "salt": solved["salt"], "nonce": "wrong" });
@@ -48,9 +48,9 @@ fn until_challenged(done: u16, mut attempt: impl FnMut(Option<&Value>) -> Answer
 
 #[test]
 fn forms_and_files_pass_with_a_solved_challenge() {
-    let place = Place::new();
-    agent(&place, "acme", &["uploads.enabled=true"]);
-    let server = place.serve(&["--widget-listen", "127.0.0.1:0", "--trusted-proxies", "127.0.0.1"]);
+    let sandbox = Sandbox::new();
+    agent(&sandbox, "acme", &["uploads.enabled=true"]);
+    let server = sandbox.serve(&["--widget-listen", "127.0.0.1:0", "--trusted-proxies", "127.0.0.1"]);
     let mut number = 0;
     until_challenged(200, |challenge| {
         number += 1;
@@ -69,19 +69,19 @@ fn forms_and_files_pass_with_a_solved_challenge() {
         ask(&server, "POST", "/widget/v1/uploads", &headers, &form(&parts, "letter.pdf", PDF))
     });
     assert_eq!(server.end(), 0);
-    // Of what was refused nothing is left.
-    let contacts = place.run(&["contacts", "export", "--agent", "acme"]).done();
+    // Rejected calls store nothing.
+    let contacts = sandbox.run(&["contacts", "export", "--agent", "acme"]).done();
     assert_eq!(contacts.matches("@example.com").count(), 4, "{contacts}");
 }
 
 #[test]
 fn logs_hold_nothing_of_what_visitors_wrote() {
     let endpoint = Endpoint::new();
-    let place = Place::new();
-    agent(&place, "acme", &["chat.responder=llm", "chat.llm.grounding=open", "uploads.enabled=true"]);
-    let key = place.json(&["agents", "identity-secret", "acme", "--rotate"]);
+    let sandbox = Sandbox::new();
+    agent(&sandbox, "acme", &["chat.responder=llm", "chat.llm.grounding=open", "uploads.enabled=true"]);
+    let key = sandbox.json(&["agents", "identity-secret", "acme", "--rotate"]);
     let url = format!("default.url=http://{}/v1", endpoint.address);
-    let server = place.serve(&[
+    let server = sandbox.serve(&[
         "--widget-listen",
         "127.0.0.1:0",
         "--llm",
@@ -102,10 +102,10 @@ fn logs_hold_nothing_of_what_visitors_wrote() {
     body["page"] =
         json!({ "url": "https://private-page.example.com/private-path", "title": "Private-Title" });
     body["metadata"] = json!({ "plan": "private-plan" });
-    let told = call("/turns", &body);
-    assert_eq!(event(told.text(), "done")["outcome"], "answered", "{}", told.text());
-    let token = event(told.text(), "session")["token"].clone();
-    let reply = event(told.text(), "message");
+    let streamed = call("/turns", &body);
+    assert_eq!(event(streamed.text(), "done")["outcome"], "answered", "{}", streamed.text());
+    let token = event(streamed.text(), "session")["token"].clone();
+    let reply = event(streamed.text(), "message");
     let lead = json!({
         "agentId": "acme", "token": token, "elapsedMs": 8_200,
         "fields": { "primaryEmail": "private-lead@example.com", "firstName": "Private-First" },
@@ -117,20 +117,20 @@ fn logs_hold_nothing_of_what_visitors_wrote() {
     let file = form(&[("token", token.as_str().unwrap())], "private-file.pdf", PDF);
     let headers = [FORM, ("Origin", "https://private-page.example.com")];
     assert_eq!(ask(&server, "POST", "/widget/v1/uploads", &headers, &file).status, 201);
-    // What is refused is not told either: wrong fields, a token that was altered, a body that is no JSON.
+    // Nor do rejections reveal it: wrong fields, an altered token, a body that is not JSON.
     body["id"] = json!("private-id");
     assert_eq!(call("/turns", &body).code(), "VALIDATION_ERROR");
     let altered = format!("{}x", token.as_str().unwrap());
     assert_eq!(call("/sync", &json!({ "token": altered })).code(), "TOKEN_INVALID");
     let broken = ask(&server, "POST", "/widget/v1/turns", &[TEXT], "{\"text\":\"private-fragment");
     assert_eq!(broken.code(), "INVALID_JSON");
-    is_silent(place, server, &token, &key);
+    is_silent(sandbox, server, &token, &key);
 }
 
-/// Whether the log of a server that has ended says what was asked for, and nothing that is private.
-fn is_silent(place: Place, server: Serving, token: &Value, key: &Value) {
+/// Checks that the log of an ended server has the requests, and nothing private.
+fn is_silent(sandbox: Sandbox, server: Serving, token: &Value, key: &Value) {
     assert_eq!(server.end(), 0);
-    let log = place.read("stderr").to_ascii_lowercase();
+    let log = sandbox.read("stderr").to_ascii_lowercase();
     for route in ["/widget/v1/turns", "/widget/v1/lead", "/widget/v1/uploads"] {
         assert!(log.contains(route), "{route} is not in the log");
     }

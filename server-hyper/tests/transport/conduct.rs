@@ -1,4 +1,4 @@
-//! How the server behaves: panics, places, proxies, compression, the end, HTTP/2, the reference page.
+//! How the server behaves: panics, connection limits, proxies, compression, the end, HTTP/2, the reference page.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ async fn the_request_id_of_a_client_comes_back_even_from_a_panic() {
 }
 
 #[tokio::test]
-async fn connections_beyond_the_places_are_told_so() {
+async fn connections_over_the_limit_get_503() {
     let options = Options { connections: 3, per_address: 2, ..Options::default() };
     let server = start(StandIn, options).await;
     let mut held = Vec::new();
@@ -53,7 +53,7 @@ async fn connections_beyond_the_places_are_told_so() {
     assert!(heard.closed && !heard.reset, "{heard:?}");
     assert!(server.metrics.encode().contains("openapi_connections_refused_total{reason=\"address\"} 1"));
     held.clear();
-    // The places come back with the connections.
+    // A closed connection frees its slot.
     let begun = Instant::now();
     while send(server.address, get("/").as_bytes()).await.answers[0].status != 200 {
         assert!(begun.elapsed() < Duration::from_secs(5));

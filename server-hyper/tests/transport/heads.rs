@@ -1,15 +1,15 @@
-//! Request heads: a table of raw requests and what they are answered.
+//! Request heads: a table of raw requests and their responses.
 
 use super::support::{api, send, start};
 
-/// What is expected of a vector.
+/// The expected outcome of a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expected {
     /// These statuses, and the connection stays.
     Open(&'static [u16]),
     /// These statuses, and the connection ends.
     Closed(&'static [u16]),
-    /// A refusal without a body: the head cannot be parsed.
+    /// An error without a body: the head cannot be parsed.
     Bare(u16),
 }
 
@@ -19,7 +19,7 @@ const HEALTH: &str = "/v1/open/health";
 
 /// `{H}` stands for a valid Host line, `{health}` for the path of the health check.
 const VECTORS: &[(&str, &str, Expected)] = &[
-    // What is valid.
+    // Valid heads.
     ("plain", "GET {health} HTTP/1.1\r\n{H}\r\n", Open(&[200])),
     ("head", "HEAD {health} HTTP/1.1\r\n{H}\r\n", Open(&[200])),
     ("options", "OPTIONS {health} HTTP/1.1\r\n{H}\r\n", Open(&[204])),
@@ -116,7 +116,7 @@ const VECTORS: &[(&str, &str, Expected)] = &[
         Bare(400),
     ),
     (
-        "a length behind many blanks",
+        "a length after many blanks",
         "POST {health} HTTP/1.1\r\n{H}Content-Length:                                        3\r\n\r\nabc",
         Closed(&[400]),
     ),
@@ -131,12 +131,12 @@ const VECTORS: &[(&str, &str, Expected)] = &[
         Closed(&[400]),
     ),
     (
-        "a request hidden behind length and chunked",
+        "a request hidden after length and chunked",
         "POST {health} HTTP/1.1\r\n{H}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET {health} HTTP/1.1\r\n{H}\r\n",
         Closed(&[400]),
     ),
     (
-        "an ambiguous request behind a good one",
+        "an ambiguous request after a good one",
         "GET {health} HTTP/1.1\r\n{H}\r\nPOST {health} HTTP/1.1\r\n{H}Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n",
         Closed(&[200, 400]),
     ),

@@ -1,4 +1,4 @@
-//! Time limits: how long the server waits for a client, and what the client gets to know.
+//! Timeouts: how long the server waits for a client, and what the client receives.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -21,8 +21,8 @@ async fn server(change: impl FnOnce(&mut Timeouts)) -> Server {
     start(StandIn, options).await
 }
 
-/// How long a connection is kept after `bytes` were sent, and what came back.
-async fn kept(address: SocketAddr, bytes: &str) -> (Duration, String) {
+/// How long a connection stays open after `bytes` were sent, and the response.
+async fn open_time(address: SocketAddr, bytes: &str) -> (Duration, String) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let begun = Instant::now();
     stream.write_all(bytes.as_bytes()).await.unwrap();
@@ -39,14 +39,14 @@ fn is_about(took: Duration, expected: Duration) -> bool {
 #[tokio::test]
 async fn a_connection_that_says_nothing_is_ended() {
     let server = server(|timeouts| timeouts.head = SHORT).await;
-    let (took, heard) = kept(server.address, "").await;
+    let (took, heard) = open_time(server.address, "").await;
     assert!(is_about(took, SHORT) && heard.is_empty(), "{took:?} {heard}");
 }
 
 #[tokio::test]
 async fn a_head_that_stalls_or_trickles_is_ended() {
     let server = server(|timeouts| timeouts.head = SHORT).await;
-    let (took, heard) = kept(server.address, "GET / HTTP/1.1\r\nHost: a\r\nX-").await;
+    let (took, heard) = open_time(server.address, "GET / HTTP/1.1\r\nHost: a\r\nX-").await;
     assert!(is_about(took, SHORT) && heard.is_empty(), "{took:?} {heard}");
     // An byte now and then does not help, neither in the first head nor in a later one.
     for before in [String::new(), get("/")] {
@@ -71,7 +71,7 @@ async fn a_resting_connection_has_its_own_limit() {
         timeouts.idle = Duration::from_millis(600);
     })
     .await;
-    let (took, heard) = kept(server.address, &get("/")).await;
+    let (took, heard) = open_time(server.address, &get("/")).await;
     assert!(is_about(took, Duration::from_millis(600)), "{took:?}");
     assert!(heard.starts_with("HTTP/1.1 200"), "{heard}");
 }
@@ -91,7 +91,7 @@ async fn a_long_request_outlives_the_limits_of_heads() {
 async fn a_body_that_stalls_is_answered_408() {
     let server = server(|timeouts| timeouts.body_idle = SHORT).await;
     let (took, heard) =
-        kept(server.address, "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc").await;
+        open_time(server.address, "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc").await;
     assert!(heard.starts_with("HTTP/1.1 408"), "{heard}");
     assert!(took >= SHORT, "{took:?}");
 }
@@ -152,7 +152,7 @@ async fn the_api_answers_a_stalled_body_in_its_envelope() {
         key.key.api_key,
         key.secret.expose()
     );
-    let (_, heard) = kept(server.address, &head).await;
+    let (_, heard) = open_time(server.address, &head).await;
     let answer = &answers(heard.as_bytes(), false)[0];
     assert_eq!(answer.status, 408);
     assert!(answer.text().contains("\"code\":\"REQUEST_TIMEOUT\""), "{answer:?}");

@@ -6,10 +6,10 @@ use openapi_core::platform::Platform;
 use openapi_core::storage::{SortKey, SortPosition};
 use openapi_core::values::AgentId;
 
-use super::contacts::Format;
-use super::contacts_csv::Columns;
-use super::context::CommandContext;
-use super::export;
+use super::csv::Columns;
+use super::format::Format;
+use crate::cli::context::CommandContext;
+use crate::cli::export;
 use crate::error::CliError;
 
 /// Prints all contacts.

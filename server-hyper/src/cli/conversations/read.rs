@@ -1,4 +1,4 @@
-//! `conversations list`, `show` and `export`: what is stored of the chat.
+//! `conversations list`, `show` and `export`: stored conversations.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -15,22 +15,22 @@ use openapi_core::reply::Pagination;
 use openapi_core::values::{AgentId, ContactId, ConversationId, MessageId, Timestamp};
 use serde::Serialize;
 
-use super::contacts::Format;
-use super::context::CommandContext;
-use super::conversations::{Selection, Status};
-use super::export;
-use super::output::{indented, optional, shown};
+use super::selection::{Selection, Status};
+use crate::cli::contacts::format::Format;
+use crate::cli::context::CommandContext;
+use crate::cli::export;
+use crate::cli::output::{indented, optional, shown};
 use crate::error::CliError;
 use crate::ports::SystemClock;
 
 /// Conversations or messages read at a time.
 const PAGE: u32 = 200;
-/// How long a conversation stays open without a word.
+/// How long a conversation without messages stays open.
 const SILENCE_MILLIS: i64 = 24 * 3_600_000;
-/// Conversations in which something was said so shortly before an export began are looked at once more at its end.
+/// An export reads conversations again at its end if their last message is at most this much older than its start.
 const OVERLAP_MILLIS: i64 = 60_000;
 
-/// A conversation as it is shown.
+/// The printed form of a conversation.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Shown {
@@ -56,7 +56,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// The conversation as it is now.
+    /// The printed form of this conversation, at this time.
     pub fn of(conversation: &Conversation) -> Self {
         let now = SystemClock.now();
         let Conversation { id, mode, visitor_id, contact_id, .. } = *conversation;
@@ -83,7 +83,7 @@ impl Shown {
         }
     }
 
-    /// Who writes, as far as anybody has said so.
+    /// The visitor's claims in one line.
     fn visitor(&self) -> String {
         let Claims { name, email, external_reference_id, .. } = &self.claims;
         let known: Vec<&str> =
@@ -101,39 +101,39 @@ impl Shown {
         vec![
             ("id", self.id.to_string()),
             ("status", self.status.as_str().to_owned()),
-            ("answered by", self.mode.as_str().to_owned()),
+            ("mode", self.mode.as_str().to_owned()),
             ("visitor", format!("{} ({level})", self.visitor())),
             ("phone", optional(self.claims.phone.as_ref())),
             ("contact", optional(self.contact_id.as_ref())),
             ("lead", lead.map_or_else(String::new, |lead| lead.fields.as_str().to_owned())),
-            ("no contact because", optional(lead.and_then(|lead| lead.hint.as_ref()))),
+            ("contact error", optional(lead.and_then(|lead| lead.hint.as_ref()))),
             ("page", optional(self.page.as_ref().and_then(|page| page.url.as_ref()))),
             ("language", self.locale.clone()),
             ("messages", self.message_count.to_string()),
-            ("not read", self.operator_unread.to_string()),
-            ("began", self.created_at.to_string()),
+            ("unread", self.operator_unread.to_string()),
+            ("created", self.created_at.to_string()),
             ("last message", self.last_message_at.to_string()),
             ("closed", optional(self.closed_at.as_ref())),
-            ("erased", self.expires_at.to_string()),
+            ("expires", self.expires_at.to_string()),
         ]
     }
 }
 
-/// A message as it is shown.
+/// The printed form of a message.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Said {
-    /// Its id.
+    /// The message's id.
     pub id: MessageId,
-    /// Its number in the conversation.
+    /// The message's number in the conversation.
     pub seq: u64,
     role: Speaker,
     text: String,
     state: MessageState,
     at: Timestamp,
-    /// Of a human, whoever wrote it.
+    /// The author of a human's message.
     name: Option<String>,
-    /// Of a reply, what answered.
+    /// The responder of an agent's reply.
     responder: Option<String>,
     outcome: Option<Outcome>,
     sources: Vec<Source>,
@@ -149,7 +149,7 @@ pub struct Said {
 }
 
 impl Said {
-    /// The message.
+    /// The printed form of this message.
     pub fn of(message: &Message) -> Self {
         let author = message.author.clone();
         let usage = message.usage.unwrap_or_default();
@@ -175,7 +175,7 @@ impl Said {
         }
     }
 
-    /// Several lines for people.
+    /// Several lines of text.
     fn block(&self) -> String {
         let who = match self.role {
             Speaker::Visitor => "visitor",
@@ -184,9 +184,9 @@ impl Said {
         };
         let name = self.name.as_ref().or(self.responder.as_ref());
         let mut head = format!("{}  {who}", self.seq);
-        let mut add = |words: String| {
+        let mut add = |part: String| {
             head.push_str("  ");
-            head.push_str(&words);
+            head.push_str(&part);
         };
         if let Some(name) = name {
             add(format!("({name})"));
@@ -307,7 +307,7 @@ pub async fn list(
         };
         return context.print_json(&Listed { conversations, pagination });
     }
-    let heads = ["id", "status", "answered by", "visitor", "contact", "messages", "not read", "last message"];
+    let heads = ["id", "status", "mode", "visitor", "contact", "messages", "unread", "last message"];
     context.print_table(false, &conversations, &heads, |shown| {
         vec![
             shown.id.to_string(),
@@ -321,12 +321,12 @@ pub async fn list(
         ]
     })?;
     if pages > 1 {
-        context.note(&format!("page {page} of {pages}, {total} conversations"));
+        context.info(&format!("page {page} of {pages}, {total} conversations"));
     }
     Ok(())
 }
 
-/// A page of the selected conversations, and how many there are.
+/// A page of the selected conversations, and their total number.
 async fn found(
     chat: &Conversations,
     selection: &Selection,
@@ -335,7 +335,7 @@ async fn found(
 ) -> Result<(Vec<Conversation>, u64), CliError> {
     let agent = &selection.agent;
     let any = selection.filter();
-    // The store keeps a conversation open that has closed by silence: open are those with a message since then.
+    // In the store, a conversation that closed by silence is still open: only those with a message since then are open.
     let heard = SystemClock.now().plus_millis(1 - SILENCE_MILLIS);
     let stored = |status: ConversationStatus| ConversationFilter { status: Some(status), ..any.clone() };
     let open = ConversationFilter {
@@ -346,7 +346,7 @@ async fn found(
         None => rows(chat, agent, &any, offset, limit.into()).await,
         Some(Status::Open) => rows(chat, agent, &open, offset, limit.into()).await,
         Some(Status::Closed) => {
-            // The silent ones are those behind the open ones, because the newest message comes first.
+            // The silent conversations follow the open ones, because the newest message comes first.
             let (_, awake) = rows(chat, agent, &open, 0, 1).await?;
             let end = offset + u64::from(limit);
             let (mut found, closed) = rows(chat, agent, &stored(ConversationStatus::Closed), 0, end).await?;
@@ -359,7 +359,7 @@ async fn found(
     }
 }
 
-/// Up to `count` conversations behind the first `offset`, and how many there are.
+/// Up to `count` conversations after the first `offset`, and their total number.
 async fn rows(
     chat: &Conversations,
     agent: &AgentId,
@@ -389,8 +389,8 @@ pub async fn export_all(
     let agent = &selection.agent;
     let mut filter = selection.filter();
     let wanted = selection.status.map(Status::of_library);
-    // A message that comes meanwhile brings its conversation to the front, past where the export is: what has had one
-    // since the beginning is looked at again at the end.
+    // A message that arrives during the export moves its conversation to the front, past the export's position.
+    // Conversations with a message since the start are therefore read again at the end.
     let mut again = Some(SystemClock.now().plus_millis(-OVERLAP_MILLIS));
     let mut seen = HashSet::new();
     let mut offset = 0;

@@ -1,4 +1,4 @@
-//! Contacts as CSV: which cell holds what, safe for spreadsheets, and back again without loss.
+//! Contacts as CSV: lossless in both directions, and safe to open in spreadsheets.
 
 use openapi_core::contacts::Contact;
 use openapi_core::json::{Json, Object, parse};
@@ -53,10 +53,10 @@ impl Columns {
         names
     }
 
-    /// The line of a contact.
+    /// The row of a contact.
     ///
     /// # Errors
-    /// When the contact does not serialise, which does not happen to one that was stored.
+    /// When the contact does not serialise; stored contacts always do.
     pub fn cells(&self, contact: &Contact) -> Result<Vec<String>, serde_json::Error> {
         let record: Json = serde_json::from_str(&serde_json::to_string(contact)?)?;
         let members = record.as_object();
@@ -72,10 +72,10 @@ impl Columns {
         Ok(cells.iter().map(|cell| escaped(cell)).collect())
     }
 
-    /// The contact of a line. Cells without content are no values.
+    /// The contact of a row. An empty cell is an absent value.
     ///
     /// # Errors
-    /// What is wrong with the line.
+    /// The problem with the row.
     pub fn contact(&self, names: &[String], cells: &csv::StringRecord) -> Result<Object, String> {
         if cells.len() > names.len() {
             return Err(format!("has {} cells, the first line names {}", cells.len(), names.len()));
@@ -116,16 +116,16 @@ pub fn cell(value: &Json) -> String {
         Json::String(text) => text.clone(),
         Json::Array(items) if items.is_empty() => String::new(),
         Json::Array(items) => {
-            let words: Option<Vec<&str>> = items
+            let texts: Option<Vec<&str>> = items
                 .iter()
                 .map(|item| {
                     item.as_str()
                         .filter(|text| !text.contains(';') && text.trim() == *text && !text.is_empty())
                 })
                 .collect();
-            // Elements that a list with semicolons cannot hold are written as JSON; so is what would look like JSON.
-            match words {
-                Some(words) if !words[0].starts_with('[') => words.join(";"),
+            // A list is written as JSON if semicolons cannot separate its elements, or if its text would look like JSON.
+            match texts {
+                Some(texts) if !texts[0].starts_with('[') => texts.join(";"),
                 _ => value.to_text(),
             }
         }
@@ -133,7 +133,7 @@ pub fn cell(value: &Json) -> String {
     }
 }
 
-/// The value of a cell in a field of this type; what cannot be read as such stays text, and validation says so.
+/// The value of a cell in a field of this type. Text that does not parse stays text, and validation rejects it.
 fn value(kind: FieldType, cell: &str) -> Json {
     let json = || parse(cell.trim().as_bytes()).ok();
     let read = match kind {
@@ -155,12 +155,12 @@ fn value(kind: FieldType, cell: &str) -> Json {
     read.unwrap_or_else(|| Json::from(cell))
 }
 
-/// Whether a spreadsheet could take the cell for a formula.
+/// Whether a spreadsheet could interpret the cell as a formula.
 fn is_risky(cell: &str) -> bool {
     cell.starts_with(['=', '+', '-', '@', '\t', '\r'])
 }
 
-/// Puts an apostrophe in front of what could be a formula, and of what would lose one when read again.
+/// Prefixes a cell with an apostrophe if it could be a formula, or if import would remove its own apostrophe.
 pub fn escaped(cell: &str) -> String {
     if is_risky(cell.trim_start_matches('\'')) { format!("'{cell}") } else { cell.to_owned() }
 }

@@ -1,4 +1,4 @@
-//! `conversations watch`: what visitors write, as they write it.
+//! `conversations watch`: the messages of visitors as they arrive.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use openapi_core::ports::Clock;
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 use serde::Serialize;
 
-use super::context::CommandContext;
-use super::conversations_read::Said;
+use super::read::Said;
+use crate::cli::context::CommandContext;
 use crate::error::CliError;
 use crate::ports::SystemClock;
 
-/// How often it is looked.
-const EVERY: Duration = Duration::from_secs(2);
-/// How far back it is looked each time: the clocks of servers may differ from this one by as much.
+/// Polling interval.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// Overlap of two polls: the largest tolerated difference between the clocks of the servers and this one.
 const OVERLAP_MILLIS: i64 = 60_000;
 /// Conversations or messages read at a time.
 const PAGE: u32 = 200;
@@ -25,7 +25,7 @@ const PAGE: u32 = 200;
 /// A new message of a visitor.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Heard<'a> {
+struct VisitorMessage<'a> {
     conversation_id: ConversationId,
     agent_id: &'a AgentId,
     mode: ConversationMode,
@@ -36,34 +36,34 @@ struct Heard<'a> {
     message: Said,
 }
 
-/// Prints a line for each message that a visitor writes from now on, until it is interrupted or nobody reads any more.
+/// Prints a line for each new message of a visitor, until it is interrupted or its output is closed.
 pub async fn watch(
     context: &CommandContext,
     chat: &Conversations,
     agent: &AgentId,
     mode: Option<ConversationMode>,
 ) -> Result<(), CliError> {
-    let mut watch = Watch { context, chat, agent, mode, begun: look_back(), known: HashMap::new() };
+    let mut watch = Watch { context, chat, agent, mode, begun: poll_start(), known: HashMap::new() };
     let begun = watch.begun;
-    for conversation in watch.spoken_since(begun).await? {
+    for conversation in watch.active_since(begun).await? {
         watch.known.insert(conversation.id, conversation.message_count);
     }
-    let looking = async {
+    let polling = async {
         loop {
-            let since = look_back();
-            tokio::time::sleep(EVERY).await;
-            if !watch.look(since).await? {
+            let since = poll_start();
+            tokio::time::sleep(POLL_INTERVAL).await;
+            if !watch.poll(since).await? {
                 return Ok(());
             }
         }
     };
     tokio::select! {
-        ended = looking => ended,
+        ended = polling => ended,
         interrupted = context.caller().interrupted() => Ok(interrupted?),
     }
 }
 
-fn look_back() -> Timestamp {
+fn poll_start() -> Timestamp {
     SystemClock.now().plus_millis(-OVERLAP_MILLIS)
 }
 
@@ -72,18 +72,18 @@ struct Watch<'a> {
     chat: &'a Conversations,
     agent: &'a AgentId,
     mode: Option<ConversationMode>,
-    /// Conversations that were not known then are new with all they said since.
+    /// In a conversation that was unknown at this time, messages since then are new.
     begun: Timestamp,
-    /// How many messages of each conversation were seen.
+    /// The number of messages seen in each conversation.
     known: HashMap<ConversationId, u64>,
 }
 
 impl Watch<'_> {
-    /// Prints what is new; `false` when nobody reads it any more.
-    async fn look(&mut self, since: Timestamp) -> Result<bool, CliError> {
-        let mut heard = self.spoken_since(since).await?;
-        heard.reverse();
-        for conversation in heard {
+    /// Prints new messages; `false` when the output is closed.
+    async fn poll(&mut self, since: Timestamp) -> Result<bool, CliError> {
+        let mut conversations = self.active_since(since).await?;
+        conversations.reverse();
+        for conversation in conversations {
             let known = self.known.get(&conversation.id).copied();
             let mut seq = known.unwrap_or(0);
             while seq < conversation.message_count {
@@ -96,7 +96,7 @@ impl Watch<'_> {
                     if message.role != Speaker::Visitor || !is_new || !is_wanted {
                         continue;
                     }
-                    let line = serde_json::to_string(&Heard {
+                    let line = serde_json::to_string(&VisitorMessage {
                         conversation_id: conversation.id,
                         agent_id: self.agent,
                         mode: conversation.mode,
@@ -117,7 +117,7 @@ impl Watch<'_> {
     }
 
     /// Conversations with a message since then, the newest first.
-    async fn spoken_since(&self, since: Timestamp) -> Result<Vec<Conversation>, CliError> {
+    async fn active_since(&self, since: Timestamp) -> Result<Vec<Conversation>, CliError> {
         let filter = ConversationFilter { since: Some(since), ..ConversationFilter::default() };
         let mut found = Vec::new();
         loop {

@@ -18,24 +18,24 @@ use openapi_core::values::AgentId;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
-use super::contacts::Format;
-use super::contacts_csv::Columns;
-use super::context::CommandContext;
-use super::input;
+use super::csv::Columns;
+use super::format::Format;
 use crate::assemble::Contents;
+use crate::cli::context::CommandContext;
+use crate::cli::input;
 use crate::error::CliError;
 use crate::ports::monotonic;
 
 /// Contacts written at the same time, so that they share the store's syncs.
-const AT_A_TIME: usize = 64;
+const MAX_CONCURRENT_WRITES: usize = 64;
 
-/// The longest line: above every contact that the contract lets through.
-const LONGEST_LINE: usize = 2 * 1024 * 1024;
+/// The longest line; longer than any valid contact.
+const MAX_LINE_LENGTH: usize = 2 * 1024 * 1024;
 
-/// The most bad lines listed in JSON.
-const MOST_LISTED: usize = 1_000;
+/// Maximum number of invalid lines listed in JSON.
+const MAX_LISTED_ERRORS: usize = 1_000;
 
-/// What an import did.
+/// The result of an import.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Summary {
@@ -52,7 +52,7 @@ struct BadLine {
     message: String,
 }
 
-/// A line: its number and the contact on it, or what is wrong with it.
+/// A line: its number, and its contact or the problem with it.
 type Line = (u64, Result<Object, String>);
 
 /// Imports a file.
@@ -90,11 +90,11 @@ struct Import<'c> {
     agent: AgentId,
     by: Actor,
     running: JoinSet<(u64, Identity, Result<Imported, String>)>,
-    /// Contacts being written. A second line about one waits, so that the later line wins.
+    /// Contacts being written. A second line about the same contact waits, so that the later line wins.
     identities: HashSet<Identity>,
     summary: Summary,
     progress: Progress<'c>,
-    tells_bad_lines: bool,
+    reports_bad_lines: bool,
 }
 
 impl<'c> Import<'c> {
@@ -102,7 +102,7 @@ impl<'c> Import<'c> {
         context: &'c CommandContext,
         platform: Arc<Platform>,
         agent: AgentId,
-        tells_bad_lines: bool,
+        reports_bad_lines: bool,
     ) -> Self {
         Import {
             context,
@@ -113,7 +113,7 @@ impl<'c> Import<'c> {
             identities: HashSet::new(),
             summary: Summary::default(),
             progress: Progress::new(context),
-            tells_bad_lines,
+            reports_bad_lines,
         }
     }
 
@@ -122,13 +122,13 @@ impl<'c> Import<'c> {
             let (number, contact) = match line {
                 Ok(line) => line,
                 Err(error) => {
-                    // What was begun is finished and told, so that the file can be mended from here on.
+                    // Finish and report the lines that were started, so that the file can be fixed from here on.
                     self.drain().await;
                     return Err(CliError::new(format!("cannot read on: {error}")));
                 }
             };
             match contact {
-                Err(words) => self.bad(number, words),
+                Err(message) => self.bad(number, message),
                 Ok(contact) => self.begin(number, contact).await,
             }
         }
@@ -137,18 +137,18 @@ impl<'c> Import<'c> {
 
     async fn begin(&mut self, number: u64, contact: Object) {
         let identity = Identity::of(&contact);
-        while self.running.len() >= AT_A_TIME || self.identities.contains(&identity) {
-            self.one_done().await;
+        while self.running.len() >= MAX_CONCURRENT_WRITES || self.identities.contains(&identity) {
+            self.join_one().await;
         }
         self.identities.insert(identity.clone());
         let (platform, by, agent) = (Arc::clone(&self.platform), self.by.clone(), self.agent.clone());
         self.running.spawn(async move {
             let imported = import(&platform, &by, &agent, &identity, &contact).await;
-            (number, identity, imported.map_err(|error| words(&error)))
+            (number, identity, imported.map_err(|error| message_of(&error)))
         });
     }
 
-    async fn one_done(&mut self) {
+    async fn join_one(&mut self) {
         match self.running.join_next().await {
             Some(Ok((number, identity, imported))) => {
                 self.identities.remove(&identity);
@@ -156,11 +156,11 @@ impl<'c> Import<'c> {
                     Ok(Imported::Created(_)) => self.summary.created += 1,
                     Ok(Imported::Updated(_)) => self.summary.updated += 1,
                     Ok(Imported::Unchanged(_)) => self.summary.unchanged += 1,
-                    Err(words) => self.bad(number, words),
+                    Err(message) => self.bad(number, message),
                 }
-                self.progress.tell(&self.summary);
+                self.progress.report(&self.summary);
             }
-            // A panic within: the hook has logged where.
+            // A panic; the panic hook has logged its location.
             Some(Err(error)) => self.bad(0, format!("an internal error: {error}")),
             None => {}
         }
@@ -168,18 +168,18 @@ impl<'c> Import<'c> {
 
     fn bad(&mut self, line: u64, message: String) {
         self.summary.failed += 1;
-        if self.tells_bad_lines {
+        if self.reports_bad_lines {
             self.progress.clear();
-            self.context.complain(&format!("line {line}: {message}"));
+            self.context.error(&format!("line {line}: {message}"));
         }
-        if self.summary.errors.len() < MOST_LISTED {
+        if self.summary.errors.len() < MAX_LISTED_ERRORS {
             self.summary.errors.push(BadLine { line, message });
         }
     }
 
     async fn drain(&mut self) {
         while !self.running.is_empty() {
-            self.one_done().await;
+            self.join_one().await;
         }
     }
 
@@ -191,7 +191,7 @@ impl<'c> Import<'c> {
     }
 }
 
-/// What tells the contacts of a file apart.
+/// What identifies a contact within the file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Identity {
     External(String),
@@ -208,8 +208,8 @@ impl Identity {
     }
 }
 
-/// Imports one contact. One without external id has nothing to be found by: it is created, unless a contact without
-/// external id is there that is what would be created.
+/// Imports one contact. A contact without an external id is created, unless an identical contact without an external
+/// id exists.
 async fn import(
     platform: &Platform,
     by: &Actor,
@@ -225,8 +225,8 @@ async fn import(
     platform.import_contact(by, agent, contact).await
 }
 
-/// A stored contact that differs from what would be created in nothing but what the service sets. Whatever fails here
-/// is told by the creation itself.
+/// A stored contact that differs from the new one only in fields that the service sets. Errors are ignored here: the
+/// creation reports them.
 async fn same_contact(platform: &Platform, by: &Actor, agent: &AgentId, contact: &Object) -> Option<Contact> {
     let caller = Caller {
         agent_id: agent.clone(),
@@ -261,8 +261,8 @@ async fn same_contact(platform: &Platform, by: &Actor, agent: &AgentId, contact:
     None
 }
 
-/// The words of an error; what a path and a body both complain about is said once.
-fn words(error: &AdminError) -> String {
+/// The message of an error, without duplicates.
+fn message_of(error: &AdminError) -> String {
     let AdminError::Invalid(violations) = error else { return error.to_string() };
     let mut messages: Vec<&str> = Vec::new();
     for violation in violations.listed() {
@@ -273,7 +273,7 @@ fn words(error: &AdminError) -> String {
     messages.join("; ")
 }
 
-/// The lines of an NDJSON file; empty ones are passed over.
+/// The lines of an NDJSON file; empty lines are skipped.
 fn ndjson(mut input: impl BufRead) -> impl Iterator<Item = std::io::Result<Line>> {
     let mut number = 0;
     std::iter::from_fn(move || {
@@ -285,7 +285,7 @@ fn ndjson(mut input: impl BufRead) -> impl Iterator<Item = std::io::Result<Line>
             };
             number += 1;
             let Some(text) = line else {
-                return Some(Ok((number, Err(format!("is longer than {LONGEST_LINE} bytes")))));
+                return Some(Ok((number, Err(format!("is longer than {MAX_LINE_LENGTH} bytes")))));
             };
             if text.trim_ascii().is_empty() {
                 continue;
@@ -300,7 +300,7 @@ fn ndjson(mut input: impl BufRead) -> impl Iterator<Item = std::io::Result<Line>
     })
 }
 
-/// One line without its end; `None` inside for one that is too long, which is passed over.
+/// One line without its line feed; the inner `None` is a line that is too long and was skipped.
 #[expect(clippy::option_option, reason = "the end of the file, or a line that may be too long")]
 fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Option<Vec<u8>>>> {
     let mut line = Vec::new();
@@ -314,7 +314,7 @@ fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Option<Vec<u8>>
         any = true;
         let end = chunk.iter().position(|byte| *byte == b'\n');
         let part = &chunk[..end.unwrap_or(chunk.len())];
-        too_long |= line.len() + part.len() > LONGEST_LINE;
+        too_long |= line.len() + part.len() > MAX_LINE_LENGTH;
         if !too_long {
             line.extend_from_slice(part);
         }
@@ -326,12 +326,12 @@ fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Option<Vec<u8>>
     }
 }
 
-/// The lines of a CSV file behind the first, each with the number it begins at.
+/// The rows of a CSV file after the first, each with the number of its first line.
 fn csv_lines<'a>(
     input: Box<dyn BufRead + Send>,
     columns: &'a Columns,
 ) -> Result<impl Iterator<Item = std::io::Result<Line>> + 'a, CliError> {
-    // Every record ends with a line feed, so that its last line is the one before where the reader stands.
+    // Every row ends with a line feed, so its last line is the one before the reader's position.
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(input.chain(&b"\n"[..]));
     let names: Vec<String> =
         reader.headers()?.iter().map(|name| name.trim_start_matches('\u{feff}').trim().to_owned()).collect();
@@ -360,12 +360,12 @@ fn csv_lines<'a>(
     }))
 }
 
-/// Tells on standard error how far the import is.
+/// Reports the progress of the import on standard error.
 struct Progress<'c> {
     context: &'c CommandContext,
     is_terminal: bool,
     every: Duration,
-    told: Instant,
+    reported: Instant,
     shown: bool,
 }
 
@@ -373,19 +373,19 @@ impl<'c> Progress<'c> {
     fn new(context: &'c CommandContext) -> Self {
         let is_terminal = context.facts().is_error_terminal;
         let every = if is_terminal { Duration::from_millis(200) } else { Duration::from_secs(5) };
-        Progress { context, is_terminal, every, told: monotonic(), shown: false }
+        Progress { context, is_terminal, every, reported: monotonic(), shown: false }
     }
 
-    fn tell(&mut self, summary: &Summary) {
+    fn report(&mut self, summary: &Summary) {
         let now = monotonic();
-        if now.duration_since(self.told) < self.every {
+        if now.duration_since(self.reported) < self.every {
             return;
         }
-        self.told = now;
+        self.reported = now;
         self.shown = true;
         let done = summary.created + summary.updated + summary.unchanged;
-        let words = format!("{done} imported, {} failed", summary.failed);
-        let line = if self.is_terminal { format!("\r{words}\x1b[K") } else { format!("{words}\n") };
+        let text = format!("{done} imported, {} failed", summary.failed);
+        let line = if self.is_terminal { format!("\r{text}\x1b[K") } else { format!("{text}\n") };
         self.context.write_error(&line);
     }
 
@@ -403,7 +403,7 @@ mod tests {
 
     #[test]
     fn lines_are_numbered_and_long_ones_passed_over() {
-        let long = format!("\"{}\"", "x".repeat(LONGEST_LINE));
+        let long = format!("\"{}\"", "x".repeat(MAX_LINE_LENGTH));
         let text = format!("{{\"a\":1}}\r\n\n[]\n{long}\n{{\n{{}}");
         let lines: Vec<_> = ndjson(text.as_bytes()).map(Result::unwrap).collect();
         let shown: Vec<_> = lines.iter().map(|(number, contact)| (*number, contact.is_ok())).collect();

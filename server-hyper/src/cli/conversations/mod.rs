@@ -1,13 +1,15 @@
-//! `conversations`: what visitors and agents said.
+//! `conversations`: the messages of visitors and agents.
+
+mod live;
+mod read;
+mod selection;
 
 use ::conversations::admin::ChatAdmin;
-use ::conversations::storage::ConversationFilter;
-use ::conversations::{ConversationMode, ConversationStatus};
-use clap::{Args, Subcommand, ValueEnum};
-use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
+use clap::{Args, Subcommand};
+use openapi_core::values::{AgentId, ConversationId};
+use selection::{Mode, Selection};
 
 use super::context::CommandContext;
-use super::{conversations_live, conversations_read};
 use crate::assemble::Contents;
 use crate::error::CliError;
 
@@ -21,10 +23,10 @@ pub enum Conversations {
     List {
         #[command(flatten)]
         selection: Selection,
-        /// Which page, from 1
+        /// Page number, from 1
         #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
         page: u64,
-        /// Conversations of a page
+        /// Conversations per page
         #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
         limit: u32,
     },
@@ -32,22 +34,22 @@ pub enum Conversations {
     #[command(after_help = "Examples:\n  \
         openapi-server conversations show \"$CONVERSATION\" --agent acme\n  \
         openapi-server conversations show \"$CONVERSATION\" --agent acme --json\n\n\
-        It does not count as read: `conversations take` and `reply` do that.")]
+        This does not mark it as read: `conversations take` and `reply` do that.")]
     Show(Named),
     /// Print each new message of a visitor as one JSON line, until Ctrl-C
     #[command(after_help = "Examples:\n  \
         openapi-server conversations watch --agent acme\n  \
         openapi-server conversations watch --agent acme --mode human\n\n\
-        It looks every 2 s and begins with the messages that come from now on.")]
+        It polls every 2 s, starting with messages that arrive from now on.")]
     Watch {
         /// The agent
         #[arg(long)]
         agent: AgentId,
-        /// Only messages of conversations that this one answers
+        /// Only messages of conversations in this mode
         #[arg(long)]
         mode: Option<Mode>,
     },
-    /// Take a conversation over: what the visitor writes waits for a person
+    /// Take a conversation over: the visitor's messages wait for a person
     #[command(after_help = "Examples:\n  \
         openapi-server conversations take \"$CONVERSATION\" --agent acme\n\n\
         Its messages then count as read. The agent answers again after `release`, or when a visitor has waited for \
@@ -59,24 +61,24 @@ pub enum Conversations {
     Reply {
         #[command(flatten)]
         named: Named,
-        /// What the visitor reads, 1 to 4,000 characters
+        /// The message, 1 to 4,000 characters
         text: String,
-        /// Who writes, up to 100 characters
+        /// Name of the author, up to 100 characters
         #[arg(long, default_value = "", hide_default_value = true)]
         name: String,
     },
-    /// Let the agent answer again
+    /// Return a conversation to the agent
     #[command(
         after_help = "Examples:\n  openapi-server conversations release \"$CONVERSATION\" --agent acme"
     )]
     Release(Named),
-    /// Close a conversation: the visitor can read it, and begins another one with the next message
+    /// Close a conversation: the visitor can read it, and the next message starts another one
     #[command(after_help = "Examples:\n  openapi-server conversations close \"$CONVERSATION\" --agent acme")]
     Close(Named),
-    /// End all tokens of a conversation: whoever has one can neither read nor continue it
+    /// Revoke all tokens of a conversation: their holders can neither read nor continue it
     #[command(after_help = "Examples:\n  \
         openapi-server conversations revoke \"$CONVERSATION\" --agent acme\n\n\
-        For a token that has come into wrong hands. What was said stays; the visitor begins another conversation.")]
+        Use it when a token has leaked. The messages stay; the visitor starts another conversation.")]
     Revoke(Named),
     /// Print conversations with their messages as NDJSON, the newest message first
     #[command(after_help = "Examples:\n  \
@@ -86,7 +88,7 @@ pub enum Conversations {
         #[command(flatten)]
         selection: Selection,
     },
-    /// Erase a conversation with its messages; there is no way back
+    /// Permanently erase a conversation with its messages
     #[command(after_help = "Examples:\n  \
         openapi-server conversations erase \"$CONVERSATION\" --agent acme\n\n\
         The visitor's browser can neither read nor continue it any more. `contacts erase` includes the conversations of \
@@ -104,76 +106,6 @@ pub struct Named {
     agent: AgentId,
 }
 
-/// Which conversations.
-#[derive(Debug, Args)]
-pub struct Selection {
-    /// The agent
-    #[arg(long)]
-    pub agent: AgentId,
-    /// Only open or only closed ones
-    #[arg(long)]
-    pub status: Option<Status>,
-    /// Only those that this one answers
-    #[arg(long)]
-    mode: Option<Mode>,
-    /// Only those of this contact, by its platform id
-    #[arg(long)]
-    contact: Option<ContactId>,
-    /// Only those with a message then or later
-    #[arg(long, value_name = "RFC3339")]
-    since: Option<Timestamp>,
-}
-
-/// Whether a conversation goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Status {
-    /// The visitor's next message belongs to it
-    Open,
-    /// It can be read only
-    Closed,
-}
-
-impl Status {
-    /// The same to the library.
-    pub fn of_library(self) -> ConversationStatus {
-        match self {
-            Status::Open => ConversationStatus::Open,
-            Status::Closed => ConversationStatus::Closed,
-        }
-    }
-}
-
-/// Who answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Mode {
-    /// The AI chat agent
-    Ai,
-    /// A person
-    Human,
-}
-
-impl Mode {
-    /// The same to the library.
-    pub fn of_library(self) -> ConversationMode {
-        match self {
-            Mode::Ai => ConversationMode::Ai,
-            Mode::Human => ConversationMode::Human,
-        }
-    }
-}
-
-impl Selection {
-    /// What the store can tell apart. The status is not among it: it changes with time alone.
-    pub fn filter(&self) -> ConversationFilter {
-        ConversationFilter {
-            status: None,
-            mode: self.mode.map(Mode::of_library),
-            contact: self.contact,
-            since: self.since,
-        }
-    }
-}
-
 impl Conversations {
     pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
         let json = context.json();
@@ -181,25 +113,26 @@ impl Conversations {
             let by = context.operator();
             let changed = match self {
                 Conversations::List { selection, page, limit } => {
-                    return conversations_read::list(context, chat, json, &selection, page, limit).await;
+                    return read::list(context, chat, json, &selection, page, limit).await;
                 }
                 Conversations::Show(Named { conversation, agent }) => {
-                    return conversations_read::show(context, chat, json, &agent, conversation).await;
+                    return read::show(context, chat, json, &agent, conversation).await;
                 }
                 Conversations::Export { selection } => {
-                    return conversations_read::export_all(context, chat, &selection).await;
+                    return read::export_all(context, chat, &selection).await;
                 }
                 Conversations::Watch { agent, mode } => {
-                    return conversations_live::watch(context, chat, &agent, mode.map(Mode::of_library))
-                        .await;
+                    return live::watch(context, chat, &agent, mode.map(Mode::of_library)).await;
                 }
                 Conversations::Reply { named: Named { conversation, agent }, text, name } => {
                     let message = chat.reply_to_conversation(&by, &agent, conversation, &name, &text).await?;
-                    let said = conversations_read::Said::of(&message);
+                    let said = read::Said::of(&message);
                     if json {
                         return context.print_json(&said);
                     }
-                    context.note("the visitor sees it; the conversation waits for a person from now on");
+                    context.info(
+                        "the visitor sees the message; from now on the conversation waits for a person",
+                    );
                     let lines = [("message", said.id.to_string()), ("number", said.seq.to_string())];
                     return context.print_record(false, &said, &lines);
                 }
@@ -219,10 +152,10 @@ impl Conversations {
                     let erased = chat.erase_conversation(&by, &agent, conversation).await?;
                     let lines =
                         [("erased", erased.id.to_string()), ("messages", erased.message_count.to_string())];
-                    return context.print_record(json, &conversations_read::Shown::of(&erased), &lines);
+                    return context.print_record(json, &read::Shown::of(&erased), &lines);
                 }
             };
-            conversations_read::print_one(context, json, &changed)
+            read::print_one(context, json, &changed)
         })
     }
 }

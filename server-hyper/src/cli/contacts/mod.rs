@@ -1,15 +1,21 @@
 //! `contacts`: import, export, erase.
 
+pub mod csv;
+mod export;
+pub mod format;
+mod import;
+
 use std::path::PathBuf;
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use openapi_core::admin::Admin;
 use openapi_core::contacts::ContactRef;
 use openapi_core::values::AgentId;
 
+use format::Format;
+
 use super::context::CommandContext;
 use super::output::optional;
-use super::{contacts_export, contacts_import};
 use crate::assemble::Contents;
 use crate::error::CliError;
 
@@ -20,12 +26,12 @@ pub enum Contacts {
         openapi-server contacts import --agent acme contacts.ndjson\n  \
         openapi-server contacts import --agent acme contacts.csv\n  \
         openapi-server contacts import --agent acme - --format ndjson < contacts.ndjson\n\n\
-        NDJSON: one contact a line, in the shape of the Open API's create request. CSV: the first line names the fields; \
+        NDJSON: one contact per line, in the form of the Open API's create request. CSV: the first line names the fields; \
         `tags` are separated by semicolons, custom fields are columns such as `customFields.plan` or one column \
-        `customFields` with JSON; an empty cell is no value.\n\n\
+        `customFields` with JSON; an empty cell is an absent value.\n\n\
         Contacts with an externalReferenceId are created or updated by it. One without is created, unless a contact without \
         external id and with the same content is there already. So an import can be run twice.\n\n\
-        Lines that cannot be imported are reported with their number, the others are imported all the same; the exit \
+        Invalid lines are reported with their numbers, and the other lines are still imported; the exit \
         status is then 1.")]
     Import {
         /// The agent
@@ -33,7 +39,7 @@ pub enum Contacts {
         agent: AgentId,
         /// The file; - for standard input
         file: PathBuf,
-        /// What the file is; by default what its name says
+        /// Format of the file [default: by its extension]
         #[arg(long)]
         format: Option<Format>,
     },
@@ -41,16 +47,16 @@ pub enum Contacts {
     #[command(after_help = "Examples:\n  \
         openapi-server contacts export --agent acme > contacts.ndjson\n  \
         openapi-server contacts export --agent acme --format csv > contacts.csv\n\n\
-        In CSV a cell that a spreadsheet would take for a formula begins with an apostrophe; import removes it again.")]
+        In CSV, an apostrophe precedes each cell that a spreadsheet would interpret as a formula; import removes it.")]
     Export {
         /// The agent
         #[arg(long)]
         agent: AgentId,
-        /// What to print
+        /// Output format
         #[arg(long, default_value = "ndjson")]
         format: Format,
     },
-    /// Erase a contact with everything that belongs to it; there is no way back
+    /// Permanently erase a contact with everything that belongs to it
     #[command(after_help = "Examples:\n  \
         openapi-server contacts erase --agent acme crm-1001\n  \
         openapi-server contacts erase --agent acme --external crm-1002\n\n\
@@ -62,19 +68,10 @@ pub enum Contacts {
         agent: AgentId,
         /// The contact: its platform id, or its external id
         contact: String,
-        /// Take the contact for an external id even when it looks like a platform id
+        /// Treat the contact as an external id even if it looks like a platform id
         #[arg(long)]
         external: bool,
     },
-}
-
-/// A file of contacts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// One JSON object a line
-    Ndjson,
-    /// Comma-separated values with a line of names
-    Csv,
 }
 
 impl Contacts {
@@ -83,10 +80,10 @@ impl Contacts {
         match self {
             Contacts::Import { agent, file, format } => {
                 let format = format.map_or_else(|| Format::of(&file), Ok)?;
-                contacts_import::run(context, agent, &file, format)
+                import::run(context, agent, &file, format)
             }
             Contacts::Export { agent, format } => context.with_platform(Contents::Closed, async |platform| {
-                contacts_export::run(context, platform, &agent, format).await
+                export::run(context, platform, &agent, format).await
             }),
             Contacts::Erase { agent, contact, external } => {
                 let by_id = if external { None } else { contact.parse().ok().map(ContactRef::Id) };
@@ -105,20 +102,6 @@ impl Contacts {
                     context.print_record(json, &erased, &lines)
                 })
             }
-        }
-    }
-}
-
-impl Format {
-    fn of(file: &std::path::Path) -> Result<Self, CliError> {
-        let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        match extension.to_ascii_lowercase().as_str() {
-            "ndjson" | "jsonl" | "json" => Ok(Format::Ndjson),
-            "csv" => Ok(Format::Csv),
-            _ => Err(CliError::usage(format!(
-                "the name of {} does not say what it is; give --format ndjson or --format csv",
-                file.display()
-            ))),
         }
     }
 }
