@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use storage_common::migrations::{self, Step};
 
 use crate::error::OpenError;
 
@@ -67,10 +68,15 @@ pub(crate) fn version(db: &Connection, path: &Path) -> Result<i64, OpenError> {
     Ok(found)
 }
 
+impl Step for Migration {
+    fn version(&self) -> i64 {
+        self.version
+    }
+}
+
 /// The migrations that a file of `version` lacks.
 pub(crate) fn pending(version: i64) -> &'static [Migration] {
-    let done = usize::try_from(version).unwrap_or(0).min(MIGRATIONS.len());
-    &MIGRATIONS[done..]
+    migrations::pending(MIGRATIONS, version)
 }
 
 /// Migrates the file to the version of this release. No migration may change the content of a row of `contact`.
@@ -93,10 +99,6 @@ mod tests {
 
     #[test]
     fn versions_count_from_one() {
-        for (at, migration) in MIGRATIONS.iter().enumerate() {
-            assert_eq!(migration.version, at as i64 + 1);
-        }
-        assert_eq!(pending(0).len(), MIGRATIONS.len());
-        assert!(pending(KNOWN).is_empty() && pending(KNOWN + 1).is_empty());
+        migrations::assert_numbered(MIGRATIONS);
     }
 }

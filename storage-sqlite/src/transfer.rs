@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use openapi_core::agents::Agent;
-use openapi_core::contacts::ContactKeys;
+use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{IdempotencyKey, Result as StorageResult, StorageErrorKind};
 use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, SubmissionId};
@@ -399,6 +399,15 @@ fn put_contact_schema(db: &Connection, agent: i64, schema: &ContactSchema) -> Re
     Ok(())
 }
 
+fn put_contact(db: &Connection, agent: i64, schema: Option<&ContactSchema>, contact: &Contact) -> Result<()> {
+    let keys = ContactKeys::of(contact, schema.ok_or(StorageErrorKind::Missing)?);
+    let external = contact.external_reference_id.as_ref();
+    if let Some(duplicate) = contacts::duplicate(db, agent, Some(contact.id), external, &keys.unique)? {
+        return Err(duplicate.into());
+    }
+    contacts::put_new(db, agent, contact, &keys)
+}
+
 fn put(
     db: &Connection,
     agent: &Tenant<'_>,
@@ -422,16 +431,7 @@ fn put(
             )?;
             forms::put_content(db, agent.number, template)
         }
-        TransferRow::Contact(contact) => {
-            let keys = ContactKeys::of(contact, schema.ok_or(StorageErrorKind::Missing)?);
-            let external = contact.external_reference_id.as_ref();
-            if let Some(duplicate) =
-                contacts::duplicate(db, agent.number, Some(contact.id), external, &keys.unique)?
-            {
-                return Err(duplicate.into());
-            }
-            contacts::put_new(db, agent.number, contact, &keys)
-        }
+        TransferRow::Contact(contact) => put_contact(db, agent.number, schema, contact),
         TransferRow::File { file, tombstone } => {
             files::put_new(db, agent.number, file, &file.file_name.sort_key())?;
             tombstone.iter().try_for_each(|tombstone| files::bury(db, agent.number, tombstone))
