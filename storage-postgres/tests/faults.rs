@@ -23,7 +23,7 @@ use support::proxy::{Proxy, Weather};
 use support::{Database, runtime};
 
 /// Longer than this no request may take, whatever happens: a connection and a statement, each with its deadline.
-const PATIENCE: Duration = Duration::from_secs(9);
+const TIMEOUT: Duration = Duration::from_secs(9);
 
 async fn open(url: &str) -> Arc<PostgresStorage> {
     Arc::new(PostgresStorage::open(PostgresConfig::from_url(url).unwrap()).await.unwrap())
@@ -63,7 +63,7 @@ async fn writer(store: Arc<PostgresStorage>, agent: AgentId, schema: ContactSche
         let number = told.next.fetch_add(1, Ordering::SeqCst);
         let begin = Instant::now();
         let done = store.insert_contact(&agent, &write(&contact(&agent, number), &schema, number + 1)).await;
-        assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < TIMEOUT, "{:?}", begin.elapsed());
         match done {
             Ok(()) => told.stored.lock().unwrap().push(number),
             Err(error) => {
@@ -226,7 +226,7 @@ fn a_hanging_database_is_given_up_in_time() {
                 let error = request.await.unwrap().unwrap_err();
                 assert_eq!(error.kind, StorageErrorKind::Unavailable, "{error:?}");
             }
-            assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
+            assert!(begin.elapsed() < TIMEOUT, "{:?}", begin.elapsed());
             proxy.set(Weather::Fair);
             recovered(&store).await;
             // The pool has lost none of its places.
@@ -269,7 +269,7 @@ fn behind_a_hanging_database_no_write_waits_for_all_before_it() {
             let error = request.await.unwrap().unwrap_err();
             assert_eq!(error.kind, StorageErrorKind::Unavailable, "{error:?}");
         }
-        assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < TIMEOUT, "{:?}", begin.elapsed());
         proxy.set(Weather::Fair);
         recovered(&store).await;
         store.close().await;
@@ -291,7 +291,7 @@ fn an_unreachable_database_is_told_in_time() {
         for error in [read, wrote, probed] {
             assert_eq!(error.kind, StorageErrorKind::Unavailable, "{error:?}");
         }
-        assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < TIMEOUT, "{:?}", begin.elapsed());
         proxy.set(Weather::Fair);
         recovered(&store).await;
         store.insert_contact(&agent, &write(&contact(&agent, 1), &schema, 2)).await.unwrap();
@@ -368,7 +368,7 @@ fn a_pool_that_is_used_up_is_told_in_time() {
             let error = done.await.unwrap().unwrap_err();
             assert_eq!(error.kind, StorageErrorKind::Unavailable, "{error:?}");
         }
-        assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < TIMEOUT, "{:?}", begin.elapsed());
         sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
         store.insert_contact(&agent, &write(&contact(&agent, 1), &schema, 2)).await.unwrap();
         assert_eq!(total(&store, &agent).await, 1);

@@ -58,8 +58,8 @@ mod cuts {
 
     fn content(number: usize) -> Vec<u8> {
         let length = [0, 1, 700, 4_096, 9_000, 262_144, 300_000][number % 7];
-        let mut dice = SplitMix64(number as u64);
-        (0..length).map(|_| dice.index(256) as u8).collect()
+        let mut rng = SplitMix64(number as u64);
+        (0..length).map(|_| rng.index(256) as u8).collect()
     }
 
     /// Not a test of its own: the child.
@@ -196,11 +196,11 @@ mod cuts {
         let events = recorded(folder.path(), weak);
         assert_eq!(Said::of(&events).written.len(), SESSIONS * BLOBS, "each acknowledgement is in the trace");
         let (mut damaged, mut all) = (0, BTreeSet::new());
-        let mut dice = SplitMix64(7);
+        let mut rng = SplitMix64(7);
         for (turn, count) in places(events.len()).into_iter().enumerate() {
             let left = folder.path().join(format!("left-{turn}"));
             std::fs::create_dir(&left).unwrap();
-            power_cuts::after_cut(&events, count, &mut dice, &folder.path().join("disk"), &left);
+            power_cuts::after_cut(&events, count, &mut rng, &folder.path().join("disk"), &left);
             let faults = wait(faults(&left, &Said::of(&events[..count])));
             std::fs::remove_dir_all(&left).unwrap();
             damaged += usize::from(!faults.is_empty());
@@ -212,8 +212,8 @@ mod cuts {
     /// So many places, drawn.
     fn some(cuts: usize) -> impl Fn(usize) -> Vec<usize> {
         move |events| {
-            let mut dice = SplitMix64(11);
-            (0..cuts).map(|_| dice.index(events + 1)).collect()
+            let mut rng = SplitMix64(11);
+            (0..cuts).map(|_| rng.index(events + 1)).collect()
         }
     }
 

@@ -1,4 +1,4 @@
--- Form templates with each version of their content, submissions, and what their data was before each change.
+-- Form templates with their content at each version, submissions, and their data before each change.
 
 CREATE TABLE form_template (
     agent                text COLLATE "C" NOT NULL,
@@ -54,12 +54,12 @@ CREATE TABLE form_submission (
     status_history   text,              -- JSON; NULL for []
     PRIMARY KEY (agent, id)
 );
--- Everything that lists filter by, but for the caller's reference, stands in the index they walk along.
+-- The index contains every field that lists filter by, except the caller's reference.
 CREATE INDEX form_submission_by_contact ON form_submission (agent, contact, created_at, id)
     INCLUDE (template, status, superseded_by);
 CREATE INDEX form_submission_by_created_at ON form_submission (agent, created_at, id)
     INCLUDE (template, status, superseded_by);
--- Those that stand for their contact and template: however many are superseded, they are not passed over.
+-- Only the heads of a contact and template, so superseded submissions are not skipped one by one.
 CREATE INDEX form_submission_head ON form_submission (agent, contact, template, submitted_at, id)
     INCLUDE (status) WHERE submitted_at IS NOT NULL AND superseded_by IS NULL;
 CREATE INDEX form_submission_draft ON form_submission (agent, contact, template, created_at, id)

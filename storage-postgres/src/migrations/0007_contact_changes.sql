@@ -1,5 +1,5 @@
--- Which change of an agent's contacts was the last, for servers that keep contacts in memory: as long as it is the one
--- that it was when a contact was read, the contact is as it was.
+-- The last change of a tenant's contacts, for servers that cache contacts: a cached contact is unchanged as long as the
+-- last change is the one from when it was read.
 
 CREATE TABLE contact_change (
     agent text COLLATE "C" NOT NULL PRIMARY KEY,

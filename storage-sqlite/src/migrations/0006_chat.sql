@@ -1,5 +1,5 @@
--- The chat: what agents answer from, conversations with their messages, and small records of agents. Everything is
--- JSON; beside it stands what it is found by.
+-- The chat: the knowledge of tenants, conversations with their messages, and small records of tenants. Records are
+-- JSON; further columns contain what they are found by.
 
 CREATE TABLE knowledge (
     agent INTEGER NOT NULL REFERENCES agent (n),
@@ -30,13 +30,13 @@ CREATE TABLE conversation (
     body            TEXT    NOT NULL -- JSON
 ) STRICT;
 CREATE UNIQUE INDEX conversation_by_id ON conversation (agent, id);
--- Behind what they sort by, what lists are filtered by: totals are counted in the index alone.
+-- The fields that lists filter by follow those that they sort by, so totals are counted in the index alone.
 CREATE INDEX conversation_by_last_message ON conversation (agent, last_message_at, id, status, mode);
 CREATE INDEX conversation_by_contact ON conversation (agent, contact, last_message_at, id, status, mode)
     WHERE contact IS NOT NULL;
 CREATE INDEX conversation_by_expiry ON conversation (expires_at, agent_id, id, agent);
 
--- The messages of a conversation lie side by side.
+-- The messages of a conversation are adjacent.
 CREATE TABLE message (
     agent        INTEGER NOT NULL REFERENCES agent (n),
     conversation BLOB    NOT NULL,

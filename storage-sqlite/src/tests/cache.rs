@@ -211,11 +211,11 @@ fn no_read_is_older_than_what_was_acknowledged_before_it_began() {
             .map(|seed| {
                 let (store, id, acknowledged, ended) = (&store, &id, &acknowledged, &ended);
                 scope.spawn(move || {
-                    let mut dice = SplitMix64(seed);
+                    let mut rng = SplitMix64(seed);
                     let mut reads = 0_u64;
                     while !ended.load(Ordering::Relaxed) {
-                        let number = dice.below(CONTACTS);
-                        let reference = if dice.one_in(2) {
+                        let number = rng.below(CONTACTS);
+                        let reference = if rng.one_in(2) {
                             ContactRef::Id(contact_id(number))
                         } else {
                             external(&format!("crm-{number}"))

@@ -138,12 +138,12 @@ fn cut(weak: bool, cuts: u64) -> (u64, Vec<String>) {
     assert_eq!(lines(&events).len() as u64, 1 + SESSIONS * CONTACTS, "each acknowledgement is in the trace");
     assert!(events.iter().filter(|event| matches!(event, Event::Sync { .. })).count() > 10);
     let (mut damaged, mut first) = (0, Vec::new());
-    let mut dice = SplitMix64(7);
+    let mut rng = SplitMix64(7);
     for number in 0..cuts {
-        let count = dice.index(events.len() + 1);
+        let count = rng.index(events.len() + 1);
         let left = folder.path().join(format!("left-{number}"));
         std::fs::create_dir(&left).unwrap();
-        power_cuts::after_cut(&events, count, &mut dice, &folder.path().join("disk"), &left);
+        power_cuts::after_cut(&events, count, &mut rng, &folder.path().join("disk"), &left);
         let faults = faults(&left, &lines(&events[..count]));
         std::fs::remove_dir_all(&left).unwrap();
         if !faults.is_empty() {
