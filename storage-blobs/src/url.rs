@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_store_is_told_what_to_write() {
+    fn errors_of_invalid_urls_say_what_to_write() {
         for (url, advice) in [
             ("", "for a folder write file:"),
             ("./data/blobs", "for a folder write file:"),

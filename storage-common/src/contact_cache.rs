@@ -55,12 +55,12 @@ pub trait CacheEntry: Clone {
 struct Bytes;
 
 impl<V: CacheEntry> Weighter<Reference, V> for Bytes {
-    fn weight(&self, reference: &Reference, kept: &V) -> u64 {
+    fn weight(&self, reference: &Reference, value: &V) -> u64 {
         let contact = match &reference.contact {
             ContactRef::Id(_) => 0,
             ContactRef::External(id) => id.as_str().len(),
         };
-        ENTRY + (size_of::<Reference>() + size_of::<V>() + contact + kept.bytes()) as u64
+        ENTRY + (size_of::<Reference>() + size_of::<V>() + contact + value.bytes()) as u64
     }
 }
 
@@ -105,7 +105,7 @@ impl<V: CacheEntry> ContactCache<V> {
         let (hasher, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
         let entries = match OptionsBuilder::new()
             .shards(SHARDS)
-            // The keys of evicted entries that the cache remembers: half as many as entries.
+            // The cache also remembers the keys of evicted entries, half as many as this.
             .estimated_items_capacity(items)
             .weight_capacity(bytes)
             .build()
@@ -124,13 +124,13 @@ impl<V: CacheEntry> ContactCache<V> {
     }
 
     /// Adds a value, replacing the one before.
-    pub fn insert(&self, agent: &AgentId, contact: &ContactRef, kept: V) {
-        self.entries.insert(Reference { agent: agent.clone(), contact: contact.clone() }, kept);
+    pub fn insert(&self, agent: &AgentId, contact: &ContactRef, value: V) {
+        self.entries.insert(Reference { agent: agent.clone(), contact: contact.clone() }, value);
     }
 
     /// Removes the entries for which `stays` returns false.
     pub fn retain(&self, stays: impl Fn(&V) -> bool) {
-        self.entries.retain(|_, kept| stays(kept));
+        self.entries.retain(|_, value| stays(value));
     }
 
     /// Removes every entry.

@@ -38,8 +38,8 @@ fn drawn(number: u64, purpose: u64, below: u64) -> u64 {
 /// A word that can be spoken.
 fn spoken(mut number: u64, length: u64) -> String {
     let (consonants, vowels) = (b"bcdfghjklmnprstvwz", b"aeiou");
-    let letter = |place: u64| {
-        let letters: &[u8] = if place.is_multiple_of(2) { consonants } else { vowels };
+    let letter = |position: u64| {
+        let letters: &[u8] = if position.is_multiple_of(2) { consonants } else { vowels };
         let letter = letters[(number % letters.len() as u64) as usize];
         number /= letters.len() as u64;
         char::from(letter)
@@ -62,7 +62,7 @@ fn person(agent: &AgentId, number: u64) -> Contact {
     person.full_address =
         TextValue::parse(&format!("{} {street} Lane\n{city} LS{} 4AB", of(8, 200), of(9, 20))).ok();
     let tags = [("vip", 10), ("newsletter", 3), ("lead", 5), ("customer", 4), ("rare", 1_000)];
-    let has = |(place, (_, count)): &(usize, &(&str, u64))| of(20 + *place as u64, *count) == 0;
+    let has = |(position, (_, count)): &(usize, &(&str, u64))| of(20 + *position as u64, *count) == 0;
     person.tags = tags.iter().enumerate().filter(has).map(|(_, (tag, _))| Tag::parse(tag).unwrap()).collect();
     person.status = match of(10, 1_000) {
         0 => ContactStatus::Blocked,

@@ -65,7 +65,7 @@ impl MongoConfig {
         }
         let database = tail.split('?').next().unwrap_or_default();
         if database.is_empty() {
-            return Err(InvalidUrl("it names no database; write its name behind the hosts and a slash"));
+            return Err(InvalidUrl("it names no database; write its name after the hosts and a slash"));
         }
         if database.contains(['/', '\\', '.', '"', '$', ' ']) || database.len() > 63 {
             return Err(InvalidUrl("the name of the database is none that MongoDB allows"));

@@ -33,7 +33,7 @@ struct Seen {
     next: AtomicU64,
 }
 
-/// Creates contacts in a few agents until told to stop; each has the number as its external id.
+/// Creates contacts in a few agents until stopped; each has the number as its external id.
 async fn create(store: Arc<MongoStorage>, agents: Arc<Vec<(AgentId, ContactSchema)>>, seen: Arc<Seen>) {
     while !seen.stop.load(Ordering::Acquire) {
         let number = seen.next.fetch_add(1, Ordering::AcqRel);

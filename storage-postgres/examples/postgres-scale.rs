@@ -26,8 +26,8 @@ fn word(number: u64, shortest: u64) -> String {
     let mut number = SplitMix64(number).next_u64();
     let length = shortest + number % 4;
     (0..length)
-        .map(|place| {
-            let letters: &[u8] = if place % 2 == 0 { b"bcdfghjklmnprstvwz" } else { b"aeiou" };
+        .map(|position| {
+            let letters: &[u8] = if position % 2 == 0 { b"bcdfghjklmnprstvwz" } else { b"aeiou" };
             let letter = letters[(number % letters.len() as u64) as usize];
             number /= letters.len() as u64;
             char::from(letter)
@@ -181,7 +181,7 @@ async fn read(store: &PostgresStorage, agent: &AgentId) {
         window: Window::After { position, limit: 20 },
         ..query(all(), ContactSort::CreatedAt, Order::Descending, 0)
     };
-    time("page behind the middle", 101, async |_| store.contacts(agent, &after).await.unwrap().total).await;
+    time("page after the middle", 101, async |_| store.contacts(agent, &after).await.unwrap().total).await;
     for term in ["crm-0000777", "example7", "lane", "zzzz", "an", "a", "777", "@"] {
         let filter = ContactFilter { search: SearchTerm::split(term), ..all() };
         page(&format!("search {term}"), filter, ContactSort::LastName, Order::Ascending, 0).await;

@@ -102,8 +102,8 @@ impl PostgresConfig {
         }
         let (mut own, mut others) = (Vec::new(), Vec::new());
         for (name, value) in parsed.query_pairs().into_owned() {
-            let place = if OWN.contains(&name.as_str()) { &mut own } else { &mut others };
-            place.push((name, value));
+            let target = if OWN.contains(&name.as_str()) { &mut own } else { &mut others };
+            target.push((name, value));
         }
         for (name, _) in &others {
             if !DRIVERS.contains(&name.as_str()) && !name.starts_with("options") {

@@ -20,7 +20,7 @@ pub enum OpenError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The server does not respond in time.
-    #[error("{server} does not answer in time; check its load and the network in between")]
+    #[error("{server} does not respond in time; check its load and the network in between")]
     Timeout {
         /// The server.
         server: String,

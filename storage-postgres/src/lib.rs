@@ -16,7 +16,7 @@
 //!
 //! let config = PostgresConfig::from_url("postgres://openapi@db.internal/crm?schema=agents&max_connections=16")?;
 //! assert_eq!(config.max_connections, 16);
-//! assert!(PostgresConfig::from_url("postgres://db.internal/crm?max_conections=16").is_err(), "a slip is told");
+//! assert!(PostgresConfig::from_url("postgres://db.internal/crm?max_conections=16").is_err(), "a misspelt parameter is rejected");
 //!
 //! async fn open(config: PostgresConfig) -> Result<PostgresStorage, storage_postgres::OpenError> {
 //! Creates the tables, or migrates them to this release.

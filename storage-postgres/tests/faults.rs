@@ -39,7 +39,7 @@ async fn total(store: &PostgresStorage, agent: &AgentId) -> u64 {
     store.contacts(agent, &query).await.unwrap().total
 }
 
-/// Waits until the store serves again, without being opened anew.
+/// Waits until the store serves again, without being reopened.
 async fn recovered(store: &PostgresStorage) {
     let begin = Instant::now();
     while let Err(error) = store.probe().await {
@@ -49,26 +49,26 @@ async fn recovered(store: &PostgresStorage) {
     }
 }
 
-/// What writers that go on through everything were told.
+/// The outcomes of writers that continue through every failure.
 #[derive(Default)]
-struct Told {
+struct Outcomes {
     next: AtomicU64,
     stop: AtomicBool,
     stored: std::sync::Mutex<Vec<u64>>,
     failed: std::sync::Mutex<Vec<u64>>,
 }
 
-async fn writer(store: Arc<PostgresStorage>, agent: AgentId, schema: ContactSchema, told: Arc<Told>) {
-    while !told.stop.load(Ordering::SeqCst) {
-        let number = told.next.fetch_add(1, Ordering::SeqCst);
+async fn writer(store: Arc<PostgresStorage>, agent: AgentId, schema: ContactSchema, outcomes: Arc<Outcomes>) {
+    while !outcomes.stop.load(Ordering::SeqCst) {
+        let number = outcomes.next.fetch_add(1, Ordering::SeqCst);
         let begin = Instant::now();
         let done = store.insert_contact(&agent, &write(&contact(&agent, number), &schema, number + 1)).await;
         assert!(begin.elapsed() < TIMEOUT, "{:?}", begin.elapsed());
         match done {
-            Ok(()) => told.stored.lock().unwrap().push(number),
+            Ok(()) => outcomes.stored.lock().unwrap().push(number),
             Err(error) => {
                 assert_eq!(error.kind, StorageErrorKind::Unavailable, "{error:?}");
-                told.failed.lock().unwrap().push(number);
+                outcomes.failed.lock().unwrap().push(number);
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         }
@@ -80,14 +80,16 @@ async fn kill(server: &mut database_servers::postgres::Server, rounds: u32) {
     let store = open(&format!("{}?connect_timeout=1", server.url())).await;
     let agent = agent_id("a");
     let schema = insert_agent(&*store, &agent).await;
-    let told = Arc::new(Told::default());
+    let outcomes = Arc::new(Outcomes::default());
     let writers: Vec<_> = (0..16)
-        .map(|_| tokio::spawn(writer(Arc::clone(&store), agent.clone(), schema.clone(), Arc::clone(&told))))
+        .map(|_| {
+            tokio::spawn(writer(Arc::clone(&store), agent.clone(), schema.clone(), Arc::clone(&outcomes)))
+        })
         .collect();
     for round in 0..rounds {
-        let before = told.stored.lock().unwrap().len();
+        let before = outcomes.stored.lock().unwrap().len();
         let begin = Instant::now();
-        while told.stored.lock().unwrap().len() < before + 50 {
+        while outcomes.stored.lock().unwrap().len() < before + 50 {
             assert!(begin.elapsed() < Duration::from_secs(30), "nothing is stored in round {round}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -99,7 +101,7 @@ async fn kill(server: &mut database_servers::postgres::Server, rounds: u32) {
             } else {
                 server.kill();
             }
-            // Now and then for longer than writes have patience.
+            // Sometimes for longer than the timeout of a write.
             if round % 4 == 1 {
                 std::thread::sleep(Duration::from_secs(3));
             }
@@ -107,11 +109,11 @@ async fn kill(server: &mut database_servers::postgres::Server, rounds: u32) {
         });
     }
     recovered(&store).await;
-    told.stop.store(true, Ordering::SeqCst);
+    outcomes.stop.store(true, Ordering::SeqCst);
     for writer in writers {
         writer.await.unwrap();
     }
-    let (stored, failed) = (told.stored.lock().unwrap().clone(), told.failed.lock().unwrap().clone());
+    let (stored, failed) = (outcomes.stored.lock().unwrap().clone(), outcomes.failed.lock().unwrap().clone());
     for number in &stored {
         let found = store.contact(&agent, &ContactRef::Id(contact_id(*number))).await.unwrap();
         assert_eq!(found, Some(contact(&agent, *number).into()), "acknowledged and lost");
@@ -180,7 +182,7 @@ fn an_idle_store_does_not_notice_a_restart() {
     });
 }
 
-/// A store behind a network that can fail.
+/// A store that is reached over a network that can fail.
 async fn behind_proxy(database: &Database, parameters: &str) -> (Proxy, Arc<PostgresStorage>) {
     let (proxy, config) = proxied(database, parameters).await;
     (proxy, Arc::new(PostgresStorage::open(config).await.unwrap()))
@@ -229,7 +231,7 @@ fn a_hanging_database_is_given_up_in_time() {
             assert!(begin.elapsed() < TIMEOUT, "{:?}", begin.elapsed());
             proxy.set(Weather::Fair);
             recovered(&store).await;
-            // The pool has lost none of its places.
+            // The pool still has all of its connections.
             let again: Vec<_> = (0..64)
                 .map(|number| {
                     let (store, agent) = (Arc::clone(&store), agent.clone());
@@ -248,7 +250,7 @@ fn a_hanging_database_is_given_up_in_time() {
 
 /// Each of them would take seconds by itself.
 #[test]
-fn behind_a_hanging_database_no_write_waits_for_all_before_it() {
+fn no_write_waits_for_all_before_it_when_the_database_hangs() {
     let database = Database::new();
     runtime().block_on(async {
         let (proxy, mut config) = proxied(&database, "connect_timeout=1&statement_timeout=1").await;
@@ -277,7 +279,7 @@ fn behind_a_hanging_database_no_write_waits_for_all_before_it() {
 }
 
 #[test]
-fn an_unreachable_database_is_told_in_time() {
+fn an_unreachable_database_is_reported_in_time() {
     let database = Database::new();
     runtime().block_on(async {
         let (proxy, store) = behind_proxy(&database, "connect_timeout=1").await;
@@ -299,7 +301,7 @@ fn an_unreachable_database_is_told_in_time() {
     });
 }
 
-/// Cuts the network behind each piece of a write in turn.
+/// Cuts the network after each piece of a write in turn.
 #[test]
 fn a_connection_lost_in_any_phase_leaves_a_write_whole_or_absent() {
     let database = Database::new();
@@ -312,11 +314,11 @@ fn a_connection_lost_in_any_phase_leaves_a_write_whole_or_absent() {
             // What the last reads have left to say has passed.
             tokio::time::sleep(Duration::from_millis(10)).await;
             let number = piece as u64;
-            proxy.cut_behind(piece);
+            proxy.cut_after(piece);
             let done =
                 store.insert_contact(&agent, &write(&contact(&agent, number), &schema, number + 1)).await;
             let was_cut = proxy.has_cut();
-            proxy.cut_behind(-1);
+            proxy.cut_after(-1);
             recovered(&store).await;
             let found = store.contact(&agent, &ContactRef::Id(contact_id(number))).await.unwrap();
             match done {
@@ -345,7 +347,7 @@ fn a_connection_lost_in_any_phase_leaves_a_write_whole_or_absent() {
 }
 
 #[test]
-fn a_pool_that_is_used_up_is_told_in_time() {
+fn an_exhausted_pool_is_reported_in_time() {
     let database = Database::new();
     runtime().block_on(async {
         let url = database.url("max_connections=2&connect_timeout=1&statement_timeout=2");

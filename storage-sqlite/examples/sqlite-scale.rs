@@ -28,8 +28,8 @@ use testkit::SplitMix64;
 fn word(mut number: u64, length: u64) -> String {
     let (consonants, vowels) = (b"bcdfghjklmnprstvwz", b"aeiou");
     (0..length)
-        .map(|place| {
-            let letters: &[u8] = if place % 2 == 0 { consonants } else { vowels };
+        .map(|position| {
+            let letters: &[u8] = if position % 2 == 0 { consonants } else { vowels };
             let letter = letters[(number % letters.len() as u64) as usize];
             number /= letters.len() as u64;
             char::from(letter)
@@ -214,11 +214,11 @@ fn read(store: &SqliteStorage, agent: &AgentId) {
     }
     for offset in [1_000, 100_000, 500_000, 999_980] {
         let window = Window::Page { offset, limit: 20 };
-        list(&format!("20 behind {offset} by createdAt"), 5, ContactQuery { window, ..base.clone() });
+        list(&format!("20 after {offset} by createdAt"), 5, ContactQuery { window, ..base.clone() });
     }
     let window = Window::Page { offset: 500_000, limit: 20 };
     list(
-        "20 behind 500000 by firstName",
+        "20 after 500000 by firstName",
         5,
         ContactQuery { window, sort: ContactSort::FirstName, ..base.clone() },
     );

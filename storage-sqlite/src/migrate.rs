@@ -7,7 +7,7 @@ use storage_common::migrations::{self, Step};
 
 use crate::error::OpenError;
 
-/// What marks a file as this service's: `PRAGMA application_id`, the letters `OAPI`.
+/// Marks a file as this service's: `PRAGMA application_id`, the letters `OAPI`.
 pub(crate) const APPLICATION_ID: i64 = 0x4f41_5049;
 
 /// One step of the schema. A step that was released never changes.
@@ -16,7 +16,7 @@ pub(crate) const APPLICATION_ID: i64 = 0x4f41_5049;
 pub struct Migration {
     /// The version of the schema after it: 1 and upwards.
     pub version: i64,
-    /// What it brings.
+    /// What it adds.
     pub name: &'static str,
     pub(crate) sql: &'static str,
 }
@@ -31,7 +31,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 6, name: "chat", sql: include_str!("migrations/0006_chat.sql") },
 ];
 
-/// The version this release works with.
+/// The version of this release.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 
 /// The version of the schema in the file, 0 for an empty one.

@@ -1,4 +1,4 @@
-//! Moving records: reading them in the order of their keys, and storing them as they were.
+//! Moving records: reading them in the order of their keys, and storing them unchanged.
 
 use async_trait::async_trait;
 use openapi_core::agents::Agent;
@@ -90,7 +90,7 @@ impl TransferStore for SqliteStorage {
     }
 }
 
-/// Where the records of an agent are: what leads their rows.
+/// An agent as its rows name it: by the id or by the number.
 struct Tenant<'a> {
     id: &'a AgentId,
     number: i64,
@@ -168,7 +168,7 @@ impl Batch<'_> {
         self.by_id_of(&self.agent.number, sql, read)
     }
 
-    /// The same, for a table that names agents in another way.
+    /// The same for a table that names agents by another value.
     fn by_id_of(
         &self,
         agent: &dyn ToSql,
@@ -283,7 +283,7 @@ fn read(batch: &Batch<'_>, kind: TransferKind) -> Records {
     }
 }
 
-/// What `after` says of records that have an id and a version; from the start without it.
+/// The key of records with an id and a version; before every key without `after`.
 fn id_and_version(after: Option<&TransferKey>) -> Option<(Vec<u8>, i64)> {
     match after {
         Some(after) => after.version().map(|(id, version)| (id.to_vec(), version as i64)),
@@ -291,7 +291,7 @@ fn id_and_version(after: Option<&TransferKey>) -> Option<(Vec<u8>, i64)> {
     }
 }
 
-/// What `after` says of records that have a time and an id; from the start without it.
+/// The key of records with a time and an id; before every key without `after`.
 fn time_and_id(after: Option<&TransferKey>) -> Option<(i64, Vec<u8>)> {
     match after {
         Some(after) => after.time().map(|(at, id)| (at.millis(), id.to_vec())),
@@ -483,7 +483,7 @@ fn put(
     }
 }
 
-/// What a broken constraint says of a record: its key is in use, or what it refers to is not there.
+/// The meaning of a violated constraint: the key is taken, or the record refers to an absent one.
 fn refused(fault: Fault) -> Fault {
     match &fault {
         Fault::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {

@@ -43,7 +43,7 @@ fn found(store: &SqliteStorage, agent: &str, search: &str) -> u64 {
     wait(store.contacts(&agent_id(agent), &query)).unwrap().total
 }
 
-/// Changes the file behind the store's back.
+/// Changes the file without the store.
 fn damage(path: &Path, sql: &str) {
     let db = Connection::open(path).unwrap();
     db.busy_timeout(Duration::from_secs(5)).unwrap();
@@ -191,7 +191,7 @@ fn what_does_not_agree_among_forms_is_found() {
         (
             "DELETE FROM form_submission WHERE revision = 5".to_owned(),
             F::Reference,
-            "the data before a change is kept of submission 6553f1000000000000000009",
+            "a revision belongs to submission 6553f1000000000000000009",
         ),
         (
             of("form_data_revision", "by = '{}'"),
@@ -240,7 +240,7 @@ fn forms_come_back_from_a_backup() {
 }
 
 #[test]
-fn what_only_a_backup_can_mend_is_told() {
+fn damage_that_only_a_backup_fixes_is_reported() {
     let folder = Folder::new();
     drop(filled(&folder));
     damage(&folder.database(), "UPDATE contact SET primary_email = 'nobody' WHERE n = (1 << 32) + 3");
@@ -282,7 +282,7 @@ fn what_only_a_backup_can_mend_is_told() {
 }
 
 #[test]
-fn a_backup_is_complete_and_can_be_put_in_place() {
+fn a_backup_is_complete_and_can_replace_the_file() {
     let folder = Folder::new();
     let store = filled(&folder);
     let backup = folder.path().join("backup.db");
@@ -295,7 +295,7 @@ fn a_backup_is_complete_and_can_be_put_in_place() {
         std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&backup).unwrap().permissions()) & 0o777,
         0o600
     );
-    // One file and nothing beside it.
+    // One file and nothing next to it.
     let names: Vec<_> =
         std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(
@@ -321,7 +321,7 @@ fn a_backup_is_complete_and_can_be_put_in_place() {
     assert_eq!(store.check().unwrap(), []);
     assert_eq!(found(&store, "a", "zoe1"), 11);
 
-    // Into a place where nothing was.
+    // To a path where nothing was.
     let elsewhere = SqliteConfig::new(folder.path().join("new/folder/openapi.db"));
     restore(&backup, &elsewhere, |_, _| {}).unwrap();
     assert_eq!(SqliteStorage::open(elsewhere).unwrap().size().unwrap().contacts, 50);

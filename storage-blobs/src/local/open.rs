@@ -13,7 +13,7 @@ use super::sync::{private_folder, sync_folder, try_to_write};
 #[non_exhaustive]
 pub enum OpenFolderError {
     /// The folder cannot be created.
-    #[error("cannot make the folder {} for the contents of files: {source}; make it and give it to the service's user, or name another folder", .folder.display())]
+    #[error("cannot create the folder {} for the contents of files: {source}; create it and give it to the service's user, or name another folder", .folder.display())]
     Make {
         /// The folder.
         folder: PathBuf,

@@ -110,7 +110,7 @@ impl Drop for Writer {
         if let (Some(mut upload), Ok(runtime)) = (self.upload.take(), Handle::try_current()) {
             runtime.spawn(async move {
                 if let Err(error) = upload.abort().await {
-                    tracing::debug!(%error, "an upload could not be aborted; a lifecycle rule of the bucket does it");
+                    tracing::debug!(%error, "cannot abort an upload; a lifecycle rule of the bucket must remove it");
                 }
             });
         }

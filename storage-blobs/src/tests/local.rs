@@ -256,7 +256,10 @@ fn a_full_disk_is_unavailable_and_leaves_nothing() {
 #[test]
 #[ignore = "run by a_full_disk_is_unavailable_and_leaves_nothing"]
 fn on_a_full_disk() {
-    #[expect(clippy::disallowed_methods, reason = "the child is told what to do by its parent")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the parent passes the task to the child in the environment"
+    )]
     let Some(folder) = std::env::var_os("FULL_DISK") else { return };
     let blobs = FolderBlobs::open(Path::new(&folder).join("blobs")).unwrap();
     wait(async {

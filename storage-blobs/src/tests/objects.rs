@@ -196,7 +196,7 @@ fn nobody_listening_and_wrong_keys_and_no_bucket_are_unavailable() {
 }
 
 #[test]
-fn settings_that_do_not_fit_are_told_what_to_set() {
+fn errors_of_unsuitable_settings_say_what_to_set() {
     let refused = |url: &str, environment: &[(&str, &str)]| {
         let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         match open(&url.parse().unwrap(), environment) {
@@ -239,7 +239,8 @@ fn azure_has_links() {
         let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let blobs = open(&"az://container/some/prefix".parse().unwrap(), environment).unwrap();
         let link = blobs.link(&key("a"), 60).await.unwrap().unwrap();
-        let place = "https://account.blob.core.windows.net/container/some/prefix/a/697e00000000000000000001?";
-        assert!(link.starts_with(place) && link.contains("sig=") && !link.contains("c2VjcmV0"), "{link}");
+        let prefix =
+            "https://account.blob.core.windows.net/container/some/prefix/a/697e00000000000000000001?";
+        assert!(link.starts_with(prefix) && link.contains("sig=") && !link.contains("c2VjcmV0"), "{link}");
     });
 }

@@ -7,7 +7,7 @@
 /// Which syncs the child must leave out, to show that cuts are noticed.
 const WEAK: &str = "POWER_CUTS_WEAK";
 
-#[expect(clippy::disallowed_methods, reason = "the child is told what to do by its parent")]
+#[expect(clippy::disallowed_methods, reason = "the parent passes the task to the child in the environment")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
@@ -190,14 +190,14 @@ mod cuts {
         faults
     }
 
-    /// In how many of some cuts something was wrong, with everything that was; `places` picks where to cut.
-    fn cut(weak: Option<&str>, places: impl Fn(usize) -> Vec<usize>) -> (usize, BTreeSet<String>) {
+    /// In how many of some cuts something was wrong, with everything that was; `positions` picks where to cut.
+    fn cut(weak: Option<&str>, positions: impl Fn(usize) -> Vec<usize>) -> (usize, BTreeSet<String>) {
         let folder = tempfile::tempdir().unwrap();
         let events = recorded(folder.path(), weak);
         assert_eq!(Said::of(&events).written.len(), SESSIONS * BLOBS, "each acknowledgement is in the trace");
         let (mut damaged, mut all) = (0, BTreeSet::new());
         let mut rng = SplitMix64(7);
-        for (turn, count) in places(events.len()).into_iter().enumerate() {
+        for (turn, count) in positions(events.len()).into_iter().enumerate() {
             let left = folder.path().join(format!("left-{turn}"));
             std::fs::create_dir(&left).unwrap();
             power_cuts::after_cut(&events, count, &mut rng, &folder.path().join("disk"), &left);
@@ -209,7 +209,7 @@ mod cuts {
         (damaged, all)
     }
 
-    /// So many places, drawn.
+    /// `cuts` random positions.
     fn some(cuts: usize) -> impl Fn(usize) -> Vec<usize> {
         move |events| {
             let mut rng = SplitMix64(11);
@@ -226,7 +226,7 @@ mod cuts {
     #[test]
     #[ignore = "takes a minute or two"]
     fn survive_a_cut_after_every_call() {
-        let (damaged, faults) = cut(None, |events| (0..=events).flat_map(|place| [place; 4]).collect());
+        let (damaged, faults) = cut(None, |events| (0..=events).flat_map(|position| [position; 4]).collect());
         assert_eq!(damaged, 0, "{faults:#?}");
     }
 

@@ -80,15 +80,15 @@ pub enum Step {
 #[non_exhaustive]
 pub enum CopyError {
     /// The source store failed.
-    #[error("the store that is copied from: {0}")]
+    #[error("the source store failed: {0}")]
     From(#[source] StorageError),
     /// The target store failed.
-    #[error("the store that is copied to: {0}")]
+    #[error("the target store failed: {0}")]
     To(#[source] StorageError),
     /// The target store holds something else.
     #[error(
         "agent {agent}: the stores hold different {kinds}; nothing may write to them during a copy, and the agent must \
-         not have been in the store that is copied to before"
+         not have been in the target store before"
     )]
     Different {
         /// The tenant.
@@ -105,10 +105,10 @@ pub enum CopyError {
         source: BlobError,
     },
     /// A content is missing or incomplete.
-    #[error("the content of file {0} is missing or cut off; `check` lists all that is wrong")]
+    #[error("the content of file {0} is missing or incomplete; `check` lists all errors")]
     Missing(BlobKey),
     /// A content differs from its record.
-    #[error("the content of file {0} is damaged: its digest is not its record's")]
+    #[error("the content of file {0} is damaged: its digest differs from its record")]
     Broken(BlobKey),
 }
 
@@ -220,8 +220,9 @@ pub async fn compare(
     if kinds.is_empty() {
         return Ok(target);
     }
-    let told = |kind: &TransferKind| format!("{kind} ({} and {})", source.count(*kind), target.count(*kind));
-    let kinds = kinds.iter().map(told).collect::<Vec<_>>().join(", ");
+    let describe =
+        |kind: &TransferKind| format!("{kind} ({} and {})", source.count(*kind), target.count(*kind));
+    let kinds = kinds.iter().map(describe).collect::<Vec<_>>().join(", ");
     Err(CopyError::Different { agent: agent.clone(), kinds })
 }
 

@@ -114,9 +114,9 @@ fn conversations_are_merged_from_what_matches() {
                 }
             }
         }
-        let behind = key(&a, &id(100));
-        for behind in [None, Some((at(100), &behind))] {
-            let find = read::expired_by(at(MANY as i64), behind, 20);
+        let position = key(&a, &id(100));
+        for after in [None, Some((at(100), &position))] {
+            let find = read::expired_by(at(MANY as i64), after, 20);
             refuse_detours(db, collection::CONVERSATIONS, &find, 20 + 3).await;
         }
         // One of 50 contacts has twelve.

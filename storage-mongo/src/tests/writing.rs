@@ -154,12 +154,12 @@ fn a_write_that_nobody_waits_for_is_left_out_and_a_full_queue_refuses() {
         let dropped = queue(&store, write(&contact(&a, 1), &schema, 1)).await;
         dropped.abort();
         assert!(dropped.await.unwrap_err().is_cancelled());
-        let kept = queue(&store, write(&contact(&a, 2), &schema, 2)).await;
+        let accepted = queue(&store, write(&contact(&a, 2), &schema, 2)).await;
         let refused = queue(&store, write(&contact(&a, 3), &schema, 3)).await;
         assert_eq!(kind(refused.await.unwrap()), Some(StorageErrorKind::Unavailable));
         release.notify_one();
         holding.await.unwrap().unwrap();
-        kept.await.unwrap().unwrap();
+        accepted.await.unwrap().unwrap();
         assert_eq!(store.contact(&a, &ContactRef::Id(contact(&a, 1).id)).await.unwrap(), None);
         store.close().await;
         let late = store.insert_contact(&a, &write(&contact(&a, 4), &schema, 4)).await;
@@ -182,12 +182,12 @@ fn a_write_that_panics_ends_alone() {
             })
         };
         tokio::time::sleep(Duration::from_millis(10)).await;
-        let behind = queue(&store, write(&contact(&a, 1), &schema, 1)).await;
+        let later = queue(&store, write(&contact(&a, 1), &schema, 1)).await;
         release.notify_one();
         holding.await.unwrap().unwrap();
         let spoilt: Result<(), StorageError> = spoiling.await.unwrap();
         assert_eq!(kind(spoilt), Some(StorageErrorKind::Internal));
-        behind.await.unwrap().unwrap();
+        later.await.unwrap().unwrap();
         store.close().await;
     });
 }

@@ -14,7 +14,7 @@ CREATE TABLE migration (
 CREATE TABLE agent (
     id             text COLLATE "C" PRIMARY KEY,
     status         smallint NOT NULL CHECK (status IN (0, 1, 2)), -- active, disabled, deleted
-    schema_version bigint   NOT NULL,                             -- of the contact schema in force
+    schema_version bigint   NOT NULL,                             -- of the current contact schema
     name           text     NOT NULL,
     created_at     bigint   NOT NULL,
     updated_at     bigint   NOT NULL
@@ -56,7 +56,7 @@ CREATE TABLE contact (
     first_name_key        text COLLATE "C",
     last_name_key         text COLLATE "C",
     primary_email_key     text COLLATE "C" NOT NULL,
-    email                 text COLLATE "C", -- normal form; NULL when it is the sort key
+    email                 text COLLATE "C", -- normal form; NULL when equal to the sort key
     external_reference_id text COLLATE "C",
     salutation            text,
     first_name            text,
@@ -68,7 +68,7 @@ CREATE TABLE contact (
     primary_phone         text,
     primary_phone_code    text,
     full_address          text,
-    tags                  text,             -- with line feeds between them
+    tags                  text,             -- separated by line feeds
     source                text     NOT NULL,
     custom_fields         text,             -- JSON; NULL for {}
     PRIMARY KEY (agent, id)

@@ -13,7 +13,7 @@ CREATE TABLE file (
     uploaded_by  text   NOT NULL, -- JSON
     created_at   bigint NOT NULL,
     updated_at   bigint NOT NULL,
-    deleted_at   bigint,          -- NULL: it is there
+    deleted_at   bigint,          -- NULL: not deleted
     deleted_by   text,            -- JSON
     reason       text,
     PRIMARY KEY (agent, id)

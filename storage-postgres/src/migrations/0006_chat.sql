@@ -11,7 +11,7 @@ CREATE TABLE conversation (
     expires_at      bigint   NOT NULL,
     body            text     NOT NULL, -- JSON
     PRIMARY KEY (agent, id)
-) WITH (fillfactor = 80); -- a reply is noted again and again while it is written, in place
+) WITH (fillfactor = 80); -- a growing reply is updated in place again and again
 -- The fields that lists filter by come before those that they sort by, so no rows are skipped.
 CREATE INDEX conversation_by_last_message ON conversation (agent, status, mode, last_message_at, id);
 CREATE INDEX conversation_by_contact ON conversation (agent, contact, status, mode, last_message_at, id)
@@ -52,7 +52,7 @@ CREATE TABLE agent_record (
     version bigint NOT NULL,
     body    text,            -- JSON; NULL for {}
     PRIMARY KEY (agent, kind)
-) WITH (fillfactor = 50); -- what is counted of a day changes often, and in place
+) WITH (fillfactor = 50); -- daily counts change often, and in place
 
 -- As for the other tables: no statistics about tenants, so the index with the whole key is cheapest for a tenant
 -- without statistics.

@@ -195,7 +195,7 @@ fn memory_is_bounded_and_may_be_none() {
     });
 }
 
-/// Whoever begins to read behind the end of a change reads what it has made, or something later.
+/// A read that begins after the end of a change returns its result, or a later one.
 #[test]
 fn no_read_is_older_than_what_was_acknowledged_before_it_began() {
     const CONTACTS: u64 = 4;

@@ -102,7 +102,7 @@ fn what_is_removed_is_found_by_key() {
         let mut db = filled(&database).await;
         for agent in [big(), agent_id("late")] {
             let contact = ContactId::from_bytes(id(100));
-            // 100, 600, 1,100 and so on; each again by its place.
+            // 100, 600, 1,100 and so on; each again by its position.
             let of_contact = write::of_contact(&agent, contact).unwrap();
             assert_eq!(hold(&mut db, &of_contact, 2 * 12 + 6).await, 12);
             let messages = write::messages_of(&agent, &[&id(7), &id(9_999)]).unwrap();

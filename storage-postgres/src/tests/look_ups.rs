@@ -41,7 +41,7 @@ ALTER TABLE audit ALTER COLUMN agent SET STATISTICS -1;
 /// More pages than a way down an index and to a row takes, with what is joined to it.
 const FEW: i64 = 16;
 
-/// How many pages a statement touches, by PostgreSQL's own account; the plan beside it. Nothing stays of its changes.
+/// How many pages a statement touches, by PostgreSQL's own account, and its plan. Its changes are rolled back.
 async fn pages(db: &mut PgConnection, statement: Statement) -> (i64, String) {
     let sql = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {}", statement.sql);
     let mut transaction = db.begin().await.unwrap();
@@ -84,7 +84,7 @@ fn look_ups() -> Vec<Statement> {
 }
 
 #[test]
-fn an_agent_beside_a_dominant_one_is_found_by_key() {
+fn an_agent_next_to_a_dominant_one_is_found_by_key() {
     let database = Database::new();
     runtime().block_on(async {
         database.open().await.close().await;

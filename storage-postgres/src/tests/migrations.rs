@@ -88,7 +88,7 @@ fn tables_of_something_else_are_left_alone() {
             .fetch_one(&mut db)
             .await;
         assert_eq!(tables.unwrap().get::<i64, _>(0), 1);
-        // Beside them, under another name, the store has its place.
+        // Under another name the store can use the same database.
         let url = database.url("schema=crm");
         PostgresStorage::open(PostgresConfig::from_url(&url).unwrap()).await.unwrap().close().await;
         db.close().await.unwrap();

@@ -47,7 +47,7 @@ fn a_write_that_panics_takes_no_other_with_it() {
             let number = round * 100;
             let outcome = begin(&store, &agent, planted(&agent, &schema, number)).await.unwrap();
             assert_eq!(outcome.unwrap_err().kind, StorageErrorKind::Internal);
-            // Behind it everything goes on, on the connections that there were.
+            // Afterwards everything continues, on the existing connections.
             let new = |n| write(&contact(&agent, number + n), &schema, number + n + 1);
             let writing: Vec<Writing> = (1..=20).map(|n| begin(&store, &agent, new(n))).collect();
             for write in writing {

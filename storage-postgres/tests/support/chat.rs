@@ -1,4 +1,4 @@
-//! What an agent's chat leaves behind, for the tests of moving: made, asked for, and changed.
+//! The chat data of an agent, for the tests of transfers: created, read and changed.
 
 use conversations::storage::*;
 use conversations::*;
@@ -12,7 +12,7 @@ use storage_common::transfer::*;
 use storage_memory::MemoryStorage;
 use tokio::time::Instant;
 
-use super::{Target, at, crowd, entry, told};
+use super::{Target, at, crowd, entry, report};
 
 fn id(number: u64) -> PlatformId {
     PlatformId::new(at(0), number.to_be_bytes())
@@ -236,7 +236,7 @@ pub async fn answers(store: &dyn TransferStore, agent: &AgentId) -> Vec<String> 
     said
 }
 
-/// Writes behind a copy, as another store does them.
+/// Writes after a copy, as another store does them.
 pub async fn change(store: &dyn TransferStore, agent: &AgentId, number: u64) {
     let audit = |step: u64| entry(agent, 20_000 + number * 100 + step);
     let Some(stored) = store.conversation(agent, id(1).into()).await.unwrap() else { return };
@@ -297,7 +297,7 @@ pub fn large_documents_are_stored_whole(target: &(dyn Target + Sync)) {
         let first = KnowledgeWrite { version: 1, remove: Vec::new(), add, audit: entry(id, 2) };
         let begin = Instant::now();
         store.change_knowledge(id, &first).await.unwrap();
-        told("stored", TransferKind::Passage, large.len(), begin.elapsed());
+        report("stored", TransferKind::Passage, large.len(), begin.elapsed());
         let begin = Instant::now();
         let mut read: Vec<(KnowledgeId, Passage)> = Vec::new();
         loop {
@@ -308,15 +308,15 @@ pub fn large_documents_are_stored_whole(target: &(dyn Target + Sync)) {
             }
             read.extend(some);
         }
-        told("read", TransferKind::Passage, read.len(), begin.elapsed());
+        report("read", TransferKind::Passage, read.len(), begin.elapsed());
         assert!(read.iter().map(|(_, passage)| passage).eq(&large));
-        // All of it goes with the version that takes its place.
+        // A new version removes all of it.
         let few = passages(3, "Kurz.");
         let add = Some((document(1, 3), few.clone()));
         let second = KnowledgeWrite { version: 2, remove: vec![document(1, 3).id], add, audit: entry(id, 3) };
         let begin = Instant::now();
         store.change_knowledge(id, &second).await.unwrap();
-        told("replaced", TransferKind::Passage, large.len(), begin.elapsed());
+        report("replaced", TransferKind::Passage, large.len(), begin.elapsed());
         let left = store.passages(id, None, 100).await.unwrap();
         assert!(left.iter().map(|(_, passage)| passage).eq(&few));
         let last: Timestamp = store.knowledge(id).await.unwrap()[0].updated_at;

@@ -39,7 +39,7 @@ impl Database {
         database
     }
 
-    /// Its URL; `parameters` stand behind a question mark.
+    /// Its URL; `parameters` follow a question mark.
     pub fn url(&self, parameters: &str) -> String {
         let (base, _) = self.server.rsplit_once('/').expect("the server's URL names a database");
         format!("{base}/{}?{parameters}", self.name)

@@ -65,7 +65,7 @@ fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(1_700_000_000_000 + millis)
 }
 
-/// What random histories leave behind: agents with records of every kind, some of them deleted.
+/// The result of random histories: agents with records of every kind, some of them deleted.
 fn filled(target: &(dyn Target + Sync)) -> Arc<MemoryStorage> {
     let mut source = Source { memory: Arc::new(MemoryStorage::new()), target };
     compare_forms(&mut source, 0, 2, 400);
@@ -292,9 +292,9 @@ async fn same_answers(memory: &dyn TransferStore, store: &dyn TransferStore, age
         same!(memory, store, file_tombstone(agent, file.id));
     }
     for record in every(memory, agent, TransferKind::Document).await {
-        let TransferRow::Document(kept) = record else { unreachable!("of another kind") };
-        same!(memory, store, document(agent, kept.id));
-        same!(memory, store, existing_blobs(&[BlobKey::new(agent.clone(), kept.id)]));
+        let TransferRow::Document(stored) = record else { unreachable!("of another kind") };
+        same!(memory, store, document(agent, stored.id));
+        same!(memory, store, existing_blobs(&[BlobKey::new(agent.clone(), stored.id)]));
     }
     let documents = same!(memory, store, documents(agent, None, 100));
     same!(memory, store, documents(agent, documents.first().map(|first| first.id), 2));
@@ -325,7 +325,7 @@ async fn redefined(store: &dyn TransferStore, agent: &AgentId, definition: &str)
     schema.redefined(&definition, &service_info, at(200_000)).unwrap()
 }
 
-/// Writes behind a copy do the same to both stores.
+/// Writes after a copy do the same to both stores.
 async fn later_writes(memory: &dyn TransferStore, store: &dyn TransferStore, agent: &AgentId, number: u64) {
     let schema = memory.contact_schema(agent).await.unwrap().unwrap();
     let mut contact = person(agent, 900 + number);
@@ -375,16 +375,16 @@ async fn later_writes(memory: &dyn TransferStore, store: &dyn TransferStore, age
         replay: None,
         document: None,
     };
-    let kept = memory.documents(agent, None, 2).await.unwrap();
+    let documents = memory.documents(agent, None, 2).await.unwrap();
     for store in [memory, store] {
         store.save_credits(agent, &change).await.unwrap();
-        if let Some(first) = kept.first() {
+        if let Some(first) = documents.first() {
             let more = StoredDocument { id: FileId::from_bytes([77; 12]), ..first.clone() };
             let document = Some(DocumentWrite { document: more, max_bytes: Some(1_000_000) });
             let keeping = CreditWrite { account: None, document, ..change.clone() };
             store.save_credits(agent, &keeping).await.unwrap();
         }
-        if let Some(second) = kept.get(1) {
+        if let Some(second) = documents.get(1) {
             store.remove_blob_records(&[BlobKey::new(agent.clone(), second.id)]).await.unwrap();
         }
     }
@@ -446,7 +446,7 @@ pub async fn crowd(memory: &MemoryStorage, name: &str, many: u64) -> Agent {
     agent
 }
 
-/// A copy that dies behind each of its steps goes on where it was.
+/// A copy that is interrupted after each of its steps resumes there.
 pub fn interrupted_copies_go_on(target: &(dyn Target + Sync)) {
     let memory = filled(target);
     target.block_on(Box::pin(async { drop(crowd(&memory, "crowd", 520).await) }));
@@ -457,7 +457,7 @@ pub fn interrupted_copies_go_on(target: &(dyn Target + Sync)) {
     for agent in agents.into_inner().unwrap() {
         let is_compared = AtomicBool::new(false);
         while !is_compared.load(Ordering::Relaxed) {
-            // Each attempt dies behind the first step that the last ones have left.
+            // Each attempt fails after the first step that the last ones have left.
             let dies = catch_unwind(AssertUnwindSafe(|| {
                 target.block_on(Box::pin(async {
                     let mut dying = |step| {
@@ -530,7 +530,7 @@ pub fn what_is_in_use_is_refused(target: &(dyn Target + Sync)) {
         let nobody: AgentId = "nobody".parse().unwrap();
         refused(&*store, &nobody, &[of(new.clone())], &StorageErrorKind::Missing).await;
         assert_eq!(store.records(&nobody, TransferKind::Audit, None, 9).await.unwrap(), []);
-        // Whoever is copied later finds nothing to refer to yet.
+        // A tenant that is copied later has nothing to refer to yet.
         let empty = Agent { id: "empty".parse().unwrap(), ..crowd.clone() };
         store.put_agent(&empty).await.unwrap();
         let stranger = Contact { agent_id: empty.id.clone(), ..new };
@@ -579,7 +579,7 @@ pub fn speed(target: &(dyn Target + Sync), contacts: u64) {
             for batch in all.chunks(kind.batch() as usize) {
                 store.put_records(id, batch).await.unwrap();
             }
-            told("put", kind, all.len(), begin.elapsed());
+            report("put", kind, all.len(), begin.elapsed());
             let (begin, mut after, mut read) = (Instant::now(), None, 0);
             loop {
                 let some = store.records(id, kind, after.as_ref(), kind.batch()).await.unwrap();
@@ -588,12 +588,12 @@ pub fn speed(target: &(dyn Target + Sync), contacts: u64) {
                 read += some.len();
             }
             assert_eq!(read, all.len());
-            told("read", kind, read, begin.elapsed());
+            report("read", kind, read, begin.elapsed());
         }
     }));
 }
 
-fn told(what: &str, kind: impl Debug, count: usize, took: std::time::Duration) {
+fn report(what: &str, kind: impl Debug, count: usize, took: std::time::Duration) {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let rate = count as f64 / took.as_secs_f64();
     eprintln!("{what} {count} {kind:?} in {took:.1?}: {rate:.0} a second; load {}", load.trim());

@@ -62,8 +62,8 @@ impl Proxy {
         self.shared.weather.send_replace(weather);
     }
 
-    /// Cuts every connection once, behind so many further pieces in either direction.
-    pub fn cut_behind(&self, pieces: i64) {
+    /// Cuts every connection once, after `pieces` further pieces in either direction.
+    pub fn cut_after(&self, pieces: i64) {
         self.shared.left.store(pieces, Ordering::SeqCst);
     }
 

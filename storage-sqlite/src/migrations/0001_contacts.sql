@@ -9,7 +9,7 @@ CREATE TABLE agent (
     id             TEXT    NOT NULL PRIMARY KEY,
     n              INTEGER NOT NULL UNIQUE CHECK (n BETWEEN 1 AND 0x7fffffff),
     status         INTEGER NOT NULL CHECK (status IN (0, 1, 2)), -- active, disabled, deleted
-    schema_version INTEGER NOT NULL,                             -- of the contact schema in force
+    schema_version INTEGER NOT NULL,                             -- of the current contact schema
     name           TEXT    NOT NULL,
     created_at     INTEGER NOT NULL,
     updated_at     INTEGER NOT NULL
@@ -49,7 +49,7 @@ CREATE TABLE contact (
     primary_phone         TEXT,
     primary_phone_code    TEXT,
     full_address          TEXT,
-    tags                  TEXT,    -- with line feeds between them
+    tags                  TEXT,    -- separated by line feeds
     status                INTEGER NOT NULL CHECK (status IN (0, 1, 2)), -- active, inactive, blocked
     source                TEXT    NOT NULL,
     last_contacted_at     INTEGER,
@@ -75,7 +75,7 @@ CREATE TABLE contact_key (
     first_name    TEXT,
     last_name     TEXT,
     primary_email TEXT    NOT NULL, -- sort key
-    email         TEXT,             -- normal form; NULL when it is the sort key
+    email         TEXT,             -- normal form; NULL when equal to the sort key
     search        TEXT    NOT NULL,
     digits        TEXT    NOT NULL
 ) STRICT;

@@ -14,7 +14,7 @@ CREATE TABLE file (
     uploaded_by  TEXT    NOT NULL, -- JSON
     created_at   INTEGER NOT NULL,
     updated_at   INTEGER NOT NULL,
-    deleted_at   INTEGER,          -- NULL: it is there
+    deleted_at   INTEGER,          -- NULL: not deleted
     deleted_by   TEXT,             -- JSON
     reason       TEXT
 ) STRICT;

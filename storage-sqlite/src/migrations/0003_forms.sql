@@ -3,9 +3,9 @@
 CREATE TABLE form_template (
     agent                INTEGER NOT NULL REFERENCES agent (n),
     id                   BLOB    NOT NULL,
-    name_key             TEXT    NOT NULL, -- sort key of the name at the version in force
+    name_key             TEXT    NOT NULL, -- sort key of the name at the current version
     status               INTEGER NOT NULL CHECK (status IN (0, 1, 2)), -- draft, active, archived
-    version              INTEGER NOT NULL, -- in force
+    version              INTEGER NOT NULL, -- the current one
     generation           INTEGER NOT NULL,
     submission_policy    INTEGER NOT NULL CHECK (submission_policy IN (0, 1)), -- supersede, keepAll
     disabled_transitions TEXT,             -- JSON; NULL for []
@@ -21,7 +21,7 @@ CREATE TABLE form_template_version (
     version     INTEGER NOT NULL,
     name        TEXT    NOT NULL,
     description TEXT,
-    field_count INTEGER NOT NULL, -- of the fields at the top
+    field_count INTEGER NOT NULL, -- top-level fields
     fields      TEXT    NOT NULL, -- JSON
     PRIMARY KEY (agent, template, version),
     FOREIGN KEY (agent, template) REFERENCES form_template (agent, id)
@@ -36,7 +36,7 @@ CREATE TABLE form_submission (
     template         BLOB    NOT NULL, -- id
     -- draft, submitted, under_review, approved, rejected, archived
     status           INTEGER NOT NULL CHECK (status IN (0, 1, 2, 3, 4, 5)),
-    superseded_by    BLOB,             -- id; NULL: it is not superseded
+    superseded_by    BLOB,             -- id; NULL: not superseded
     superseded_at    INTEGER,
     submitted_at     INTEGER,
     created_at       INTEGER NOT NULL,
@@ -71,7 +71,7 @@ CREATE INDEX form_submission_head ON form_submission (agent, contact, template, 
 CREATE TABLE form_data_revision (
     agent      INTEGER NOT NULL REFERENCES agent (n),
     submission BLOB    NOT NULL, -- id
-    version    INTEGER NOT NULL, -- of the submission that had the data last
+    version    INTEGER NOT NULL, -- the last version of the submission with the data
     at         INTEGER NOT NULL,
     by         TEXT    NOT NULL, -- JSON
     form_data  TEXT,             -- JSON; NULL for {}

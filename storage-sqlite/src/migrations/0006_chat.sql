@@ -20,7 +20,7 @@ CREATE TABLE passage (
 CREATE TABLE conversation (
     agent           INTEGER NOT NULL REFERENCES agent (n),
     id              BLOB    NOT NULL,
-    agent_id        TEXT    NOT NULL, -- those of all agents that have expired are sorted by it
+    agent_id        TEXT    NOT NULL, -- sorts the expired conversations of all tenants
     version         INTEGER NOT NULL,
     status          INTEGER NOT NULL CHECK (status IN (0, 1)), -- open, closed
     mode            INTEGER NOT NULL CHECK (mode IN (0, 1)),   -- ai, human
@@ -52,7 +52,7 @@ CREATE INDEX message_by_turn ON message (agent, conversation, turn) WHERE turn I
 
 CREATE TABLE agent_record (
     agent   INTEGER NOT NULL REFERENCES agent (n),
-    kind    INTEGER NOT NULL, -- AgentRecordKind::number
+    kind    INTEGER NOT NULL, -- RecordKind::number
     version INTEGER NOT NULL,
     body    TEXT    NOT NULL, -- JSON
     PRIMARY KEY (agent, kind)

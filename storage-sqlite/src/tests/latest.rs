@@ -1,4 +1,4 @@
-//! The latest submission costs the same however many it took the place of.
+//! The latest submission costs the same however many it supersedes.
 
 #![expect(clippy::disallowed_methods, reason = "what is measured is time")]
 

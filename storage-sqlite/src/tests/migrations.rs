@@ -161,13 +161,14 @@ fn compare_files(store: &SqliteStorage) {
     assert_eq!(wait(store.file(id, deleted.id)).unwrap(), None);
     assert_eq!(wait(store.file_tombstone(id, deleted.id)).unwrap(), Some(deletion().tombstone));
     let usage = wait(store.file_usage(id, live.contact_id)).unwrap();
-    let kept: u64 = wait(store.documents(id, None, 9)).unwrap().iter().map(|kept| kept.stored_size).sum();
-    assert_eq!(usage, FileUsage { files_of_contact: 1, bytes_of_agent: 5_000_000_000 + kept });
+    let stored: u64 =
+        wait(store.documents(id, None, 9)).unwrap().iter().map(|document| document.stored_size).sum();
+    assert_eq!(usage, FileUsage { files_of_contact: 1, bytes_of_agent: 5_000_000_000 + stored });
     let due = wait(store.blobs_due_for_deletion(at(5_999), 9)).unwrap();
     assert_eq!(due, [BlobKey::new(id.clone(), deleted.id)]);
 }
 
-/// A template at two versions, and two submissions of the second contact; the later one took the place of the other and
+/// A template at two versions, and two submissions of the second contact; the later one superseded the other and
 /// was changed.
 fn forms() -> (FormTemplate, FormTemplate, [Submission; 2], SubmissionChange) {
     let contact = &contacts()[1];

@@ -85,7 +85,7 @@ struct Run {
     clock: u64,
 }
 
-/// Both outcomes, told apart by kind.
+/// Both outcomes, distinguished by kind.
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, sqlite: Result<T>, memory: Result<T>) -> Option<T> {
     let kind = |outcome: Result<T>| {
         outcome.map_err(|error| {
@@ -224,8 +224,8 @@ impl Run {
     }
 
     fn change_schema(&mut self, agent: &AgentId) {
-        let place = self.agents.iter().position(|(id, _)| id == agent).unwrap();
-        let mut schema = self.agents[place].1.clone();
+        let index = self.agents.iter().position(|(id, _)| id == agent).unwrap();
+        let mut schema = self.agents[index].1.clone();
         schema.version += 1;
         schema.custom_fields = if self.rng.one_in(2) {
             Vec::new()
@@ -250,7 +250,7 @@ impl Run {
             wait(self.memory.replace_contact_schema(agent, &schema, &audit)),
         );
         if outcome.is_some() {
-            self.agents[place].1 = schema;
+            self.agents[index].1 = schema;
         }
         same(
             "schemas",
@@ -284,7 +284,7 @@ impl Run {
         let window = if rng.one_in(2) {
             Window::Page { offset: rng.below(12), limit }
         } else {
-            // A place where a contact stands, or stood under other filters.
+            // The position of a contact, or one it had under other filters.
             let all = ContactQuery {
                 filter: ContactFilter { include_archived: true, ..ContactFilter::default() },
                 sort,

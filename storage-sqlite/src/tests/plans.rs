@@ -276,7 +276,7 @@ fn lists_of_submissions_walk_along_their_index() {
         };
         let (first, next) = (Window::Page { offset: 3, limit: 20 }, Window::After { position, limit: 20 });
         let chosen = || Chosen::of(1, &filter);
-        for (sql, behind) in [
+        for (sql, rest) in [
             (chosen().count(), ""),
             (chosen().page(&first).0, ""),
             (chosen().page(&next).0, " AND (created_at,id)<(?,?)"),
@@ -286,7 +286,7 @@ fn lists_of_submissions_walk_along_their_index() {
             let covering = if covering { "COVERING " } else { "" };
             let plan = plan(&db, &sql);
             refuse_detours(&sql, &plan);
-            assert_eq!(plan[0], format!("SEARCH s USING {covering}INDEX {index} ({of}{behind})"), "{sql}");
+            assert_eq!(plan[0], format!("SEARCH s USING {covering}INDEX {index} ({of}{rest})"), "{sql}");
             statements += 1;
         }
     }

@@ -26,7 +26,7 @@ const WEAK: &str = "POWER_CUTS_WEAK";
 const CONTACTS: u64 = 24;
 const SESSIONS: u64 = 3;
 
-#[expect(clippy::disallowed_methods, reason = "the child is told what to do by its parent")]
+#[expect(clippy::disallowed_methods, reason = "the parent passes the task to the child in the environment")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
@@ -150,7 +150,7 @@ fn cut(weak: bool, cuts: u64) -> (u64, Vec<String>) {
             damaged += 1;
             if first.is_empty() {
                 first = faults;
-                first.insert(0, format!("cut {number}, behind event {count} of {}", events.len()));
+                first.insert(0, format!("cut {number}, after event {count} of {}", events.len()));
             }
         }
     }

@@ -131,10 +131,10 @@ fn a_write_whose_future_is_dropped_before_its_turn_is_not_done() {
     let store = store_with_notes(&folder);
     let (release, holding) = hold(&store);
     drop(queue(&store, |db| note(db, 1)));
-    let kept = queue(&store, |db| note(db, 2));
+    let accepted = queue(&store, |db| note(db, 2));
     drop(release);
     wait(holding).unwrap();
-    wait(kept).unwrap();
+    wait(accepted).unwrap();
     assert_eq!(notes(&folder), [2]);
 }
 

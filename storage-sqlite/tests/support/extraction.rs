@@ -1,4 +1,4 @@
-//! Credits and documents that are kept.
+//! Credits and retained documents.
 
 use openapi_core::access::Actor;
 use openapi_core::credits::{CreditAccount, CreditEntry, CreditEntryKind, CreditRates, Reservation};

@@ -174,9 +174,9 @@ pub(super) async fn messages(handle: &Handle, agent: &AgentId, query: &MessageQu
 }
 
 /// The find for expired conversations of all tenants, after a position.
-pub(crate) fn expired_by(now: Timestamp, behind: Option<(Timestamp, &Document)>, at_most: u32) -> Find {
+pub(crate) fn expired_by(now: Timestamp, after: Option<(Timestamp, &Document)>, at_most: u32) -> Find {
     let now = time(now);
-    let filter = match behind {
+    let filter = match after {
         // The first condition is for the index, the second excludes conversations of the same time.
         Some((at, id)) => doc! {
             "expiresAt": { "$gte": time(at), "$lte": now },
