@@ -1,15 +1,13 @@
--- Tenants, keys, contact schemas, contacts with their keys and search index, stored responses, rate limit windows,
--- audit log.
+-- Agents, keys, contact schemas, contacts with their keys and search index, stored answers, rate windows, audit log.
 --
--- The tenant's number comes first in every key. A contact's row number is `tenant number << 32 | running number`, so
--- the rows of one tenant are adjacent. Times are milliseconds since 1970-01-01T00:00:00Z. Ids are stored as their
--- twelve bytes.
+-- The agent's number leads every key. A contact's row number is `agent number << 32 | running number`, so that the rows
+-- of one agent lie side by side. Times are milliseconds since 1970-01-01T00:00:00Z. Ids are their twelve bytes.
 
 CREATE TABLE agent (
     id             TEXT    NOT NULL PRIMARY KEY,
     n              INTEGER NOT NULL UNIQUE CHECK (n BETWEEN 1 AND 0x7fffffff),
     status         INTEGER NOT NULL CHECK (status IN (0, 1, 2)), -- active, disabled, deleted
-    schema_version INTEGER NOT NULL,                             -- of the current contact schema
+    schema_version INTEGER NOT NULL,                             -- of the contact schema in force
     name           TEXT    NOT NULL,
     created_at     INTEGER NOT NULL,
     updated_at     INTEGER NOT NULL
@@ -49,7 +47,7 @@ CREATE TABLE contact (
     primary_phone         TEXT,
     primary_phone_code    TEXT,
     full_address          TEXT,
-    tags                  TEXT,    -- separated by line feeds
+    tags                  TEXT,    -- with line feeds between them
     status                INTEGER NOT NULL CHECK (status IN (0, 1, 2)), -- active, inactive, blocked
     source                TEXT    NOT NULL,
     last_contacted_at     INTEGER,
@@ -63,7 +61,7 @@ CREATE UNIQUE INDEX contact_by_id ON contact (agent, id);
 CREATE UNIQUE INDEX contact_by_external_reference_id ON contact (agent, external_reference_id)
     WHERE external_reference_id IS NOT NULL;
 
--- What a contact is filtered, sorted and searched by: computed from the contact and the current schema.
+-- What a contact is filtered, sorted and searched by: computed from the contact and the schema in force.
 CREATE TABLE contact_key (
     n             INTEGER PRIMARY KEY REFERENCES contact (n),
     agent         INTEGER NOT NULL,
@@ -75,7 +73,7 @@ CREATE TABLE contact_key (
     first_name    TEXT,
     last_name     TEXT,
     primary_email TEXT    NOT NULL, -- sort key
-    email         TEXT,             -- normal form; NULL when equal to the sort key
+    email         TEXT,             -- normal form; NULL when it is the sort key
     search        TEXT    NOT NULL,
     digits        TEXT    NOT NULL
 ) STRICT;
@@ -123,8 +121,8 @@ CREATE TABLE contact_unique (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX contact_unique_by_n ON contact_unique (n);
 
--- The search index: which contacts have which grams (src/contacts/grams.rs). It follows `contact_key` with a delay:
--- `search_pending` has the changes since, with the text that the index currently contains.
+-- The search index: which contacts have which grams (src/contacts/grams.rs). It follows `contact_key` a little later:
+-- what has changed since is in `search_pending`, with the text that is in the index at present.
 CREATE VIRTUAL TABLE search_gram USING fts5 (
     grams,
     content = '',
@@ -163,7 +161,7 @@ CREATE TABLE rate_window (
     PRIMARY KEY (agent, key)
 ) STRICT, WITHOUT ROWID;
 
--- `agent` is the id and not the number: an entry may concern a tenant that is not stored.
+-- `agent` is the id and not the number: an entry may be about an agent that is not stored.
 CREATE TABLE audit (
     at         INTEGER NOT NULL,
     id         BLOB    NOT NULL,

@@ -1,4 +1,4 @@
--- Files of contacts: their records. The contents are in the blob store, under the ids of the tenant and the file.
+-- Files of contacts: their records. The contents are elsewhere, under the agent's id and the file's.
 
 CREATE TABLE file (
     n            INTEGER PRIMARY KEY,
@@ -14,21 +14,21 @@ CREATE TABLE file (
     uploaded_by  TEXT    NOT NULL, -- JSON
     created_at   INTEGER NOT NULL,
     updated_at   INTEGER NOT NULL,
-    deleted_at   INTEGER,          -- NULL: not deleted
+    deleted_at   INTEGER,          -- NULL: it is there
     deleted_by   TEXT,             -- JSON
     reason       TEXT
 ) STRICT;
 CREATE UNIQUE INDEX file_by_id ON file (agent, id);
 CREATE INDEX file_by_contact ON file (agent, contact, deleted_at, created_at, id);
 
--- The bytes of a tenant's files that are not deleted.
+-- Bytes of the files of an agent that are there.
 CREATE TABLE file_total (
     agent  INTEGER NOT NULL PRIMARY KEY REFERENCES agent (n),
     bytes INTEGER NOT NULL
 ) STRICT;
 
--- Contents that are due for deletion, and from when on. `agent` is the id and not the number: contents outlive the
--- other data of a deleted tenant.
+-- Contents that are to be removed, and from when on. `agent` is the id and not the number: contents outlive what is
+-- stored of a deleted agent.
 CREATE TABLE blob_purge (
     agent  TEXT    NOT NULL,
     file   BLOB    NOT NULL,
@@ -37,6 +37,6 @@ CREATE TABLE blob_purge (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX blob_purge_by_due ON blob_purge (due_at);
 
--- The contact that the entry's resource belongs to, if it belongs to one.
+-- The contact that the entry's resource belongs to, where it is something of a contact's.
 ALTER TABLE audit ADD COLUMN contact BLOB;
 CREATE INDEX audit_by_contact ON audit (agent, contact) WHERE contact IS NOT NULL AND details IS NOT NULL;

@@ -1,11 +1,11 @@
--- Form templates with their content at each version, submissions, and their data before each change.
+-- Form templates with each version of their content, submissions, and what their data was before each change.
 
 CREATE TABLE form_template (
     agent                INTEGER NOT NULL REFERENCES agent (n),
     id                   BLOB    NOT NULL,
-    name_key             TEXT    NOT NULL, -- sort key of the name at the current version
+    name_key             TEXT    NOT NULL, -- sort key of the name at the version in force
     status               INTEGER NOT NULL CHECK (status IN (0, 1, 2)), -- draft, active, archived
-    version              INTEGER NOT NULL, -- the current one
+    version              INTEGER NOT NULL, -- in force
     generation           INTEGER NOT NULL,
     submission_policy    INTEGER NOT NULL CHECK (submission_policy IN (0, 1)), -- supersede, keepAll
     disabled_transitions TEXT,             -- JSON; NULL for []
@@ -21,7 +21,7 @@ CREATE TABLE form_template_version (
     version     INTEGER NOT NULL,
     name        TEXT    NOT NULL,
     description TEXT,
-    field_count INTEGER NOT NULL, -- top-level fields
+    field_count INTEGER NOT NULL, -- of the fields at the top
     fields      TEXT    NOT NULL, -- JSON
     PRIMARY KEY (agent, template, version),
     FOREIGN KEY (agent, template) REFERENCES form_template (agent, id)
@@ -36,7 +36,7 @@ CREATE TABLE form_submission (
     template         BLOB    NOT NULL, -- id
     -- draft, submitted, under_review, approved, rejected, archived
     status           INTEGER NOT NULL CHECK (status IN (0, 1, 2, 3, 4, 5)),
-    superseded_by    BLOB,             -- id; NULL: not superseded
+    superseded_by    BLOB,             -- id; NULL: it is not superseded
     superseded_at    INTEGER,
     submitted_at     INTEGER,
     created_at       INTEGER NOT NULL,
@@ -57,21 +57,21 @@ CREATE TABLE form_submission (
     status_history   TEXT              -- JSON; NULL for []
 ) STRICT;
 CREATE UNIQUE INDEX form_submission_by_id ON form_submission (agent, id);
--- The index contains every field that lists filter by, except the caller's reference.
+-- Everything that lists filter by, but for the caller's reference, stands in the index they walk along.
 CREATE INDEX form_submission_by_contact ON form_submission (agent, contact, created_at, id, template, status);
 CREATE INDEX form_submission_by_contact_current
     ON form_submission (agent, contact, created_at, id, template, status, superseded_by, submitted_at)
     WHERE superseded_by IS NULL;
 CREATE INDEX form_submission_by_created_at
     ON form_submission (agent, created_at, id, template, status, superseded_by);
--- Only the heads of a contact and template, so superseded submissions are not skipped one by one.
+-- Those that stand for their contact and template: however many are superseded, they are not passed over.
 CREATE INDEX form_submission_head ON form_submission (agent, contact, template, submitted_at, id, status, superseded_by)
     WHERE submitted_at IS NOT NULL AND superseded_by IS NULL;
 
 CREATE TABLE form_data_revision (
     agent      INTEGER NOT NULL REFERENCES agent (n),
     submission BLOB    NOT NULL, -- id
-    version    INTEGER NOT NULL, -- the last version of the submission with the data
+    version    INTEGER NOT NULL, -- of the submission that had the data last
     at         INTEGER NOT NULL,
     by         TEXT    NOT NULL, -- JSON
     form_data  TEXT,             -- JSON; NULL for {}

@@ -1,4 +1,4 @@
--- Extraction: the credits of each tenant with their ledger, and retained documents.
+-- What extractions leave behind: the credits of each agent with their ledger, and the documents that are kept.
 
 CREATE TABLE credit_account (
     agent   INTEGER NOT NULL PRIMARY KEY REFERENCES agent (n),
@@ -14,7 +14,7 @@ CREATE TABLE credit_entry (
     PRIMARY KEY (agent, at, id)
 ) STRICT, WITHOUT ROWID;
 
--- Their contents are in the blob store and fall due like those of files. `file_total` counts their bytes too.
+-- Their contents are elsewhere, as those of files are, and due like them. `file_total` counts their bytes too.
 CREATE TABLE document (
     agent       INTEGER NOT NULL REFERENCES agent (n),
     id          BLOB    NOT NULL,

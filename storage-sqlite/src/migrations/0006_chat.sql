@@ -1,5 +1,5 @@
--- The chat: the knowledge of tenants, conversations with their messages, and small records of tenants. Records are
--- JSON; further columns contain what they are found by.
+-- The chat: what agents answer from, conversations with their messages, and small records of agents. Everything is
+-- JSON; beside it stands what it is found by.
 
 CREATE TABLE knowledge (
     agent INTEGER NOT NULL REFERENCES agent (n),
@@ -20,7 +20,7 @@ CREATE TABLE passage (
 CREATE TABLE conversation (
     agent           INTEGER NOT NULL REFERENCES agent (n),
     id              BLOB    NOT NULL,
-    agent_id        TEXT    NOT NULL, -- sorts the expired conversations of all tenants
+    agent_id        TEXT    NOT NULL, -- those of all agents that have expired are sorted by it
     version         INTEGER NOT NULL,
     status          INTEGER NOT NULL CHECK (status IN (0, 1)), -- open, closed
     mode            INTEGER NOT NULL CHECK (mode IN (0, 1)),   -- ai, human
@@ -30,13 +30,13 @@ CREATE TABLE conversation (
     body            TEXT    NOT NULL -- JSON
 ) STRICT;
 CREATE UNIQUE INDEX conversation_by_id ON conversation (agent, id);
--- The fields that lists filter by follow those that they sort by, so totals are counted in the index alone.
+-- Behind what they sort by, what lists are filtered by: totals are counted in the index alone.
 CREATE INDEX conversation_by_last_message ON conversation (agent, last_message_at, id, status, mode);
 CREATE INDEX conversation_by_contact ON conversation (agent, contact, last_message_at, id, status, mode)
     WHERE contact IS NOT NULL;
 CREATE INDEX conversation_by_expiry ON conversation (expires_at, agent_id, id, agent);
 
--- The messages of a conversation are adjacent.
+-- The messages of a conversation lie side by side.
 CREATE TABLE message (
     agent        INTEGER NOT NULL REFERENCES agent (n),
     conversation BLOB    NOT NULL,
@@ -52,7 +52,7 @@ CREATE INDEX message_by_turn ON message (agent, conversation, turn) WHERE turn I
 
 CREATE TABLE agent_record (
     agent   INTEGER NOT NULL REFERENCES agent (n),
-    kind    INTEGER NOT NULL, -- RecordKind::number
+    kind    INTEGER NOT NULL, -- AgentRecordKind::number
     version INTEGER NOT NULL,
     body    TEXT    NOT NULL, -- JSON
     PRIMARY KEY (agent, kind)
