@@ -28,14 +28,14 @@ use support::{agent_id, at, contact, contact_id, insert_agent, wait, write};
 
 const TASKS: u64 = 64;
 
-/// A number that looks drawn, the same for the same number and purpose.
+/// A random-looking number, the same for the same number and purpose.
 fn drawn(number: u64, purpose: u64, below: u64) -> u64 {
     let mut word = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ purpose.wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word = (word ^ (word >> 29)).wrapping_mul(0x94d0_49bb_1331_11eb);
     (word ^ (word >> 31)) % below
 }
 
-/// A word that can be spoken.
+/// A pronounceable word.
 fn spoken(mut number: u64, length: u64) -> String {
     let (consonants, vowels) = (b"bcdfghjklmnprstvwz", b"aeiou");
     let letter = |position: u64| {
@@ -47,7 +47,7 @@ fn spoken(mut number: u64, length: u64) -> String {
     (0..length).map(letter).collect()
 }
 
-/// The contact of a number: names from a few thousand, an address and an external id of its own.
+/// The contact of a number: names from a few thousand, and a unique address and external id.
 fn person(agent: &AgentId, number: u64) -> Contact {
     let of = |purpose, below| drawn(number, purpose, below);
     let (first, last) = (spoken(of(1, 400) * 7_919, 6), spoken(of(2, 3_000) * 104_729, 8));
@@ -92,7 +92,7 @@ async fn total(store: &MongoStorage, agent: &AgentId) -> u64 {
     store.contacts(agent, &query(all, ContactSort::CreatedAt, Order::Ascending, 0)).await.unwrap().total
 }
 
-/// Creates contacts from `first` on until `enough` says so; how many.
+/// Creates contacts from `first` on until `enough` returns true; returns how many.
 async fn create(
     store: &Arc<MongoStorage>,
     agent: &AgentId,
@@ -165,7 +165,7 @@ async fn read(store: &MongoStorage, agents: &[AgentId]) {
     }
 }
 
-/// How often a second 64 tasks do something.
+/// How many operations 64 tasks complete in a second.
 async fn rate<F: Future<Output = ()> + Send>(
     seconds: u64,
     work: impl Fn(u64) -> F + Clone + Send + Sync + 'static,

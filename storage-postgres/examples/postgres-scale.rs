@@ -21,7 +21,7 @@ use storage_common::fixtures::{agent_id, contact, contact_id, insert_agent, writ
 use storage_postgres::{PostgresConfig, PostgresStorage};
 use testkit::SplitMix64;
 
-/// A word that can be spoken, of the `number`-th of a vocabulary.
+/// A pronounceable word, the `number`-th of a vocabulary.
 fn word(number: u64, shortest: u64) -> String {
     let mut number = SplitMix64(number).next_u64();
     let length = shortest + number % 4;
@@ -40,7 +40,7 @@ fn title(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// The contact of a number: names from a few thousand, an address and an external id of its own.
+/// The contact of a number: names from a few thousand, and a unique address and external id.
 fn person(agent: &AgentId, number: u64) -> Contact {
     let mut rng = SplitMix64(number);
     let (first, last) = (word(rng.below(400), 4), word(400 + rng.below(3_000), 5));
@@ -89,7 +89,7 @@ async fn total(store: &PostgresStorage, agent: &AgentId) -> u64 {
     store.contacts(agent, &query(filter, ContactSort::CreatedAt, Order::Ascending, 0)).await.unwrap().total
 }
 
-/// Creates contacts from the number there are on, by `tasks` tasks, until `enough` says so; how many.
+/// Creates contacts after the existing ones with `tasks` tasks until `enough` returns true; returns how many.
 async fn create(
     store: &Arc<PostgresStorage>,
     agent: &AgentId,

@@ -1,5 +1,5 @@
-//! What becomes of requests when the database dies, hangs or cannot be reached: writes that were acknowledged are there,
-//! the others are whole or absent and fail as `Unavailable` in time, and the same store goes on when the database does.
+//! Requests while the database dies, hangs or is unreachable: acknowledged writes are stored, the others are stored
+//! completely or not at all and fail with `Unavailable` in time, and the same store continues once the database does.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 #![expect(clippy::disallowed_methods, reason = "what is held is time")]
@@ -22,7 +22,7 @@ use storage_postgres::{PostgresConfig, PostgresStorage};
 use support::proxy::{Proxy, Weather};
 use support::{Database, runtime};
 
-/// Longer than this no request may take, whatever happens: a connection and a statement, each with its deadline.
+/// No request may take longer, whatever happens: a connection and a statement, each with its timeout.
 const TIMEOUT: Duration = Duration::from_secs(9);
 
 async fn open(url: &str) -> Arc<PostgresStorage> {
@@ -75,7 +75,7 @@ async fn writer(store: Arc<PostgresStorage>, agent: AgentId, schema: ContactSche
     }
 }
 
-/// Kills the server under load some times.
+/// Kills the server under load several times.
 async fn kill(server: &mut database_servers::postgres::Server, rounds: u32) {
     let store = open(&format!("{}?connect_timeout=1", server.url())).await;
     let agent = agent_id("a");
@@ -93,7 +93,7 @@ async fn kill(server: &mut database_servers::postgres::Server, rounds: u32) {
             assert!(begin.elapsed() < Duration::from_secs(30), "nothing is stored in round {round}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        // In the middle of whatever is going on.
+        // While requests are running.
         tokio::time::sleep(Duration::from_millis(u64::from(round * 7 % 40))).await;
         tokio::task::block_in_place(|| {
             if round % 3 == 2 {
@@ -123,7 +123,7 @@ async fn kill(server: &mut database_servers::postgres::Server, rounds: u32) {
         there +=
             u64::from(store.contact(&agent, &ContactRef::Id(contact_id(*number))).await.unwrap().is_some());
     }
-    // Counters, entries and contacts tell the same, so that nothing is half there.
+    // Counters, entries and contacts agree, so nothing is stored in part.
     assert_eq!(total(&store, &agent).await, there);
     let query = AuditQuery { agent: Some(agent.clone()), limit: u32::MAX, ..AuditQuery::default() };
     assert_eq!(store.audit_entries(&query).await.unwrap().len() as u64, there + 1);
@@ -171,7 +171,7 @@ fn an_idle_store_does_not_notice_a_restart() {
                 server.kill();
                 server.start_again();
             });
-            // Every connection of the pool is dead; the first read and the first write go through nevertheless.
+            // Every connection of the pool is dead; the first read and the first write succeed nevertheless.
             if round % 2 == 0 {
                 assert_eq!(total(&store, &agent).await, round);
             }
@@ -248,7 +248,7 @@ fn a_hanging_database_is_given_up_in_time() {
     });
 }
 
-/// Each of them would take seconds by itself.
+/// Each of them alone would take seconds.
 #[test]
 fn no_write_waits_for_all_before_it_when_the_database_hangs() {
     let database = Database::new();
@@ -311,7 +311,7 @@ fn a_connection_lost_in_any_phase_leaves_a_write_whole_or_absent() {
         let schema = insert_agent(&*store, &agent).await;
         let (mut there, mut unknown, mut piece) = (0, 0, 0);
         loop {
-            // What the last reads have left to say has passed.
+            // The responses of the last reads have passed.
             tokio::time::sleep(Duration::from_millis(10)).await;
             let number = piece as u64;
             proxy.cut_after(piece);
@@ -339,8 +339,7 @@ fn a_connection_lost_in_any_phase_leaves_a_write_whole_or_absent() {
             piece += 1;
         }
         assert!(piece > 8, "{piece}");
-        // Only around the commit itself is anything left unknown, if a cut happens to fall there; everything before is
-        // done again.
+        // Only a cut around the commit itself leaves the outcome unknown; everything before is retried.
         assert!(unknown <= 4, "{unknown} of {piece}");
         store.close().await;
     });
@@ -354,7 +353,7 @@ fn an_exhausted_pool_is_reported_in_time() {
         let store = open(&url).await;
         let agent = agent_id("a");
         let schema = insert_agent(&*store, &agent).await;
-        // Somebody else holds the agent: writes wait, and give up in time.
+        // Another transaction locks the agent: writes wait, and give up in time.
         let mut other = database.connect().await;
         sqlx::raw_sql("BEGIN; SELECT 1 FROM openapi.agent FOR UPDATE").execute(&mut other).await.unwrap();
         let begin = Instant::now();

@@ -24,7 +24,7 @@ use storage_sqlite::{SqliteConfig, SqliteStorage};
 use support::{agent_id, contact, insert_agent, wait, write};
 use testkit::SplitMix64;
 
-/// A word that can be spoken.
+/// A pronounceable word.
 fn word(mut number: u64, length: u64) -> String {
     let (consonants, vowels) = (b"bcdfghjklmnprstvwz", b"aeiou");
     (0..length)
@@ -47,7 +47,7 @@ fn title(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// The contact of a number: names from a few thousand, an address and an external id of its own.
+/// The contact of a number: names from a few thousand, and a unique address and external id.
 fn person(agent: &AgentId, number: u64) -> Contact {
     let mut rng = SplitMix64(number);
     let (first, last) = (vocabulary(&mut rng, 400, 4), vocabulary(&mut rng, 3_000, 5));
@@ -101,7 +101,7 @@ fn total(store: &SqliteStorage, agent: &AgentId) -> u64 {
     wait(store.contacts(agent, &query)).expect("scale").total
 }
 
-/// Creates contacts from `first` on with 64 writers until `enough` says so; how many.
+/// Creates contacts from `first` on with 64 writers until `enough` returns true; returns how many.
 fn create(
     store: &Arc<SqliteStorage>,
     agent: &AgentId,
@@ -314,7 +314,7 @@ fn read(store: &SqliteStorage, agent: &AgentId) {
     println!("{:?} of memory", resident());
 }
 
-/// Memory of this process: all of it, and without pages of files.
+/// Memory of this process: in total, and without file pages.
 fn resident() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = |name: &str| status.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();

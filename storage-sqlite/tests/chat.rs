@@ -32,7 +32,7 @@ fn spoil(folder: &Folder, sql: &str) {
     db.execute_batch(sql).unwrap();
 }
 
-/// How many conversations are listed, in each way.
+/// The number of listed conversations, by each filter.
 fn listed(store: &SqliteStorage) -> Vec<u64> {
     let all = ConversationFilter::default();
     let filters = [
@@ -155,11 +155,11 @@ fn chats_are_moved_record_by_record() {
         let nobody = wait(moved.put_records(&agent_id("nobody"), &all)).unwrap_err().kind;
         assert_eq!(nobody, StorageErrorKind::Missing);
     }
-    // What was moved is found in every way, and goes on.
+    // Every read finds the transferred records, and writes continue.
     assert_eq!(moved.check().unwrap(), []);
     let outcomes = |store: Arc<SqliteStorage>| {
         let mut outcomes = wait(chat_deeds(store, &id, 99, at(200_000)));
-        // The end holds the audit log, which was not moved.
+        // The last one contains the audit log, which was not transferred.
         outcomes.pop();
         outcomes
     };

@@ -1,4 +1,4 @@
-//! Checking, repairing, backing up, restoring.
+//! Check, repair, backup, restore.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
@@ -247,14 +247,14 @@ fn damage_that_only_a_backup_fixes_is_reported() {
     let store = folder.open();
     let findings = store.check().unwrap();
     assert!(findings.iter().any(|finding| finding.kind == FindingKind::Record), "{findings:?}");
-    // What was accepted once is read as it is stored, whatever the rules say today.
+    // Stored values are read unchanged, whatever today's rules.
     let read = wait(store.contact(&agent_id("a"), &ContactRef::Id(contact_id(2)))).unwrap().unwrap();
     assert_eq!(read.primary_email.as_str(), "nobody");
     let repair = wait(store.repair()).unwrap();
     assert_eq!((repair.contacts, repair.left.len()), (50, 1), "{:?}", repair.left);
     assert_eq!(store.check().unwrap().len(), 1);
 
-    // What is no value at all cannot be read.
+    // A text that is no value at all cannot be read.
     drop(store);
     damage(&folder.database(), "UPDATE contact SET custom_fields = '{' WHERE n = (1 << 32) + 3");
     let store = folder.open();
@@ -305,7 +305,7 @@ fn a_backup_is_complete_and_can_replace_the_file() {
     );
     assert!(matches!(store.backup(&backup, |_, _| {}), Err(OpenError::Exists { .. })));
 
-    // What comes later is not in it.
+    // Later changes are not in it.
     let agent = agent_id("a");
     let schema = ContactSchema::builtin(agent.clone(), support::at(0));
     insert(&store, &contact(&agent, 99), &schema);

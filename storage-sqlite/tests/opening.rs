@@ -1,4 +1,4 @@
-//! Opening: what is made, what is refused, and with which words.
+//! Opening: what the store creates, what it refuses, and the error texts.
 
 mod support;
 

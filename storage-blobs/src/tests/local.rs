@@ -1,4 +1,4 @@
-//! What a local folder shows beyond the suite.
+//! The local folder beyond the suite.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ fn a_blob_is_one_file_and_nothing_else_is_left() {
     });
     let file = fixture.path("acme+1/697e00000000000000000001");
     let (agent, unfinished) = (fixture.path("acme+1"), fixture.path(".unfinished"));
-    // The runtime has ended, and with it what it had to remove.
+    // The runtime has ended, and with it its pending removals.
     assert_eq!(everything(&fixture.path("")), [unfinished, agent, file.clone()]);
     assert_eq!(fs::read(file).unwrap(), b"bytes");
 }
@@ -170,7 +170,7 @@ fn a_folder_that_is_gone_is_unavailable_and_not_empty() {
         let writer = fixture.blobs.create(&key("b"), &FileName::of_sent(None, "bin")).await.unwrap();
         let root = fixture.path("");
         fs::rename(&root, fixture.folder.path().join("elsewhere")).unwrap();
-        // As the folder is where a disk was mounted.
+        // As if the folder were a mount point.
         fs::create_dir(&root).unwrap();
         let gone = Some(BlobErrorKind::Unavailable);
         assert_eq!(kind(fixture.blobs.read(&key("a"), 0..1).await), gone);
@@ -229,7 +229,7 @@ fn a_folder_that_cannot_be_used_is_refused_with_what_to_do() {
     assert!(matches!(error, OpenFolderError::Write { .. }), "{error}");
 }
 
-/// A disk of its own with 4 MiB; where the test may not mount one it shows nothing, and says so.
+/// A separate disk of 4 MiB. Where the test may not mount one, it checks nothing and says so.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_unavailable_and_leaves_nothing() {
@@ -252,7 +252,7 @@ fn a_full_disk_is_unavailable_and_leaves_nothing() {
     assert!(output.status.success() && said.contains("1 passed"), "{error}{said}");
 }
 
-/// Not a test of its own: what the other one runs on its disk.
+/// Not a test: runs on the disk of the other test.
 #[test]
 #[ignore = "run by a_full_disk_is_unavailable_and_leaves_nothing"]
 fn on_a_full_disk() {
@@ -276,7 +276,7 @@ fn on_a_full_disk() {
         assert_eq!(kind(writer.finish().await), Some(BlobErrorKind::Internal), "it broke before");
         assert_eq!(listed(&blobs).await, ["a/697e00000000000000000001"]);
     });
-    // Room again, once what was unfinished is removed.
+    // Space is free again, once the unfinished files are removed.
     wait(write(&blobs, &key("c"), b"bytes")).unwrap();
     assert_eq!(everything(&Path::new(&folder).join("blobs/.unfinished")), Vec::<PathBuf>::new());
 }

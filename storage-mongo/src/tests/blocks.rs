@@ -1,4 +1,4 @@
-//! Passages in blocks: nobody sees where one ends.
+//! Passages in blocks: the boundaries of blocks are invisible.
 
 use ::conversations::storage::{KnowledgeStore, KnowledgeWrite};
 use ::conversations::{KnowledgeDocument, Passage};
@@ -103,7 +103,7 @@ fn passages_are_moved_in_any_parts() {
         insert_agent(&store, &b).await;
         fill(&store, &a).await;
         let records = store.records(&a, TransferKind::Passage, None, 10_000).await.unwrap();
-        // Parts that end within a block.
+        // Steps that end within a block.
         for some in records.chunks(70) {
             store.put_records(&b, some).await.unwrap();
             let last = store.last_record(&b, TransferKind::Passage).await.unwrap();

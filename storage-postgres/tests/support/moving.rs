@@ -1,5 +1,5 @@
-//! Moving agents between a store in memory and another one: what every store that can be moved to must pass. Knows no
-//! store but that in memory, so that other crates' tests include it too.
+//! Transfers of agents between a store in memory and another one: the tests that every target store must pass. They
+//! know no store but the one in memory, so other crates' tests include them.
 #![allow(dead_code, reason = "each test uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
@@ -35,13 +35,13 @@ use storage_memory::MemoryStorage;
 use testkit::conformance::{self, Backend, compare_forms, replay_history};
 use tokio::time::Instant;
 
-/// A store that agents are moved to, empty, and how its futures are run.
+/// An empty target store, and how its futures are run.
 pub trait Target {
     fn store(&self) -> Arc<dyn TransferStore>;
     fn block_on<'a>(&self, future: Pin<Box<dyn Future<Output = ()> + Send + 'a>>);
 }
 
-/// The store in memory as the suite takes it; run as the target is.
+/// The in-memory store for the suite, run like the target.
 struct Source<'t> {
     memory: Arc<MemoryStorage>,
     target: &'t (dyn Target + Sync),
@@ -103,7 +103,7 @@ fn filled(target: &(dyn Target + Sync)) -> Arc<MemoryStorage> {
         for (number, agent) in living.iter().enumerate() {
             chat::fill(&*memory, &agent.id, number as u64).await;
         }
-        // One that is deleted and not yet purged.
+        // An agent that is deleted and not yet purged.
         let gone = living.iter_mut().find(|agent| agent.id.as_str() == "history-1-a").unwrap();
         gone.status = AgentStatus::Deleted;
         let audit = entry(&gone.id, 1);
@@ -146,7 +146,7 @@ async fn copied(
     copy_agent(from, to, agent, None, &mut |_| {}).await
 }
 
-/// Everything of every agent: there, and back into another store in memory.
+/// All data of every agent: to the target, and back into another store in memory.
 pub fn moves_there_and_back(target: &(dyn Target + Sync)) {
     let memory = filled(target);
     let store = target.store();
@@ -170,7 +170,7 @@ pub fn moves_there_and_back(target: &(dyn Target + Sync)) {
         assert_eq!(everyone(&*store).await, agents);
         assert_eq!(everyone(&back).await, agents);
         assert_eq!(chat::expired(&*store).await, chat::expired(&*memory).await);
-        // Otherwise the test says nothing about some kind.
+        // Otherwise the test covers no record of some kind.
         assert!(counts.iter().all(|count| *count > 0), "{counts:?} of {:?}", TransferKind::ALL);
         eprintln!("{} agents, records by kind {counts:?}", agents.len());
         for (number, agent) in agents.iter().enumerate() {
@@ -181,7 +181,7 @@ pub fn moves_there_and_back(target: &(dyn Target + Sync)) {
     }));
 }
 
-/// Compares what a method of two stores answers.
+/// Compares the results of a method of two stores.
 macro_rules! same {
     ($memory:ident, $store:ident, $method:ident($($argument:expr),*)) => {{
         let ours = $store.$method($($argument),*).await.unwrap();
@@ -227,7 +227,7 @@ async fn every(store: &dyn TransferStore, agent: &AgentId, kind: TransferKind) -
     store.records(agent, kind, None, 5_000).await.unwrap()
 }
 
-/// Asks both stores for everything that an agent has, in every way that the ports know.
+/// Reads everything of an agent from both stores, by every method of the ports.
 async fn same_answers(memory: &dyn TransferStore, store: &dyn TransferStore, agent: &AgentId) {
     same!(memory, store, agent(agent));
     let schema = same!(memory, store, contact_schema(agent));
@@ -340,7 +340,7 @@ async fn later_writes(memory: &dyn TransferStore, store: &dyn TransferStore, age
     let mut changes = vec![(None, write(&contact, audit(2)))];
     chat::change(memory, agent, number).await;
     chat::change(store, agent, number).await;
-    // Of what was moved, one is archived and one erased.
+    // Of the transferred contacts, one is archived and one erased.
     let moved = memory.records(agent, TransferKind::Contact, None, 2).await.unwrap();
     if let Some(TransferRow::Contact(first)) = moved.first() {
         let changed = Contact {
@@ -364,7 +364,7 @@ async fn later_writes(memory: &dyn TransferStore, store: &dyn TransferStore, age
             store.erase_contact(agent, second.id, &audit(4)).await.unwrap();
         }
     }
-    // The credits and documents that were moved are changed, and count.
+    // The transferred credits and documents are changed, and count.
     let account = memory.credit_account(agent).await.unwrap().unwrap_or_default();
     let changed = CreditAccount { version: account.version + 1, unlimited: true, ..account };
     let change = CreditWrite {
@@ -426,7 +426,7 @@ fn person(agent: &AgentId, number: u64) -> Contact {
     }
 }
 
-/// An agent with a unique field and so many contacts.
+/// An agent with a unique field and a number of contacts.
 pub async fn crowd(memory: &MemoryStorage, name: &str, many: u64) -> Agent {
     let id: AgentId = name.parse().unwrap();
     let agent = Agent {
@@ -485,7 +485,7 @@ pub fn interrupted_copies_go_on(target: &(dyn Target + Sync)) {
     eprintln!("{deaths} copies died and went on");
 }
 
-/// What `put_records` refuses it refuses as a whole.
+/// `put_records` refuses a batch as a whole.
 pub fn what_is_in_use_is_refused(target: &(dyn Target + Sync)) {
     let memory = filled(target);
     let store = target.store();
@@ -512,7 +512,7 @@ pub fn what_is_in_use_is_refused(target: &(dyn Target + Sync)) {
         let (new, known) = (person(id, 100), person(id, 3));
         refused(&*store, id, &[of(new.clone()), of(known)], &StorageErrorKind::AlreadyExists).await;
         refused(&*store, id, &[of(new.clone()), of(new.clone())], &StorageErrorKind::AlreadyExists).await;
-        // The holders are moved ones, and one of the batch itself.
+        // The holders are transferred contacts, and one of the batch itself.
         let email = Contact { primary_email: person(id, 3).primary_email, ..person(id, 101) };
         let external =
             Contact { external_reference_id: person(id, 4).external_reference_id, ..person(id, 102) };
@@ -558,8 +558,8 @@ async fn refused(
     assert_eq!(&error.kind, kind, "{records:?}");
 }
 
-/// How fast contacts and their entries are moved to the store and read again. They are made here: the store in memory
-/// looks through all of them for each that is put.
+/// How fast contacts and their entries are transferred to the store and read again. They are created here, because the
+/// store in memory searches all of them for each that is stored.
 pub fn speed(target: &(dyn Target + Sync), contacts: u64) {
     let store = target.store();
     let memory = Arc::new(MemoryStorage::new());
