@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
 
 /// The startup timeout; a busy machine takes seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A child process, killed when the thread that started it ends for any reason.
 pub(crate) struct Process {
@@ -100,7 +100,7 @@ pub(crate) fn await_answer<T>(what: &str, log: &Path, mut ask: impl FnMut() -> O
         if let Some(answer) = ask() {
             return answer;
         }
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > TIMEOUT {
             let log = std::fs::read_to_string(log).unwrap_or_default();
             let lines: Vec<&str> = log.lines().collect();
             panic!(

@@ -10,7 +10,7 @@ pub enum OpenError {
     #[error(transparent)]
     Folder(#[from] OpenFolderError),
     /// The settings in the environment are invalid for the store.
-    #[error("the store of file contents {url} cannot be opened: {reason}")]
+    #[error("cannot open the store of file contents {url}: {reason}")]
     Settings {
         /// The store.
         url: String,

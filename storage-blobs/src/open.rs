@@ -1,4 +1,4 @@
-//! From a URL to a store.
+//! Opens the store that a URL names.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::url::BlobsUrl;
 
 /// Opens the store that a URL names.
 ///
-/// `environment` holds the variables that stores in a cloud take their credentials and addresses from: those of the
-/// process, if the caller wants that. Nothing is read from the process itself.
+/// `environment` holds the variables from which stores in a cloud take their credentials and addresses, usually those
+/// of the process. This function does not read the process's environment itself.
 ///
 /// | Store | Variables |
 /// |---|---|
@@ -23,7 +23,7 @@ use crate::url::BlobsUrl;
 /// Every other `AWS_`, `GOOGLE_` and `AZURE_` variable that the `object_store` crate knows counts as well, except those
 /// about its HTTP client. Profiles in `~/.aws` are not read.
 ///
-/// Blocks for some milliseconds. A folder is made and tried; a store in a cloud is first reached by
+/// Blocks for some milliseconds. A folder is created and tested; a store in a cloud is first reached by
 /// [`probe`](BlobStore::probe).
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Where contents of files lie, as an operator writes it.
+//! The location of the contents of files, as a URL.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,12 +9,12 @@ use std::str::FromStr;
 /// | URL | Store |
 /// |---|---|
 /// | `file:./data/blobs`, `file:/var/lib/openapi/blobs`, `file:///var/lib/openapi/blobs` | a local folder |
-/// | `memory:` | memory; nothing outlives the process |
-/// | `s3://bucket/prefix` | a bucket of Amazon S3, or of any store that speaks its protocol |
+/// | `memory:` | memory; lost when the process exits |
+/// | `s3://bucket/prefix` | a bucket of Amazon S3 or of a compatible store |
 /// | `gs://bucket/prefix` | a bucket of Google Cloud Storage |
 /// | `az://container/prefix` | a container of Azure Blob Storage |
 ///
-/// A prefix is optional; with one, a bucket can be shared. In the path of a folder nothing is decoded.
+/// A prefix is optional and lets several services share a bucket. The path of a folder is not percent-decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BlobsUrl {
@@ -22,7 +22,7 @@ pub enum BlobsUrl {
     Folder(PathBuf),
     /// Memory.
     Memory,
-    /// A bucket of Amazon S3 or of a store that speaks its protocol.
+    /// A bucket of Amazon S3 or of a compatible store.
     S3(Bucket),
     /// A bucket of Google Cloud Storage.
     GoogleCloud(Bucket),
@@ -30,7 +30,7 @@ pub enum BlobsUrl {
     Azure(Bucket),
 }
 
-/// A bucket, which Azure calls a container, and the place in it.
+/// A bucket, which Azure calls a container, and the prefix of the keys in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bucket {
     name: String,
@@ -44,7 +44,7 @@ impl Bucket {
         &self.name
     }
 
-    /// What stands before every key, without slashes at its ends; often nothing.
+    /// The prefix of every key, without slashes at its ends; may be empty.
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_store_is_told_what_to_write() {
+    fn errors_of_invalid_urls_say_what_to_write() {
         for (url, advice) in [
             ("", "for a folder write file:"),
             ("./data/blobs", "for a folder write file:"),

@@ -1,5 +1,5 @@
-//! How fast a local folder is, against the plain system calls: `cargo test --release -p storage-blobs --test speed --
-//! --ignored --nocapture` on a machine that does nothing else.
+//! The speed of a local folder, compared with plain system calls: `cargo test --release -p storage-blobs --test speed
+//! -- --ignored --nocapture` on an idle machine.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -15,7 +15,7 @@ use storage_blobs::FolderBlobs;
 const LENGTH: usize = 25 * 1024 * 1024;
 const ROUNDS: usize = 15;
 
-/// What a socket hands over at a time.
+/// The size of a read from a socket.
 const CHUNK: usize = 64 * 1024;
 
 #[expect(clippy::disallowed_methods, reason = "a measurement")]
@@ -65,7 +65,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("runtime")
 }
 
-/// The most memory that this process had at once, in bytes.
+/// The peak memory of this process in bytes.
 #[cfg(target_os = "linux")]
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("status");
@@ -73,7 +73,7 @@ fn peak() -> u64 {
     line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).expect("KiB") * 1024
 }
 
-/// To be run alone, since the peak is the process's.
+/// Run it alone, because the peak is that of the process.
 #[cfg(target_os = "linux")]
 #[test]
 #[ignore = "a measurement"]

@@ -1,4 +1,4 @@
-//! Single contacts kept in memory, for stores that can tell more cheaply whether one has changed than what it holds.
+//! Cached contacts, for stores that can check more cheaply whether a contact has changed than read it.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -9,23 +9,23 @@ use quick_cache::{DefaultHashBuilder, Equivalent, OptionsBuilder, Weighter};
 use openapi_core::contacts::ContactRef;
 use openapi_core::values::AgentId;
 
-/// What an entry takes besides what it holds, in bytes: places in tables and lists.
+/// The overhead of an entry in bytes: its slots in tables and lists.
 const ENTRY: u64 = 80;
 
-/// What a contact of usual size takes, in bytes.
+/// The size of an average contact in bytes.
 const USUAL: u64 = 1_280;
 
-/// Parts of the room that can be used at the same time.
+/// How many shards of the cache can be used at the same time.
 const SHARDS: usize = 16;
 
-/// How a contact was asked for.
+/// The reference by which a contact was read.
 #[derive(PartialEq, Eq, Hash)]
 struct Reference {
     agent: AgentId,
     contact: ContactRef,
 }
 
-/// The same without owning it.
+/// The same, borrowed.
 struct Asked<'a> {
     agent: &'a AgentId,
     contact: &'a ContactRef,
@@ -33,7 +33,7 @@ struct Asked<'a> {
 
 impl Hash for Asked<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // As `Reference` derives it.
+        // Equal to the derived hash of `Reference`.
         self.agent.hash(state);
         self.contact.hash(state);
     }
@@ -45,9 +45,9 @@ impl Equivalent<Reference> for Asked<'_> {
     }
 }
 
-/// What a store keeps of a contact. It is cloned by each read, so that a clone is to be cheap.
+/// What a store caches of a contact. Each read clones it, so a clone must be cheap.
 pub trait CacheEntry: Clone {
-    /// How much memory it takes besides its own size, in bytes.
+    /// Its size on the heap in bytes.
     fn bytes(&self) -> usize;
 }
 
@@ -55,21 +55,21 @@ pub trait CacheEntry: Clone {
 struct Bytes;
 
 impl<V: CacheEntry> Weighter<Reference, V> for Bytes {
-    fn weight(&self, reference: &Reference, kept: &V) -> u64 {
+    fn weight(&self, reference: &Reference, value: &V) -> u64 {
         let contact = match &reference.contact {
             ContactRef::Id(_) => 0,
             ContactRef::External(id) => id.as_str().len(),
         };
-        ENTRY + (size_of::<Reference>() + size_of::<V>() + contact + kept.bytes()) as u64
+        ENTRY + (size_of::<Reference>() + size_of::<V>() + contact + value.bytes()) as u64
     }
 }
 
 type Entries<V> = Cache<Reference, V, Bytes, DefaultHashBuilder, DefaultLifecycle<Reference, V>>;
 
-/// Contacts as a store has read them, by what they were asked for; bounded by bytes. What is asked for often stays, also
-/// while many others are read once.
+/// Contacts by the reference under which they were read, bounded by bytes. Frequently read ones stay, even while many
+/// others are read once.
 ///
-/// It knows nothing of changes: the store says whether what it gets is still right, before it answers with it.
+/// The cache does not notice changes: the store checks an entry before it uses it.
 ///
 /// ```
 /// use openapi_core::contacts::ContactRef;
@@ -98,53 +98,53 @@ pub struct ContactCache<V: CacheEntry> {
 }
 
 impl<V: CacheEntry> ContactCache<V> {
-    /// Keeps contacts in about so many bytes; with 0 nothing is kept.
+    /// Caches contacts in about `bytes` bytes; 0 caches nothing.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
         let items = usize::try_from(bytes / USUAL).unwrap_or(usize::MAX).max(SHARDS * 32);
         let (hasher, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
         let entries = match OptionsBuilder::new()
             .shards(SHARDS)
-            // So many keys of what was dropped are remembered, half of it.
+            // The cache also remembers the keys of evicted entries, half as many as this.
             .estimated_items_capacity(items)
             .weight_capacity(bytes)
             .build()
         {
             Ok(options) => Cache::with_options(options, Bytes, hasher, lifecycle),
-            // Both numbers are given.
+            // Both numbers are set above.
             Err(_) => Cache::with(items, bytes, Bytes, hasher, lifecycle),
         };
         ContactCache { entries }
     }
 
-    /// What was kept of a contact, if it is still there.
+    /// The cached value, if there is one.
     #[must_use]
     pub fn get(&self, agent: &AgentId, contact: &ContactRef) -> Option<V> {
         self.entries.get(&Asked { agent, contact })
     }
 
-    /// Keeps what was read, in place of what was kept of the contact before.
-    pub fn insert(&self, agent: &AgentId, contact: &ContactRef, kept: V) {
-        self.entries.insert(Reference { agent: agent.clone(), contact: contact.clone() }, kept);
+    /// Adds a value, replacing the one before.
+    pub fn insert(&self, agent: &AgentId, contact: &ContactRef, value: V) {
+        self.entries.insert(Reference { agent: agent.clone(), contact: contact.clone() }, value);
     }
 
-    /// Forgets all but what `stays` is true of.
+    /// Removes the entries for which `stays` returns false.
     pub fn retain(&self, stays: impl Fn(&V) -> bool) {
-        self.entries.retain(|_, kept| stays(kept));
+        self.entries.retain(|_, value| stays(value));
     }
 
-    /// Forgets everything.
+    /// Removes every entry.
     pub fn clear(&self) {
         self.entries.clear();
     }
 
-    /// How many entries there are: a contact that was read by either of its ids has two.
+    /// The number of entries. A contact that was read by both of its ids has two.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether nothing is kept.
+    /// Whether the cache is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

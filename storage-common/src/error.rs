@@ -94,7 +94,7 @@ macro_rules! store_error {
                 match error {
                     Error::Known(_) => kind.into(),
                     Error::Driver(error) => Self::new(kind, error),
-                    Error::Conflict => Self::new(kind, "another transaction kept storing the same key"),
+                    Error::Conflict => Self::new(kind, "other transactions repeatedly stored the same key"),
                     Error::Timeout(what) => Self::new(kind, what),
                     Error::Corrupt(detail) => Self::new(kind, detail),
                 }

@@ -28,18 +28,18 @@ use support::{agent_id, at, contact, contact_id, insert_agent, wait, write};
 
 const TASKS: u64 = 64;
 
-/// A number that looks drawn, the same for the same number and purpose.
+/// A random-looking number, the same for the same number and purpose.
 fn drawn(number: u64, purpose: u64, below: u64) -> u64 {
     let mut word = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ purpose.wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word = (word ^ (word >> 29)).wrapping_mul(0x94d0_49bb_1331_11eb);
     (word ^ (word >> 31)) % below
 }
 
-/// A word that can be spoken.
+/// A pronounceable word.
 fn spoken(mut number: u64, length: u64) -> String {
     let (consonants, vowels) = (b"bcdfghjklmnprstvwz", b"aeiou");
-    let letter = |place: u64| {
-        let letters: &[u8] = if place.is_multiple_of(2) { consonants } else { vowels };
+    let letter = |position: u64| {
+        let letters: &[u8] = if position.is_multiple_of(2) { consonants } else { vowels };
         let letter = letters[(number % letters.len() as u64) as usize];
         number /= letters.len() as u64;
         char::from(letter)
@@ -47,7 +47,7 @@ fn spoken(mut number: u64, length: u64) -> String {
     (0..length).map(letter).collect()
 }
 
-/// The contact of a number: names from a few thousand, an address and an external id of its own.
+/// The contact of a number: names from a few thousand, and a unique address and external id.
 fn person(agent: &AgentId, number: u64) -> Contact {
     let of = |purpose, below| drawn(number, purpose, below);
     let (first, last) = (spoken(of(1, 400) * 7_919, 6), spoken(of(2, 3_000) * 104_729, 8));
@@ -62,7 +62,7 @@ fn person(agent: &AgentId, number: u64) -> Contact {
     person.full_address =
         TextValue::parse(&format!("{} {street} Lane\n{city} LS{} 4AB", of(8, 200), of(9, 20))).ok();
     let tags = [("vip", 10), ("newsletter", 3), ("lead", 5), ("customer", 4), ("rare", 1_000)];
-    let has = |(place, (_, count)): &(usize, &(&str, u64))| of(20 + *place as u64, *count) == 0;
+    let has = |(position, (_, count)): &(usize, &(&str, u64))| of(20 + *position as u64, *count) == 0;
     person.tags = tags.iter().enumerate().filter(has).map(|(_, (tag, _))| Tag::parse(tag).unwrap()).collect();
     person.status = match of(10, 1_000) {
         0 => ContactStatus::Blocked,
@@ -92,7 +92,7 @@ async fn total(store: &MongoStorage, agent: &AgentId) -> u64 {
     store.contacts(agent, &query(all, ContactSort::CreatedAt, Order::Ascending, 0)).await.unwrap().total
 }
 
-/// Creates contacts from `first` on until `enough` says so; how many.
+/// Creates contacts from `first` on until `enough` returns true; returns how many.
 async fn create(
     store: &Arc<MongoStorage>,
     agent: &AgentId,
@@ -165,7 +165,7 @@ async fn read(store: &MongoStorage, agents: &[AgentId]) {
     }
 }
 
-/// How often a second 64 tasks do something.
+/// How many operations 64 tasks complete in a second.
 async fn rate<F: Future<Output = ()> + Send>(
     seconds: u64,
     work: impl Fn(u64) -> F + Clone + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! Where the database is and how it is used.
+//! The deployment, and how the store uses it.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,26 +7,26 @@ use std::time::Duration;
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MongoConfig {
-    /// The connection string: `mongodb://…` or `mongodb+srv://…`, with the name of the database. What it says of
-    /// pools and deadlines goes before the fields below.
+    /// The connection string: `mongodb://…` or `mongodb+srv://…`, with the name of the database. Its settings of pools
+    /// and timeouts take precedence over the fields below.
     pub url: String,
     /// The most connections to each member of the replica set, or router (default 16).
     pub pool: u32,
-    /// How long a call waits for a primary (default 3 s) before it is answered
+    /// How long a call waits for a primary (default 3 s) before it fails with
     /// [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable).
     pub selection_timeout: Duration,
-    /// How long making a connection may take (default 3 s).
+    /// The timeout for establishing a connection (default 3 s).
     pub connect_timeout: Duration,
-    /// How long a read or a write may take, with everything that is waited for and tried again (default 5 s). Changes of
-    /// a contact schema and the purge of an agent may take longer once they have begun.
+    /// The timeout of a read or a write, including all waits and retries (default 5 s). A change of a contact schema
+    /// and the purge of a tenant may take longer once they have begun.
     pub operation_timeout: Duration,
-    /// How long a list may take (default 15 s): a search for what many contacts have looks at them all.
+    /// The timeout of a list (default 15 s): a search for a text that many contacts contain reads them all.
     pub list_timeout: Duration,
-    /// The most writes that wait (default 4,096); beyond it they are answered
+    /// The most writes that wait (default 4,096). Further ones fail with
     /// [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable) at once.
     pub write_queue: usize,
-    /// The most writes that share one transaction (default 64). Each contact is some hundred entries of the search
-    /// index: a larger transaction takes the server's cache and comes near the deadline on a slow one.
+    /// The most writes that share one transaction (default 64). Each contact has several hundred entries in the search
+    /// index: a larger transaction fills the server's cache and comes near the timeout on a slow server.
     pub write_batch: usize,
     /// Sizes at which the store changes its method.
     pub(crate) thresholds: Thresholds,
@@ -53,19 +53,19 @@ impl MongoConfig {
     /// `mongodb://user:password@host1,host2/openapi?replicaSet=rs0` or `mongodb+srv://user:password@cluster/openapi`.
     ///
     /// # Errors
-    /// When the text does not begin with `mongodb:` or `mongodb+srv:`, or names no database. Everything else is looked
-    /// at on opening.
+    /// When the text does not begin with `mongodb:` or `mongodb+srv:`, or names no database. Opening the store checks
+    /// the rest.
     pub fn from_url(url: &str) -> Result<Self, InvalidUrl> {
         let rest = url.strip_prefix("mongodb://").or_else(|| url.strip_prefix("mongodb+srv://"));
         let rest = rest.ok_or(InvalidUrl("it does not begin with 'mongodb://' or 'mongodb+srv://'"))?;
-        // A password may hold any of the characters that end the host, percent-encoded.
+        // A password may contain any of the characters that end the host, percent-encoded.
         let (hosts, tail) = rest.split_once('/').unwrap_or((rest, ""));
         if hosts.rsplit('@').next().is_none_or(str::is_empty) {
             return Err(InvalidUrl("it names no host"));
         }
         let database = tail.split('?').next().unwrap_or_default();
         if database.is_empty() {
-            return Err(InvalidUrl("it names no database; write its name behind the hosts and a slash"));
+            return Err(InvalidUrl("it names no database; write its name after the hosts and a slash"));
         }
         if database.contains(['/', '\\', '.', '"', '$', ' ']) || database.len() > 63 {
             return Err(InvalidUrl("the name of the database is none that MongoDB allows"));
@@ -85,7 +85,7 @@ impl MongoConfig {
 }
 
 impl fmt::Debug for MongoConfig {
-    /// Without the connection string, which may hold a password.
+    /// Omits the connection string, which may contain a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MongoConfig")
             .field("pool", &self.pool)
@@ -99,7 +99,7 @@ impl fmt::Debug for MongoConfig {
     }
 }
 
-/// A store URL that names no MongoDB database. The URL itself is not shown: it may hold a password.
+/// A store URL that names no MongoDB database. The message does not repeat the URL, which may contain a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the URL of the MongoDB store is not valid: {0}; an example is mongodb://localhost/openapi?replicaSet=rs0"

@@ -6,44 +6,44 @@ use mongodb::error::{ErrorKind, TRANSIENT_TRANSACTION_ERROR, UNKNOWN_TRANSACTION
 use openapi_core::storage::StorageErrorKind;
 use storage_common::error::{Retry, Retryable, StoreError};
 
-/// Why a deployment cannot be used. The text says what to do, and never holds a password.
+/// Why a deployment cannot be used. The text says what to do, and never contains a password.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The connection string cannot be understood.
+    /// The connection string is invalid.
     #[error("the URL of the MongoDB store is not valid: {0}")]
     Url(String),
-    /// No member answers.
+    /// No member responds.
     #[error(
         "cannot reach MongoDB at {hosts}: {reason}; check that it runs, and that this machine may connect to it"
     )]
     Unreachable {
         /// The hosts that were tried.
         hosts: String,
-        /// What the driver said.
+        /// The driver's error.
         reason: String,
     },
-    /// The user or the password are refused.
+    /// The server rejects the user or the password.
     #[error(
         "MongoDB at {hosts} refuses the user of the URL: {reason}; check name, password and `authSource`"
     )]
     Refused {
         /// The hosts that were tried.
         hosts: String,
-        /// What the driver said.
+        /// The driver's error.
         reason: String,
     },
-    /// The user may not do what the store needs.
+    /// The user lacks a permission.
     #[error(
         "the user of the URL may not use the database '{database}': {reason}; give it the role `readWrite` there"
     )]
     Forbidden {
         /// The database.
         database: String,
-        /// What the server said.
+        /// The server's message.
         reason: String,
     },
-    /// A single server, which knows no transactions.
+    /// A standalone server, which has no transactions.
     #[error(
         "MongoDB at {hosts} is a single server, which has no transactions; start it with `--replSet rs0` and run \
          `rs.initiate()` once, or name a replica set or a sharded cluster"
@@ -52,7 +52,7 @@ pub enum OpenError {
         /// The hosts that were tried.
         hosts: String,
     },
-    /// A release without what the store needs.
+    /// The release lacks what the store needs.
     #[error("MongoDB at {hosts} is version {found}; the store needs 5.0 or later")]
     TooOld {
         /// The hosts that were tried.
@@ -68,10 +68,10 @@ pub enum OpenError {
     Foreign {
         /// The database.
         database: String,
-        /// One of them.
+        /// One of its collections.
         collection: String,
     },
-    /// The database was written by a newer release.
+    /// The database belongs to a newer release.
     #[error(
         "the database '{database}' has schema version {found}, and this release knows versions up to {known}; start \
          the release that wrote it, or a newer one"
@@ -81,10 +81,10 @@ pub enum OpenError {
         database: String,
         /// The version in the database.
         found: i64,
-        /// The newest version this release knows.
+        /// The newest version that this release supports.
         known: i64,
     },
-    /// Another server is migrating and does not come to an end.
+    /// Another server is still migrating.
     #[error(
         "another server has been migrating the database '{database}' for {waited} s; wait until it has finished and \
          start again"
@@ -92,15 +92,15 @@ pub enum OpenError {
     Migrating {
         /// The database.
         database: String,
-        /// How long this one has waited, in seconds.
+        /// How long this server has waited, in seconds.
         waited: u64,
     },
-    /// MongoDB failed in another way.
+    /// Any other error.
     #[error("cannot open the database '{database}': {reason}")]
     Mongo {
         /// The database.
         database: String,
-        /// What the driver said.
+        /// The driver's error.
         reason: String,
     },
 }
@@ -168,7 +168,7 @@ impl Error {
         }
     }
 
-    /// Whether a commit may or may not have happened, so that it is sent again.
+    /// Whether the outcome of a commit is unknown, so that it is repeated.
     pub(crate) fn leaves_commit_unknown(&self) -> bool {
         matches!(self, Error::Driver(error) if error.contains_label(UNKNOWN_TRANSACTION_COMMIT_RESULT))
     }
@@ -209,7 +209,7 @@ fn driver_kind(error: &mongodb::error::Error) -> StorageErrorKind {
         | ErrorKind::InvalidResponse { .. }
         | ErrorKind::IncompatibleServer { .. }
         | ErrorKind::Internal { .. } => StorageErrorKind::Internal,
-        // The server's own errors pass or are mended there: a fail-over, a timeout, a full disk, a revoked role.
+        // The server's own errors pass or can be fixed there: a fail-over, a timeout, a full disk, a revoked role.
         _ => StorageErrorKind::Unavailable,
     }
 }

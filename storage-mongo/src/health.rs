@@ -1,4 +1,4 @@
-//! Whether the store answers.
+//! Whether the store accepts writes.
 
 use async_trait::async_trait;
 use mongodb::bson::doc;
@@ -10,7 +10,7 @@ use crate::store::MongoStorage;
 #[async_trait]
 impl HealthProbe for MongoStorage {
     async fn probe(&self) -> Result<(), StorageError> {
-        // A write that a majority has on disk: a primary that has lost the others still answers reads.
+        // A majority must have the write on disk, because a primary that has lost the others still answers reads.
         let probe = async {
             let probes = self.handle.collection(collection::MIGRATIONS);
             let change = doc! { "$inc": { "probes": 1_i64 } };

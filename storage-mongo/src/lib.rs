@@ -2,19 +2,19 @@
 //!
 //! [`MongoStorage`] implements every port of [`openapi_core::storage`].
 //!
-//! - **An acknowledged write is on the disks of a majority** of the members that hold it (`w: "majority", j: true`): a
-//!   fail-over does not take it back.
+//! - **An acknowledged write is on the disks of a majority** of the members that hold it (`w: "majority", j: true`), so
+//!   a fail-over does not revert it.
 //! - **Reads see acknowledged writes only**: they go to the primary with the read concern `majority`, lists with
-//!   `snapshot`, so that a page and its total belong together. A primary that was cut off from the others may for some
-//!   seconds, until it notices, answer a read as things were when that happened. No write is decided by such a read:
-//!   each looks again inside of its transaction, which only a majority can commit.
-//! - **Writes of one agent go one after another.** Every transaction of an agent changes the agent's ledger first, so
-//!   that two servers cannot decide by what the other is changing. Within a server, creations and changes of
-//!   contacts that wait at the same time share a transaction.
-//! - **Lists do not slow down as an agent grows.** One index for each sort, exact totals from counters kept in the same
-//!   transaction, and a search index of the pieces of each contact's text.
-//! - **The agent leads** every key, unique index and index, but for what must be global (`migrate`): collections can be
-//!   sharded by `_id.agent`, and each transaction is about one agent.
+//!   `snapshot`, so that a page matches its total. A primary that loses contact with the others may return stale data
+//!   for the seconds until it notices. No write depends on such a read: each write reads again inside its transaction,
+//!   which only a majority can commit.
+//! - **Writes of one tenant run one after another.** Every transaction of a tenant changes the tenant's state first, so
+//!   no server decides by data that another server is changing. Within a server, creations and changes of contacts that
+//!   wait at the same time share a transaction.
+//! - **Lists do not slow down as a tenant grows.** Each sort has an index, counters in the same transaction give exact
+//!   totals, and a search index contains the grams of each contact's text.
+//! - **Every key, unique index and index starts with the tenant**, except the global ones (`migrate`): collections can
+//!   be sharded by `_id.agent`, and each transaction concerns one tenant.
 //!
 //! ```
 //! use storage_mongo::{MongoConfig, MongoStorage};
@@ -24,15 +24,15 @@
 //! assert!(MongoConfig::from_url("mongodb://db1.internal").is_err(), "a database must be named");
 //!
 //! async fn open(config: MongoConfig) -> Result<MongoStorage, storage_mongo::OpenError> {
-//!     // Makes the collections and indexes, or brings them to this release.
+//! Creates the collections and indexes, or migrates them to this release.
 //!     MongoStorage::open(config).await
 //! }
 //! # Ok::<(), storage_mongo::InvalidUrl>(())
 //! ```
 //!
 //! # Runtime
-//! The store needs the tokio runtime of its host, with time and network enabled: its methods are called from within,
-//! and it lives no longer than the runtime. It starts tasks there and no threads of its own. Close it with
+//! The store needs the tokio runtime of its host, with time and network enabled: call its methods on that runtime, and
+//! drop the store before it. The store starts tasks there and no threads of its own. Close it with
 //! [`MongoStorage::close`] before the runtime ends.
 
 mod agents;

@@ -1,8 +1,7 @@
 //! Collections and indexes: numbered, append-only migrations.
 //!
-//! Each step can be done again when it was interrupted: it makes what is not there. One server migrates at a time; it
-//! holds a lock that expires by the clock of the database, so that a server that died in between holds up nobody for
-//! long.
+//! An interrupted step can be repeated: it creates only what is absent. One server migrates at a time. It holds a lock
+//! that expires by the clock of the database, so a server that dies does not block the others for long.
 
 use std::time::Duration;
 
@@ -18,32 +17,32 @@ use crate::transaction::DocumentReader;
 
 /// Names of collections. All but `agents`, `apiKeys` and `migrations` can be sharded by `_id.agent`.
 pub(crate) mod collection {
-    /// What an operator knows of agents. Global: they are listed.
+    /// What operators see of tenants. Global, because they are listed.
     pub(crate) const AGENTS: &str = "agents";
-    /// Keys. Global: they are looked up by their public string, which must be unique among all agents.
+    /// Keys. Global, because a request names its public string, which must be unique over all tenants.
     pub(crate) const API_KEYS: &str = "apiKeys";
-    /// Small records of agents.
+    /// Small records of tenants.
     pub(crate) const AGENT_RECORDS: &str = "agentRecords";
     pub(crate) const AUDIT: &str = "audit";
     pub(crate) const BLOB_PURGES: &str = "blobPurges";
-    /// Contacts, and the ledger of each agent.
+    /// Contacts, and the state of each tenant.
     pub(crate) const CONTACTS: &str = "contacts";
     pub(crate) const CONTACT_SCHEMAS: &str = "contactSchemas";
     /// Conversations in the widget.
     pub(crate) const CONVERSATIONS: &str = "conversations";
     pub(crate) const CREDIT_ACCOUNTS: &str = "creditAccounts";
     pub(crate) const CREDIT_ENTRIES: &str = "creditEntries";
-    /// Documents that are kept of extractions.
+    /// Retained documents of extractions.
     pub(crate) const DOCUMENTS: &str = "documents";
     pub(crate) const FILES: &str = "files";
     pub(crate) const FORM_DATA_REVISIONS: &str = "formDataRevisions";
-    /// Documents that agents answer from.
+    /// The documents of tenants' knowledge.
     pub(crate) const KNOWLEDGE: &str = "knowledge";
     /// Messages of conversations.
     pub(crate) const MESSAGES: &str = "messages";
-    /// The version of the schema, and the lock of who is migrating.
+    /// The version of the schema, and the lock of the migrating server.
     pub(crate) const MIGRATIONS: &str = "migrations";
-    /// Passages of the documents that agents answer from.
+    /// Passages of the documents of tenants' knowledge.
     pub(crate) const PASSAGES: &str = "passages";
     pub(crate) const RATE_WINDOWS: &str = "rateWindows";
     pub(crate) const REPLAYS: &str = "replays";
@@ -56,7 +55,7 @@ pub(crate) mod collection {
 
 /// Names of indexes.
 pub(crate) mod index {
-    /// The one that every collection has.
+    /// The index that every collection has.
     pub(crate) const BY_KEY: &str = "_id_";
     pub(crate) const AGENTS_BY_AGE: &str = "byAge";
     pub(crate) const KEYS_BY_API_KEY: &str = "byApiKey";
@@ -92,7 +91,7 @@ pub(crate) struct Index {
     pub(crate) name: &'static str,
     pub(crate) fields: &'static [&'static str],
     pub(crate) unique: bool,
-    /// The field without which a document is not in the index.
+    /// The field that a document needs to be in the index.
     pub(crate) only_with: Option<&'static str>,
 }
 
@@ -111,21 +110,21 @@ const fn index_of(name: &'static str, fields: &'static [&'static str]) -> Index 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Migration {
-    /// The version of the schema behind it: 1 and upwards.
+    /// The version of the schema after it: 1 and upwards.
     pub version: i64,
-    /// What it brings.
+    /// What it adds.
     pub name: &'static str,
     pub(crate) collections: &'static [Collection],
 }
 
-/// Every migration, in order; `version` is the place in the list, counted from 1.
+/// Every migration, in order; `version` is the position in the list, counted from 1.
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "contacts, files, forms", collections: FIRST },
     Migration { version: 2, name: "extraction", collections: EXTRACTION },
     Migration { version: 3, name: "chat", collections: CHAT },
 ];
 
-/// The agent leads every index, but for those of what is global.
+/// Every index starts with the tenant, except the global ones.
 const FIRST: &[Collection] = &[
     Collection {
         name: collection::AGENTS,
@@ -171,7 +170,7 @@ const FIRST: &[Collection] = &[
             &["_id.agent", "contact", "live", "createdAt", "_id.id"],
         )],
     },
-    // Global: contents are due among all agents.
+    // Global: the contents of all tenants fall due.
     Collection {
         name: collection::BLOB_PURGES,
         indexes: &[index_of(index::PURGES_BY_DUE, &["dueAt", "_id"])],
@@ -183,7 +182,7 @@ const FIRST: &[Collection] = &[
     Collection { name: collection::TEMPLATE_VERSIONS, indexes: &[] },
     Collection {
         name: collection::SUBMISSIONS,
-        // Everything that lists filter by, but for the caller's reference, stands in the index they walk along.
+        // The index contains every field that lists filter by, except the caller's reference.
         indexes: &[
             index_of(
                 index::SUBMISSIONS_BY_CONTACT,
@@ -193,7 +192,7 @@ const FIRST: &[Collection] = &[
                 index::SUBMISSIONS_BY_CREATED_AT,
                 &["_id.agent", "superseded", "createdAt", "_id.id", "template", "status"],
             ),
-            // Those that stand for their contact and template: however many are superseded, they are not passed over.
+            // Only the heads of a contact and template, so superseded submissions are not skipped one by one.
             Index {
                 name: index::SUBMISSIONS_HEAD,
                 fields: &["_id.agent", "contact", "template", "headSince", "_id.id", "status"],
@@ -212,7 +211,7 @@ const FIRST: &[Collection] = &[
                 unique: false,
                 only_with: Some("resource"),
             },
-            // Global: answers of all agents are swept.
+            // Global: the responses of all tenants are swept.
             index_of(index::REPLAYS_BY_EXPIRY, &["expiresAt"]),
         ],
     },
@@ -220,7 +219,7 @@ const FIRST: &[Collection] = &[
     Collection {
         name: collection::AUDIT,
         indexes: &[
-            // Global: an operator reads the entries of all agents.
+            // Global: operators read the entries of all tenants.
             index_of(index::AUDIT_BY_TIME, &["_id.at", "_id.id"]),
             Index {
                 name: index::AUDIT_BY_PAYLOAD,
@@ -232,18 +231,18 @@ const FIRST: &[Collection] = &[
     },
 ];
 
-/// What extractions leave behind: everything is found by its key.
+/// Data of extractions. Everything is found by its key.
 const EXTRACTION: &[Collection] = &[
     Collection { name: collection::CREDIT_ACCOUNTS, indexes: &[] },
     Collection { name: collection::CREDIT_ENTRIES, indexes: &[] },
     Collection { name: collection::DOCUMENTS, indexes: &[] },
 ];
 
-/// The chat: conversations with their messages, what agents answer from, and small records of agents.
+/// The chat: conversations with their messages, the knowledge of tenants, and small records of tenants.
 const CHAT: &[Collection] = &[
     Collection {
         name: collection::CONVERSATIONS,
-        // Everything that lists filter by stands before what they are sorted by: what does not match is not passed over.
+        // The fields that lists filter by come before those that they sort by, so no documents are skipped.
         indexes: &[
             index_of(
                 index::CONVERSATIONS_BY_LAST_MESSAGE,
@@ -255,7 +254,7 @@ const CHAT: &[Collection] = &[
                 unique: false,
                 only_with: Some("contact"),
             },
-            // Global: what has expired is erased over all agents.
+            // Global: expired conversations of all tenants are erased.
             index_of(index::CONVERSATIONS_BY_EXPIRY, &["expiresAt", "_id"]),
         ],
     },
@@ -276,7 +275,7 @@ const CHAT: &[Collection] = &[
     Collection { name: collection::AGENT_RECORDS, indexes: &[] },
 ];
 
-/// The version this release works with.
+/// The version of this release.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 
 impl Step for Migration {
@@ -290,10 +289,10 @@ pub(crate) fn pending(version: i64) -> &'static [Migration] {
     migrations::pending(MIGRATIONS, version)
 }
 
-/// For how long the lock holds without being renewed.
+/// How long the lock is valid without being renewed.
 const LOCK: Duration = Duration::from_secs(30);
 
-/// How often the lock is renewed, and how often another server looks whether it is free.
+/// How often the lock is renewed, and how often another server checks whether it is free.
 const LOCK_STEP: Duration = Duration::from_secs(5);
 
 /// How long a server waits for another one that is migrating.
@@ -319,10 +318,10 @@ pub(crate) async fn version(handle: &Handle) -> Result<i64, OpenError> {
     Ok(found)
 }
 
-/// Refuses a database that has collections and was never migrated by this crate: nothing is added to them.
+/// Refuses a database with collections that this crate has never migrated, and adds nothing to it.
 async fn refuse_foreign(handle: &Handle) -> Result<(), OpenError> {
     let looked = handle.list(async {
-        // The lock is there before the first collection is made: whoever lists one sees the lock behind that.
+        // The lock precedes the first collection: a server that lists a collection then sees the lock.
         let mut collections = handle.db.list_collection_names().await?;
         collections.retain(|name| !name.starts_with("system."));
         let begun = doc! { "_id": { "$in": ["lock", "schema"] } };
@@ -347,7 +346,7 @@ fn refused(handle: &Handle, error: Error) -> OpenError {
     }
 }
 
-/// Brings the database to the version of this release.
+/// Migrates the database to the version of this release.
 pub(crate) async fn migrate(handle: &Handle) -> Result<(), OpenError> {
     let mut waited = Duration::ZERO;
     while !pending(version(handle).await?).is_empty() {
@@ -361,7 +360,7 @@ pub(crate) async fn migrate(handle: &Handle) -> Result<(), OpenError> {
             let database = handle.db.name().to_owned();
             return Err(OpenError::Migrating { database, waited: waited.as_secs() });
         }
-        // Most starts that meet are over at once: the first looks come soon.
+        // Most concurrent starts end at once, so the first checks follow quickly.
         let step = LOCK_STEP.min(waited.max(Duration::from_millis(100)));
         tokio::time::sleep(step).await;
         waited += step;
@@ -392,7 +391,7 @@ async fn apply_all(handle: &Handle) -> Result<()> {
     Ok(())
 }
 
-/// Makes a collection and its indexes, unless they are there.
+/// Creates a collection and its indexes if they are absent.
 async fn make(handle: &Handle, wanted: &Collection) -> Result<()> {
     const NAMESPACE_EXISTS: i32 = 48;
     match handle.db.create_collection(wanted.name).await {
@@ -407,7 +406,7 @@ async fn make(handle: &Handle, wanted: &Collection) -> Result<()> {
         "createIndexes": wanted.name,
         "indexes": wanted.indexes.iter().map(definition).collect::<Vec<_>>(),
         "writeConcern": { "w": "majority" },
-        // Without it the command waits for members that do not answer.
+        // Without it the command waits for members that do not respond.
         "commitQuorum": "majority",
     };
     handle.db.run_command(command).await?;
@@ -428,10 +427,10 @@ fn definition(index: &Index) -> Document {
     definition
 }
 
-/// The right to migrate, for a while.
+/// The right to migrate, which expires.
 struct Lock<'h> {
     handle: &'h Handle,
-    /// Who holds it: the id of a session, which the driver draws.
+    /// The holder: a session id that the driver generates.
     holder: Document,
     _session: mongodb::ClientSession,
 }
@@ -442,7 +441,7 @@ impl<'h> Lock<'h> {
         Ok(Lock { handle, holder: session.id().clone(), _session: session })
     }
 
-    /// Takes or renews it; whether it is this one's now.
+    /// Takes or renews the lock; returns whether this server has it.
     async fn take(&self) -> Result<bool> {
         let migrations = self.handle.collection(collection::MIGRATIONS);
         let free = doc! { "$setOnInsert": { "until": DateTime::from_millis(0) } };
@@ -462,7 +461,7 @@ impl<'h> Lock<'h> {
         Ok(migrations.update_one(filter, change).await?.matched_count == 1)
     }
 
-    /// Renews it until the work is done.
+    /// Renews the lock until the work is done.
     async fn hold_while<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let renew = async {
             loop {
@@ -498,7 +497,7 @@ mod tests {
         migrations::assert_numbered(MIGRATIONS);
     }
 
-    /// Without it the collection could not be sharded by agent.
+    /// Without it the collection could not be sharded by tenant.
     #[test]
     fn the_agent_leads_every_index_but_those_of_what_is_global() {
         let global = [collection::AGENTS, collection::API_KEYS];

@@ -21,10 +21,10 @@ use tokio::time::Instant;
 
 const WRITERS: u64 = 8;
 
-/// How long a call may take while there is no primary: the deadline of the operation and something for the machine.
+/// How long a call may take without a primary: the timeout of the operation, and a margin for the machine.
 const BEARABLE: Duration = Duration::from_secs(7);
 
-/// What the writers have seen.
+/// The outcomes of the writers.
 #[derive(Default)]
 struct Seen {
     acknowledged: Mutex<Vec<u64>>,
@@ -33,7 +33,7 @@ struct Seen {
     next: AtomicU64,
 }
 
-/// Creates contacts in a few agents until told to stop; each has the number as its external id.
+/// Creates contacts in a few agents until stopped; each has the number as its external id.
 async fn create(store: Arc<MongoStorage>, agents: Arc<Vec<(AgentId, ContactSchema)>>, seen: Arc<Seen>) {
     while !seen.stop.load(Ordering::Acquire) {
         let number = seen.next.fetch_add(1, Ordering::AcqRel);
@@ -74,7 +74,7 @@ fn acknowledged_writes_outlive_fifty_kills() {
     outlive(50);
 }
 
-/// Kills the primary of three members under load, so many times, and looks for everything that was acknowledged.
+/// Kills the primary of three members under load several times, and checks every acknowledged write.
 fn outlive(kills: usize) {
     let mut set = ReplicaSet::start(3);
     let config = MongoConfig::from_url(&url_of(&set.url(), "openapi")).unwrap();
@@ -122,7 +122,7 @@ fn outlive(kills: usize) {
             }
         }
         for (agent, _) in agents.iter() {
-            // What was written in part would be in a counter and not in the list, or the other way round.
+            // A partial write would be in a counter and not in the list, or the other way round.
             let query = |offset| ContactQuery {
                 filter: ContactFilter::default(),
                 sort: ContactSort::CreatedAt,
@@ -172,7 +172,7 @@ fn without_a_majority_everything_is_unavailable_in_time_and_comes_back() {
     wait(async {
         until_it_writes(&store).await;
         assert_eq!(store.contact(&agent, &ContactRef::Id(one.id)).await.unwrap(), Some(one.into()));
-        // What was refused is not there, and can be stored now.
+        // Refused writes are not stored, and can be stored now.
         for number in 2..4 {
             store.insert_contact(&agent, &write(&contact(&agent, number), &schema, number)).await.unwrap();
         }

@@ -1,4 +1,4 @@
-//! Opening: what is made, what is refused, and with which words.
+//! Opening: what the store creates, what it refuses, and the error texts.
 
 mod support;
 
@@ -54,7 +54,7 @@ fn an_interrupted_migration_is_completed() {
         db.collection::<Document>("tags").drop().await.unwrap();
         let schema = db.collection::<Document>("migrations");
         schema.delete_one(doc! { "_id": "schema" }).await.unwrap();
-        // A server that died in between held the lock.
+        // The lock of a server that died in the meantime.
         let (lock, soon) = (doc! { "_id": "lock" }, doc! { "$add": ["$$NOW", 1_000] });
         let held = vec![doc! { "$set": { "holder": { "id": "another" }, "until": soon } }];
         schema.update_one(lock, held).upsert(true).await.unwrap();

@@ -1,4 +1,4 @@
-//! Moving agents from and to a store in MongoDB.
+//! Transfers of agents from and to a store in MongoDB.
 
 mod support;
 // What every store must pass that agents can be moved to; it knows none.

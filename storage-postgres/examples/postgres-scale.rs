@@ -21,13 +21,13 @@ use storage_common::fixtures::{agent_id, contact, contact_id, insert_agent, writ
 use storage_postgres::{PostgresConfig, PostgresStorage};
 use testkit::SplitMix64;
 
-/// A word that can be spoken, of the `number`-th of a vocabulary.
+/// A pronounceable word, the `number`-th of a vocabulary.
 fn word(number: u64, shortest: u64) -> String {
     let mut number = SplitMix64(number).next_u64();
     let length = shortest + number % 4;
     (0..length)
-        .map(|place| {
-            let letters: &[u8] = if place % 2 == 0 { b"bcdfghjklmnprstvwz" } else { b"aeiou" };
+        .map(|position| {
+            let letters: &[u8] = if position % 2 == 0 { b"bcdfghjklmnprstvwz" } else { b"aeiou" };
             let letter = letters[(number % letters.len() as u64) as usize];
             number /= letters.len() as u64;
             char::from(letter)
@@ -40,7 +40,7 @@ fn title(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// The contact of a number: names from a few thousand, an address and an external id of its own.
+/// The contact of a number: names from a few thousand, and a unique address and external id.
 fn person(agent: &AgentId, number: u64) -> Contact {
     let mut rng = SplitMix64(number);
     let (first, last) = (word(rng.below(400), 4), word(400 + rng.below(3_000), 5));
@@ -89,7 +89,7 @@ async fn total(store: &PostgresStorage, agent: &AgentId) -> u64 {
     store.contacts(agent, &query(filter, ContactSort::CreatedAt, Order::Ascending, 0)).await.unwrap().total
 }
 
-/// Creates contacts from the number there are on, by `tasks` tasks, until `enough` says so; how many.
+/// Creates contacts after the existing ones with `tasks` tasks until `enough` returns true; returns how many.
 async fn create(
     store: &Arc<PostgresStorage>,
     agent: &AgentId,
@@ -181,7 +181,7 @@ async fn read(store: &PostgresStorage, agent: &AgentId) {
         window: Window::After { position, limit: 20 },
         ..query(all(), ContactSort::CreatedAt, Order::Descending, 0)
     };
-    time("page behind the middle", 101, async |_| store.contacts(agent, &after).await.unwrap().total).await;
+    time("page after the middle", 101, async |_| store.contacts(agent, &after).await.unwrap().total).await;
     for term in ["crm-0000777", "example7", "lane", "zzzz", "an", "a", "777", "@"] {
         let filter = ContactFilter { search: SearchTerm::split(term), ..all() };
         page(&format!("search {term}"), filter, ContactSort::LastName, Order::Ascending, 0).await;

@@ -1,4 +1,4 @@
-//! Which database, and how it is used.
+//! The database, and how the store uses it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,27 +7,27 @@ use std::time::Duration;
 use sqlx::postgres::PgConnectOptions;
 use url::Url;
 
-/// The settings of a [`PostgresStorage`](crate::PostgresStorage). Every number has a default that fits one server of a
-/// few.
+/// The settings of a [`PostgresStorage`](crate::PostgresStorage). Every number has a default that fits one of a few
+/// servers.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct PostgresConfig {
     /// The server, the database and the user.
     pub(crate) connect: PgConnectOptions,
-    /// The PostgreSQL schema that holds the tables (default `openapi`). It is made when it is not there.
+    /// The PostgreSQL schema that holds the tables (default `openapi`). It is created if it is absent.
     pub(crate) schema: String,
     /// The most connections (default 8). A few are faster than many: PostgreSQL works on about as many statements at a
     /// time as it has processors.
     pub max_connections: u32,
-    /// How long a connection may take to be made, and how long a request waits for a free one (default 3 s), before it
-    /// is answered [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable).
+    /// The timeout for establishing a connection, and for waiting for a free one (default 3 s). After it a request
+    /// fails with [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable).
     pub connect_timeout: Duration,
-    /// How long one statement may take (default 5 s). A server that does not answer at all is given up one second
-    /// later.
+    /// The timeout of one statement (default 5 s). The store gives up on a server that does not respond at all one
+    /// second later.
     pub statement_timeout: Duration,
-    /// How long a write waits for another one of the same agent (default 3 s).
+    /// How long a write waits for another one of the same tenant (default 3 s).
     pub lock_timeout: Duration,
-    /// The most writes of contacts that wait for the writer (default 4,096); beyond it they are answered
+    /// The most writes of contacts that wait for the writer (default 4,096). Further ones fail with
     /// [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable) at once.
     pub write_queue: usize,
     /// The most writes of contacts that share one transaction (default 256).
@@ -54,10 +54,10 @@ impl Default for Thresholds {
     }
 }
 
-/// The parameters of a store URL that are this crate's own.
+/// The parameters of a store URL that this crate defines.
 const OWN: [&str; 4] = ["schema", "max_connections", "connect_timeout", "statement_timeout"];
 
-/// The parameters that name what the driver knows.
+/// The parameters that the driver defines.
 const DRIVERS: [&str; 17] = [
     "sslmode",
     "ssl-mode",
@@ -78,23 +78,23 @@ const DRIVERS: [&str; 17] = [
     "statement-cache-capacity",
 ];
 
-/// How many prepared statements a connection keeps. Lists are prepared for each sort, direction, view and length of
-/// page that occurs.
+/// How many prepared statements a connection caches. Lists are prepared for each sort, direction, view and page length
+/// that occurs.
 const STATEMENTS: usize = 256;
 
 impl PostgresConfig {
-    /// The settings for a store named as the command line names it: `postgres://user:password@host:5432/database`, with
-    /// the parameters that PostgreSQL's own tools know (`sslmode`, `host`, …) and these:
+    /// The settings for a store URL as on the command line: `postgres://user:password@host:5432/database`, with the
+    /// parameters that PostgreSQL's own tools know (`sslmode`, `host`, …) and these:
     ///
     /// - `max_connections`: 2 to 1,000;
     /// - `connect_timeout` and `statement_timeout`: whole seconds, 1 to 3,600;
-    /// - `schema`: the PostgreSQL schema that holds the tables, of small letters, digits and `_`.
+    /// - `schema`: the PostgreSQL schema that holds the tables, of lower-case letters, digits and `_`.
     ///
-    /// What the URL does not say is taken from where PostgreSQL's own tools look: `PGHOST`, `PGPORT`, `PGUSER`,
-    /// `PGPASSWORD`, `PGDATABASE` and the password file.
+    /// What the URL omits is taken from where PostgreSQL's own tools look: `PGHOST`, `PGPORT`, `PGUSER`, `PGPASSWORD`,
+    /// `PGDATABASE` and the password file.
     ///
     /// # Errors
-    /// When the text is no such URL, or a parameter is unknown or out of its bounds.
+    /// When the text is not such a URL, or a parameter is unknown or out of range.
     pub fn from_url(url: &str) -> Result<Self, InvalidUrl> {
         let mut parsed = Url::parse(url).map_err(|error| InvalidUrl(format!("it is no URL: {error}")))?;
         if !matches!(parsed.scheme(), "postgres" | "postgresql") {
@@ -102,8 +102,8 @@ impl PostgresConfig {
         }
         let (mut own, mut others) = (Vec::new(), Vec::new());
         for (name, value) in parsed.query_pairs().into_owned() {
-            let place = if OWN.contains(&name.as_str()) { &mut own } else { &mut others };
-            place.push((name, value));
+            let target = if OWN.contains(&name.as_str()) { &mut own } else { &mut others };
+            target.push((name, value));
         }
         for (name, _) in &others {
             if !DRIVERS.contains(&name.as_str()) && !name.starts_with("options") {
@@ -158,7 +158,7 @@ impl PostgresConfig {
         format!("postgres://{user}@{host}:{}/{}", connect.get_port(), self.database())
     }
 
-    /// The database; by PostgreSQL's habit that of the user's name where none is given.
+    /// The database; PostgreSQL's default is the one with the user's name.
     pub(crate) fn database(&self) -> &str {
         self.connect.get_database().unwrap_or(self.connect.get_username())
     }
@@ -194,7 +194,7 @@ impl fmt::Debug for PostgresConfig {
     }
 }
 
-/// A store URL that names no PostgreSQL database. The text does not repeat the URL, which may hold a password.
+/// A store URL that names no PostgreSQL database. The message does not repeat the URL, which may contain a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidUrl(String);
 
@@ -243,7 +243,7 @@ mod tests {
             "postgres://u:cret@h/d?sslmode=perhaps",
         ] {
             match PostgresConfig::from_url(url) {
-                // `postgres:cret` is a URL without a host; the user's own settings say the rest.
+                // `postgres:cret` is a URL without a host; the rest comes from the user's own settings.
                 Ok(config) => assert!(!format!("{config:?}").contains("cret@"), "{url}"),
                 Err(error) => assert!(!error.to_string().contains("cret"), "{error}"),
             }

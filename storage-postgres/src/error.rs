@@ -7,33 +7,33 @@ use storage_common::error::{Retry, Retryable, StoreError};
 
 use crate::config::PostgresConfig;
 
-/// Why a database cannot be used. The text says what to do; it never holds a password.
+/// Why a database cannot be used. The text says what to do; it never contains a password.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Nothing answers there.
+    /// The server is unreachable.
     #[error("cannot reach {server}: {source}; check that the server runs and that host and port are right")]
     Unreachable {
         /// The server.
         server: String,
-        /// What the driver said.
+        /// The driver's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Something answers, but not in time.
-    #[error("{server} does not answer in time; check its load and the network in between")]
+    /// The server does not respond in time.
+    #[error("{server} does not respond in time; check its load and the network in between")]
     Timeout {
         /// The server.
         server: String,
     },
-    /// The user or the password is not right.
+    /// The user or the password is wrong.
     #[error("{server} refuses the user or the password: {detail}; check both, and the server's pg_hba.conf")]
     Refused {
         /// The server.
         server: String,
-        /// What the server said.
+        /// The server's message.
         detail: String,
     },
-    /// The database is not there.
+    /// The database does not exist.
     #[error(
         "there is no database '{database}' at {server}; create it, for example with `createdb {database}`"
     )]
@@ -43,7 +43,7 @@ pub enum OpenError {
         /// The database.
         database: String,
     },
-    /// The server is older than what this release works with.
+    /// The server is older than this release supports.
     #[error("{server} is PostgreSQL {found}; this release needs 13 or later")]
     TooOld {
         /// The server.
@@ -51,7 +51,7 @@ pub enum OpenError {
         /// Its version.
         found: String,
     },
-    /// The database does not hold all characters.
+    /// The encoding of the database lacks characters.
     #[error("the database of {server} has the encoding {found}; create one with ENCODING 'UTF8'")]
     Encoding {
         /// The server.
@@ -59,13 +59,13 @@ pub enum OpenError {
         /// The encoding.
         found: String,
     },
-    /// The server takes no writes.
+    /// The server is read-only.
     #[error("{server} is read-only, perhaps a standby; name the primary server")]
     ReadOnly {
         /// The server.
         server: String,
     },
-    /// An extension cannot be had.
+    /// An extension cannot be created.
     #[error(
         "{server} lacks the extension {name}: {detail}; install PostgreSQL's contrib package on the server, and run \
          `CREATE EXTENSION {name}` in the database as its owner or a superuser"
@@ -75,10 +75,10 @@ pub enum OpenError {
         server: String,
         /// The extension.
         name: &'static str,
-        /// What the server said.
+        /// The server's message.
         detail: String,
     },
-    /// The user may not do what is needed.
+    /// The user lacks a permission.
     #[error(
         "the user may not do what the store needs at {server}: {detail}; grant it CREATE on the database, or let its \
          owner start the service once"
@@ -86,7 +86,7 @@ pub enum OpenError {
     NotAllowed {
         /// The server.
         server: String,
-        /// What the server said.
+        /// The server's message.
         detail: String,
     },
     /// The schema belongs to something else.
@@ -99,7 +99,7 @@ pub enum OpenError {
         /// The PostgreSQL schema.
         schema: String,
     },
-    /// The tables were made by a newer release.
+    /// The tables belong to a newer release.
     #[error(
         "the database at {server} has schema version {found}, and this release knows versions up to {known}; start the \
          release that wrote it, or a newer one"
@@ -109,15 +109,15 @@ pub enum OpenError {
         server: String,
         /// The version in the database.
         found: i64,
-        /// The newest version this release knows.
+        /// The newest version that this release supports.
         known: i64,
     },
-    /// It failed in another way.
+    /// Any other error.
     #[error("cannot open the database at {server}: {source}")]
     Other {
         /// The server.
         server: String,
-        /// What the driver said.
+        /// The driver's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }

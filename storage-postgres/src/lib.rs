@@ -3,35 +3,35 @@
 //! [`PostgresStorage`] implements every port of [`openapi_core::storage`].
 //!
 //! - **A write is one transaction**, with everything that belongs to it. Writes of contacts that wait at the same time
-//!   share one (group commit), and each is told its own outcome only after the commit. A write is as durable as the
-//!   server's `synchronous_commit` promises; by default an acknowledged one is on its disk.
-//! - **Lists do not slow down as an agent grows.** One composite index for each sort, exact totals from counters that are
-//!   kept in the same transaction, and a trigram index over the text of each agent.
+//!   share one (group commit), and each receives its own outcome only after the commit. A write is as durable as the
+//!   server's `synchronous_commit` setting; by default an acknowledged write is on its disk.
+//! - **Lists do not slow down as a tenant grows.** Each sort has a composite index, counters in the same transaction
+//!   give exact totals, and a trigram index covers the text of each tenant.
 //! - **A lost or hanging database** makes requests fail with
-//!   [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable) within seconds, and is used again as soon as
-//!   it answers, without a restart.
+//!   [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable) within seconds. The store uses it again as
+//!   soon as it responds, without a restart.
 //!
 //! ```
 //! use storage_postgres::{PostgresConfig, PostgresStorage};
 //!
 //! let config = PostgresConfig::from_url("postgres://openapi@db.internal/crm?schema=agents&max_connections=16")?;
 //! assert_eq!(config.max_connections, 16);
-//! assert!(PostgresConfig::from_url("postgres://db.internal/crm?max_conections=16").is_err(), "a slip is told");
+//! assert!(PostgresConfig::from_url("postgres://db.internal/crm?max_conections=16").is_err(), "a misspelt parameter is rejected");
 //!
 //! async fn open(config: PostgresConfig) -> Result<PostgresStorage, storage_postgres::OpenError> {
-//!     // Makes the tables, or brings them to this release.
+//! Creates the tables, or migrates them to this release.
 //!     PostgresStorage::open(config).await
 //! }
 //! # Ok::<(), storage_postgres::InvalidUrl>(())
 //! ```
 //!
 //! # Runtime
-//! The store needs a tokio runtime: the one it is opened on. Its futures must be polled there, and writes run on tasks of
-//! it. It starts no thread. [`PostgresStorage::close`] waits until everything accepted is written.
+//! The store needs the tokio runtime that it is opened on. Its futures must be polled there, and writes run on its
+//! tasks. The store starts no thread. [`PostgresStorage::close`] waits until every accepted write is stored.
 //!
 //! # The database
-//! It must have the encoding UTF8, and the user must own it, or have been granted `CREATE` on it and have the extensions
-//! `pg_trgm` and `btree_gin` made by somebody else. The tables lie in a PostgreSQL schema of their own.
+//! The database must have the encoding UTF8. The user must own it, or must have `CREATE` on it while another role has
+//! created the extensions `pg_trgm` and `btree_gin`. The tables are in a PostgreSQL schema of their own.
 
 mod agents;
 mod audit;

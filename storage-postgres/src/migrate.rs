@@ -11,14 +11,14 @@ use crate::error::{OpenError, code};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Migration {
-    /// The version of the schema behind it: 1 and upwards.
+    /// The version of the schema after it: 1 and upwards.
     pub version: i64,
-    /// What it brings.
+    /// What it adds.
     pub name: &'static str,
     pub(crate) sql: &'static str,
 }
 
-/// Every migration, in order; `version` is the place in the list, counted from 1.
+/// Every migration, in order; `version` is the position in the list, counted from 1.
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "contacts", sql: include_str!("migrations/0001_contacts.sql") },
     Migration { version: 2, name: "files", sql: include_str!("migrations/0002_files.sql") },
@@ -33,17 +33,17 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     },
 ];
 
-/// The version this release works with.
+/// The version of this release.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 
-/// The oldest server, as `server_version_num` counts: the first in which the owner of a database may create the
+/// The oldest supported server, as `server_version_num`: the first on which the owner of a database may create the
 /// extensions.
 const OLDEST: i64 = 130_000;
 
-/// What the search index is made of: `pg_trgm` cuts the text, `btree_gin` lets the agent stand before it.
+/// What the search index needs: `pg_trgm` splits the text, and `btree_gin` lets the index start with the tenant.
 const EXTENSIONS: [&str; 2] = ["pg_trgm", "btree_gin"];
 
-/// Checks that the server and the database are what the store needs.
+/// Checks that the server and the database meet the requirements of the store.
 pub(crate) async fn check_server(db: &mut PgConnection, config: &PostgresConfig) -> Result<(), OpenError> {
     let of = |error| OpenError::of(config, error);
     let server = || config.server();
@@ -104,13 +104,13 @@ pub(crate) fn pending(version: i64) -> &'static [Migration] {
     migrations::pending(MIGRATIONS, version)
 }
 
-/// Brings the tables to the version of this release. Of several servers that start at once one does it, the others
-/// wait for it.
+/// Migrates the tables to the version of this release. When several servers start at once, one migrates and the others
+/// wait.
 pub(crate) async fn migrate(db: &mut PgConnection, config: &PostgresConfig) -> Result<(), OpenError> {
     let of = |error| OpenError::of(config, error);
     while let Some(next) = pending(version(db, config).await?).first() {
         let mut step = db.begin().await.map_err(of)?;
-        // Making an index takes as long as it does, and so does the other server that may be at it.
+        // Creating an index takes as long as it does, and another server may be creating one.
         for sql in ["SET LOCAL statement_timeout = 0", "SET LOCAL lock_timeout = 0"] {
             sqlx::query(sql).execute(&mut *step).await.map_err(of)?;
         }
@@ -119,7 +119,7 @@ pub(crate) async fn migrate(db: &mut PgConnection, config: &PostgresConfig) -> R
             .execute(&mut *step)
             .await
             .map_err(of)?;
-        // Another server may have done it while this one waited.
+        // Another server may have applied it in the meantime.
         if version(&mut step, config).await? + 1 != next.version {
             continue;
         }
@@ -139,7 +139,7 @@ pub(crate) async fn migrate(db: &mut PgConnection, config: &PostgresConfig) -> R
     Ok(())
 }
 
-/// Makes the PostgreSQL schema and the extensions where they are not there yet.
+/// Creates the PostgreSQL schema and the extensions if they are absent.
 async fn prepare(step: &mut PgConnection, config: &PostgresConfig) -> Result<(), OpenError> {
     let of = |error| OpenError::of(config, error);
     let schema = &config.schema;
@@ -149,7 +149,7 @@ async fn prepare(step: &mut PgConnection, config: &PostgresConfig) -> Result<(),
         .await
         .map_err(of)?;
     if exists.is_none() {
-        // The name was checked when the settings were read: small letters, digits and `_`.
+        // The settings allow only lower-case letters, digits and `_` in the name.
         sqlx::query(AssertSqlSafe(format!("CREATE SCHEMA \"{schema}\"")))
             .execute(&mut *step)
             .await
@@ -169,7 +169,7 @@ async fn prepare(step: &mut PgConnection, config: &PostgresConfig) -> Result<(),
             return Err(OpenError::Extension { server: config.server(), name, detail });
         }
     }
-    // An extension that was there already may lie in another schema, where its operator classes are found by name.
+    // An existing extension may be in another schema; the search path must include it to find its operator classes.
     let extended = sqlx::query(
         "SELECT set_config('search_path', quote_ident($1) || ', ' || string_agg(DISTINCT quote_ident(n.nspname), ', '), \
          true) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = ANY($2)",

@@ -1,5 +1,5 @@
-//! What becomes of requests when the database dies, hangs or cannot be reached: writes that were acknowledged are there,
-//! the others are whole or absent and fail as `Unavailable` in time, and the same store goes on when the database does.
+//! Requests while the database dies, hangs or is unreachable: acknowledged writes are stored, the others are stored
+//! completely or not at all and fail with `Unavailable` in time, and the same store continues once the database does.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 #![expect(clippy::disallowed_methods, reason = "what is held is time")]
@@ -22,8 +22,8 @@ use storage_postgres::{PostgresConfig, PostgresStorage};
 use support::proxy::{Proxy, Weather};
 use support::{Database, runtime};
 
-/// Longer than this no request may take, whatever happens: a connection and a statement, each with its deadline.
-const PATIENCE: Duration = Duration::from_secs(9);
+/// No request may take longer, whatever happens: a connection and a statement, each with its timeout.
+const TIMEOUT: Duration = Duration::from_secs(9);
 
 async fn open(url: &str) -> Arc<PostgresStorage> {
     Arc::new(PostgresStorage::open(PostgresConfig::from_url(url).unwrap()).await.unwrap())
@@ -39,7 +39,7 @@ async fn total(store: &PostgresStorage, agent: &AgentId) -> u64 {
     store.contacts(agent, &query).await.unwrap().total
 }
 
-/// Waits until the store serves again, without being opened anew.
+/// Waits until the store serves again, without being reopened.
 async fn recovered(store: &PostgresStorage) {
     let begin = Instant::now();
     while let Err(error) = store.probe().await {
@@ -49,49 +49,51 @@ async fn recovered(store: &PostgresStorage) {
     }
 }
 
-/// What writers that go on through everything were told.
+/// The outcomes of writers that continue through every failure.
 #[derive(Default)]
-struct Told {
+struct Outcomes {
     next: AtomicU64,
     stop: AtomicBool,
     stored: std::sync::Mutex<Vec<u64>>,
     failed: std::sync::Mutex<Vec<u64>>,
 }
 
-async fn writer(store: Arc<PostgresStorage>, agent: AgentId, schema: ContactSchema, told: Arc<Told>) {
-    while !told.stop.load(Ordering::SeqCst) {
-        let number = told.next.fetch_add(1, Ordering::SeqCst);
+async fn writer(store: Arc<PostgresStorage>, agent: AgentId, schema: ContactSchema, outcomes: Arc<Outcomes>) {
+    while !outcomes.stop.load(Ordering::SeqCst) {
+        let number = outcomes.next.fetch_add(1, Ordering::SeqCst);
         let begin = Instant::now();
         let done = store.insert_contact(&agent, &write(&contact(&agent, number), &schema, number + 1)).await;
-        assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < TIMEOUT, "{:?}", begin.elapsed());
         match done {
-            Ok(()) => told.stored.lock().unwrap().push(number),
+            Ok(()) => outcomes.stored.lock().unwrap().push(number),
             Err(error) => {
                 assert_eq!(error.kind, StorageErrorKind::Unavailable, "{error:?}");
-                told.failed.lock().unwrap().push(number);
+                outcomes.failed.lock().unwrap().push(number);
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         }
     }
 }
 
-/// Kills the server under load some times.
+/// Kills the server under load several times.
 async fn kill(server: &mut database_servers::postgres::Server, rounds: u32) {
     let store = open(&format!("{}?connect_timeout=1", server.url())).await;
     let agent = agent_id("a");
     let schema = insert_agent(&*store, &agent).await;
-    let told = Arc::new(Told::default());
+    let outcomes = Arc::new(Outcomes::default());
     let writers: Vec<_> = (0..16)
-        .map(|_| tokio::spawn(writer(Arc::clone(&store), agent.clone(), schema.clone(), Arc::clone(&told))))
+        .map(|_| {
+            tokio::spawn(writer(Arc::clone(&store), agent.clone(), schema.clone(), Arc::clone(&outcomes)))
+        })
         .collect();
     for round in 0..rounds {
-        let before = told.stored.lock().unwrap().len();
+        let before = outcomes.stored.lock().unwrap().len();
         let begin = Instant::now();
-        while told.stored.lock().unwrap().len() < before + 50 {
+        while outcomes.stored.lock().unwrap().len() < before + 50 {
             assert!(begin.elapsed() < Duration::from_secs(30), "nothing is stored in round {round}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        // In the middle of whatever is going on.
+        // While requests are running.
         tokio::time::sleep(Duration::from_millis(u64::from(round * 7 % 40))).await;
         tokio::task::block_in_place(|| {
             if round % 3 == 2 {
@@ -99,7 +101,7 @@ async fn kill(server: &mut database_servers::postgres::Server, rounds: u32) {
             } else {
                 server.kill();
             }
-            // Now and then for longer than writes have patience.
+            // Sometimes for longer than the timeout of a write.
             if round % 4 == 1 {
                 std::thread::sleep(Duration::from_secs(3));
             }
@@ -107,11 +109,11 @@ async fn kill(server: &mut database_servers::postgres::Server, rounds: u32) {
         });
     }
     recovered(&store).await;
-    told.stop.store(true, Ordering::SeqCst);
+    outcomes.stop.store(true, Ordering::SeqCst);
     for writer in writers {
         writer.await.unwrap();
     }
-    let (stored, failed) = (told.stored.lock().unwrap().clone(), told.failed.lock().unwrap().clone());
+    let (stored, failed) = (outcomes.stored.lock().unwrap().clone(), outcomes.failed.lock().unwrap().clone());
     for number in &stored {
         let found = store.contact(&agent, &ContactRef::Id(contact_id(*number))).await.unwrap();
         assert_eq!(found, Some(contact(&agent, *number).into()), "acknowledged and lost");
@@ -121,7 +123,7 @@ async fn kill(server: &mut database_servers::postgres::Server, rounds: u32) {
         there +=
             u64::from(store.contact(&agent, &ContactRef::Id(contact_id(*number))).await.unwrap().is_some());
     }
-    // Counters, entries and contacts tell the same, so that nothing is half there.
+    // Counters, entries and contacts agree, so nothing is stored in part.
     assert_eq!(total(&store, &agent).await, there);
     let query = AuditQuery { agent: Some(agent.clone()), limit: u32::MAX, ..AuditQuery::default() };
     assert_eq!(store.audit_entries(&query).await.unwrap().len() as u64, there + 1);
@@ -169,7 +171,7 @@ fn an_idle_store_does_not_notice_a_restart() {
                 server.kill();
                 server.start_again();
             });
-            // Every connection of the pool is dead; the first read and the first write go through nevertheless.
+            // Every connection of the pool is dead; the first read and the first write succeed nevertheless.
             if round % 2 == 0 {
                 assert_eq!(total(&store, &agent).await, round);
             }
@@ -180,7 +182,7 @@ fn an_idle_store_does_not_notice_a_restart() {
     });
 }
 
-/// A store behind a network that can fail.
+/// A store that is reached over a network that can fail.
 async fn behind_proxy(database: &Database, parameters: &str) -> (Proxy, Arc<PostgresStorage>) {
     let (proxy, config) = proxied(database, parameters).await;
     (proxy, Arc::new(PostgresStorage::open(config).await.unwrap()))
@@ -226,10 +228,10 @@ fn a_hanging_database_is_given_up_in_time() {
                 let error = request.await.unwrap().unwrap_err();
                 assert_eq!(error.kind, StorageErrorKind::Unavailable, "{error:?}");
             }
-            assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
+            assert!(begin.elapsed() < TIMEOUT, "{:?}", begin.elapsed());
             proxy.set(Weather::Fair);
             recovered(&store).await;
-            // The pool has lost none of its places.
+            // The pool still has all of its connections.
             let again: Vec<_> = (0..64)
                 .map(|number| {
                     let (store, agent) = (Arc::clone(&store), agent.clone());
@@ -246,9 +248,9 @@ fn a_hanging_database_is_given_up_in_time() {
     });
 }
 
-/// Each of them would take seconds by itself.
+/// Each of them alone would take seconds.
 #[test]
-fn behind_a_hanging_database_no_write_waits_for_all_before_it() {
+fn no_write_waits_for_all_before_it_when_the_database_hangs() {
     let database = Database::new();
     runtime().block_on(async {
         let (proxy, mut config) = proxied(&database, "connect_timeout=1&statement_timeout=1").await;
@@ -269,7 +271,7 @@ fn behind_a_hanging_database_no_write_waits_for_all_before_it() {
             let error = request.await.unwrap().unwrap_err();
             assert_eq!(error.kind, StorageErrorKind::Unavailable, "{error:?}");
         }
-        assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < TIMEOUT, "{:?}", begin.elapsed());
         proxy.set(Weather::Fair);
         recovered(&store).await;
         store.close().await;
@@ -277,7 +279,7 @@ fn behind_a_hanging_database_no_write_waits_for_all_before_it() {
 }
 
 #[test]
-fn an_unreachable_database_is_told_in_time() {
+fn an_unreachable_database_is_reported_in_time() {
     let database = Database::new();
     runtime().block_on(async {
         let (proxy, store) = behind_proxy(&database, "connect_timeout=1").await;
@@ -291,7 +293,7 @@ fn an_unreachable_database_is_told_in_time() {
         for error in [read, wrote, probed] {
             assert_eq!(error.kind, StorageErrorKind::Unavailable, "{error:?}");
         }
-        assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < TIMEOUT, "{:?}", begin.elapsed());
         proxy.set(Weather::Fair);
         recovered(&store).await;
         store.insert_contact(&agent, &write(&contact(&agent, 1), &schema, 2)).await.unwrap();
@@ -299,7 +301,7 @@ fn an_unreachable_database_is_told_in_time() {
     });
 }
 
-/// Cuts the network behind each piece of a write in turn.
+/// Cuts the network after each piece of a write in turn.
 #[test]
 fn a_connection_lost_in_any_phase_leaves_a_write_whole_or_absent() {
     let database = Database::new();
@@ -309,14 +311,14 @@ fn a_connection_lost_in_any_phase_leaves_a_write_whole_or_absent() {
         let schema = insert_agent(&*store, &agent).await;
         let (mut there, mut unknown, mut piece) = (0, 0, 0);
         loop {
-            // What the last reads have left to say has passed.
+            // The responses of the last reads have passed.
             tokio::time::sleep(Duration::from_millis(10)).await;
             let number = piece as u64;
-            proxy.cut_behind(piece);
+            proxy.cut_after(piece);
             let done =
                 store.insert_contact(&agent, &write(&contact(&agent, number), &schema, number + 1)).await;
             let was_cut = proxy.has_cut();
-            proxy.cut_behind(-1);
+            proxy.cut_after(-1);
             recovered(&store).await;
             let found = store.contact(&agent, &ContactRef::Id(contact_id(number))).await.unwrap();
             match done {
@@ -337,22 +339,21 @@ fn a_connection_lost_in_any_phase_leaves_a_write_whole_or_absent() {
             piece += 1;
         }
         assert!(piece > 8, "{piece}");
-        // Only around the commit itself is anything left unknown, if a cut happens to fall there; everything before is
-        // done again.
+        // Only a cut around the commit itself leaves the outcome unknown; everything before is retried.
         assert!(unknown <= 4, "{unknown} of {piece}");
         store.close().await;
     });
 }
 
 #[test]
-fn a_pool_that_is_used_up_is_told_in_time() {
+fn an_exhausted_pool_is_reported_in_time() {
     let database = Database::new();
     runtime().block_on(async {
         let url = database.url("max_connections=2&connect_timeout=1&statement_timeout=2");
         let store = open(&url).await;
         let agent = agent_id("a");
         let schema = insert_agent(&*store, &agent).await;
-        // Somebody else holds the agent: writes wait, and give up in time.
+        // Another transaction locks the agent: writes wait, and give up in time.
         let mut other = database.connect().await;
         sqlx::raw_sql("BEGIN; SELECT 1 FROM openapi.agent FOR UPDATE").execute(&mut other).await.unwrap();
         let begin = Instant::now();
@@ -368,7 +369,7 @@ fn a_pool_that_is_used_up_is_told_in_time() {
             let error = done.await.unwrap().unwrap_err();
             assert_eq!(error.kind, StorageErrorKind::Unavailable, "{error:?}");
         }
-        assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < TIMEOUT, "{:?}", begin.elapsed());
         sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
         store.insert_contact(&agent, &write(&contact(&agent, 1), &schema, 2)).await.unwrap();
         assert_eq!(total(&store, &agent).await, 1);

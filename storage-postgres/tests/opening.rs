@@ -1,4 +1,4 @@
-//! What an operator is told when a database cannot be used.
+//! The errors for an operator when a database cannot be used.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 

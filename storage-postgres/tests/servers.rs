@@ -1,5 +1,5 @@
-//! Several servers on one database: of what only one may have, one gets it; counters stay exact; nobody waits for an
-//! agent that is not his.
+//! Several servers on one database: a unique value goes to one of them, counters stay exact, and nobody waits for
+//! another agent's lock.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 #![expect(clippy::disallowed_methods, reason = "what is held is time")]
@@ -22,7 +22,7 @@ use storage_postgres::PostgresStorage;
 use support::{Database, runtime};
 use testkit::SplitMix64;
 
-/// As many stores as servers, and one agent.
+/// One store for each server, and one agent.
 async fn servers(database: &Database, count: usize) -> (Vec<Arc<PostgresStorage>>, AgentId, ContactSchema) {
     let mut stores = Vec::new();
     for _ in 0..count {
@@ -33,7 +33,7 @@ async fn servers(database: &Database, count: usize) -> (Vec<Arc<PostgresStorage>
     (stores, agent, schema)
 }
 
-/// What becomes of writes that all servers do at the same time, each its share.
+/// The outcomes of writes that all servers run at the same time, each its share.
 async fn race(
     stores: &[Arc<PostgresStorage>],
     writes: Vec<(Option<u64>, ContactWrite)>,

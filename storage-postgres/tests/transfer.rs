@@ -1,4 +1,4 @@
-//! Moving agents from and to a store in PostgreSQL.
+//! Transfers of agents from and to a store in PostgreSQL.
 
 #[path = "support/moving.rs"]
 mod moving;

@@ -24,12 +24,12 @@ use storage_sqlite::{SqliteConfig, SqliteStorage};
 use support::{agent_id, contact, insert_agent, wait, write};
 use testkit::SplitMix64;
 
-/// A word that can be spoken.
+/// A pronounceable word.
 fn word(mut number: u64, length: u64) -> String {
     let (consonants, vowels) = (b"bcdfghjklmnprstvwz", b"aeiou");
     (0..length)
-        .map(|place| {
-            let letters: &[u8] = if place % 2 == 0 { consonants } else { vowels };
+        .map(|position| {
+            let letters: &[u8] = if position % 2 == 0 { consonants } else { vowels };
             let letter = letters[(number % letters.len() as u64) as usize];
             number /= letters.len() as u64;
             char::from(letter)
@@ -37,8 +37,8 @@ fn word(mut number: u64, length: u64) -> String {
         .collect()
 }
 
-fn vocabulary(dice: &mut SplitMix64, words: u64, shortest: u64) -> String {
-    let number = SplitMix64(dice.below(words)).next_u64();
+fn vocabulary(rng: &mut SplitMix64, words: u64, shortest: u64) -> String {
+    let number = SplitMix64(rng.below(words)).next_u64();
     word(number, shortest + number % 4)
 }
 
@@ -47,37 +47,37 @@ fn title(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// The contact of a number: names from a few thousand, an address and an external id of its own.
+/// The contact of a number: names from a few thousand, and a unique address and external id.
 fn person(agent: &AgentId, number: u64) -> Contact {
-    let mut dice = SplitMix64(number);
-    let (first, last) = (vocabulary(&mut dice, 400, 4), vocabulary(&mut dice, 3_000, 5));
+    let mut rng = SplitMix64(number);
+    let (first, last) = (vocabulary(&mut rng, 400, 4), vocabulary(&mut rng, 3_000, 5));
     let mut person = contact(agent, number);
     let created = Timestamp::from_millis(1_700_000_000_000 + number as i64 * 137);
     person.first_name = TextValue::parse(&title(&first)).ok();
     person.last_name = TextValue::parse(&title(&last)).ok();
     person.external_reference_id = format!("crm-{number:07}").parse().ok();
     person.primary_email =
-        Email::parse(&format!("{first}.{last}{number}@example{}.com", dice.below(50))).expect("scale");
+        Email::parse(&format!("{first}.{last}{number}@example{}.com", rng.below(50))).expect("scale");
     person.primary_phone =
-        Phone::parse(&format!("20 {:04} {:04}", dice.below(10_000), dice.below(10_000))).ok();
+        Phone::parse(&format!("20 {:04} {:04}", rng.below(10_000), rng.below(10_000))).ok();
     person.primary_phone_code = PhoneCode::parse("44").ok();
-    let street = title(&vocabulary(&mut dice, 500, 7));
-    let city = title(&vocabulary(&mut dice, 100, 6));
+    let street = title(&vocabulary(&mut rng, 500, 7));
+    let city = title(&vocabulary(&mut rng, 100, 6));
     person.full_address =
-        TextValue::parse(&format!("{} {street} Lane\n{city} LS{} 4AB", dice.below(200), dice.below(20))).ok();
+        TextValue::parse(&format!("{} {street} Lane\n{city} LS{} 4AB", rng.below(200), rng.below(20))).ok();
     person.tags = [("vip", 10), ("newsletter", 3), ("lead", 5), ("customer", 4), ("rare", 1_000)]
         .iter()
-        .filter(|(_, count)| dice.one_in(*count))
+        .filter(|(_, count)| rng.one_in(*count))
         .map(|(tag, _)| Tag::parse(tag).expect("scale"))
         .collect();
-    person.status = match dice.below(1_000) {
+    person.status = match rng.below(1_000) {
         0 => ContactStatus::Blocked,
         1..100 => ContactStatus::Inactive,
         _ => ContactStatus::Active,
     };
-    let plan = if dice.one_in(3) { "gold" } else { "silver" };
+    let plan = if rng.one_in(3) { "gold" } else { "silver" };
     person.custom_fields =
-        RawObject::from_text(format!(r#"{{"plan":"{plan}","score":{}}}"#, dice.below(1_000)))
+        RawObject::from_text(format!(r#"{{"plan":"{plan}","score":{}}}"#, rng.below(1_000)))
             .expect("an object");
     person.created_at = created;
     person.updated_at = created;
@@ -101,7 +101,7 @@ fn total(store: &SqliteStorage, agent: &AgentId) -> u64 {
     wait(store.contacts(agent, &query)).expect("scale").total
 }
 
-/// Creates contacts from `first` on with 64 writers until `enough` says so; how many.
+/// Creates contacts from `first` on with 64 writers until `enough` returns true; returns how many.
 fn create(
     store: &Arc<SqliteStorage>,
     agent: &AgentId,
@@ -173,17 +173,17 @@ fn time(what: &str, rounds: u32, mut read: impl FnMut(u32) -> u64) {
 
 /// Reads single contacts, in rounds of a thousand.
 fn get(store: &SqliteStorage, agent: &AgentId, count: u64, rounds: u32) {
-    let mut dice = SplitMix64(1);
+    let mut rng = SplitMix64(1);
     time("1,000 contacts by external id", rounds, |_| {
         for _ in 0..1_000 {
-            let external = format!("crm-{:07}", dice.below(count)).parse().expect("scale");
+            let external = format!("crm-{:07}", rng.below(count)).parse().expect("scale");
             assert!(wait(store.contact(agent, &ContactRef::External(external))).expect("scale").is_some());
         }
         1_000
     });
     time("1,000 contacts by id", rounds, |_| {
         for _ in 0..1_000 {
-            let id = support::contact_id(dice.below(count));
+            let id = support::contact_id(rng.below(count));
             assert!(wait(store.contact(agent, &ContactRef::Id(id))).expect("scale").is_some());
         }
         1_000
@@ -214,11 +214,11 @@ fn read(store: &SqliteStorage, agent: &AgentId) {
     }
     for offset in [1_000, 100_000, 500_000, 999_980] {
         let window = Window::Page { offset, limit: 20 };
-        list(&format!("20 behind {offset} by createdAt"), 5, ContactQuery { window, ..base.clone() });
+        list(&format!("20 after {offset} by createdAt"), 5, ContactQuery { window, ..base.clone() });
     }
     let window = Window::Page { offset: 500_000, limit: 20 };
     list(
-        "20 behind 500000 by firstName",
+        "20 after 500000 by firstName",
         5,
         ContactQuery { window, sort: ContactSort::FirstName, ..base.clone() },
     );
@@ -289,23 +289,23 @@ fn read(store: &SqliteStorage, agent: &AgentId) {
             wait(store.contacts(agent, &ContactQuery { filter, ..base.clone() })).expect("scale").total
         });
     };
-    let mut dice = SplitMix64(7);
-    search("search: an external id", 300, &mut || format!("crm-{:07}", dice.below(count)));
-    search("search: the digits of one", 300, &mut || format!("{:07}", dice.below(count)));
-    search("search: an address", 300, &mut || person(agent, dice.below(count)).primary_email.to_string());
+    let mut rng = SplitMix64(7);
+    search("search: an external id", 300, &mut || format!("crm-{:07}", rng.below(count)));
+    search("search: the digits of one", 300, &mut || format!("{:07}", rng.below(count)));
+    search("search: an address", 300, &mut || person(agent, rng.below(count)).primary_email.to_string());
     search("search: a phone number", 300, &mut || {
-        person(agent, dice.below(count)).primary_phone.expect("scale").to_string().replace(' ', "-")
+        person(agent, rng.below(count)).primary_phone.expect("scale").to_string().replace(' ', "-")
     });
     search("search: first and last name", 100, &mut || {
-        let person = person(agent, dice.below(count));
+        let person = person(agent, rng.below(count));
         format!("{} {}", person.first_name.expect("scale"), person.last_name.expect("scale"))
     });
     search("search: a last name", 50, &mut || {
-        person(agent, dice.below(count)).last_name.expect("scale").to_string()
+        person(agent, rng.below(count)).last_name.expect("scale").to_string()
     });
     search("search: nothing, six letters", 300, &mut || "qxqxqx".into());
     search("search: nothing, four digits", 100, &mut || "qx12".into());
-    search("search: four digits", 20, &mut || format!("{:04}", dice.below(10_000)));
+    search("search: four digits", 20, &mut || format!("{:04}", rng.below(10_000)));
     search("search: three letters", 10, &mut || "zod".into());
     search("search: two letters", 3, &mut || "zo".into());
     search("search: one letter", 3, &mut || "z".into());
@@ -314,7 +314,7 @@ fn read(store: &SqliteStorage, agent: &AgentId) {
     println!("{:?} of memory", resident());
 }
 
-/// Memory of this process: all of it, and without pages of files.
+/// Memory of this process: in total, and without file pages.
 fn resident() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = |name: &str| status.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();

@@ -101,9 +101,9 @@ fn insert(db: &Connection, agent: &Agent, schema: &ContactSchema, audit: &AuditE
     audit::append(db, audit)
 }
 
-/// Stores an agent that is not there; returns the number that leads its rows.
+/// Stores a new agent; returns the number that its rows begin with.
 pub(crate) fn put_new(db: &Connection, agent: &Agent, schema_version: u64) -> Result<i64> {
-    // Tombstones stay, so that the highest number was never given back.
+    // Tombstones stay, so the highest number is never reused.
     let number: i64 =
         db.prepare_cached("SELECT coalesce(max(n), 0) + 1 FROM agent")?.query_row((), |row| row.get(0))?;
     db.prepare_cached(
@@ -122,7 +122,7 @@ pub(crate) fn put_new(db: &Connection, agent: &Agent, schema_version: u64) -> Re
     Ok(number)
 }
 
-/// Removes rows of a deleted agent, one kind after another, until `at_most` are gone.
+/// Removes rows of a deleted agent, one kind after another, until `at_most` are removed.
 fn purge(db: &Connection, id: &AgentId, at_most: u32) -> Result<u64> {
     let number: Option<i64> = db
         .prepare_cached("SELECT n FROM agent WHERE id = ?1 AND status = 2")?

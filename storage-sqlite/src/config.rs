@@ -1,4 +1,4 @@
-//! Where the file lies and how it is used.
+//! The location of the file, and how the store uses it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,36 +10,36 @@ use crate::thresholds::Thresholds;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SqliteConfig {
-    /// The database file. Its folder and the file are created when they do not exist, readable by their owner only. Next
-    /// to it lie `<file>-wal` and `<file>-shm`, which belong to it, and `<file>-owner`, which names the process that owns
+    /// The database file. Its folder and the file are created when they do not exist, readable by their owner only.
+    /// Next to it are SQLite's own `<file>-wal` and `<file>-shm`, and `<file>-owner`, which names the process that owns
     /// it ([`Ownership`](crate::Ownership)).
     pub path: PathBuf,
     /// How long a write waits for a program that holds a lock of SQLite, such as the `sqlite3` shell (default 5 s), before
     /// it fails with [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable).
     pub busy_timeout: Duration,
-    /// The most writes that wait for the writer thread (default 4,096); beyond it they are answered
+    /// The most writes that wait for the writer thread (default 4,096). Further ones fail with
     /// [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable) at once.
     pub write_queue: usize,
     /// The most writes that share one commit (default 256).
     pub write_batch: usize,
-    /// How long the writer holds writes back that need not be hurried, the texts of replies that are being written, so
-    /// that more of them share a commit (default 20 ms). One that is hurried takes them along.
+    /// How long the writer delays deferrable writes, such as the growing texts of replies, so that more of them share a
+    /// commit (default 20 ms). Any other write takes them along.
     pub linger: Duration,
     /// Threads for reads that may take long: lists, searches, histories (default 2).
     pub reader_threads: usize,
     /// Page cache of the writing connection in KiB (default 16,384).
     pub write_cache_kib: u32,
-    /// Page cache of each reading connection in KiB (default 1,024). There is one for each thread that reads at the
-    /// same time.
+    /// Page cache of each reading connection in KiB (default 1,024). There is one connection for each thread that reads
+    /// at the same time.
     pub read_cache_kib: u32,
-    /// How much memory single contacts may take that were read before, in KiB (default 163,840: some 100,000 contacts of
-    /// usual size); 0 keeps none. It is used as contacts are read, and not before.
+    /// The size of the contact cache in KiB (default 163,840: about 100,000 contacts of average size); 0 turns it off.
+    /// The memory is used as contacts are read, not in advance.
     pub contact_cache_kib: u32,
-    /// How much of the file reads may map into memory, in MiB (default 0). On a large file it saves up to a fifth of the
-    /// processor time of a read; but an error of the disk, or somebody who shortens the file, then ends the process by a
-    /// signal instead of failing one read.
+    /// How much of the file reads may map into memory, in MiB (default 0). On a large file this saves up to a fifth of
+    /// the processor time of a read. However, a disk error, or a program that truncates the file, then ends the process
+    /// by a signal instead of failing one read.
     pub mapped_mib: u32,
-    /// When the plans of queries change.
+    /// Sizes at which the plans of queries change.
     pub(crate) thresholds: Thresholds,
 }
 
@@ -62,9 +62,9 @@ impl SqliteConfig {
         }
     }
 
-    /// The default settings for a store named as the command line names it: `sqlite:./data/openapi.db`,
-    /// `sqlite:/var/lib/openapi/openapi.db` or `sqlite:///var/lib/openapi/openapi.db`. Percent signs, question marks
-    /// and the like are part of the name; nothing is decoded.
+    /// The settings for a store URL as on the command line: `sqlite:./data/openapi.db`,
+    /// `sqlite:/var/lib/openapi/openapi.db` or `sqlite:///var/lib/openapi/openapi.db`. Percent signs and question marks
+    /// are part of the name; nothing is decoded.
     ///
     /// # Errors
     /// When the text does not begin with `sqlite:`, names no file, or names a database in memory, which would not

@@ -66,7 +66,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), OpenError> {
 pub(crate) fn sync_folder(path: &Path) -> Result<(), OpenError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match File::open(folder).and_then(|folder| folder.sync_all()) {
-        // A folder that may be written and not listed cannot be opened, nor can any on some systems.
+        // A folder that is writable but not readable cannot be opened, and some systems cannot open any.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         synced => synced.map_err(|source| OpenError::Folder { folder: folder.to_owned(), source }),
     }
@@ -81,9 +81,9 @@ pub(crate) fn make_file(path: &Path) -> Result<(), OpenError> {
     })
 }
 
-/// Opens without setting anything. The file must be there.
+/// Opens a connection without changing any setting. The file must exist.
 pub(crate) fn bare(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
-    // Each connection is used by one thread at a time, so that SQLite's own mutexes are not needed.
+    // Only one thread at a time uses a connection, so SQLite's own mutexes are unnecessary.
     let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     #[cfg(test)]
     let db = crate::tests::statements::remembering(db, path);
@@ -110,7 +110,7 @@ pub(crate) fn writer(config: &SqliteConfig) -> Result<Connection, OpenError> {
     make_file(path)?;
     let mut db = bare(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(of)?;
     db.busy_timeout(config.busy_timeout).map_err(of)?;
-    // SQLite opens a file that it may not write for reading alone.
+    // SQLite silently opens a file that it may not write as read-only.
     if db.is_readonly("main").map_err(of)? {
         return Err(OpenError::ReadOnly { path: path.clone() });
     }
@@ -124,7 +124,7 @@ pub(crate) fn writer(config: &SqliteConfig) -> Result<Connection, OpenError> {
         });
     }
     settings(&db, config, config.write_cache_kib).map_err(of)?;
-    // An acknowledged write is on disk: with NORMAL a power cut takes the last ones.
+    // An acknowledged write is on disk: with NORMAL a power cut would lose the last ones.
     db.pragma_update(None, "synchronous", "FULL").map_err(of)?;
     #[cfg(test)]
     crate::tests::power_cuts::weaken(&db).map_err(of)?;

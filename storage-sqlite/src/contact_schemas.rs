@@ -19,7 +19,7 @@ pub(crate) fn put(db: &Connection, agent: i64, schema: &ContactSchema) -> Result
     Ok(())
 }
 
-/// The schema in force of an agent that is not deleted.
+/// The current schema of an agent that is not deleted.
 pub(crate) fn current(db: &Connection, agent: &AgentId) -> Result<Option<ContactSchema>> {
     let mut statement = db.prepare_cached(
         "SELECT s.body FROM agent a CROSS JOIN contact_schema s ON s.agent = a.n AND s.version = a.schema_version \
@@ -31,7 +31,7 @@ pub(crate) fn current(db: &Connection, agent: &AgentId) -> Result<Option<Contact
     serde_json::from_str(body).map(Some).map_err(corrupt)
 }
 
-/// The schema in force of an agent, deleted or not.
+/// The current schema of an agent, deleted or not.
 pub(crate) fn of_number(db: &Connection, agent: i64) -> Result<Option<ContactSchema>> {
     let mut statement = db.prepare_cached(
         "SELECT s.body FROM agent a CROSS JOIN contact_schema s ON s.agent = a.n AND s.version = a.schema_version \

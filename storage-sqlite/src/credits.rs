@@ -17,7 +17,7 @@ use crate::{audit, documents, replays, tenant};
 pub(crate) const ENTRIES_AFTER: &str =
     "SELECT body FROM credit_entry WHERE agent = ?1 AND (at, id) > (?2, ?3) ORDER BY at, id LIMIT ?4";
 
-/// The account of an agent: none, or one row.
+/// The account of an agent: at most one row.
 pub(crate) const ACCOUNT_OF_AGENT: &str = "SELECT version, body FROM credit_account WHERE agent = ?1";
 
 /// Reads a row of [`ENTRIES_AFTER`].
@@ -45,7 +45,7 @@ fn put(db: &Connection, agent: i64, account: &CreditAccount) -> Result<()> {
     Ok(())
 }
 
-/// Stores an account of an agent that has none.
+/// Stores the account of an agent that has none.
 pub(crate) fn put_new(db: &Connection, agent: i64, account: &CreditAccount) -> Result<()> {
     if stored_version(db, agent)?.is_some() {
         return Err(StorageErrorKind::AlreadyExists.into());

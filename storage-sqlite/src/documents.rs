@@ -1,5 +1,5 @@
-//! Stored documents of extractions: their records, as JSON. Their bytes count among those of files, and their
-//! contents are due like those of files.
+//! Retained documents of extractions: their records, as JSON. Their bytes count like those of files, and their contents
+//! are due for deletion like those of files.
 
 use async_trait::async_trait;
 use openapi_core::storage::{
@@ -22,7 +22,7 @@ pub(crate) fn read(row: &Row<'_>) -> Result<StoredDocument> {
     Columns::of(row).json()
 }
 
-/// Stores a document that is not there.
+/// Stores a new document.
 pub(crate) fn put_new(db: &Connection, agent: i64, document: &StoredDocument) -> Result<()> {
     let bytes = i64::try_from(document.stored_size).map_err(corrupt)?;
     db.prepare_cached("INSERT INTO document (agent, id, stored_size, body) VALUES (?1, ?2, ?3, ?4)")?
@@ -35,7 +35,7 @@ pub(crate) fn put_new(db: &Connection, agent: i64, document: &StoredDocument) ->
     files::add_bytes(db, agent, bytes)
 }
 
-/// Refuses a document for which there is no room.
+/// Refuses a document that exceeds the quota.
 pub(crate) fn refuse_excess(db: &Connection, agent: i64, write: &DocumentWrite) -> Result<()> {
     let Some(limit) = write.max_bytes else { return Ok(()) };
     let actual = files::bytes(db, agent)?.saturating_add(write.document.stored_size);
@@ -46,10 +46,10 @@ pub(crate) fn refuse_excess(db: &Connection, agent: i64, write: &DocumentWrite) 
     Ok(())
 }
 
-/// Stores a document with the time of its content.
+/// Stores a document and the time when its content is due.
 ///
 /// # Errors
-/// [`StorageErrorKind::AlreadyExists`] for the id of a document or a file: their contents share one store.
+/// [`StorageErrorKind::AlreadyExists`] for the id of a document or a file: their contents share the keys.
 pub(crate) fn insert(
     db: &Connection,
     agent_id: &AgentId,
@@ -75,7 +75,7 @@ fn insert_alone(db: &Connection, agent_id: &AgentId, write: &DocumentWrite) -> R
     insert(db, agent_id, agent, &write.document)
 }
 
-/// Removes the record of a document; whether there was one. Its bytes count no more.
+/// Removes the record of a document; returns whether there was one. Its bytes no longer count.
 pub(crate) fn remove(db: &Connection, agent: i64, document: FileId) -> Result<bool> {
     let bytes: Option<i64> = db
         .prepare_cached("DELETE FROM document WHERE agent = ?1 AND id = ?2 RETURNING stored_size")?
@@ -94,10 +94,10 @@ pub(crate) fn discard(db: &Connection, agent_id: &AgentId, document: FileId, now
     Ok(())
 }
 
-/// Makes the content of a document due no more.
+/// Retains the content of a document, which is then no longer due.
 ///
 /// # Errors
-/// [`StorageErrorKind::Stale`] when the document is not there.
+/// [`StorageErrorKind::Stale`] when the document is absent.
 pub(crate) fn keep(db: &Connection, agent_id: &AgentId, agent: i64, document: FileId) -> Result<()> {
     let mut found = db.prepare_cached("SELECT 1 FROM document WHERE agent = ?1 AND id = ?2")?;
     if !found.exists(params![agent, document.as_bytes()])? {

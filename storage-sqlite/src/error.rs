@@ -1,4 +1,4 @@
-//! What goes wrong: on opening, for an operator; in a storage method, as one of the port's kinds.
+//! Errors: on opening, for an operator; in a storage method, as one of the kinds of the port.
 
 use std::any::Any;
 use std::fmt;
@@ -12,20 +12,20 @@ use rusqlite::ErrorCode;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The folder cannot be made or read.
+    /// The folder cannot be created or read.
     #[error("cannot use the folder {}: {source}; give the service's user the right to write there, or name another file", .folder.display())]
     Folder {
         /// The folder.
         folder: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The file cannot be made, read or written.
+    /// The file cannot be created, read or written.
     #[error("cannot use the database file {}: {source}; check that the service's user may read and write it and its folder", .path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The file or its folder cannot be written.
@@ -47,10 +47,10 @@ pub enum OpenError {
     Locked {
         /// The file.
         path: PathBuf,
-        /// What the other program does, and what helps.
+        /// What the other program is doing, and the remedy.
         reason: &'static str,
     },
-    /// There is a file where a new one is to be written.
+    /// The file to be written already exists.
     #[error("{} exists already; remove it, or name another file", .path.display())]
     Exists {
         /// The file.
@@ -62,7 +62,7 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// The file is a database of something else, or no database.
+    /// The file belongs to something else, or is no database.
     #[error("the file {} is not a database of this service ({found}); name another file", .path.display())]
     Foreign {
         /// The file.
@@ -78,36 +78,36 @@ pub enum OpenError {
         /// What was found.
         detail: String,
     },
-    /// The file was written by a newer release.
+    /// The file belongs to a newer release.
     #[error("the database file {} has schema version {found}, and this release knows versions up to {known}; start the release that wrote it, or a newer one", .path.display())]
     Newer {
         /// The file.
         path: PathBuf,
         /// The version in the file.
         found: i64,
-        /// The newest version this release knows.
+        /// The newest version that this release supports.
         known: i64,
     },
     /// The threads of the store cannot be started.
     #[error("cannot start a thread for the database: {0}")]
     Thread(std::io::Error),
-    /// SQLite failed in another way.
+    /// Any other error.
     #[error("cannot open the database file {}: {source}", .path.display())]
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
-/// The process that owns a database file, as far as it is known.
+/// The process that owns a database file, as far as known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Owner {
     /// The id of the process.
     pub pid: Option<u32>,
-    /// What the process runs, as it described itself.
+    /// The command of the process, in its own description.
     pub command: Option<String>,
     /// When it became the owner.
     pub since: Option<Timestamp>,
@@ -135,7 +135,7 @@ pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
 }
 
 impl OpenError {
-    /// What SQLite's error means for the file at `path`.
+    /// Maps an error of SQLite to the reason why the file at `path` cannot be used.
     pub(crate) fn of(path: &std::path::Path, error: rusqlite::Error) -> Self {
         let path = path.to_owned();
         match error.sqlite_error_code() {
@@ -157,20 +157,20 @@ impl OpenError {
     }
 }
 
-/// A failure inside a storage method, before it becomes the port's error.
+/// An error inside a storage method, before it becomes the port's error.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// An answer that the port foresees.
+    /// An outcome that the port defines.
     Known(StorageErrorKind),
-    /// What SQLite said.
+    /// SQLite's error.
     Sqlite(rusqlite::Error),
-    /// A row that cannot have been written by this crate, or a broken promise of this crate's own.
+    /// A stored value that this release cannot have written, or a bug in this crate.
     Corrupt(String),
 }
 
 pub(crate) type Result<T, E = Fault> = std::result::Result<T, E>;
 
-/// A fault that says that a stored row is not what it must be.
+/// The error for a stored value that this release cannot have written.
 pub(crate) fn corrupt(what: impl fmt::Display) -> Fault {
     Fault::Corrupt(what.to_string())
 }
@@ -194,7 +194,7 @@ impl From<Duplicate> for Fault {
 }
 
 impl Fault {
-    /// Whether the connection it happened on should not be used again.
+    /// Whether the connection on which it happened must not be used again.
     pub(crate) fn spoils_connection(&self) -> bool {
         !matches!(self, Fault::Known(_))
     }
@@ -210,7 +210,7 @@ impl From<Fault> for StorageError {
     }
 }
 
-/// What SQLite's error means to the caller: try later, or an operator must look.
+/// What SQLite's error means to the caller: `Unavailable` when a later attempt may succeed.
 fn kind_of(error: &rusqlite::Error) -> StorageErrorKind {
     match error.sqlite_error_code() {
         Some(

@@ -1,4 +1,4 @@
-//! Whether the store answers.
+//! Whether the store accepts writes.
 
 use async_trait::async_trait;
 use openapi_core::storage::{HealthProbe, StorageError};

@@ -146,7 +146,7 @@ fn insert(db: &Connection, agent: &AgentId, stored: &StoredKey, entry: &AuditEnt
     audit::append(db, entry)
 }
 
-/// Stores a key that is not there.
+/// Stores a new key.
 pub(crate) fn put_new(db: &Connection, agent: i64, stored: &StoredKey) -> Result<()> {
     let key = &stored.key;
     db.prepare_cached(

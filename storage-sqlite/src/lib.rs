@@ -1,14 +1,14 @@
-//! The embedded default store of the Open API: one SQLite file, durable, without a server of its own.
+//! The embedded default store of the Open API: one durable SQLite file, without a server.
 //!
 //! [`SqliteStorage`] implements every port of [`openapi_core::storage`].
 //!
 //! - **An acknowledged write is on disk.** The file is in WAL mode with `synchronous=FULL`. Writes that arrive at the
 //!   same time share one sync (group commit), and each completes only after the commit.
-//! - **Lists do not slow down as an agent grows.** One composite index for each sort, exact totals from counters that the
-//!   same transaction maintains, and a search index over the text of each agent on its own.
-//! - **One process owns the file** as long as the store is open ([`Ownership`]); a second one gets an error that names the
-//!   owner. The file must lie on a local disk. Contacts that were read are cached, so no other program may write to the
-//!   file meanwhile.
+//! - **Lists do not slow down as an agent grows.** Each sort has a composite index, counters in the same transaction
+//!   give exact totals, and a search index covers the text of each agent separately.
+//! - **One process owns the file** as long as the store is open ([`Ownership`]); a second one gets an error that names
+//!   the owner. The file must be on a local disk. The store caches contacts, so no other program may write to the file
+//!   meanwhile.
 //!
 //! ```
 //! use openapi_core::storage::HealthProbe as _;
@@ -27,13 +27,13 @@
 //! ```
 //!
 //! # Threads
-//! Opening a store is asking for its threads: one that writes, and
-//! [`reader_threads`](SqliteConfig::reader_threads) that run reads which may take long. They need no async runtime, and
-//! the store's futures run under any executor. Reads of a few microseconds (one contact, one key) run on the thread that
-//! asks. Closing or dropping the store waits until everything accepted is written, and ends the threads.
+//! Opening a store starts its threads: one that writes, and [`reader_threads`](SqliteConfig::reader_threads) for long
+//! reads. The store needs no async runtime, and its futures run under any executor. Reads of a few microseconds (one
+//! contact, one key) run on the calling thread. Closing or dropping the store waits until every accepted write is
+//! stored, and ends the threads.
 //!
 //! # Erasure
-//! The file is in `secure_delete` mode: what is erased is overwritten with zeros, in the tables as in the search index.
+//! The file is in `secure_delete` mode: erased data is overwritten with zeros, in the tables and in the search index.
 //! Erased contacts also leave the cache.
 
 mod agents;

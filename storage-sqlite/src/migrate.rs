@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use storage_common::migrations::{self, Step};
 
 use crate::error::OpenError;
 
-/// What marks a file as this service's: `PRAGMA application_id`, the letters `OAPI`.
+/// Marks a file as this service's: `PRAGMA application_id`, the letters `OAPI`.
 pub(crate) const APPLICATION_ID: i64 = 0x4f41_5049;
 
 /// One step of the schema. A step that was released never changes.
@@ -15,7 +16,7 @@ pub(crate) const APPLICATION_ID: i64 = 0x4f41_5049;
 pub struct Migration {
     /// The version of the schema after it: 1 and upwards.
     pub version: i64,
-    /// What it brings.
+    /// What it adds.
     pub name: &'static str,
     pub(crate) sql: &'static str,
 }
@@ -30,7 +31,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 6, name: "chat", sql: include_str!("migrations/0006_chat.sql") },
 ];
 
-/// The version this release works with.
+/// The version of this release.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
 
 /// The version of the schema in the file, 0 for an empty one.
@@ -67,10 +68,15 @@ pub(crate) fn version(db: &Connection, path: &Path) -> Result<i64, OpenError> {
     Ok(found)
 }
 
+impl Step for Migration {
+    fn version(&self) -> i64 {
+        self.version
+    }
+}
+
 /// The migrations that a file of `version` lacks.
 pub(crate) fn pending(version: i64) -> &'static [Migration] {
-    let done = usize::try_from(version).unwrap_or(0).min(MIGRATIONS.len());
-    &MIGRATIONS[done..]
+    migrations::pending(MIGRATIONS, version)
 }
 
 /// Migrates the file to the version of this release. No migration may change the content of a row of `contact`.
@@ -93,10 +99,6 @@ mod tests {
 
     #[test]
     fn versions_count_from_one() {
-        for (at, migration) in MIGRATIONS.iter().enumerate() {
-            assert_eq!(migration.version, at as i64 + 1);
-        }
-        assert_eq!(pending(0).len(), MIGRATIONS.len());
-        assert!(pending(KNOWN).is_empty() && pending(KNOWN + 1).is_empty());
+        migrations::assert_numbered(MIGRATIONS);
     }
 }

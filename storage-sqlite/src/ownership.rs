@@ -1,8 +1,8 @@
 //! Ownership of a database file: an exclusive lock on the file `<database>-owner`, held by one process at a time.
 //!
-//! The system releases the lock when the process ends, however it ends. The content of the file only describes the last
-//! owner: whether the database is owned is decided by the lock alone. The file is never removed, because a process that
-//! waits for the lock of a removed file would own nothing.
+//! The system releases the lock when the process ends for any reason. The content of the file only describes the last
+//! owner; the lock alone decides whether the database is owned. The file is never removed, because a process that waits
+//! for the lock of a removed file would own nothing.
 
 use std::ffi::OsString;
 use std::fs::{File, TryLockError};
@@ -28,7 +28,7 @@ pub struct Ownership {
 
 impl Ownership {
     /// Takes the ownership of the database file at `path`, which need not exist. Its folder is created. `command`
-    /// describes this process to others that want the file; it must hold no secret.
+    /// describes this process to others that want the file; it must contain no secret.
     ///
     /// # Errors
     /// [`OpenError::Owned`] when another process owns the file, or this one does already; other errors when the file
@@ -53,20 +53,20 @@ impl Ownership {
         let description = format!("{}\n{}\n", std::process::id(), command.replace('\n', " "));
         let written = file.set_len(0).and_then(|()| file.write_all(description.as_bytes()));
         if let Err(error) = written {
-            // A full disk must not keep the owner from making room.
+            // The owner must be able to start on a full disk, in order to free space.
             tracing::warn!(%error, "cannot describe the owner of the database file");
         }
         Ok(Ownership { database, _file: file })
     }
 
-    /// The database file, under the one name that all names of it lead to.
+    /// The canonical name of the database file.
     #[must_use]
     pub fn database(&self) -> &Path {
         &self.database
     }
 }
 
-/// Reads what an owner wrote. The time is that of the file, because this crate reads no clock.
+/// Reads the description of an owner. The time is that of the file, because this crate reads no clock.
 fn describe(file: &mut File) -> Owner {
     let mut text = String::new();
     let read = file.rewind().and_then(|()| Read::take(&mut *file, MAX_DESCRIPTION).read_to_string(&mut text));
@@ -82,8 +82,8 @@ fn describe(file: &mut File) -> Owner {
     Owner { pid, command, since: since.filter(|_| pid.is_some()) }
 }
 
-/// The one name of a database: without links and relative parts. A file that does not exist yet has the name that it
-/// will have.
+/// The canonical name of a database, without links and relative components. A file that does not exist yet has the name
+/// that it will have.
 fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
     if let Ok(resolved) = std::fs::canonicalize(path) {
         return Ok(resolved);

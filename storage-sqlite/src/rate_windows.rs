@@ -1,4 +1,4 @@
-//! Rate windows: what the server has leased of a key's limits, as JSON, so that the hour survives a restart.
+//! Rate limit windows, as JSON: what the server has leased of a key's limits, so that the hour survives a restart.
 
 use async_trait::async_trait;
 use openapi_core::storage::{RateLimitStore, RateLimitWindow, StorageError, StorageErrorKind};
@@ -15,7 +15,7 @@ pub(crate) fn read(columns: &mut Columns<'_>) -> Result<RateLimitWindow> {
     Ok(RateLimitWindow { version: columns.count()?, shares: columns.json()? })
 }
 
-/// Stores a window that is not there.
+/// Stores a new window.
 pub(crate) fn put_new(db: &Connection, agent: i64, key: KeyId, window: &RateLimitWindow) -> Result<()> {
     let shares = serde_json::to_string(&window.shares).map_err(corrupt)?;
     let version = i64::try_from(window.version).map_err(corrupt)?;

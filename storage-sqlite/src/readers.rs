@@ -1,4 +1,4 @@
-//! Reading: a pool of connections, and a few threads for reads that may take long.
+//! Reading: a pool of connections, and a few threads for long reads.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -64,7 +64,7 @@ pub(crate) fn snapshot<T>(db: &Connection, read: impl FnOnce(&Connection) -> Res
     Ok(outcome)
 }
 
-/// Tells a long read that its caller has dropped the future.
+/// Cancels a long read when its caller drops the future.
 pub(crate) struct CancellationToken<'a>(Option<&'a (dyn Fn() -> bool + Sync)>);
 
 impl CancellationToken<'_> {
@@ -114,7 +114,7 @@ impl Shared {
     }
 }
 
-/// The handle that reads are given to.
+/// The handle to which callers pass reads.
 pub(crate) struct Readers {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,

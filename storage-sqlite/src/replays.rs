@@ -1,4 +1,4 @@
-//! Stored answers of idempotent requests.
+//! Stored responses of idempotent requests.
 
 use async_trait::async_trait;
 use openapi_core::storage::{IdempotencyKey, IdempotencyRecord, IdempotencyStore, StorageError};
@@ -9,7 +9,7 @@ use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
 use crate::store::SqliteStorage;
 
-/// Whether an answer is stored that did not expire by `now`.
+/// Whether a response is stored that has not expired by `now`.
 pub(crate) fn is_stored(db: &Connection, agent: i64, key: &IdempotencyKey, now: Timestamp) -> Result<bool> {
     Ok(db
         .prepare_cached("SELECT 1 FROM replay WHERE agent = ?1 AND key = ?2 AND expires_at > ?3")?
@@ -48,7 +48,7 @@ pub(crate) fn read(key: IdempotencyKey, columns: &mut Columns<'_>) -> Result<Ide
     })
 }
 
-/// Removes the answers that show a contact.
+/// Removes the responses that contain a contact.
 pub(crate) fn remove_of(db: &Connection, agent: i64, contact: ContactId) -> Result<()> {
     db.prepare_cached("DELETE FROM replay WHERE agent = ?1 AND resource = ?2")?
         .execute(params![agent, contact.as_bytes()])?;
@@ -76,7 +76,7 @@ impl IdempotencyStore for SqliteStorage {
     }
 
     async fn sweep_idempotency_records(&self, now: Timestamp, at_most: u32) -> Result<u64, StorageError> {
-        // The sweep runs often and mostly finds nothing: then no transaction is needed.
+        // The sweep runs often and mostly finds nothing; then it needs no transaction.
         let any = self.readers.read_blocking(|db| {
             Ok(db.prepare_cached("SELECT 1 FROM replay WHERE expires_at <= ?1")?.exists([now.millis()])?)
         })?;

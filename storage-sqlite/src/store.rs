@@ -1,4 +1,4 @@
-//! The store: what it consists of, and how it is opened and closed.
+//! The store: its parts, and how it is opened and closed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ impl SqliteStorage {
     /// Takes the ownership of the file and opens it with [`SqliteStorage::open_owned`].
     ///
     /// # Errors
-    /// [`OpenError::Owned`] while another process owns the file; else as [`SqliteStorage::open_owned`].
+    /// [`OpenError::Owned`] while another process owns the file; otherwise as [`SqliteStorage::open_owned`].
     pub fn open(config: SqliteConfig) -> Result<Self, OpenError> {
         let ownership = Ownership::take(&config.path, "")?;
         Self::open_owned(config, ownership)
@@ -37,7 +37,7 @@ impl SqliteStorage {
     /// Opens the file that this process owns, creates it if it does not exist, and migrates it to this release's schema.
     /// Dropping the store releases the ownership.
     ///
-    /// Blocks for some milliseconds; after a crash until the log (up to 64 MiB) is read.
+    /// Blocks for some milliseconds; after a crash longer, until SQLite has read the log (up to 64 MiB).
     ///
     /// # Errors
     /// [`OpenError`] says what is wrong with the file or its folder and what to do.
@@ -69,7 +69,7 @@ impl SqliteStorage {
         &self.ownership
     }
 
-    /// The settings it was opened with.
+    /// The settings that it was opened with.
     #[must_use]
     pub fn config(&self) -> &SqliteConfig {
         &self.config

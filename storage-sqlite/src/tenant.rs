@@ -1,4 +1,4 @@
-//! What every method asks first: whether an agent is there, and its number.
+//! The first check of every method: whether the agent exists, and its number.
 
 use openapi_core::agents::AgentStatus;
 use openapi_core::values::AgentId;
@@ -7,12 +7,12 @@ use rusqlite::Connection;
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
 
-/// An agent that is there and not deleted.
+/// An agent that exists and is not deleted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Living {
-    /// The number that leads the agent's rows.
+    /// The number that the agent's rows begin with.
     pub(crate) number: i64,
-    /// The version of the contact schema in force.
+    /// The version of the current contact schema.
     pub(crate) schema_version: u64,
 }
 
@@ -34,7 +34,7 @@ pub(crate) const fn status_number(status: AgentStatus) -> i64 {
     }
 }
 
-/// The status that a number stands for.
+/// The status of a stored number.
 pub(crate) fn status(number: i64) -> Result<AgentStatus> {
     match number {
         0 => Ok(AgentStatus::Active),

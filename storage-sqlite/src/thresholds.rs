@@ -1,4 +1,4 @@
-//! At which sizes the plans of a query change.
+//! Sizes at which the plans of a query change.
 
 /// The limits that decide between the plans of a query. Tests use small ones, so that a few contacts reach every plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,16 +19,16 @@ pub(crate) struct Thresholds {
     pub(crate) selective: usize,
     /// The most candidates of a search that are read on the calling thread.
     pub(crate) inline_candidates: usize,
-    /// What reading and sorting one contact costs, in nanoseconds.
+    /// The cost of reading and sorting one contact, in nanoseconds.
     pub(crate) cost_sort_ns: u64,
-    /// What reading one contact and looking up its tag costs, in nanoseconds.
+    /// The cost of reading one contact and looking up its tag, in nanoseconds.
     pub(crate) cost_lookup_ns: u64,
-    /// What marking one contact costs, in nanoseconds.
+    /// The cost of marking one contact, in nanoseconds.
     pub(crate) cost_mark_ns: u64,
-    /// What passing one contact of an index scan costs, in nanoseconds.
+    /// The cost of skipping one contact of an index scan, in nanoseconds.
     pub(crate) cost_pass_ns: u64,
-    /// How many times the expected number of contacts is looked up before the plan changes to marking: those with the
-    /// tag may all lie at the end of the sort.
+    /// How many times the expected number of contacts is looked up before the plan changes to marking: all contacts
+    /// with the tag may be at the end of the sort.
     pub(crate) skew: u64,
 }
 

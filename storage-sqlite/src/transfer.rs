@@ -1,8 +1,8 @@
-//! Moving records: reading them in the order of their keys, and storing them as they were.
+//! Moving records: reading them in the order of their keys, and storing them unchanged.
 
 use async_trait::async_trait;
 use openapi_core::agents::Agent;
-use openapi_core::contacts::ContactKeys;
+use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{IdempotencyKey, Result as StorageResult, StorageErrorKind};
 use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, SubmissionId};
@@ -90,7 +90,7 @@ impl TransferStore for SqliteStorage {
     }
 }
 
-/// Where the records of an agent are: what leads their rows.
+/// An agent as its rows name it: by the id or by the number.
 struct Tenant<'a> {
     id: &'a AgentId,
     number: i64,
@@ -168,7 +168,7 @@ impl Batch<'_> {
         self.by_id_of(&self.agent.number, sql, read)
     }
 
-    /// The same, for a table that names agents in another way.
+    /// The same for a table that names agents by another value.
     fn by_id_of(
         &self,
         agent: &dyn ToSql,
@@ -283,7 +283,7 @@ fn read(batch: &Batch<'_>, kind: TransferKind) -> Records {
     }
 }
 
-/// What `after` says of records that have an id and a version; from the start without it.
+/// The key of records with an id and a version; before every key without `after`.
 fn id_and_version(after: Option<&TransferKey>) -> Option<(Vec<u8>, i64)> {
     match after {
         Some(after) => after.version().map(|(id, version)| (id.to_vec(), version as i64)),
@@ -291,7 +291,7 @@ fn id_and_version(after: Option<&TransferKey>) -> Option<(Vec<u8>, i64)> {
     }
 }
 
-/// What `after` says of records that have a time and an id; from the start without it.
+/// The key of records with a time and an id; before every key without `after`.
 fn time_and_id(after: Option<&TransferKey>) -> Option<(i64, Vec<u8>)> {
     match after {
         Some(after) => after.time().map(|(at, id)| (at.millis(), id.to_vec())),
@@ -399,6 +399,15 @@ fn put_contact_schema(db: &Connection, agent: i64, schema: &ContactSchema) -> Re
     Ok(())
 }
 
+fn put_contact(db: &Connection, agent: i64, schema: Option<&ContactSchema>, contact: &Contact) -> Result<()> {
+    let keys = ContactKeys::of(contact, schema.ok_or(StorageErrorKind::Missing)?);
+    let external = contact.external_reference_id.as_ref();
+    if let Some(duplicate) = contacts::duplicate(db, agent, Some(contact.id), external, &keys.unique)? {
+        return Err(duplicate.into());
+    }
+    contacts::put_new(db, agent, contact, &keys)
+}
+
 fn put(
     db: &Connection,
     agent: &Tenant<'_>,
@@ -422,16 +431,7 @@ fn put(
             )?;
             forms::put_content(db, agent.number, template)
         }
-        TransferRow::Contact(contact) => {
-            let keys = ContactKeys::of(contact, schema.ok_or(StorageErrorKind::Missing)?);
-            let external = contact.external_reference_id.as_ref();
-            if let Some(duplicate) =
-                contacts::duplicate(db, agent.number, Some(contact.id), external, &keys.unique)?
-            {
-                return Err(duplicate.into());
-            }
-            contacts::put_new(db, agent.number, contact, &keys)
-        }
+        TransferRow::Contact(contact) => put_contact(db, agent.number, schema, contact),
         TransferRow::File { file, tombstone } => {
             files::put_new(db, agent.number, file, &file.file_name.sort_key())?;
             tombstone.iter().try_for_each(|tombstone| files::bury(db, agent.number, tombstone))
@@ -483,7 +483,7 @@ fn put(
     }
 }
 
-/// What a broken constraint says of a record: its key is in use, or what it refers to is not there.
+/// The meaning of a violated constraint: the key is taken, or the record refers to an absent one.
 fn refused(fault: Fault) -> Fault {
     match &fault {
         Fault::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {

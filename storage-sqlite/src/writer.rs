@@ -3,9 +3,9 @@
 //! While a commit waits for the disk, further writes queue up; the next transaction takes them all. Each write completes
 //! with its own outcome, after the commit that makes it durable.
 //!
-//! A write that fails before it changed anything costs the others nothing. One that fails after a change, or panics
-//! there, takes the transaction back, and the writes of the batch are done again one by one: that is rare, and no
-//! savepoint has to be paid for in every other case. A write is therefore a closure that can be called again.
+//! A write that fails before it changes anything does not affect the others. One that fails or panics after a change
+//! rolls the transaction back, and the writes of the batch run again one by one. That is rare, and it saves a savepoint
+//! for each write. A write is therefore a closure that can be called again.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,19 +25,18 @@ use crate::contacts::cache::{Cache, ChangedRows};
 use crate::contacts::index;
 use crate::error::{Fault, OpenError, Result, corrupt, panic_text};
 
-/// How long the writer waits for more writes before it brings the search index up to date.
+/// How long the writer waits for more writes before it updates the search index.
 const IDLE: Duration = Duration::from_millis(200);
 
-/// How many contacts at a time are brought into the search index while nothing else is to be written, and so how long
-/// a write may have to wait for that.
+/// The contacts of one index update while no writes wait; it bounds how long a new write waits for the update.
 const SETTLE_IDLE: u32 = 128;
 
-/// From how many contacts on the search index is brought up to date even while writes wait, so that searches, which
-/// read what is not in the index one by one, stay fast.
+/// The pending contacts from which on the writer updates the search index even while writes wait, so that searches,
+/// which read pending contacts one by one, stay fast.
 const PENDING_MOST: u32 = 2_048;
 
-/// How many contacts at a time are brought into the search index while writes wait: more than a batch of writes adds,
-/// and so few that the writes after it hardly notice.
+/// The contacts of one index update while writes wait: more than a batch of writes adds, and few enough not to delay
+/// the next writes noticeably.
 const SETTLE_BUSY: u32 = 256;
 
 /// The writer's side of one write.
@@ -46,7 +45,7 @@ trait Job: Send {
     fn is_abandoned(&self) -> bool;
     /// Whether it may change which contacts exist without changing their rows.
     fn changes_existing_contacts(&self) -> bool;
-    /// Does the work inside a transaction and stores the outcome; whether it succeeded.
+    /// Runs inside a transaction and stores the outcome; returns whether it succeeded.
     fn run(&mut self, db: &Connection) -> bool;
     /// Sets a failure as the outcome.
     fn fail(&mut self, fault: Fault);
@@ -67,7 +66,7 @@ enum Kind {
     Usual,
     /// May wait a short time for other writes.
     Lingering,
-    /// May end or revive an agent, and with it all contacts that it has.
+    /// May delete or restore an agent, and with it all of its contacts.
     Agent,
 }
 
@@ -103,7 +102,7 @@ impl<T: Send, F: FnMut(&Connection) -> Result<T> + Send> Job for Task<T, F> {
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Box<dyn Job>>,
-    /// Whether all of them may wait for others.
+    /// Whether all queued writes are deferrable.
     deferrable: bool,
     /// Set when a read found contacts that are not in the search index.
     settle: bool,
@@ -114,13 +113,13 @@ struct Shared {
     queue: Mutex<Queue>,
     more: Condvar,
     most: usize,
-    /// How many writes share a commit at the most.
+    /// The most writes that share a commit.
     batch: usize,
     /// Whether the last commit failed.
     failing: AtomicBool,
 }
 
-/// The handle that writes are given to.
+/// The handle to which callers pass writes.
 pub(crate) struct Writer {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -160,7 +159,7 @@ impl Writer {
         Ok(Writer { shared, thread: Some(thread) })
     }
 
-    /// Queues a write and waits for the commit that holds it. `work` may be called more than once, each time on the
+    /// Queues a write and waits for the commit that contains it. `work` may be called more than once, each time on the
     /// state after the rollback of the previous call.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
@@ -204,7 +203,7 @@ impl Writer {
             let is_first = queue.jobs.is_empty();
             queue.deferrable = deferrable && (is_first || queue.deferrable);
             queue.jobs.push_back(Box::new(Task { work, kind, outcome: None, reply }));
-            // A lingering writer is not woken without need.
+            // A writer that delays its commit is woken only if necessary.
             wakes = is_first || !queue.deferrable || queue.jobs.len() >= self.shared.batch;
         }
         if wakes {
@@ -218,8 +217,8 @@ impl Writer {
         }
     }
 
-    /// Whether writes can be done. An empty transaction shows that the thread lives and the lock can be had; after a
-    /// failure of the disk it is one that writes, so that the end of the failure is noticed.
+    /// Whether writes succeed. An empty transaction shows that the thread lives and can take the lock. After a disk
+    /// failure the transaction writes, to detect the end of the failure.
     pub(crate) async fn probe(&self) -> Result<(), StorageError> {
         let failing = self.shared.failing.load(Ordering::Relaxed);
         self.write(move |db| {
@@ -232,7 +231,7 @@ impl Writer {
         .await
     }
 
-    /// Asks for the search index to be brought up to date soon.
+    /// Requests an update of the search index soon.
     pub(crate) fn settle(&self) {
         self.shared.queue.lock().settle = true;
         self.shared.more.notify_one();
@@ -240,7 +239,7 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// Waits until everything accepted is written.
+    /// Waits until every accepted write is stored.
     fn drop(&mut self) {
         self.shared.queue.lock().closed = true;
         self.shared.more.notify_one();
@@ -250,7 +249,7 @@ impl Drop for Writer {
     }
 }
 
-/// Makes a connection record which contacts it changes, and how long its log is.
+/// Makes a connection record which contacts it changes, and the length of its log.
 fn watch(db: &mut Connection, changed: &ChangedRows, log_pages: &Arc<AtomicI32>) -> rusqlite::Result<()> {
     changed.watch(db)?;
     let log_pages = Arc::clone(log_pages);
@@ -261,7 +260,7 @@ fn watch(db: &mut Connection, changed: &ChangedRows, log_pages: &Arc<AtomicI32>)
     }))
 }
 
-/// What the thread does.
+/// The state of the writer thread.
 struct Work {
     shared: Arc<Shared>,
     db: Connection,
@@ -306,7 +305,7 @@ impl Work {
         while self.pending > 0 && self.settle(PENDING_MOST) {}
     }
 
-    /// Waits for writes; after a while without any, for work on the search index.
+    /// Waits for writes; after a pause without any, for work on the search index.
     fn next(&mut self) -> Next {
         let mut queue = self.shared.queue.lock();
         loop {
@@ -337,7 +336,7 @@ impl Work {
         }
     }
 
-    /// Does the writes in one transaction and answers each.
+    /// Runs the writes in one transaction and sends each its outcome.
     fn commit_all(&mut self, mut batch: Vec<Box<dyn Job>>) {
         batch.retain(|job| !job.is_abandoned());
         let before = self.db.total_changes();
@@ -430,7 +429,7 @@ impl Work {
         }
     }
 
-    /// Brings up to `at_most` contacts into the search index; whether that went well.
+    /// Adds up to `at_most` contacts to the search index; returns whether that succeeded.
     fn settle(&mut self, at_most: u32) -> bool {
         let left = self.run_maintenance(|db| index::settle(db, at_most));
         self.pending = left.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The chat: what a check finds, what a repair mends, what is moved.
+//! The chat: what a check finds, what a repair fixes, what is transferred.
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod support;
@@ -25,14 +25,14 @@ fn filled(folder: &Folder) -> SqliteStorage {
     store
 }
 
-/// Changes a file behind the back of its store.
+/// Changes a file without its store.
 fn spoil(folder: &Folder, sql: &str) {
     let db = Connection::open(folder.database()).unwrap();
     db.pragma_update(None, "foreign_keys", false).unwrap();
     db.execute_batch(sql).unwrap();
 }
 
-/// How many conversations are listed, in each way.
+/// The number of listed conversations, by each filter.
 fn listed(store: &SqliteStorage) -> Vec<u64> {
     let all = ConversationFilter::default();
     let filters = [
@@ -73,7 +73,7 @@ fn what_does_not_agree_is_found() {
         ("UPDATE knowledge SET id = zeroblob(12)", F::Record, "found as another one"),
         ("UPDATE knowledge SET body = '{}'", F::Record, "a document of agent a"),
         ("DELETE FROM knowledge", F::Reference, "a row of passage refers to a row of knowledge"),
-        ("UPDATE passage SET position = position + 2", F::Record, "at another place"),
+        ("UPDATE passage SET position = position + 2", F::Record, "at another position"),
         ("UPDATE passage SET body = '{}'", F::Record, "a passage of agent a"),
         ("UPDATE agent_record SET body = '[]'", F::Record, "a small record of agent a"),
         ("UPDATE agent_record SET kind = 99 WHERE kind = 1", F::Record, "a small record of agent a"),
@@ -98,7 +98,7 @@ fn what_does_not_agree_is_found() {
 }
 
 #[test]
-fn broken_records_are_told_to_whoever_reads_them() {
+fn reading_broken_records_fails() {
     let folder = Folder::new();
     drop(filled(&folder));
     let tables = ["conversation", "message", "knowledge", "passage", "agent_record"];
@@ -126,8 +126,8 @@ fn chats_are_moved_record_by_record() {
     insert_agent(&*model, &id);
     for seed in 0..19 {
         let since = at(100_000 + 1_000 * seed as i64);
-        let told = wait(chat_deeds(ours.clone(), &id, seed, since));
-        assert_eq!(told, wait(chat_deeds(model.clone(), &id, seed, since)));
+        let outcomes = wait(chat_deeds(ours.clone(), &id, seed, since));
+        assert_eq!(outcomes, wait(chat_deeds(model.clone(), &id, seed, since)));
     }
     wait(moved.put_agent(&agent(&id))).unwrap();
     for kind in [
@@ -141,8 +141,8 @@ fn chats_are_moved_record_by_record() {
         assert!(all.len() > 1, "{kind}: {}", all.len());
         assert_eq!(wait(ours.last_record(&id, kind)).unwrap(), all.last().map(TransferRow::key), "{kind}");
         assert_eq!(wait(moved.last_record(&id, kind)).unwrap(), None, "{kind}");
-        for (place, record) in all.iter().enumerate() {
-            let after = place.checked_sub(1).map(|before| all[before].key());
+        for (position, record) in all.iter().enumerate() {
+            let after = position.checked_sub(1).map(|before| all[before].key());
             let next = wait(ours.records(&id, kind, after.as_ref(), 1)).unwrap();
             assert_eq!(next, std::slice::from_ref(record), "{kind}");
             wait(moved.put_records(&id, &next)).unwrap();
@@ -155,13 +155,13 @@ fn chats_are_moved_record_by_record() {
         let nobody = wait(moved.put_records(&agent_id("nobody"), &all)).unwrap_err().kind;
         assert_eq!(nobody, StorageErrorKind::Missing);
     }
-    // What was moved is found in every way, and goes on.
+    // Every read finds the transferred records, and writes continue.
     assert_eq!(moved.check().unwrap(), []);
-    let told = |store: Arc<SqliteStorage>| {
-        let mut told = wait(chat_deeds(store, &id, 99, at(200_000)));
-        // The end holds the audit log, which was not moved.
-        told.pop();
-        told
+    let outcomes = |store: Arc<SqliteStorage>| {
+        let mut outcomes = wait(chat_deeds(store, &id, 99, at(200_000)));
+        // The last one contains the audit log, which was not transferred.
+        outcomes.pop();
+        outcomes
     };
-    assert_eq!(told(ours), told(Arc::new(moved)));
+    assert_eq!(outcomes(ours), outcomes(Arc::new(moved)));
 }

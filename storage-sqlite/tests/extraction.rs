@@ -1,4 +1,4 @@
-//! Credits and documents: what a check finds of them and what a repair mends.
+//! Credits and documents: what a check finds and what a repair fixes.
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod support;
@@ -75,7 +75,7 @@ fn what_does_not_agree_is_found() {
 }
 
 #[test]
-fn broken_records_are_told_to_whoever_reads_them() {
+fn reading_broken_records_fails() {
     let folder = Folder::new();
     drop(filled(&folder));
     let sql = "UPDATE document SET body = '{}'; UPDATE credit_account SET body = ''; UPDATE credit_entry SET body = ''";

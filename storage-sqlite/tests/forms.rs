@@ -1,4 +1,4 @@
-//! Submissions that arrive at the same time, and submissions that are erased.
+//! Concurrent submissions, and erased submissions.
 
 mod support;
 

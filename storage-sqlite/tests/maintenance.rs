@@ -1,4 +1,4 @@
-//! Checking, repairing, backing up, restoring.
+//! Check, repair, backup, restore.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
@@ -43,7 +43,7 @@ fn found(store: &SqliteStorage, agent: &str, search: &str) -> u64 {
     wait(store.contacts(&agent_id(agent), &query)).unwrap().total
 }
 
-/// Changes the file behind the store's back.
+/// Changes the file without the store.
 fn damage(path: &Path, sql: &str) {
     let db = Connection::open(path).unwrap();
     db.busy_timeout(Duration::from_secs(5)).unwrap();
@@ -191,7 +191,7 @@ fn what_does_not_agree_among_forms_is_found() {
         (
             "DELETE FROM form_submission WHERE revision = 5".to_owned(),
             F::Reference,
-            "the data before a change is kept of submission 6553f1000000000000000009",
+            "a revision belongs to submission 6553f1000000000000000009",
         ),
         (
             of("form_data_revision", "by = '{}'"),
@@ -240,21 +240,21 @@ fn forms_come_back_from_a_backup() {
 }
 
 #[test]
-fn what_only_a_backup_can_mend_is_told() {
+fn damage_that_only_a_backup_fixes_is_reported() {
     let folder = Folder::new();
     drop(filled(&folder));
     damage(&folder.database(), "UPDATE contact SET primary_email = 'nobody' WHERE n = (1 << 32) + 3");
     let store = folder.open();
     let findings = store.check().unwrap();
     assert!(findings.iter().any(|finding| finding.kind == FindingKind::Record), "{findings:?}");
-    // What was accepted once is read as it is stored, whatever the rules say today.
+    // Stored values are read unchanged, whatever today's rules.
     let read = wait(store.contact(&agent_id("a"), &ContactRef::Id(contact_id(2)))).unwrap().unwrap();
     assert_eq!(read.primary_email.as_str(), "nobody");
     let repair = wait(store.repair()).unwrap();
     assert_eq!((repair.contacts, repair.left.len()), (50, 1), "{:?}", repair.left);
     assert_eq!(store.check().unwrap().len(), 1);
 
-    // What is no value at all cannot be read.
+    // A text that is no value at all cannot be read.
     drop(store);
     damage(&folder.database(), "UPDATE contact SET custom_fields = '{' WHERE n = (1 << 32) + 3");
     let store = folder.open();
@@ -282,7 +282,7 @@ fn what_only_a_backup_can_mend_is_told() {
 }
 
 #[test]
-fn a_backup_is_complete_and_can_be_put_in_place() {
+fn a_backup_is_complete_and_can_replace_the_file() {
     let folder = Folder::new();
     let store = filled(&folder);
     let backup = folder.path().join("backup.db");
@@ -295,7 +295,7 @@ fn a_backup_is_complete_and_can_be_put_in_place() {
         std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&backup).unwrap().permissions()) & 0o777,
         0o600
     );
-    // One file and nothing beside it.
+    // One file and nothing next to it.
     let names: Vec<_> =
         std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(
@@ -305,7 +305,7 @@ fn a_backup_is_complete_and_can_be_put_in_place() {
     );
     assert!(matches!(store.backup(&backup, |_, _| {}), Err(OpenError::Exists { .. })));
 
-    // What comes later is not in it.
+    // Later changes are not in it.
     let agent = agent_id("a");
     let schema = ContactSchema::builtin(agent.clone(), support::at(0));
     insert(&store, &contact(&agent, 99), &schema);
@@ -321,7 +321,7 @@ fn a_backup_is_complete_and_can_be_put_in_place() {
     assert_eq!(store.check().unwrap(), []);
     assert_eq!(found(&store, "a", "zoe1"), 11);
 
-    // Into a place where nothing was.
+    // To a path where nothing was.
     let elsewhere = SqliteConfig::new(folder.path().join("new/folder/openapi.db"));
     restore(&backup, &elsewhere, |_, _| {}).unwrap();
     assert_eq!(SqliteStorage::open(elsewhere).unwrap().size().unwrap().contacts, 50);

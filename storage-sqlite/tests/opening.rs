@@ -1,4 +1,4 @@
-//! Opening: what is made, what is refused, and with which words.
+//! Opening: what the store creates, what it refuses, and the error texts.
 
 mod support;
 
@@ -69,7 +69,7 @@ fn a_newer_schema_is_refused() {
 }
 
 #[test]
-fn damage_is_told() {
+fn damage_is_reported() {
     let folder = Folder::new();
     drop(folder.open());
     let mut file = std::fs::read(folder.database()).unwrap();
@@ -82,7 +82,7 @@ fn damage_is_told() {
 }
 
 #[test]
-fn a_folder_in_the_place_of_the_file_is_told() {
+fn a_folder_instead_of_the_file_is_reported() {
     let folder = Folder::new();
     let error = open(folder.path().to_owned()).unwrap_err();
     assert!(matches!(error, OpenError::File { .. }), "{error}");
@@ -92,7 +92,7 @@ fn a_folder_in_the_place_of_the_file_is_told() {
 }
 
 #[test]
-fn a_locked_file_is_told() {
+fn a_locked_file_is_reported() {
     let folder = Folder::new();
     drop(folder.open());
     let other = Connection::open(folder.database()).unwrap();

@@ -13,7 +13,7 @@ use super::prefetch::{Items, Prefetch, Source, step};
 /// The most blobs that a thread collects at a time.
 const BATCH: usize = 256;
 
-/// A walk over the folders of agents; it needs the same memory however many blobs there are.
+/// A walk over the folders of tenants; it needs the same memory however many blobs there are.
 pub(super) struct Walk {
     agents: ReadDir,
     agent: Option<(AgentId, ReadDir)>,
@@ -46,7 +46,7 @@ impl Walk {
     }
 }
 
-/// What is in the folder of an agent; `None` for what is no such folder.
+/// The entries of the folder of a tenant; `None` for anything else.
 fn blobs_of(folder: &DirEntry) -> io::Result<Option<(AgentId, ReadDir)>> {
     let Some(agent) = folder.file_name().to_str().and_then(names::agent_of) else { return Ok(None) };
     if !folder.file_type()?.is_dir() {
@@ -55,7 +55,7 @@ fn blobs_of(folder: &DirEntry) -> io::Result<Option<(AgentId, ReadDir)>> {
     unless_gone(fs::read_dir(folder.path())).map(|files| files.map(|files| (agent, files)))
 }
 
-/// The blob in a file; `None` for a file that is none, or has just been removed.
+/// The blob in a file; `None` for any other file and for one that has just been removed.
 fn blob(agent: &AgentId, file: &DirEntry) -> io::Result<Option<BlobEntry>> {
     let name = file.file_name();
     let id = name.to_str().and_then(|name| name.parse::<FileId>().ok().filter(|id| id.to_string() == name));

@@ -12,18 +12,18 @@ use super::sync::{private_folder, sync_folder, try_to_write};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenFolderError {
-    /// The folder cannot be made.
-    #[error("cannot make the folder {} for the contents of files: {source}; make it and give it to the service's user, or name another folder", .folder.display())]
+    /// The folder cannot be created.
+    #[error("cannot create the folder {} for the contents of files: {source}; create it and give it to the service's user, or name another folder", .folder.display())]
     Make {
         /// The folder.
         folder: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is something else under that name.
+    /// The name is not that of a folder.
     #[error("{} is no folder; name a folder for the contents of files", .folder.display())]
     NoFolder {
-        /// What is there instead.
+        /// The path.
         folder: PathBuf,
     },
     /// The folder cannot be written.
@@ -31,7 +31,7 @@ pub enum OpenFolderError {
     Write {
         /// The folder.
         folder: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -129,7 +129,7 @@ impl HttpConnector for Connector {
     }
 }
 
-/// A client that does not wait for ever.
+/// A client with timeouts.
 #[derive(Debug)]
 struct Patient(reqwest::Client);
 
@@ -146,8 +146,8 @@ impl HttpService for Patient {
     }
 }
 
-/// Whether a request failed before its answer began, by something that `object_store` knows no name for and would not try
-/// again: a connection that is closed as soon as it is made.
+/// Whether a request failed before its response began, with an error that `object_store` does not classify and would
+/// not retry: a connection that is closed as soon as it is established.
 fn is_unsent(error: &HttpError) -> bool {
     let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<reqwest::Error>());
     error.kind() == HttpErrorKind::Unknown && cause.is_some_and(reqwest::Error::is_request)

@@ -21,7 +21,7 @@ impl ObjectBlobs {
     }
 }
 
-/// The store in a cloud that a URL names; otherwise the problem.
+/// The store in a cloud that a URL names, or the problem as a text.
 fn from_environment(url: &BlobsUrl, environment: &[(String, String)]) -> Result<ObjectBlobs, String> {
     match url {
         BlobsUrl::S3(bucket) => {
@@ -48,7 +48,7 @@ fn blobs(store: impl ObjectStore + Signer, prefix: &str) -> ObjectBlobs {
     ObjectBlobs::new(Arc::clone(&store) as Arc<dyn ObjectStore>, Some(store), prefix)
 }
 
-/// The variables that begin so, with the key of a builder for each.
+/// The prefixes of the variables, each with the key of a builder.
 fn settings<'e, K: std::str::FromStr>(
     environment: &'e [(String, String)],
     begins: &str,
@@ -63,7 +63,7 @@ fn s3(bucket: &str, environment: &[(String, String)]) -> Result<AmazonS3Builder,
     let mut builder = AmazonS3Builder::new()
         .with_retry(retries())
         .with_http_connector(Connector::new(environment)?)
-        // One request for each object: the one for many is not known to every store that speaks the protocol.
+        // One request for each object: not every S3-compatible store supports deleting many at once.
         .with_config(AmazonS3ConfigKey::DisableBulkDelete, "true");
     for (key, value) in settings(environment, "AWS_") {
         builder = builder.with_config(key, value);

@@ -17,7 +17,7 @@ use super::error::failed;
 pub(super) async fn range(store: &dyn ObjectStore, path: &Path, range: Range<u64>) -> BlobResult<BlobStream> {
     let options = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..Default::default() };
     let object = store.get_opts(path, options).await.map_err(failed)?;
-    // Stores cut off what reaches beyond the end.
+    // Stores truncate a range that reaches beyond the end.
     if object.range != range {
         return Err(BlobErrorKind::Missing.into());
     }

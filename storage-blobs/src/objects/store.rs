@@ -22,18 +22,18 @@ use super::{read, write};
 /// The longest validity of links that all stores support: seven days.
 const LONGEST_LINK: u64 = 7 * 24 * 60 * 60;
 
-/// Contents of files in an object store: Amazon S3 and what speaks its protocol, Google Cloud Storage, Azure.
+/// Contents of files in an object store: Amazon S3 and compatible stores, Google Cloud Storage, Azure.
 ///
 /// - A blob is the object `<prefix>/<agent>/<file id>`. Other names are left alone.
-/// - A blob of up to 5 MiB is one request. A larger one goes up in parts of 5 MiB, the smallest that S3 takes, so that
-///   **a writer needs a little more than 5 MiB**, and not the few hundred KiB that the port asks of others.
-/// - A dropped writer aborts its upload in the background. What a crash leaves of one cannot be read, but S3 and Google
-///   Cloud keep and charge it, and the `object_store` crate cannot list it: let a lifecycle rule of the bucket abort
-///   incomplete multipart uploads after a day. Azure drops such blocks after a week. So
+/// - A blob of up to 5 MiB is one request. A larger one is uploaded in parts of 5 MiB, the smallest that S3 accepts, so
+///   **a writer needs slightly more than 5 MiB** instead of the few hundred KiB that the port asks for.
+/// - A dropped writer aborts its upload in the background. An upload that a crash leaves incomplete cannot be read, but
+///   S3 and Google Cloud store it and charge for it, and the `object_store` crate cannot list it: let a lifecycle rule
+///   of the bucket abort incomplete multipart uploads after a day. Azure drops such blocks after a week. Therefore
 ///   [`sweep_unfinished`](BlobStore::sweep_unfinished) finds nothing here.
 /// - Objects are stored with `Content-Disposition: attachment` and the file's name, so that links download them.
-/// - A store that does not answer is [`Unavailable`](BlobErrorKind::Unavailable) within about ten seconds. A request that
-///   fails in between is tried again.
+/// - A store that does not respond is [`Unavailable`](BlobErrorKind::Unavailable) within about ten seconds. A request
+///   that fails before that is retried.
 ///
 /// Its methods need a Tokio runtime with time and network.
 #[derive(Clone)]
@@ -44,14 +44,14 @@ pub struct ObjectBlobs {
 }
 
 impl fmt::Debug for ObjectBlobs {
-    // Stores show their settings, and those hold credentials.
+    // Stores print their settings, which contain credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ObjectBlobs").field("prefix", &self.prefix).finish_non_exhaustive()
     }
 }
 
 impl ObjectBlobs {
-    /// Blobs in any object store, under a prefix without slashes at its ends, or none. With a signer they have links.
+    /// Blobs in any object store, under an optional prefix without slashes at its ends. A signer enables links.
     pub(crate) fn new(
         store: Arc<dyn ObjectStore>,
         signer: Option<Arc<dyn Signer>>,
@@ -94,7 +94,7 @@ impl BlobStore for ObjectBlobs {
     async fn read(&self, key: &BlobKey, range: Range<u64>) -> BlobResult<BlobStream> {
         let path = self.path(key);
         if range.is_empty() {
-            // No request can ask for nothing.
+            // No request can ask for an empty range.
             let end = range.start.max(range.end);
             let is_there = self.length(&path).await?.is_some_and(|length| end <= length);
             return if is_there { Ok(read::nothing()) } else { Err(BlobErrorKind::Missing.into()) };
@@ -143,7 +143,7 @@ impl BlobStore for ObjectBlobs {
     }
 
     async fn probe(&self) -> BlobResult<()> {
-        // One page of nothing: no key begins so.
+        // An empty page: no key has this prefix.
         let nowhere = Path::from(format!("{}/.probe", self.prefix).trim_start_matches('/'));
         let mut objects = self.store.list(Some(&nowhere));
         match std::future::poll_fn(|context| objects.as_mut().poll_next(context)).await {

@@ -14,10 +14,10 @@ use tokio::runtime::Handle;
 
 use super::error::failed_to_write;
 
-/// The smallest part that S3 takes; some stores want all parts but the last of one size.
+/// The smallest part that S3 accepts; some stores require all parts but the last to have one size.
 const PART: usize = 5 * 1024 * 1024;
 
-/// What is allocated at once.
+/// The size of an allocation.
 const BLOCK: usize = 64 * 1024;
 
 /// A writer. Dropped at any moment, it aborts its upload.
@@ -42,7 +42,7 @@ impl Writer {
         Writer { store, path, attributes, filling: empty(), upload: None, broken: false }
     }
 
-    /// Uploads what is filled as a part.
+    /// Uploads the filled buffer as a part.
     async fn part(&mut self) -> BlobResult<()> {
         let upload = match &mut self.upload {
             Some(upload) => upload,
@@ -70,7 +70,7 @@ impl BlobWriter for Writer {
         }
         let mut rest = &bytes[..];
         while !rest.is_empty() {
-            // A full part waits for the next byte: it may be all there is.
+            // A full part waits for the next byte, because it may be the whole blob.
             if self.filling.content_length() == PART {
                 self.part().await?;
             }
@@ -110,7 +110,7 @@ impl Drop for Writer {
         if let (Some(mut upload), Ok(runtime)) = (self.upload.take(), Handle::try_current()) {
             runtime.spawn(async move {
                 if let Err(error) = upload.abort().await {
-                    tracing::debug!(%error, "an upload could not be aborted; a lifecycle rule of the bucket does it");
+                    tracing::debug!(%error, "cannot abort an upload; a lifecycle rule of the bucket must remove it");
                 }
             });
         }

@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::FolderBlobs;
 
-/// A runtime as a server has it.
+/// A runtime like that of a server.
 pub(super) fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }

@@ -1,4 +1,4 @@
-//! What a local folder shows beyond the suite.
+//! The local folder beyond the suite.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ use openapi_core::values::Timestamp;
 use super::conformance::wait;
 use crate::{FolderBlobs, OpenFolderError};
 
-struct Place {
+struct Fixture {
     folder: tempfile::TempDir,
     blobs: FolderBlobs,
 }
 
-impl Place {
+impl Fixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let blobs = FolderBlobs::open(folder.path().join("data/blobs")).unwrap();
-        Place { folder, blobs }
+        Fixture { folder, blobs }
     }
 
     fn path(&self, below: &str) -> PathBuf {
@@ -69,18 +69,18 @@ fn kind<T>(result: BlobResult<T>) -> Option<BlobErrorKind> {
 
 #[test]
 fn a_blob_is_one_file_and_nothing_else_is_left() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     wait(async {
-        write(&place.blobs, &key("Acme"), b"bytes").await.unwrap();
-        let mut dropped = place.blobs.create(&key("acme"), &FileName::of_sent(None, "bin")).await.unwrap();
+        write(&fixture.blobs, &key("Acme"), b"bytes").await.unwrap();
+        let mut dropped = fixture.blobs.create(&key("acme"), &FileName::of_sent(None, "bin")).await.unwrap();
         dropped.write(vec![7; 600_000].into()).await.unwrap();
-        assert!(place.path(".unfinished/697e00000000000000000001.0").exists());
+        assert!(fixture.path(".unfinished/697e00000000000000000001.0").exists());
         drop(dropped);
     });
-    let file = place.path("acme+1/697e00000000000000000001");
-    let (agent, unfinished) = (place.path("acme+1"), place.path(".unfinished"));
-    // The runtime has ended, and with it what it had to remove.
-    assert_eq!(everything(&place.path("")), [unfinished, agent, file.clone()]);
+    let file = fixture.path("acme+1/697e00000000000000000001");
+    let (agent, unfinished) = (fixture.path("acme+1"), fixture.path(".unfinished"));
+    // The runtime has ended, and with it its pending removals.
+    assert_eq!(everything(&fixture.path("")), [unfinished, agent, file.clone()]);
     assert_eq!(fs::read(file).unwrap(), b"bytes");
 }
 
@@ -88,9 +88,9 @@ fn a_blob_is_one_file_and_nothing_else_is_left() {
 #[test]
 fn nobody_else_may_read() {
     use std::os::unix::fs::PermissionsExt as _;
-    let place = Place::new();
-    wait(write(&place.blobs, &key("a"), b"bytes")).unwrap();
-    for path in everything(place.folder.path()) {
+    let fixture = Fixture::new();
+    wait(write(&fixture.blobs, &key("a"), b"bytes")).unwrap();
+    for path in everything(fixture.folder.path()) {
         let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, if path.is_dir() { 0o700 } else { 0o600 }, "{}", path.display());
     }
@@ -98,113 +98,113 @@ fn nobody_else_may_read() {
 
 #[test]
 fn a_blob_is_never_replaced() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     wait(async {
-        write(&place.blobs, &key("a"), b"first").await.unwrap();
+        write(&fixture.blobs, &key("a"), b"first").await.unwrap();
         for other in [b"other".as_slice(), b"", b"first and more"] {
-            assert_eq!(kind(write(&place.blobs, &key("a"), other).await), Some(BlobErrorKind::Internal));
+            assert_eq!(kind(write(&fixture.blobs, &key("a"), other).await), Some(BlobErrorKind::Internal));
         }
-        write(&place.blobs, &key("a"), b"first").await.expect("the same again changes nothing");
-        assert_eq!(place.blobs.size(&key("a")).await.unwrap(), Some(5));
+        write(&fixture.blobs, &key("a"), b"first").await.expect("the same again changes nothing");
+        assert_eq!(fixture.blobs.size(&key("a")).await.unwrap(), Some(5));
     });
-    assert_eq!(fs::read(place.path("a/697e00000000000000000001")).unwrap(), b"first");
-    assert_eq!(everything(&place.path(".unfinished")), Vec::<PathBuf>::new());
+    assert_eq!(fs::read(fixture.path("a/697e00000000000000000001")).unwrap(), b"first");
+    assert_eq!(everything(&fixture.path(".unfinished")), Vec::<PathBuf>::new());
 }
 
 #[test]
 fn foreign_names_are_left_alone() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     wait(async {
-        write(&place.blobs, &key("a"), b"bytes").await.unwrap();
+        write(&fixture.blobs, &key("a"), b"bytes").await.unwrap();
         for name in ["a/notes.txt", "a/697E00000000000000000001", "lost+found", ".DS_Store", "b"] {
-            fs::write(place.path(name), b"x").unwrap();
+            fs::write(fixture.path(name), b"x").unwrap();
         }
-        fs::create_dir(place.path("a/697e00000000000000000002")).unwrap();
-        fs::create_dir(place.path("A")).unwrap();
-        fs::write(place.path("A/697e00000000000000000003"), b"x").unwrap();
-        assert_eq!(listed(&place.blobs).await, ["a/697e00000000000000000001"]);
-        place.blobs.sweep_unfinished(Timestamp::from_millis(i64::MAX)).await.unwrap();
+        fs::create_dir(fixture.path("a/697e00000000000000000002")).unwrap();
+        fs::create_dir(fixture.path("A")).unwrap();
+        fs::write(fixture.path("A/697e00000000000000000003"), b"x").unwrap();
+        assert_eq!(listed(&fixture.blobs).await, ["a/697e00000000000000000001"]);
+        fixture.blobs.sweep_unfinished(Timestamp::from_millis(i64::MAX)).await.unwrap();
     });
-    assert!(place.path("a/notes.txt").exists() && place.path("lost+found").exists());
+    assert!(fixture.path("a/notes.txt").exists() && fixture.path("lost+found").exists());
 }
 
 #[test]
 fn only_old_unfinished_files_are_swept() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let day = Duration::from_secs(24 * 60 * 60);
     #[expect(clippy::disallowed_methods, reason = "files have the system's time")]
     let now = SystemTime::now();
     let millis = |at: SystemTime| at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as i64;
     for (name, age) in [("old.0", day * 2), ("old.1", day + Duration::from_secs(1)), ("new.0", day / 2)] {
-        let file = fs::File::create(place.path(".unfinished").join(name)).unwrap();
+        let file = fs::File::create(fixture.path(".unfinished").join(name)).unwrap();
         file.set_modified(now - age).unwrap();
     }
     wait(async {
-        write(&place.blobs, &key("a"), b"bytes").await.unwrap();
+        write(&fixture.blobs, &key("a"), b"bytes").await.unwrap();
         let before = Timestamp::from_millis(millis(now - day));
-        assert_eq!(place.blobs.sweep_unfinished(before).await.unwrap(), 2);
-        assert_eq!(place.blobs.sweep_unfinished(before).await.unwrap(), 0);
-        assert_eq!(place.blobs.sweep_unfinished(Timestamp::from_millis(-1)).await.unwrap(), 0);
-        assert_eq!(listed(&place.blobs).await.len(), 1);
+        assert_eq!(fixture.blobs.sweep_unfinished(before).await.unwrap(), 2);
+        assert_eq!(fixture.blobs.sweep_unfinished(before).await.unwrap(), 0);
+        assert_eq!(fixture.blobs.sweep_unfinished(Timestamp::from_millis(-1)).await.unwrap(), 0);
+        assert_eq!(listed(&fixture.blobs).await.len(), 1);
     });
-    assert_eq!(everything(&place.path(".unfinished")), [place.path(".unfinished/new.0")]);
+    assert_eq!(everything(&fixture.path(".unfinished")), [fixture.path(".unfinished/new.0")]);
 }
 
 #[test]
 fn an_unfinished_file_that_was_swept_fails() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     wait(async {
-        let writer = place.blobs.create(&key("a"), &FileName::of_sent(None, "bin")).await.unwrap();
+        let writer = fixture.blobs.create(&key("a"), &FileName::of_sent(None, "bin")).await.unwrap();
         let later = Timestamp::from_millis(32_503_680_000_000);
-        assert_eq!(place.blobs.sweep_unfinished(later).await.unwrap(), 1);
+        assert_eq!(fixture.blobs.sweep_unfinished(later).await.unwrap(), 1);
         assert_eq!(kind(writer.finish().await), Some(BlobErrorKind::Unavailable));
-        assert_eq!(place.blobs.size(&key("a")).await.unwrap(), None);
+        assert_eq!(fixture.blobs.size(&key("a")).await.unwrap(), None);
     });
 }
 
 #[test]
 fn a_folder_that_is_gone_is_unavailable_and_not_empty() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     wait(async {
-        write(&place.blobs, &key("a"), b"bytes").await.unwrap();
-        let writer = place.blobs.create(&key("b"), &FileName::of_sent(None, "bin")).await.unwrap();
-        let root = place.path("");
-        fs::rename(&root, place.folder.path().join("elsewhere")).unwrap();
-        // As the folder is where a disk was mounted.
+        write(&fixture.blobs, &key("a"), b"bytes").await.unwrap();
+        let writer = fixture.blobs.create(&key("b"), &FileName::of_sent(None, "bin")).await.unwrap();
+        let root = fixture.path("");
+        fs::rename(&root, fixture.folder.path().join("elsewhere")).unwrap();
+        // As if the folder were a mount point.
         fs::create_dir(&root).unwrap();
         let gone = Some(BlobErrorKind::Unavailable);
-        assert_eq!(kind(place.blobs.read(&key("a"), 0..1).await), gone);
-        assert_eq!(kind(place.blobs.size(&key("a")).await), gone);
-        assert_eq!(kind(place.blobs.remove(&key("a")).await), gone);
-        assert_eq!(kind(place.blobs.probe().await), gone);
-        assert_eq!(kind(write(&place.blobs, &key("c"), b"bytes").await), gone);
+        assert_eq!(kind(fixture.blobs.read(&key("a"), 0..1).await), gone);
+        assert_eq!(kind(fixture.blobs.size(&key("a")).await), gone);
+        assert_eq!(kind(fixture.blobs.remove(&key("a")).await), gone);
+        assert_eq!(kind(fixture.blobs.probe().await), gone);
+        assert_eq!(kind(write(&fixture.blobs, &key("c"), b"bytes").await), gone);
         assert_eq!(kind(writer.finish().await), gone);
-        assert_eq!(kind(place.blobs.sweep_unfinished(Timestamp::from_millis(0)).await), gone);
+        assert_eq!(kind(fixture.blobs.sweep_unfinished(Timestamp::from_millis(0)).await), gone);
         assert_eq!(everything(&root), Vec::<PathBuf>::new());
     });
 }
 
 #[test]
 fn an_agents_folder_that_was_removed_is_made_again() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     wait(async {
-        write(&place.blobs, &key("a"), b"bytes").await.unwrap();
-        fs::remove_dir_all(place.path("a")).unwrap();
-        assert_eq!(place.blobs.size(&key("a")).await.unwrap(), None);
-        write(&place.blobs, &key("a"), b"again").await.unwrap();
-        assert_eq!(place.blobs.size(&key("a")).await.unwrap(), Some(5));
+        write(&fixture.blobs, &key("a"), b"bytes").await.unwrap();
+        fs::remove_dir_all(fixture.path("a")).unwrap();
+        assert_eq!(fixture.blobs.size(&key("a")).await.unwrap(), None);
+        write(&fixture.blobs, &key("a"), b"again").await.unwrap();
+        assert_eq!(fixture.blobs.size(&key("a")).await.unwrap(), Some(5));
     });
 }
 
 #[test]
 fn a_blob_that_is_cut_short_while_it_is_read_fails() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     wait(async {
-        let mut writer = place.blobs.create(&key("a"), &FileName::of_sent(None, "bin")).await.unwrap();
+        let mut writer = fixture.blobs.create(&key("a"), &FileName::of_sent(None, "bin")).await.unwrap();
         writer.write(vec![7; 2_000_000].into()).await.unwrap();
         writer.finish().await.unwrap();
-        let mut stream = place.blobs.read(&key("a"), 0..2_000_000).await.unwrap();
-        let file = place.path("a/697e00000000000000000001");
+        let mut stream = fixture.blobs.read(&key("a"), 0..2_000_000).await.unwrap();
+        let file = fixture.path("a/697e00000000000000000001");
         fs::OpenOptions::new().write(true).open(file).unwrap().set_len(300_000).unwrap();
         let mut last = None;
         while let Some(chunk) = std::future::poll_fn(|context| stream.as_mut().poll_next(context)).await {
@@ -229,7 +229,7 @@ fn a_folder_that_cannot_be_used_is_refused_with_what_to_do() {
     assert!(matches!(error, OpenFolderError::Write { .. }), "{error}");
 }
 
-/// A disk of its own with 4 MiB; where the test may not mount one it shows nothing, and says so.
+/// A separate disk of 4 MiB. Where the test may not mount one, it checks nothing and says so.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_unavailable_and_leaves_nothing() {
@@ -252,11 +252,14 @@ fn a_full_disk_is_unavailable_and_leaves_nothing() {
     assert!(output.status.success() && said.contains("1 passed"), "{error}{said}");
 }
 
-/// Not a test of its own: what the other one runs on its disk.
+/// Not a test: runs on the disk of the other test.
 #[test]
 #[ignore = "run by a_full_disk_is_unavailable_and_leaves_nothing"]
 fn on_a_full_disk() {
-    #[expect(clippy::disallowed_methods, reason = "the child is told what to do by its parent")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the parent passes the task to the child in the environment"
+    )]
     let Some(folder) = std::env::var_os("FULL_DISK") else { return };
     let blobs = FolderBlobs::open(Path::new(&folder).join("blobs")).unwrap();
     wait(async {
@@ -273,7 +276,7 @@ fn on_a_full_disk() {
         assert_eq!(kind(writer.finish().await), Some(BlobErrorKind::Internal), "it broke before");
         assert_eq!(listed(&blobs).await, ["a/697e00000000000000000001"]);
     });
-    // Room again, once what was unfinished is removed.
+    // Space is free again, once the unfinished files are removed.
     wait(write(&blobs, &key("c"), b"bytes")).unwrap();
     assert_eq!(everything(&Path::new(&folder).join("blobs/.unfinished")), Vec::<PathBuf>::new());
 }

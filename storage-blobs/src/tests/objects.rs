@@ -1,4 +1,4 @@
-//! What an object store shows beyond the suite, against an S3 server.
+//! Object stores beyond the suite, against an S3 server.
 
 use std::fs;
 use std::sync::atomic::Ordering;
@@ -46,7 +46,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// The answer to a GET of a link: its head, and its body.
+/// The response to a GET of a link: its head, and its body.
 async fn get(link: &str) -> (String, Vec<u8>) {
     let (address, path) = link.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut connection = tokio::net::TcpStream::connect(address).await.unwrap();
@@ -64,7 +64,7 @@ fn a_link_serves_the_file_under_its_name_for_a_while() {
     wait(async {
         let server = S3Server::start().await;
         let blobs = server.blobs("some/prefix");
-        // One that goes up at once, and one in parts.
+        // A blob in one request, and one in parts.
         for (agent, length) in [("a", 10), ("B", 6 * 1024 * 1024)] {
             write(blobs.as_ref(), &key(agent), vec![7; length]).await.unwrap();
             let link = blobs.link(&key(agent), 60).await.unwrap().unwrap();
@@ -74,7 +74,7 @@ fn a_link_serves_the_file_under_its_name_for_a_while() {
             let disposition = "attachment; filename=\"r_sum_ _final_ 50_.pdf\"; filename*=utf-8''r%c3%a9sum%c3%a9%20_final_%2050%25.pdf";
             assert!(head.contains(disposition), "{head}");
             assert!(body == vec![7; length], "{} bytes", body.len());
-            // Somebody else's key, or a later end, is not signed.
+            // A changed key or expiry invalidates the signature.
             for forged in [link.replace("0001?", "0002?"), link.replace("Expires=60", "Expires=61")] {
                 assert_ne!(forged, link);
                 let (head, _) = get(&forged).await;
@@ -196,7 +196,7 @@ fn nobody_listening_and_wrong_keys_and_no_bucket_are_unavailable() {
 }
 
 #[test]
-fn settings_that_do_not_fit_are_told_what_to_set() {
+fn errors_of_unsuitable_settings_say_what_to_set() {
     let refused = |url: &str, environment: &[(&str, &str)]| {
         let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         match open(&url.parse().unwrap(), environment) {
@@ -230,7 +230,7 @@ fn a_store_shows_no_secrets() {
     assert!(!format!("{blobs:?}").contains("hushhush") && format!("{blobs:?}").contains("\"p\""));
 }
 
-/// Azure signs links without being asked; no server of its kind runs in these tests.
+/// Azure signs links without a request; no such server runs in these tests.
 #[test]
 fn azure_has_links() {
     wait(async {
@@ -239,7 +239,8 @@ fn azure_has_links() {
         let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let blobs = open(&"az://container/some/prefix".parse().unwrap(), environment).unwrap();
         let link = blobs.link(&key("a"), 60).await.unwrap().unwrap();
-        let place = "https://account.blob.core.windows.net/container/some/prefix/a/697e00000000000000000001?";
-        assert!(link.starts_with(place) && link.contains("sig=") && !link.contains("c2VjcmV0"), "{link}");
+        let prefix =
+            "https://account.blob.core.windows.net/container/some/prefix/a/697e00000000000000000001?";
+        assert!(link.starts_with(prefix) && link.contains("sig=") && !link.contains("c2VjcmV0"), "{link}");
     });
 }

@@ -1,18 +1,18 @@
-//! Power cuts: an acknowledged blob is on disk, and what is listed is whole. A child process writes and removes blobs
-//! under `strace` and says what it does; its files are then rebuilt as they may be found after a cut at any moment
-//! ([`power_cuts`]), opened and compared with what had been said until then.
+//! Power cuts: an acknowledged blob is on disk, and a listed blob is complete. A child process writes and removes blobs
+//! under `strace` and reports its progress. Its files are then rebuilt as a cut at any moment may leave them
+//! ([`power_cuts`]), opened and compared with the reports up to then.
 //!
 //! `cargo test -p storage-blobs --lib -- --ignored survive_a_cut_after_every_call` tries all of them, four times each.
 
-/// Which syncs the child must leave out, to show that cuts are noticed.
+/// The syncs that the child must leave out, to prove that the test notices cuts.
 const WEAK: &str = "POWER_CUTS_WEAK";
 
-#[expect(clippy::disallowed_methods, reason = "the child is told what to do by its parent")]
+#[expect(clippy::disallowed_methods, reason = "the parent passes the task to the child in the environment")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Whether the child of one test does without these syncs.
+/// Whether the child of one test omits these syncs.
 pub(crate) fn is_weak(what: &str) -> bool {
     variable(WEAK).is_some_and(|weak| weak == what)
 }
@@ -33,10 +33,10 @@ mod cuts {
     use crate::FolderBlobs;
     use crate::tests::conformance::wait;
 
-    /// Names the folder that the child writes; set in no other process.
+    /// The variable that names the child's folder; set in no other process.
     const FOLDER: &str = "POWER_CUTS_FOLDER";
 
-    /// Blobs that the child writes each time it opens the folder, and how often it does.
+    /// The blobs that the child writes each time it opens the folder, and how often it does.
     const BLOBS: usize = 12;
     const SESSIONS: usize = 3;
 
@@ -58,11 +58,11 @@ mod cuts {
 
     fn content(number: usize) -> Vec<u8> {
         let length = [0, 1, 700, 4_096, 9_000, 262_144, 300_000][number % 7];
-        let mut dice = SplitMix64(number as u64);
-        (0..length).map(|_| dice.index(256) as u8).collect()
+        let mut rng = SplitMix64(number as u64);
+        (0..length).map(|_| rng.index(256) as u8).collect()
     }
 
-    /// Not a test of its own: the child.
+    /// Not a test: the child.
     #[test]
     #[ignore = "run by the others"]
     fn write_until_the_end() {
@@ -85,7 +85,7 @@ mod cuts {
             writer.write(content(number).into()).await.unwrap();
             writer.finish().await.unwrap();
             say(&format!("written {key}"));
-            // One that is dropped, and one that is removed.
+            // A dropped blob, and a removed one.
             if number % 4 == 0 {
                 let mut dropped = blobs.create(&key, &FileName::of_sent(None, "bin")).await.unwrap();
                 dropped.write(vec![7; 300_000].into()).await.unwrap();
@@ -98,7 +98,7 @@ mod cuts {
         }
     }
 
-    /// What a child did to its disk.
+    /// The events of a child.
     fn recorded(folder: &Path, weak: Option<&str>) -> Vec<Event> {
         let (trace, root) = (folder.join("trace"), folder.join("disk"));
         std::fs::create_dir(&root).unwrap();
@@ -114,7 +114,7 @@ mod cuts {
         power_cuts::events(&std::fs::read_to_string(&trace).unwrap(), &root)
     }
 
-    /// What had been said of each blob.
+    /// The last report about each blob.
     #[derive(Default)]
     struct Said {
         written: BTreeSet<BlobKey>,
@@ -161,7 +161,7 @@ mod cuts {
         bytes
     }
 
-    /// What is wrong with the folder after a cut; `said` is what had been said before it.
+    /// The errors in the folder after a cut; `said` has the reports before it.
     async fn faults(left: &Path, said: &Said) -> Vec<String> {
         let blobs = match FolderBlobs::open(left.join("data/blobs")) {
             Ok(blobs) => blobs,
@@ -190,17 +190,17 @@ mod cuts {
         faults
     }
 
-    /// In how many of some cuts something was wrong, with everything that was; `places` picks where to cut.
-    fn cut(weak: Option<&str>, places: impl Fn(usize) -> Vec<usize>) -> (usize, BTreeSet<String>) {
+    /// In how many cuts something was wrong, with all errors; `positions` picks where to cut.
+    fn cut(weak: Option<&str>, positions: impl Fn(usize) -> Vec<usize>) -> (usize, BTreeSet<String>) {
         let folder = tempfile::tempdir().unwrap();
         let events = recorded(folder.path(), weak);
         assert_eq!(Said::of(&events).written.len(), SESSIONS * BLOBS, "each acknowledgement is in the trace");
         let (mut damaged, mut all) = (0, BTreeSet::new());
-        let mut dice = SplitMix64(7);
-        for (turn, count) in places(events.len()).into_iter().enumerate() {
+        let mut rng = SplitMix64(7);
+        for (turn, count) in positions(events.len()).into_iter().enumerate() {
             let left = folder.path().join(format!("left-{turn}"));
             std::fs::create_dir(&left).unwrap();
-            power_cuts::after_cut(&events, count, &mut dice, &folder.path().join("disk"), &left);
+            power_cuts::after_cut(&events, count, &mut rng, &folder.path().join("disk"), &left);
             let faults = wait(faults(&left, &Said::of(&events[..count])));
             std::fs::remove_dir_all(&left).unwrap();
             damaged += usize::from(!faults.is_empty());
@@ -209,11 +209,11 @@ mod cuts {
         (damaged, all)
     }
 
-    /// So many places, drawn.
+    /// `cuts` random positions.
     fn some(cuts: usize) -> impl Fn(usize) -> Vec<usize> {
         move |events| {
-            let mut dice = SplitMix64(11);
-            (0..cuts).map(|_| dice.index(events + 1)).collect()
+            let mut rng = SplitMix64(11);
+            (0..cuts).map(|_| rng.index(events + 1)).collect()
         }
     }
 
@@ -226,11 +226,11 @@ mod cuts {
     #[test]
     #[ignore = "takes a minute or two"]
     fn survive_a_cut_after_every_call() {
-        let (damaged, faults) = cut(None, |events| (0..=events).flat_map(|place| [place; 4]).collect());
+        let (damaged, faults) = cut(None, |events| (0..=events).flat_map(|position| [position; 4]).collect());
         assert_eq!(damaged, 0, "{faults:#?}");
     }
 
-    /// The proof that the other tests would notice.
+    /// Proves that the other tests would notice.
     #[test]
     fn without_a_sync_of_content_blobs_are_not_whole() {
         let (damaged, faults) = cut(Some("content"), some(60));

@@ -23,7 +23,7 @@ pub(super) struct S3Server {
     address: String,
     /// How many of the next connections are closed at once.
     pub(super) hang_ups: Arc<AtomicUsize>,
-    /// Whether connections are taken and left without an answer.
+    /// Whether connections are accepted and left without a response.
     pub(super) silent: Arc<AtomicBool>,
 }
 
@@ -52,7 +52,7 @@ impl S3Server {
                 }
                 let service = TowerToHyperService::new(service.clone());
                 tokio::spawn(async move {
-                    // One request for each connection, so that the next is under the rules of its time.
+                    // One request for each connection, so that the next one follows the current settings.
                     let mut server = auto::Builder::new(TokioExecutor::new()).http1_only();
                     server.http1().keep_alive(false);
                     drop(server.serve_connection(TokioIo::new(connection), service).await);
@@ -62,7 +62,7 @@ impl S3Server {
         S3Server { folder, address, hang_ups, silent }
     }
 
-    /// The variables that lead to it.
+    /// The variables that point to the server.
     pub(super) fn environment(&self) -> Vec<(String, String)> {
         [
             ("AWS_ACCESS_KEY_ID", "key"),
@@ -86,7 +86,7 @@ impl S3Server {
         self.folder.path().join(BUCKET).join(name)
     }
 
-    /// How many files of uploads that are not complete there are.
+    /// The number of files of incomplete uploads.
     pub(super) fn unfinished(&self) -> usize {
         fn below(folder: &Path) -> usize {
             let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());

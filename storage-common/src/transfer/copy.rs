@@ -1,8 +1,8 @@
-//! Copying agents with everything they have from one store to another, and proving that both then hold the same.
+//! Copying tenants with all their data from one store to another, and proving that both stores then hold the same.
 //!
-//! Nothing may write to either store meanwhile. A copy that was interrupted goes on where it ended: call it again. Until
-//! its last record is there an agent is disabled in the store that it is copied to, and its API keys come last, so that
-//! nobody is answered from half a copy.
+//! Nothing may write to either store during a copy. An interrupted copy resumes where it ended: call it again. A tenant
+//! is disabled in the target until its last record is stored, and its API keys are copied last, so no request is served
+//! from half a copy.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -16,19 +16,19 @@ use sha2::{Digest, Sha256};
 
 use super::rows::{TransferKind, TransferRow, TransferStore};
 
-/// What an agent has in a store: for each kind how many records, and a SHA-256 over all of them in the order of their
-/// keys. Equal for stores that hold the same, whichever they are; not to be compared over releases.
+/// What a tenant has in a store: for each kind the number of records, and a SHA-256 over all of them in the order of
+/// their keys. Equal for stores with equal content, whatever their engine. Do not compare values of different releases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentDigest(Vec<(TransferKind, u64, [u8; 32])>);
 
 impl AgentDigest {
-    /// How many records the agent has.
+    /// How many records the tenant has.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.0.iter().map(|(_, count, _)| count).sum()
     }
 
-    /// How many records of a kind the agent has.
+    /// How many records of a kind the tenant has.
     #[must_use]
     pub fn count(&self, kind: TransferKind) -> u64 {
         self.0.iter().find(|(known, ..)| *known == kind).map_or(0, |(_, count, _)| *count)
@@ -43,7 +43,7 @@ impl AgentDigest {
 }
 
 impl fmt::Display for AgentDigest {
-    /// One digest over those of all kinds, as 64 hexadecimal digits.
+    /// One digest over the digests of all kinds, as 64 hexadecimal digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut all = Sha256::new();
         for (_, count, digest) in &self.0 {
@@ -54,46 +54,46 @@ impl fmt::Display for AgentDigest {
     }
 }
 
-/// What a copy of an agent came to.
+/// The result of copying a tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copied {
-    /// How many records were put this time; fewer than there are when a copy went on.
+    /// How many records this call stored; fewer than the tenant has if the call resumed a copy.
     pub records: u64,
-    /// What both stores hold now.
+    /// What both stores now hold.
     pub digest: AgentDigest,
 }
 
-/// What is being done, for whoever shows progress.
+/// The progress of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
-    /// So many records of a kind were put.
+    /// A number of records of a kind were stored.
     Records(TransferKind, u64),
-    /// A content of so many bytes was copied.
+    /// The content of a file or document was copied; its size in bytes.
     Content(u64),
-    /// Both stores are compared now.
+    /// Both stores are being compared.
     Comparing,
 }
 
-/// Why an agent was not copied.
+/// Why a tenant was not copied.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CopyError {
-    /// The store that is copied from failed.
-    #[error("the store that is copied from: {0}")]
+    /// The source store failed.
+    #[error("the source store failed: {0}")]
     From(#[source] StorageError),
-    /// The store that is copied to failed.
-    #[error("the store that is copied to: {0}")]
+    /// The target store failed.
+    #[error("the target store failed: {0}")]
     To(#[source] StorageError),
-    /// The store that is copied to holds something else.
+    /// The target store holds something else.
     #[error(
         "agent {agent}: the stores hold different {kinds}; nothing may write to them during a copy, and the agent must \
-         not have been in the store that is copied to before"
+         not have been in the target store before"
     )]
     Different {
-        /// The agent.
+        /// The tenant.
         agent: AgentId,
-        /// What differs, for people.
+        /// The differences, for humans.
         kinds: String,
     },
     /// Contents of files could not be read or written.
@@ -101,18 +101,18 @@ pub enum CopyError {
     Content {
         /// The content.
         key: BlobKey,
-        /// What went wrong.
+        /// The cause.
         source: BlobError,
     },
-    /// A content is not there, or not all of it.
-    #[error("the content of file {0} is missing or cut off; `check` lists all that is wrong")]
+    /// A content is missing or incomplete.
+    #[error("the content of file {0} is missing or incomplete; `check` lists all errors")]
     Missing(BlobKey),
-    /// A content is not what its record says.
-    #[error("the content of file {0} is damaged: its digest is not its record's")]
+    /// A content differs from its record.
+    #[error("the content of file {0} is damaged: its digest differs from its record")]
     Broken(BlobKey),
 }
 
-/// What an agent has in a store.
+/// What a tenant has in a store.
 ///
 /// # Errors
 /// When the store fails.
@@ -138,19 +138,19 @@ pub async fn digest(store: &dyn TransferStore, agent: &AgentId) -> Result<AgentD
     Ok(AgentDigest(kinds))
 }
 
-/// Where contents of files are copied from and to.
+/// The blob stores of the contents of files.
 #[derive(Clone, Copy)]
 pub struct Contents<'a> {
-    /// Where they are.
+    /// The source.
     pub from: &'a dyn BlobStore,
-    /// Where they are to be.
+    /// The target.
     pub to: &'a dyn BlobStore,
 }
 
-/// Copies an agent; without `contents` those of its files stay where they are, for both stores to share.
+/// Copies a tenant. Without `contents` the contents of its files stay where they are, and both stores share them.
 ///
 /// # Errors
-/// [`CopyError`]. What was copied stays, and another call goes on behind it.
+/// [`CopyError`]. Copied records stay, and another call resumes after them.
 pub async fn copy_agent(
     from: &dyn TransferStore,
     to: &dyn TransferStore,
@@ -205,7 +205,7 @@ async fn copy_kind(
     }
 }
 
-/// Compares what two stores hold of an agent.
+/// Compares what two stores hold of a tenant.
 ///
 /// # Errors
 /// [`CopyError::Different`], or when a store fails.
@@ -220,8 +220,9 @@ pub async fn compare(
     if kinds.is_empty() {
         return Ok(target);
     }
-    let told = |kind: &TransferKind| format!("{kind} ({} and {})", source.count(*kind), target.count(*kind));
-    let kinds = kinds.iter().map(told).collect::<Vec<_>>().join(", ");
+    let describe =
+        |kind: &TransferKind| format!("{kind} ({} and {})", source.count(*kind), target.count(*kind));
+    let kinds = kinds.iter().map(describe).collect::<Vec<_>>().join(", ");
     Err(CopyError::Different { agent: agent.clone(), kinds })
 }
 
@@ -249,7 +250,8 @@ async fn copy_contents(
     Ok(())
 }
 
-/// Copies the content of a file, unless it is there with the digest of its record; how many bytes were copied.
+/// Copies the content of a file, unless the target has it with the digest of its record; returns the number of copied
+/// bytes.
 ///
 /// # Errors
 /// [`CopyError::Missing`], [`CopyError::Broken`], [`CopyError::Content`].
@@ -257,7 +259,7 @@ pub async fn copy_content(contents: Contents<'_>, file: &ContactFile) -> Result<
     Content::of_file(file).copy(contents).await
 }
 
-/// Copies the content of a document that is kept, unless as many bytes are there; how many bytes were copied.
+/// Copies the retained content of a document, unless the target has as many bytes; returns the number of copied bytes.
 ///
 /// # Errors
 /// [`CopyError::Missing`], [`CopyError::Content`].
@@ -274,7 +276,7 @@ struct Content {
     key: BlobKey,
     name: FileName,
     bytes: u64,
-    /// None of a sealed content, which tells by itself whether it is whole.
+    /// `None` for an encrypted content, whose own tag proves that it is complete.
     sha256: Option<Sha256Digest>,
 }
 
@@ -297,7 +299,7 @@ impl Content {
         }
     }
 
-    /// What is deleted is about to be removed; only its tombstone moves.
+    /// Deleted contents are about to be removed, so only the tombstone is copied.
     fn of(agent: &AgentId, record: &TransferRow) -> Option<Self> {
         match record {
             TransferRow::File { file, tombstone: None } => Some(Content::of_file(file)),
@@ -326,7 +328,7 @@ impl Content {
         };
         let mut writer = to.create(key, name).await.map_err(failed)?;
         let digest = hash(content, Some(&mut *writer)).await.map_err(failed)?;
-        // A writer that is dropped leaves nothing.
+        // Dropping the writer removes its bytes.
         if sha256.is_some_and(|sha256| sha256 != digest) {
             return Err(CopyError::Broken(key.clone()));
         }
@@ -335,7 +337,7 @@ impl Content {
     }
 }
 
-/// The digest of a content, which is also given to a writer.
+/// The digest of a content, which is also passed to a writer.
 async fn hash(mut bytes: BlobStream, mut writer: Option<&mut dyn BlobWriter>) -> BlobResult<Sha256Digest> {
     let mut digest = Sha256::new();
     while let Some(chunk) = poll_fn(|cx| bytes.as_mut().poll_next(cx)).await.transpose()? {

@@ -1,4 +1,4 @@
-//! Moving everything of an agent from one store to another.
+//! Copying all data of a tenant from one store to another.
 
 mod copy;
 mod rows;

@@ -1,4 +1,4 @@
-//! Moving everything of an agent from one store to another: records as they are stored, in the order of their keys.
+//! Copying all data of a tenant from one store to another: records unchanged, in the order of their keys.
 
 use std::fmt;
 
@@ -19,20 +19,20 @@ use openapi_core::storage::{
 use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, KnowledgeId, SubmissionId, Timestamp};
 use serde::Serialize;
 
-/// A store whose records can be moved to another one, and that can take them. The operator's own.
+/// A store whose records can be copied to another store, and that can receive them. Only operators use it.
 ///
 /// # Contract
-/// - What was put is stored as if the methods of [`ConversationStorage`] had led to it: every list, total, search and unique value
-///   holds it, and every later change works on it.
-/// - Records are put kind by kind in the order of [`TransferKind::ALL`], and within a kind in the order of their keys: so
-///   the last key that is there tells where a copy that was interrupted goes on.
-/// - Deleted agents are moved too, because their ids are never given again.
+/// - A received record is stored as if the methods of [`ConversationStorage`] had stored it: every list, total, search
+///   and unique value includes it, and every later change works on it.
+/// - Records are stored kind by kind in the order of [`TransferKind::ALL`], and within a kind in the order of their
+///   keys. The last stored key therefore shows where an interrupted copy resumes.
+/// - Deleted tenants are copied too, because their ids are never reused.
 #[async_trait]
 pub trait TransferStore: ConversationStorage {
-    /// Up to `at_most` agents behind `after`, deleted ones included, by id.
+    /// Up to `at_most` tenants after `after`, including deleted ones, by id.
     async fn agents_after(&self, after: Option<&AgentId>, at_most: u32) -> Result<Vec<Agent>>;
 
-    /// Up to `at_most` records of a kind behind `after`, by their keys; none of an agent that is not there.
+    /// Up to `at_most` records of a kind after `after`, by their keys; none for an absent tenant.
     async fn records(
         &self,
         agent: &AgentId,
@@ -44,11 +44,11 @@ pub trait TransferStore: ConversationStorage {
     /// The greatest key of a kind.
     async fn last_record(&self, agent: &AgentId, kind: TransferKind) -> Result<Option<TransferKey>>;
 
-    /// Stores an agent in place of one with the same id; its records stay.
+    /// Stores a tenant, replacing one with the same id; its records stay.
     async fn put_agent(&self, agent: &Agent) -> Result<()>;
 
-    /// Stores new records of one kind, all or none. The keys of contacts are made by the contact schema in force, which
-    /// is that of the greatest version.
+    /// Stores new records of one kind, all or none. The keys of contacts follow from the current contact schema, which
+    /// is the one with the greatest version.
     ///
     /// # Errors
     /// [`Missing`](openapi_core::storage::StorageErrorKind::Missing) without such an agent,
@@ -57,12 +57,12 @@ pub trait TransferStore: ConversationStorage {
     async fn put_records(&self, agent: &AgentId, records: &[TransferRow]) -> Result<()>;
 }
 
-/// A kind of record.
+/// A kind of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TransferKind {
     /// A version of the contact schema, by version.
     ContactSchema,
-    /// A form template at the version in force, by id.
+    /// A form template at its current version, by id.
     Template,
     /// A form template at each of its versions, by id and version.
     TemplateVersion,
@@ -70,40 +70,40 @@ pub enum TransferKind {
     Contact,
     /// The record of a file or of its deletion, by id.
     File,
-    /// A document that is kept of an extraction, by id.
+    /// A retained document of an extraction, by id.
     Document,
-    /// When a content is to be removed, by the id of its file or document.
+    /// When a content is due for deletion, by the id of its file or document.
     Purge,
     /// A submission, by id.
     Submission,
-    /// What the data of a submission was, by the submission's id and version.
+    /// An earlier version of the data of a submission, by the submission's id and version.
     Revision,
-    /// A stored answer, by its key.
+    /// A stored response, by its key.
     IdempotencyRecord,
-    /// What is counted of an API key's requests, by the key's id.
+    /// The rate limit window of an API key, by the key's id.
     RateLimitWindow,
-    /// The credits of the agent, under the number 0.
+    /// The credits of the tenant, under the number 0.
     CreditAccount,
     /// An entry of the ledger of credits, by time and id.
     CreditEntry,
-    /// A document that the agent answers from, by id.
+    /// A document of the tenant's knowledge, by id.
     Knowledge,
-    /// A passage of one, by the document's id and its position.
+    /// A passage of a knowledge document, by the document's id and the position.
     Passage,
     /// A conversation in the widget, by id.
     Conversation,
-    /// A message of one, by the conversation's id and its number.
+    /// A message of a conversation, by the conversation's id and its number.
     Message,
-    /// A small record of the agent, by the number of its kind.
+    /// A small record of the tenant, by the number of its kind.
     StoredRecord,
     /// An entry of the audit log, by time and id.
     Audit,
-    /// An API key, by id. The last kind: nobody is let in before everything else is there.
+    /// An API key, by id. The last kind, so no request is authenticated before the copy is complete.
     Key,
 }
 
 impl TransferKind {
-    /// Every kind, in the order in which they are put: what refers to something comes after it.
+    /// Every kind, in the order of a copy: a record comes after the records that it refers to.
     pub const ALL: [TransferKind; 20] = [
         TransferKind::ContactSchema,
         TransferKind::Template,
@@ -127,7 +127,7 @@ impl TransferKind {
         TransferKind::Key,
     ];
 
-    /// What people call several of them.
+    /// The plural in texts for humans.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -154,7 +154,7 @@ impl TransferKind {
         }
     }
 
-    /// How many are moved at once: a few MiB where the largest are common.
+    /// How many records are copied at a time; a few MiB of the kinds with large records.
     #[must_use]
     pub const fn batch(self) -> u32 {
         match self {
@@ -174,8 +174,8 @@ impl fmt::Display for TransferKind {
     }
 }
 
-/// What tells a record from the others of its kind and agent: bytes that sort as the records do. Numbers are eight
-/// bytes, the highest first; times likewise, with the highest bit turned over.
+/// What distinguishes a record from the others of its kind and tenant: bytes that sort like the records. Numbers are
+/// eight bytes, most significant first; times likewise, with the highest bit inverted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TransferKey(pub Vec<u8>);
 
@@ -199,20 +199,20 @@ impl TransferKey {
         TransferKey([sortable.to_be_bytes().as_slice(), id].concat())
     }
 
-    /// The number of [`TransferKey::of_number`]; none when the key is another.
+    /// The number of [`TransferKey::of_number`]; `None` for any other key.
     #[must_use]
     pub fn number(&self) -> Option<u64> {
         self.0.as_slice().try_into().ok().map(u64::from_be_bytes)
     }
 
-    /// The parts of [`TransferKey::of_version`]; none when the key is another.
+    /// The parts of [`TransferKey::of_version`]; `None` for any other key.
     #[must_use]
     pub fn version(&self) -> Option<([u8; 12], u64)> {
         let (id, number) = self.0.split_first_chunk::<12>()?;
         Some((*id, u64::from_be_bytes(number.try_into().ok()?)))
     }
 
-    /// The parts of [`TransferKey::of_time`]; none when the key is another.
+    /// The parts of [`TransferKey::of_time`]; `None` for any other key.
     #[must_use]
     pub fn time(&self) -> Option<(Timestamp, [u8; 12])> {
         let (sortable, id) = self.0.split_first_chunk::<8>()?;
@@ -221,58 +221,58 @@ impl TransferKey {
     }
 }
 
-/// A record as it is stored.
+/// A stored record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TransferRow {
     /// A version of the contact schema.
     ContactSchema(ContactSchema),
-    /// A template at the version in force.
+    /// A template at its current version.
     Template(FormTemplate),
-    /// A template at a version: its name, description and fields are that version's.
+    /// A template at a version, with the name, description and fields of that version.
     TemplateVersion(FormTemplate),
     /// A contact.
     Contact(Contact),
-    /// A file, and its tombstone once it is deleted.
+    /// A file, with its tombstone if it is deleted.
     File {
         /// The record.
         file: ContactFile,
-        /// What is kept of its deletion.
+        /// Its tombstone.
         tombstone: Option<FileTombstone>,
     },
-    /// A document that is kept of an extraction.
+    /// A retained document of an extraction.
     Document(StoredDocument),
-    /// A content that is to be removed.
+    /// A content that is due for deletion.
     Purge {
-        /// The file or document whose content it is.
+        /// The file or document with the content.
         file: FileId,
-        /// From when on.
+        /// The due time.
         due_at: Timestamp,
     },
-    /// A submission. The external id in it is the contact's and is not stored with it.
+    /// A submission. Its external id is that of the contact and is not stored with it.
     Submission(Submission),
-    /// What the data of a submission was.
+    /// An earlier version of the data of a submission.
     Revision {
         /// The submission.
         submission: SubmissionId,
         /// The data.
         revision: FormDataRevision,
     },
-    /// A stored answer.
+    /// A stored response.
     IdempotencyRecord(IdempotencyRecord),
-    /// What is counted of a key's requests.
+    /// The rate limit window of an API key.
     RateLimitWindow {
         /// The key.
         key: KeyId,
-        /// What is counted.
+        /// The window.
         window: RateLimitWindow,
     },
-    /// The credits of the agent.
+    /// The credits of the tenant.
     CreditAccount(CreditAccount),
-    /// An entry of their ledger.
+    /// An entry of the ledger of credits.
     CreditEntry(CreditEntry),
-    /// A document that the agent answers from.
+    /// A document of the tenant's knowledge.
     Knowledge(KnowledgeDocument),
-    /// A passage of one.
+    /// A passage of a knowledge document.
     Passage {
         /// The document.
         document: KnowledgeId,
@@ -281,14 +281,14 @@ pub enum TransferRow {
     },
     /// A conversation in the widget.
     Conversation(Box<Conversation>),
-    /// A message of one.
+    /// A message of a conversation.
     Message {
         /// The conversation.
         conversation: ConversationId,
         /// The message.
         message: Message,
     },
-    /// A small record of the agent.
+    /// A small record of the tenant.
     StoredRecord(StoredRecord),
     /// An entry of the audit log.
     Audit(AuditEntry),
@@ -324,7 +324,7 @@ impl TransferRow {
         }
     }
 
-    /// What tells it from the others of its kind.
+    /// Its key among the records of its kind.
     #[must_use]
     pub fn key(&self) -> TransferKey {
         let of_id = |id: &[u8; 12]| TransferKey(id.to_vec());
@@ -360,8 +360,8 @@ impl TransferRow {
         }
     }
 
-    /// Everything in it as JSON: equal for equal records and different for different ones, whatever store they are from.
-    /// What digests are made of; no form to read back.
+    /// The record as JSON: equal for equal records and different for different ones, whatever store they come from.
+    /// Digests are computed from it; it is not meant to be parsed.
     ///
     /// # Errors
     /// Never, for records from a store.

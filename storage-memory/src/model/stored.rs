@@ -1,4 +1,4 @@
-//! Records with what is kept of their past.
+//! Records with their history.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use openapi_core::files::ContactFile;
 use openapi_core::forms::{FormDataRevision, FormTemplate, Submission};
 use openapi_core::storage::FileTombstone;
 
-/// A file and, once it is deleted, its tombstone.
+/// A file, with its tombstone if it is deleted.
 #[derive(Clone, Debug)]
 pub(super) struct StoredFile {
     pub(super) file: ContactFile,
     pub(super) tombstone: Option<FileTombstone>,
 }
 
-/// A template, and what it was at each of its versions.
+/// A template and its content at each version.
 #[derive(Clone, Debug)]
 pub(super) struct StoredTemplate {
     pub(super) current: FormTemplate,
     pub(super) versions: BTreeMap<u64, FormTemplate>,
 }
 
-/// A submission, and what its data was before each change.
+/// A submission and its data before each change.
 #[derive(Clone, Debug)]
 pub(super) struct StoredSubmission {
     pub(super) submission: Submission,
@@ -28,12 +28,12 @@ pub(super) struct StoredSubmission {
 }
 
 impl StoredTemplate {
-    /// A template without any content but that of the version in force.
+    /// A template with only the content of its current version.
     pub(super) fn of(current: FormTemplate) -> Self {
         StoredTemplate { current, versions: BTreeMap::new() }
     }
 
-    /// The template as it was at a version: its content is that version's, everything else is what it is now.
+    /// The template at a version: the content of that version; everything else is current.
     pub(super) fn at_version(&self, version: u64) -> Option<FormTemplate> {
         let then = self.versions.get(&version)?;
         Some(FormTemplate {
@@ -49,7 +49,7 @@ impl StoredTemplate {
         self.versions.keys().filter_map(|version| self.at_version(*version))
     }
 
-    /// Adds a version; whether it is new.
+    /// Adds a version; returns whether it is new.
     pub(super) fn add(&mut self, then: FormTemplate) -> bool {
         self.versions.insert(then.version, then).is_none()
     }

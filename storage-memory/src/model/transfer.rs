@@ -160,15 +160,20 @@ impl World {
         Ok(())
     }
 
-    fn put_record(&mut self, id: &AgentId, record: &TransferRow) -> Result<()> {
-        let is_key_taken = match record {
+    /// Whether the key of a record is in use, for the records that are stored outside of their tenant.
+    fn is_key_taken(&self, id: &AgentId, record: &TransferRow) -> bool {
+        match record {
             TransferRow::Key(stored) => {
                 self.api_keys.contains_key(&stored.key.api_key) || self.key_ids.contains_key(&stored.key.id)
             }
             TransferRow::Audit(entry) => self.audit.contains_key(&(entry.at, entry.id)),
             TransferRow::Purge { file, .. } => self.purges.contains_key(&BlobKey::new(id.clone(), *file)),
             _ => false,
-        };
+        }
+    }
+
+    fn put_record(&mut self, id: &AgentId, record: &TransferRow) -> Result<()> {
+        let is_key_taken = self.is_key_taken(id, record);
         let tenant = self.agents.get_mut(id).ok_or(StorageErrorKind::Missing)?;
         let is_new = match record {
             TransferRow::ContactSchema(schema) => {

@@ -75,7 +75,7 @@ impl RecordStore for MongoStorage {
         let one = async {
             let mut reads = DocumentReader::new(&self.handle);
             let id = doc! { "_id": key_of(agent, kind)? };
-            // Where nothing is stored the agent need not be asked about.
+            // Without a stored record the tenant need not be read.
             let Some(found) = reads.one(collection::AGENT_RECORDS, id, None).await? else { return Ok(None) };
             let living = tenant::find(&mut reads, agent).await?;
             living.map(|_| read(&found)).transpose()

@@ -16,7 +16,7 @@ use crate::migrate::{collection, index};
 use crate::transaction::{DocumentReader, Find};
 use crate::{contacts, tenant};
 
-/// The submissions of some documents, with the external ids that their contacts have now.
+/// The submissions of documents, with the current external ids of their contacts.
 pub(crate) async fn shown(
     reads: &mut DocumentReader<'_>,
     agent: &AgentId,
@@ -48,7 +48,7 @@ pub(super) async fn one(handle: &Handle, agent: &AgentId, id: SubmissionId) -> R
     Ok(shown(&mut reads, agent, &found).await?.pop())
 }
 
-/// The documents that a filter lets through, and the index that has them newest first.
+/// The filter of a list, and the index that has its documents newest first.
 pub(crate) fn chosen(agent: &AgentId, filter: &SubmissionFilter) -> (Document, &'static str) {
     let mut chosen = doc! { "_id.agent": agent.as_str() };
     if let Some(contact) = &filter.contact {
@@ -72,13 +72,13 @@ pub(crate) fn chosen(agent: &AgentId, filter: &SubmissionFilter) -> (Document, &
     (chosen, index)
 }
 
-/// What a page asks the database for.
+/// The find for a page.
 pub(crate) fn find(agent: &AgentId, query: &SubmissionQuery) -> Find {
     let (mut filter, hint) = chosen(agent, &query.filter);
     let (skip, limit) = match &query.window {
         Window::Page { offset, limit } => (*offset, *limit),
         Window::After { position: SubmissionPosition { created_at, id }, limit } => {
-            // The first condition is that of the index, the second leaves out what shares the instant.
+            // The first condition is for the index, the second excludes submissions of the same time.
             let (at, id) = (time(*created_at), binary(id.as_bytes()));
             filter.insert("createdAt", doc! { "$lte": at });
             filter.insert("$or", vec![doc! { "createdAt": { "$lt": at } }, doc! { "_id.id": { "$lt": id } }]);
@@ -116,7 +116,7 @@ pub(super) async fn page(
     Ok(SubmissionPage { submissions: shown(&mut reads, agent, &found).await?, total })
 }
 
-/// Those that stand for a contact and a template.
+/// The heads of a contact and template.
 pub(super) fn standing(agent: &AgentId, contact: ContactId, template: TemplateId) -> Document {
     doc! {
         "_id.agent": agent.as_str(),
@@ -126,7 +126,7 @@ pub(super) fn standing(agent: &AgentId, contact: ContactId, template: TemplateId
     }
 }
 
-/// The newest of those that stand for a contact and a template.
+/// The newest head of a contact and template.
 pub(crate) fn newest(agent: &AgentId, contact: ContactId, template: TemplateId) -> Find {
     Find {
         filter: standing(agent, contact, template),

@@ -74,7 +74,7 @@ pub(super) async fn update(tx: &mut Transaction, agent: &AgentId, change: &Submi
     audit::append(tx, [&change.audit]).await
 }
 
-/// What is checked of each new submission.
+/// The checks of each new submission.
 async fn check(tx: &mut Transaction, agent: &AgentId, new: &NewSubmission) -> Result<()> {
     let submission = &new.submission;
     let generation = templates::generation(tx, agent, submission.template_id).await?;
@@ -95,7 +95,7 @@ async fn version(tx: &mut Transaction, agent: &AgentId, id: SubmissionId) -> Res
     found.map(|found| Fields(&found).count("version")).transpose()
 }
 
-/// The head of a pair is the one that the caller has seen.
+/// Refuses a change when the head of the contact and template is not the one that the caller read.
 async fn refuse_other_head(
     tx: &mut Transaction,
     agent: &AgentId,
@@ -120,7 +120,7 @@ async fn head(
     found.first().map(|head| Ok(SubmissionId::from_bytes(Fields(head).id()?))).transpose()
 }
 
-/// Makes all others that stand for the pair superseded by this one.
+/// Marks the other heads of the contact and template as superseded by this submission.
 async fn supersede(tx: &mut Transaction, agent: &AgentId, by: &Submission) -> Result<()> {
     let mut filter = read::standing(agent, by.contact_id, by.template_id);
     filter.insert("_id.id", doc! { "$ne": binary(by.id.as_bytes()) });
@@ -134,7 +134,7 @@ async fn supersede(tx: &mut Transaction, agent: &AgentId, by: &Submission) -> Re
     tx.update(collection::SUBMISSIONS, &[Update::many(filter, change)]).await.map(drop)
 }
 
-/// Notes what the data of a submission was.
+/// Stores an earlier version of the data of a submission.
 async fn keep(
     tx: &mut Transaction,
     agent: &AgentId,
@@ -197,7 +197,7 @@ async fn remove(tx: &mut Transaction, agent: &AgentId, found: &[RawDocumentBuf])
         Ok(Bson::Document(read::revisions_of(agent, id)))
     });
     let revisions: Vec<Bson> = revisions.collect::<Result<_>>()?;
-    // Several conditions of a range each; so many that one command stays small.
+    // Each has several conditions on a range; the limit bounds the size of a command.
     for some in revisions.chunks(100) {
         let filter: Document = doc! { "$or": some, "_id.agent": agent.as_str() };
         tx.delete(collection::FORM_DATA_REVISIONS, filter).await?;

@@ -1,4 +1,4 @@
-//! Passages in blocks: nobody sees where one ends.
+//! Passages in blocks: the boundaries of blocks are invisible.
 
 use ::conversations::storage::{KnowledgeStore, KnowledgeWrite};
 use ::conversations::{KnowledgeDocument, Passage};
@@ -43,10 +43,10 @@ async fn fill(store: &MongoStorage, agent: &AgentId) -> Vec<(KnowledgeId, Passag
     let gaps = vec![1, BLOCK_SIZE - 1, BLOCK_SIZE, 9 * BLOCK_SIZE, u32::MAX];
     let short = (0..40).map(|_| vec![0]);
     let documents: Vec<Vec<u32>> = [many, gaps].into_iter().chain(short).collect();
-    for (number, places) in (0..).zip(documents) {
-        let document = document(number, places.len());
+    for (number, positions) in (0..).zip(documents) {
+        let document = document(number, positions.len());
         let id = document.id;
-        let passages: Vec<Passage> = places.into_iter().map(passage).collect();
+        let passages: Vec<Passage> = positions.into_iter().map(passage).collect();
         all.extend(passages.iter().map(|passage| (id, passage.clone())));
         let write = KnowledgeWrite {
             version: number + 1,
@@ -73,7 +73,7 @@ fn passages_are_read_across_blocks() {
                 let after = read.last().map(|(document, passage)| (*document, passage.position));
                 let some = store.passages(&a, after, at_most).await.unwrap();
                 let left = all.len() - read.len();
-                assert_eq!(some.len(), left.min(at_most as usize), "behind {after:?}, {at_most} at most");
+                assert_eq!(some.len(), left.min(at_most as usize), "after {after:?}, {at_most} at most");
                 if some.is_empty() {
                     break;
                 }
@@ -81,13 +81,13 @@ fn passages_are_read_across_blocks() {
             }
             assert_eq!(read, all, "{at_most} at a time");
         }
-        // Behind places that no passage has.
+        // After positions that no passage has.
         let gaps = all[300].0;
         for (after, next) in
             [((gaps, 0), 300), ((gaps, 5 * BLOCK_SIZE), 303), ((gaps, 9 * BLOCK_SIZE + 1), 304)]
         {
             let found = store.passages(&a, Some(after), 2).await.unwrap();
-            assert_eq!(found, all[next..next + 2], "behind {after:?}");
+            assert_eq!(found, all[next..next + 2], "after {after:?}");
         }
         store.close().await;
     });
@@ -103,7 +103,7 @@ fn passages_are_moved_in_any_parts() {
         insert_agent(&store, &b).await;
         fill(&store, &a).await;
         let records = store.records(&a, TransferKind::Passage, None, 10_000).await.unwrap();
-        // Parts that end within a block.
+        // Steps that end within a block.
         for some in records.chunks(70) {
             store.put_records(&b, some).await.unwrap();
             let last = store.last_record(&b, TransferKind::Passage).await.unwrap();
@@ -134,7 +134,7 @@ fn passages_are_purged_in_parts_of_blocks() {
         while before > 0 {
             let removed = store.purge_agent(&a, 50).await.unwrap();
             let now = left().await.len();
-            // Nothing else goes before them, and what a step has left over goes to what comes behind.
+            // Nothing else is removed before them, and the rest of a step goes to the next kind.
             assert_eq!((removed, before - now), (50, before.min(50)));
             before = now;
         }

@@ -1,4 +1,4 @@
-//! Every read of conversations, knowledge and small records stays on its index, as the others do (`plans`).
+//! Every read of conversations, knowledge and small records uses its index, like the others (`plans`).
 
 use ::conversations::storage::{ConversationFilter, ConversationQuery, MessageQuery, MessageSelector};
 use ::conversations::{ConversationMode, ConversationStatus};
@@ -29,7 +29,7 @@ fn mode(number: u64) -> ConversationMode {
     if number.is_multiple_of(50) { ConversationMode::Human } else { ConversationMode::Ai }
 }
 
-/// Two agents with as much, as far as the indexes see it.
+/// Two agents with the same number of index entries.
 async fn filled(db: &mongodb::Database) {
     for agent in [agent_id("a"), agent_id("b")] {
         let conversation = |number: u64| {
@@ -94,8 +94,7 @@ fn conversations_are_merged_from_what_matches() {
                         for offset in [0, 7] {
                             let query = ConversationQuery { filter: filter.clone(), offset, limit: 10 };
                             let find = read::find(&a, &query);
-                            // Each of the four stretches that are merged looks at a key that it does not return, and
-                            // seeks.
+                            // Each of the four merged ranges reads a key that it does not return, and seeks.
                             refuse_detours(db, collection::CONVERSATIONS, &find, 10 + offset as i64 + 4 * 3)
                                 .await;
                         }
@@ -114,9 +113,9 @@ fn conversations_are_merged_from_what_matches() {
                 }
             }
         }
-        let behind = key(&a, &id(100));
-        for behind in [None, Some((at(100), &behind))] {
-            let find = read::expired_by(at(MANY as i64), behind, 20);
+        let position = key(&a, &id(100));
+        for after in [None, Some((at(100), &position))] {
+            let find = read::expired_by(at(MANY as i64), after, 20);
             refuse_detours(db, collection::CONVERSATIONS, &find, 20 + 3).await;
         }
         // One of 50 contacts has twelve.
@@ -151,7 +150,7 @@ fn messages_and_passages_walk_along_their_index() {
             refuse_detours(db, collection::PASSAGES, &find, 20 + 3).await;
         }
         refuse_detours(db, collection::KNOWLEDGE, &knowledge::find(&a), 3).await;
-        // What is removed with a conversation, and with a document.
+        // The removal of a conversation and of a document.
         let gone = [conversation, ConversationId::from_bytes(id(2)), ConversationId::from_bytes(id(9_999))];
         let removed = Find {
             filter: read::messages_of(&a, &gone),

@@ -1,4 +1,4 @@
-//! Every list stays on its index: MongoDB's own account of how it ran each find.
+//! Every list uses its index, by MongoDB's own account of each find.
 
 use mongodb::bson::{Bson, Document, doc};
 use openapi_core::forms::SubmissionStatus;
@@ -21,10 +21,10 @@ use crate::transaction::Find;
 use crate::transfer::read;
 use crate::{agents, audit, contacts, credits, documents, files, forms, keys, replays};
 
-/// How many contacts the agent has.
+/// The number of the agent's contacts.
 const MANY: u64 = 240;
 
-/// What the server says of a command: the stages and indexes of its plan, and how many keys it looked at.
+/// The server's account of a command: the stages and indexes of its plan, and the number of keys it read.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     pub(super) stages: Vec<String>,
@@ -39,7 +39,7 @@ impl Account {
             Bson::Document(fields) => {
                 for (name, value) in fields {
                     match (name.as_str(), value) {
-                        // What was not chosen, or says the same once more.
+                        // Rejected plans and repetitions.
                         ("rejectedPlans" | "allPlansExecution" | "executionStages", _) => {}
                         ("stage", Bson::String(stage)) => self.stages.push(stage.clone()),
                         ("indexName", Bson::String(index)) => self.indexes.push(index.clone()),
@@ -81,7 +81,7 @@ fn command(name: &str, find: &Find) -> Document {
     command
 }
 
-/// Fails where a find reads the collection or sorts, goes by another index, or looks at more keys than it must.
+/// Fails when a find reads the collection, sorts, uses another index, or reads more keys than necessary.
 pub(super) async fn refuse_detours(db: &mongodb::Database, name: &str, find: &Find, at_most: i64) {
     let account = explain(db, command(name, find)).await;
     let is_detour = |stage: &String| stage == "COLLSCAN" || stage == "SORT";
@@ -96,7 +96,7 @@ pub(super) async fn refuse_detours(db: &mongodb::Database, name: &str, find: &Fi
 pub(super) fn people(a: &AgentId, schema: &ContactSchema) -> Vec<ContactWrite> {
     let person = |number: u64| {
         let mut person = contact(a, number);
-        // Three of four have a first name, and each name is several people's.
+        // Three of four have a first name, and several people share each name.
         person.first_name =
             (!number.is_multiple_of(4)).then(|| TextValue::parse(&format!("Name{}", number % 20)).unwrap());
         person.last_name = TextValue::parse(&format!("Last{}", number % 7)).ok();
@@ -137,7 +137,7 @@ fn lists_of_contacts_walk_along_their_index() {
             let plan = plan_of(&store.handle, &agent_id("a"), &query).await.unwrap();
             assert!(!plan.is_empty(), "{query:?}");
             for find in plan {
-                // Each of the scans that are merged looks at a key that it does not return, and seeks.
+                // Each of the merged scans reads a key that it does not return, and seeks.
                 let at_most = (find.skip + u64::from(find.limit)) as i64 + 3 * scans;
                 refuse_detours(db, collection::CONTACTS, &find, at_most).await;
                 finds += 1;
@@ -148,7 +148,7 @@ fn lists_of_contacts_walk_along_their_index() {
     });
 }
 
-/// Lists that come straight from an index, each with how many scans it merges.
+/// Lists directly from an index, each with the number of merged scans.
 fn queries() -> Vec<(ContactQuery, i64)> {
     let views = [
         (ContactFilter::default(), 3),

@@ -1,4 +1,4 @@
-//! Lists with several filters, on every way to them.
+//! Lists with several filters, by every method.
 
 use openapi_core::contacts::SearchTerm;
 use openapi_core::json::RawObject;
@@ -57,7 +57,7 @@ fn a_contact_with_very_much_text_is_found_by_all_of_it() {
     });
 }
 
-/// Filters that are gathered, few and many of what is there.
+/// Filters whose matches are collected, few and many.
 fn filters() -> Vec<ContactFilter> {
     let none = ContactFilter::default;
     let search = |text: &str| ContactFilter { search: SearchTerm::split(text), ..none() };

@@ -1,4 +1,4 @@
-//! The writer: one transaction for many, each with its own outcome, whatever happens to one of them.
+//! The writer: one transaction for many writes, each with its own outcome, even if one of them fails.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +39,7 @@ async fn hold(store: &Arc<MongoStorage>, agent: &AgentId) -> (Arc<Notify>, Writi
     (release, holding)
 }
 
-/// Queues a write, and lets it come as far as the queue.
+/// Queues a write, and waits until it is in the queue.
 async fn queue(store: &Arc<MongoStorage>, write: ContactWrite) -> Writing {
     let store = Arc::clone(store);
     let writing = tokio::spawn(async move {
@@ -79,14 +79,14 @@ fn writes_that_wait_share_a_transaction_and_each_learns_its_own_outcome() {
         let one = named(&contact(&a, 1), Some("x"), 1);
         let steps = [
             one.clone(),
-            // Taken by the one before it, in the same transaction.
+            // Taken by the write before, in the same transaction.
             named(&contact(&a, 2), Some("x"), 1),
             // The same id once more.
             contact(&a, 1),
-            // Gives up the name, which the next takes.
+            // Frees the name, which the next write takes.
             named(&one, None, 2),
             named(&contact(&a, 3), Some("x"), 1),
-            // A version that is not there.
+            // An absent version.
             named(&one, None, 9),
         ];
         let mut waiting = Vec::new();
@@ -123,7 +123,7 @@ fn unique_values_change_hands_within_a_transaction() {
             store.insert_contact(&a, &write(contact, &schema, number)).await.unwrap();
         }
         let (release, holding) = hold(&store, &a).await;
-        // In the end each has the other's, and no order of two statements would do.
+        // In the end each has the other's name, and no order of two statements would do.
         let steps = [named(&one, None, 2), named(&two, Some("x"), 2), named(&one, Some("y"), 3)];
         let mut waiting = Vec::new();
         for (number, step) in steps.iter().enumerate() {
@@ -154,12 +154,12 @@ fn a_write_that_nobody_waits_for_is_left_out_and_a_full_queue_refuses() {
         let dropped = queue(&store, write(&contact(&a, 1), &schema, 1)).await;
         dropped.abort();
         assert!(dropped.await.unwrap_err().is_cancelled());
-        let kept = queue(&store, write(&contact(&a, 2), &schema, 2)).await;
+        let accepted = queue(&store, write(&contact(&a, 2), &schema, 2)).await;
         let refused = queue(&store, write(&contact(&a, 3), &schema, 3)).await;
         assert_eq!(kind(refused.await.unwrap()), Some(StorageErrorKind::Unavailable));
         release.notify_one();
         holding.await.unwrap().unwrap();
-        kept.await.unwrap().unwrap();
+        accepted.await.unwrap().unwrap();
         assert_eq!(store.contact(&a, &ContactRef::Id(contact(&a, 1).id)).await.unwrap(), None);
         store.close().await;
         let late = store.insert_contact(&a, &write(&contact(&a, 4), &schema, 4)).await;
@@ -182,12 +182,12 @@ fn a_write_that_panics_ends_alone() {
             })
         };
         tokio::time::sleep(Duration::from_millis(10)).await;
-        let behind = queue(&store, write(&contact(&a, 1), &schema, 1)).await;
+        let later = queue(&store, write(&contact(&a, 1), &schema, 1)).await;
         release.notify_one();
         holding.await.unwrap().unwrap();
         let spoilt: Result<(), StorageError> = spoiling.await.unwrap();
         assert_eq!(kind(spoilt), Some(StorageErrorKind::Internal));
-        behind.await.unwrap().unwrap();
+        later.await.unwrap().unwrap();
         store.close().await;
     });
 }
@@ -201,7 +201,7 @@ fn two_servers_write_to_one_agent_at_the_same_time() {
         let schema = insert_agent(&*stores[0], &a).await;
         let mut waiting = Vec::new();
         for number in 0..60 {
-            // Every name is wanted twice, once on each server.
+            // Every name is claimed twice, once on each server.
             let person = named(&contact(&a, number), Some(&format!("x{}", number / 2)), 1);
             let (store, write) =
                 (Arc::clone(&stores[number as usize % 2]), write(&person, &schema, number + 1));
@@ -246,7 +246,7 @@ fn a_write_waits_no_longer_than_its_deadline() {
         release.notify_one();
         holding.await.unwrap().unwrap();
         store.insert_contact(&a, &write(&contact(&a, 2), &schema, 2)).await.unwrap();
-        // What was late had not begun, and is left out.
+        // The late writes had not begun, and are left out.
         assert_eq!(store.contact(&a, &ContactRef::Id(contact(&a, 1).id)).await.unwrap(), None);
         store.close().await;
     });

@@ -17,7 +17,7 @@ use crate::transaction::DocumentReader;
 #[async_trait]
 impl TransferStore for MongoStorage {
     async fn agents_after(&self, after: Option<&AgentId>, at_most: u32) -> Result<Vec<Agent>, StorageError> {
-        // No limit is what 0 means to the database.
+        // To the database 0 means no limit.
         if at_most == 0 {
             return Ok(Vec::new());
         }

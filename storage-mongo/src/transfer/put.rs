@@ -46,84 +46,114 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Tr
     let state = tenant::lock_any(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     let Some(kind) = records.first().map(TransferRow::kind) else { return Ok(()) };
     refuse_known(tx, agent, kind, records).await?;
-    let mut of_contacts: Vec<&Contact> = Vec::new();
-    let mut responses: Vec<&IdempotencyRecord> = Vec::new();
-    let mut entries: Vec<&AuditEntry> = Vec::new();
-    let mut passages: Vec<(KnowledgeId, &Passage)> = Vec::new();
-    let mut documents: Vec<Document> = Vec::new();
-    let mut bytes = 0;
+    let mut batch = Batch::default();
     for record in records {
+        batch.add(tx, agent, record).await?;
+    }
+    if kind == TransferKind::Revision {
+        refuse_absent(tx, agent, collection::SUBMISSIONS, submissions(agent, records)).await?;
+    }
+    batch.insert(tx, agent, kind, &state).await
+}
+
+/// Records of one kind that are inserted together.
+#[derive(Default)]
+struct Batch<'r> {
+    contacts: Vec<&'r Contact>,
+    responses: Vec<&'r IdempotencyRecord>,
+    entries: Vec<&'r AuditEntry>,
+    passages: Vec<(KnowledgeId, &'r Passage)>,
+    /// The records of every other kind, as documents of its collection.
+    documents: Vec<Document>,
+    /// How many bytes the contents of the records take.
+    bytes: i64,
+}
+
+impl<'r> Batch<'r> {
+    /// Adds a record. The kinds that change more than one collection are written at once.
+    async fn add(&mut self, tx: &mut Transaction, agent: &AgentId, record: &'r TransferRow) -> Result<()> {
         match record {
             TransferRow::ContactSchema(schema) => {
                 contact_schemas::insert(tx, agent, schema).await?;
                 let version = integer(schema.version)?;
                 tenant::change(tx, agent, doc! { "$max": { "schema": version } }).await?;
             }
-            TransferRow::Template(template) => documents.push(forms::templates::document(agent, template)?),
+            TransferRow::Template(template) => {
+                self.documents.push(forms::templates::document(agent, template)?)
+            }
             TransferRow::TemplateVersion(template) => {
                 let of = key(agent, template.id.as_bytes());
                 refuse_absent(tx, agent, collection::TEMPLATES, vec![of]).await?;
                 forms::templates::insert_content(tx, agent, template).await?;
             }
-            TransferRow::Contact(contact) => of_contacts.push(contact),
+            TransferRow::Contact(contact) => self.contacts.push(contact),
             TransferRow::File { file, tombstone } => {
                 let mut document = files::document(agent, file, &file.file_name.sort_key())?;
                 match tombstone {
                     Some(tombstone) => document.extend(files::tombstone(tombstone)?),
-                    None => bytes += integer(file.file_size)?,
+                    None => self.bytes += integer(file.file_size)?,
                 }
-                documents.push(document);
+                self.documents.push(document);
             }
             TransferRow::Document(document) => {
-                documents.push(stored_documents::stored(agent, document)?);
-                bytes += integer(document.stored_size)?;
+                self.documents.push(stored_documents::stored(agent, document)?);
+                self.bytes += integer(document.stored_size)?;
             }
             TransferRow::Purge { file, due_at } => {
-                documents.push(doc! { "_id": key(agent, file.as_bytes()), "dueAt": time(*due_at) });
+                self.documents.push(doc! { "_id": key(agent, file.as_bytes()), "dueAt": time(*due_at) });
             }
-            TransferRow::Submission(submission) => documents.push(forms::row::document(submission)?),
+            TransferRow::Submission(submission) => self.documents.push(forms::row::document(submission)?),
             TransferRow::Revision { submission, revision } => {
-                documents.push(forms::write::revision(agent, *submission, revision)?);
+                self.documents.push(forms::write::revision(agent, *submission, revision)?);
             }
-            TransferRow::IdempotencyRecord(replay) => responses.push(replay),
+            TransferRow::IdempotencyRecord(replay) => self.responses.push(replay),
             TransferRow::RateLimitWindow { key, window } => {
-                documents.push(rate_windows::document(agent, *key, window)?);
+                self.documents.push(rate_windows::document(agent, *key, window)?);
             }
-            TransferRow::CreditAccount(account) => documents.push(credits::account_document(agent, account)?),
-            TransferRow::CreditEntry(entry) => documents.push(credits::entry_document(agent, entry)?),
-            TransferRow::Knowledge(document) => documents.push(knowledge::stored(agent, document)?),
-            TransferRow::Passage { document, passage } => passages.push((*document, passage)),
-            TransferRow::Conversation(it) => documents.push(conversations::write::document(agent, it)?),
+            TransferRow::CreditAccount(account) => {
+                self.documents.push(credits::account_document(agent, account)?)
+            }
+            TransferRow::CreditEntry(entry) => self.documents.push(credits::entry_document(agent, entry)?),
+            TransferRow::Knowledge(document) => self.documents.push(knowledge::stored(agent, document)?),
+            TransferRow::Passage { document, passage } => self.passages.push((*document, passage)),
+            TransferRow::Conversation(it) => self.documents.push(conversations::write::document(agent, it)?),
             TransferRow::Message { conversation, message } => {
-                documents.push(conversations::write::message_document(agent, *conversation, message)?);
+                self.documents.push(conversations::write::message_document(agent, *conversation, message)?);
             }
-            TransferRow::StoredRecord(record) => documents.push(agent_records::document(agent, record)?),
-            TransferRow::Audit(entry) => entries.push(entry),
+            TransferRow::StoredRecord(record) => self.documents.push(agent_records::document(agent, record)?),
+            TransferRow::Audit(entry) => self.entries.push(entry),
             TransferRow::Key(stored) => keys::insert(tx, agent, stored).await?,
         }
+        Ok(())
     }
-    if kind == TransferKind::Revision {
-        refuse_absent(tx, agent, collection::SUBMISSIONS, submissions(agent, records)).await?;
+
+    async fn insert(
+        self,
+        tx: &mut Transaction,
+        agent: &AgentId,
+        kind: TransferKind,
+        state: &TenantState,
+    ) -> Result<()> {
+        if !self.documents.is_empty() {
+            tx.insert(read::collection_of(kind), &self.documents).await?;
+        }
+        if self.bytes != 0 {
+            content::add_bytes(tx, agent, self.bytes).await?;
+        }
+        if !self.contacts.is_empty() {
+            insert_contacts(tx, agent, state, &self.contacts).await?;
+        }
+        if !self.passages.is_empty() {
+            knowledge::blocks::insert(tx, agent, &self.passages).await?;
+        }
+        if !self.responses.is_empty() {
+            replays::insert(tx, agent, self.responses).await?;
+        }
+        if !self.entries.is_empty() {
+            audit::insert(tx, &self.entries).await?;
+        }
+        Ok(())
     }
-    if !documents.is_empty() {
-        tx.insert(read::collection_of(kind), &documents).await?;
-    }
-    if bytes != 0 {
-        content::add_bytes(tx, agent, bytes).await?;
-    }
-    if !of_contacts.is_empty() {
-        insert_contacts(tx, agent, &state, &of_contacts).await?;
-    }
-    if !passages.is_empty() {
-        knowledge::blocks::insert(tx, agent, &passages).await?;
-    }
-    if !responses.is_empty() {
-        replays::insert(tx, agent, responses).await?;
-    }
-    if !entries.is_empty() {
-        audit::insert(tx, &entries).await?;
-    }
-    Ok(())
 }
 
 /// Refuses records of which one is stored or occurs twice.

@@ -18,7 +18,7 @@ use crate::migrate::{collection, index};
 use crate::transaction::{DocumentReader, Find};
 use crate::{audit, contacts, credits, documents, files, forms, keys, rate_windows, replays};
 
-/// What [`storage_common::transfer::TransferStore::agents_after`] asks the database for.
+/// The find for [`storage_common::transfer::TransferStore::agents_after`].
 pub(crate) fn agents_after(after: Option<&AgentId>, at_most: u32) -> Find {
     Find {
         filter: doc! { "_id": { "$gt": after.map_or("", AgentId::as_str) } },
@@ -97,7 +97,7 @@ fn id_of(agent: &AgentId, kind: TransferKind, after: &TransferKey) -> Result<Doc
     })
 }
 
-/// What the records of a kind behind a key ask for; all keys of the agent, of which there are few.
+/// The find for the records of a kind after a key; for API keys, all of the tenant, of which there are few.
 pub(crate) fn find(
     agent: &AgentId,
     kind: TransferKind,
@@ -313,7 +313,7 @@ pub(super) async fn last(
     }))
 }
 
-/// The documents in which records are, as the filter of a find that lets through those that are there already.
+/// The filter for the stored documents that contain any of the records.
 pub(super) fn stored(
     agent: &AgentId,
     kind: TransferKind,

@@ -1,4 +1,4 @@
-//! What the tests share: a database of one's own on the tests' server.
+//! Shared by the tests: a separate database on the tests' server.
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
@@ -39,7 +39,7 @@ pub fn url_of(server: &str, database: &str) -> String {
     }
 }
 
-/// A database of one's own, which is dropped with the value.
+/// A separate database, which is dropped with the value.
 pub struct Database {
     pub config: MongoConfig,
     name: String,
@@ -70,7 +70,7 @@ impl Drop for Database {
     fn drop(&mut self) {
         let url = self.config.url.clone();
         let name = self.name.clone();
-        // The caller may be within a runtime, where nothing may block.
+        // The caller may be inside a runtime, where nothing may block.
         let dropped = std::thread::spawn(move || {
             wait(async move {
                 let client = Client::with_uri_str(&url).await?;
@@ -85,7 +85,7 @@ impl Drop for Database {
     }
 }
 
-/// A store on a database of one's own, for the conformance suite.
+/// A store on a separate database, for the conformance suite.
 pub struct Server {
     store: Arc<MongoStorage>,
     database: Database,

@@ -1,9 +1,10 @@
--- Agents, keys, contact schemas, contacts with their keys and search text, stored answers, rate windows, audit log.
+-- Tenants, keys, contact schemas, contacts with their keys and search text, stored responses, rate limit windows, audit
+-- log.
 --
--- The agent's id leads every key and index, so that the tables can be distributed by it; what must be found across
--- agents says so. There are no foreign keys: a write holds its agent's row (src/agents.rs), and a check for each row
--- would cost every write again what that has settled. Text is compared by bytes. Times are milliseconds since
--- 1970-01-01T00:00:00Z. Ids are their twelve bytes. JSON is kept as text, as it came.
+-- The tenant's id comes first in every key and index, so the tables can be distributed by it; global indexes say so.
+-- There are no foreign keys: a write locks the row of its tenant (src/tenant.rs), and a check for each row would make
+-- every write pay again for what the lock guarantees. Text is compared by bytes. Times are milliseconds since
+-- 1970-01-01T00:00:00Z. Ids are stored as their twelve bytes. JSON is stored as text, unchanged.
 
 CREATE TABLE migration (
     version bigint PRIMARY KEY,
@@ -13,7 +14,7 @@ CREATE TABLE migration (
 CREATE TABLE agent (
     id             text COLLATE "C" PRIMARY KEY,
     status         smallint NOT NULL CHECK (status IN (0, 1, 2)), -- active, disabled, deleted
-    schema_version bigint   NOT NULL,                             -- of the contact schema in force
+    schema_version bigint   NOT NULL,                             -- of the current contact schema
     name           text     NOT NULL,
     created_at     bigint   NOT NULL,
     updated_at     bigint   NOT NULL
@@ -26,7 +27,7 @@ CREATE TABLE contact_schema (
     PRIMARY KEY (agent, version)
 );
 
--- Global: a request names its key and not its agent, so that both names are unique over all agents.
+-- Global: a request names its key and not its tenant, so both names are unique over all tenants.
 CREATE TABLE api_key (
     agent             text COLLATE "C" NOT NULL,
     id                bytea  NOT NULL,
@@ -51,11 +52,11 @@ CREATE TABLE contact (
     version               bigint   NOT NULL,
     archived_at           bigint,
     last_contacted_at     bigint,
-    -- What lists are sorted and filtered by, under the schema in force.
+    -- What lists are sorted and filtered by, under the current schema.
     first_name_key        text COLLATE "C",
     last_name_key         text COLLATE "C",
     primary_email_key     text COLLATE "C" NOT NULL,
-    email                 text COLLATE "C", -- normal form; NULL when it is the sort key
+    email                 text COLLATE "C", -- normal form; NULL when equal to the sort key
     external_reference_id text COLLATE "C",
     salutation            text,
     first_name            text,
@@ -67,7 +68,7 @@ CREATE TABLE contact (
     primary_phone         text,
     primary_phone_code    text,
     full_address          text,
-    tags                  text,             -- with line feeds between them
+    tags                  text,             -- separated by line feeds
     source                text     NOT NULL,
     custom_fields         text,             -- JSON; NULL for {}
     PRIMARY KEY (agent, id)
@@ -81,8 +82,8 @@ CREATE INDEX contact_by_last_name ON contact (agent, archived, status, last_name
 CREATE INDEX contact_by_primary_email ON contact (agent, archived, status, primary_email_key, id);
 CREATE INDEX contact_by_email ON contact (agent, email) WHERE email IS NOT NULL;
 
--- What a contact is searched by. Apart from the contact, because the index on it is dear to change and most changes
--- leave the text as it is.
+-- What a contact is searched by. Separate from the contact, because its index is expensive to update and most changes
+-- leave the text unchanged.
 CREATE TABLE contact_search (
     agent    text COLLATE "C" NOT NULL,
     id       bytea    NOT NULL,
@@ -92,7 +93,7 @@ CREATE TABLE contact_search (
     digits   text COLLATE "C" NOT NULL,
     PRIMARY KEY (agent, id)
 ) WITH (fillfactor = 90); -- archived and status change in place
--- What waits to be brought into the index is read by every search: it is kept short (KiB).
+-- Every search reads the pending list of the index, so the list is short (KiB).
 CREATE INDEX contact_search_by_text ON contact_search
     USING gin (agent, search gin_trgm_ops, digits gin_trgm_ops) WITH (gin_pending_list_limit = 512);
 
@@ -123,8 +124,8 @@ CREATE TABLE tag_count (
     PRIMARY KEY (agent, tag, archived, status)
 ) WITH (fillfactor = 50);
 
--- Which contact has a value that no other may have. Of the value only its SHA-256 stands here: it may be longer than
--- an index takes.
+-- Which contact has a value that no other may have. The row has only the SHA-256 of the value, which may be longer than
+-- an index allows.
 CREATE TABLE contact_unique (
     agent text COLLATE "C" NOT NULL,
     field text COLLATE "C" NOT NULL,
@@ -146,7 +147,7 @@ CREATE TABLE replay (
     PRIMARY KEY (agent, key)
 );
 CREATE INDEX replay_by_resource ON replay (agent, resource) WHERE resource IS NOT NULL;
--- Global: what has expired is removed over all agents.
+-- Global: expired responses of all tenants are removed.
 CREATE INDEX replay_by_expiry ON replay (expires_at);
 
 CREATE TABLE rate_window (
@@ -157,7 +158,7 @@ CREATE TABLE rate_window (
     PRIMARY KEY (agent, key)
 ) WITH (fillfactor = 50);
 
--- An entry may be about no agent, or one that is not stored.
+-- An entry may concern no tenant, or one that is not stored.
 CREATE TABLE audit (
     agent      text COLLATE "C" NOT NULL, -- '' for none
     at         bigint NOT NULL,
@@ -172,6 +173,6 @@ CREATE TABLE audit (
     details    text,                      -- JSON; NULL for {}
     PRIMARY KEY (agent, at, id)
 );
--- Global: the operator reads the log by time, over all agents.
+-- Global: operators read the log by time, over all tenants.
 CREATE INDEX audit_by_time ON audit (at, id);
 CREATE INDEX audit_by_payload ON audit (agent, subject) WHERE details IS NOT NULL;

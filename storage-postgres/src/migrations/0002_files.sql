@@ -1,4 +1,4 @@
--- Files of contacts: their records. The contents are elsewhere, under the agent's id and the file's.
+-- Files of contacts: their records. The contents are in the blob store, under the ids of the tenant and the file.
 
 CREATE TABLE file (
     agent        text COLLATE "C" NOT NULL,
@@ -13,7 +13,7 @@ CREATE TABLE file (
     uploaded_by  text   NOT NULL, -- JSON
     created_at   bigint NOT NULL,
     updated_at   bigint NOT NULL,
-    deleted_at   bigint,          -- NULL: it is there
+    deleted_at   bigint,          -- NULL: not deleted
     deleted_by   text,            -- JSON
     reason       text,
     PRIMARY KEY (agent, id)
@@ -21,18 +21,18 @@ CREATE TABLE file (
 CREATE INDEX file_by_contact ON file (agent, contact, created_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX file_by_contact_deleted ON file (agent, contact) WHERE deleted_at IS NOT NULL;
 
--- Bytes of the files of an agent that are there.
+-- The bytes of a tenant's files that are not deleted.
 CREATE TABLE file_total (
     agent  text COLLATE "C" PRIMARY KEY,
     bytes bigint NOT NULL
 ) WITH (fillfactor = 50);
 
--- Contents that are to be removed, and from when on. They outlive what is stored of a deleted agent.
+-- Contents that are due for deletion, and from when on. They outlive the other data of a deleted tenant.
 CREATE TABLE blob_purge (
     agent  text COLLATE "C" NOT NULL,
     file   bytea  NOT NULL,
     due_at bigint NOT NULL,
     PRIMARY KEY (agent, file)
 );
--- Global: what is due is removed over all agents.
+-- Global: the due contents of all tenants are removed.
 CREATE INDEX blob_purge_by_due ON blob_purge (due_at, agent, file);

@@ -1,11 +1,11 @@
--- Form templates with each version of their content, submissions, and what their data was before each change.
+-- Form templates with their content at each version, submissions, and their data before each change.
 
 CREATE TABLE form_template (
     agent                text COLLATE "C" NOT NULL,
     id                   bytea    NOT NULL,
-    name_key             text COLLATE "C" NOT NULL, -- sort key of the name at the version in force
+    name_key             text COLLATE "C" NOT NULL, -- sort key of the name at the current version
     status               smallint NOT NULL CHECK (status IN (0, 1, 2)), -- draft, active, archived
-    version              bigint   NOT NULL, -- in force
+    version              bigint   NOT NULL, -- the current one
     generation           bigint   NOT NULL,
     submission_policy    smallint NOT NULL CHECK (submission_policy IN (0, 1)), -- supersede, keepAll
     disabled_transitions text,              -- JSON; NULL for []
@@ -21,7 +21,7 @@ CREATE TABLE form_template_version (
     version     bigint NOT NULL,
     name        text   NOT NULL,
     description text,
-    field_count bigint NOT NULL, -- of the fields at the top
+    field_count bigint NOT NULL, -- top-level fields
     fields      text   NOT NULL, -- JSON
     PRIMARY KEY (agent, template, version)
 );
@@ -33,7 +33,7 @@ CREATE TABLE form_submission (
     template         bytea    NOT NULL, -- id
     -- draft, submitted, under_review, approved, rejected, archived
     status           smallint NOT NULL CHECK (status IN (0, 1, 2, 3, 4, 5)),
-    superseded_by    bytea,             -- id; NULL: it is not superseded
+    superseded_by    bytea,             -- id; NULL: not superseded
     superseded_at    bigint,
     submitted_at     bigint,
     created_at       bigint   NOT NULL,
@@ -54,12 +54,12 @@ CREATE TABLE form_submission (
     status_history   text,              -- JSON; NULL for []
     PRIMARY KEY (agent, id)
 );
--- Everything that lists filter by, but for the caller's reference, stands in the index they walk along.
+-- The index contains every field that lists filter by, except the caller's reference.
 CREATE INDEX form_submission_by_contact ON form_submission (agent, contact, created_at, id)
     INCLUDE (template, status, superseded_by);
 CREATE INDEX form_submission_by_created_at ON form_submission (agent, created_at, id)
     INCLUDE (template, status, superseded_by);
--- Those that stand for their contact and template: however many are superseded, they are not passed over.
+-- Only the heads of a contact and template, so superseded submissions are not skipped one by one.
 CREATE INDEX form_submission_head ON form_submission (agent, contact, template, submitted_at, id)
     INCLUDE (status) WHERE submitted_at IS NOT NULL AND superseded_by IS NULL;
 CREATE INDEX form_submission_draft ON form_submission (agent, contact, template, created_at, id)
@@ -68,7 +68,7 @@ CREATE INDEX form_submission_draft ON form_submission (agent, contact, template,
 CREATE TABLE form_data_revision (
     agent      text COLLATE "C" NOT NULL,
     submission bytea  NOT NULL, -- id
-    version    bigint NOT NULL, -- of the submission that had the data last
+    version    bigint NOT NULL, -- the last version of the submission with the data
     at         bigint NOT NULL,
     by         text   NOT NULL, -- JSON
     form_data  text,            -- JSON; NULL for {}

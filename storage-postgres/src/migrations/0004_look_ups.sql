@@ -1,10 +1,10 @@
--- Rows are looked up by the index that knows their whole key, whatever PostgreSQL knows of agents.
+-- A row is found by the index with its whole key, whatever PostgreSQL estimates about tenants.
 --
--- An agent that is not among the most frequent ones at the last ANALYZE is taken for one with next to no rows. With one
--- dominant agent, or the only one so far, a row of any other agent was looked up along whatever index begins with the
--- agent, be it a sort index, past all rows of the agent: to the planner all of them were one row.
+-- PostgreSQL estimates next to no rows for a tenant that was not among the most frequent ones at the last ANALYZE. With
+-- one dominant tenant, or only one so far, it looked up a row of any other tenant in any index that starts with the
+-- tenant, even a sort index, and skipped all rows of the tenant: it estimated one row.
 --
--- The sort indexes of contacts hold every contact, under a condition that each list names and no look-up does.
+-- The sort indexes contain every contact, under a condition that each list names and no look-up does.
 DROP INDEX contact_by_created_at, contact_by_updated_at, contact_by_first_name, contact_by_last_name,
     contact_by_primary_email;
 CREATE INDEX contact_by_created_at ON contact (agent, archived, status, created_at, id) WHERE archived >= 0;
@@ -13,9 +13,9 @@ CREATE INDEX contact_by_first_name ON contact (agent, archived, status, first_na
 CREATE INDEX contact_by_last_name ON contact (agent, archived, status, last_name_key, id) WHERE archived >= 0;
 CREATE INDEX contact_by_primary_email ON contact (agent, archived, status, primary_email_key, id) WHERE archived >= 0;
 
--- Of the other tables nothing is collected about agents. Each agent is then taken for a 200th of the table, and the
--- index with the whole key is always the cheaper one. (Not so for contacts and what they are
--- searched by: whether a search walks along the sort or collects what matches hangs on how many the agent has.)
+-- The other tables have no statistics about tenants. PostgreSQL then estimates each tenant at a 200th of the table, so
+-- the index with the whole key is always cheapest. (Contacts and their search text are different: whether a search
+-- scans the sort order or collects the matches depends on how many the tenant has.)
 DO $$
 DECLARE
     name text;
@@ -24,7 +24,7 @@ BEGIN
                                 'replay']
     LOOP
         EXECUTE format('ALTER TABLE %I ALTER COLUMN agent SET STATISTICS 0', name);
-        -- What was collected before stays until the type is set, were it to the same; the table is not written anew.
+        -- Old statistics stay until the type is set, even to the same type; the table is not rewritten.
         IF EXISTS (SELECT 1 FROM pg_stats
                    WHERE schemaname = current_schema() AND tablename = name AND attname = 'agent') THEN
             EXECUTE format('ALTER TABLE %I ALTER COLUMN agent TYPE text COLLATE "C"', name);

@@ -1,4 +1,4 @@
--- What extractions leave behind: the credits of each agent with their ledger, and the documents that are kept.
+-- Extraction: the credits of each tenant with their ledger, and retained documents.
 
 CREATE TABLE credit_account (
     agent   text COLLATE "C" PRIMARY KEY,
@@ -14,7 +14,7 @@ CREATE TABLE credit_entry (
     PRIMARY KEY (agent, at, id)
 );
 
--- Their contents are elsewhere, as those of files are, and due like them. `file_total` counts their bytes too.
+-- Their contents are in the blob store and fall due like those of files. `file_total` counts their bytes too.
 CREATE TABLE document (
     agent       text COLLATE "C" NOT NULL,
     id          bytea  NOT NULL,
@@ -23,7 +23,7 @@ CREATE TABLE document (
     PRIMARY KEY (agent, id)
 );
 
--- As of the other tables: nothing is collected about agents, so that the index with the whole key is the cheaper one
--- for an agent of whom nothing is known yet.
+-- As for the other tables: no statistics about tenants, so the index with the whole key is cheapest for a tenant
+-- without statistics.
 ALTER TABLE credit_entry ALTER COLUMN agent SET STATISTICS 0;
 ALTER TABLE document ALTER COLUMN agent SET STATISTICS 0;

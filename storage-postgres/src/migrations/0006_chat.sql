@@ -1,4 +1,4 @@
--- The chat: conversations with their messages, what agents answer from, and small records of agents.
+-- The chat: conversations with their messages, the knowledge of tenants, and small records of tenants.
 
 CREATE TABLE conversation (
     agent           text COLLATE "C" NOT NULL,
@@ -11,12 +11,12 @@ CREATE TABLE conversation (
     expires_at      bigint   NOT NULL,
     body            text     NOT NULL, -- JSON
     PRIMARY KEY (agent, id)
-) WITH (fillfactor = 80); -- a reply is noted again and again while it is written, in place
--- Everything that lists filter by stands before what they are sorted by: what does not match is not passed over.
+) WITH (fillfactor = 80); -- a growing reply is updated in place again and again
+-- The fields that lists filter by come before those that they sort by, so no rows are skipped.
 CREATE INDEX conversation_by_last_message ON conversation (agent, status, mode, last_message_at, id);
 CREATE INDEX conversation_by_contact ON conversation (agent, contact, status, mode, last_message_at, id)
     WHERE contact IS NOT NULL;
--- Global: what has expired is erased over all agents.
+-- Global: expired conversations of all tenants are erased.
 CREATE INDEX conversation_by_expiry ON conversation (expires_at, agent, id);
 
 CREATE TABLE message (
@@ -52,10 +52,10 @@ CREATE TABLE agent_record (
     version bigint NOT NULL,
     body    text,            -- JSON; NULL for {}
     PRIMARY KEY (agent, kind)
-) WITH (fillfactor = 50); -- what is counted of a day changes often, and in place
+) WITH (fillfactor = 50); -- daily counts change often, and in place
 
--- As of the other tables: nothing is collected about agents, so that the index with the whole key is the cheaper one
--- for an agent of whom nothing is known yet.
+-- As for the other tables: no statistics about tenants, so the index with the whole key is cheapest for a tenant
+-- without statistics.
 ALTER TABLE conversation ALTER COLUMN agent SET STATISTICS 0;
 ALTER TABLE message ALTER COLUMN agent SET STATISTICS 0;
 ALTER TABLE knowledge ALTER COLUMN agent SET STATISTICS 0;

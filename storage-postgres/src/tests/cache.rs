@@ -1,5 +1,5 @@
-//! Contacts in memory: never older than the database, whichever of the servers that share it changes something. Two
-//! stores on one database are as two servers.
+//! The contact cache: never older than the database, whichever of the servers that share the database changes
+//! something. Two stores on one database stand for two servers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,7 +26,7 @@ fn external(text: &str) -> ContactRef {
     ContactRef::External(TextValue::parse(text).unwrap())
 }
 
-/// A contact that is a little different in each version.
+/// A contact that differs slightly in each version.
 fn version(agent: &AgentId, number: u64, version: u64) -> Contact {
     Contact {
         first_name: Some(TextValue::parse(&format!("Zoë {version}")).unwrap()),
@@ -46,7 +46,7 @@ async fn update(store: &PostgresStorage, contact: &Contact, schema: &ContactSche
     store.update_contact(&contact.agent_id, contact.version - 1, &write).await.unwrap();
 }
 
-/// Two stores on one database, with an agent that has a contact, which both have read.
+/// Two stores on one database, and an agent with a contact that both have read.
 async fn shared(database: &Database) -> (PostgresStorage, PostgresStorage, AgentId, ContactSchema) {
     let (one, other) = (database.open().await, database.open().await);
     let id = agent_id("support");
@@ -88,7 +88,7 @@ fn cached_contacts_equal_stored_ones() {
         }
         assert_eq!(store.loader.cached_entries(), 2);
         assert_eq!(get(&store, &agent_id("other"), &ContactRef::Id(contact_id(1))).await, None);
-        // It is memory that answers: a change by SQL that tells nobody is not seen.
+        // The cache answers: a change by plain SQL, which does not invalidate it, is not seen.
         let mut db = database.connect().await;
         let change = sqlx::raw_sql("UPDATE openapi.contact SET version = 7");
         change.execute(&mut db).await.unwrap();
@@ -111,7 +111,7 @@ fn a_change_by_any_store_is_seen_by_all_at_once() {
                 }
             }
         }
-        // Another external id: the old one is free, for another contact too.
+        // Another external id: the old one is free again, for another contact too.
         let renamed =
             Contact { external_reference_id: Some(TextValue::parse("new").unwrap()), ..version(&id, 1, 8) };
         update(&other, &renamed, &schema, 8).await;
@@ -152,7 +152,7 @@ fn the_contacts_of_an_agent_end_with_it() {
         for store in [&one, &other] {
             assert_eq!(get(store, &id, &external("crm-1")).await, None);
         }
-        // A transfer brings the agent back, with its contacts as long as nothing has removed them.
+        // A transfer restores the agent, with its contacts as long as nothing has removed them.
         other.put_agent(&agent).await.unwrap();
         for store in [&one, &other] {
             assert!(get(store, &id, &external("crm-1")).await.is_some());
@@ -195,7 +195,7 @@ fn memory_is_bounded_and_may_be_none() {
     });
 }
 
-/// Whoever begins to read behind the end of a change reads what it has made, or something later.
+/// A read that begins after the end of a change returns its result, or a later one.
 #[test]
 fn no_read_is_older_than_what_was_acknowledged_before_it_began() {
     const CONTACTS: u64 = 4;

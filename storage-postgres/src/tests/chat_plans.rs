@@ -13,7 +13,7 @@ use crate::chat::conversations::{read, write};
 use crate::chat::{agent_records, knowledge};
 use storage_common::fixtures::agent_id;
 
-/// How many of the agent's conversations, as `plans` makes them, a filter lets through.
+/// How many of the agent's conversations, as `plans` creates them, a filter matches.
 fn matching(filter: &ConversationFilter) -> i64 {
     let admits = |n: &i64| {
         let status = if n % 40 == 0 { ConversationStatus::Open } else { ConversationStatus::Closed };
@@ -41,7 +41,7 @@ fn conversations_are_merged_from_what_matches() {
                         for (agent, offset) in [(big(), 0), (agent_id("late"), 0), (agent_id("late"), 7)] {
                             let query = ConversationQuery { filter: filter.clone(), offset, limit: 20 };
                             let statement = read::page(&agent, &query).unwrap();
-                            // What is counted; a page of each of four stretches at the worst; each by its key.
+                            // The counted rows; at most a page of each of four ranges; each by its key.
                             let rows = hold(&mut db, &statement, total + 4 * (20 + 7) + 20 + 10).await as i64;
                             assert_eq!(rows, (total - offset as i64).clamp(1, 20), "{query:?}");
                         }
@@ -71,7 +71,7 @@ fn messages_and_passages_walk_along_their_index() {
                 (MessageSelector::Before(u64::MAX), 20),
                 (MessageSelector::Id(MessageId::from_bytes(id(3_007))), 1),
                 (MessageSelector::Id(MessageId::from_bytes(id(3_008))), 0),
-                // 3,007 and 3,008 are of one turn, and the other one of another conversation.
+                // 3,007 and 3,008 belong to one turn, and the other one to another conversation.
                 (MessageSelector::Turn("t1002".to_owned()), 1),
                 (MessageSelector::Turn("t9999".to_owned()), 0),
             ] {
@@ -102,13 +102,13 @@ fn what_is_removed_is_found_by_key() {
         let mut db = filled(&database).await;
         for agent in [big(), agent_id("late")] {
             let contact = ContactId::from_bytes(id(100));
-            // 100, 600, 1,100 and so on; each again by its place.
+            // 100, 600, 1,100 and so on; each again by its position.
             let of_contact = write::of_contact(&agent, contact).unwrap();
             assert_eq!(hold(&mut db, &of_contact, 2 * 12 + 6).await, 12);
             let messages = write::messages_of(&agent, &[&id(7), &id(9_999)]).unwrap();
             hold(&mut db, &messages, 2 * 300 + 10).await;
             for sql in knowledge::REMOVE {
-                // A third of the passages is of the document.
+                // A third of the passages belongs to the document.
                 let documents = [KnowledgeId::from_bytes(id(1)), KnowledgeId::from_bytes(id(9_999))];
                 let removal = knowledge::removal(sql, &agent, &documents).unwrap();
                 hold(&mut db, &removal, 2 * 2_000 + 10).await;

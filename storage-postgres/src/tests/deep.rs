@@ -1,4 +1,4 @@
-//! Pages far behind the beginning of a list are the same from either end of it.
+//! Pages far from the beginning of a list are the same from either end of it.
 
 use openapi_core::contacts::Contact;
 use openapi_core::storage::{

@@ -1,4 +1,4 @@
-//! An agent whose rows PostgreSQL knows nothing of is found by key nevertheless: how many pages each look-up reads.
+//! An agent without statistics in PostgreSQL is nevertheless found by key: how many pages each look-up reads.
 
 use openapi_core::values::ContactId;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
@@ -15,7 +15,7 @@ use crate::rows::Statement;
 use crate::transfer::read;
 use storage_common::fixtures::agent_id;
 
-/// One agent has everything, as PostgreSQL sees it; then another one comes with as much.
+/// By the statistics one agent has everything; then another one arrives with as much.
 const ALONE: &str = "
 CREATE TABLE of (agent text, n bigint);
 INSERT INTO agent VALUES ('big', 0, 1, 'n', 0, 0), ('late', 0, 1, 'n', 0, 0);
@@ -38,17 +38,17 @@ ALTER TABLE form_template ALTER COLUMN agent SET STATISTICS -1;
 ALTER TABLE audit ALTER COLUMN agent SET STATISTICS -1;
 ";
 
-/// More pages than a way down an index and to a row takes, with what is joined to it.
+/// More pages than a descent of an index and a row take, including joined rows.
 const FEW: i64 = 16;
 
-/// How many pages a statement touches, by PostgreSQL's own account; the plan beside it. Nothing stays of its changes.
+/// How many pages a statement touches, by PostgreSQL's own account, and its plan. Its changes are rolled back.
 async fn pages(db: &mut PgConnection, statement: Statement) -> (i64, String) {
     let sql = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {}", statement.sql);
     let mut transaction = db.begin().await.unwrap();
     sqlx::raw_sql("SET LOCAL plan_cache_mode = force_custom_plan").execute(&mut *transaction).await.unwrap();
     let query = sqlx::query_with(AssertSqlSafe(sql), statement.values).persistent(false);
     let row = query.fetch_one(&mut *transaction).await.unwrap();
-    // JSON is no text to the driver.
+    // The driver has no text for JSON.
     let account: String = row.try_get_unchecked(0).unwrap();
     let account: serde_json::Value = serde_json::from_str(&account).unwrap();
     transaction.rollback().await.unwrap();
@@ -57,7 +57,7 @@ async fn pages(db: &mut PgConnection, statement: Statement) -> (i64, String) {
     (blocks("Shared Hit Blocks") + blocks("Shared Read Blocks"), format!("{plan:#}"))
 }
 
-/// What looks up rows of the agent by their key.
+/// The statements that look up rows of the agent by their key.
 fn look_ups() -> Vec<Statement> {
     let agent = agent_id("late");
     let key = id(6_000);
@@ -84,7 +84,7 @@ fn look_ups() -> Vec<Statement> {
 }
 
 #[test]
-fn an_agent_beside_a_dominant_one_is_found_by_key() {
+fn an_agent_next_to_a_dominant_one_is_found_by_key() {
     let database = Database::new();
     runtime().block_on(async {
         database.open().await.close().await;
@@ -95,14 +95,14 @@ fn an_agent_beside_a_dominant_one_is_found_by_key() {
         for sql in ["SET search_path = openapi", ALONE, COLLECTED, ROWS, "VACUUM ANALYZE", LATE, ROWS] {
             run(&mut filling, sql).await;
         }
-        // Without the migration the look-ups go past all rows of the agent: the measure sees it.
+        // Without the migration the look-ups skip all rows of the agent, and the measure shows it.
         let mut db = single(&database.config()).await.unwrap();
         let mut astray = 0;
         for statement in look_ups() {
             astray += usize::from(pages(&mut db, statement).await.0 > 2 * FEW);
         }
         assert!(astray >= 2, "{astray}");
-        // A database that was filled before it is put right by it, whatever was collected.
+        // The migration fixes a database that was filled before it, whatever its statistics.
         run(&mut filling, MIGRATIONS[3].sql).await;
         for analyzed in [false, true] {
             if analyzed {

@@ -1,4 +1,4 @@
-//! Migrations: from nothing, one after another, by several servers at once, and what is refused.
+//! Migrations: from nothing, one after another, by several servers at once, and what they refuse.
 
 use sqlx::{Connection, Row};
 
@@ -88,7 +88,7 @@ fn tables_of_something_else_are_left_alone() {
             .fetch_one(&mut db)
             .await;
         assert_eq!(tables.unwrap().get::<i64, _>(0), 1);
-        // Beside them, under another name, the store has its place.
+        // Under another name the store can use the same database.
         let url = database.url("schema=crm");
         PostgresStorage::open(PostgresConfig::from_url(&url).unwrap()).await.unwrap().close().await;
         db.close().await.unwrap();
@@ -101,7 +101,7 @@ fn a_failed_migration_leaves_nothing() {
     runtime().block_on(async {
         database.open().await.close().await;
         let mut db = database.connect().await;
-        // As after a migration that broke off before its last step: the version before, and no table of it.
+        // As after a migration that failed before its last step: the version before, and none of its tables.
         sqlx::raw_sql(
             "DELETE FROM openapi.migration WHERE version >= 3; \
              DROP TABLE openapi.form_template, openapi.form_template_version, openapi.form_submission, \
@@ -112,7 +112,7 @@ fn a_failed_migration_leaves_nothing() {
         .execute(&mut db)
         .await
         .unwrap();
-        // The last table of the migration is still there, so that it fails in the middle.
+        // The last table of the migration still exists, so the migration fails in the middle.
         assert!(PostgresStorage::open(database.config()).await.is_err());
         let made = sqlx::query("SELECT to_regclass('openapi.form_template') IS NULL")
             .fetch_one(&mut db)

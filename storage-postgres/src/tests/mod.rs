@@ -1,4 +1,4 @@
-//! Tests that look inside.
+//! Tests that need more than the public interface.
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod cache;

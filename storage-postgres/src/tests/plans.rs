@@ -1,5 +1,5 @@
-//! Every statement finds its rows by an index: what PostgreSQL itself counts as read, in tables and in indexes, stays
-//! within a few times what is shown, however much there is, under plans for the values and under plans for any.
+//! Every statement finds its rows by an index: by PostgreSQL's own counters it reads, in tables and in indexes, at most
+//! a few times the returned rows, however much is stored, with plans for its values and with generic plans.
 
 use openapi_core::contacts::SearchTerm;
 use openapi_core::storage::{
@@ -22,8 +22,8 @@ use crate::transfer::read;
 use crate::{audit, credits, documents, files, forms};
 use storage_common::fixtures::agent_id;
 
-/// How many contacts the large agent has. Among 400 more agents each has ten, so that a plan for any agent thinks that
-/// an agent has few.
+/// The number of the large agent's contacts. Each of 400 other agents has ten, so a generic plan assumes that an agent
+/// has few.
 pub(super) const MANY: i64 = 6_000;
 
 /// The agents: `big` has many contacts, submissions and entries, all others have few.
@@ -35,14 +35,14 @@ INSERT INTO of SELECT 'agent-' || a, n FROM generate_series(1, 400) a, generate_
 INSERT INTO of SELECT 'big', n FROM generate_series(1, 6000) n;
 ";
 
-/// One more, of whom PostgreSQL knows nothing yet when lists are asked for.
+/// An agent without statistics in PostgreSQL when lists are requested.
 const LATE: &str = "
 INSERT INTO agent VALUES ('late', 0, 1, 'n', 0, 0);
 TRUNCATE of;
 INSERT INTO of SELECT 'late', n FROM generate_series(1, 6000) n;
 ";
 
-/// What they have.
+/// The rows of the agents.
 pub(super) const ROWS: &str = "
 INSERT INTO contact (agent, id, archived, status, created_at, updated_at, version, first_name_key, last_name_key,
     primary_email_key, primary_email, tags, source, external_reference_id)
@@ -98,7 +98,7 @@ pub(super) async fn filled(database: &Database) -> PgConnection {
 
 /// How many rows and entries of indexes a statement reads, and how many rows it returns.
 async fn reads(db: &mut PgConnection, statement: &Statement, hints: Option<PlannerHints>) -> (i64, usize) {
-    // What the connection has counted and not yet reported, so that nothing else is counted.
+    // Reports what the connection has counted so far, so that only the statement is counted.
     const READ: &str = "SELECT coalesce(sum(pg_stat_get_xact_tuples_returned(c.oid)), 0)::bigint FROM pg_class c \
                         JOIN pg_namespace n ON n.oid = c.relnamespace \
                         WHERE n.nspname = 'openapi' AND c.relkind IN ('r', 'i')";
@@ -110,7 +110,7 @@ async fn reads(db: &mut PgConnection, statement: &Statement, hints: Option<Plann
     (read - before, rows.len())
 }
 
-/// The plan of a statement for any values, or for its own, with its planner settings.
+/// The plan of a statement, generic or for its values, with its planner settings.
 async fn explain(db: &mut PgConnection, statement: &Statement, hints: Option<PlannerHints>) -> Vec<String> {
     let mut db = db.begin_with(hints.map_or("BEGIN", PlannerHints::begin)).await.unwrap();
     let prepare = format!("DEALLOCATE ALL; PREPARE held AS {}", statement.sql);
@@ -121,7 +121,7 @@ async fn explain(db: &mut PgConnection, statement: &Statement, hints: Option<Pla
     rows.unwrap().iter().map(|row| row.get(0)).collect()
 }
 
-/// Fails when a statement reads more than it may.
+/// Fails when a statement reads more than `at_most`.
 pub(super) async fn hold(db: &mut PgConnection, statement: &Statement, at_most: i64) -> usize {
     hold_in(db, statement, None, at_most).await
 }
@@ -203,7 +203,7 @@ fn lists_walk_along_their_index() {
                             let query =
                                 ContactQuery { filter: filter.clone(), sort, order, window: window.clone() };
                             let statement = list::page(agent, &query).unwrap();
-                            // At the worst a page of each of twelve stretches; the contacts by key, the counters.
+                            // At most a page of each of twelve ranges; the contacts by key; the counters.
                             hold(&mut db, &statement, 12 * 20 + 30).await;
                             held += 1;
                         }
@@ -301,7 +301,7 @@ fn files_forms_and_entries_walk_along_their_index() {
         let contact = ContactId::from_bytes(id(3));
         for sort in FileSort::ALL {
             let query = FileQuery { contact, sort, order: Order::Descending, window: first() };
-            // All files of the contact are counted, which are 12.
+            // All 12 files of the contact are counted.
             hold(&mut db, &files::page(&big(), &query).unwrap(), 60).await;
         }
         for after in [
@@ -337,7 +337,7 @@ fn files_forms_and_entries_walk_along_their_index() {
                 ..SubmissionFilter::default()
             };
             let query = SubmissionQuery { filter, window };
-            // All submissions of the contact are counted, which are 300.
+            // All 300 submissions of the contact are counted.
             hold(&mut db, &forms::read::page(&big(), &query).unwrap(), 480).await;
         }
         db.close().await.unwrap();
@@ -366,7 +366,7 @@ fn records_are_moved_along_their_key() {
                     _ => TransferKey(middle.to_vec()),
                 };
                 for after in [None, Some(&after)] {
-                    // A row and its entry of the index, what is joined to it, and the agent.
+                    // A row with its index entry, the joined rows, and the agent.
                     hold(&mut db, &read::after(&agent, kind, after, 20).unwrap(), 20 * 4 + 4).await;
                 }
                 hold(&mut db, &read::last(&agent, kind).unwrap(), 6).await;

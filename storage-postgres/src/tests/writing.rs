@@ -13,7 +13,7 @@ use crate::contacts::decide::Pending;
 use crate::store::PostgresStorage;
 use storage_common::fixtures::{agent_id, contact, insert_agent, write};
 
-/// The source of contacts whose batch panics.
+/// The origin of contacts whose batch panics.
 const PANICS: &str = "panics";
 
 /// Panics for a batch with such a contact. The writer calls it before it stores a batch.
@@ -47,7 +47,7 @@ fn a_write_that_panics_takes_no_other_with_it() {
             let number = round * 100;
             let outcome = begin(&store, &agent, planted(&agent, &schema, number)).await.unwrap();
             assert_eq!(outcome.unwrap_err().kind, StorageErrorKind::Internal);
-            // Behind it everything goes on, on the connections that there were.
+            // Afterwards everything continues, on the existing connections.
             let new = |n| write(&contact(&agent, number + n), &schema, number + n + 1);
             let writing: Vec<Writing> = (1..=20).map(|n| begin(&store, &agent, new(n))).collect();
             for write in writing {
@@ -55,7 +55,7 @@ fn a_write_that_panics_takes_no_other_with_it() {
                 stored += 1;
             }
         }
-        // An agent that another transaction holds is waited for by a task of its own; it outlives a panic too.
+        // A task waits for an agent that another transaction locks; it survives a panic too.
         let mut other = database.connect().await;
         let hold = "BEGIN; SELECT 1 FROM openapi.agent WHERE id = 'a' FOR UPDATE";
         sqlx::raw_sql(hold).execute(&mut other).await.unwrap();

@@ -17,107 +17,77 @@ use crate::{audit, files, forms, rate_windows};
 /// The table of a kind of records.
 struct Table {
     columns: &'static str,
-    /// The table whose primary key is walked order_by, with its alias, and what is joined to it.
+    /// The table whose primary key gives the order, with its alias, and the tables joined to it.
     from: &'static str,
-    /// The primary key after the tenant.
+    /// The columns of the primary key after the tenant.
     key: &'static [&'static str],
     /// The column of the tenant.
     agent: &'static str,
 }
 
+impl Table {
+    const fn new(
+        columns: &'static str,
+        from: &'static str,
+        key: &'static [&'static str],
+        agent: &'static str,
+    ) -> Self {
+        Table { columns, from, key, agent }
+    }
+}
+
 const fn table(kind: TransferKind) -> Table {
     match kind {
-        TransferKind::ContactSchema => {
-            Table { columns: "s.body", from: "contact_schema s", key: &["s.version"], agent: "s.agent" }
-        }
-        TransferKind::Template => Table {
-            columns: forms::templates::COLUMNS,
-            from: "form_template t JOIN form_template_version v \
+        TransferKind::ContactSchema => Table::new("s.body", "contact_schema s", &["s.version"], "s.agent"),
+        TransferKind::Template => Table::new(
+            forms::templates::COLUMNS,
+            "form_template t JOIN form_template_version v \
                    ON v.agent = t.agent AND v.template = t.id AND v.version = t.version",
-            key: &["t.id"],
-            agent: "t.agent",
-        },
-        TransferKind::TemplateVersion => Table {
-            columns: forms::templates::COLUMNS,
-            from: "form_template_version v JOIN form_template t ON t.agent = v.agent AND t.id = v.template",
-            key: &["v.template", "v.version"],
-            agent: "v.agent",
-        },
-        TransferKind::Contact => {
-            Table { columns: contact_columns!(), from: "contact c", key: &["c.id"], agent: "c.agent" }
+            &["t.id"],
+            "t.agent",
+        ),
+        TransferKind::TemplateVersion => Table::new(
+            forms::templates::COLUMNS,
+            "form_template_version v JOIN form_template t ON t.agent = v.agent AND t.id = v.template",
+            &["v.template", "v.version"],
+            "v.agent",
+        ),
+        TransferKind::Contact => Table::new(contact_columns!(), "contact c", &["c.id"], "c.agent"),
+        TransferKind::File => Table::new(files::ALL_COLUMNS, "file f", &["f.id"], "f.agent"),
+        TransferKind::Document => Table::new("d.body", "document d", &["d.id"], "d.agent"),
+        TransferKind::Purge => Table::new("p.file, p.due_at", "blob_purge p", &["p.file"], "p.agent"),
+        TransferKind::Submission => {
+            Table::new(forms::row::ALL_COLUMNS, "form_submission s", &["s.id"], "s.agent")
         }
-        TransferKind::File => {
-            Table { columns: files::ALL_COLUMNS, from: "file f", key: &["f.id"], agent: "f.agent" }
+        TransferKind::Revision => Table::new(
+            "r.version, r.at, r.by, r.form_data, r.submission",
+            "form_data_revision r",
+            &["r.submission", "r.version"],
+            "r.agent",
+        ),
+        TransferKind::IdempotencyRecord => {
+            Table::new(concat!(replay_columns!(), ", r.key"), "replay r", &["r.key"], "r.agent")
         }
-        TransferKind::Document => {
-            Table { columns: "d.body", from: "document d", key: &["d.id"], agent: "d.agent" }
+        TransferKind::RateLimitWindow => {
+            Table::new("w.version, w.shares, w.key", "rate_window w", &["w.key"], "w.agent")
         }
-        TransferKind::Purge => {
-            Table { columns: "p.file, p.due_at", from: "blob_purge p", key: &["p.file"], agent: "p.agent" }
+        TransferKind::CreditAccount => Table::new("c.body", "credit_account c", &["0::bigint"], "c.agent"),
+        TransferKind::CreditEntry => Table::new("e.body", "credit_entry e", &["e.at", "e.id"], "e.agent"),
+        TransferKind::Knowledge => Table::new("k.body", "knowledge k", &["k.id"], "k.agent"),
+        TransferKind::Passage => {
+            Table::new("p.document, p.body", "passage p", &["p.document", "p.position"], "p.agent")
         }
-        TransferKind::Submission => Table {
-            columns: forms::row::ALL_COLUMNS,
-            from: "form_submission s",
-            key: &["s.id"],
-            agent: "s.agent",
-        },
-        TransferKind::Revision => Table {
-            columns: "r.version, r.at, r.by, r.form_data, r.submission",
-            from: "form_data_revision r",
-            key: &["r.submission", "r.version"],
-            agent: "r.agent",
-        },
-        TransferKind::IdempotencyRecord => Table {
-            columns: concat!(replay_columns!(), ", r.key"),
-            from: "replay r",
-            key: &["r.key"],
-            agent: "r.agent",
-        },
-        TransferKind::RateLimitWindow => Table {
-            columns: "w.version, w.shares, w.key",
-            from: "rate_window w",
-            key: &["w.key"],
-            agent: "w.agent",
-        },
-        TransferKind::CreditAccount => {
-            Table { columns: "c.body", from: "credit_account c", key: &["0::bigint"], agent: "c.agent" }
+        TransferKind::Conversation => Table::new("c.body", "conversation c", &["c.id"], "c.agent"),
+        TransferKind::Message => {
+            Table::new("m.conversation, m.body", "message m", &["m.conversation", "m.seq"], "m.agent")
         }
-        TransferKind::CreditEntry => {
-            Table { columns: "e.body", from: "credit_entry e", key: &["e.at", "e.id"], agent: "e.agent" }
+        TransferKind::StoredRecord => {
+            Table::new("r.kind, r.version, r.body", "agent_record r", &["r.kind"], "r.agent")
         }
-        TransferKind::Knowledge => {
-            Table { columns: "k.body", from: "knowledge k", key: &["k.id"], agent: "k.agent" }
+        TransferKind::Audit => Table::new(audit::COLUMNS, "audit e", &["e.at", "e.id"], "e.agent"),
+        TransferKind::Key => {
+            Table::new("k.body, k.last_used_at, k.last_used_address", "api_key k", &["k.id"], "k.agent")
         }
-        TransferKind::Passage => Table {
-            columns: "p.document, p.body",
-            from: "passage p",
-            key: &["p.document", "p.position"],
-            agent: "p.agent",
-        },
-        TransferKind::Conversation => {
-            Table { columns: "c.body", from: "conversation c", key: &["c.id"], agent: "c.agent" }
-        }
-        TransferKind::Message => Table {
-            columns: "m.conversation, m.body",
-            from: "message m",
-            key: &["m.conversation", "m.seq"],
-            agent: "m.agent",
-        },
-        TransferKind::StoredRecord => Table {
-            columns: "r.kind, r.version, r.body",
-            from: "agent_record r",
-            key: &["r.kind"],
-            agent: "r.agent",
-        },
-        TransferKind::Audit => {
-            Table { columns: audit::COLUMNS, from: "audit e", key: &["e.at", "e.id"], agent: "e.agent" }
-        }
-        TransferKind::Key => Table {
-            columns: "k.body, k.last_used_at, k.last_used_address",
-            from: "api_key k",
-            key: &["k.id"],
-            agent: "k.agent",
-        },
     }
 }
 
@@ -153,7 +123,7 @@ pub(crate) fn after(
 /// As [`storage_common::transfer::TransferStore::last_record`]: a row for [`key`].
 pub(crate) fn last(agent: &AgentId, kind: TransferKind) -> Result<Statement> {
     let Table { from, key, agent: of, .. } = table(kind);
-    let from = from.split_once(" JOIN ").map_or(from, |(walked, _)| walked);
+    let from = from.split_once(" JOIN ").map_or(from, |(table, _)| table);
     let descending: Vec<String> = [of].iter().chain(key).map(|column| format!("{column} DESC")).collect();
     Statement::new(format!(
         "SELECT {} FROM {from} WHERE {of} >= $1 AND {of} <= $1 \

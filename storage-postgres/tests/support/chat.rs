@@ -1,4 +1,4 @@
-//! What an agent's chat leaves behind, for the tests of moving: made, asked for, and changed.
+//! The chat data of an agent, for the tests of transfers: created, read and changed.
 
 use conversations::storage::*;
 use conversations::*;
@@ -12,13 +12,13 @@ use storage_common::transfer::*;
 use storage_memory::MemoryStorage;
 use tokio::time::Instant;
 
-use super::{Target, at, crowd, entry, told};
+use super::{Target, at, crowd, entry, report};
 
 fn id(number: u64) -> PlatformId {
     PlatformId::new(at(0), number.to_be_bytes())
 }
 
-/// A conversation with something in each property that is easily lost.
+/// A conversation with a value in each property that is easily lost.
 fn conversation(agent: &AgentId, number: u64, contact: Option<ContactId>) -> Conversation {
     let began = at(number as i64 * 1_000);
     Conversation {
@@ -49,7 +49,7 @@ fn conversation(agent: &AgentId, number: u64, contact: Option<ContactId>) -> Con
         message_count: 3,
         operator_unread: 1,
         visitor_read: 2,
-        // Two of three share the instant.
+        // Two of three share the time.
         last_message_at: at(number as i64 / 2 * 1_000),
         closed_at: None,
         created_at: began,
@@ -129,8 +129,8 @@ fn record(kind: RecordKind, version: u64, body: &str) -> StoredRecord {
     StoredRecord { kind, version, body: RawObject::from_text(body).unwrap() }
 }
 
-/// Gives an agent conversations, of which one is its second contact's, documents and records. No two calls for one
-/// store share a number.
+/// Gives an agent documents, records and conversations, one of which belongs to its second contact. No two calls for
+/// one store share a number.
 pub async fn fill(memory: &dyn TransferStore, agent: &AgentId, number: u64) {
     let audit = |step: u64| entry(agent, 10_000 + number * 100 + step);
     let contacts = memory.records(agent, TransferKind::Contact, None, 2).await.unwrap();
@@ -188,7 +188,7 @@ fn queries(contacts: &[ContactId]) -> Vec<ConversationQuery> {
     queries
 }
 
-/// Everything that a store says of an agent's chat.
+/// Everything that a store returns of an agent's chat.
 pub async fn answers(store: &dyn TransferStore, agent: &AgentId) -> Vec<String> {
     let mut said = Vec::new();
     let contacts = store.records(agent, TransferKind::Contact, None, 2).await.unwrap();
@@ -236,7 +236,7 @@ pub async fn answers(store: &dyn TransferStore, agent: &AgentId) -> Vec<String> 
     said
 }
 
-/// Writes behind a copy, as another store does them.
+/// Writes after a copy, as another store does them.
 pub async fn change(store: &dyn TransferStore, agent: &AgentId, number: u64) {
     let audit = |step: u64| entry(agent, 20_000 + number * 100 + step);
     let Some(stored) = store.conversation(agent, id(1).into()).await.unwrap() else { return };
@@ -261,7 +261,7 @@ pub async fn change(store: &dyn TransferStore, agent: &AgentId, number: u64) {
     store.save_record(agent, &record, Some(&audit(3))).await.unwrap();
 }
 
-/// The conversations of all agents that have expired.
+/// The expired conversations of all agents.
 pub async fn expired(store: &dyn TransferStore) -> Vec<String> {
     let mut said = Vec::new();
     for (now, at_most) in [(0, 100), (500, 100), (1_500, 3), (9_000, 100), (9_000, 0)] {
@@ -270,7 +270,7 @@ pub async fn expired(store: &dyn TransferStore) -> Vec<String> {
     said
 }
 
-/// Text of characters of four bytes that looks drawn, so that little is won by compressing it.
+/// Random-looking text of characters of four bytes, which compresses badly.
 fn drawn(number: u32, length: usize) -> String {
     let mut word = number.wrapping_mul(0x9e37_79b9) | 1;
     let mut next = || {
@@ -282,7 +282,7 @@ fn drawn(number: u32, length: usize) -> String {
     (0..length).map(|_| next()).collect()
 }
 
-/// The largest document that there may be: 50,000 passages of 5,000,000 characters, here of four bytes each.
+/// The largest document allowed: 50,000 passages of 5,000,000 characters, here of four bytes each.
 pub fn large_documents_are_stored_whole(target: &(dyn Target + Sync)) {
     const MANY: u32 = 50_000;
     let store = target.store();
@@ -297,7 +297,7 @@ pub fn large_documents_are_stored_whole(target: &(dyn Target + Sync)) {
         let first = KnowledgeWrite { version: 1, remove: Vec::new(), add, audit: entry(id, 2) };
         let begin = Instant::now();
         store.change_knowledge(id, &first).await.unwrap();
-        told("stored", TransferKind::Passage, large.len(), begin.elapsed());
+        report("stored", TransferKind::Passage, large.len(), begin.elapsed());
         let begin = Instant::now();
         let mut read: Vec<(KnowledgeId, Passage)> = Vec::new();
         loop {
@@ -308,15 +308,15 @@ pub fn large_documents_are_stored_whole(target: &(dyn Target + Sync)) {
             }
             read.extend(some);
         }
-        told("read", TransferKind::Passage, read.len(), begin.elapsed());
+        report("read", TransferKind::Passage, read.len(), begin.elapsed());
         assert!(read.iter().map(|(_, passage)| passage).eq(&large));
-        // All of it goes with the version that takes its place.
+        // A new version removes all of it.
         let few = passages(3, "Kurz.");
         let add = Some((document(1, 3), few.clone()));
         let second = KnowledgeWrite { version: 2, remove: vec![document(1, 3).id], add, audit: entry(id, 3) };
         let begin = Instant::now();
         store.change_knowledge(id, &second).await.unwrap();
-        told("replaced", TransferKind::Passage, large.len(), begin.elapsed());
+        report("replaced", TransferKind::Passage, large.len(), begin.elapsed());
         let left = store.passages(id, None, 100).await.unwrap();
         assert!(left.iter().map(|(_, passage)| passage).eq(&few));
         let last: Timestamp = store.knowledge(id).await.unwrap()[0].updated_at;

@@ -1,4 +1,4 @@
-//! What the tests share: a database that goes away, and a runtime.
+//! Shared by the tests: a database that is dropped, and a runtime.
 #![allow(dead_code, reason = "each test uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
@@ -23,12 +23,12 @@ pub struct Database {
 }
 
 impl Database {
-    /// One on the server that tests share.
+    /// A database on the shared server.
     pub fn new() -> Self {
         Database::on(&database_servers::postgres::url())
     }
 
-    /// One on a server.
+    /// A database on a server.
     pub fn on(server: &str) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -39,7 +39,7 @@ impl Database {
         database
     }
 
-    /// Its URL; `parameters` stand behind a question mark.
+    /// Its URL; `parameters` follow a question mark.
     pub fn url(&self, parameters: &str) -> String {
         let (base, _) = self.server.rsplit_once('/').expect("the server's URL names a database");
         format!("{base}/{}?{parameters}", self.name)
@@ -62,7 +62,7 @@ impl Database {
     fn command(&self, sql: &str) {
         let server = self.server.clone();
         let sql = sql.to_owned();
-        // On a thread of its own: a test may be inside a runtime when it ends.
+        // On a separate thread: a test may be inside a runtime when it ends.
         let done = std::thread::spawn(move || {
             apart(async {
                 let mut db = PgConnection::connect(&server).await?;
@@ -74,7 +74,7 @@ impl Database {
     }
 }
 
-/// Runs a future on a runtime of its own.
+/// Runs a future on a new runtime.
 fn apart<T>(future: impl Future<Output = T>) -> T {
     Builder::new_current_thread().enable_all().build().expect("test support").block_on(future)
 }

@@ -1,5 +1,5 @@
-//! Moving agents between a store in memory and another one: what every store that can be moved to must pass. Knows no
-//! store but that in memory, so that other crates' tests include it too.
+//! Transfers of agents between a store in memory and another one: the tests that every target store must pass. They
+//! know no store but the one in memory, so other crates' tests include them.
 #![allow(dead_code, reason = "each test uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
@@ -35,13 +35,13 @@ use storage_memory::MemoryStorage;
 use testkit::conformance::{self, Backend, compare_forms, replay_history};
 use tokio::time::Instant;
 
-/// A store that agents are moved to, empty, and how its futures are run.
+/// An empty target store, and how its futures are run.
 pub trait Target {
     fn store(&self) -> Arc<dyn TransferStore>;
     fn block_on<'a>(&self, future: Pin<Box<dyn Future<Output = ()> + Send + 'a>>);
 }
 
-/// The store in memory as the suite takes it; run as the target is.
+/// The in-memory store for the suite, run like the target.
 struct Source<'t> {
     memory: Arc<MemoryStorage>,
     target: &'t (dyn Target + Sync),
@@ -65,7 +65,7 @@ fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(1_700_000_000_000 + millis)
 }
 
-/// What random histories leave behind: agents with records of every kind, some of them deleted.
+/// The result of random histories: agents with records of every kind, some of them deleted.
 fn filled(target: &(dyn Target + Sync)) -> Arc<MemoryStorage> {
     let mut source = Source { memory: Arc::new(MemoryStorage::new()), target };
     compare_forms(&mut source, 0, 2, 400);
@@ -103,7 +103,7 @@ fn filled(target: &(dyn Target + Sync)) -> Arc<MemoryStorage> {
         for (number, agent) in living.iter().enumerate() {
             chat::fill(&*memory, &agent.id, number as u64).await;
         }
-        // One that is deleted and not yet purged.
+        // An agent that is deleted and not yet purged.
         let gone = living.iter_mut().find(|agent| agent.id.as_str() == "history-1-a").unwrap();
         gone.status = AgentStatus::Deleted;
         let audit = entry(&gone.id, 1);
@@ -146,7 +146,7 @@ async fn copied(
     copy_agent(from, to, agent, None, &mut |_| {}).await
 }
 
-/// Everything of every agent: there, and back into another store in memory.
+/// All data of every agent: to the target, and back into another store in memory.
 pub fn moves_there_and_back(target: &(dyn Target + Sync)) {
     let memory = filled(target);
     let store = target.store();
@@ -170,7 +170,7 @@ pub fn moves_there_and_back(target: &(dyn Target + Sync)) {
         assert_eq!(everyone(&*store).await, agents);
         assert_eq!(everyone(&back).await, agents);
         assert_eq!(chat::expired(&*store).await, chat::expired(&*memory).await);
-        // Otherwise the test says nothing about some kind.
+        // Otherwise the test covers no record of some kind.
         assert!(counts.iter().all(|count| *count > 0), "{counts:?} of {:?}", TransferKind::ALL);
         eprintln!("{} agents, records by kind {counts:?}", agents.len());
         for (number, agent) in agents.iter().enumerate() {
@@ -181,7 +181,7 @@ pub fn moves_there_and_back(target: &(dyn Target + Sync)) {
     }));
 }
 
-/// Compares what a method of two stores answers.
+/// Compares the results of a method of two stores.
 macro_rules! same {
     ($memory:ident, $store:ident, $method:ident($($argument:expr),*)) => {{
         let ours = $store.$method($($argument),*).await.unwrap();
@@ -227,7 +227,7 @@ async fn every(store: &dyn TransferStore, agent: &AgentId, kind: TransferKind) -
     store.records(agent, kind, None, 5_000).await.unwrap()
 }
 
-/// Asks both stores for everything that an agent has, in every way that the ports know.
+/// Reads everything of an agent from both stores, by every method of the ports.
 async fn same_answers(memory: &dyn TransferStore, store: &dyn TransferStore, agent: &AgentId) {
     same!(memory, store, agent(agent));
     let schema = same!(memory, store, contact_schema(agent));
@@ -292,9 +292,9 @@ async fn same_answers(memory: &dyn TransferStore, store: &dyn TransferStore, age
         same!(memory, store, file_tombstone(agent, file.id));
     }
     for record in every(memory, agent, TransferKind::Document).await {
-        let TransferRow::Document(kept) = record else { unreachable!("of another kind") };
-        same!(memory, store, document(agent, kept.id));
-        same!(memory, store, existing_blobs(&[BlobKey::new(agent.clone(), kept.id)]));
+        let TransferRow::Document(stored) = record else { unreachable!("of another kind") };
+        same!(memory, store, document(agent, stored.id));
+        same!(memory, store, existing_blobs(&[BlobKey::new(agent.clone(), stored.id)]));
     }
     let documents = same!(memory, store, documents(agent, None, 100));
     same!(memory, store, documents(agent, documents.first().map(|first| first.id), 2));
@@ -325,7 +325,7 @@ async fn redefined(store: &dyn TransferStore, agent: &AgentId, definition: &str)
     schema.redefined(&definition, &service_info, at(200_000)).unwrap()
 }
 
-/// Writes behind a copy do the same to both stores.
+/// Writes after a copy do the same to both stores.
 async fn later_writes(memory: &dyn TransferStore, store: &dyn TransferStore, agent: &AgentId, number: u64) {
     let schema = memory.contact_schema(agent).await.unwrap().unwrap();
     let mut contact = person(agent, 900 + number);
@@ -340,7 +340,7 @@ async fn later_writes(memory: &dyn TransferStore, store: &dyn TransferStore, age
     let mut changes = vec![(None, write(&contact, audit(2)))];
     chat::change(memory, agent, number).await;
     chat::change(store, agent, number).await;
-    // Of what was moved, one is archived and one erased.
+    // Of the transferred contacts, one is archived and one erased.
     let moved = memory.records(agent, TransferKind::Contact, None, 2).await.unwrap();
     if let Some(TransferRow::Contact(first)) = moved.first() {
         let changed = Contact {
@@ -364,7 +364,7 @@ async fn later_writes(memory: &dyn TransferStore, store: &dyn TransferStore, age
             store.erase_contact(agent, second.id, &audit(4)).await.unwrap();
         }
     }
-    // The credits and documents that were moved are changed, and count.
+    // The transferred credits and documents are changed, and count.
     let account = memory.credit_account(agent).await.unwrap().unwrap_or_default();
     let changed = CreditAccount { version: account.version + 1, unlimited: true, ..account };
     let change = CreditWrite {
@@ -375,16 +375,16 @@ async fn later_writes(memory: &dyn TransferStore, store: &dyn TransferStore, age
         replay: None,
         document: None,
     };
-    let kept = memory.documents(agent, None, 2).await.unwrap();
+    let documents = memory.documents(agent, None, 2).await.unwrap();
     for store in [memory, store] {
         store.save_credits(agent, &change).await.unwrap();
-        if let Some(first) = kept.first() {
+        if let Some(first) = documents.first() {
             let more = StoredDocument { id: FileId::from_bytes([77; 12]), ..first.clone() };
             let document = Some(DocumentWrite { document: more, max_bytes: Some(1_000_000) });
             let keeping = CreditWrite { account: None, document, ..change.clone() };
             store.save_credits(agent, &keeping).await.unwrap();
         }
-        if let Some(second) = kept.get(1) {
+        if let Some(second) = documents.get(1) {
             store.remove_blob_records(&[BlobKey::new(agent.clone(), second.id)]).await.unwrap();
         }
     }
@@ -426,7 +426,7 @@ fn person(agent: &AgentId, number: u64) -> Contact {
     }
 }
 
-/// An agent with a unique field and so many contacts.
+/// An agent with a unique field and a number of contacts.
 pub async fn crowd(memory: &MemoryStorage, name: &str, many: u64) -> Agent {
     let id: AgentId = name.parse().unwrap();
     let agent = Agent {
@@ -446,7 +446,7 @@ pub async fn crowd(memory: &MemoryStorage, name: &str, many: u64) -> Agent {
     agent
 }
 
-/// A copy that dies behind each of its steps goes on where it was.
+/// A copy that is interrupted after each of its steps resumes there.
 pub fn interrupted_copies_go_on(target: &(dyn Target + Sync)) {
     let memory = filled(target);
     target.block_on(Box::pin(async { drop(crowd(&memory, "crowd", 520).await) }));
@@ -457,7 +457,7 @@ pub fn interrupted_copies_go_on(target: &(dyn Target + Sync)) {
     for agent in agents.into_inner().unwrap() {
         let is_compared = AtomicBool::new(false);
         while !is_compared.load(Ordering::Relaxed) {
-            // Each attempt dies behind the first step that the last ones have left.
+            // Each attempt fails after the first step that the last ones have left.
             let dies = catch_unwind(AssertUnwindSafe(|| {
                 target.block_on(Box::pin(async {
                     let mut dying = |step| {
@@ -485,7 +485,7 @@ pub fn interrupted_copies_go_on(target: &(dyn Target + Sync)) {
     eprintln!("{deaths} copies died and went on");
 }
 
-/// What `put_records` refuses it refuses as a whole.
+/// `put_records` refuses a batch as a whole.
 pub fn what_is_in_use_is_refused(target: &(dyn Target + Sync)) {
     let memory = filled(target);
     let store = target.store();
@@ -512,7 +512,7 @@ pub fn what_is_in_use_is_refused(target: &(dyn Target + Sync)) {
         let (new, known) = (person(id, 100), person(id, 3));
         refused(&*store, id, &[of(new.clone()), of(known)], &StorageErrorKind::AlreadyExists).await;
         refused(&*store, id, &[of(new.clone()), of(new.clone())], &StorageErrorKind::AlreadyExists).await;
-        // The holders are moved ones, and one of the batch itself.
+        // The holders are transferred contacts, and one of the batch itself.
         let email = Contact { primary_email: person(id, 3).primary_email, ..person(id, 101) };
         let external =
             Contact { external_reference_id: person(id, 4).external_reference_id, ..person(id, 102) };
@@ -530,7 +530,7 @@ pub fn what_is_in_use_is_refused(target: &(dyn Target + Sync)) {
         let nobody: AgentId = "nobody".parse().unwrap();
         refused(&*store, &nobody, &[of(new.clone())], &StorageErrorKind::Missing).await;
         assert_eq!(store.records(&nobody, TransferKind::Audit, None, 9).await.unwrap(), []);
-        // Whoever is copied later finds nothing to refer to yet.
+        // A tenant that is copied later has nothing to refer to yet.
         let empty = Agent { id: "empty".parse().unwrap(), ..crowd.clone() };
         store.put_agent(&empty).await.unwrap();
         let stranger = Contact { agent_id: empty.id.clone(), ..new };
@@ -558,8 +558,8 @@ async fn refused(
     assert_eq!(&error.kind, kind, "{records:?}");
 }
 
-/// How fast contacts and their entries are moved to the store and read again. They are made here: the store in memory
-/// looks through all of them for each that is put.
+/// How fast contacts and their entries are transferred to the store and read again. They are created here, because the
+/// store in memory searches all of them for each that is stored.
 pub fn speed(target: &(dyn Target + Sync), contacts: u64) {
     let store = target.store();
     let memory = Arc::new(MemoryStorage::new());
@@ -579,7 +579,7 @@ pub fn speed(target: &(dyn Target + Sync), contacts: u64) {
             for batch in all.chunks(kind.batch() as usize) {
                 store.put_records(id, batch).await.unwrap();
             }
-            told("put", kind, all.len(), begin.elapsed());
+            report("put", kind, all.len(), begin.elapsed());
             let (begin, mut after, mut read) = (Instant::now(), None, 0);
             loop {
                 let some = store.records(id, kind, after.as_ref(), kind.batch()).await.unwrap();
@@ -588,12 +588,12 @@ pub fn speed(target: &(dyn Target + Sync), contacts: u64) {
                 read += some.len();
             }
             assert_eq!(read, all.len());
-            told("read", kind, read, begin.elapsed());
+            report("read", kind, read, begin.elapsed());
         }
     }));
 }
 
-fn told(what: &str, kind: impl Debug, count: usize, took: std::time::Duration) {
+fn report(what: &str, kind: impl Debug, count: usize, took: std::time::Duration) {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let rate = count as f64 / took.as_secs_f64();
     eprintln!("{what} {count} {kind:?} in {took:.1?}: {rate:.0} a second; load {}", load.trim());

@@ -9,20 +9,20 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// What the network does at present.
+/// The current state of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weather {
-    /// It carries everything.
+    /// It forwards everything.
     Fair,
-    /// It carries nothing, and says nothing.
+    /// It forwards nothing, and reports nothing.
     Frozen,
-    /// It cuts every connection, and takes no new one.
+    /// It cuts every connection, and refuses new ones.
     Down,
 }
 
 struct Shared {
     weather: watch::Sender<Weather>,
-    /// How many pieces are carried until every connection is cut once; below zero for ever.
+    /// How many pieces are forwarded until every connection is cut once; negative for ever.
     left: AtomicI64,
     carried: AtomicU64,
 }
@@ -33,7 +33,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Carries connections to a server.
+    /// Forwards connections to a server.
     pub async fn start(server: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("test support");
         let port = listener.local_addr().expect("test support").port();
@@ -62,17 +62,17 @@ impl Proxy {
         self.shared.weather.send_replace(weather);
     }
 
-    /// Cuts every connection once, behind so many further pieces in either direction.
-    pub fn cut_behind(&self, pieces: i64) {
+    /// Cuts every connection once, after `pieces` further pieces in either direction.
+    pub fn cut_after(&self, pieces: i64) {
         self.shared.left.store(pieces, Ordering::SeqCst);
     }
 
-    /// How many pieces were carried so far.
+    /// How many pieces were forwarded so far.
     pub fn carried(&self) -> u64 {
         self.shared.carried.load(Ordering::SeqCst)
     }
 
-    /// Whether the cut that was asked for has happened.
+    /// Whether the requested cut has happened.
     pub fn has_cut(&self) -> bool {
         self.shared.left.load(Ordering::SeqCst) < 0
     }
@@ -106,7 +106,7 @@ async fn copy(mut from: impl AsyncReadExt + Unpin, mut to: impl AsyncWriteExt + 
             shared.left.store(-1, Ordering::SeqCst);
             shared.weather.send_replace(Weather::Down);
             let weather = shared.weather.clone();
-            // On a task of its own: this one ends with its connection.
+            // In a separate task: this one ends with its connection.
             tokio::spawn(async move {
                 tokio::time::sleep(Duration::from_millis(5)).await;
                 weather.send_replace(Weather::Fair);

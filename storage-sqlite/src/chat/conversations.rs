@@ -23,7 +23,7 @@ use crate::{audit, documents, tenant};
 pub(crate) const AFTER: &str = "SELECT body, id, agent_id, version, status, mode, contact, last_message_at, \
      expires_at FROM conversation INDEXED BY conversation_by_id WHERE agent = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
 
-/// Those of all agents whose time has come, the first one first.
+/// Conversations of all agents that have expired, oldest first.
 const EXPIRED: &str = "SELECT c.agent_id, c.id FROM conversation c INDEXED BY conversation_by_expiry \
      CROSS JOIN agent a ON a.n = c.agent WHERE c.expires_at <= ?1 AND a.status <> 2 \
      ORDER BY c.expires_at, c.agent_id, c.id LIMIT ?2";
@@ -75,7 +75,7 @@ impl ConversationColumns {
         }
     }
 
-    /// What stands in a row of [`AFTER`].
+    /// The values of a row of [`AFTER`].
     pub(crate) fn read(row: &Row<'_>) -> Result<Self> {
         let mut columns = Columns::from(row, 1);
         Ok(ConversationColumns {
@@ -90,7 +90,7 @@ impl ConversationColumns {
         })
     }
 
-    /// Which conversation it is.
+    /// The id of the conversation.
     pub(crate) fn id(&self) -> ConversationId {
         ConversationId::from_bytes(self.id)
     }
@@ -118,7 +118,7 @@ fn put(db: &Connection, agent_id: &AgentId, agent: i64, conversation: &Conversat
         derived.expires_at.millis(),
         serde_json::to_string(conversation).map_err(corrupt)?
     ];
-    // Mostly a reply has grown: what the indexes hold stays as it is, and they are not written.
+    // Usually only the text of a reply has grown: the index columns are unchanged, so this statement leaves them out.
     let replaced = db
         .prepare_cached(
             "UPDATE conversation SET version = ?4, body = ?10 WHERE agent = ?1 AND id = ?2 AND agent_id = ?3 \
@@ -139,7 +139,7 @@ fn put(db: &Connection, agent_id: &AgentId, agent: i64, conversation: &Conversat
     Ok(())
 }
 
-/// Stores a conversation that is not there.
+/// Stores a new conversation.
 pub(crate) fn put_new(
     db: &Connection,
     agent_id: &AgentId,
@@ -197,12 +197,12 @@ fn erase(db: &Connection, agent_id: &AgentId, id: ConversationId, entry: &AuditE
     audit::append(db, entry)
 }
 
-/// What the visitor of an erased conversation has sent goes with it.
+/// The uploads of an erased conversation's visitor are removed with it.
 fn discard_uploads(db: &Connection, agent: &AgentId, erased: &Conversation, now: Timestamp) -> Result<()> {
     erased.uploads.iter().try_for_each(|document| documents::discard(db, agent, *document, now))
 }
 
-/// Removes the conversations of a contact with their messages and what their visitors have sent.
+/// Removes the conversations of a contact with their messages and uploads.
 pub(crate) fn erase_of(
     db: &Connection,
     agent_id: &AgentId,
@@ -227,7 +227,7 @@ pub(crate) fn erase_of(
     erased.iter().try_for_each(|conversation| discard_uploads(db, agent_id, conversation, now))
 }
 
-/// The rows that a filter lets through, along the index that has them by their last message.
+/// The rows that match a filter, in the index that has them by their last message.
 pub(crate) struct Chosen {
     sql: String,
     values: Vec<Value>,
@@ -257,8 +257,8 @@ impl Chosen {
         Chosen { sql, values }
     }
 
-    /// The statement that counts them: in the index alone, of all that it passes. An agent's conversations expire, so
-    /// so few that no step of a conversation has to maintain a counter.
+    /// The statement that counts the rows in the index alone, at a cost that grows with the matches. An agent's
+    /// conversations expire, so there are too few to be worth a counter.
     pub(crate) fn count(&self) -> String {
         format!("SELECT count(*) {}", self.sql)
     }

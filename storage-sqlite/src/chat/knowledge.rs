@@ -1,4 +1,4 @@
-//! What agents answer from: documents and their passages, as JSON.
+//! Knowledge of agents: documents and their passages, as JSON.
 
 use ::conversations::storage::{KnowledgeStore, KnowledgeWrite};
 use ::conversations::{KnowledgeDocument, Passage};
@@ -40,7 +40,7 @@ fn is_stored(db: &Connection, agent: i64, document: KnowledgeId) -> Result<bool>
         .exists(params![agent, document.as_bytes()])?)
 }
 
-/// Stores a document that is not there.
+/// Stores a new document.
 pub(crate) fn put_new(db: &Connection, agent: i64, document: &KnowledgeDocument) -> Result<()> {
     let body = serde_json::to_string(document).map_err(corrupt)?;
     db.prepare_cached("INSERT INTO knowledge (agent, id, body) VALUES (?1, ?2, ?3)")?.execute(params![

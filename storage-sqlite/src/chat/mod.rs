@@ -1,4 +1,4 @@
-//! The chat: conversations with their messages, what agents answer from, and small records of agents.
+//! The chat: conversations with their messages, the knowledge of agents, and small records of agents.
 
 pub(crate) mod agent_records;
 pub(crate) mod conversations;
@@ -9,8 +9,8 @@ use openapi_core::storage::StorageErrorKind;
 
 use crate::error::{Result, corrupt};
 
-/// What [`crate::agents`] removes of a deleted agent, what refers to something before it: `?1` is the agent, `?2` how
-/// many rows at the most.
+/// The statements with which [`crate::agents`] removes rows of a deleted agent, referring rows first: `?1` is the
+/// agent, `?2` the most rows.
 pub(crate) const PURGES: [&str; 5] = [
     "DELETE FROM message WHERE agent = ?1 AND (conversation, seq) IN \
      (SELECT conversation, seq FROM message WHERE agent = ?1 LIMIT ?2)",

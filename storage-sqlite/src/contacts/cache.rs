@@ -56,7 +56,7 @@ impl ChangedRows {
         }))
     }
 
-    /// Forgets what an earlier transaction changed.
+    /// Discards the records of an earlier transaction.
     pub(crate) fn clear(&self) {
         *self.0.lock() = Rows::default();
     }
@@ -79,7 +79,7 @@ pub(crate) struct InvalidationGuard<'c> {
 }
 
 impl Cache {
-    /// A cache of about so many bytes; 0 caches nothing.
+    /// A cache of about `bytes` bytes; 0 caches nothing.
     pub(crate) fn new(bytes: u64) -> Self {
         Cache {
             entries: ContactCache::new(bytes),
@@ -104,12 +104,12 @@ impl Cache {
         self.is_valid(&entry).then_some(entry.contact)
     }
 
-    /// The epoch, to be asked for before a contact is read that [`Cache::insert`] is to store.
+    /// The current epoch. Read it before the contact that [`Cache::insert`] is to store.
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// Stores a contact that was read from row `n` after `epoch` was asked for, unless a commit ran since.
+    /// Stores a contact that was read from row `n` after `epoch` was read, unless a commit ran since.
     pub(crate) fn insert(
         &self,
         epoch: u64,
@@ -153,7 +153,7 @@ impl Cache {
             for n in &rows.numbers {
                 self.version(*n).fetch_add(1, Ordering::AcqRel);
             }
-            // An erased contact does not stay in memory.
+            // The content of an erased contact must not stay in memory.
             if rows.removed {
                 self.entries.retain(|entry| self.is_valid(entry));
             }

@@ -41,7 +41,7 @@ pub(crate) fn select(
     Ok(found)
 }
 
-/// The contacts that have all of some grams, as far as the short lists among them tell; `None` when all are long.
+/// The contacts that have all of some grams, judged by the short lists among them; `None` when all lists are long.
 fn all_of(
     statement: &mut CachedStatement<'_>,
     grams: &[String],
@@ -65,7 +65,7 @@ fn all_of(
     Ok(found)
 }
 
-/// What two sorted lists have in common; the first may not be known yet.
+/// The intersection of two sorted lists; without a first list, the second.
 fn common(first: Option<Vec<i64>>, mut second: Vec<i64>) -> Vec<i64> {
     if let Some(first) = first {
         second.retain(|n| first.binary_search(n).is_ok());

@@ -11,7 +11,7 @@ pub(super) fn size(ranges: &[IndexRange]) -> u64 {
     ranges.iter().map(|range| range.size).sum()
 }
 
-/// Reads archived, status and how many.
+/// Reads archived, status and the count.
 fn shown(rows: &mut Rows<'_>, view: View) -> Result<Vec<IndexRange>> {
     let mut ranges = Vec::new();
     while let Some(row) = rows.next()? {
@@ -57,7 +57,7 @@ fn rows_since(view: View, sort: ContactSort) -> String {
     )
 }
 
-/// The ranges of a view that were created or updated since an instant, counted in the index alone.
+/// The ranges of a view that were created or updated since a time, counted in the index alone.
 pub(super) fn ranges_since(
     db: &Connection,
     agent: i64,
@@ -71,7 +71,7 @@ pub(super) fn ranges_since(
     shown(&mut statement.query([agent, since])?, view)
 }
 
-/// How many contacts of a view were created or updated since an instant, counted up to `at_most`, in the index alone.
+/// How many contacts of a view were created or updated since a time, counted up to `at_most`, in the index alone.
 pub(super) fn counted_since(
     db: &Connection,
     agent: i64,

@@ -18,17 +18,17 @@ use super::{candidates, grams, row_number};
 use crate::error::Result;
 use crate::thresholds::Thresholds;
 
-/// A long read checks after this many rows whether it was cancelled.
+/// The interval, in rows, at which a long read checks whether it was cancelled.
 pub(super) const CANCEL_CHECK_INTERVAL: u32 = 1_024;
 
-/// Where candidates come from.
+/// The source of the candidates.
 enum Source<'a> {
     Email(&'a str),
     Tag(&'a str),
     Since(ContactSort, i64),
-    /// What the search index finds.
+    /// The results of the search index.
     Search(String),
-    /// The few that the search index allows.
+    /// The few contacts that the search index allows.
     Numbers(Vec<i64>),
     All,
 }
@@ -82,7 +82,7 @@ fn scan(
     Ok((total, numbers))
 }
 
-/// The filter with the fewest candidates, as far as that is known without collecting them.
+/// The filter with the fewest candidates, as far as known without collecting them.
 fn source<'a>(
     db: &Connection,
     agent: i64,
@@ -153,7 +153,7 @@ struct FilterScan<'a> {
     query: &'a ContactQuery,
     context: QueryContext<'a>,
     rows: u32,
-    /// Whether the candidates were found by the tag.
+    /// Whether the candidates come from the tag.
     are_tagged: bool,
     scratch: ContactKeys,
     matches: Matches,
@@ -209,8 +209,8 @@ impl FilterScan<'_> {
         }
     }
 
-    /// Reads the contacts that the search index does not know yet, and returns their row numbers, sorted: what the index
-    /// still holds of them is out of date.
+    /// Reads the contacts that wait for the search index, and returns their row numbers, sorted: the index is out of
+    /// date for them.
     fn waiting(&mut self, db: &Connection) -> Result<Vec<i64>> {
         let (low, high) = row_number::range(self.agent);
         let waiting: Vec<i64> = db
@@ -228,7 +228,7 @@ impl FilterScan<'_> {
         Ok(waiting)
     }
 
-    /// Reads the candidates that a statement names, but for those in `except`, which is sorted.
+    /// Reads the candidates of a statement, except those in `except`, which is sorted.
     fn candidates(&mut self, db: &Connection, sql: &str, bound: &[&dyn ToSql], except: &[i64]) -> Result<()> {
         let mut statement = db.prepare_cached(&format!(
             "SELECT {} FROM ({sql}) s CROSS JOIN contact_key k ON k.n = s.n",
@@ -237,7 +237,7 @@ impl FilterScan<'_> {
         self.read(db, &mut statement, bound, except)
     }
 
-    /// Reads all contacts of the agent, in the order in which they lie.
+    /// Reads all contacts of the agent, in the order of the table.
     fn every(&mut self, db: &Connection, low: i64, high: i64) -> Result<()> {
         let mut statement = db.prepare_cached(&format!(
             "SELECT {} FROM contact_key k WHERE k.n BETWEEN ?1 AND ?2",

@@ -1,10 +1,10 @@
 //! Grams: the pieces of text by which the search index finds a contact.
 //!
-//! A search term contains no white space, so it lies within one word of the searched text. A word is indexed by the
-//! piece that begins at each of its characters and is at most [`LENGTH`] characters long, so a term of up to [`LENGTH`]
-//! characters is the beginning of a gram of each contact that it occurs in, and a longer term consists of whole grams
-//! of it. Pieces of fewer than [`SHORTEST`] characters are left out, but for pieces of two with one that is not ASCII:
-//! two characters are a name in Chinese. What the index finds is always compared with the searched text itself.
+//! A search term contains no white space, so it occurs within one word of the searched text. A word is indexed by the
+//! piece that begins at each of its characters and has at most [`LENGTH`] characters. A term of up to [`LENGTH`]
+//! characters is therefore the beginning of a gram of each contact that contains it, and a longer term consists of
+//! whole grams. Pieces of fewer than [`SHORTEST`] characters are left out, except pieces of two of which one is not
+//! ASCII: two characters are a name in Chinese. What the index finds is always compared with the searched text.
 
 use std::borrow::Cow;
 
@@ -16,14 +16,14 @@ const LENGTH: usize = 5;
 /// The fewest characters of a gram of ASCII.
 const SHORTEST: usize = 3;
 
-/// The most grams that are looked at one by one for a term ([`super::candidates`]).
+/// The most grams that are sampled one by one for a term ([`super::candidates`]).
 const LOOKS: usize = 6;
 
-/// The most grams that a long term is looked up by at once; a few are nearly as telling as all.
+/// The most grams with which a long term is looked up at once; a few are nearly as selective as all.
 const LOOKED_UP: usize = 4;
 
-/// The prefix of a gram in the index: the agent's number and the kind of text, so that nothing is ever found across
-/// agents.
+/// The prefix of a gram in the index: the agent's number and the kind of text, so a search never finds other agents'
+/// contacts.
 #[derive(Clone, Copy)]
 enum Kind {
     Text,
@@ -39,14 +39,13 @@ impl Kind {
     }
 }
 
-/// The text as the tokenizer of the index takes it: what it would split at is another character, in the index as in the
-/// query.
+/// The text for the index's tokenizer: its separators are replaced by another character, in the index as in the query.
 fn spelled(text: &str) -> Cow<'_, str> {
     let unwanted = |c: char| matches!(c, '"' | '\'') || c.is_ascii_control() && !c.is_ascii_whitespace();
     if text.contains(unwanted) { Cow::Owned(text.replace(unwanted, "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 
-/// Whether a piece of text is a gram although the word may be short.
+/// Whether a piece of text is a gram although it is short.
 fn is_gram(piece: &str) -> bool {
     match piece.char_indices().nth(1) {
         None => false,
@@ -81,15 +80,15 @@ fn grams(text: &str) -> Vec<&str> {
     grams
 }
 
-/// What is searched of a contact.
+/// The searched texts of a contact.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Searched<'a> {
     pub(super) search: &'a str,
     pub(super) digits: &'a str,
 }
 
-/// What has to be taken out of the index and put into it, so that it holds `after` in position of `before`: tokens with
-/// blanks between them.
+/// The tokens to remove from the index and to add to it, so that it contains `after` instead of `before`; separated by
+/// blanks.
 pub(super) fn difference(agent: i64, before: Searched<'_>, after: Searched<'_>) -> (String, String) {
     let (mut removed, mut added) = (String::new(), String::new());
     for (kind, before, after) in
@@ -115,7 +114,7 @@ pub(super) fn difference(agent: i64, before: Searched<'_>, after: Searched<'_>) 
 /// is long enough for the index.
 pub(super) fn query(agent: i64, terms: &[SearchTerm]) -> Option<String> {
     let count = |term: &SearchTerm| term.text.chars().count();
-    // A term of a whole gram and more narrows enough; the beginnings of grams would all have to be collected first.
+    // A whole gram is selective enough; the index would have to collect all grams that begin with a shorter term first.
     let telling = terms.iter().any(|term| count(term) >= LENGTH);
     let mut query = String::new();
     for term in terms.iter().filter(|term| is_gram(&term.text) && (!telling || count(term) >= LENGTH)) {
@@ -139,21 +138,21 @@ fn all_of(prefix: &str, term: &str) -> String {
     if end_of(term, LENGTH - 1) == term.len() {
         return format!("\"{prefix}{term}\" *");
     }
-    // The index goes through the contacts of the first and looks for them among those of the others: the first should
+    // The index reads the contacts of the first gram and looks them up among those of the others, so the first should
     // have few.
     format!("({})", phrases(prefix, telling(term, LOOKED_UP)).join(" AND "))
 }
 
-/// The grams to look at one by one for a term: expressions that each find the contacts with one gram.
+/// The grams to sample one by one for a term: expressions that each find the contacts with one gram.
 #[derive(Debug, PartialEq)]
 pub(super) struct Looks {
-    /// Grams that each contact has whose text the term occurs in.
+    /// Grams of every contact whose text contains the term.
     pub(super) text: Vec<String>,
-    /// When the term may be a telephone number, grams that each contact has in whose digits it occurs.
+    /// If the term may be a telephone number, grams of every contact whose digits contain it.
     pub(super) digits: Option<Vec<String>>,
 }
 
-/// The looks for a term, the most telling ones first; `None` when it is shorter than a gram.
+/// The samples for a term, the most selective first; `None` when it is shorter than a gram.
 pub(super) fn looks(agent: i64, term: &SearchTerm) -> Option<Looks> {
     let phrases = |kind: Kind, text: &str| {
         let grams = telling(text, LOOKS);
@@ -171,7 +170,7 @@ fn phrases(prefix: &str, grams: Vec<&str>) -> Vec<String> {
     grams.into_iter().map(|gram| format!("\"{prefix}{gram}\"")).collect()
 }
 
-/// Up to `at_most` whole grams of a term, those first that few contacts are likely to have; none of a shorter term.
+/// Up to `at_most` whole grams of a term, the probably rarest first; none of a shorter term.
 fn telling(term: &str, at_most: usize) -> Vec<&str> {
     let domain = term.find('@');
     let mut left: Vec<(usize, u32)> = term
@@ -187,8 +186,8 @@ fn telling(term: &str, at_most: usize) -> Vec<&str> {
     let starts: Vec<usize> = term.char_indices().map(|(at, _)| at).collect();
     let mut picked: Vec<usize> = Vec::new();
     while picked.len() < at_most {
-        // Of equals the one farthest from those already picked, since what lies close together occurs together.
-        // The first of all is the one at the beginning, farthest from a domain.
+        // Of equals, the one farthest from those already chosen, because neighbours occur together. The very first is
+        // the one at the beginning, farthest from a domain.
         let distance = |position: usize| {
             picked.iter().map(|other| position.abs_diff(*other)).min().unwrap_or(usize::MAX - position)
         };
@@ -205,8 +204,9 @@ fn telling(term: &str, at_most: usize) -> Vec<&str> {
         .collect()
 }
 
-/// How rare a gram may be by its looks. Digits tell more than letters, different ones more than zeros in a row, and a
-/// letter among them more than a further digit: sequences of digits are in ids, telephone numbers and addresses alike.
+/// Estimates how rare a gram is. Digits are rarer than letters, different digits rarer than repeated zeros, and a
+/// letter among digits rarer than a further digit: sequences of digits occur in ids, telephone numbers and addresses
+/// alike.
 fn rarity(gram: &str) -> u32 {
     let digits =
         gram.bytes().filter(u8::is_ascii_digit).fold(0_u32, |seen, digit| seen | 1 << (digit - b'0'));

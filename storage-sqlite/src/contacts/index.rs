@@ -1,8 +1,8 @@
 //! The search index: updated shortly after the contacts, so no write waits for it.
 //!
-//! `search_pending` names the contacts whose searched text differs from what the index holds, together with the text it
-//! holds. A search reads those contacts directly ([`super::search`]). The writer brings the index up to date
-//! when nothing else is to be done; many contacts at once cost a fraction of what each alone would.
+//! `search_pending` lists the contacts whose searched text differs from the index, with the text that the index
+//! contains. A search reads those contacts directly ([`super::filter_scan`]). The writer updates the index when it is
+//! idle; each contact of a large update costs a fraction of a single one.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -17,19 +17,19 @@ pub(crate) fn pending(db: &Connection) -> Result<u64> {
 }
 
 /// Whether contacts wait for the index.
-pub(super) fn is_behind(db: &Connection) -> Result<bool> {
+pub(super) fn is_out_of_date(db: &Connection) -> Result<bool> {
     Ok(db.prepare_cached("SELECT 1 FROM search_pending LIMIT 1")?.exists(())?)
 }
 
-/// Notes that a new contact is not in the index.
+/// Records that a new contact is not in the index.
 pub(super) fn note_new(db: &Connection, n: i64) -> Result<()> {
     db.prepare_cached("INSERT INTO search_pending (n, search, digits) VALUES (?1, NULL, NULL)")?
         .execute([n])?;
     Ok(())
 }
 
-/// Notes that the searched text of a contact changes from `before`; what the index holds stays noted when the contact
-/// was waiting already.
+/// Records that the searched text of a contact changes from `before`. For a contact that already waits, the recorded
+/// text stays.
 pub(super) fn note_change(db: &Connection, n: i64, before: Searched<'_>) -> Result<()> {
     db.prepare_cached(
         "INSERT INTO search_pending (n, search, digits) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
@@ -38,7 +38,7 @@ pub(super) fn note_change(db: &Connection, n: i64, before: Searched<'_>) -> Resu
     Ok(())
 }
 
-/// Takes a contact, whose searched text is `current`, out of the index at once.
+/// Removes a contact, whose searched text is `current`, from the index at once.
 pub(super) fn remove(db: &Connection, n: i64, current: Searched<'_>) -> Result<()> {
     let noted = db
         .prepare_cached("DELETE FROM search_pending WHERE n = ?1 RETURNING search, digits")?
@@ -54,7 +54,7 @@ pub(super) fn remove(db: &Connection, n: i64, current: Searched<'_>) -> Result<(
     }
 }
 
-/// Brings up to `at_most` waiting contacts into the index and returns how many still wait.
+/// Adds up to `at_most` waiting contacts to the index and returns how many still wait.
 pub(crate) fn settle(db: &Connection, at_most: u32) -> Result<u64> {
     {
         let mut waiting = db.prepare_cached(
@@ -83,8 +83,8 @@ pub(crate) fn settle(db: &Connection, at_most: u32) -> Result<u64> {
 /// How many pages of the index one step of [`tidy`] writes.
 const TIDY_PAGES: i64 = 128;
 
-/// Merges parts of the index that were written at different times, a little at a time, so that a search has few parts
-/// to look into. Whether there is more to do.
+/// Merges segments of the index, a few pages at a time, so that a search reads few segments. Returns whether segments
+/// remain to be merged.
 pub(crate) fn merge_segments(db: &Connection) -> Result<bool> {
     let before = db.total_changes();
     db.prepare_cached("INSERT INTO search_gram (search_gram, rank) VALUES ('merge', ?1)")?
@@ -99,7 +99,7 @@ fn exchange(db: &Connection, n: i64, before: Searched<'_>, after: Searched<'_>) 
         db.prepare_cached("INSERT INTO search_gram (search_gram, rowid, grams) VALUES ('delete', ?1, ?2)")?
             .execute(params![n, removed])?;
     }
-    // FTS5 counts an insertion for each removal, so that one follows even when there is nothing to add.
+    // FTS5 counts an insertion for each removal, so an insertion follows even when there is nothing to add.
     if !added.is_empty() || !removed.is_empty() && !after.search.is_empty() {
         db.prepare_cached("INSERT INTO search_gram (rowid, grams) VALUES (?1, ?2)")?
             .execute(params![n, added])?;

@@ -1,6 +1,6 @@
 //! Index scan: the row numbers of a list in order, straight from an index.
 //!
-//! Each index leads with agent, archived and status, so a list of several statuses consists of several ranges of the
+//! Each index starts with agent, archived and status, so a list of several statuses consists of several ranges of the
 //! index (arms), which SQLite merges.
 
 use openapi_core::storage::{ContactFilter, ContactSort, Order, SortKey, SortPosition};
@@ -10,7 +10,7 @@ use rusqlite::{CachedStatement, Connection, Rows, ToSql};
 use super::row::status_number;
 use crate::error::Result;
 
-/// The combinations of archived and status that a list shows.
+/// The combinations of archived and status in a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct View {
     include_archived: bool,
@@ -66,7 +66,7 @@ pub(crate) enum ScanOrder<'a> {
     Sort,
     /// The contacts with a tag; only for the sort by creation.
     Tag(&'a str),
-    /// The index of a sort by time, from an instant on.
+    /// The index of a sort by time, from a time on.
     Since(i64),
 }
 
@@ -97,8 +97,9 @@ pub(super) fn source(key: &str, along: ScanOrder<'_>) -> (String, String, Vec<(&
     }
 }
 
-/// What the arms of a scan that begins after a position ask of the key. Without a position an arm holds the contacts with
-/// a key and those without. After a position these are arms of their own, so that each begins where it has to.
+/// The conditions on the key for the arms of a scan that begins after a position. Without a position one arm holds the
+/// contacts with a key and those without. After a position these are separate arms, so that each begins at the right
+/// row.
 fn conditions(
     sort: ContactSort,
     order: Order,
@@ -150,7 +151,7 @@ impl IndexScan {
             ScanPart::After { position, .. } => Some(position),
             ScanPart::All { following } => following,
         };
-        // SQLite begins at one lower bound: the farther one.
+        // SQLite begins at one lower bound: the greater one.
         let (along, position) = match (along, position) {
             (ScanOrder::Since(since), Some(SortPosition { key: SortKey::Time(at), .. }))
                 if order == Order::Ascending =>
@@ -176,7 +177,7 @@ impl IndexScan {
             }
         }
         let mut sql = arms.join(" UNION ALL ");
-        // NULL is less than everything, so it comes last of itself when descending.
+        // SQLite sorts NULL before everything, so it already comes last in a descending order.
         let nulls = if may_be_absent(sort) && order == Order::Ascending { " NULLS LAST" } else { "" };
         sql.push_str(&format!(" ORDER BY key{direction}{nulls}, id{direction}"));
         match part {
@@ -206,7 +207,7 @@ impl IndexScan {
         Ok(numbers)
     }
 
-    /// The rows, to be read one by one.
+    /// The rows, for reading one by one.
     pub(super) fn rows<'s>(&self, statement: &'s mut CachedStatement<'_>) -> Result<Rows<'s>> {
         let bound: Vec<(&str, &dyn ToSql)> =
             self.bound.iter().map(|(name, value)| (*name, value as &dyn ToSql)).collect();

@@ -1,4 +1,4 @@
-//! What is derived from a contact and written with it: keys, tags, unique values, counters.
+//! The values that are derived from a contact and written with it: keys, tags, unique values, counters.
 
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::values::Timestamp;
@@ -72,7 +72,7 @@ impl StoredKeys {
     }
 }
 
-/// The normal form of the address, unless it is the sort key, as it nearly always is.
+/// The normal form of the address, unless it equals the sort key, as it nearly always does.
 fn email_apart(keys: &ContactKeys) -> Option<&str> {
     (keys.email != keys.primary_email).then_some(keys.email.as_str())
 }
@@ -84,7 +84,7 @@ fn distinct(tags: &[String]) -> Vec<&str> {
     tags
 }
 
-/// Everything that is derived from one contact, to be compared.
+/// All derived values of a contact, for comparison.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Derived {
     keys: StoredKeys,
@@ -94,7 +94,7 @@ pub(crate) struct Derived {
 }
 
 impl Derived {
-    /// What a contact with these keys must have.
+    /// The values that a contact with these keys must have.
     pub(crate) fn of(contact: &Contact, keys: &ContactKeys) -> Self {
         let mut unique: Vec<(String, String)> =
             keys.unique.iter().map(|unique| (unique.field.clone(), unique.value.clone())).collect();
@@ -116,7 +116,8 @@ impl Derived {
         }
     }
 
-    /// What is stored. Tags are looked up where the contact's own tags must be; others of it are found by their number.
+    /// The stored values. Tags are looked up where the contact's own tags must be; any others are found by their
+    /// number.
     pub(crate) fn stored(db: &Connection, agent: i64, n: i64, contact: &Contact) -> Result<Self> {
         let keys = StoredKeys::read(db, n)?;
         let id: Vec<u8> = db
@@ -150,7 +151,7 @@ impl Derived {
         self.tags.len()
     }
 
-    /// Names of what differs.
+    /// The names of the values that differ.
     pub(crate) fn differences(&self, stored: &Derived) -> Vec<&'static str> {
         let (own, other) = (&self.keys, &stored.keys);
         [
@@ -176,7 +177,7 @@ impl Derived {
     }
 }
 
-/// Stores what belongs to a new contact.
+/// Stores the derived values of a new contact.
 pub(crate) fn insert(
     db: &Connection,
     agent: i64,
@@ -212,7 +213,7 @@ pub(crate) fn insert(
     index::note_new(db, n)
 }
 
-/// Brings what belongs to a contact from one state to another; only what differs is written.
+/// Updates the derived values of a contact; only values that differ are written.
 pub(super) fn update(
     db: &Connection,
     agent: i64,
@@ -286,7 +287,7 @@ fn change_columns(
     Ok(())
 }
 
-/// Removes what belongs to a contact.
+/// Removes the derived values of a contact.
 pub(super) fn remove(db: &Connection, agent: i64, n: i64, id: &[u8; 12], tags: &[String]) -> Result<()> {
     let stored = StoredKeys::read(db, n)?;
     index::remove(db, n, stored.searched())?;

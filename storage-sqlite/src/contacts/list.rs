@@ -1,8 +1,8 @@
-//! Lists: a page of contacts with the exact number of all.
+//! Lists: a page of contacts and the exact total.
 //!
-//! The lists that people open come straight from an index, and their totals from counters that each write maintains:
-//! neither takes longer the more contacts there are. Other combinations of filters collect the matches of the most
-//! selective filter ([`super::filter_scan`]).
+//! Common lists come directly from an index, and their totals from counters that each write updates: their cost does
+//! not grow with the number of contacts. Other combinations of filters collect the matches of the most selective filter
+//! ([`super::filter_scan`]).
 
 use openapi_core::storage::{ContactFilter, ContactPage, ContactQuery, ContactSort, Window};
 use openapi_core::values::AgentId;
@@ -19,11 +19,11 @@ use crate::tenant;
 /// The largest offset that an index scan skips on the calling thread.
 const SHORT_OFFSET: u64 = 500;
 
-/// The one filter of a list besides its view.
+/// The only filter of a list besides its view.
 enum Only<'a> {
     Nothing,
     Tag(&'a str),
-    /// The instant and the sort that shares its column.
+    /// The time and the sort that shares its column.
     Since(i64, ContactSort),
     Several,
 }
@@ -66,8 +66,8 @@ pub(super) fn may_be_rare(query: &ContactQuery) -> bool {
     (1..=SHORT_TERMS).contains(&query.filter.search.len())
 }
 
-/// The page of a search for something rare, which takes about as long as a page of a list; `None` when it may take
-/// longer, or the search index is not up to date.
+/// The page of a search for a rare text, which takes about as long as a page of a list; `None` when it may take longer,
+/// or the search index is not up to date.
 pub(super) fn rare(
     db: &Connection,
     agent_id: &AgentId,
@@ -77,7 +77,7 @@ pub(super) fn rare(
     let Some(agent) = tenant::living(db, agent_id)?.map(|agent| agent.number) else {
         return Ok(Some(ContactPage::default()));
     };
-    if index::is_behind(db)? {
+    if index::is_out_of_date(db)? {
         return Ok(None);
     }
     match candidates::select(db, agent, &query.filter.search, context.thresholds)? {
@@ -89,7 +89,7 @@ pub(super) fn rare(
     }
 }
 
-/// The page; of an absent agent an empty one.
+/// The page; an empty one for an absent agent.
 pub(super) fn page(
     db: &Connection,
     agent_id: &AgentId,
@@ -118,7 +118,7 @@ pub(super) fn page(
     Ok(ContactPage { contacts: super::numbered(db, agent_id, &numbers)?, total })
 }
 
-/// The row numbers of a page straight from an index.
+/// The row numbers of a page, directly from an index.
 fn along_index(
     db: &Connection,
     agent: i64,

@@ -42,7 +42,7 @@ pub(crate) fn tokens(agent: i64, search: &str, digits: &str) -> String {
     grams::difference(agent, grams::Searched::default(), grams::Searched { search, digits }).1
 }
 
-/// The text of a contact that the search index holds at present.
+/// The text of a contact that the search index currently contains.
 pub(crate) fn indexed(db: &Connection, n: i64) -> Result<(String, String)> {
     let waiting = db
         .prepare_cached("SELECT coalesce(search, ''), coalesce(digits, '') FROM search_pending WHERE n = ?1")?
@@ -112,7 +112,7 @@ impl ContactStore for SqliteStorage {
                 let context = QueryContext { thresholds: &thresholds, cancelled };
                 snapshot(db, |db| {
                     let page = list::page(db, &agent, &query, context)?;
-                    Ok((page, !query.filter.search.is_empty() && index::is_behind(db)?))
+                    Ok((page, !query.filter.search.is_empty() && index::is_out_of_date(db)?))
                 })
             })
             .await?;
@@ -176,7 +176,7 @@ const BY_EXTERNAL_REFERENCE_ID: &str = concat!(
     " WHERE a.id = ?1 AND a.status <> 2 AND c.external_reference_id = ?2"
 );
 
-/// The contacts of these row numbers, in the order given.
+/// The contacts with these row numbers, in the given order.
 fn numbered(db: &Connection, agent: &AgentId, numbers: &[i64]) -> Result<Vec<Contact>> {
     let mut statement =
         db.prepare_cached(concat!("SELECT ", row::columns!(), " FROM contact c WHERE c.n = ?1"))?;

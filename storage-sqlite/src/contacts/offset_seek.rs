@@ -26,7 +26,7 @@ pub(super) struct IndexRange {
     pub(super) size: u64,
 }
 
-/// A list whose pages are looked for.
+/// A list in which a page is sought.
 pub(super) struct List<'a> {
     pub(super) db: &'a Connection,
     pub(super) agent: i64,
@@ -40,7 +40,7 @@ pub(super) struct List<'a> {
 /// Contacts with a key come before those without, whatever the order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
-    /// All: the sort has a key for each.
+    /// All contacts: the sort has a key for each.
     Any,
     Present,
     Absent,
@@ -56,11 +56,11 @@ impl Class {
     }
 }
 
-/// How far the seek has come in a class.
+/// The progress of the seek in a class.
 struct Passed {
-    /// The contact that the seek has reached; none before the first.
+    /// The contact that the seek has reached; `None` before the first.
     at: Option<SortPosition>,
-    /// The contacts of each range up to there, that contact included.
+    /// The contacts of each range up to and including that contact.
     of: Vec<u64>,
 }
 
@@ -95,7 +95,7 @@ impl List<'_> {
         } else {
             self.within(Class::Any, &all, offset)?
         };
-        // Nothing is found where the counters are not those of the index; then the list itself says what it holds.
+        // When the counters disagree with the index the seek fails, and the list itself is read.
         Ok(match found {
             Some((Some(position), skip)) => (Some(position), skip),
             _ => (None, offset),
@@ -146,7 +146,7 @@ impl List<'_> {
         Ok(Some((passed.at, skip)))
     }
 
-    /// A contact from which on the class has at least `wanted` contacts, but not many more.
+    /// The first of the last `wanted` contacts of the class, or a contact shortly before it.
     fn back_from_the_end(&self, class: Class, sizes: &[u64], wanted: u64) -> Result<Option<Passed>> {
         let mut passed = Passed { at: None, of: vec![0; sizes.len()] };
         let mut last = 0;
@@ -199,8 +199,8 @@ impl List<'_> {
         Ok(Some(Passed { at: Some(at), of }))
     }
 
-    /// The rows of a range, but for bounds. SQLite begins at one lower bound, so that a position, which lies in the
-    /// list and so after the instant that the list begins with, replaces that instant.
+    /// The rows of a range, without bounds. SQLite begins at one lower bound. A position is in the list and therefore
+    /// after the time that the list begins with, so it replaces that time.
     fn rows(&self, range: &IndexRange, class: Class, has_low: bool) -> (String, Vec<(&'static str, Value)>) {
         let key = column(self.sort);
         let along = match self.along {
@@ -253,7 +253,7 @@ impl List<'_> {
         Ok(Some(SortPosition { key, id: ContactId::from_bytes(columns.bytes()?) }))
     }
 
-    /// How many of a range lie between two positions.
+    /// How many rows of a range are between two positions.
     fn count(
         &self,
         range: &IndexRange,
@@ -272,7 +272,7 @@ impl List<'_> {
     }
 }
 
-/// The range that has the most left, and its share of the next `ahead` contacts if all are mixed evenly.
+/// The range with the most remaining rows, and its share of the next `ahead` contacts if all are mixed evenly.
 fn share(sizes: &[u64], passed: &Passed, ahead: u64) -> (usize, u64) {
     let left = |number: usize| sizes[number].saturating_sub(passed.of[number]);
     let longest = (0..sizes.len()).max_by_key(|number| left(*number)).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The columns of a contact, read straight into the record and written from it.
+//! The columns of a contact, read directly into the record and written from it.
 
 use openapi_core::contacts::Contact;
 use openapi_core::json::RawObject;
@@ -19,7 +19,7 @@ macro_rules! columns {
 }
 pub(crate) use columns;
 
-/// How many columns [`columns`] names.
+/// The number of columns of [`columns`].
 pub(super) const COUNT: usize = 21;
 
 /// Reads the columns of a row one after another.
@@ -38,7 +38,7 @@ impl<'r> Columns<'r> {
         Columns::from(row, 0)
     }
 
-    /// Reads from a column on.
+    /// The same, starting at a column.
     pub(crate) fn from(row: &'r Row<'r>, at: usize) -> Self {
         Columns { row, at }
     }
@@ -96,12 +96,12 @@ impl<'r> Columns<'r> {
             .map_or_else(|| Ok(RawObject::default()), |text| RawObject::from_text(text).map_err(corrupt))
     }
 
-    /// What a column holds as JSON.
+    /// The value of a column that is stored as JSON.
     pub(crate) fn json<T: DeserializeOwned>(&mut self) -> Result<T> {
         serde_json::from_str(self.str()?).map_err(corrupt)
     }
 
-    /// The same of a column that may be NULL.
+    /// The same for a column that may be NULL.
     pub(crate) fn optional_json<T: DeserializeOwned>(&mut self) -> Result<Option<T>> {
         self.optional_str()?.map(|text| serde_json::from_str(text).map_err(corrupt)).transpose()
     }
@@ -115,9 +115,9 @@ impl<'r> Columns<'r> {
     }
 }
 
-/// What is wrong with the values of a stored contact. Reading trusts them; a check does not.
+/// The errors in the values of a stored contact. Reads trust the values; a check does not.
 pub(crate) fn broken_rule(contact: &Contact) -> Option<String> {
-    // What the contract's JSON is read by applies every rule of a value.
+    // The reader of the contract's JSON applies every rule of a value.
     let text = serde_json::to_vec(contact).map_err(|error| error.to_string());
     let read =
         text.and_then(|text| serde_json::from_slice::<Contact>(&text).map_err(|error| error.to_string()));

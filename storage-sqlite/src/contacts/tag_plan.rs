@@ -1,5 +1,5 @@
-//! The cost model for contacts with a tag that are sorted by anything but their creation, which is the order of the
-//! tag's own table.
+//! The cost model for contacts with a tag in any sort but the one by creation time, which is the order of the tag's own
+//! table.
 //!
 //! The counters say how many contacts have the tag, and so which plan is the cheapest: sort the few that have it; scan the
 //! index of the sort and look up the tag of each contact, when many have it; or mark all that have it and scan the index
@@ -50,7 +50,7 @@ pub(super) fn page(
     Ok((total, in_order(db, agent, view, query, &members, context)?))
 }
 
-/// The wanted part, by looking at the tags of each contact along the sort; `None` when it is not reached within
+/// The requested part, by looking up the tags of each contact along the sort; `None` when it is not reached within
 /// `at_most` contacts.
 fn looked_up(
     db: &Connection,

@@ -25,7 +25,7 @@ pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &ContactWrite) 
     effects(db, agent.number, write)
 }
 
-/// Stores a contact that is not there, with all that is derived from it.
+/// Stores a new contact with its derived values.
 pub(crate) fn put_new(db: &Connection, agent: i64, contact: &Contact, keys: &ContactKeys) -> Result<()> {
     let n = next_number(db, agent)?;
     insert_record(db, agent, n, contact)?;
@@ -52,7 +52,7 @@ pub(super) fn update(
     effects(db, agent.number, write)
 }
 
-/// Removes a contact without a trace in its agent's lists, counters and search index.
+/// Removes a contact from its agent's lists, counters and search index.
 pub(super) fn remove(db: &Connection, agent: i64, stored: &Stored) -> Result<()> {
     keys::remove(db, agent, stored.n, stored.id.as_bytes(), &stored.tags)?;
     db.prepare_cached("DELETE FROM contact WHERE n = ?1")?.execute([stored.n])?;
@@ -77,7 +77,7 @@ pub(crate) fn purge(db: &Connection, agent: i64, at_most: u32) -> Result<u64> {
     Ok(found.len() as u64)
 }
 
-/// Computes the keys of all contacts of an agent again. The first two that share a unique value, by id, are refused.
+/// Computes the keys of all contacts of an agent again. Refuses the first two, by id, that share a unique value.
 pub(crate) fn rekey(db: &Connection, agent_id: &AgentId, agent: i64, schema: &ContactSchema) -> Result<()> {
     let (low, high) = row_number::range(agent);
     db.prepare_cached("DELETE FROM contact_unique WHERE agent = ?1")?.execute([agent])?;
@@ -100,7 +100,7 @@ pub(crate) fn rekey(db: &Connection, agent_id: &AgentId, agent: i64, schema: &Co
     Ok(())
 }
 
-/// What an insert and an update check alike.
+/// The checks that inserts and updates share.
 fn check(db: &Connection, agent: &Living, write: &ContactWrite) -> Result<()> {
     if agent.schema_version != write.schema_version {
         return Err(StorageErrorKind::Stale.into());
@@ -158,7 +158,7 @@ pub(crate) fn duplicate(
     Ok(None)
 }
 
-/// Refuses a change of what belongs to a contact unless the contact is there as it was read.
+/// Refuses a change of a record of a contact unless the contact has the version that the caller read.
 pub(crate) fn refuse_stale(db: &Connection, agent: i64, contact: ContactId, version: u64) -> Result<()> {
     let stored: Option<i64> = db
         .prepare_cached("SELECT version FROM contact WHERE agent = ?1 AND id = ?2")?
@@ -178,7 +178,7 @@ fn effects(db: &Connection, agent: i64, write: &ContactWrite) -> Result<()> {
     audit::append(db, &write.effects.audit)
 }
 
-/// What a change needs to know of the stored record.
+/// The values of a stored contact that a change needs.
 pub(super) struct Stored {
     n: i64,
     id: ContactId,
@@ -240,7 +240,7 @@ fn insert_record(db: &Connection, agent: i64, n: i64, contact: &Contact) -> Resu
 
 fn update_record(db: &Connection, stored: &Stored, contact: &Contact) -> Result<()> {
     let external = contact.external_reference_id.as_ref().map(|id| id.as_str());
-    // A column of its own statement, so that its index is touched only when it changes.
+    // A separate statement for this column, so that its index is updated only when it changes.
     if stored.external_reference_id.as_deref() != external {
         db.prepare_cached("UPDATE contact SET external_reference_id = ?1 WHERE n = ?2")?
             .execute(params![external, stored.n])?;

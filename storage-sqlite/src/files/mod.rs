@@ -1,4 +1,4 @@
-//! Files of contacts: their records, and which contents are to go.
+//! Files of contacts: their records, and contents that are due for deletion.
 
 mod read;
 pub(crate) mod usage;
@@ -32,7 +32,7 @@ impl FileStore for SqliteStorage {
         if query.sort == FileSort::CreatedAt {
             return self.readers.read_blocking(|db| snapshot(db, |db| read::page(db, agent, query)));
         }
-        // All files of the contact are sorted.
+        // SQLite sorts all files of the contact.
         let (agent, query) = (agent.clone(), query.clone());
         self.readers.read(move |db, _| snapshot(db, |db| read::page(db, &agent, &query))).await
     }

@@ -21,7 +21,7 @@ macro_rules! columns {
     };
 }
 
-/// How many these are.
+/// The number of these columns.
 const COLUMNS: usize = 10;
 
 /// All files of an agent, deleted ones included, each with its sort key and the time of its deletion after the
@@ -154,7 +154,7 @@ fn key(agent: &str, file: [u8; 12]) -> Result<BlobKey> {
     Ok(BlobKey::new(agent.parse().map_err(corrupt)?, FileId::from_bytes(file)))
 }
 
-/// Of each file, whether it is there, not deleted, and of this contact.
+/// For each file whether it exists, is not deleted and belongs to the contact.
 pub(crate) fn of_contact(
     db: &Connection,
     agent: &AgentId,
@@ -201,7 +201,7 @@ pub(super) fn known(db: &Connection, keys: &[BlobKey]) -> Result<Vec<bool>> {
 
 pub(super) fn needed(db: &Connection, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
     let mut entries = Vec::new();
-    // First the rest of the agent at which the last page ended, then the agents after it.
+    // First the remaining files of the agent at which the last page ended, then those of the following agents.
     let start = after.map_or(("", [0; 12]), |key| (key.agent.as_str(), *key.file.as_bytes()));
     for sql in [
         "SELECT a.id, f.id, f.size FROM agent a CROSS JOIN file f INDEXED BY file_by_id ON f.agent = a.n \

@@ -1,4 +1,4 @@
-//! How many bytes of contents an agent has, and which contents are to be removed.
+//! The contents of files and documents: how many bytes an agent stores, and which contents are due for deletion.
 
 use openapi_core::values::{AgentId, FileId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};

@@ -38,7 +38,7 @@ pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &FileWrite) -> 
     audit::append(db, &write.effects.audit)
 }
 
-/// Stores a file that is not there.
+/// Stores a new file.
 pub(crate) fn put_new(db: &Connection, agent: i64, file: &ContactFile, name_key: &str) -> Result<()> {
     let bytes = i64::try_from(file.file_size).map_err(corrupt)?;
     db.prepare_cached(
@@ -62,7 +62,7 @@ pub(crate) fn put_new(db: &Connection, agent: i64, file: &ContactFile, name_key:
     add_bytes(db, agent, bytes)
 }
 
-/// Makes a file absent.
+/// Marks a file as deleted.
 pub(crate) fn bury(db: &Connection, agent: i64, tombstone: &FileTombstone) -> Result<()> {
     let bytes: i64 = db
         .prepare_cached(
@@ -100,7 +100,7 @@ pub(super) fn delete(db: &Connection, agent_id: &AgentId, deletion: &FileDeletio
     audit::append(db, &deletion.audit)
 }
 
-/// Removes the files of a contact, deleted ones included; their contents are due from now on.
+/// Removes the files of a contact, deleted ones included; their contents are due now.
 pub(crate) fn erase_of(
     db: &Connection,
     agent_id: &AgentId,
@@ -138,7 +138,7 @@ pub(crate) fn purge(db: &Connection, agent_id: &AgentId, agent: i64, at_most: u3
     Ok(found.len() as u64)
 }
 
-/// What removing a file needs to know of it.
+/// The values of a stored file that its removal needs.
 struct Found {
     n: i64,
     id: FileId,

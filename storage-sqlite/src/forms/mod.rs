@@ -86,7 +86,7 @@ impl FormStore for SqliteStorage {
         agent: &AgentId,
         query: &SubmissionQuery,
     ) -> Result<SubmissionPage, StorageError> {
-        // All submissions of the contact, or even of the agent, are counted.
+        // It counts all submissions of the contact, or even of the agent.
         let (agent, query) = (agent.clone(), query.clone());
         self.readers.read(move |db, _| snapshot(db, |db| read::page(db, &agent, &query))).await
     }

@@ -51,7 +51,7 @@ pub(super) fn page(db: &Connection, id: &AgentId, query: &SubmissionQuery) -> Re
     Ok(SubmissionPage { submissions, total: u64::try_from(total).map_err(corrupt)? })
 }
 
-/// The rows that a filter lets through, along the index that has them newest first.
+/// The rows that match a filter, in the index that has them newest first.
 pub(crate) struct Chosen {
     sql: String,
     values: Vec<Value>,

@@ -1,4 +1,4 @@
-//! The columns of a submission, read straight into the record and written from it.
+//! The columns of a submission, read directly into the record and written from it.
 
 use openapi_core::forms::{Submission, SubmissionStatus, WithHistory};
 use openapi_core::values::{AgentId, ContactId, SubmissionId, TemplateId, Timestamp};
@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row, params};
 use crate::contacts::{Columns, object_text};
 use crate::error::{Result, corrupt};
 
-/// The columns in the order in which [`without_history`] reads them. The contact's external id is what it is now.
+/// The columns in the order in which [`without_history`] reads them, with the contact's current external id.
 macro_rules! columns {
     () => {
         "s.id, s.contact, s.template, s.status, s.superseded_by, s.superseded_at, s.submitted_at, s.created_at, \
@@ -56,7 +56,7 @@ fn read(agent: &AgentId, columns: &mut Columns<'_>) -> Result<Submission> {
     })
 }
 
-/// Reads a row of [`columns`]; the history is left empty.
+/// Reads a row of [`columns`]; the history is empty.
 pub(super) fn without_history(agent: &AgentId, row: &Row<'_>) -> Result<Submission> {
     read(agent, &mut Columns::of(row))
 }
@@ -68,7 +68,7 @@ pub(crate) fn with_history(agent: &AgentId, row: &Row<'_>) -> Result<Submission>
     Ok(Submission { status_history: columns.optional_json()?.unwrap_or_default(), ..submission })
 }
 
-/// The number that stands for a state.
+/// The stored number of a state.
 pub(super) const fn status_number(status: SubmissionStatus) -> i64 {
     match status {
         SubmissionStatus::Draft => 0,
@@ -136,7 +136,7 @@ pub(crate) fn insert(db: &Connection, agent: i64, submission: &Submission) -> Re
     Ok(())
 }
 
-/// Stores what of a submission may change.
+/// Stores the columns of a submission that may change.
 pub(super) fn update(db: &Connection, agent: i64, submission: &Submission) -> Result<()> {
     db.prepare_cached(
         "UPDATE form_submission SET status = ?3, superseded_by = ?4, superseded_at = ?5, submitted_at = ?6, \
@@ -165,9 +165,9 @@ pub(super) fn update(db: &Connection, agent: i64, submission: &Submission) -> Re
     Ok(())
 }
 
-/// What is wrong with the values of a stored submission. Reading trusts them; a check does not.
+/// The errors in the values of a stored submission. Reads trust the values; a check does not.
 pub(crate) fn broken_rule(submission: Submission) -> Option<String> {
-    // What the contract's JSON is read by applies every rule of a value.
+    // The reader of the contract's JSON applies every rule of a value.
     let text = serde_json::to_vec(&WithHistory(submission)).map_err(|error| error.to_string());
     let read =
         text.and_then(|text| serde_json::from_slice::<Submission>(&text).map_err(|error| error.to_string()));

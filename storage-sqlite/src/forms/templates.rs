@@ -1,4 +1,4 @@
-//! Templates: what they are now, and their content at each version. Changes run inside the writer's transaction.
+//! Templates, and their content at each version. Changes run inside the writer's transaction.
 
 use openapi_core::audit::AuditEntry;
 use openapi_core::forms::{
@@ -13,22 +13,22 @@ use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
 use crate::{audit, tenant};
 
-/// What a template is whatever its version, in the order in which [`Standing::read`] reads it.
+/// The columns that do not depend on the version, in the order in which [`Standing::read`] reads them.
 macro_rules! standing {
     () => {
         "t.id, t.status, t.submission_policy, t.created_at, t.updated_at"
     };
 }
 
-/// The rest, in the order in which [`template`] reads it.
+/// The other columns, in the order in which [`template`] reads them.
 macro_rules! content {
     () => {
         "t.disabled_transitions, t.generation, v.version, v.name, v.description, v.fields"
     };
 }
 
-/// Every template of an agent: its id, its sort key, the name at the version in force, NULL where that is not there, and
-/// the disabled transitions.
+/// Every template of an agent: its id, its sort key, the name at the current version, NULL if that version is absent,
+/// and the disabled transitions.
 pub(crate) const EVERY_OF_AGENT: &str = "SELECT t.id, t.name_key, v.name, t.disabled_transitions FROM form_template t \
      LEFT JOIN form_template_version v ON v.agent = t.agent AND v.template = t.id AND v.version = t.version \
      WHERE t.agent = ?1";
@@ -37,7 +37,7 @@ pub(crate) const EVERY_OF_AGENT: &str = "SELECT t.id, t.name_key, v.name, t.disa
 pub(crate) const EVERY_CONTENT_OF_AGENT: &str = "SELECT v.template, v.version, v.name, v.description, v.field_count, v.fields \
      FROM form_template_version v WHERE v.agent = ?1";
 
-/// What a template has whatever its version.
+/// The values of a template that do not depend on its version.
 struct Standing {
     id: TemplateId,
     status: TemplateStatus,
@@ -58,7 +58,7 @@ impl Standing {
     }
 }
 
-/// The content of a template at a version, as it is stored.
+/// The stored content of a template at a version.
 pub(crate) struct Content {
     pub(crate) template: TemplateId,
     pub(crate) version: u64,
@@ -133,7 +133,7 @@ pub(crate) fn template(agent: &AgentId, row: &Row<'_>) -> Result<FormTemplate> {
     })
 }
 
-/// Templates at the version in force, after an id; as [`template`] reads them.
+/// Templates at the current version, after an id; as [`template`] reads them.
 pub(crate) const AFTER: &str = concat!(
     "SELECT ",
     standing!(),
@@ -181,7 +181,7 @@ pub(super) fn at_version(
     id: TemplateId,
     version: u64,
 ) -> Result<Option<FormTemplate>> {
-    // No version is as high as what does not fit.
+    // No stored version is as high as one that does not fit.
     let Ok(version) = i64::try_from(version) else { return Ok(None) };
     let sql = concat!(
         "SELECT ",
@@ -279,7 +279,7 @@ pub(super) fn insert(
     audit::append(db, entry)
 }
 
-/// Stores a template that is not there, without its content.
+/// Stores a new template without its content.
 pub(crate) fn put_standing(db: &Connection, agent: i64, template: &FormTemplate) -> Result<()> {
     db.prepare_cached(
         "INSERT INTO form_template (agent, id, name_key, status, version, generation, submission_policy, \
@@ -368,7 +368,8 @@ pub(super) fn purge(db: &Connection, agent: i64, at_most: u32) -> Result<u64> {
     Ok(removed as u64)
 }
 
-/// Derives the columns of an agent's templates again from their contents. A check lists those that cannot be read.
+/// Derives the columns of an agent's templates again from their contents. A check lists the contents that cannot be
+/// read.
 pub(crate) fn repair(db: &Connection, agent: i64) -> Result<()> {
     let mut every = db.prepare_cached(EVERY_OF_AGENT)?;
     let mut rows = every.query([agent])?;

@@ -23,7 +23,7 @@ pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &SubmissionsWri
     {
         return Err(StorageErrorKind::ReplayExists.into());
     }
-    // All is checked before anything is written, so that a refusal costs the other writes of the batch nothing.
+    // All checks precede the first change, so a refusal does not affect the other writes of the batch.
     let mut ids = HashSet::new();
     for new in &write.submissions {
         check(db, agent, new)?;
@@ -68,7 +68,7 @@ pub(super) fn update(db: &Connection, agent_id: &AgentId, change: &SubmissionCha
     audit::append(db, &change.audit)
 }
 
-/// What is checked of each new submission.
+/// The checks of each new submission.
 fn check(db: &Connection, agent: i64, new: &NewSubmission) -> Result<()> {
     let submission = &new.submission;
     let generation =
@@ -92,7 +92,7 @@ fn version(db: &Connection, agent: i64, id: SubmissionId) -> Result<Option<u64>>
     version.map(|version| u64::try_from(version).map_err(corrupt)).transpose()
 }
 
-/// The head of a pair is the one that the caller has seen.
+/// Refuses a change when the head of the contact and template is not the one that the caller read.
 fn refuse_other_head(
     db: &Connection,
     agent: i64,
@@ -123,7 +123,7 @@ fn head(
     Ok(Some(SubmissionId::from_bytes(Columns::of(row).bytes()?)))
 }
 
-/// Makes all others that stand for the pair superseded by this one.
+/// Marks the other heads of the contact and template as superseded by this submission.
 fn supersede(db: &Connection, agent: i64, by: &Submission) -> Result<()> {
     db.prepare_cached(
         "UPDATE form_submission INDEXED BY form_submission_head SET superseded_by = ?4, superseded_at = ?5, \
@@ -141,7 +141,7 @@ fn supersede(db: &Connection, agent: i64, by: &Submission) -> Result<()> {
     Ok(())
 }
 
-/// Notes what the data of a submission was.
+/// Stores an earlier version of the data of a submission.
 pub(crate) fn keep(
     db: &Connection,
     agent: i64,

@@ -1,4 +1,4 @@
-//! Copies: one file that holds everything, taken while the store is in use.
+//! Backups: a copy of the whole store in one file, made while the store is in use.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::error::OpenError;
 use crate::store::SqliteStorage;
 use crate::{connect, migrate};
 
-/// How many pages are copied between two reports of progress: 16 MiB.
+/// The pages copied between two reports of progress: 16 MiB.
 const STEP_PAGES: i32 = 4_096;
 
 /// A finished backup.
@@ -24,9 +24,9 @@ pub struct Backup {
 }
 
 impl SqliteStorage {
-    /// Writes a copy of the store to `to`: its state at one instant, while reads and writes go on. The copy is one file,
-    /// readable by its owner only; it is checked as a whole and on disk before it gets its name, so that a file under
-    /// that name is always a complete backup. `progress` gets the bytes copied and the bytes in all.
+    /// Writes a copy of the store to `to`: its state at one instant, while reads and writes continue. The copy is one
+    /// file, readable by its owner only. It is checked completely and is on disk before it gets its name, so a file
+    /// under that name is always a complete backup. `progress` gets the copied bytes and the total.
     ///
     /// # Errors
     /// When `to` exists, its folder cannot be written or is full, or the copy is damaged.
@@ -38,7 +38,7 @@ impl SqliteStorage {
             connect::reader(&self.config).map_err(|error| OpenError::of(&self.config.path, error))?;
         let partial = connect::with_suffix(to, ".partial");
         let bytes = copy(&source, &self.config.path, &partial, &mut progress).and_then(|()| {
-            // Not a rename over whatever appeared there meanwhile.
+            // Not a rename, which would replace a file that has appeared there meanwhile.
             std::fs::hard_link(&partial, to).map_err(|error| match error.kind() {
                 std::io::ErrorKind::AlreadyExists => OpenError::Exists { path: to.to_owned() },
                 _ => OpenError::File { path: to.to_owned(), source: error },
@@ -69,9 +69,9 @@ pub(super) fn copy(
     }
     connect::make_file(to)?;
     let mut copy = connect::bare(to, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(of)?;
-    // The whole file is synced once at the end; nobody uses it before.
+    // The whole file is synced once at the end; nothing uses it before.
     copy.pragma_update(None, "synchronous", "OFF").map_err(of)?;
-    // A transaction that reads keeps the source at one state while others write.
+    // A read transaction holds the source at one state while others write.
     source.execute_batch("BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1").map_err(from)?;
     {
         let copying = Copying::new(source, &mut copy).map_err(of)?;

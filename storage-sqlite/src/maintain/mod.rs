@@ -1,6 +1,6 @@
-//! What an operator does with the file: check, repair, back up, restore, look at its size.
+//! Operator tasks: check, repair, backup, restore, size.
 //!
-//! These functions block until they are done, which may be minutes on a large file; call them on a thread of their own.
+//! These functions block until they are done, which takes minutes on a large file; call them on a separate thread.
 
 mod backup;
 mod check;
@@ -20,7 +20,7 @@ use rusqlite::Connection;
 
 use crate::error::OpenError;
 
-/// SQLite's own check of pages, indexes and the search index; the first few faults it finds.
+/// SQLite's own check of pages, indexes and the search index; the first few errors that it finds.
 fn integrity(db: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut statement = db.prepare("PRAGMA integrity_check(20)")?;
     let lines =
@@ -28,7 +28,7 @@ fn integrity(db: &Connection) -> rusqlite::Result<Vec<String>> {
     Ok(lines.into_iter().filter(|line| line != "ok").collect())
 }
 
-/// Refuses a copy that is not whole.
+/// Refuses a damaged copy.
 fn refuse_damage(db: &Connection, path: &Path) -> Result<(), OpenError> {
     match integrity(db).map_err(|error| OpenError::of(path, error))?.first() {
         Some(fault) => Err(OpenError::Damaged { path: path.to_owned(), detail: fault.clone() }),

@@ -1,4 +1,4 @@
-//! Repair: derives everything again that follows from the records.
+//! Repair: derives again everything that follows from the records.
 
 use openapi_core::contacts::ContactKeys;
 use openapi_core::storage::StorageError;
@@ -11,26 +11,26 @@ use crate::error::{Result, corrupt};
 use crate::store::SqliteStorage;
 use crate::{contact_schemas, files, forms};
 
-/// What a repair did.
+/// The result of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Repair {
     /// Contacts whose keys, tags, unique values, counters and search index were derived again.
     pub contacts: u64,
-    /// What could not be repaired: a record that cannot be read, a value that breaks its rule or that two contacts
+    /// What could not be repaired: a record that cannot be read, an invalid value, or a unique value that two contacts
     /// share.
     pub left: Vec<String>,
 }
 
 impl SqliteStorage {
-    /// Derives keys, tags, unique values, counters, the search index and SQLite's own indexes again from the records. The
-    /// records stay as they are; only a backup can replace a damaged record.
+    /// Derives keys, tags, unique values, counters, the search index and SQLite's own indexes again from the records.
+    /// The records are unchanged; only a backup can replace a damaged record.
     ///
-    /// Writes wait until it is done, and the log grows to about the size of the file. Searches are slow until the search
-    /// index has caught up.
+    /// Writes wait until the repair is done, and the log grows to about the size of the file. Searches are slow until
+    /// the search index is up to date.
     ///
     /// # Errors
-    /// When the file cannot be written; then everything is as before.
+    /// When the file cannot be written; the repair then changes nothing.
     pub async fn repair(&self) -> Result<Repair, StorageError> {
         self.writer.write(repair).await
     }

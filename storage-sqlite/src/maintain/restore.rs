@@ -14,11 +14,11 @@ use crate::ownership::Ownership;
 use crate::store::SqliteStorage;
 
 impl SqliteStorage {
-    /// Replaces the store that this process owns, which need not exist, with a copy of the backup `from`. Nothing is
-    /// replaced before the copy was found to be whole and of a known version, and until then, and if the process ends at
-    /// any moment, the old store stays as it is. An older version is brought up to date at the next open.
+    /// Replaces the store that this process owns, which need not exist, with a copy of the backup `from`. The copy is
+    /// checked before anything is replaced. Until then, and if the process ends at any moment, the old store is
+    /// unchanged. The next open migrates an older version.
     ///
-    /// `progress` gets the bytes copied and the bytes in all.
+    /// `progress` gets the copied bytes and the total.
     ///
     /// # Errors
     /// When another program has the store open, when `from` is no backup of this service, is damaged or of a newer release, and
@@ -34,7 +34,8 @@ impl SqliteStorage {
         let old = exclusive(to)?;
         let copied = connect::with_suffix(to, ".restoring");
         let replaced = copy(&source, from, &copied, &mut progress).and_then(|()| {
-            // The old file with its log in it is closed only now, so that its log is gone before its name is another's.
+            // The old file with its log is closed only now, so that its log is removed before another file takes its
+            // name.
             drop(old);
             for suffix in ["-wal", "-shm"] {
                 let _ = std::fs::remove_file(connect::with_suffix(to, suffix));
@@ -51,7 +52,7 @@ impl SqliteStorage {
 
 /// Opens a backup. Refuses any other file.
 fn open_backup(from: &Path) -> Result<Connection, OpenError> {
-    // SQLite would say no more than that it cannot open it.
+    // SQLite's own error says only that it cannot open the file.
     std::fs::File::open(from).map_err(|source| OpenError::File { path: from.to_owned(), source })?;
     let of = |error| OpenError::of(from, error);
     let db = connect::bare(from, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(of)?;
@@ -62,8 +63,8 @@ fn open_backup(from: &Path) -> Result<Connection, OpenError> {
     Ok(db)
 }
 
-/// Excludes programs that do not respect ownership, and moves the log into the file. Nobody uses a store that is absent
-/// or damaged.
+/// Excludes programs that do not respect ownership, and moves the log into the file. An absent or damaged store has no
+/// users.
 fn exclusive(path: &Path) -> Result<Option<Connection>, OpenError> {
     let Ok(db) = connect::bare(path, OpenFlags::SQLITE_OPEN_READ_WRITE) else { return Ok(None) };
     let locked = db.busy_timeout(Duration::from_millis(200)).and_then(|()| {

@@ -20,12 +20,12 @@ pub struct Size {
     pub agents: u64,
     /// Contacts, archived ones included.
     pub contacts: u64,
-    /// Contacts that the search index does not know yet; searches read them one by one.
+    /// Contacts that the search index does not contain yet; searches read them one by one.
     pub unindexed_contacts: u64,
 }
 
 impl SqliteStorage {
-    /// The size of the store, in a few milliseconds.
+    /// The size of the store; takes a few milliseconds.
     ///
     /// # Errors
     /// When the file cannot be read.

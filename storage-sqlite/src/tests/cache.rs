@@ -30,7 +30,7 @@ fn cached(store: &SqliteStorage) -> usize {
     store.cache.count()
 }
 
-/// A contact that is a little different in each version.
+/// A contact that differs slightly in each version.
 fn version(agent: &AgentId, number: u64, version: u64) -> Contact {
     Contact {
         first_name: Some(TextValue::parse(&format!("Zoë {version}")).unwrap()),
@@ -45,7 +45,7 @@ fn update(store: &SqliteStorage, contact: &Contact, schema: &ContactSchema, numb
     wait(store.update_contact(&contact.agent_id, contact.version - 1, &write)).unwrap();
 }
 
-/// A store with an agent that has a contact, which was read by both of its ids.
+/// A store and an agent with a contact that was read by both of its ids.
 fn warm(folder: &Folder) -> (SqliteStorage, AgentId, ContactSchema) {
     let store = folder.open();
     let id = agent_id("support");
@@ -97,7 +97,7 @@ fn a_change_is_seen_at_once() {
             assert_eq!(get(&store, &id, &reference).unwrap().version, next);
         }
     }
-    // Another external id: the old one is free, for another contact too.
+    // Another external id: the old one is free again, for another contact too.
     let renamed =
         Contact { external_reference_id: Some(TextValue::parse("new").unwrap()), ..version(&id, 1, 8) };
     update(&store, &renamed, &schema, 8);
@@ -211,11 +211,11 @@ fn no_read_is_older_than_what_was_acknowledged_before_it_began() {
             .map(|seed| {
                 let (store, id, acknowledged, ended) = (&store, &id, &acknowledged, &ended);
                 scope.spawn(move || {
-                    let mut dice = SplitMix64(seed);
+                    let mut rng = SplitMix64(seed);
                     let mut reads = 0_u64;
                     while !ended.load(Ordering::Relaxed) {
-                        let number = dice.below(CONTACTS);
-                        let reference = if dice.one_in(2) {
+                        let number = rng.below(CONTACTS);
+                        let reference = if rng.one_in(2) {
                             ContactRef::Id(contact_id(number))
                         } else {
                             external(&format!("crm-{number}"))
@@ -230,7 +230,7 @@ fn no_read_is_older_than_what_was_acknowledged_before_it_began() {
                 })
             })
             .collect();
-        // Each writer has contacts of its own, so that it knows their versions.
+        // Each writer has its own contacts, so it knows their versions.
         let writers: Vec<_> = (0..2_u64)
             .map(|mine| {
                 let (store, id, schema, acknowledged) = (&store, &id, &schema, &acknowledged);
@@ -252,7 +252,7 @@ fn no_read_is_older_than_what_was_acknowledged_before_it_began() {
             assert!(reader.join().unwrap() > 100);
         }
     });
-    // Nothing changes any more: reads fill the cache again.
+    // Changes have ended: reads fill the cache again.
     for number in 0..CONTACTS {
         assert_eq!(get(&store, &id, &ContactRef::Id(contact_id(number))).unwrap().version, 149);
     }

@@ -1,4 +1,4 @@
-//! The latest submission costs the same however many it took the place of.
+//! The latest submission costs the same however many it supersedes.
 
 #![expect(clippy::disallowed_methods, reason = "what is measured is time")]
 
@@ -10,7 +10,7 @@ use openapi_core::storage::{FormStore, LatestQuery};
 use super::support::forms::{insert_template, submit, template};
 use super::support::{Folder, agent_id, contact, insert, insert_agent, wait};
 
-/// What a thousand superseded submissions may cost in place of one.
+/// The most that a thousand superseded submissions may cost, compared with one.
 const MOST: f64 = 1.3;
 
 #[test]
@@ -38,7 +38,7 @@ fn the_latest_among_a_thousand_costs_as_among_one() {
             wait(store.latest_submission(&agent, &query)).unwrap().expect("a submission").revision
         });
         assert_eq!(revisions, [2, 1_001]);
-        // By turns, so that both see the same machine; the fastest rounds, so that what else it does counts little.
+        // In turns, so that both run on the same machine; the fastest rounds, to exclude its other work.
         let mut best = [Duration::MAX; 2];
         for _ in 0..200 {
             for (query, best) in queries.iter().zip(&mut best) {

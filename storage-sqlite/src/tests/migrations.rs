@@ -1,6 +1,7 @@
-//! Migrations: released steps stay as they are, and a file of each version, with rows in it, is brought to this one.
+//! Migrations: released steps are unchanged, and a file of each version with rows is migrated to this one.
 //!
-//! A new version gets its rows by `cargo test -p storage-sqlite --lib -- --ignored write_the_rows_of_this_version`.
+//! To write the rows of a new version: `cargo test -p storage-sqlite --lib -- --ignored
+//! write_the_rows_of_this_version`.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -153,7 +154,7 @@ fn deletion() -> FileDeletion {
     }
 }
 
-/// Files, from the version on that brought them.
+/// Files, from the version that introduced them.
 fn compare_files(store: &SqliteStorage) {
     let [live, deleted] = files();
     let id = &live.agent_id;
@@ -161,13 +162,14 @@ fn compare_files(store: &SqliteStorage) {
     assert_eq!(wait(store.file(id, deleted.id)).unwrap(), None);
     assert_eq!(wait(store.file_tombstone(id, deleted.id)).unwrap(), Some(deletion().tombstone));
     let usage = wait(store.file_usage(id, live.contact_id)).unwrap();
-    let kept: u64 = wait(store.documents(id, None, 9)).unwrap().iter().map(|kept| kept.stored_size).sum();
-    assert_eq!(usage, FileUsage { files_of_contact: 1, bytes_of_agent: 5_000_000_000 + kept });
+    let stored: u64 =
+        wait(store.documents(id, None, 9)).unwrap().iter().map(|document| document.stored_size).sum();
+    assert_eq!(usage, FileUsage { files_of_contact: 1, bytes_of_agent: 5_000_000_000 + stored });
     let due = wait(store.blobs_due_for_deletion(at(5_999), 9)).unwrap();
     assert_eq!(due, [BlobKey::new(id.clone(), deleted.id)]);
 }
 
-/// A template at two versions, and two submissions of the second contact; the later one took the place of the other and
+/// A template at two versions, and two submissions of the second contact; the later one superseded the other and
 /// was changed.
 fn forms() -> (FormTemplate, FormTemplate, [Submission; 2], SubmissionChange) {
     let contact = &contacts()[1];
@@ -205,7 +207,7 @@ fn fill_extraction(store: &SqliteStorage) {
     wait(store.save_credits(&id, &extraction::keeping(9))).unwrap();
 }
 
-/// Credits and documents, from the version on that brought them.
+/// Credits and documents, from the version that introduced them.
 fn compare_extraction(store: &SqliteStorage) {
     let id = agent_id("695b6f80de7378c4412112d3");
     assert_eq!(wait(store.credit_account(&id)).unwrap(), Some(extraction::account()));
@@ -232,7 +234,7 @@ fn fill_forms(store: &SqliteStorage) {
     wait(store.update_submission(id, &change)).unwrap();
 }
 
-/// Forms, from the version on that brought them.
+/// Forms, from the version that introduced them.
 fn compare_forms(store: &SqliteStorage) {
     let (first, second, submissions, change) = forms();
     let id = &first.agent_id;
@@ -249,7 +251,7 @@ fn compare_forms(store: &SqliteStorage) {
     assert_eq!(revisions, [change.replaced.unwrap()]);
 }
 
-/// Fills a store with some of everything.
+/// Fills a store with some records of each kind.
 fn fill(store: &SqliteStorage) {
     let id = agent_id("695b6f80de7378c4412112d3");
     let schema = insert_agent(store, &id);
@@ -301,7 +303,7 @@ fn compare(store: &SqliteStorage) {
     let grant = wait(store.look_up_key(&key(&id).key.api_key)).unwrap().unwrap();
     assert_eq!(grant.stored, key(&id));
     let mut saved = wait(store.rate_limit_window(&id, key(&id).key.id)).unwrap().unwrap();
-    // Before version 4 a lease had no end; it got one when the file was brought to it.
+    // Before version 4 a lease had no end; the migration set one.
     assert!(saved.shares[0].lease_ends >= at(6));
     saved.shares[0].lease_ends = at(6);
     assert_eq!(saved, window());
@@ -350,7 +352,7 @@ fn each_version_is_upgraded_with_its_rows() {
         if version >= 6 {
             chat::compare(&store, &agent_id("695b6f80de7378c4412112d3"));
         }
-        // And it can be written.
+        // The store is writable.
         let id = agent_id("695b6f80de7378c4412112d3");
         let schema = wait(store.contact_schema(&id)).unwrap().unwrap();
         wait(store.insert_contact(&id, &write(&contact(&id, 90), &schema, 90))).unwrap();
@@ -358,7 +360,7 @@ fn each_version_is_upgraded_with_its_rows() {
     }
 }
 
-/// Not a test of its own: writes the rows of a version once, when it is new.
+/// Not a test: writes the rows of a new version once.
 #[test]
 #[ignore = "writes a file"]
 fn write_the_rows_of_this_version() {

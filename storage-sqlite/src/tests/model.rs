@@ -78,14 +78,14 @@ const TERMS: &[&str] = &[
 ];
 
 struct Run {
-    dice: SplitMix64,
+    rng: SplitMix64,
     sqlite: SqliteStorage,
     memory: MemoryStorage,
     agents: Vec<(AgentId, ContactSchema)>,
     clock: u64,
 }
 
-/// Both outcomes, told apart by kind.
+/// Both outcomes, distinguished by kind.
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, sqlite: Result<T>, memory: Result<T>) -> Option<T> {
     let kind = |outcome: Result<T>| {
         outcome.map_err(|error| {
@@ -103,58 +103,58 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &str, sqlite: Result<T>, memory: R
 
 impl Run {
     fn name(&mut self) -> Option<&'static str> {
-        (!self.dice.one_in(3)).then(|| self.dice.pick(NAMES))
+        (!self.rng.one_in(3)).then(|| self.rng.pick(NAMES))
     }
 
     fn fill(&mut self, contact: &mut Contact) {
         contact.first_name = self.name().map(|name| TextValue::parse(name).unwrap());
         contact.last_name = self.name().map(|name| TextValue::parse(name).unwrap());
         contact.external_reference_id =
-            (!self.dice.one_in(3)).then(|| format!("crm-{}", self.dice.below(30)).parse().unwrap());
-        let email = match self.dice.below(4) {
+            (!self.rng.one_in(3)).then(|| format!("crm-{}", self.rng.below(30)).parse().unwrap());
+        let email = match self.rng.below(4) {
             0 => "Zoe@Bücher.example".to_owned(),
             1 => "zoë@xn--bcher-kva.example".to_owned(),
-            _ => format!("Contact{}@example.com", self.dice.below(12)),
+            _ => format!("Contact{}@example.com", self.rng.below(12)),
         };
         contact.primary_email = Email::parse(&email).unwrap();
-        contact.primary_phone = self.dice.one_in(2).then(|| Phone::parse("20 7946 0958").unwrap());
-        contact.primary_phone_code = self.dice.one_in(2).then(|| PhoneCode::parse("44").unwrap());
+        contact.primary_phone = self.rng.one_in(2).then(|| Phone::parse("20 7946 0958").unwrap());
+        contact.primary_phone_code = self.rng.one_in(2).then(|| PhoneCode::parse("44").unwrap());
         contact.tags =
-            TAGS.iter().filter(|_| self.dice.one_in(3)).map(|tag| Tag::parse(tag).unwrap()).collect();
-        contact.status = self.dice.pick(&ContactStatus::ALL);
-        contact.custom_fields = match self.dice.below(3) {
+            TAGS.iter().filter(|_| self.rng.one_in(3)).map(|tag| Tag::parse(tag).unwrap()).collect();
+        contact.status = self.rng.pick(&ContactStatus::ALL);
+        contact.custom_fields = match self.rng.below(3) {
             0 => RawObject::default(),
             1 => raw(r#"{"plan":"gold","member":"m1"}"#),
-            _ => raw(format!(r#"{{"plan":"silver\u0001x","member":"m{}"}}"#, self.dice.below(20))),
+            _ => raw(format!(r#"{{"plan":"silver\u0001x","member":"m{}"}}"#, self.rng.below(20))),
         };
     }
 
     fn step(&mut self) {
         self.clock += 1;
-        let (agent, schema) = self.dice.pick(&self.agents);
-        let number = self.dice.below(40);
+        let (agent, schema) = self.rng.pick(&self.agents);
+        let number = self.rng.below(40);
         let id = contact_id(number);
         let stored = wait(self.memory.contact(&agent, &ContactRef::Id(id))).unwrap();
-        match self.dice.below(20) {
+        match self.rng.below(20) {
             0..=6 => {
                 let mut new = contact(&agent, number);
                 self.fill(&mut new);
                 // Instants of few values, so that ties occur.
-                new.created_at = at(self.dice.below(6) as i64);
-                new.updated_at = at(self.dice.below(6) as i64);
+                new.created_at = at(self.rng.below(6) as i64);
+                new.updated_at = at(self.rng.below(6) as i64);
                 let mut write = write(&new, &schema, self.clock);
-                if self.dice.one_in(4) {
+                if self.rng.one_in(4) {
                     write.effects.replay = Some(IdempotencyRecord {
-                        key: IdempotencyKey([self.dice.below(5) as u8; 32]),
+                        key: IdempotencyKey([self.rng.below(5) as u8; 32]),
                         fingerprint: [7; 32],
                         status: 201,
                         location: Some("/somewhere".to_owned()),
                         body: "{}".into(),
                         resource: Some(id),
-                        expires_at: at(self.clock as i64 + self.dice.below(60) as i64),
+                        expires_at: at(self.clock as i64 + self.rng.below(60) as i64),
                     });
                 }
-                if self.dice.one_in(20) {
+                if self.rng.one_in(20) {
                     write.schema_version += 1;
                 }
                 same(
@@ -165,15 +165,15 @@ impl Run {
             }
             7..=13 => {
                 let mut new = stored.map_or_else(|| contact(&agent, number), SharedContact::into_contact);
-                let expected = if self.dice.one_in(10) { new.version + 1 } else { new.version };
+                let expected = if self.rng.one_in(10) { new.version + 1 } else { new.version };
                 new.version += 1;
-                if self.dice.one_in(3) {
+                if self.rng.one_in(3) {
                     new.archived_at = if new.is_archived() { None } else { Some(at(self.clock as i64)) };
                 } else {
                     self.fill(&mut new);
                 }
-                if !self.dice.one_in(3) {
-                    new.updated_at = at(self.dice.below(9) as i64);
+                if !self.rng.one_in(3) {
+                    new.updated_at = at(self.rng.below(9) as i64);
                 }
                 let write = write(&new, &schema, self.clock);
                 same(
@@ -191,7 +191,7 @@ impl Run {
                 );
             }
             15 => {
-                let key = IdempotencyKey([self.dice.below(5) as u8; 32]);
+                let key = IdempotencyKey([self.rng.below(5) as u8; 32]);
                 let now = at(self.clock as i64);
                 same(
                     "replay",
@@ -212,7 +212,7 @@ impl Run {
             wait(self.sqlite.contact(&agent, &ContactRef::Id(id))),
             wait(self.memory.contact(&agent, &ContactRef::Id(id))),
         );
-        let external = ContactRef::External(format!("crm-{}", self.dice.below(30)).parse().unwrap());
+        let external = ContactRef::External(format!("crm-{}", self.rng.below(30)).parse().unwrap());
         same(
             "by external id",
             wait(self.sqlite.contact(&agent, &external)),
@@ -224,10 +224,10 @@ impl Run {
     }
 
     fn change_schema(&mut self, agent: &AgentId) {
-        let place = self.agents.iter().position(|(id, _)| id == agent).unwrap();
-        let mut schema = self.agents[place].1.clone();
+        let index = self.agents.iter().position(|(id, _)| id == agent).unwrap();
+        let mut schema = self.agents[index].1.clone();
         schema.version += 1;
-        schema.custom_fields = if self.dice.one_in(2) {
+        schema.custom_fields = if self.rng.one_in(2) {
             Vec::new()
         } else {
             let mut member: FieldDefinition =
@@ -235,12 +235,12 @@ impl Run {
             member.name = "member".to_owned();
             member.kind = FieldType::String;
             member.custom = true;
-            member.unique = self.dice.one_in(2);
+            member.unique = self.rng.one_in(2);
             vec![member]
         };
         for field in &mut schema.fields {
             if field.name == "lastName" || field.name == "primaryPhone" {
-                field.sensitive = self.dice.one_in(2);
+                field.sensitive = self.rng.one_in(2);
             }
         }
         let audit = entry(agent, self.clock, AuditAction::ContactSchemaReplace, agent.as_str());
@@ -250,7 +250,7 @@ impl Run {
             wait(self.memory.replace_contact_schema(agent, &schema, &audit)),
         );
         if outcome.is_some() {
-            self.agents[place].1 = schema;
+            self.agents[index].1 = schema;
         }
         same(
             "schemas",
@@ -260,14 +260,14 @@ impl Run {
     }
 
     fn list(&mut self, agent: &AgentId) {
-        let dice = &mut self.dice;
+        let rng = &mut self.rng;
         let filter = ContactFilter {
-            search: if dice.one_in(2) { SearchTerm::split(dice.pick(TERMS)) } else { Vec::new() },
-            status: dice.one_in(3).then(|| dice.pick(&ContactStatus::ALL)),
-            tag: dice.one_in(3).then(|| Tag::fold(dice.pick(TAGS))),
-            include_archived: dice.one_in(2),
-            primary_email: dice.one_in(6).then(|| {
-                let email = dice.pick(&[
+            search: if rng.one_in(2) { SearchTerm::split(rng.pick(TERMS)) } else { Vec::new() },
+            status: rng.one_in(3).then(|| rng.pick(&ContactStatus::ALL)),
+            tag: rng.one_in(3).then(|| Tag::fold(rng.pick(TAGS))),
+            include_archived: rng.one_in(2),
+            primary_email: rng.one_in(6).then(|| {
+                let email = rng.pick(&[
                     "zoe@bücher.example",
                     "contact3@example.com",
                     "ZOË@bücher.example",
@@ -275,16 +275,16 @@ impl Run {
                 ]);
                 Email::parse(email).unwrap().normalized()
             }),
-            created_since: dice.one_in(4).then(|| at(dice.below(7) as i64)),
-            updated_since: dice.one_in(4).then(|| at(dice.below(9) as i64)),
+            created_since: rng.one_in(4).then(|| at(rng.below(7) as i64)),
+            updated_since: rng.one_in(4).then(|| at(rng.below(9) as i64)),
         };
-        let sort = dice.pick(&ContactSort::ALL);
-        let order = dice.pick(&[Order::Ascending, Order::Descending]);
-        let limit = dice.below(8) as u32;
-        let window = if dice.one_in(2) {
-            Window::Page { offset: dice.below(12), limit }
+        let sort = rng.pick(&ContactSort::ALL);
+        let order = rng.pick(&[Order::Ascending, Order::Descending]);
+        let limit = rng.below(8) as u32;
+        let window = if rng.one_in(2) {
+            Window::Page { offset: rng.below(12), limit }
         } else {
-            // A place where a contact stands, or stood under other filters.
+            // The position of a contact, or one it had under other filters.
             let all = ContactQuery {
                 filter: ContactFilter { include_archived: true, ..ContactFilter::default() },
                 sort,
@@ -293,11 +293,11 @@ impl Run {
             };
             let all = wait(self.memory.contacts(agent, &all)).unwrap().contacts;
             let schema = &self.agents.iter().find(|(id, _)| id == agent).unwrap().1;
-            match all.get(dice.below(all.len().max(1) as u64) as usize) {
+            match all.get(rng.below(all.len().max(1) as u64) as usize) {
                 None => Window::Page { offset: 0, limit },
                 Some(contact) => {
                     let key = sort.key(contact, &ContactKeys::of(contact, schema));
-                    let id = if dice.one_in(4) { contact_id(dice.below(40)) } else { contact.id };
+                    let id = if rng.one_in(4) { contact_id(rng.below(40)) } else { contact.id };
                     Window::After { position: SortPosition { key, id }, limit }
                 }
             }
@@ -313,7 +313,7 @@ impl Run {
 
 pub(super) fn run(folder: &Folder, seed: u64, steps: u64) {
     let mut run = Run {
-        dice: SplitMix64(seed),
+        rng: SplitMix64(seed),
         sqlite: super::open_small(folder),
         memory: MemoryStorage::new(),
         agents: Vec::new(),

@@ -1,4 +1,4 @@
-//! Every list stays on its index: SQLite's own account of how it will run each statement.
+//! Every list uses its index, by SQLite's own account of each statement.
 
 use conversations::storage::{ConversationFilter, ConversationStorage, KnowledgeWrite, MessageSelector};
 use conversations::{ConversationMode, ConversationStatus};
@@ -35,7 +35,7 @@ fn plan(db: &Connection, sql: &str) -> Vec<String> {
     lines
 }
 
-/// Fails where a plan sorts, reads a whole table or builds an index.
+/// Fails when a plan sorts, reads a whole table or builds an index.
 fn refuse_detours(sql: &str, plan: &[String]) {
     for line in plan {
         // A list of candidates is read as a whole, and the log of all agents in the order of its key.
@@ -117,7 +117,7 @@ fn lists_walk_along_their_index() {
     assert!(statements > 200, "{statements}");
 }
 
-/// Everything that is asked about credits and documents.
+/// All statements about credits and documents.
 fn charge_and_keep(store: &dyn ConversationStorage) {
     let id = agent_id("charged");
     let agent = agent(&id);
@@ -153,7 +153,7 @@ fn charge_and_keep(store: &dyn ConversationStorage) {
     assert_eq!(wait(store.purge_agent(&id, 100)).unwrap(), 6);
 }
 
-/// Everything that is asked about the chat, but for the lists of conversations.
+/// All statements about the chat, except the lists of conversations.
 fn chat_with(store: &dyn ConversationStorage) {
     let id = agent_id("chatting");
     insert_agent(store, &id);
@@ -188,7 +188,7 @@ fn every_other_statement_finds_its_rows_by_key() {
     let watched = Folder::new();
     super::statements::watch(watched.database());
     super::model::run(&watched, 11, 300);
-    // The statements of a check are not meant.
+    // Statements of a check are exempt.
     let mut backend = File::new(watched);
     backend.is_checked = false;
     compare_forms(&mut backend, 0, 3, 600);
@@ -198,7 +198,7 @@ fn every_other_statement_finds_its_rows_by_key() {
     let folder = Folder::new();
     drop(folder.open());
     let db = Connection::open(folder.database()).unwrap();
-    // Read as a whole now and then, and small: all agents by age, how many contacts wait for the search index.
+    // Rarely read as a whole, and small: all agents by age, and the number of contacts that wait for the search index.
     let whole = [
         "FROM agent WHERE status <> 2 ORDER BY created_at",
         "FROM search_pending",
@@ -229,7 +229,7 @@ fn every_other_statement_finds_its_rows_by_key() {
             let plan = plan(&db, sql);
             refuse_detours(sql, &plan);
             held += 1;
-            // Leaps towards a deep page never touch the table, and begin and end where they have to.
+            // Seeks to a deep page never read the table, and have both bounds.
             if sql.contains("OFFSET :skip") || sql.starts_with("SELECT count(*) FROM contact_") {
                 let [line] = plan.as_slice() else { panic!("{plan:#?} of {sql}") };
                 let index = line.contains("USING COVERING INDEX contact_key_by_")
@@ -239,7 +239,7 @@ fn every_other_statement_finds_its_rows_by_key() {
                 assert_eq!(line.matches("(").count(), 1 + 2 * bounds, "{line} of {sql}");
                 leaps += 1;
             }
-            // However many are superseded, they are not passed over on the way to what stands for a pair.
+            // Superseded submissions are not skipped on the way to the heads.
             if sql.contains("s.submitted_at IS NOT NULL") || sql.contains(" AND submitted_at IS NOT NULL") {
                 let index =
                     "INDEX form_submission_head (agent=? AND contact=? AND template=? AND submitted_at>?)";
@@ -249,7 +249,7 @@ fn every_other_statement_finds_its_rows_by_key() {
         }
     }
     assert!(held > 100 && leaps > 50, "{held} with {leaps} leaps of {} statements", seen.len());
-    // Of a read, of the latest, of the check of a write and of superseding.
+    // A read, a read of the latest, the check of a write, and superseding.
     assert_eq!(heads, 4);
 }
 
@@ -276,17 +276,17 @@ fn lists_of_submissions_walk_along_their_index() {
         };
         let (first, next) = (Window::Page { offset: 3, limit: 20 }, Window::After { position, limit: 20 });
         let chosen = || Chosen::of(1, &filter);
-        for (sql, behind) in [
+        for (sql, rest) in [
             (chosen().count(), ""),
             (chosen().page(&first).0, ""),
             (chosen().page(&next).0, " AND (created_at,id)<(?,?)"),
         ] {
-            // Nothing but the page's own rows is read, unless the filter asks for the caller's reference.
+            // Only the page's own rows are read, unless the filter contains the caller's reference.
             let covering = sql.starts_with("SELECT count") && filter.client_id.is_none();
             let covering = if covering { "COVERING " } else { "" };
             let plan = plan(&db, &sql);
             refuse_detours(&sql, &plan);
-            assert_eq!(plan[0], format!("SEARCH s USING {covering}INDEX {index} ({of}{behind})"), "{sql}");
+            assert_eq!(plan[0], format!("SEARCH s USING {covering}INDEX {index} ({of}{rest})"), "{sql}");
             statements += 1;
         }
     }
@@ -313,7 +313,7 @@ fn lists_of_conversations_walk_along_their_index() {
         };
         let since = if filter.since.is_some() { " AND last_message_at>?" } else { "" };
         let chosen = ChosenConversations::of(1, &filter);
-        // A total is counted in the index alone, whatever the filter asks for.
+        // A total is counted in the index alone, whatever the filter.
         for (sql, covering) in [(chosen.count(), "COVERING "), (chosen.page(), "")] {
             let plan = plan(&db, &sql);
             refuse_detours(&sql, &plan);

@@ -1,6 +1,6 @@
-//! Power cuts: an acknowledged write is on disk. A child process creates contacts under `strace` and says of each when it
-//! is acknowledged; its files are then rebuilt as they may be found after a cut at any moment ([`power_cuts`]), opened
-//! and compared with what had been said until then.
+//! Power cuts: an acknowledged write is on disk. A child process creates contacts under `strace` and reports each
+//! acknowledgement. Its files are then rebuilt as a cut at any moment may leave them ([`power_cuts`]), opened and
+//! compared with the reports up to then.
 //!
 //! `cargo test -p storage-sqlite --lib -- --ignored survive_a_thousand_power_cuts` tries more of them.
 
@@ -17,21 +17,21 @@ use testkit::SplitMix64;
 use super::support::{Folder, agent_id, contact, contact_id, insert, insert_agent, wait};
 use crate::{SqliteConfig, SqliteStorage};
 
-/// Names the file that the child writes; set in no other process.
+/// The variable that names the child's file; set in no other process.
 const DATABASE: &str = "POWER_CUTS_DATABASE";
-/// Set for a child that must not wait for the disk, to show that cuts are noticed.
+/// Set for a child that must not wait for the disk, to prove that the test notices cuts.
 const WEAK: &str = "POWER_CUTS_WEAK";
 
-/// Contacts that the child creates each time it opens the store, and how often it does.
+/// The contacts that the child creates each time it opens the store, and how often it does.
 const CONTACTS: u64 = 24;
 const SESSIONS: u64 = 3;
 
-#[expect(clippy::disallowed_methods, reason = "the child is told what to do by its parent")]
+#[expect(clippy::disallowed_methods, reason = "the parent passes the task to the child in the environment")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Lets the child of one test do without the sync of each commit.
+/// Makes the child of one test omit the sync of each commit.
 pub(crate) fn weaken(db: &Connection) -> rusqlite::Result<()> {
     if variable(WEAK).is_some() { db.pragma_update(None, "synchronous", "NORMAL") } else { Ok(()) }
 }
@@ -44,7 +44,7 @@ fn say(line: &str) {
     std::io::stdout().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-/// Not a test of its own: the child.
+/// Not a test: the child.
 #[test]
 #[ignore = "run by the others"]
 fn write_until_the_end() {
@@ -76,7 +76,7 @@ fn write_until_the_end() {
     }
 }
 
-/// What a child did to its disk.
+/// The events of a child.
 fn recorded(folder: &Folder, weak: bool) -> Vec<Event> {
     let trace = folder.path().join("trace");
     let root = folder.path().join("disk");
@@ -93,7 +93,7 @@ fn recorded(folder: &Folder, weak: bool) -> Vec<Event> {
     power_cuts::events(&std::fs::read_to_string(&trace).unwrap(), &root)
 }
 
-/// What is wrong with the files after a cut; `acknowledged` is what had been said before it.
+/// The errors in the files after a cut; `acknowledged` has the reports before it.
 fn faults(left: &Path, acknowledged: &[String]) -> Vec<String> {
     let store = match SqliteStorage::open(SqliteConfig::new(left.join("data/openapi.db"))) {
         Ok(store) => store,
@@ -123,7 +123,7 @@ fn faults(left: &Path, acknowledged: &[String]) -> Vec<String> {
     faults
 }
 
-/// In how many of some cuts something was wrong, with the first of it.
+/// In how many cuts something was wrong, with the first error.
 fn cut(weak: bool, cuts: u64) -> (u64, Vec<String>) {
     let folder = Folder::new();
     let events = recorded(&folder, weak);
@@ -138,19 +138,19 @@ fn cut(weak: bool, cuts: u64) -> (u64, Vec<String>) {
     assert_eq!(lines(&events).len() as u64, 1 + SESSIONS * CONTACTS, "each acknowledgement is in the trace");
     assert!(events.iter().filter(|event| matches!(event, Event::Sync { .. })).count() > 10);
     let (mut damaged, mut first) = (0, Vec::new());
-    let mut dice = SplitMix64(7);
+    let mut rng = SplitMix64(7);
     for number in 0..cuts {
-        let count = dice.index(events.len() + 1);
+        let count = rng.index(events.len() + 1);
         let left = folder.path().join(format!("left-{number}"));
         std::fs::create_dir(&left).unwrap();
-        power_cuts::after_cut(&events, count, &mut dice, &folder.path().join("disk"), &left);
+        power_cuts::after_cut(&events, count, &mut rng, &folder.path().join("disk"), &left);
         let faults = faults(&left, &lines(&events[..count]));
         std::fs::remove_dir_all(&left).unwrap();
         if !faults.is_empty() {
             damaged += 1;
             if first.is_empty() {
                 first = faults;
-                first.insert(0, format!("cut {number}, behind event {count} of {}", events.len()));
+                first.insert(0, format!("cut {number}, after event {count} of {}", events.len()));
             }
         }
     }
@@ -170,7 +170,7 @@ fn survive_a_thousand_power_cuts() {
     assert_eq!(damaged, 0, "{first:#?}");
 }
 
-/// The proof that the other tests would notice: without a sync for each commit cuts take acknowledged writes.
+/// Proves that the other tests would notice: without a sync for each commit, cuts lose acknowledged writes.
 #[test]
 fn without_a_sync_for_each_commit_writes_are_lost() {
     let (damaged, first) = cut(true, 60);

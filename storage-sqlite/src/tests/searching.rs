@@ -1,4 +1,4 @@
-//! Searching: a rare term costs a look at a few short lists, however many contacts there are.
+//! Searching: a rare term costs the reading of a few short lists, however many contacts exist.
 
 use openapi_core::contacts::SearchTerm;
 use rusqlite::Connection;
@@ -16,7 +16,7 @@ fn rare_terms_name_their_contacts_without_the_lists_of_common_grams() {
     for number in 0..60 {
         insert(&store, &contact(&agent, number), &schema);
     }
-    // Closing brings the search index up to date.
+    // Closing updates the search index.
     drop(store);
     let db = Connection::open(folder.database()).unwrap();
     let found = |query: &str| candidates(&db, 1, &SearchTerm::split(query), &Thresholds::SMALL).unwrap();

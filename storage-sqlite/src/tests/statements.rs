@@ -1,4 +1,4 @@
-//! Remembers every statement that connections to one database of the tests have run.
+//! Records every statement that connections to one database of the tests run.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,15 +9,15 @@ use rusqlite::trace::{TraceEvent, TraceEventCodes};
 
 static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// The database that is watched: other tests may run in the same process, and what they do is not meant.
+/// The recorded database: other tests may run in the same process.
 static WATCHED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// Remembers from now on what connections to this database run.
+/// Records from now on the statements of connections to this database.
 pub(super) fn watch(path: PathBuf) {
     *WATCHED.lock().unwrap_or_else(PoisonError::into_inner) = Some(path);
 }
 
-/// A connection to `path`, which remembers if the database is watched.
+/// A connection to `path`, which records if it is the recorded database.
 pub(crate) fn remembering(mut db: Connection, path: &Path) -> Connection {
     if WATCHED.lock().unwrap_or_else(PoisonError::into_inner).as_deref() != Some(path) {
         return db;
@@ -31,7 +31,7 @@ pub(crate) fn remembering(mut db: Connection, path: &Path) -> Connection {
     db
 }
 
-/// What was run so far.
+/// The recorded statements.
 pub(super) fn seen() -> BTreeSet<String> {
     SEEN.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

@@ -1,4 +1,4 @@
-//! The writer: one commit for many, each with its own outcome, whatever happens to one of them.
+//! The writer: one commit for many writes, each with its own outcome, even if one of them fails.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -73,7 +73,7 @@ fn writes_that_wait_share_a_commit() {
     drop(release);
     wait(holding).unwrap();
     begun.recv().unwrap();
-    // The fifty are done and not committed: nobody sees them and nobody was answered.
+    // The fifty have run and are not committed: they are invisible and not acknowledged.
     assert!(notes(&folder).is_empty());
     for writing in &mut writings {
         assert!(writing.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
@@ -131,10 +131,10 @@ fn a_write_whose_future_is_dropped_before_its_turn_is_not_done() {
     let store = store_with_notes(&folder);
     let (release, holding) = hold(&store);
     drop(queue(&store, |db| note(db, 1)));
-    let kept = queue(&store, |db| note(db, 2));
+    let accepted = queue(&store, |db| note(db, 2));
     drop(release);
     wait(holding).unwrap();
-    wait(kept).unwrap();
+    wait(accepted).unwrap();
     assert_eq!(notes(&folder), [2]);
 }
 
@@ -195,7 +195,7 @@ fn a_full_disk_fails_writes_and_nothing_else() {
         )
         .unwrap();
     };
-    // SQLite never goes below what the file has.
+    // SQLite never goes below the value in the file.
     limit("1");
     let mut stored = Vec::new();
     let mut refused = Vec::new();
@@ -260,7 +260,7 @@ fn writes_that_may_linger_wait_for_others_until_one_is_hurried() {
     wait(store.writer.write(|db| note(db, 3))).unwrap();
     lingering.into_iter().for_each(|writing| wait(writing).unwrap());
     assert_eq!(notes(&folder), [0, 1, 2, 3]);
-    // A store that is closed waits for no others. Nobody waits for this write any more, so it is not done.
+    // Closing does not wait for further writes. The caller of this write is gone, so it does not run.
     let mut last: Writing<'_, ()> = Box::pin(store.writer.write_lingering(|db| note(db, 4)));
     assert!(last.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     drop(last);
@@ -292,7 +292,7 @@ fn writes_that_linger_are_written_after_a_while_or_when_they_are_a_batch() {
     assert_eq!(notes(&folder), [0, 1, 2, 3, 4]);
 }
 
-/// The log does not grow for ever: SQLite's own way of shortening it is off on the writer's connection.
+/// The log does not grow for ever: SQLite's own checkpoints are off on the writer's connection.
 #[test]
 fn the_log_is_moved_into_the_file_as_it_grows() {
     let folder = Folder::new();

@@ -10,11 +10,11 @@ use testkit::conformance::Backend;
 
 use super::{Folder, wait};
 
-/// A store in a file of its own.
+/// A store in a separate file.
 pub struct File {
     store: Option<Arc<SqliteStorage>>,
     folder: Folder,
-    /// Whether the file is checked when the suite asks for its faults.
+    /// Whether the file is checked when the suite asks for its errors.
     pub is_checked: bool,
 }
 

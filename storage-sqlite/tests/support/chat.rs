@@ -1,4 +1,4 @@
-//! A conversation with messages, a document to answer from, and settings.
+//! A conversation with messages, a knowledge document, and settings.
 
 use conversations::storage::{
     ConversationStorage, ConversationWrite, KnowledgeWrite, MessageQuery, MessageSelector,
@@ -23,7 +23,7 @@ pub fn conversation_id(number: u8) -> ConversationId {
     ConversationId::from_bytes([number; 12])
 }
 
-/// A conversation of the contact of its number, the first time it is saved.
+/// The first save of the conversation of the numbered contact.
 pub fn conversation(agent: &AgentId, number: u8) -> Conversation {
     Conversation {
         id: conversation_id(number),
@@ -141,7 +141,7 @@ pub fn fill(store: &(impl ConversationStorage + ?Sized), agent: &AgentId) {
     wait(store.save_record(agent, &settings(), None)).expect("test support");
 }
 
-/// What to ask for to get messages of the conversation of a number.
+/// The query for the messages of the numbered conversation.
 pub fn messages(number: u8, which: MessageSelector) -> MessageQuery {
     MessageQuery { conversation: conversation_id(number), which, limit: 9 }
 }

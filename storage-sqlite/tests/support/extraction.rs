@@ -1,4 +1,4 @@
-//! Credits and documents that are kept.
+//! Credits and retained documents.
 
 use openapi_core::access::Actor;
 use openapi_core::credits::{CreditAccount, CreditEntry, CreditEntryKind, CreditRates, Reservation};
@@ -8,7 +8,7 @@ use openapi_core::values::{FileId, PlatformId};
 
 use super::at;
 
-/// An account, the first time it is saved: 900 credits of the plan, 100 beyond it, 7 of them set aside.
+/// The first save of an account: 900 credits of the plan, 100 topped up, 7 of them reserved.
 pub fn account() -> CreditAccount {
     let id = PlatformId::new(at(0), [3; 8]);
     CreditAccount {
@@ -21,7 +21,7 @@ pub fn account() -> CreditAccount {
     }
 }
 
-/// How the account came to its credits.
+/// The ledger entry of these credits.
 pub fn entry() -> CreditEntry {
     CreditEntry {
         id: PlatformId::new(at(0), [4; 8]),
@@ -36,7 +36,7 @@ pub fn entry() -> CreditEntry {
     }
 }
 
-/// A document of 5 GB, whose content is due a while after [`entry`] was noted.
+/// A document of 5 GB, whose content is due some time after [`entry`].
 pub fn document(number: u8) -> StoredDocument {
     StoredDocument {
         id: FileId::from_bytes([number; 12]),
@@ -52,7 +52,7 @@ pub fn document(number: u8) -> StoredDocument {
     }
 }
 
-/// A change that keeps that document and does nothing else.
+/// A change that retains that document and does nothing else.
 pub fn keeping(number: u8) -> CreditWrite {
     let document = Some(DocumentWrite { document: document(number), max_bytes: None });
     CreditWrite { at: at(61), account: None, entry: None, audit: None, replay: None, document }

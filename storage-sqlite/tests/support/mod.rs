@@ -1,4 +1,4 @@
-//! What the tests share: a folder that goes away, an executor, contacts.
+//! Shared by the tests: a folder that is removed, an executor, contacts.
 #![allow(dead_code, reason = "each test uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
@@ -104,7 +104,7 @@ pub fn insert_agent(store: &(impl AgentStore + ?Sized), id: &AgentId) -> Contact
     schema
 }
 
-/// A contact with an address and nothing else.
+/// A contact with an e-mail address and nothing else.
 pub fn contact(agent: &AgentId, number: u64) -> Contact {
     Contact {
         id: contact_id(number),

@@ -32,7 +32,7 @@ impl ConversationStore for MongoStorage {
     }
 
     async fn messages(&self, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>, StorageError> {
-        // No limit is what 0 means to the database.
+        // To the database 0 means no limit.
         if query.limit == 0 {
             return Ok(Vec::new());
         }

@@ -60,8 +60,8 @@ pub(super) async fn one(
     living.map(|_| conversation(&found)).transpose()
 }
 
-/// The documents that a filter lets through, and the index that has them by their last message. Each status and mode is
-/// a stretch of it; the server merges them as it goes, so that what does not match is not passed over.
+/// The filter of a list, and the index that has its documents by their last message. Each combination of status and
+/// mode is a range of the index. The server merges the ranges, so it skips no documents that do not match.
 pub(crate) fn chosen(agent: &AgentId, filter: &ConversationFilter) -> (Document, &'static str) {
     let mut chosen = doc! { "_id.agent": agent.as_str() };
     if let Some(contact) = &filter.contact {
@@ -81,7 +81,7 @@ pub(crate) fn chosen(agent: &AgentId, filter: &ConversationFilter) -> (Document,
     (chosen, index)
 }
 
-/// What a page asks the database for.
+/// The find for a page.
 pub(crate) fn find(agent: &AgentId, query: &ConversationQuery) -> Find {
     let (filter, hint) = chosen(agent, &query.filter);
     Find {
@@ -94,9 +94,9 @@ pub(crate) fn find(agent: &AgentId, query: &ConversationQuery) -> Find {
     }
 }
 
-/// As [`conversations::storage::ConversationStore::conversations`]. The number of all is counted along the index, without
-/// a look at the documents: it takes as long as there are matches, and is exact. (Counters would have to change with
-/// every message that changes a mode, and could not count from an instant on.)
+/// As [`conversations::storage::ConversationStore::conversations`]. The total is counted in the index alone, without
+/// reading the documents: exactly, at a cost that grows with the matches. Counters would change with every message that
+/// changes a mode, and could not count from a time on.
 pub(super) async fn page(
     handle: &Handle,
     agent: &AgentId,
@@ -109,7 +109,7 @@ pub(super) async fn page(
     }
     let (filter, hint) = chosen(agent, &query.filter);
     let total = reads.count(collection::CONVERSATIONS, filter, Some(hint)).await?;
-    // No limit is what 0 means to the database.
+    // To the database 0 means no limit.
     if query.limit == 0 || query.offset >= total {
         return Ok(ConversationPage { conversations: Vec::new(), total });
     }
@@ -118,7 +118,7 @@ pub(super) async fn page(
     Ok(ConversationPage { conversations, total })
 }
 
-/// The messages of conversations, which the index of their ids has together.
+/// The messages of conversations, which are together in the index of their ids.
 pub(crate) fn messages_of(agent: &AgentId, conversations: &[ConversationId]) -> Document {
     let ids: Vec<Binary> = conversations.iter().map(|conversation| binary(conversation.as_bytes())).collect();
     doc! { "_id.agent": agent.as_str(), "_id.id": { "$in": ids } }
@@ -132,13 +132,13 @@ fn stretch(agent: &AgentId, conversation: ConversationId) -> Document {
     doc! { "$gt": first, "$lt": last }
 }
 
-/// What some messages ask the database for.
+/// The find for messages.
 pub(crate) fn find_messages(agent: &AgentId, query: &MessageQuery) -> Result<Find> {
     let conversation = query.conversation;
     let of = || doc! { "_id.agent": agent.as_str(), "_id.id": binary(conversation.as_bytes()) };
     let along = |bound: &str, seq: u64| -> Result<Document> {
         let mut stretch = stretch(agent, conversation);
-        // No number is as high as what does not fit.
+        // No stored number is as high as one that does not fit.
         stretch.insert(bound, message_key(agent, conversation.as_bytes(), seq.min(i64::MAX as u64))?);
         Ok(doc! { "_id": stretch, "_id.agent": agent.as_str() })
     };
@@ -159,7 +159,7 @@ pub(crate) fn find_messages(agent: &AgentId, query: &MessageQuery) -> Result<Fin
     Ok(Find { filter, sort: Some(sort), limit: query.limit, hint: Some(hint), ..Find::default() })
 }
 
-/// As [`conversations::storage::ConversationStore::messages`], of one at least.
+/// As [`conversations::storage::ConversationStore::messages`], of an existing tenant.
 pub(super) async fn messages(handle: &Handle, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>> {
     let mut reads = DocumentReader::new(handle);
     if tenant::find(&mut reads, agent).await?.is_none() {
@@ -173,11 +173,11 @@ pub(super) async fn messages(handle: &Handle, agent: &AgentId, query: &MessageQu
     Ok(found)
 }
 
-/// What of the expired conversations comes behind a place, of all agents.
-pub(crate) fn expired_by(now: Timestamp, behind: Option<(Timestamp, &Document)>, at_most: u32) -> Find {
+/// The find for expired conversations of all tenants, after a position.
+pub(crate) fn expired_by(now: Timestamp, after: Option<(Timestamp, &Document)>, at_most: u32) -> Find {
     let now = time(now);
-    let filter = match behind {
-        // The first condition is that of the index, the second leaves out what shares the instant.
+    let filter = match after {
+        // The first condition is for the index, the second excludes conversations of the same time.
         Some((at, id)) => doc! {
             "expiresAt": { "$gte": time(at), "$lte": now },
             "$or": [{ "expiresAt": { "$gt": time(at) } }, { "_id": { "$gt": id.clone() } }],
@@ -194,8 +194,8 @@ pub(crate) fn expired_by(now: Timestamp, behind: Option<(Timestamp, &Document)>,
     }
 }
 
-/// As [`conversations::storage::ConversationStore::expired_conversations`]. Those of deleted agents are passed over,
-/// until they are purged.
+/// As [`conversations::storage::ConversationStore::expired_conversations`]. It skips those of deleted tenants, which
+/// are purged separately.
 pub(super) async fn expired(
     handle: &Handle,
     now: Timestamp,

@@ -8,7 +8,7 @@ use crate::chat::{agent_records, conversations, knowledge, messages};
 use crate::contacts::Columns;
 use crate::error::Result;
 
-/// Calls `check` with every row that `sql` has of an agent; what cannot be read is noted.
+/// Calls `check` with every row of `sql` for an agent, and reports rows that cannot be read.
 fn every(
     db: &Connection,
     sql: &str,
@@ -27,11 +27,11 @@ fn every(
     Ok(())
 }
 
-/// Reads everything of the chat of an agent.
+/// Reads all chat data of an agent.
 pub(super) fn of_agent(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings) -> Result<()> {
     let nothing: &[u8] = &[];
     let by_id = params![number, nothing, i64::MAX];
-    let by_place = params![number, nothing, 0, i64::MAX];
+    let by_position = params![number, nothing, 0, i64::MAX];
     let of = |what: &str| format!("{what} of agent {id}");
     every(db, conversations::AFTER, by_id, &of("a conversation"), findings, |row, findings| {
         let (conversation, stored) =
@@ -47,7 +47,7 @@ pub(super) fn of_agent(db: &Connection, id: &AgentId, number: i64, findings: &mu
         }
         Ok(())
     })?;
-    every(db, messages::AFTER, by_place, &of("a message"), findings, |row, findings| {
+    every(db, messages::AFTER, by_position, &of("a message"), findings, |row, findings| {
         let mut columns = Columns::from(row, 2);
         let stored = (columns.count()?, MessageId::from_bytes(columns.bytes()?), columns.optional_str()?);
         let message = messages::read(row)?;
@@ -65,10 +65,11 @@ pub(super) fn of_agent(db: &Connection, id: &AgentId, number: i64, findings: &mu
         }
         Ok(())
     })?;
-    every(db, knowledge::PASSAGES_AFTER, by_place, &of("a passage"), findings, |row, findings| {
+    every(db, knowledge::PASSAGES_AFTER, by_position, &of("a passage"), findings, |row, findings| {
         let ((document, passage), position) = (knowledge::passage(row)?, Columns::from(row, 2).count()?);
         if u64::from(passage.position) != position {
-            let detail = format_args!("a passage of knowledge {document} of agent {id} is at another place");
+            let detail =
+                format_args!("a passage of knowledge {document} of agent {id} is at another position");
             findings.note(FindingKind::Record, detail);
         }
         Ok(())

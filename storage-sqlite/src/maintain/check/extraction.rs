@@ -9,7 +9,7 @@ use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
 use crate::{credits, documents};
 
-/// Documents whose contents would never go: those of conversations go with these.
+/// Documents whose contents never fall due. Documents of conversations are removed with the conversation.
 pub(super) fn references(db: &Connection, findings: &mut Findings) -> Result<()> {
     let mut statement = db.prepare(
         "SELECT d.id FROM document d JOIN agent a ON a.n = d.agent \
@@ -19,12 +19,12 @@ pub(super) fn references(db: &Connection, findings: &mut Findings) -> Result<()>
     let mut rows = statement.query(())?;
     while let Some(row) = rows.next()? {
         let id = FileId::from_bytes(Columns::of(row).bytes()?);
-        findings.note(FindingKind::Reference, format_args!("the content of document {id} is never to go"));
+        findings.note(FindingKind::Reference, format_args!("the content of document {id} never falls due"));
     }
     Ok(())
 }
 
-/// Reads all documents and credits of an agent, and compares what is stored twice.
+/// Reads all documents and credits of an agent, and compares redundant values.
 pub(super) fn of_agent(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings) -> Result<()> {
     documents_of(db, id, number, findings)?;
     credits_of(db, id, number, findings)
@@ -50,7 +50,7 @@ fn documents_of(db: &Connection, id: &AgentId, number: i64, findings: &mut Findi
     Ok(())
 }
 
-/// What is in the pools and set aside is the sum of the ledger.
+/// The pools and the reserved credits together equal the sum of the ledger.
 fn credits_of(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings) -> Result<()> {
     let account = db
         .prepare_cached(credits::ACCOUNT_OF_AGENT)?
@@ -81,7 +81,7 @@ fn credits_of(db: &Connection, id: &AgentId, number: i64, findings: &mut Finding
     Ok(())
 }
 
-/// What all entries of a ledger come to; none when one of them cannot be read.
+/// The sum of all entries of a ledger; `None` when one of them cannot be read.
 fn sum_of_ledger(
     db: &Connection,
     id: &AgentId,
@@ -93,10 +93,10 @@ fn sum_of_ledger(
     let mut sum = Some(0);
     while let Some(row) = rows.next()? {
         let mut columns = Columns::from(row, 1);
-        let place = (columns.time()?, PlatformId::from_bytes(columns.bytes()?));
+        let key = (columns.time()?, PlatformId::from_bytes(columns.bytes()?));
         let entry: Result<CreditEntry> = credits::entry(row).and_then(|entry| {
-            let is_in_place = (entry.at, entry.id) == place;
-            if is_in_place { Ok(entry) } else { Err(corrupt("it lies at another time or id than its own")) }
+            let is_equal = (entry.at, entry.id) == key;
+            if is_equal { Ok(entry) } else { Err(corrupt("its key has another time or id than its record")) }
         });
         match entry {
             Ok(entry) => sum = sum.map(|sum| sum + i128::from(entry.plan) + i128::from(entry.top_up)),

@@ -8,10 +8,10 @@ use crate::contacts::Columns;
 use crate::error::Result;
 use crate::forms::{self, Content};
 
-/// Rows of the submissions `s` of agents that are not deleted: what is removed of those is removed bit by bit.
+/// Rows of the submissions `s` of agents that are not deleted: those of deleted agents are removed in portions.
 const LIVING: &str = "FROM form_submission s JOIN agent a ON a.n = s.agent AND a.status <> 2";
 
-/// What refers to something that is not there, and submissions that do not agree on their succession.
+/// References to absent rows, and submissions whose supersession is inconsistent.
 pub(super) fn references(db: &Connection, findings: &mut Findings) -> Result<()> {
     for (kind, condition, detail) in [
         (
@@ -47,7 +47,7 @@ pub(super) fn references(db: &Connection, findings: &mut Findings) -> Result<()>
             "WHERE (s.superseded_by IS NULL) <> (s.superseded_at IS NULL)",
             "is superseded without a time, or has a time and is not superseded",
         ),
-        // Each one that supersedes another superseded all that stood at that time, so that the last one alone is left.
+        // Each submission that supersedes another superseded all heads of that time, so only the last one is a head.
         (
             FindingKind::Supersession,
             "JOIN form_submission x ON x.agent = s.agent AND x.contact = s.contact AND x.template = s.template \
@@ -70,13 +70,13 @@ pub(super) fn references(db: &Connection, findings: &mut Findings) -> Result<()>
     let mut rows = statement.query(())?;
     while let Some(row) = rows.next()? {
         let id = SubmissionId::from_bytes(Columns::of(row).bytes()?);
-        let detail = format_args!("the data before a change is kept of submission {id}, which is not there");
+        let detail = format_args!("a revision belongs to submission {id}, which does not exist");
         findings.note(FindingKind::Reference, detail);
     }
     Ok(())
 }
 
-/// Reads all templates and submissions of an agent, and compares what is derived from them with it.
+/// Reads all templates and submissions of an agent, and compares the derived values with them.
 pub(super) fn of_agent(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings) -> Result<()> {
     templates(db, id, number, findings)?;
     contents(db, id, number, findings)?;

@@ -1,4 +1,4 @@
-//! Checking: whether the file is whole, and whether everything that is derived agrees with what it is derived from.
+//! Checks whether the file is intact, and whether all derived values agree with their records.
 
 mod chat;
 mod extraction;
@@ -22,44 +22,44 @@ use crate::readers::snapshot;
 use crate::store::SqliteStorage;
 use crate::{connect, contact_schemas, contacts, files};
 
-/// The most findings of one kind that are listed; the last one then says how many more there are.
+/// The most findings of a kind that are listed; a last one gives the number of the others.
 const LISTED: usize = 20;
 
-/// Something that is not as it should be.
+/// An inconsistency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What it is about.
+    /// Its kind.
     pub kind: FindingKind,
-    /// What was found.
+    /// Its description.
     pub detail: String,
 }
 
-/// What a finding is about.
+/// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum FindingKind {
     /// The file is damaged: restore a backup.
     File,
-    /// A row refers to one that is not there.
+    /// A row refers to an absent one.
     Reference,
     /// A row cannot be read.
     Record,
-    /// The keys, tags or unique values of a contact, what a file or a template sorts by, or what a conversation is listed
-    /// by, are not those of its record.
+    /// The keys, tags or unique values of a contact, the sort key of a file or a template, or the columns of a
+    /// conversation do not match its record.
     Keys,
     /// A counter is wrong.
     Counter,
-    /// The search index is not that of the contacts.
+    /// The search index does not match the contacts.
     SearchIndex,
-    /// Two submissions disagree on which of them replaced the other.
+    /// Two submissions disagree on which of them superseded the other.
     Supersession,
-    /// The ledger of an agent's credits does not add up to what it has.
+    /// The ledger of an agent's credits does not add up to its balance.
     Credits,
 }
 
 impl FindingKind {
-    /// Whether [`SqliteStorage::repair`] puts it right.
+    /// Whether [`SqliteStorage::repair`] fixes it.
     #[must_use]
     pub const fn is_repairable(self) -> bool {
         matches!(self, FindingKind::Keys | FindingKind::Counter | FindingKind::SearchIndex)
@@ -82,7 +82,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Findings, of which each kind is listed only up to a number.
+/// Findings, listed up to a number of each kind.
 #[derive(Default)]
 struct Findings {
     listed: Vec<Finding>,
@@ -109,12 +109,12 @@ impl Findings {
     }
 }
 
-/// After so many steps of SQLite a check looks whether it was cancelled: some milliseconds.
+/// The SQLite steps after which a check tests for cancellation; a few milliseconds.
 const CANCEL_CHECK_INTERVAL: i32 = 100_000;
 
 impl SqliteStorage {
-    /// Reads everything and lists what is not as it should be; an empty list means that all is well. Reads and writes go
-    /// on meanwhile. Takes memory of eight bytes for each contact.
+    /// Reads everything and lists the inconsistencies; an empty list means that there are none. Reads and writes
+    /// continue meanwhile. Needs eight bytes of memory for each contact.
     ///
     /// # Errors
     /// When the file cannot be read at all.
@@ -131,7 +131,7 @@ impl SqliteStorage {
         is_cancelled: impl FnMut() -> bool + Send + 'static,
     ) -> Result<Vec<Finding>, StorageError> {
         match self.findings(is_cancelled).map_err(StorageError::from) {
-            // Too damaged even to be opened for reading.
+            // The file is too damaged to be opened.
             Err(error) if error.kind == StorageErrorKind::Internal => {
                 let detail = error.source.map_or_else(String::new, |source| source.to_string());
                 Ok(vec![Finding { kind: FindingKind::File, detail }])
@@ -148,7 +148,7 @@ impl SqliteStorage {
             for fault in integrity(db)? {
                 findings.note(FindingKind::File, fault);
             }
-            // What cannot even be read is damage as well, and the rest of the checks would fail on it.
+            // An unreadable file is damaged as well, and the other checks would fail on it.
             if findings.listed.is_empty()
                 && let Err(fault) = everything(db, &mut findings)
             {
@@ -228,8 +228,8 @@ fn references(db: &Connection, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// For each contact the sum of the hashes of the tokens that the search index must hold. Two sums agree when the tokens
-/// do, and eight bytes for each contact fit into memory where the tokens would not.
+/// For each contact the sum of the hashes of the tokens that the search index must contain. Equal tokens have equal
+/// sums, and eight bytes for each contact fit into memory, unlike the tokens.
 #[derive(Default)]
 struct Expected(HashMap<i64, Vec<u64>>);
 
@@ -250,7 +250,7 @@ fn hash(token: &str) -> u64 {
     hasher.finish()
 }
 
-/// Compares what is derived from each contact of an agent with its record.
+/// Compares the derived values of each contact of an agent with its record.
 fn contacts_of(
     db: &Connection,
     id: &AgentId,
@@ -276,7 +276,7 @@ fn contacts_of(
             Err(fault) => findings
                 .note(FindingKind::Record, format_args!("contact in row {n} of agent {id}: {}", text(fault))),
         }
-        // The index holds what was noted when the contact last was indexed.
+        // The index contains the text that was recorded when the contact was last indexed.
         let (search, digits) = contacts::indexed(db, n)?;
         let tokens = tokens(number, &search, &digits);
         *expected.sum(n) =
@@ -292,7 +292,7 @@ fn contacts_of(
     Ok(())
 }
 
-/// Reads each file of an agent, and compares what is derived from it with its record.
+/// Reads each file of an agent, and compares its derived values with its record.
 fn files_of(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings) -> Result<()> {
     let mut statement = db.prepare_cached(files::EVERY_OF_AGENT)?;
     let mut rows = statement.query([number])?;
@@ -321,7 +321,7 @@ fn text(fault: Fault) -> String {
     StorageError::from(fault).source.map_or_else(String::new, |source| source.to_string())
 }
 
-/// Compares what is derived from a contact with its record, and returns how many tags it has.
+/// Compares the derived values of a contact with its record, and returns the number of its tags.
 fn contact(
     db: &Connection,
     id: &AgentId,
@@ -382,7 +382,7 @@ fn counters(db: &Connection, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// Compares the search index with the sums of what it must hold.
+/// Compares the search index with the expected sums.
 fn search_index(db: &Connection, mut expected: Expected, findings: &mut Findings) -> Result<()> {
     db.pragma_update(None, "query_only", false)?;
     db.execute_batch(
