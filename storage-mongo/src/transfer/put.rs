@@ -79,7 +79,7 @@ impl<'r> Batch<'r> {
                 tenant::change(tx, agent, doc! { "$max": { "schema": version } }).await?;
             }
             TransferRow::Template(template) => {
-                self.documents.push(forms::templates::document(agent, template)?)
+                self.documents.push(forms::templates::document(agent, template)?);
             }
             TransferRow::TemplateVersion(template) => {
                 let of = key(agent, template.id.as_bytes());
@@ -111,7 +111,7 @@ impl<'r> Batch<'r> {
                 self.documents.push(rate_windows::document(agent, *key, window)?);
             }
             TransferRow::CreditAccount(account) => {
-                self.documents.push(credits::account_document(agent, account)?)
+                self.documents.push(credits::account_document(agent, account)?);
             }
             TransferRow::CreditEntry(entry) => self.documents.push(credits::entry_document(agent, entry)?),
             TransferRow::Knowledge(document) => self.documents.push(knowledge::stored(agent, document)?),
