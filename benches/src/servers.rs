@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::machine::{self, monotonic};
 use crate::report::Failure;
+use crate::subprocess;
 use crate::world::SERVER_KEY_HEX;
 
 /// The timeout for shutting down or becoming idle.
@@ -29,15 +30,15 @@ pub(crate) struct Server {
 impl Server {
     /// The bare hyper server with bodies of this size.
     pub(crate) fn bare(bytes: u64) -> Result<Self, Failure> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args([crate::internal::ARGUMENT, crate::bare::COMMAND, &bytes.to_string()]);
+        let mut command = subprocess::command(crate::bare::COMMAND)?;
+        command.arg(bytes.to_string());
         Server::start(command, "bare")
     }
 
     /// The bare hyper server of a file.
     pub(crate) fn bare_file(path: &Path) -> Result<Self, Failure> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args([crate::internal::ARGUMENT, crate::bare_file::COMMAND]).arg(path);
+        let mut command = subprocess::command(crate::bare_file::COMMAND)?;
+        command.arg(path);
         Server::start(command, "bare")
     }
 

@@ -111,12 +111,12 @@ pub(crate) fn refused_text(bytes: &[u8]) -> Option<&'static str> {
     is_html(bytes).then_some("text/html")
 }
 
-/// Whether this begins as HTML does, behind a byte order mark and white space, in an encoding that a mark tells or one
-/// that has ASCII in it.
+/// Whether this begins like HTML, after an optional byte order mark and white space. The encoding is the one that the
+/// mark names, or a superset of ASCII.
 fn is_html(bytes: &[u8]) -> bool {
     let (encoding, mark) = Encoding::for_bom(bytes).unwrap_or((UTF_8, 0));
     let written = &bytes[mark..];
-    // Units of two bytes: those that are white space, and the beginning behind them.
+    // UTF-16 has units of two bytes: white space, then the beginning of the text.
     let (unit, low) = if encoding == UTF_8 { (1, 0) } else { (2, usize::from(encoding == UTF_16BE)) };
     let is_ascii = |unit: &[u8]| unit.len() == 1 || unit.get(1 - low) == Some(&0);
     let letters = written

@@ -143,7 +143,7 @@ fn hostile() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Reads nothing for sure, so that pictures are turned and tried each way.
+/// Reads nothing with confidence, so that images are tried in each rotation.
 struct Doubting;
 
 impl OcrEngine for Doubting {
@@ -171,10 +171,10 @@ impl OcrEngine for Doubting {
 const CHILD: u64 = 768 << 20;
 /// Bytes by which this process may grow while others read.
 const GROWTH: u64 = 16 << 20;
-/// Has so many documents read, each in a process of its own: broken ones, and a hostile one among ten. Whatever they
-/// are, this process goes on, none takes longer than `patience`, and neither side too much memory.
+/// Reads so many documents, each in its own process: broken ones, and one hostile one in ten. Whatever they contain, this
+/// process survives, no document takes longer than `timeout`, and neither side uses too much memory.
 #[expect(clippy::disallowed_methods, reason = "it measures how long documents take")]
-async fn campaign(documents: usize, worker: &Worker, patience: Duration) {
+async fn campaign(documents: usize, worker: &Worker, timeout: Duration) {
     let mut numbers = Numbers(0x2545_f491_4f6c_dd1d);
     let (seeds, hostile) = (seeds(), hostile());
     let mut tally = std::collections::BTreeMap::<String, u32>::new();
@@ -194,7 +194,7 @@ async fn campaign(documents: usize, worker: &Worker, patience: Duration) {
         // Some without recognition, which takes most of the time.
         let engine = (round % 3 == 0).then(|| Arc::new(Doubting) as Arc<dyn OcrEngine>);
         let read = worker.read(&document, Limits::default(), engine);
-        let result = tokio::time::timeout(patience, read).await.expect("it ends in time");
+        let result = tokio::time::timeout(timeout, read).await.expect("it ends in time");
         slowest = slowest.max(begun.elapsed());
         let outcome = match result {
             Ok(_) => "read".to_owned(),

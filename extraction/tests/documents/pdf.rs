@@ -21,7 +21,7 @@ fn labels_and_values_stay_on_one_line_with_their_places() {
         (Some(1), PageSource::TextLayer, 595.0, 842.0)
     );
     let value = &page.lines[0].words[2];
-    let place = value.bbox.expect("it has a place");
+    let place = value.bbox.expect("it has a position");
     assert!((place.x - 300.0).abs() < 1.0 && place.y > 130.0 && place.y + place.height < 147.0, "{place:?}");
     assert!(value.gap > 20 && (value.size - 10.0).abs() < 0.1);
 }
@@ -184,7 +184,7 @@ fn turned_pages_and_turned_text_are_read_upright() {
     let vertical = "BT /F1 12 Tf 0 1 -1 0 300 200 Tm (Upwards along the page) Tj ET";
     let document = read_default(&pdf(&[vertical])).expect("it is read");
     assert_eq!(lines(&document), ["Upwards along the page"]);
-    let place = document.pages[0].lines[0].words[0].bbox.expect("it has a place");
+    let place = document.pages[0].lines[0].words[0].bbox.expect("it has a position");
     assert!(place.height > place.width && place.x < 300.0 && place.x > 280.0, "{place:?}");
 }
 

@@ -1,4 +1,4 @@
-//! Pictures: decoding, recognition by an engine that is planted, and by the real one where it is installed.
+//! Images: decoding, OCR by a planted engine, and by the real one if it is installed.
 
 use std::io::Cursor;
 use std::sync::Mutex;
@@ -10,10 +10,10 @@ use image::{DynamicImage, GrayImage, ImageFormat, Luma, Rgba, RgbaImage};
 
 use crate::{lines, read_default};
 
-/// Tells a picture that stands upright.
+/// Whether an image is upright.
 type Upright = fn(&Raster) -> bool;
 
-/// Says the same words of every picture, surer ones of those that stand upright, and remembers what it was shown.
+/// Reads the same words in every image, with more confidence in upright ones, and records the images.
 #[derive(Default)]
 struct Planted {
     words: Vec<OcrWord>,
@@ -66,7 +66,7 @@ fn encoded(picture: &DynamicImage, format: ImageFormat) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// A dark square in the upper left quarter of a light picture.
+/// A dark square in the upper left quarter of a light image.
 fn marked() -> DynamicImage {
     let dark = |x, y| if (20..60).contains(&x) && (20..50).contains(&y) { Luma([10]) } else { Luma([240]) };
     GrayImage::from_fn(200, 160, dark).into()
@@ -99,7 +99,7 @@ fn every_format_comes_to_the_same_picture() {
         assert!(shade(shown, 40, 35) < 80 && shade(shown, 150, 120) > 230, "{format:?}");
         let words = &page.lines[0].words;
         assert!(words[0].confidence > 0.98 && words[1].confidence > 0.8 && words[1].confidence < 0.96);
-        let place = words[1].bbox.expect("it has a place");
+        let place = words[1].bbox.expect("it has a position");
         assert!((place.x / page.width - 0.5).abs() < 0.01, "{place:?}");
     }
 }
@@ -150,7 +150,7 @@ fn a_doubtful_picture_is_turned_and_places_come_back() {
         assert!((page.width / page.height - upright.0 as f32 / upright.1 as f32).abs() < 0.01);
         // On the upright page words stay where they were found; on the one that was given they lie as it does.
         let scale = page.width / upright.0 as f32;
-        let place = page.lines[0].words[0].bbox.expect("it has a place");
+        let place = page.lines[0].words[0].bbox.expect("it has a position");
         assert!((place.x / scale - 20.0).abs() < 0.5 && (place.y / scale - 20.0).abs() < 0.5, "{place:?}");
         let shown = page.as_shown(place);
         assert!((shown.x / scale - back.0 as f32).abs() < 0.5, "{turn}: {shown:?}");
@@ -312,6 +312,6 @@ fn the_real_engine_reads_a_scanned_page() {
     assert_eq!(document.pages[0].source, PageSource::Ocr);
     let word = &document.pages[0].lines[0].words[0];
     assert!(word.confidence > 0.8);
-    let place = word.bbox.expect("it has a place");
+    let place = word.bbox.expect("it has a position");
     assert!((place.x - 60.0).abs() < 6.0 && (place.y - 88.0).abs() < 12.0, "{place:?}");
 }

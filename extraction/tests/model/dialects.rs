@@ -36,7 +36,7 @@ async fn weaker_modes_are_tried_and_remembered() {
         }
         let seen = stub.received();
         assert_eq!(seen.iter().map(|seen| seen.format()).collect::<Vec<_>>(), formats);
-        // Without a schema beside the messages the shape stands in them.
+        // Without a schema next to the messages, the messages contain the shape.
         for seen in seen {
             let has_shape = seen.text().contains("additionalProperties");
             assert_eq!(has_shape, seen.format() != "json_schema");

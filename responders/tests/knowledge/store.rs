@@ -93,7 +93,7 @@ impl RecordStore for Store {
     async fn record(&self, _: &AgentId, kind: RecordKind) -> Result<Option<StoredRecord>> {
         self.check()?;
         self.checks.fetch_add(1, Ordering::SeqCst);
-        // Whoever else runs on this thread gets in between.
+        // Another task of this thread runs in between.
         yielded().await;
         let version = self.version.load(Ordering::SeqCst) as u64;
         Ok((version > 0).then(|| StoredRecord { kind, version, body: RawObject::default() }))

@@ -105,7 +105,7 @@ pub(super) fn tables(ordered: &[(Row, u32)], grids: &[Grid]) -> Vec<(f64, Table)
     let mut previous: Option<&(Row, u32)> = None;
     for current in ordered {
         let (row, column) = current;
-        // Also beside one another: no word is in two tables.
+        // Tables next to each other count as well: no word is in two tables.
         let drawn =
             grids.iter().any(|grid| grid.contains(row) || row.pieces.iter().any(|piece| grid.holds(piece)));
         let near = previous.is_some_and(|(last, last_column)| {

@@ -2,7 +2,7 @@
 
 use crate::document::model::{Rect, Word};
 
-/// A word with its place: points from the top left corner, text running to the right.
+/// A word with its position, in points from the top left corner, with text that runs to the right.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Piece {
     pub(crate) text: String,

@@ -1,4 +1,4 @@
-//! What a page draws: glyphs with their places, rules, boxes, images. No pixel is made.
+//! Collects what a page draws: glyphs with their positions, rules, boxes, images. It renders no pixels.
 
 use hayro::hayro_interpret::font::{Glyph as DrawnGlyph, GlyphRun};
 use hayro::hayro_interpret::hayro_cmap::BfString;
@@ -30,7 +30,7 @@ pub(super) struct Glyph {
     pub(super) bold: bool,
     /// Whether it is drawn by text that is not painted, as OCR puts it over a scan.
     pub(super) invisible: bool,
-    /// Whether nobody can see it for its colour, size or place.
+    /// Whether its colour, size or position makes it invisible.
     pub(super) hidden: bool,
     color: Option<[f32; 3]>,
     /// What was drawn before it.
@@ -400,7 +400,7 @@ impl<'a> Device<'a> for Collected {
     }
 }
 
-/// Where a glyph begins, which way, how far it reaches and how high its type is; `None` if it has no place.
+/// The origin, direction, advance and type size of a glyph; `None` if it has no position.
 fn metrics(
     glyph: &DrawnGlyph<'_>,
     transform: Affine,

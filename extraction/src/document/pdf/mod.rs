@@ -1,4 +1,4 @@
-//! PDF: its text with places where it has one, pages to recognise where it has none. The only folder that knows `hayro`.
+//! PDF: positioned text where a page has text, an image for OCR where it has none. Only this folder uses `hayro`.
 
 mod checks;
 mod collect;

@@ -328,7 +328,7 @@ pub(crate) fn part_text(view: &View<'_>, span: Span) -> String {
 }
 
 impl Source<'_, '_> {
-    /// The addresses that a label may lead to: beside it, and under it.
+    /// The addresses that a label may refer to: next to it, and below it.
     pub(crate) fn address_regions(&self, label: &super::labels::Label) -> Vec<(Vec<Span>, f64)> {
         let view = self.view;
         let mut found = Vec::new();

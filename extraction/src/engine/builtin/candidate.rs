@@ -15,7 +15,7 @@ pub(crate) enum Provenance {
     Below,
     /// In a sentence that says it.
     Sentence,
-    /// By its form and place alone.
+    /// By its form and position alone.
     Unlabelled,
     /// In a table.
     Table,

@@ -14,12 +14,12 @@ use super::view::Span;
 
 /// More words than this from a label without a mark to the end of its segment are a sentence.
 const SENTENCE: usize = 12;
-/// Below this a label says something else.
+/// A label with a lower similarity means something else.
 const MIN_SIMILARITY: f64 = 0.34;
 
-/// From here on a label is that of a field, so that what stands behind it is meant to be its value.
+/// From this similarity on, a label belongs to a field, and the text after it is meant as the field's value.
 pub(crate) const OWN_LABEL: f64 = 0.8;
-/// More words than this are no value that somebody has written wrongly.
+/// A longer text is not a mistyped value.
 const REFUSED_WORDS: usize = 6;
 
 impl Source<'_, '_> {

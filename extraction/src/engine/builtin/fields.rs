@@ -77,7 +77,7 @@ pub(super) fn find(view: &View<'_>, schema: &ExtractionSchema) -> Found {
     let labels = Labels::new(view, &terms);
     let source = Source { view, annotations: &annotations, labels: &labels, taken: Vec::new() };
     let mut planner = Planner { source, slots: Vec::new(), lines: None };
-    // Arrays first: their rows are no place for single values.
+    // Arrays first: single values are not looked for in their rows.
     let mut plans: Vec<Option<Plan>> = query
         .iter()
         .map(|query| (query.kind == ExtractionType::Array).then(|| Plan::Done(planner.array(query))))

@@ -1,4 +1,4 @@
-//! Labels: runs of words that could say what the words after, beside or below them are.
+//! Labels: runs of words that may name what the words after, next to or below them are.
 
 use std::collections::HashMap;
 

@@ -57,7 +57,7 @@ const PARTY_WORDS: [&str; 16] = [
     "effective date",
 ];
 
-/// The words from the place of a phrase on, wherever it occurs.
+/// The index of the first word of each occurrence of a phrase.
 fn phrases(view: &View<'_>, phrase: &[&str]) -> Vec<usize> {
     let Some(first) = phrase.first() else { return Vec::new() };
     let mut found = Vec::new();
@@ -169,7 +169,7 @@ impl Source<'_, '_> {
         }
     }
 
-    /// The text of a place without the full stop of its sentence.
+    /// The name of a jurisdiction, without the full stop of its sentence.
     fn name_of_place(&self, span: Span) -> String {
         let text = tidy(&self.view.text(span));
         match text.strip_suffix('.') {
@@ -178,7 +178,7 @@ impl Source<'_, '_> {
         }
     }
 
-    /// The name of a place after `of`: capitals, after the words for state.
+    /// The name of a jurisdiction after `of`: capitalised words, after the words for state.
     fn place(&self, from: usize) -> Option<Span> {
         let folded = |at: usize| self.view.words.get(at).map_or("", |word| word.folded.as_str());
         let mut at = from;

@@ -44,7 +44,7 @@ fn values(text: &str, fields: &str) -> String {
     Json::Object(found.data).to_text()
 }
 
-/// What is told of values that the schema refuses: field, kind, raw text.
+/// The reported errors of values that the schema rejects: field, kind, raw text.
 fn errors(text: &str, fields: &str) -> Vec<(String, &'static str, String)> {
     let schema = schema(fields);
     let answer = extract(&document(text), &schema);

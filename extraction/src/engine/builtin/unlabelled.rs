@@ -1,4 +1,4 @@
-//! Values without a label: known by their form and their place on the page.
+//! Values without a label, identified by their form and their position on the page.
 
 use openapi_core::extraction::ExtractionType;
 

@@ -68,7 +68,7 @@ impl Source<'_, '_> {
                         share *= 0.35;
                     }
                     if query.wants_money() && !amount.is_money && !amount.has_mark {
-                        // Beside an amount with its currency a bare number counts something else.
+                        // Next to an amount with a currency, a bare number counts something else.
                         share *= if has_money { 0.5 } else { 0.75 };
                     }
                     if !amount.is_clean && !amount.is_money {

@@ -4,9 +4,9 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::document::{Document, Page, PageSource, Rect};
 
-/// The most words that are looked at; a million characters hold fewer.
+/// The maximum number of words; a million characters hold fewer.
 const MAX_WORDS: usize = 250_000;
-/// So many lines above and below a gap show whether a column begins behind it.
+/// The lines above and below a gap that show whether a column begins after it.
 const NEAR: usize = 3;
 /// A gap of running text that is wider than this many spaces separates by itself.
 const SLIP: u16 = 3;
@@ -65,7 +65,7 @@ pub(crate) struct View<'a> {
     pub(crate) lines: Vec<Line>,
     pub(crate) segments: Vec<Segment>,
     pub(crate) pages: Vec<&'a Page>,
-    /// Whether the words have places.
+    /// Whether the words have positions.
     pub(crate) placed: bool,
 }
 
@@ -124,8 +124,8 @@ impl<'a> View<'a> {
         view
     }
 
-    /// Takes segments of running text together that a slip has cut: two or three spaces between words of letters behind a
-    /// label, where no line near shows a column.
+    /// Joins segments of running text that a slip has cut: two or three spaces between alphabetic words after a label,
+    /// where no nearby line shows a column.
     fn join_slips(&mut self) {
         let mut joined: Vec<Segment> = Vec::with_capacity(self.segments.len());
         let mut ranges = Vec::with_capacity(self.lines.len());
@@ -153,7 +153,7 @@ impl<'a> View<'a> {
         };
         let (before, first) = (&self.words[segment.start - 1], &self.words[segment.start]);
         let page = self.lines[line].page;
-        // Behind a label with its colon, and not before the next one. Elsewhere it may be a row of headings.
+        // After a label with its colon and before the next label. Elsewhere it may be a row of headings.
         let is_labelled =
             |from: usize, to: usize| self.words[from..to].iter().any(|word| word.text.ends_with(':'));
         if self.pages[page].source != PageSource::Flow
@@ -257,7 +257,7 @@ impl<'a> View<'a> {
         &self.segments[line.first_segment..line.last_segment]
     }
 
-    /// The segment that holds a word, by its place among those of its line.
+    /// The segment that holds a word, and its index among those of its line.
     pub(crate) fn segment_of(&self, word: usize) -> (usize, Segment) {
         let segments = self.segments_of(self.words[word].line);
         let at = segments.iter().position(|segment| word < segment.end).unwrap_or(segments.len() - 1);

@@ -32,22 +32,22 @@ pub(super) struct Grounding<'v, 'd> {
     quality: f64,
 }
 
-/// A place that says a value.
+/// A position in the document that states a value.
 struct Place {
     span: Span,
     grade: Confidence,
-    /// The text that says it, where that is less than whole words.
+    /// The text that states it, if that is less than whole words.
     exact: Option<String>,
-    /// The value as the document has it, where its rules decide between readings.
+    /// The value as the document states it, if its rules decide between readings.
     value: Option<Value>,
 }
 
-/// The answer to one part of a document.
+/// The model's reply on one part of a document.
 pub(super) struct Testimony<'w, 'v, 'd> {
     grounding: &'w Grounding<'v, 'd>,
-    /// The part that was asked about.
+    /// The part that the prompt was about.
     part: Span,
-    /// Places that elements of arrays have taken, by the path of the field: the next element says the next place.
+    /// The spans that elements of arrays have taken, by the path of the field: the next element takes the next span.
     taken: HashMap<String, HashSet<Span>>,
 }
 
@@ -134,7 +134,7 @@ impl Testimony<'_, '_, '_> {
         }
     }
 
-    /// Where the quote stands, the likeliest place first: its page, then the part, then the rest of the document.
+    /// Where the quote may occur, the likeliest region first: its page, then the part, then the rest of the document.
     fn regions(&self, raw: &RawLeaf) -> Vec<Span> {
         let Some(quote) = &raw.quote else { return Vec::new() };
         // What a model leaves out of a quote it marks by an ellipsis.
@@ -314,7 +314,7 @@ fn certainty(value: &Value) -> usize {
 }
 
 impl Grounding<'_, '_> {
-    /// The places within a span that say a value.
+    /// The occurrences of a value within a span.
     fn places(&self, field: &ExtractionField, value: &Value, within: Span) -> Vec<Place> {
         match value {
             Value::Text(text) => self.texts(text, within),

@@ -67,7 +67,7 @@ pub(in crate::conformance) fn knowledge_changes_need_the_version_before(backend:
         assert_eq!(world.knowledge_version(&a).await, 4);
         assert_eq!(world.knowledge_of(&a).await.len(), 3);
         add(&b, 1, 1).await.expect("another agent's versions are its own");
-        // The version is that of the record, whoever writes it.
+        // The version is that of the record, regardless of the writer.
         let record = super::stored_record(RecordKind::Knowledge, 5);
         world.put_record(&a, &record).await;
         assert_fails(add(&a, 5, 9).await, &StorageErrorKind::Stale);

@@ -146,7 +146,7 @@ faults! {
     SchemaChangeKeepsKeys,
     /// A field becomes unique despite stored duplicates.
     UniqueWithoutCheck,
-    /// Only the latest schema is kept.
+    /// Only the latest schema is stored.
     SchemaHistoryLost,
     /// A schema change does not compare versions.
     SchemaVersionIgnored,
