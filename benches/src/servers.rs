@@ -14,7 +14,7 @@ use crate::subprocess;
 use crate::world::SERVER_KEY_HEX;
 
 /// The timeout for shutting down or becoming idle.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The observation time of an idle server.
 const REST: Duration = Duration::from_millis(500);
@@ -109,7 +109,7 @@ impl Server {
     pub(crate) fn rest(&self) -> Result<(), Failure> {
         let begun = monotonic();
         let mut before = self.cpu()?;
-        while begun.elapsed() < PATIENCE {
+        while begun.elapsed() < TIMEOUT {
             std::thread::sleep(REST);
             let now = self.cpu()?;
             if now - before <= REST / 25 {
@@ -132,7 +132,7 @@ impl Server {
             match self.child.try_wait()? {
                 Some(status) if status.success() => return Ok(()),
                 Some(status) => return Err(format!("the server ended with {status}").into()),
-                None if begun.elapsed() > PATIENCE => return Err("the server does not end".into()),
+                None if begun.elapsed() > TIMEOUT => return Err("the server does not end".into()),
                 None => std::thread::sleep(Duration::from_millis(5)),
             }
         }

@@ -186,14 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pdf_does_not_begin_far_behind() {
+    fn a_pdf_does_not_begin_far_into_the_file() {
         let mut late = vec![b' '; 1025];
         late.extend_from_slice(b"%PDF-1.4");
         assert_eq!(Kind::of(&late), Some(Kind::Text));
     }
 
     #[test]
-    fn an_encrypted_office_document_is_told_by_its_stream() {
+    fn an_encrypted_office_document_is_identified_by_its_stream() {
         let mut bytes = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1".to_vec();
         assert!(!is_encrypted_office(&bytes));
         bytes.extend("EncryptedPackage".encode_utf16().flat_map(u16::to_le_bytes));

@@ -188,9 +188,9 @@ pub fn tiff() -> Vec<u8> {
 }
 
 /// A small image in this format.
-pub fn picture(format: image::ImageFormat) -> Vec<u8> {
-    let picture = image::RgbImage::from_fn(40, 30, |x, y| image::Rgb([x as u8 * 5, y as u8 * 7, 90]));
+pub fn sample_image(format: image::ImageFormat) -> Vec<u8> {
+    let sample_image = image::RgbImage::from_fn(40, 30, |x, y| image::Rgb([x as u8 * 5, y as u8 * 7, 90]));
     let mut bytes = Cursor::new(Vec::new());
-    picture.write_to(&mut bytes, format).expect("memory takes it");
+    sample_image.write_to(&mut bytes, format).expect("memory takes it");
     bytes.into_inner()
 }

@@ -9,7 +9,7 @@ use extraction::worker::{Worker, WorkerError};
 
 use crate::alone::alone;
 use crate::files::{
-    deflated, docx, docx_of, paragraph, pdf, pdf_of, pdf_with, picture, scan, show, stream, tiff,
+    deflated, docx, docx_of, paragraph, pdf, pdf_of, pdf_with, sample_image, scan, show, stream, tiff,
     word_document, zip,
 };
 use crate::memory::{Watch, resident};
@@ -80,10 +80,10 @@ fn seeds() -> Vec<Vec<u8>> {
             &[("header1.xml", "header", "<w:hdr></w:hdr>")],
         ),
         tiff(),
-        picture(image::ImageFormat::Png),
-        picture(image::ImageFormat::Bmp),
-        picture(image::ImageFormat::Gif),
-        picture(image::ImageFormat::Jpeg),
+        sample_image(image::ImageFormat::Png),
+        sample_image(image::ImageFormat::Bmp),
+        sample_image(image::ImageFormat::Gif),
+        sample_image(image::ImageFormat::Jpeg),
     ]
 }
 
@@ -125,7 +125,7 @@ fn hostile() -> Vec<Vec<u8>> {
         stream("/Filter[/FlateDecode/FlateDecode]", &deflated(std::iter::once(deflated(spaces(70))))),
     ];
     let nested = [b"<</Type/Catalog/Pages 2 0 R>>".to_vec(), "[".repeat(1_000_000).into_bytes()];
-    let mut huge = picture(image::ImageFormat::Bmp);
+    let mut huge = sample_image(image::ImageFormat::Bmp);
     huge[18..22].copy_from_slice(&20_000_u32.to_le_bytes());
     huge[22..26].copy_from_slice(&20_000_u32.to_le_bytes());
     vec![
@@ -149,7 +149,7 @@ struct Doubting;
 impl OcrEngine for Doubting {
     fn words(&self, raster: &Raster, _: &Stop) -> Result<Vec<OcrWord>, OcrError> {
         // One of them lies outside.
-        let places = [(0, 0), (raster.width, raster.height), (u32::MAX, u32::MAX)];
+        let positions = [(0, 0), (raster.width, raster.height), (u32::MAX, u32::MAX)];
         let word = |(at, (left, top)): (usize, (u32, u32))| OcrWord {
             text: "perhaps".to_owned(),
             left,
@@ -159,7 +159,7 @@ impl OcrEngine for Doubting {
             confidence: raster.height as f32 % 101.0,
             line: at as u32,
         };
-        Ok(places.into_iter().enumerate().map(word).collect())
+        Ok(positions.into_iter().enumerate().map(word).collect())
     }
 
     fn turn(&self, raster: &Raster, _: &Stop) -> Result<u16, OcrError> {

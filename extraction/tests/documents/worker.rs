@@ -11,7 +11,7 @@ use extraction::document::{Limits, ReadError, Reason, Unit};
 use extraction::worker::{Reader, Worker, WorkerError};
 
 use crate::alone::alone;
-use crate::files::{docx, paragraph, pdf, pdf_of, picture, show, stream};
+use crate::files::{docx, paragraph, pdf, pdf_of, sample_image, show, stream};
 use crate::read_default;
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_extraction-worker");
@@ -47,7 +47,7 @@ async fn a_worker_reads_what_is_read_here() {
 
 /// Also without OCR: a model that reads images needs no text.
 #[tokio::test]
-async fn pictures_of_pages_without_text_are_handed_over_as_far_as_there_is_room() {
+async fn images_of_pages_without_text_are_returned_up_to_the_limit() {
     // Drawing is slow without optimisation.
     let worker = worker().with_timeout(Duration::from_secs(60));
     let scan = crate::files::scan(&["Invoice number RE-2043"]);
@@ -71,8 +71,8 @@ async fn pictures_of_pages_without_text_are_handed_over_as_far_as_there_is_room(
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn all_that_linux_has_keeps_it_in() {
-    let confinement = worker().sandbox().await.expect("it starts");
-    assert!(confinement.limits && confinement.seccomp, "{confinement:?}");
+    let sandbox = worker().sandbox().await.expect("it starts");
+    assert!(sandbox.limits && sandbox.seccomp, "{sandbox:?}");
 }
 
 #[tokio::test]
@@ -180,10 +180,10 @@ fn children() -> Vec<String> {
 fn dropping_the_future_ends_the_worker_and_recognition() {
     alone("worker::dropping_the_future_ends_the_worker_and_recognition", async {
         let engine = Arc::new(Endless::default());
-        let picture = picture(image::ImageFormat::Png);
+        let sample_image = sample_image(image::ImageFormat::Png);
         let task = {
             let engine: Arc<dyn OcrEngine> = Arc::<Endless>::clone(&engine);
-            tokio::spawn(async move { worker().read(&picture, Limits::default(), Some(engine)).await })
+            tokio::spawn(async move { worker().read(&sample_image, Limits::default(), Some(engine)).await })
         };
         eventually("recognition begins", || engine.begun.load(Ordering::SeqCst)).await;
         assert_eq!(children().len(), 1, "{:?}", children());

@@ -45,7 +45,7 @@ async fn weaker_modes_are_tried_and_remembered() {
 }
 
 #[tokio::test]
-async fn a_mode_that_has_worked_is_kept_for_other_schemas() {
+async fn a_mode_that_has_worked_is_used_for_other_schemas() {
     let stub = Stub::with(|nth, _| match nth {
         1 => Reply::error(400, "this schema is too complex"),
         _ => Reply::content(invoice().to_string()),

@@ -167,12 +167,12 @@ fn chosen(
                 break;
             }
             words.extend(&held[end]);
-            let told: f32 = words.iter().map(|word| weights[*word]).sum();
+            let reported: f32 = words.iter().map(|word| weights[*word]).sum();
             let is_better = best.as_ref().is_none_or(|(most, least, _)| {
-                told > most + 1e-4 || (told > most - 1e-4 && characters < *least)
+                reported > most + 1e-4 || (reported > most - 1e-4 && characters < *least)
             });
             if is_better {
-                best = Some((told, characters, start..end + 1));
+                best = Some((reported, characters, start..end + 1));
             }
         }
     }

@@ -78,9 +78,9 @@ impl KnowledgeStore for Store {
         let all = documents
             .iter()
             .flat_map(|(document, passages)| passages.iter().map(|passage| (document.id, passage.clone())));
-        let behind =
+        let rest =
             all.filter(|(document, passage)| after.is_none_or(|after| (*document, passage.position) > after));
-        Ok(behind.take(at_most as usize).collect())
+        Ok(rest.take(at_most as usize).collect())
     }
 
     async fn change_knowledge(&self, _: &AgentId, _: &KnowledgeWrite) -> Result<()> {

@@ -57,7 +57,7 @@ pub(crate) struct Rule {
     pub(crate) y1: f64,
 }
 
-/// What stands on one height: words from left to right.
+/// The words at one height, from left to right.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Row {
     pub(super) pieces: Vec<Piece>,

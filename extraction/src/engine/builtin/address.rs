@@ -117,7 +117,7 @@ pub(crate) fn block(source: &Source<'_, '_>, region: Span, most: usize) -> Vec<S
         if far || ends(source, span) || entities::is_title(&view.text(span)) {
             break;
         }
-        // Below the town stands its state or country at most.
+        // Only the state or country may be below the town.
         let text = view.text(span);
         if has_postal && text.bytes().any(|byte| byte.is_ascii_digit()) {
             break;

@@ -25,7 +25,7 @@ pub(crate) enum Order {
     MonthFirst,
 }
 
-/// A date as it stands in the document.
+/// A date as the document writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Written {
     pub(crate) span: Span,

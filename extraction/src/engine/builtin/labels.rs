@@ -25,7 +25,7 @@ pub(crate) struct Label {
     pub(crate) is_marked: bool,
     /// Where on its line the value could begin.
     pub(crate) after: usize,
-    /// Whose section the label stands in: the terms of the heading above it.
+    /// The section of the label: the terms of the heading above it.
     pub(crate) section: Terms,
 }
 

@@ -8,7 +8,7 @@ use crate::document::{Document, Page, PageSource, Rect};
 const MAX_WORDS: usize = 250_000;
 /// The lines above and below a gap that show whether a column begins after it.
 const NEAR: usize = 3;
-/// A gap of running text that is wider than this many spaces separates by itself.
+/// In running text, a gap wider than this many spaces separates segments.
 const SLIP: u16 = 3;
 /// The most words of a line: longer lines are cut into several.
 const MAX_LINE: usize = 400;
@@ -176,7 +176,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The page that a word stands on.
+    /// The page of a word.
     pub(crate) fn page_of(&self, word: usize) -> Option<&'a Page> {
         self.pages.get(self.lines.get(self.words.get(word)?.line)?.page).copied()
     }
@@ -199,7 +199,7 @@ impl<'a> View<'a> {
             at += f32::from(gap);
             let length = text.chars().count() as f32;
             let (x0, x1) = match word.bbox {
-                Some(place) => (place.x, place.x + place.width),
+                Some(location) => (location.x, location.x + location.width),
                 None => (at, at + length),
             };
             at += length;

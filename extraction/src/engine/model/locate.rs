@@ -109,10 +109,10 @@ impl<'v, 'd> Haystack<'v, 'd> {
         let mut last: Option<(char, usize)> = None;
         squash(word, |c, at| {
             // Letters that stand apart in the word are apart here.
-            let joined = last.is_some_and(|(before, place)| {
-                let between = &word[place..at];
+            let joined = last.is_some_and(|(before, position)| {
+                let between = &word[position..at];
                 let is_number = before.is_ascii_digit() && c.is_ascii_digit();
-                let is_next = place == at
+                let is_next = position == at
                     || between.chars().count() == 1
                     || is_number && between.len() == 2 && between.ends_with(['.', ',', '\'']);
                 is_next && !is_free(before) && !is_free(c)
@@ -140,7 +140,7 @@ impl<'v, 'd> Haystack<'v, 'd> {
         of(span.start)..of(span.end)
     }
 
-    /// Where squashed text stands within a span, whole words only, in the order of the document.
+    /// The occurrences of squashed text within a span, whole words only, in the order of the document.
     pub(super) fn find(&self, needle: &str, within: Span) -> Vec<Span> {
         let bytes = self.bytes(within);
         if needle.is_empty() || bytes.len() < needle.len() {
@@ -211,11 +211,11 @@ impl<'v, 'd> Haystack<'v, 'd> {
             index
         });
         let head: String = needle.chars().take(3).collect();
-        let places = index.get(&head).map_or(&[][..], Vec::as_slice);
-        let from = places.partition_point(|place| (*place as usize) < within.start);
-        places[from..]
+        let positions = index.get(&head).map_or(&[][..], Vec::as_slice);
+        let from = positions.partition_point(|position| (*position as usize) < within.start);
+        positions[from..]
             .iter()
-            .map(|place| *place as usize)
+            .map(|position| *position as usize)
             .take_while(|at| *at < within.end)
             .take(500)
             .collect()
