@@ -14,6 +14,7 @@ mod raw_read;
 mod report;
 mod servers;
 mod statistics;
+mod subprocess;
 mod world;
 
 use std::process::ExitCode;

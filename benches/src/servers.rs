@@ -10,10 +10,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::machine::{self, monotonic};
 use crate::report::Failure;
+use crate::subprocess;
 use crate::world::SERVER_KEY_HEX;
 
 /// The timeout for shutting down or becoming idle.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The observation time of an idle server.
 const REST: Duration = Duration::from_millis(500);
@@ -29,15 +30,15 @@ pub(crate) struct Server {
 impl Server {
     /// The bare hyper server with bodies of this size.
     pub(crate) fn bare(bytes: u64) -> Result<Self, Failure> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args([crate::internal::ARGUMENT, crate::bare::COMMAND, &bytes.to_string()]);
+        let mut command = subprocess::command(crate::bare::COMMAND)?;
+        command.arg(bytes.to_string());
         Server::start(command, "bare")
     }
 
     /// The bare hyper server of a file.
     pub(crate) fn bare_file(path: &Path) -> Result<Self, Failure> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args([crate::internal::ARGUMENT, crate::bare_file::COMMAND]).arg(path);
+        let mut command = subprocess::command(crate::bare_file::COMMAND)?;
+        command.arg(path);
         Server::start(command, "bare")
     }
 
@@ -108,7 +109,7 @@ impl Server {
     pub(crate) fn rest(&self) -> Result<(), Failure> {
         let begun = monotonic();
         let mut before = self.cpu()?;
-        while begun.elapsed() < PATIENCE {
+        while begun.elapsed() < TIMEOUT {
             std::thread::sleep(REST);
             let now = self.cpu()?;
             if now - before <= REST / 25 {
@@ -131,7 +132,7 @@ impl Server {
             match self.child.try_wait()? {
                 Some(status) if status.success() => return Ok(()),
                 Some(status) => return Err(format!("the server ended with {status}").into()),
-                None if begun.elapsed() > PATIENCE => return Err("the server does not end".into()),
+                None if begun.elapsed() > TIMEOUT => return Err("the server does not end".into()),
                 None => std::thread::sleep(Duration::from_millis(5)),
             }
         }

@@ -30,10 +30,10 @@ impl Samples {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
         let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
-        let place = part.clamp(0.0, 1.0) * last as f64;
-        let below = place.floor() as usize;
+        let position = part.clamp(0.0, 1.0) * last as f64;
+        let below = position.floor() as usize;
         let above = (below + 1).min(last);
-        sorted[below] + (sorted[above] - sorted[below]) * (place - below as f64)
+        sorted[below] + (sorted[above] - sorted[below]) * (position - below as f64)
     }
 }
 

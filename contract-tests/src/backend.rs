@@ -38,7 +38,7 @@ pub struct Store {
     /// The same store, for transfers; never wrapped.
     moves: Arc<dyn TransferStore>,
     /// Its folder or database, removed with the last store that uses it.
-    place: Option<Arc<dyn Send + Sync>>,
+    guard: Option<Arc<dyn Send + Sync>>,
 }
 
 impl Backend {
@@ -62,9 +62,9 @@ impl Backend {
 }
 
 impl Store {
-    fn of<S: TransferStore + 'static>(storage: Arc<S>, place: Option<Arc<dyn Send + Sync>>) -> Store {
+    fn of<S: TransferStore + 'static>(storage: Arc<S>, guard: Option<Arc<dyn Send + Sync>>) -> Store {
         let moves: Arc<dyn TransferStore> = storage.clone();
-        Store { storage, moves, place }
+        Store { storage, moves, guard }
     }
 
     /// The store, for transfers.
@@ -92,7 +92,7 @@ impl Store {
     /// The same store, wrapped by another one, for example [`crate::FaultyStorage`].
     #[must_use]
     pub fn through(&self, storage: Arc<dyn ConversationStorage>) -> Store {
-        Store { storage, moves: Arc::clone(&self.moves), place: self.place.clone() }
+        Store { storage, moves: Arc::clone(&self.moves), guard: self.guard.clone() }
     }
 }
 

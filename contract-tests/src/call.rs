@@ -10,16 +10,29 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
 use openapi_core::access::Caller;
-use openapi_core::api::PeerAddress;
+use openapi_core::api::{Api, PeerAddress, Settings};
 use serde_json::Value;
 
-use crate::sandbox::{ADDRESS, Credentials, Sandbox, wait};
+use crate::backend::wait;
 use crate::{Form, Reply, rules};
+
+/// The address of the client.
+pub const ADDRESS: &str = "192.0.2.10";
+
+/// A key with its secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credentials {
+    /// The value of `X-API-Key`.
+    pub key: String,
+    /// The value of `X-API-Secret`.
+    pub secret: String,
+}
 
 /// A request under construction.
 #[derive(Clone)]
 pub struct Call<'a> {
-    sandbox: &'a Sandbox,
+    api: &'a Api,
+    settings: &'a Settings,
     method: Method,
     target: String,
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -46,14 +59,21 @@ pub enum Chunk {
 }
 
 impl<'a> Call<'a> {
-    /// A request with the sandbox's key.
-    pub(crate) fn new(sandbox: &'a Sandbox, method: &str, target: &str) -> Self {
+    /// A request to an API with these settings.
+    pub(crate) fn new(
+        api: &'a Api,
+        settings: &'a Settings,
+        credentials: &Credentials,
+        method: &str,
+        target: &str,
+    ) -> Self {
         Call {
-            sandbox,
+            api,
+            settings,
             method: method.parse().expect("a method"),
             target: target.to_owned(),
             headers: Vec::new(),
-            credentials: Some(sandbox.credentials.clone()),
+            credentials: Some(credentials.clone()),
             body: None,
             chunks: None,
             address: ADDRESS.parse().expect("an address"),
@@ -191,10 +211,7 @@ impl<'a> Call<'a> {
     pub fn send(&self) -> Reply {
         let reply = wait(self.answer());
         let request = self.request();
-        rules::check(
-            &rules::Asked { request: request.into_parts().0, settings: self.sandbox.settings() },
-            &reply,
-        );
+        rules::check(&rules::Asked { request: request.into_parts().0, settings: self.settings }, &reply);
         reply
     }
 
@@ -203,7 +220,7 @@ impl<'a> Call<'a> {
     /// # Panics
     /// If the body cannot be read, or claims to be JSON and is not.
     pub async fn answer(&self) -> Reply {
-        Reply::read(self.sandbox.api.handle(self.request()).await).await
+        Reply::read(self.api.handle(self.request()).await).await
     }
 }
 

@@ -18,10 +18,10 @@ mod templates;
 pub mod traffic;
 
 pub use backend::Backend;
-pub use call::Call;
+pub use call::{Call, Credentials};
 pub use extractor::Script;
 pub use form::Form;
 pub use reply::Reply;
-pub use sandbox::{Credentials, Sandbox};
+pub use sandbox::Sandbox;
 pub use testkit::SplitMix64;
 pub use testkit::faulty::FaultyStorage;

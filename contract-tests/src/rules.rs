@@ -305,11 +305,11 @@ fn violations(reply: &Reply, code: &str) {
         assert!(ValidationCode::ALL.iter().any(|rule| rule.as_str() == kind), "{kind}");
         assert_eq!(kind == "unique", code.starts_with("DUPLICATE"), "{error}");
         assert_eq!(kind == "transition", code == "INVALID_STATUS_TRANSITION", "{error}");
-        let place = error["in"].as_str().expect("a place");
-        assert!(["body", "query", "path", "header", "form"].contains(&place));
+        let source = error["in"].as_str().expect("a location");
+        assert!(["body", "query", "path", "header", "form"].contains(&source));
         let value = &error["value"];
         assert!(!value.is_object() && !value.is_array(), "{error}");
-        assert!(place != "header" || value.is_null(), "the value of a header is echoed");
+        assert!(source != "header" || value.is_null(), "the value of a header is echoed");
         // Numbers are echoed verbatim; those beyond the range of doubles were read as text.
         let is_number = |text: &str| matches!(json::parse(text.as_bytes()), Ok(Json::Number(_)));
         let is_short = |text: &str| text.chars().count() <= 257 || is_number(text);
@@ -322,7 +322,7 @@ fn violations(reply: &Reply, code: &str) {
         let more = if total > 1 { format!(" (and {} more)", total - 1) } else { String::new() };
         assert_eq!(reply.json["message"], format!("Validation failed: {first}{more}"));
         let rank = |error: &Value| {
-            ["path", "header", "query", "form", "body"].iter().position(|place| error["in"] == *place)
+            ["path", "header", "query", "form", "body"].iter().position(|source| error["in"] == *source)
         };
         assert!(listed.is_sorted_by_key(rank), "path, header, query, body: {}", reply.text);
     }

@@ -18,25 +18,13 @@ pub use crate::backend::wait;
 
 use crate::backend::Store;
 use crate::document::service_info;
-use crate::{Backend, Call, FaultyStorage, Reply, Script};
+use crate::{Backend, Call, Credentials, FaultyStorage, Reply, Script};
 
 /// The agent of the examples.
 pub const AGENT: &str = "695b6f80de7378c4412112d3";
 
 /// The start of a sandbox's clock: the creation time of the contact in the examples.
 pub const START: &str = "2026-01-31T09:15:02.123Z";
-
-/// The address of the client.
-pub const ADDRESS: &str = "192.0.2.10";
-
-/// A key with its secret.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Credentials {
-    /// The value of `X-API-Key`.
-    pub key: String,
-    /// The value of `X-API-Secret`.
-    pub secret: String,
-}
 
 /// The platform and its environment.
 pub struct Sandbox {
@@ -308,7 +296,13 @@ impl Sandbox {
     /// If the method is invalid.
     #[must_use]
     pub fn at(&self, method: &str, path: &str) -> Call<'_> {
-        Call::new(self, method, &path.replace("<A>", self.agent.as_str()))
+        Call::new(
+            &self.api,
+            &self.settings,
+            &self.credentials,
+            method,
+            &path.replace("<A>", self.agent.as_str()),
+        )
     }
 
     /// `GET`

@@ -19,17 +19,17 @@ fn operations() -> Vec<(&'static str, &'static str, &'static Value)> {
 }
 
 /// Calls `visit` with every object in a value and its location.
-fn walk(value: &Value, place: &str, visit: &mut impl FnMut(&str, &Value)) {
+fn walk(value: &Value, position: &str, visit: &mut impl FnMut(&str, &Value)) {
     match value {
         Value::Object(object) => {
-            visit(place, value);
+            visit(position, value);
             // The content of an example is data, whatever its member names.
             let described =
                 object.iter().filter(|(name, _)| !matches!(name.as_str(), "example" | "examples"));
-            described.for_each(|(name, member)| walk(member, &format!("{place}/{name}"), visit));
+            described.for_each(|(name, member)| walk(member, &format!("{position}/{name}"), visit));
         }
         Value::Array(items) => {
-            items.iter().enumerate().for_each(|(at, item)| walk(item, &format!("{place}/{at}"), visit));
+            items.iter().enumerate().for_each(|(at, item)| walk(item, &format!("{position}/{at}"), visit));
         }
         _ => {}
     }
@@ -48,15 +48,15 @@ fn it_is_an_openapi_3_1_document() {
 #[test]
 fn constructs_that_client_generators_misread_are_absent() {
     let mut open = 0;
-    walk(&DOCUMENT, "", &mut |place, schema| {
+    walk(&DOCUMENT, "", &mut |position, schema| {
         let kinds = schema.get("type").map(|kind| kind.as_array().cloned().unwrap_or(vec![kind.clone()]));
         let is = |name: &str| kinds.as_ref().is_some_and(|kinds| kinds.contains(&json!(name)));
-        let is_alone = kinds.as_ref().is_some_and(|kinds| kinds.len() == 1) && !place.contains("/anyOf/");
+        let is_alone = kinds.as_ref().is_some_and(|kinds| kinds.len() == 1) && !position.contains("/anyOf/");
         let says_its_members =
             schema.get("properties").is_some() || schema.get("additionalProperties").is_some();
-        assert!(!is("object") || says_its_members, "{place} does not declare its members");
-        assert!(!(is("null") && is_alone), "{place} is only null");
-        assert!(!(is("boolean") && schema.get("const").is_some()), "{place} has a constant and its type");
+        assert!(!is("object") || says_its_members, "{position} does not declare its members");
+        assert!(!(is("null") && is_alone), "{position} is only null");
+        assert!(!(is("boolean") && schema.get("const").is_some()), "{position} has a constant and its type");
         open += usize::from(schema.get("additionalProperties") == Some(&json!(true)));
     });
     assert!(open >= 10, "only {open} objects are open");
@@ -65,11 +65,11 @@ fn constructs_that_client_generators_misread_are_absent() {
 #[test]
 fn references_resolve() {
     let mut count = 0;
-    walk(&DOCUMENT, "", &mut |place, value| {
+    walk(&DOCUMENT, "", &mut |position, value| {
         if let Some(reference) = value.get("$ref").and_then(Value::as_str) {
             count += 1;
             let target = DOCUMENT.pointer(reference.strip_prefix('#').unwrap_or("none"));
-            assert!(target.is_some(), "{place}: {reference}");
+            assert!(target.is_some(), "{position}: {reference}");
         }
     });
     assert!(count > 50);
@@ -101,7 +101,7 @@ fn every_schema_compiles() {
 #[test]
 fn every_example_matches_its_schema() {
     let mut count = 0;
-    walk(&DOCUMENT["paths"], "", &mut |place, value| {
+    walk(&DOCUMENT["paths"], "", &mut |position, value| {
         let Some(schema) = value.get("schema") else { return };
         let validator = compile(schema);
         let named = value.get("examples").and_then(Value::as_object).into_iter().flatten();
@@ -109,7 +109,7 @@ fn every_example_matches_its_schema() {
         for example in examples {
             count += 1;
             let faults: Vec<String> = validator.iter_errors(example).map(|fault| fault.to_string()).collect();
-            assert!(faults.is_empty(), "{place}: {faults:?}\n{example:#}");
+            assert!(faults.is_empty(), "{position}: {faults:?}\n{example:#}");
         }
     });
     assert!(count > 100);
@@ -146,8 +146,8 @@ fn every_endpoint_is_there() {
 fn every_parameter_is_declared() {
     for (path, _, operation) in operations() {
         let parameters = operation["parameters"].as_array().expect("parameters");
-        let of = |place: &str| -> Vec<&str> {
-            let parameters = parameters.iter().filter(|parameter| parameter["in"] == place);
+        let of = |position: &str| -> Vec<&str> {
+            let parameters = parameters.iter().filter(|parameter| parameter["in"] == position);
             parameters.map(|parameter| parameter["name"].as_str().expect("a name")).collect()
         };
         let in_path: Vec<&str> =

@@ -123,8 +123,8 @@ impl Turn {
     /// Waits for a permit to work, unless it has one.
     async fn work(&mut self) -> Result<(), ExtractError> {
         if self.working.is_none() {
-            let place = Arc::clone(&self.work).acquire_owned().await;
-            self.working = Some(place.map_err(|_| overloaded())?);
+            let position = Arc::clone(&self.work).acquire_owned().await;
+            self.working = Some(position.map_err(|_| overloaded())?);
         }
         Ok(())
     }
@@ -152,7 +152,7 @@ impl DocumentExtractor for Extractor {
         let content = &document.content;
         match Kind::of(content) {
             Some(kind) => Ok(kind.media_type()),
-            // Its reader says what is wrong with it.
+            // The reader reports the error.
             None if is_encrypted_office(content) => Ok("application/x-ole-storage"),
             None => Err(unsupported(document)),
         }
@@ -249,7 +249,7 @@ async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ExtractError> {
     let done = timeout_at(until, tokio::task::spawn_blocking(work)).await;
-    // The words of a panic may hold what stands in the document: they go no further.
+    // The message of a panic may contain text of the document, so it is not passed on.
     let failed = |_| ExtractError::BadAnswer("the built-in engine failed; a panic says where".to_owned());
     done.map_err(|_| ExtractError::TimedOut)?.map_err(failed)
 }

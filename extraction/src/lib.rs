@@ -1,10 +1,10 @@
 //! Reads documents as text with layout ([`document`]) and extracts the fields of a schema with calibrated confidence
 //! ([`engine`]).
 //!
-//! [`Extractor`] is both behind the port of the Open API, [`openapi_core::extraction::DocumentExtractor`].
+//! [`Extractor`] combines both for the port of the Open API, [`openapi_core::extraction::DocumentExtractor`].
 //!
-//! The two halves meet in one type, [`document::Document`]: readers of PDF, DOCX, text and images make it, engines
-//! read nothing else.
+//! The two halves share one type, [`document::Document`]: the readers of PDF, DOCX, text and images create it, and
+//! engines read nothing else.
 //!
 //! ```
 //! use extraction::document::{Limits, read};

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn languages_are_told_apart() {
+    fn languages_are_distinguished() {
         for (text, code) in [
             ("How do I change the password of my account?", "en"),
             ("Wie kann ich das Passwort von meinem Konto ändern?", "de"),

@@ -199,7 +199,7 @@ pub enum Faulty {
     Panics,
     /// Ends without a terminal event.
     Breaks,
-    /// Has a second terminal event, and text behind the first.
+    /// Emits text and a second terminal event after the first.
     EndsTwice,
     /// Says nothing, for ever.
     Silent,

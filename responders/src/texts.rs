@@ -11,7 +11,7 @@ pub(crate) struct Texts {
     pub(crate) found: &'static str,
     /// Nothing was found.
     pub(crate) unknown: &'static str,
-    /// Behind `unknown`, before the lead form.
+    /// After `unknown`, before the lead form.
     pub(crate) form: &'static str,
     /// The answer to a greeting.
     pub(crate) greeting: &'static str,

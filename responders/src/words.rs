@@ -26,9 +26,9 @@ pub(crate) fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
-    let is_kept =
+    let is_retained =
         |letter: &char| canonical_combining_class(*letter) == 0 || matches!(letter, '\u{3099}' | '\u{309a}');
-    text.nfkd().filter(is_kept).default_case_fold().nfc().collect()
+    text.nfkd().filter(is_retained).default_case_fold().nfc().collect()
 }
 
 /// Calls `each` for the words of a text in their order: UAX #29; of a word with apostrophes its longest part, so that

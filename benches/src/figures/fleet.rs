@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// The response timeout.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An admitted request: the times of its sending and of its response.
 type Admitted = (Duration, Duration);
@@ -144,7 +144,7 @@ fn client(
     while begun.elapsed() < length {
         let sent = begun.elapsed();
         let mut stream = TcpStream::connect(address)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
         write!(
             stream,
             "GET /v1/open/contacts/nobody/chatbots/bench HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{key}\r\n"

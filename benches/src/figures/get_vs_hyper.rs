@@ -36,10 +36,10 @@ pub(super) fn run(options: &Options) -> Measured {
     let contacts = CONTACTS.min(options.contacts);
     let database = data::copy_of(contacts, "get-vs-hyper")?;
     let seconds_in_all = WARM_UP + options.seconds * ROUNDS as f64;
-    let begun_anew = options.connections * (ROUNDS + 1);
+    let reopened = options.connections * (ROUNDS + 1);
     let keys = FASTEST * seconds_in_all / f64::from(REQUESTS_OF_A_KEY);
     let mut clients = Clients {
-        keys: keys_of(&database, begun_anew + keys as usize)?,
+        keys: keys_of(&database, reopened + keys as usize)?,
         connections: options.connections,
         contacts,
         core: cores.client,

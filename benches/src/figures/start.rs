@@ -20,7 +20,7 @@ const STARTS: usize = 7;
 const REST: Duration = Duration::from_secs(2);
 
 /// The response timeout.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn run(options: &Options) -> Measured {
     let binary = servers::binary()?;
@@ -98,7 +98,7 @@ impl Starts {
 /// If the status is not 200.
 fn health(address: SocketAddr) -> Result<(), Failure> {
     let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
     write!(stream, "GET /v1/open/health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;

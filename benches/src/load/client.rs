@@ -21,7 +21,7 @@ use crate::world::{Credentials, Person, SplitMix64};
 const LONGEST_ANSWER: usize = 1 << 20;
 
 /// The response timeout.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// State shared by the connections.
 struct Shared {
@@ -197,7 +197,7 @@ impl Connection {
                 Some((head, body)) if self.answer.len() > head + body => {
                     return Err("the server sent more than its Content-Length".into());
                 }
-                _ if self.answer.len() > LONGEST_ANSWER || sent.elapsed() > PATIENCE => {
+                _ if self.answer.len() > LONGEST_ANSWER || sent.elapsed() > TIMEOUT => {
                     return Err("an answer is too long or took too long".into());
                 }
                 _ => {}

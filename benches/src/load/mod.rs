@@ -5,11 +5,12 @@ mod client;
 mod plan;
 
 use std::io::{Read, Write};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 pub(crate) use plan::{Outcome, Plan, Work};
 
 use crate::report::Failure;
+use crate::subprocess;
 
 /// The name of this subprocess.
 pub(crate) const COMMAND: &str = "load";
@@ -19,11 +20,7 @@ pub(crate) const COMMAND: &str = "load";
 /// # Errors
 /// If the subprocess fails, a connection breaks or a response has another status than the plan expects.
 pub(crate) fn run(plan: &Plan) -> Result<Outcome, Failure> {
-    let mut child = Command::new(std::env::current_exe()?)
-        .args([crate::internal::ARGUMENT, COMMAND])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()?;
+    let mut child = subprocess::command(COMMAND)?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     if let Some(mut input) = child.stdin.take() {
         input.write_all(&serde_json::to_vec(plan)?)?;
     }

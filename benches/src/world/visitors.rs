@@ -13,7 +13,7 @@ use crate::machine::monotonic;
 use crate::report::Failure;
 
 /// The timeout for all visitors to reach a state.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The origin of the visitors.
 pub(crate) const ORIGIN: &str = "https://www.example.com";
@@ -150,7 +150,7 @@ impl Crowd {
         let begun = monotonic();
         while done.load(Ordering::Relaxed) < count {
             let failed = self.shared.failed.load(Ordering::Relaxed);
-            if failed > 0 || begun.elapsed() > PATIENCE {
+            if failed > 0 || begun.elapsed() > TIMEOUT {
                 let done = done.load(Ordering::Relaxed);
                 return Err(format!("{done} of {count} visitors got on, {failed} were not answered").into());
             }

@@ -56,9 +56,9 @@ const REQUIRED: [(&str, &str, &str); 27] = [
 
 fn the_permissions_of_the_specification(backend: Backend) {
     let cx = Sandbox::new(backend);
-    let behind_keys =
+    let keyed =
         openapi_core::endpoints::ENDPOINTS.iter().filter(|endpoint| !endpoint.meta.access.is_public());
-    assert_eq!(behind_keys.count(), REQUIRED.len(), "every endpoint is in the table above");
+    assert_eq!(keyed.count(), REQUIRED.len(), "every endpoint is in the table above");
     for (method, path, required) in REQUIRED {
         let others: Permissions =
             Permissions::all().iter().filter(|permission| permission.to_string() != required).collect();

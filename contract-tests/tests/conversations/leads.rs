@@ -221,7 +221,7 @@ fn a_wrong_hash_revokes_an_earlier_verification() {
     assert_eq!((released().level, released().fields.len()), (2, 1));
     let before = contacts(&world);
     assert_eq!(before[0].first_name, None);
-    // A page's claim without a hash is unverified, whoever it names.
+    // A page's claim without a hash is unverified, regardless of the person it names.
     let mut body = turn(10, "Hi", Some(&first.token()));
     body["user"] = json!({ "externalReferenceId": "crm-9", "email": "eve@example.com", "name": "Eve" });
     assert_eq!(world.post("/turns", &body).session()["identity"], json!(null));

@@ -322,7 +322,7 @@ fn a_crashed_process_is_replaced_after_its_lease_and_one_reply_is_stored() {
 
 #[test]
 fn failures_are_reported_and_do_not_persist() {
-    for (acts, code, kept) in [
+    for (acts, code, retained) in [
         (vec![Act::Say(ChatEvent::Error(ChatError::Unavailable))], "RESPONDER_UNAVAILABLE", None),
         (
             vec![delta("Half"), Act::Say(ChatEvent::Error(ChatError::Timeout))],
@@ -339,12 +339,12 @@ fn failures_are_reported_and_do_not_persist() {
         let failed = world.turn(1, "One", None);
         assert_eq!(failed.event("error")["code"], code);
         let messages = world.messages(&failed);
-        assert_eq!(messages.get(1).map(|message| message.text.as_str()), kept);
+        assert_eq!(messages.get(1).map(|message| message.text.as_str()), retained);
         assert!(messages.iter().skip(1).all(|message| message.state == MessageState::Incomplete));
         world.script.says("Whole.");
         let again = world.turn(1, "One", Some(&failed.token()));
         assert_eq!(again.event("message")["text"], "Whole.");
-        assert_eq!(again.event("message")["seq"], 2, "in the place of the one that failed");
+        assert_eq!(again.event("message")["seq"], 2, "it replaces the failed one");
         assert_eq!(world.messages(&failed).len(), 2);
     }
 }

@@ -105,14 +105,14 @@ impl Both {
 fn shrink(open: &dyn Fn() -> Store, mut steps: Vec<u64>, mut failure: String) -> (Vec<u64>, String) {
     let (mut size, mut attempts) = (steps.len() / 2, 0);
     while size > 0 && attempts < 150 {
-        let mut place = 0;
-        while place < steps.len() && attempts < 150 {
+        let mut position = 0;
+        while position < steps.len() && attempts < 150 {
             let mut fewer = steps.clone();
-            fewer.drain(place..(place + size).min(steps.len()));
+            fewer.drain(position..(position + size).min(steps.len()));
             attempts += 1;
             match Both::new(open()).run(&fewer) {
                 Err(message) => (steps, failure) = (fewer, message),
-                Ok(()) => place += size,
+                Ok(()) => position += size,
             }
         }
         size /= 2;
@@ -197,13 +197,13 @@ fn move_through(backends: &[Backend], histories: u64) {
     for number in 0..histories {
         let mut random = SplitMix64(number ^ 0x6d6f_7665);
         let mut both = Both::new(backends[0].open());
-        for (place, backend) in backends.iter().enumerate() {
-            if place > 0 {
+        for (position, backend) in backends.iter().enumerate() {
+            if position > 0 {
                 (both.model, both.ours) = (both.model.restarted(), both.ours.moved_to(backend.open()));
             }
             let steps: Vec<u64> = (0..STEPS / 2).map(|_| random.next_u64()).collect();
             both.run(&steps).and_then(|()| both.chat(random.next_u64())).unwrap_or_else(|failure| {
-                panic!("history {number}, after {:?}: {failure}", &backends[..=place])
+                panic!("history {number}, after {:?}: {failure}", &backends[..=position])
             });
         }
     }

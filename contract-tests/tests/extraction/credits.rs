@@ -107,7 +107,7 @@ fn a_lost_acknowledgement(backend: Backend) {
     let form = form("pages=4\ntotal: 1").text("saveToStorage", "true");
     let ask = || call(&cx, &form).header("idempotency-key", "k").send();
     let count = |cx: &Sandbox, kind: &str| ledger(cx).iter().filter(|entry| entry.0 == kind).count();
-    let kept = |cx: &Sandbox| wait(cx.platform.documents(&cx.agent, None, 10)).expect("documents").len();
+    let retained = |cx: &Sandbox| wait(cx.platform.documents(&cx.agent, None, 10)).expect("documents").len();
     // The acknowledgement of the charge is lost, then also those of one and of two refunds.
     for lost in 1..=3 {
         faulty.lose_answers_of_credits(1, lost);
@@ -116,18 +116,18 @@ fn a_lost_acknowledgement(backend: Backend) {
             let _ = wait(cx.platform.maintain());
         }
         wait(cx.platform.maintain()).expect("nothing is left to do");
-        assert_eq!((balance(&cx), kept(&cx)), ((10, 0), 0), "{lost}");
+        assert_eq!((balance(&cx), retained(&cx)), ((10, 0), 0), "{lost}");
         assert_eq!((count(&cx, "charge"), count(&cx, "refund")), (lost as usize, lost as usize));
     }
     faulty.lose_answers_of_credits(1, 1);
     let _ = ask().fails(503, "SERVICE_UNAVAILABLE");
-    assert_eq!((balance(&cx), kept(&cx)), ((6, 0), 1));
+    assert_eq!((balance(&cx), retained(&cx)), ((6, 0), 1));
     let again = ask().expect(200);
     assert_eq!(
         (again.header("idempotent-replayed"), again.header("x-credits-charged")),
         (Some("true"), Some("0"))
     );
-    assert_eq!((balance(&cx), kept(&cx)), ((6, 0), 1));
+    assert_eq!((balance(&cx), retained(&cx)), ((6, 0), 1));
     let sum: i64 = ledger(&cx).iter().map(|entry| entry.1 + entry.2).sum();
     assert_eq!(sum, 6);
 }

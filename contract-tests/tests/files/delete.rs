@@ -131,7 +131,7 @@ fn the_reason_twice(backend: Backend) {
     for (query, body) in [("one", "two"), ("a", "A"), ("a", "ab")] {
         let call = cx.call("DELETE", &format!("{}?reason={query}", file_path(&contact, &id)));
         let reply = call.json(&json!({ "reason": body })).send().invalid(&[("reason", "conflict")]);
-        assert!(["query", "body"].contains(&reply.violation(0)["in"].as_str().expect("a place")));
+        assert!(["query", "body"].contains(&reply.violation(0)["in"].as_str().expect("a location")));
     }
     let _ = read(&cx, &contact, &id).expect(200);
 }
@@ -284,7 +284,7 @@ fn purge(cx: &Sandbox) -> u64 {
 fn the_content_is_retained(backend: Backend) {
     let (cx, contact) = sandbox(backend);
     let id = upload(&cx, &contact, "a.txt", b"text").id();
-    let kept = upload(&cx, &contact, "b.txt", b"text").id();
+    let retained = upload(&cx, &contact, "b.txt", b"text").id();
     cx.advance(1_000);
     let _ = delete(&cx, &contact, &id, &json!({})).expect(200);
     assert_eq!((purge(&cx), blobs(&cx).len()), (0, 2));
@@ -295,8 +295,8 @@ fn the_content_is_retained(backend: Backend) {
     cx.advance(1);
     assert_eq!((purge(&cx), blobs(&cx).len()), (1, 1));
     assert_eq!(purge(&cx), 0);
-    assert_eq!(blobs(&cx)[0].key.file.to_string(), kept);
-    let _ = read(&cx, &contact, &kept).expect(200);
+    assert_eq!(blobs(&cx)[0].key.file.to_string(), retained);
+    let _ = read(&cx, &contact, &retained).expect(200);
     // The audit data outlives the content.
     let entries = log(&cx, &id);
     assert_eq!(entries.last().map(|entry| entry.action), Some(AuditAction::FileDelete));
@@ -318,10 +318,10 @@ fn retention_of_another_length(backend: Backend) {
 fn without_retention(backend: Backend) {
     let (cx, contact) = sandbox_with(backend, |files| files.retention_millis = 0);
     let id = upload(&cx, &contact, "a.txt", b"text").id();
-    let kept = upload(&cx, &contact, "a.txt", b"text").id();
+    let retained = upload(&cx, &contact, "a.txt", b"text").id();
     let _ = delete(&cx, &contact, &id, &json!({})).expect(200);
     let left: Vec<String> = blobs(&cx).iter().map(|blob| blob.key.file.to_string()).collect();
-    assert_eq!(left, [kept]);
+    assert_eq!(left, [retained]);
 }
 
 /// Contract 14: erasing a contact erases its files, deleted ones included, whatever their retention.
@@ -362,13 +362,13 @@ fn deletion_of_the_agent(backend: Backend) {
     let other = cx.call("POST", "/contacts/chatbots/other").with(&key).json(&body).send().expect(201).id();
     let path = format!("/files/chatbots/other/{other}");
     let call = cx.call("POST", &path).with(&key).form(&contract_tests::Form::of_file("a.txt", b"x"));
-    let kept = call.send().expect(201).id();
+    let retained = call.send().expect(201).id();
     wait(cx.platform.delete_agent(&operator(), &cx.agent)).expect("deleted");
     for _ in 0..3 {
         wait(cx.platform.maintain()).expect("maintenance");
     }
     let left: Vec<String> = blobs(&cx).iter().map(|blob| blob.key.file.to_string()).collect();
-    assert_eq!(left, [kept]);
+    assert_eq!(left, [retained]);
     assert!(wait(cx.platform.check_contents()).expect("checked").faults.is_empty());
 }
 

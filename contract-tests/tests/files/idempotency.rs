@@ -12,7 +12,7 @@ use openapi_core::contacts::ContactRef;
 use openapi_core::storage::StorageErrorKind;
 use serde_json::json;
 
-use crate::support::{blobs, contact, file_path, files_of, nothing_is_kept, sandbox, total, with_contact};
+use crate::support::{blobs, contact, file_path, files_of, nothing_is_stored, sandbox, total, with_contact};
 
 on_every_backend!(
     replay,
@@ -219,7 +219,7 @@ fn rejections_are_not_stored(backend: Backend) {
     let reply = send(&text());
     assert!(reply.status == 409 || reply.status == 503, "{}", reply.text);
     faulty.lose_races(0);
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
     let first = send(&text()).expect(201);
     assert_eq!(first.header("idempotent-replayed"), None);
     is_replay(&send(&text()), &first);

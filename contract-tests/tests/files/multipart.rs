@@ -1,7 +1,7 @@
 //! Bodies of `multipart/form-data` as clients and attackers write them (contract 5.1, 9; RFC 2046, RFC 7578).
 //!
 //! Where the contract specifies the response, exactly that is expected; otherwise a success or a documented rejection.
-//! A rejected upload never leaves anything behind.
+//! A rejected upload leaves no data.
 
 use contract_tests::call::Chunk;
 use contract_tests::sandbox::wait;
@@ -9,7 +9,7 @@ use contract_tests::{Backend, Reply, Sandbox, on_every_backend};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 
-use crate::support::{blobs, file_path, files_of, nothing_is_kept, sandbox, total};
+use crate::support::{blobs, file_path, files_of, nothing_is_stored, sandbox, total};
 
 on_every_backend!(
     cut_anywhere,
@@ -55,7 +55,7 @@ fn content_of(cx: &Sandbox, contact: &str, reply: &Reply) -> Vec<u8> {
     crate::support::follow(cx, &link).expect(200).bytes.to_vec()
 }
 
-/// A success, or a rejection that the contract documents and that leaves nothing behind.
+/// A success, or a rejection that the contract documents and that stores nothing.
 #[track_caller]
 fn documented(cx: &Sandbox, contact: &str, reply: &Reply, what: &str) {
     match reply.status {
@@ -97,7 +97,7 @@ fn cut_anywhere(backend: Backend) {
         assert_eq!(blobs(&cx), [], "cut at {at}");
         cx.advance(1_000);
     }
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
     // The line end after the closing boundary is optional (RFC 2046).
     let _ = post(&cx, &contact, &whole[..closed]).expect(201);
     let _ = post(&cx, &contact, &whole[..=closed]).expect(201);
@@ -235,7 +235,7 @@ fn broken_framing(backend: Backend) {
     ] {
         is_broken(&cx, &contact, bytes.as_bytes(), what);
     }
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
 }
 
 fn preamble_and_epilogue(backend: Backend) {
@@ -292,7 +292,7 @@ fn preamble_and_epilogue(backend: Backend) {
         assert!(["BAD_REQUEST", "VALIDATION_ERROR"].contains(&reply.code()), "{bytes:?}: {}", reply.text);
         documented(&cx, &contact, &reply, bytes);
     }
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
 }
 
 fn part_headers(backend: Backend) {
@@ -385,7 +385,7 @@ fn large_part_headers(backend: Backend) {
         chunks.extend((0..60).map(|_| chunk(&vec![b'y'; 50_000])));
         let reply = post_chunks(&cx, &contact, chunks);
         assert!(["BAD_REQUEST", "FILE_TOO_LARGE"].contains(&reply.code()), "{}", reply.text);
-        nothing_is_kept(&cx, &contact);
+        nothing_is_stored(&cx, &contact);
     }
 }
 
@@ -401,7 +401,7 @@ fn many_parts(backend: Backend) {
         ] {
             let reply = post(&cx, &contact, bytes.as_bytes()).fails(400, "VALIDATION_ERROR");
             assert!(reply.violations().len() <= 100);
-            nothing_is_kept(&cx, &contact);
+            nothing_is_stored(&cx, &contact);
         }
     }
     let bytes = format!("{}--x--\r\n", part.repeat(30_000));

@@ -36,7 +36,7 @@ fn repair(cx: &Sandbox) -> Vec<ContentFault> {
 
 fn orphans(backend: Backend) {
     let (cx, contact) = sandbox(backend);
-    let kept = upload(&cx, &contact, "a.txt", b"text").id();
+    let retained = upload(&cx, &contact, "a.txt", b"text").id();
     let deleted = upload(&cx, &contact, "a.txt", b"text").id();
     let _ = cx.call("DELETE", &file_path(&contact, &deleted)).send().expect(200);
     // An id begins with the second in which its upload began: 2026-01-31T09:15:02Z.
@@ -57,12 +57,12 @@ fn orphans(backend: Backend) {
     put(&cx, &orphan, b"left over");
     assert_eq!(repair(&cx), []);
     assert_eq!((faults(&cx), blobs(&cx).len()), (Vec::new(), 2));
-    let _ = read(&cx, &contact, &kept).expect(200);
+    let _ = read(&cx, &contact, &retained).expect(200);
 }
 
 fn lost_contents(backend: Backend) {
     let (cx, contact) = sandbox(backend);
-    let kept = upload(&cx, &contact, "a.txt", b"text").id();
+    let retained = upload(&cx, &contact, "a.txt", b"text").id();
     let lost = upload(&cx, &contact, "b.txt", b"text").id();
     let url = link(&cx, &contact, &lost, "");
     wait(cx.blobs.remove(&key(&cx, &lost))).expect("removed");
@@ -74,7 +74,7 @@ fn lost_contents(backend: Backend) {
     assert_eq!((faults(&cx), total(&cx, &contact)), (Vec::new(), 1));
     let _ = read(&cx, &contact, &lost).fails(404, "FILE_NOT_FOUND");
     let _ = follow(&cx, &url).fails(404, "FILE_NOT_FOUND");
-    let _ = read(&cx, &contact, &kept).expect(200);
+    let _ = read(&cx, &contact, &retained).expect(200);
     let query =
         AuditQuery { agent: Some(cx.agent.clone()), newest_first: true, limit: 1, ..AuditQuery::default() };
     let entry = wait(cx.platform.audit(&query)).expect("the log").remove(0);
@@ -84,13 +84,13 @@ fn lost_contents(backend: Backend) {
 
 fn truncated_contents(backend: Backend) {
     let (cx, contact) = sandbox(backend);
-    let kept = upload(&cx, &contact, "a.txt", b"text").id();
+    let retained = upload(&cx, &contact, "a.txt", b"text").id();
     let cut = upload(&cx, &contact, "b.txt", b"longer text").id();
     put(&cx, &key(&cx, &cut), b"longer");
     assert_eq!(faults(&cx), [ContentFault::WrongSize { key: key(&cx, &cut), expected: 11, found: 6 }]);
     assert_eq!(repair(&cx), []);
     let _ = read(&cx, &contact, &cut).fails(404, "FILE_NOT_FOUND");
-    assert_eq!(follow(&cx, &link(&cx, &contact, &kept, "")).expect(200).text, "text");
+    assert_eq!(follow(&cx, &link(&cx, &contact, &retained, "")).expect(200).text, "text");
     wait(cx.platform.maintain()).expect("maintenance");
     assert_eq!((faults(&cx), blobs(&cx).len()), (Vec::new(), 1));
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use contract_tests::{Backend, Form, Sandbox, on_every_backend};
 use openapi_core::ports::{FileScan, FileScanner, ScanError, Verdict};
 
-use crate::support::{blobs, nothing_is_kept, sandbox, send, upload};
+use crate::support::{blobs, nothing_is_stored, sandbox, send, upload};
 
 on_every_backend!(
     infected_files,
@@ -73,7 +73,7 @@ fn infected_files(backend: Backend) {
     let reply = reply.fails(415, "UNSUPPORTED_FILE_TYPE");
     assert_eq!(reply.json["details"]["detected"], "text/plain");
     assert!(!reply.text.contains("Eicar-Signature"), "the name is for the log");
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
     let _ = upload(&cx, &contact, "a.txt", b"a clean file");
 }
 
@@ -90,7 +90,7 @@ fn failing_scanners(backend: Backend) {
         let (cx, contact) = scanned(backend, &Scanner { failing: Some(failing), ..Scanner::default() });
         let reply = send(&cx, &contact, &Form::of_file("a.txt", b"text")).fails(503, "SERVICE_UNAVAILABLE");
         assert!(reply.header("retry-after").is_some(), "{failing:?}");
-        nothing_is_kept(&cx, &contact);
+        nothing_is_stored(&cx, &contact);
     }
 }
 
@@ -110,6 +110,6 @@ fn a_failure_comes_last(backend: Backend) {
         let _ = send(&cx, &contact, &form).invalid(&[("other", "unknown")]);
         let form = Form::of_file("a.txt", b"MZ\x90\0\x03\0\0\0");
         let _ = send(&cx, &contact, &form).fails(415, "UNSUPPORTED_FILE_TYPE");
-        nothing_is_kept(&cx, &contact);
+        nothing_is_stored(&cx, &contact);
     }
 }

@@ -2,7 +2,7 @@
 
 use contract_tests::{Backend, Form, on_every_backend};
 
-use crate::support::{nothing_is_kept, sandbox, send};
+use crate::support::{nothing_is_stored, sandbox, send};
 
 on_every_backend!(forms_of_the_name, malformed_parts, any_bytes_in_the_name);
 
@@ -77,7 +77,7 @@ fn malformed_parts(backend: Backend) {
     ] {
         let reply = send(&cx, &contact, &Form::new().part(headers, b"text"));
         assert_eq!((reply.status, reply.code()), (400, "BAD_REQUEST"), "{headers:?}: {}", reply.shown());
-        nothing_is_kept(&cx, &contact);
+        nothing_is_stored(&cx, &contact);
     }
 }
 

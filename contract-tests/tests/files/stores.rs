@@ -15,7 +15,7 @@ use openapi_core::storage::StorageErrorKind;
 
 use crate::streams::{Failing, PiecemealBlobs};
 use crate::support::{
-    blobs, file_path, files_of, follow, link, nothing_is_kept, sandbox, send, total, upload, with_contact,
+    blobs, file_path, files_of, follow, link, nothing_is_stored, sandbox, send, total, upload, with_contact,
 };
 
 on_every_backend!(
@@ -55,11 +55,11 @@ fn failing_writes(backend: Backend) {
         let reply = send(&cx, &contact, &form).fails(503, "STORAGE_UNAVAILABLE");
         let seconds = reply.header("retry-after").and_then(|seconds| seconds.parse::<u64>().ok());
         assert!(seconds.is_some_and(|seconds| seconds >= 1), "{failing:?}");
-        nothing_is_kept(&cx, &contact);
+        nothing_is_stored(&cx, &contact);
         store.fail(Some((failing, BlobErrorKind::Internal)));
         let reply = send(&cx, &contact, &form);
         assert!(reply.status >= 500, "{failing:?}: {}", reply.text);
-        nothing_is_kept(&cx, &contact);
+        nothing_is_stored(&cx, &contact);
         // A failed request may be retried, with the same key too.
         store.fail(Some((failing, BlobErrorKind::Unavailable)));
         let key = format!("{failing:?}");
@@ -92,7 +92,7 @@ fn a_rejection_precedes_a_failing_store(backend: Backend) {
         let _ = send(&cx, &contact, &Form::of_file("a.txt", b"")).invalid(&[("file", "minimum")]);
         let call = cx.call("POST", &files_of(&contact)).bytes(&text.unclosed());
         let _ = call.header("content-type", &text.content_type()).send().fails(400, "BAD_REQUEST");
-        nothing_is_kept(&cx, &contact);
+        nothing_is_stored(&cx, &contact);
     }
 }
 
@@ -136,7 +136,7 @@ fn failing_removals(backend: Backend) {
         assert_eq!(blobs(cx).len(), 1, "still due");
         store.fail(None);
         assert_eq!(wait(cx.platform.purge_due_contents()).expect("purged"), 1);
-        nothing_is_kept(cx, &contact);
+        nothing_is_stored(cx, &contact);
     }
 }
 
@@ -203,14 +203,14 @@ fn the_record_cannot_be_written(backend: Backend) {
     assert_eq!(total(&cx, &contact), 0);
     // Whether the record was written is unknown at that point; the content is removed once that is known.
     wait(cx.platform.sweep_orphans(0)).expect("swept");
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
     // A finally lost race leaves nothing; a race that is lost once is retried.
     faulty.lose_races(u32::MAX);
     let reply = send(&cx, &contact, &Form::of_file("a.txt", b"text"));
     assert!(["CONCURRENT_UPDATE", "SERVICE_UNAVAILABLE"].contains(&reply.code()), "{}", reply.text);
     assert!(reply.header("retry-after").is_some());
     faulty.lose_races(0);
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
     faulty.lose_races(2);
     let _ = send(&cx, &contact, &Form::of_file("a.txt", b"text")).expect(201);
     assert_eq!((total(&cx, &contact), blobs(&cx).len()), (1, 1));
@@ -252,7 +252,7 @@ fn the_contact_changes_during_the_upload(backend: Backend) {
             let archive = format!("/contacts/platformid/{contact}/chatbots/<A>/archive");
             let _ = elsewhere.patch(&archive).expect(200);
             let _ = wait(running).fails(409, "CONTACT_ARCHIVED");
-            nothing_is_kept(&cx, &contact);
+            nothing_is_stored(&cx, &contact);
         }
     }
 }

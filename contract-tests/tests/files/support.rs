@@ -99,7 +99,7 @@ pub fn total(cx: &Sandbox, contact: &str) -> u64 {
 
 /// Neither a record nor a content exists.
 #[track_caller]
-pub fn nothing_is_kept(cx: &Sandbox, contact: &str) {
+pub fn nothing_is_stored(cx: &Sandbox, contact: &str) {
     assert_eq!(total(cx, contact), 0, "a record is left");
     assert_eq!(blobs(cx), [], "a content is left");
 }

@@ -5,7 +5,7 @@ use openapi_core::files::{FileKind, FileTypes};
 use serde_json::{Value, json};
 
 use crate::samples;
-use crate::support::{blobs, nothing_is_kept, sandbox, sandbox_with, send, total};
+use crate::support::{blobs, nothing_is_stored, sandbox, sandbox_with, send, total};
 
 on_every_backend!(
     every_type,
@@ -191,7 +191,7 @@ fn active_content_is_refused_under_any_name(backend: Backend) {
             .part(&["Content-Disposition: form-data; name=\"file\"", "Content-Type: image/png"], &content);
         refused(&cx, &contact, &form, what, &allowed_media_types());
     }
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
 }
 
 /// A script has no magic bytes that distinguish it from text; its name does.
@@ -209,7 +209,7 @@ fn programs_by_name(backend: Backend) {
     for name in ["a.js.", "a.js ", "a.j\u{200b}s", "dir/a.js", "a.txt.js"] {
         refused(&cx, &contact, &Form::of_file(name, b"just text"), name, &allowed_media_types());
     }
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
     let _ = send(&cx, &contact, &Form::of_file("a.js.txt", b"just text")).expect(201);
 }
 
@@ -231,7 +231,7 @@ fn active_content_is_refused_under_any_setting(backend: Backend) {
         for name in ["a.js", "a.html", "a.exe"] {
             refused(&cx, &contact, &Form::of_file(name, b"just text"), name, &allowed);
         }
-        nothing_is_kept(&cx, &contact);
+        nothing_is_stored(&cx, &contact);
     }
 }
 
@@ -260,7 +260,7 @@ fn unknown_types(backend: Backend) {
     refused(&cx, &contact, &svg, "a drawing", &allowed_media_types());
     let reply = send(&cx, &contact, &svg);
     assert_eq!(reply.json["details"]["detected"], "image/svg+xml");
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
 }
 
 fn other_types_under_the_setting_all(backend: Backend) {

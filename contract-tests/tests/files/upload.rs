@@ -6,7 +6,7 @@ use contract_tests::{Backend, Form, Sandbox, on_every_backend, story};
 use serde_json::{Value, json};
 
 use crate::support::{
-    blobs, contact, files_of, nothing_is_kept, read, sandbox, sandbox_up_to, send, sha256, total, upload,
+    blobs, contact, files_of, nothing_is_stored, read, sandbox, sandbox_up_to, send, sha256, total, upload,
 };
 
 on_every_backend!(
@@ -112,14 +112,14 @@ fn the_file_part(backend: Backend) {
         assert_eq!(fault["field"], "file");
         assert_eq!(fault["in"], "form");
         assert_eq!(fault["value"], Value::Null);
-        nothing_is_kept(&cx, &contact);
+        nothing_is_stored(&cx, &contact);
     }
     // Names of parts are compared exactly.
     for name in ["File", "FILE", "file ", "files", "file[]", "document"] {
         let form = Form::new().text(name, "text");
         let _ = send(&cx, &contact, &form).invalid(&[(name, "unknown"), ("file", "required")]);
     }
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
 }
 
 fn other_parts(backend: Backend) {
@@ -147,7 +147,7 @@ fn other_parts(backend: Backend) {
         let reply = send(&cx, &contact, &form).invalid(&[("note", "unknown")]);
         assert_eq!(reply.violation(0)["in"], "form");
         assert_eq!(reply.violation(0)["value"], value);
-        nothing_is_kept(&cx, &contact);
+        nothing_is_stored(&cx, &contact);
     }
     // Names starting with `_` are ignored in queries alone.
     let form = Form::of_file("a.txt", b"text").text("_charset_", "utf-8");
@@ -177,7 +177,7 @@ fn order_of_errors(backend: Backend) {
         let more = expected.len() - 1;
         assert_eq!(reply.json["message"], format!("Validation failed: {first} (and {more} more)"));
     }
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
 }
 
 fn a_hundred_errors_are_listed(backend: Backend) {
@@ -192,7 +192,7 @@ fn a_hundred_errors_are_listed(backend: Backend) {
     assert_eq!(reply.violations().len(), 100);
     assert_eq!(reply.json["details"], json!({ "truncated": true, "totalErrors": 150 }));
     assert!(reply.json["message"].as_str().is_some_and(|text| text.ends_with("(and 149 more)")));
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
 }
 
 /// Header, then query, then parts (contract 6.2).
@@ -204,18 +204,20 @@ fn errors_outside_the_form(backend: Backend) {
         .form(&Form::new().text("a", "1"))
         .send()
         .fails(400, "VALIDATION_ERROR");
-    let places: Vec<&str> =
+    let positions: Vec<&str> =
         (0..reply.violations().len()).filter_map(|n| reply.violation(n)["in"].as_str()).collect();
-    assert_eq!((places.first(), places.last()), (Some(&"header"), Some(&"form")), "{}", reply.text);
+    assert_eq!((positions.first(), positions.last()), (Some(&"header"), Some(&"form")), "{}", reply.text);
     assert!(
-        places.is_sorted_by_key(|place| ["header", "query", "form"].iter().position(|known| known == place))
+        positions.is_sorted_by_key(|location| ["header", "query", "form"]
+            .iter()
+            .position(|known| known == location))
     );
     assert!(reply.violations().contains(&("reason", "unknown")));
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
     // The query alone causes a rejection as well.
     let call = cx.call("POST", &format!("{}?upsert=true", files_of(&contact)));
     let _ = call.form(&Form::of_file("a.txt", b"x")).send().invalid(&[("upsert", "unknown")]);
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
 }
 
 fn an_archived_contact(backend: Backend) {
@@ -227,7 +229,7 @@ fn an_archived_contact(backend: Backend) {
         reply.json["details"],
         json!({ "resource": "contact", "id": contact, "archivedAt": archived.data()["archivedAt"] })
     );
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
     let _ = cx.patch(&archive.replace("/archive", "/unarchive")).expect(200);
     let _ = upload(&cx, &contact, "a.txt", b"x");
 }
@@ -276,7 +278,7 @@ fn an_absent_body(backend: Backend) {
         let _ = call.send().invalid(&[("file", "required")]);
         let _ = call.header("content-type", "text/plain").send().invalid(&[("file", "required")]);
     }
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
 }
 
 fn other_media_types(backend: Backend) {
@@ -298,7 +300,7 @@ fn other_media_types(backend: Backend) {
     }
     let reply = cx.call("POST", &files_of(&contact)).bytes(&form.bytes()).send();
     let _ = reply.fails(415, "UNSUPPORTED_MEDIA_TYPE");
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
     // Media type names are case-insensitive.
     let call = cx.call("POST", &files_of(&contact)).bytes(&form.bytes());
     let _ = call.header("content-type", "Multipart/Form-Data; Boundary=----4d8f0c7aX").send().expect(201);
@@ -312,7 +314,7 @@ fn encodings(backend: Backend) {
         let reply = call.send().fails(415, "UNSUPPORTED_MEDIA_TYPE");
         assert!(reply.header("accept").is_some());
     }
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
     for encoding in ["identity", "Identity"] {
         let call = cx.call("POST", &files_of(&contact)).form(&form).header("content-encoding", encoding);
         let _ = call.send().expect(201);
@@ -344,7 +346,7 @@ fn boundaries(backend: Backend) {
         .fails(400, "BAD_REQUEST");
     // A boundary other than the announced one is broken framing.
     let _ = post("multipart/form-data; boundary=y", "x").fails(400, "BAD_REQUEST");
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
     for boundary in
         ["x", "b", &"b".repeat(70), "----WebKitFormBoundary7MA4YWxkTrZu0gW", "0123456789", "a'+_-.b"]
     {
@@ -396,7 +398,7 @@ fn one_byte_too_many(backend: Backend) {
                 assert_eq!(reply.json["details"], json!({ "limit": limit, "actual": null, "unit": "bytes" }));
             }
         }
-        nothing_is_kept(&cx, &contact);
+        nothing_is_stored(&cx, &contact);
     }
 }
 
@@ -419,7 +421,7 @@ fn a_declared_length_that_is_too_large(backend: Backend) {
         .header("content-type", &form.content_type())
         .header("content-length", &(1_000 + MIB).to_string());
     let _ = call.send().fails(408, "REQUEST_TIMEOUT");
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
 }
 
 /// Contract 9: a multipart body may have 1 MiB besides its file.
@@ -463,7 +465,7 @@ fn a_second_file_has_no_separate_limit(backend: Backend) {
     let _ = send_streamed(&cx, &contact, &form, 100_000).fails(413, "FILE_TOO_LARGE");
     let many = (0..3_000).fold(Form::new(), |form, _| form.file("a.txt", &[b'x'; 900]));
     let _ = send_streamed(&cx, &contact, &many, 100_000).fails(413, "FILE_TOO_LARGE");
-    nothing_is_kept(&cx, &contact);
+    nothing_is_stored(&cx, &contact);
 }
 
 fn a_body_timeout(backend: Backend) {
@@ -474,7 +476,7 @@ fn a_body_timeout(backend: Backend) {
         let begin = Chunk::Bytes(bytes[..at].to_vec().into());
         let call = cx.call("POST", &files_of(&contact)).chunks(vec![begin, Chunk::Timeout]);
         let _ = call.header("content-type", &form.content_type()).send().fails(408, "REQUEST_TIMEOUT");
-        nothing_is_kept(&cx, &contact);
+        nothing_is_stored(&cx, &contact);
     }
 }
 
@@ -492,7 +494,7 @@ fn a_disconnecting_client(backend: Backend) {
                 continue;
             }
             let _ = reply.expect(400);
-            nothing_is_kept(&cx, &contact);
+            nothing_is_stored(&cx, &contact);
         }
         for file in cx.get(&files_of(&contact)).column("id") {
             let path = crate::support::file_path(&contact, file.as_str().expect("an id"));
@@ -529,7 +531,7 @@ fn who_may(backend: Backend) {
     let _ = post().with(&foreign).send().fails(403, "AGENT_FORBIDDEN");
     let elsewhere = format!("/files/chatbots/other/{own}");
     let _ = cx.call("POST", &elsewhere).with(&foreign).form(&form).send().fails(404, "CONTACT_NOT_FOUND");
-    nothing_is_kept(&cx, &own);
+    nothing_is_stored(&cx, &own);
     let writer = cx.key_that_may("contacts:create");
     let reply = post().with(&writer).send().expect(201);
     assert_eq!(reply.data()["uploadedBy"], json!({ "type": "apiKey", "id": writer.key }));

@@ -192,8 +192,8 @@ fn revisions_of_data(backend: Backend) {
     }
     let (stored, revisions) =
         wait(cx.platform.submission(&cx.agent, id.parse().expect("an id"))).expect("the submission");
-    let kept: Vec<&str> = revisions.iter().map(|revision| revision.form_data.as_str()).collect();
-    let mut sorted = kept.clone();
+    let retained: Vec<&str> = revisions.iter().map(|revision| revision.form_data.as_str()).collect();
+    let mut sorted = retained.clone();
     sorted.sort_unstable();
     assert_eq!(sorted, ["{\"text\":\"1\"}", "{\"text\":\"2\"}"]);
     assert!(revisions.iter().all(|revision| revision.by == Actor::User("tester".into())));
@@ -273,7 +273,7 @@ fn erasure(backend: Backend) {
         draft(&cx, &template, &json!({})).id(),
     ];
     let path = submit_path(&template).replace("crm-1001", "crm-2");
-    let kept = send(&cx, "POST", &path, &json!({ "formData": { "text": "x" } })).expect(201).id();
+    let retained = send(&cx, "POST", &path, &json!({ "formData": { "text": "x" } })).expect(201).id();
     let keyed = || {
         cx.call("POST", &submit_path(&template))
             .json(&json!({ "formData": { "text": "z" } }))
@@ -292,7 +292,7 @@ fn erasure(backend: Backend) {
     let _ = keyed().fails(404, "CONTACT_NOT_FOUND");
     let filter = SubmissionFilter { include_superseded: true, ..SubmissionFilter::default() };
     assert_eq!(wait(cx.platform.submissions(&cx.agent, &filter, None, 10)).expect("submissions").len(), 1);
-    assert_eq!(to(&cx, &kept, "approved").data()["status"], "approved");
+    assert_eq!(to(&cx, &retained, "approved").data()["status"], "approved");
     // Another contact with the same external id starts over.
     let _ = contact(&cx, "crm-1001");
     assert_eq!(submit(&cx, &template, &json!({ "text": "x" })).data()["revision"], 1);

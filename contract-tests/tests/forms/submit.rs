@@ -319,7 +319,7 @@ fn faulty(backend: Backend) -> (Sandbox, std::sync::Arc<FaultyStorage>, String) 
     (cx, faulty, template)
 }
 
-/// A finally lost race returns 409 with `Retry-After` and leaves nothing behind; a race won by retrying is invisible;
+/// A finally lost race returns 409 with `Retry-After` and stores nothing; a race won by retrying is invisible;
 /// an unavailable store is 503.
 fn lost_races(backend: Backend) {
     let (cx, faulty, template) = faulty(backend);

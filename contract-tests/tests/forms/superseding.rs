@@ -171,8 +171,8 @@ fn another_policy(backend: Backend) {
     assert_eq!(heads(&cx, &template), [next.id()]);
     let _ = cx.edit_template(&template, &keeping_all(note()));
     cx.advance(10);
-    let kept = submit(&cx, &template, &data());
-    assert_eq!((&kept.data()["revision"], &kept.data()["supersedes"]), (&json!(1), &Value::Null));
+    let retained = submit(&cx, &template, &data());
+    assert_eq!((&retained.data()["revision"], &retained.data()["supersedes"]), (&json!(1), &Value::Null));
     assert_eq!(heads(&cx, &template).len(), 2);
 }
 

@@ -202,8 +202,8 @@ fn an_undelivered_response_costs_nothing() {
             }
             let left = State::of(&cx);
             assert_eq!(left.credits, before, "dropped after {times} polls: {:?}", ledger(&cx));
-            let kept = wait(cx.platform.documents(&cx.agent, None, 10)).expect("documents");
-            assert!(kept.is_empty(), "dropped after {times} polls: {kept:?}");
+            let retained = wait(cx.platform.documents(&cx.agent, None, 10)).expect("documents");
+            assert!(retained.is_empty(), "dropped after {times} polls: {retained:?}");
             let mut entries = ledger(&cx);
             entries.sort_unstable();
             assert!(matches!(entries[..], ["set"] | ["charge", "refund", "set"]), "{entries:?}");

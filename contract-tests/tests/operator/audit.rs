@@ -125,10 +125,13 @@ fn order_and_pages(backend: Backend) {
             after = Some((last.at, last.id));
             all.extend(page);
         }
-        let places: Vec<_> = all.iter().map(|entry| (entry.at, entry.id)).collect();
-        let sorted =
-            if newest_first { places.is_sorted_by(|a, b| a > b) } else { places.is_sorted_by(|a, b| a < b) };
-        assert!(sorted, "{places:?}");
+        let positions: Vec<_> = all.iter().map(|entry| (entry.at, entry.id)).collect();
+        let sorted = if newest_first {
+            positions.is_sorted_by(|a, b| a > b)
+        } else {
+            positions.is_sorted_by(|a, b| a < b)
+        };
+        assert!(sorted, "{positions:?}");
         assert_eq!(all.len(), log(&cx).len());
     }
 }

@@ -36,11 +36,11 @@ async fn main() -> Outcome<()> {
     let service = application(&platform).into_make_service_with_connect_info::<SocketAddr>();
     // Handles signals from here on, before the server first waits for one.
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let told_to_stop = async move {
+    let stop_requested = async move {
         tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
     };
     // Running requests finish; after that, nothing uses the platform.
-    axum::serve(listener, service).with_graceful_shutdown(told_to_stop).await?;
+    axum::serve(listener, service).with_graceful_shutdown(stop_requested).await?;
     upkeep.abort();
     platform.drain().await?;
     println!("stopped");

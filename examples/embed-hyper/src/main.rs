@@ -2,9 +2,7 @@
 
 use hyper::{server::conn::http1::Builder, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use openapi_core::{
-    access::*, admin::*, api::*, platform::*, ports::*, server_keys::ServerKeys, service_info::ServiceInfo,
-};
+use openapi_core::{access::*, admin::*, api::*, platform::*, ports::*, server_keys::*, service_info::*};
 use std::sync::Arc;
 use storage_memory::MemoryStorage;
 

@@ -30,10 +30,10 @@ struct Message {
 fn messages() -> Vec<Message> {
     let mut blocks = Vec::new();
     let mut rest = CONTRACT;
-    while let Some((_, behind)) = rest.split_once("\n```http\n") {
-        let (block, behind) = behind.split_once("\n```").expect("a block has an end");
+    while let Some((_, after)) = rest.split_once("\n```http\n") {
+        let (block, after) = after.split_once("\n```").expect("a block has an end");
         blocks.push(message(block));
-        rest = behind;
+        rest = after;
     }
     blocks
 }

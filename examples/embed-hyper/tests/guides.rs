@@ -20,8 +20,8 @@ fn root() -> PathBuf {
 
 /// The section of the contract whose heading begins with this text.
 fn section(heading: &str) -> &'static str {
-    let (_, behind) = CONTRACT.split_once(heading).unwrap_or_else(|| panic!("there is no '{heading}'"));
-    behind.split("\n#").next().unwrap_or_default()
+    let (_, after) = CONTRACT.split_once(heading).unwrap_or_else(|| panic!("there is no '{heading}'"));
+    after.split("\n#").next().unwrap_or_default()
 }
 
 /// The trimmed cells of the table rows in a text.
@@ -261,12 +261,12 @@ fn every_example_has_a_readme_and_is_linked() {
 
 /// The anchor that a heading gets.
 fn anchor(heading: &str) -> String {
-    let kept = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+    let retained = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
     heading
         .trim()
         .to_lowercase()
         .chars()
-        .filter(|c| kept(*c))
+        .filter(|c| retained(*c))
         .map(|c| if c == ' ' { '-' } else { c })
         .collect()
 }

@@ -7,7 +7,7 @@ use openapi_core::api::ApiBody;
 pub const ATTEMPTS: u32 = 5;
 
 /// The wait without a `Retry-After`, in seconds.
-const PATIENCE: u64 = 2;
+const TIMEOUT: u64 = 2;
 
 /// The reason why a contact was not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub async fn deliver(
         match last {
             StatusCode::CREATED => return Ok(text("Location").unwrap_or_default().to_owned()),
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE if attempt < ATTEMPTS => {
-                wait(text("Retry-After").and_then(|value| value.parse().ok()).unwrap_or(PATIENCE)).await;
+                wait(text("Retry-After").and_then(|value| value.parse().ok()).unwrap_or(TIMEOUT)).await;
             }
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {}
             refused => return Err(Undelivered::Refused(refused)),

@@ -181,8 +181,8 @@ fn a_session_cannot_reach_another_tenants_data() {
     let (alice, carol) = (host.login("alice", "of A"), host.login("carol", "of B"));
     let created = host.with(&carol, "POST /v1/open/contacts/chatbots/tenant-b", CONTACT);
     assert_eq!(created.status, 201, "{}", created.body);
-    let (_, behind) = created.body.split_once("\"id\":\"").unwrap();
-    let id = behind.split('"').next().unwrap();
+    let (_, rest) = created.body.split_once("\"id\":\"").unwrap();
+    let id = rest.split('"').next().unwrap();
     let mut tried = 0;
     for endpoint in ENDPOINTS.iter().filter(|endpoint| matches!(endpoint.meta.access, Access::Key(_))) {
         // Under the other tenant's name and under the user's own.

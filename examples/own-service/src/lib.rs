@@ -41,7 +41,7 @@ pub struct OwnCrm {
 
 /// Contacts come from the CRM; agents, keys and limits from the platform.
 pub fn api(crm: Connection, clock: Arc<dyn Clock>, platform: &Arc<Platform>) -> rusqlite::Result<Api> {
-    crm.execute_batch(include_str!("beside.sql"))?;
+    crm.execute_batch(include_str!("open_api.sql"))?;
     let service = OwnCrm { crm: Mutex::new(crm), clock, platform: Arc::clone(platform) };
     Ok(Api::new(Settings::new(platform.service_info().clone()), Arc::new(service), platform.authenticator()))
 }

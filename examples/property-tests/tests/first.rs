@@ -1,9 +1,7 @@
 //! A program's first property test: every valid contact is stored. It needs only the library.
 
 use openapi_core::service::*;
-use openapi_core::{
-    access::*, admin::*, platform::*, ports::*, server_keys::ServerKeys, service_info::ServiceInfo,
-};
+use openapi_core::{access::*, admin::*, platform::*, ports::*, server_keys::*, service_info::*};
 use pollster::block_on;
 use proptest::prelude::*;
 use std::sync::Arc;

@@ -15,11 +15,11 @@ use widget_page::application;
 use widget_page::opening_hours::OpeningHours;
 
 /// A responder whose output the test controls step by step.
-struct Told(Mutex<Option<UnboundedReceiver<ChatEvent>>>);
+struct Scripted(Mutex<Option<UnboundedReceiver<ChatEvent>>>);
 
-impl ChatResponder for Told {
+impl ChatResponder for Scripted {
     fn name(&self) -> &str {
-        "told"
+        "scripted"
     }
 
     fn respond(&self, _: ChatTurn) -> ChatEvents {
@@ -28,9 +28,9 @@ impl ChatResponder for Told {
     }
 }
 
-fn told() -> (Arc<Told>, UnboundedSender<ChatEvent>) {
+fn scripted() -> (Arc<Scripted>, UnboundedSender<ChatEvent>) {
     let (sender, receiver) = unbounded_channel();
-    (Arc::new(Told(Mutex::new(Some(receiver)))), sender)
+    (Arc::new(Scripted(Mutex::new(Some(receiver)))), sender)
 }
 
 /// The application on its own runtime.
@@ -95,8 +95,8 @@ impl Host {
 
 /// The value of an attribute of the script tag.
 fn attribute(page: &str, name: &str) -> String {
-    let (_, behind) = page.split_once(&format!("{name}=\"")).unwrap_or_else(|| panic!("{name}: {page}"));
-    behind.split('"').next().expect("an end").to_owned()
+    let (_, rest) = page.split_once(&format!("{name}=\"")).unwrap_or_else(|| panic!("{name}: {page}"));
+    rest.split('"').next().expect("an end").to_owned()
 }
 
 /// Reads until a text has arrived.
@@ -153,7 +153,7 @@ fn the_applications_own_responder_answers_visitors() {
 
 #[test]
 fn a_reply_is_visible_while_it_is_written() {
-    let (responder, say) = told();
+    let (responder, say) = scripted();
     let host = Host::start(responder);
     let mut stream = host.ask("Are you there?");
     let mut read = String::new();

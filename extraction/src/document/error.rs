@@ -32,7 +32,7 @@ pub enum ReadError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Bytes: of the document, or of what it unpacks to.
+    /// Bytes of the document, packed or unpacked.
     Bytes,
     /// Pages, or frames of an image.
     Pages,

@@ -111,12 +111,12 @@ pub(crate) fn refused_text(bytes: &[u8]) -> Option<&'static str> {
     is_html(bytes).then_some("text/html")
 }
 
-/// Whether this begins as HTML does, behind a byte order mark and white space, in an encoding that a mark tells or one
-/// that has ASCII in it.
+/// Whether this begins like HTML, after an optional byte order mark and white space. The encoding is the one that the
+/// mark names, or a superset of ASCII.
 fn is_html(bytes: &[u8]) -> bool {
     let (encoding, mark) = Encoding::for_bom(bytes).unwrap_or((UTF_8, 0));
     let written = &bytes[mark..];
-    // Units of two bytes: those that are white space, and the beginning behind them.
+    // UTF-16 has units of two bytes: white space, then the beginning of the text.
     let (unit, low) = if encoding == UTF_8 { (1, 0) } else { (2, usize::from(encoding == UTF_16BE)) };
     let is_ascii = |unit: &[u8]| unit.len() == 1 || unit.get(1 - low) == Some(&0);
     let letters = written
@@ -186,14 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pdf_does_not_begin_far_behind() {
+    fn a_pdf_does_not_begin_far_into_the_file() {
         let mut late = vec![b' '; 1025];
         late.extend_from_slice(b"%PDF-1.4");
         assert_eq!(Kind::of(&late), Some(Kind::Text));
     }
 
     #[test]
-    fn an_encrypted_office_document_is_told_by_its_stream() {
+    fn an_encrypted_office_document_is_identified_by_its_stream() {
         let mut bytes = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1".to_vec();
         assert!(!is_encrypted_office(&bytes));
         bytes.extend("EncryptedPackage".encode_utf16().flat_map(u16::to_le_bytes));

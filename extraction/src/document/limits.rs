@@ -74,7 +74,7 @@ impl Characters {
     /// Counts one more word and what separates it from the next.
     pub(crate) fn word(&mut self, text: &str) -> Result<(), ReadError> {
         self.found += text.chars().count() as u64 + 1;
-        // The last word has nothing behind it.
+        // No separator follows the last word.
         if self.found > self.limit + 1 {
             return Err(ReadError::TooLarge { unit: Unit::Characters, limit: self.limit, actual: None });
         }

@@ -1,4 +1,4 @@
-//! What every kind of document becomes: pages of lines of words, in reading order, with their places and tables.
+//! The model of every kind of document: pages, lines and words in reading order, with positions and tables.
 
 mod docx;
 mod error;

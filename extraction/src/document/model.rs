@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Document {
     /// The pages, in order. Text and DOCX, which have none, are one page of [`PageSource::Flow`].
     pub pages: Vec<Page>,
-    /// How many pages the document says it has; `None` for text and DOCX (contract 12.2, `pageCount`).
+    /// The number of pages that the document declares; `None` for text and DOCX (contract 12.2, `pageCount`).
     pub page_count: Option<u32>,
     /// Warnings about the reading.
     pub warnings: Vec<Warning>,
@@ -35,7 +35,7 @@ pub struct PageImage {
 pub struct Page {
     /// Counted from 1.
     pub number: u32,
-    /// Width in points (1/72 inch) of the page when it stands upright; 0 for running text.
+    /// The width of the upright page in points (1/72 inch); 0 for running text.
     pub width: f32,
     /// Height in points.
     pub height: f32,
@@ -44,7 +44,7 @@ pub struct Page {
     /// on the upright page; [`Page::as_shown`] leads back.
     #[serde(default)]
     pub turn: u16,
-    /// Where the text comes from.
+    /// The source of the text.
     pub source: PageSource,
     /// The lines in reading order: a column is read to its end before the next one begins.
     pub lines: Vec<Line>,
@@ -53,7 +53,7 @@ pub struct Page {
     pub tables: Vec<Table>,
 }
 
-/// Where the text of a page comes from.
+/// The source of a page's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PageSource {
@@ -217,16 +217,16 @@ mod tests {
     }
 
     #[test]
-    fn places_are_turned_back() {
+    fn positions_are_turned_back() {
         let rect = |x, y, width, height| Rect { x, y, width, height };
         // Upright it is 200 wide and 100 high, with a word at the beginning of its first line.
         let word = rect(10.0, 5.0, 60.0, 12.0);
         for (turn, shown) in [
             (0, word),
-            // Its head was on the left, so that the line ran upwards from the lower left corner.
+            // The top was on the left, so the line ran upwards from the lower left corner.
             (90, rect(5.0, 130.0, 12.0, 60.0)),
             (180, rect(130.0, 83.0, 60.0, 12.0)),
-            // Its head was on the right, so that the line ran downwards from the upper right corner.
+            // The top was on the right, so the line ran downwards from the upper right corner.
             (270, rect(83.0, 10.0, 12.0, 60.0)),
         ] {
             let page = Page { width: 200.0, height: 100.0, turn, ..Page::default() };

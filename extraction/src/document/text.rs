@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn legacy_encodings_are_told_by_their_letters() {
+    fn legacy_encodings_are_identified_by_their_letters() {
         let russian = "Договор аренды нежилого помещения\nСумма: 1500 рублей";
         assert_eq!(texts(&encoding_rs::WINDOWS_1251.encode(russian).0), texts(russian.as_bytes()));
         let japanese = "請求書\n合計金額は一万円です。お支払いください。";

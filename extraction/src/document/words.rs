@@ -4,7 +4,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::model::Word;
 
-/// Makes the words of one line out of text that comes in pieces: a word may begin in one piece and end in another.
+/// Builds the words of one line from pieces of text: a word may begin in one piece and end in another.
 #[derive(Default)]
 pub(super) struct WordBuilder {
     words: Vec<Word>,
@@ -29,7 +29,7 @@ impl WordBuilder {
         }
     }
 
-    /// Ends the word, and begins the next one so many characters further.
+    /// Ends the word; the next one begins so many characters later.
     pub(super) fn space(&mut self, width: u16) {
         self.end_word();
         self.gap = self.gap.saturating_add(width);

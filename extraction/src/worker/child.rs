@@ -21,7 +21,7 @@ pub(super) fn run() -> ExitCode {
 
 fn work() -> io::Result<()> {
     let mut pipes = Pipes { input: io::stdin(), output: io::stdout() };
-    // What it may use is what the parent says first; no byte of the document is read before it is in force.
+    // The parent first sends the resource limits; the worker reads no byte of the document before they are in force.
     let limits: ResourceLimits = frame::parse(&pipes.expect(kind::TASK)?)?;
     pipes.send(kind::READY, &frame::json(&sandbox(limits))?)?;
     let task: Task = frame::parse(&pipes.expect(kind::TASK)?)?;

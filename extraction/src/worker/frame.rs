@@ -15,21 +15,21 @@ pub(super) mod kind {
     /// To the worker: [`Task`](super::Task), then the document.
     pub(crate) const TASK: u8 = b't';
     pub(crate) const DOCUMENT: u8 = b'd';
-    /// To the worker: what OCR says.
+    /// To the worker: the result of OCR.
     pub(crate) const ANSWER: u8 = b'a';
-    /// From the worker: what keeps it in.
+    /// From the worker: its sandbox.
     pub(crate) const READY: u8 = b'r';
-    /// From the worker: an image, whose words or whose turn it wants.
+    /// From the worker: an image whose words or rotation it requests.
     pub(crate) const WORDS: u8 = b'w';
     pub(crate) const TURN: u8 = b'o';
-    /// From the worker: a page; the image of one, behind its number; then [`Rest`](super::Rest); or why there is none.
+    /// From the worker: a page; the number and the image of a page; finally [`Rest`](super::Rest), or why there is none.
     pub(crate) const PAGE: u8 = b'p';
     pub(crate) const IMAGE: u8 = b'i';
     pub(crate) const REST: u8 = b'e';
     pub(crate) const ERROR: u8 = b'x';
 }
 
-/// What the worker is to do with the document that follows.
+/// The worker's instructions for the document that follows.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Task {
     pub(super) limits: Limits,

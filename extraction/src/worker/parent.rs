@@ -94,7 +94,7 @@ impl Worker {
             program: program.into(),
             variables: Vec::new(),
             limits: ResourceLimits { memory: 768 << 20, cpu: 5, cpu_page: 3, pages: 0 },
-            // With its end and what it is started by, a document without OCR takes less than ten seconds.
+            // Including start and exit of the process, a document without OCR takes less than ten seconds.
             timeout: Duration::from_secs(9),
         }
     }
@@ -217,7 +217,7 @@ impl Process {
             let limits = frame::json(&ResourceLimits { pages, ..worker.limits })?;
             process.send(kind::TASK, &limits).await?;
             let (kind, length) = process.head().await?;
-            // A program that is no worker says something else, or nothing.
+            // A program other than the worker sends something else, or nothing.
             if kind != kind::READY || length > 1000 {
                 return Err(io::Error::other("the program is no worker"));
             }
@@ -303,7 +303,7 @@ impl Process {
         if self.said > ALL + self.recognised as usize * PIXELS {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        // Room is made for what comes, not for what is announced.
+        // The buffer grows with the received bytes, not with the announced length.
         let mut payload = Vec::new();
         (&mut self.output).take(length as u64).read_to_end(&mut payload).await?;
         if payload.len() < length {
@@ -336,7 +336,7 @@ impl Process {
         match self.child.try_wait() {
             Ok(Some(status)) => Some(status),
             _ => {
-                // One that has said all it had to say is about to end; the others are not waited for.
+                // A worker that has sent everything is about to exit; no others are waited for.
                 let ended = tokio::time::timeout(Duration::from_millis(50), self.child.wait()).await;
                 if let Ok(Ok(status)) = ended {
                     return Some(status);
@@ -348,7 +348,7 @@ impl Process {
     }
 }
 
-/// What OCR says about the image of a frame, as the payload of the answer.
+/// The result of OCR on the image of a frame, as the payload of the response.
 async fn ask(engine: Arc<dyn OcrEngine>, kind: u8, payload: Vec<u8>) -> io::Result<Vec<u8>> {
     let raster = raster(payload).ok_or(io::ErrorKind::InvalidData)?;
     let stop = StopWhenDropped(Stop::default());

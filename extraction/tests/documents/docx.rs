@@ -17,14 +17,14 @@ fn paragraphs_runs_and_references() {
 
 #[test]
 fn what_is_deleted_moved_hidden_or_a_fallback_is_left_out() {
-    let body = "<w:p><w:r><w:t>kept</w:t></w:r><w:del><w:r><w:delText>deleted</w:delText></w:r></w:del>\
+    let body = "<w:p><w:r><w:t>still</w:t></w:r><w:del><w:r><w:delText>deleted</w:delText></w:r></w:del>\
         <w:moveFrom><w:r><w:t>moved</w:t></w:r></w:moveFrom><w:r><w:instrText>PAGE</w:instrText></w:r>\
         <w:r><w:rPr><w:vanish/></w:rPr><w:t>hidden</w:t></w:r>\
         <mc:AlternateContent><mc:Choice><w:r><w:t>choice</w:t></w:r></mc:Choice>\
         <mc:Fallback><w:r><w:t>fallback</w:t></w:r></mc:Fallback></mc:AlternateContent>\
         <w:r><w:rPr><w:b/><w:rPrChange><w:rPr><w:vanish/></w:rPr></w:rPrChange></w:rPr><w:t> changed</w:t></w:r></w:p>";
     let document = read_default(&docx(body)).expect("it is read");
-    assert_eq!(lines(&document), ["keptchoice changed"]);
+    assert_eq!(lines(&document), ["stillchoice changed"]);
     assert_eq!(document.warnings, [Warning::HiddenText { page: 1 }]);
 }
 

@@ -62,7 +62,7 @@ pub fn pdf(contents: &[&str]) -> Vec<u8> {
     pdf_with(contents, "", &[])
 }
 
-/// Shows text at a place: points from the lower left corner.
+/// Shows text at a position, in points from the lower left corner.
 pub fn show(x: f32, y: f32, size: f32, text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('(', "\\(").replace(')', "\\)");
     format!("BT /F1 {size} Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET\n")
@@ -135,7 +135,7 @@ pub fn paragraph(text: &str) -> String {
     format!("<w:p><w:r><w:t xml:space=\"preserve\">{text}</w:t></w:r></w:p>")
 }
 
-/// A picture of a page of A4 with these lines, the first 100 points from the top, at 180 pixels an inch.
+/// An image of an A4 page with these lines, the first 100 points from the top, at 180 pixels an inch.
 pub fn drawn(texts: &[&str]) -> image::GrayImage {
     use hayro::hayro_interpret::InterpreterSettings;
     use hayro::vello_cpu::color::palette::css::WHITE;
@@ -159,7 +159,7 @@ pub fn drawn(texts: &[&str]) -> image::GrayImage {
     image::GrayImage::from_raw(pixmap.width().into(), pixmap.height().into(), grey).expect("a shade each")
 }
 
-/// A PDF of one page of A4 that is nothing but a picture of these lines.
+/// A PDF of one A4 page that consists of an image of these lines.
 pub fn scan(texts: &[&str]) -> Vec<u8> {
     let page = drawn(texts);
     let entries = format!(
@@ -187,10 +187,10 @@ pub fn tiff() -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// A small picture in this format.
-pub fn picture(format: image::ImageFormat) -> Vec<u8> {
-    let picture = image::RgbImage::from_fn(40, 30, |x, y| image::Rgb([x as u8 * 5, y as u8 * 7, 90]));
+/// A small image in this format.
+pub fn sample_image(format: image::ImageFormat) -> Vec<u8> {
+    let sample_image = image::RgbImage::from_fn(40, 30, |x, y| image::Rgb([x as u8 * 5, y as u8 * 7, 90]));
     let mut bytes = Cursor::new(Vec::new());
-    picture.write_to(&mut bytes, format).expect("memory takes it");
+    sample_image.write_to(&mut bytes, format).expect("memory takes it");
     bytes.into_inner()
 }

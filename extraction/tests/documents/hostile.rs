@@ -35,14 +35,14 @@ fn a_zip_bomb_is_too_large_by_what_really_comes_out() {
     // A part that says it is small.
     let mut lying = docx(&body);
     let claimed = (MIB + word_document(&paragraph("")).len()) as u32;
-    let places: Vec<usize> = lying
+    let positions: Vec<usize> = lying
         .windows(4)
         .enumerate()
         .filter(|(_, size)| *size == claimed.to_le_bytes())
         .map(|(at, _)| at)
         .collect();
-    assert!(!places.is_empty());
-    for at in places {
+    assert!(!positions.is_empty());
+    for at in positions {
         lying[at..at + 4].copy_from_slice(&100_u32.to_le_bytes());
     }
     let result = read(&lying, &limits);
@@ -135,7 +135,7 @@ fn bytes_are_counted_first() {
 }
 
 #[test]
-fn encrypted_documents_are_told_from_broken_ones() {
+fn encrypted_documents_are_distinguished_from_broken_ones() {
     let mut file = pdf(&[&show(50.0, 700.0, 10.0, "text")]);
     let trailer = file.windows(9).rposition(|window| window == b"trailer\n<").expect("it has one");
     let entry = b"trailer\n<</ID[(abcdefghijklmnop)(abcdefghijklmnop)]/Encrypt<</Filter/Standard/V 2/R 3/Length 128/P -44\

@@ -4,10 +4,10 @@ mod alone;
 mod docx;
 mod files;
 mod hostile;
+mod images;
 mod memory;
 mod mutations;
 mod pdf;
-mod pictures;
 mod worker;
 
 use extraction::document::{Document, Limits, Line, Page, ReadError, Word, read};

@@ -9,7 +9,7 @@ use extraction::worker::{Worker, WorkerError};
 
 use crate::alone::alone;
 use crate::files::{
-    deflated, docx, docx_of, paragraph, pdf, pdf_of, pdf_with, picture, scan, show, stream, tiff,
+    deflated, docx, docx_of, paragraph, pdf, pdf_of, pdf_with, sample_image, scan, show, stream, tiff,
     word_document, zip,
 };
 use crate::memory::{Watch, resident};
@@ -80,10 +80,10 @@ fn seeds() -> Vec<Vec<u8>> {
             &[("header1.xml", "header", "<w:hdr></w:hdr>")],
         ),
         tiff(),
-        picture(image::ImageFormat::Png),
-        picture(image::ImageFormat::Bmp),
-        picture(image::ImageFormat::Gif),
-        picture(image::ImageFormat::Jpeg),
+        sample_image(image::ImageFormat::Png),
+        sample_image(image::ImageFormat::Bmp),
+        sample_image(image::ImageFormat::Gif),
+        sample_image(image::ImageFormat::Jpeg),
     ]
 }
 
@@ -125,7 +125,7 @@ fn hostile() -> Vec<Vec<u8>> {
         stream("/Filter[/FlateDecode/FlateDecode]", &deflated(std::iter::once(deflated(spaces(70))))),
     ];
     let nested = [b"<</Type/Catalog/Pages 2 0 R>>".to_vec(), "[".repeat(1_000_000).into_bytes()];
-    let mut huge = picture(image::ImageFormat::Bmp);
+    let mut huge = sample_image(image::ImageFormat::Bmp);
     huge[18..22].copy_from_slice(&20_000_u32.to_le_bytes());
     huge[22..26].copy_from_slice(&20_000_u32.to_le_bytes());
     vec![
@@ -143,13 +143,13 @@ fn hostile() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Reads nothing for sure, so that pictures are turned and tried each way.
+/// Reads nothing with confidence, so that images are tried in each rotation.
 struct Doubting;
 
 impl OcrEngine for Doubting {
     fn words(&self, raster: &Raster, _: &Stop) -> Result<Vec<OcrWord>, OcrError> {
         // One of them lies outside.
-        let places = [(0, 0), (raster.width, raster.height), (u32::MAX, u32::MAX)];
+        let positions = [(0, 0), (raster.width, raster.height), (u32::MAX, u32::MAX)];
         let word = |(at, (left, top)): (usize, (u32, u32))| OcrWord {
             text: "perhaps".to_owned(),
             left,
@@ -159,7 +159,7 @@ impl OcrEngine for Doubting {
             confidence: raster.height as f32 % 101.0,
             line: at as u32,
         };
-        Ok(places.into_iter().enumerate().map(word).collect())
+        Ok(positions.into_iter().enumerate().map(word).collect())
     }
 
     fn turn(&self, raster: &Raster, _: &Stop) -> Result<u16, OcrError> {
@@ -171,10 +171,10 @@ impl OcrEngine for Doubting {
 const CHILD: u64 = 768 << 20;
 /// Bytes by which this process may grow while others read.
 const GROWTH: u64 = 16 << 20;
-/// Has so many documents read, each in a process of its own: broken ones, and a hostile one among ten. Whatever they
-/// are, this process goes on, none takes longer than `patience`, and neither side too much memory.
+/// Reads so many documents, each in its own process: broken ones, and one hostile one in ten. Whatever they contain, this
+/// process survives, no document takes longer than `timeout`, and neither side uses too much memory.
 #[expect(clippy::disallowed_methods, reason = "it measures how long documents take")]
-async fn campaign(documents: usize, worker: &Worker, patience: Duration) {
+async fn campaign(documents: usize, worker: &Worker, timeout: Duration) {
     let mut numbers = Numbers(0x2545_f491_4f6c_dd1d);
     let (seeds, hostile) = (seeds(), hostile());
     let mut tally = std::collections::BTreeMap::<String, u32>::new();
@@ -194,7 +194,7 @@ async fn campaign(documents: usize, worker: &Worker, patience: Duration) {
         // Some without recognition, which takes most of the time.
         let engine = (round % 3 == 0).then(|| Arc::new(Doubting) as Arc<dyn OcrEngine>);
         let read = worker.read(&document, Limits::default(), engine);
-        let result = tokio::time::timeout(patience, read).await.expect("it ends in time");
+        let result = tokio::time::timeout(timeout, read).await.expect("it ends in time");
         slowest = slowest.max(begun.elapsed());
         let outcome = match result {
             Ok(_) => "read".to_owned(),

@@ -6,7 +6,7 @@ use crate::files::{pdf, pdf_with, show};
 use crate::{cells, lines, read_default};
 
 #[test]
-fn labels_and_values_stay_on_one_line_with_their_places() {
+fn labels_and_values_stay_on_one_line_with_their_positions() {
     let content = [
         show(50.0, 700.0, 10.0, "Invoice number:"),
         show(300.0, 699.0, 10.0, "RE-2043"),
@@ -21,8 +21,11 @@ fn labels_and_values_stay_on_one_line_with_their_places() {
         (Some(1), PageSource::TextLayer, 595.0, 842.0)
     );
     let value = &page.lines[0].words[2];
-    let place = value.bbox.expect("it has a place");
-    assert!((place.x - 300.0).abs() < 1.0 && place.y > 130.0 && place.y + place.height < 147.0, "{place:?}");
+    let location = value.bbox.expect("it has a position");
+    assert!(
+        (location.x - 300.0).abs() < 1.0 && location.y > 130.0 && location.y + location.height < 147.0,
+        "{location:?}"
+    );
     assert!(value.gap > 20 && (value.size - 10.0).abs() < 0.1);
 }
 
@@ -122,7 +125,7 @@ fn grid(across: &[f32], down: &[f32]) -> String {
 
 /// `read_default` holds that no word is in two tables.
 #[test]
-fn drawn_tables_beside_one_another_and_in_one_another_are_two() {
+fn drawn_tables_next_to_and_inside_one_another_are_two() {
     let rows = [700.0, 680.0, 660.0, 640.0];
     let mut content = grid(&[200.0, 270.0, 340.0], &rows) + &grid(&[400.0, 470.0, 540.0], &rows);
     for (row, y) in [686.0, 666.0, 646.0].into_iter().enumerate() {
@@ -130,10 +133,10 @@ fn drawn_tables_beside_one_another_and_in_one_another_are_two() {
             content += &show(x, y, 10.0, &format!("cell{row}{column}"));
         }
     }
-    let beside = read_default(&pdf(&[&content])).expect("it is read");
-    assert_eq!(cells(&beside, 0)[0], ["cell01", "cell02"]);
-    assert_eq!(cells(&beside, 1)[2], ["cell23", "cell24"]);
-    assert_eq!(beside.pages[0].tables.len(), 2);
+    let adjacent = read_default(&pdf(&[&content])).expect("it is read");
+    assert_eq!(cells(&adjacent, 0)[0], ["cell01", "cell02"]);
+    assert_eq!(cells(&adjacent, 1)[2], ["cell23", "cell24"]);
+    assert_eq!(adjacent.pages[0].tables.len(), 2);
 
     let mut content = grid(&[50.0, 250.0, 500.0], &[700.0, 680.0, 560.0, 540.0]);
     content += &grid(&[270.0, 370.0, 480.0], &[660.0, 640.0, 620.0]);
@@ -184,12 +187,12 @@ fn turned_pages_and_turned_text_are_read_upright() {
     let vertical = "BT /F1 12 Tf 0 1 -1 0 300 200 Tm (Upwards along the page) Tj ET";
     let document = read_default(&pdf(&[vertical])).expect("it is read");
     assert_eq!(lines(&document), ["Upwards along the page"]);
-    let place = document.pages[0].lines[0].words[0].bbox.expect("it has a place");
-    assert!(place.height > place.width && place.x < 300.0 && place.x > 280.0, "{place:?}");
+    let location = document.pages[0].lines[0].words[0].bbox.expect("it has a position");
+    assert!(location.height > location.width && location.x < 300.0 && location.x > 280.0, "{location:?}");
 }
 
 #[test]
-fn what_nobody_can_see_is_left_out_and_told() {
+fn invisible_text_is_left_out_and_reported() {
     let content = show(50.0, 700.0, 10.0, "shown")
         + &format!("1 1 1 rg\n{}0 0 0 rg\n", show(50.0, 680.0, 10.0, "white"))
         + &show(50.0, 660.0, 0.5, "tiny")

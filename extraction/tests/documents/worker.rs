@@ -11,7 +11,7 @@ use extraction::document::{Limits, ReadError, Reason, Unit};
 use extraction::worker::{Reader, Worker, WorkerError};
 
 use crate::alone::alone;
-use crate::files::{docx, paragraph, pdf, pdf_of, picture, show, stream};
+use crate::files::{docx, paragraph, pdf, pdf_of, sample_image, show, stream};
 use crate::read_default;
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_extraction-worker");
@@ -45,9 +45,9 @@ async fn a_worker_reads_what_is_read_here() {
     assert_eq!(reason(worker().read(b"four", limits, None).await), too_many);
 }
 
-/// Also where nothing recognises: whoever looks at pictures needs no text.
+/// Also without OCR: a model that reads images needs no text.
 #[tokio::test]
-async fn pictures_of_pages_without_text_are_handed_over_as_far_as_there_is_room() {
+async fn images_of_pages_without_text_are_returned_up_to_the_limit() {
     // Drawing is slow without optimisation.
     let worker = worker().with_timeout(Duration::from_secs(60));
     let scan = crate::files::scan(&["Invoice number RE-2043"]);
@@ -55,14 +55,14 @@ async fn pictures_of_pages_without_text_are_handed_over_as_far_as_there_is_room(
     assert!(none.images.is_empty(), "nobody has asked for them");
     let limits = Limits { images: 1 << 20, ..Limits::default() };
     let there = worker.read(&scan, limits, None).await.expect("it is read");
-    let [picture] = &there.images[..] else { panic!("{} pictures", there.images.len()) };
-    assert_eq!((picture.page, picture.media_type), (1, "image/jpeg"));
-    let seen = image::load_from_memory(&picture.bytes).expect("it is a picture");
+    let [image] = &there.images[..] else { panic!("{} images", there.images.len()) };
+    assert_eq!((image.page, image.media_type), (1, "image/jpeg"));
+    let seen = image::load_from_memory(&image.bytes).expect("it is an image");
     assert_eq!(seen.width().max(seen.height()), 1_600);
     assert_eq!(there, extraction::document::read(&scan, &limits).expect("it is read"));
     let limits = Limits { images: 100, ..Limits::default() };
     assert!(worker.read(&scan, limits, None).await.expect("it is read").images.is_empty());
-    // A page with text of its own is told by its text.
+    // A page with its own text is represented by that text.
     let limits = Limits { images: 1 << 20, ..Limits::default() };
     let text = worker.read(&pdf(&[&show(50.0, 700.0, 10.0, "Total 12.00")]), limits, None).await;
     assert!(text.expect("it is read").images.is_empty());
@@ -71,8 +71,8 @@ async fn pictures_of_pages_without_text_are_handed_over_as_far_as_there_is_room(
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn all_that_linux_has_keeps_it_in() {
-    let confinement = worker().sandbox().await.expect("it starts");
-    assert!(confinement.limits && confinement.seccomp, "{confinement:?}");
+    let sandbox = worker().sandbox().await.expect("it starts");
+    assert!(sandbox.limits && sandbox.seccomp, "{sandbox:?}");
 }
 
 #[tokio::test]
@@ -127,7 +127,7 @@ async fn bottomless_nesting_ends_the_worker_only() {
     assert!(matches!(result, Err(WorkerError::Document(ReadError::Unreadable(_)))), "{result:?}");
 }
 
-/// Recognises nothing until it is told to stop.
+/// Recognises nothing until it is stopped.
 #[derive(Default)]
 struct Endless {
     begun: AtomicBool,
@@ -180,10 +180,10 @@ fn children() -> Vec<String> {
 fn dropping_the_future_ends_the_worker_and_recognition() {
     alone("worker::dropping_the_future_ends_the_worker_and_recognition", async {
         let engine = Arc::new(Endless::default());
-        let picture = picture(image::ImageFormat::Png);
+        let sample_image = sample_image(image::ImageFormat::Png);
         let task = {
             let engine: Arc<dyn OcrEngine> = Arc::<Endless>::clone(&engine);
-            tokio::spawn(async move { worker().read(&picture, Limits::default(), Some(engine)).await })
+            tokio::spawn(async move { worker().read(&sample_image, Limits::default(), Some(engine)).await })
         };
         eventually("recognition begins", || engine.begun.load(Ordering::SeqCst)).await;
         assert_eq!(children().len(), 1, "{:?}", children());

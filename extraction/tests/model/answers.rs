@@ -82,7 +82,7 @@ async fn odd_but_good_answers_are_taken() {
 
 #[tokio::test]
 async fn an_unusable_answer_is_repaired_once() {
-    // Good answers, but for their length: told beforehand, and found out.
+    // Valid responses, but too long: one declares its length, one does not.
     let Reply::Http(_, _, mut padded) = Reply::content(invoice().to_string()) else { panic!("an answer") };
     padded.resize(5 << 20, b' ');
     let endless = [b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n", padded.as_slice()].concat();

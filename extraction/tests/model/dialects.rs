@@ -36,7 +36,7 @@ async fn weaker_modes_are_tried_and_remembered() {
         }
         let seen = stub.received();
         assert_eq!(seen.iter().map(|seen| seen.format()).collect::<Vec<_>>(), formats);
-        // Without a schema beside the messages the shape stands in them.
+        // Without a schema next to the messages, the messages contain the shape.
         for seen in seen {
             let has_shape = seen.text().contains("additionalProperties");
             assert_eq!(has_shape, seen.format() != "json_schema");
@@ -45,7 +45,7 @@ async fn weaker_modes_are_tried_and_remembered() {
 }
 
 #[tokio::test]
-async fn a_mode_that_has_worked_is_kept_for_other_schemas() {
+async fn a_mode_that_has_worked_is_used_for_other_schemas() {
     let stub = Stub::with(|nth, _| match nth {
         1 => Reply::error(400, "this schema is too complex"),
         _ => Reply::content(invoice().to_string()),

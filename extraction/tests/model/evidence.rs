@@ -100,7 +100,7 @@ async fn what_the_model_says_of_itself_counts_for_nothing() {
 }
 
 #[tokio::test]
-async fn a_value_of_another_type_is_told_with_its_text() {
+async fn a_value_of_another_type_is_reported_with_its_text() {
     for (kind, value, quote, raw) in [
         ("date", json!("mid January"), "Date of issue: 15 January 2026", "Date of issue: 15 January 2026"),
         ("number", json!("a lot"), "Total: plenty", "a lot"),
@@ -186,8 +186,8 @@ async fn page_box_and_quality_are_those_of_the_words() {
         let answer = engine(&stub).extract(&scanned(), &[], &fields, None, TIMEOUT).await.expect("an answer");
         let leaf = leaf_of(&answer.findings[0]);
         assert_eq!(leaf.evidence.page, Some(page));
-        let place = BoundingBox { x: 50.0, y: 40.0, width: 30.0, height: 10.0 };
-        assert_eq!(leaf.evidence.bounding_box, Some(place));
+        let position = BoundingBox { x: 50.0, y: 40.0, width: 30.0, height: 10.0 };
+        assert_eq!(leaf.evidence.bounding_box, Some(position));
         assert_eq!(leaf.confidence, Confidence::new(0.85 * quality));
     }
 }
@@ -201,12 +201,12 @@ async fn the_box_on_a_turned_page_is_where_it_is_shown() {
     let fields = schema(r#"{ "total": { "type": "number" } }"#);
     let answer =
         engine(&stub.await).extract(&document, &[], &fields, None, TIMEOUT).await.expect("an answer");
-    let place = BoundingBox { x: 515.0, y: 792.0, width: 30.0, height: 10.0 };
-    assert_eq!(leaf_of(&answer.findings[0]).evidence.bounding_box, Some(place));
+    let position = BoundingBox { x: 515.0, y: 792.0, width: 30.0, height: 10.0 };
+    assert_eq!(leaf_of(&answer.findings[0]).evidence.bounding_box, Some(position));
 }
 
 #[tokio::test]
-async fn equal_elements_are_different_places() {
+async fn equal_elements_have_different_positions() {
     let text = "Coffee 2.50\nTea 2.50\nCoffee 2.50\n";
     let row = |name: &str| json!({ "name": leaf(name, name), "price": leaf(2.5, "2.50") });
     let items = r#"{ "type": "array", "items": { "type": "object", "properties": {

@@ -108,7 +108,7 @@ async fn nobody_at_the_port_is_unavailable() {
 }
 
 #[tokio::test]
-async fn what_the_operator_has_to_mend_is_said_at_once() {
+async fn permanent_errors_are_reported_at_once() {
     for (status, word) in
         [(401, "key"), (403, "key"), (404, "name of the model"), (307, "not followed"), (402, "402")]
     {

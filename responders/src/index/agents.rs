@@ -39,7 +39,7 @@ impl Default for IndexSettings {
     }
 }
 
-/// An index, and what it was made of.
+/// An index and the version it was built from.
 struct Built {
     index: Arc<Index>,
     /// The version of the agent's knowledge.

@@ -119,7 +119,7 @@ impl IndexBuilder {
         words(text, |word: Word<'_>| {
             length = length.saturating_add(weight);
             let (term, stem) = match known.get(word.lower) {
-                // Parts of names are found, and that is all.
+                // Parts of names are found, and nothing else.
                 _ if word.is_part => (self.term(&Word::part_term(word.folded)), None),
                 // Pairs of letters have no form but the folded one.
                 _ if word.lower.is_empty() => (self.term(word.folded), None),

@@ -1,10 +1,10 @@
-//! The index of an agent's passages: BM25 over words and their stems, and a fifth of it for how much of the question a
-//! passage covers. BM25 alone prefers a passage that says one rare word often to one that has all words. The best are
-//! then put in order by a [reranker](reranker).
+//! The index of an agent's passages: BM25 over words and their stems, plus a fifth of it for the share of the question
+//! that a passage covers. BM25 alone prefers a passage that repeats one rare word to one that has all words. A
+//! [reranker](reranker) then orders the best passages.
 //!
-//! A passage consists of its words, and of those of its headings and its document's title, which count twice. Beside
-//! each word that is no function word stands its stem, as a term of its own, where the passage's language has a
-//! stemmer. The length of a passage is the number of its words.
+//! A passage consists of its words and those of its headings and its document's title, which count twice. The stem of
+//! each word other than a function word is a further term, if the passage's language has a stemmer. The length of a
+//! passage is the number of its words.
 
 mod agents;
 mod builder;

@@ -108,14 +108,14 @@ fn reference(documents: &[Written], asked: &str) -> (Vec<Scored>, f64) {
         .map(|(_, forms)| rarity_of(count.max(50.0), forms.iter().map(with).fold(0.0, f64::max)))
         .collect();
     let all: f64 = weights.iter().sum();
-    let share = |place: &(u8, u32)| -> f64 {
-        let is_held = |forms: &BTreeSet<String>| forms.iter().any(|form| bags[place].0.contains_key(form));
+    let share = |location: &(u8, u32)| -> f64 {
+        let is_held = |forms: &BTreeSet<String>| forms.iter().any(|form| bags[location].0.contains_key(form));
         let held = words.iter().zip(&weights).filter(|((_, forms), _)| is_held(forms));
         let held: f64 = held.map(|(_, weight)| weight).sum();
         if all > 0.0 { held / all } else { 0.0 }
     };
     let mut scores: Vec<Scored> = Vec::new();
-    for (place, (bag, length)) in &bags {
+    for (location, (bag, length)) in &bags {
         let mut score = 0.0;
         for form in words.iter().flat_map(|(_, forms)| forms) {
             let occurrences = bag.get(form).copied().map_or(0.0, f64::from);
@@ -123,7 +123,7 @@ fn reference(documents: &[Written], asked: &str) -> (Vec<Scored>, f64) {
             score += rarity(with(form)) * occurrences * 2.2 / (occurrences + norm);
         }
         if score > 0.0 {
-            scores.push((*place, score * (0.8 + 0.2 * share(place))));
+            scores.push((*location, score * (0.8 + 0.2 * share(location))));
         }
     }
     scores.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
@@ -133,7 +133,7 @@ fn reference(documents: &[Written], asked: &str) -> (Vec<Scored>, f64) {
         .take(MAX_QUOTED)
         .filter(|(_, score)| *score >= f64::from(QUOTED_SHARE) * first)
         .collect();
-    let covered = answering.iter().map(|(place, _)| share(place)).fold(0.0, f64::max);
+    let covered = answering.iter().map(|(location, _)| share(location)).fold(0.0, f64::max);
     (scores, covered)
 }
 
@@ -179,8 +179,8 @@ proptest! {
         prop_assert_eq!(ranked.best.len(), wanted.len().min(at_most.max(MAX_QUOTED)));
         for (nth, (found, passage)) in ranked.best.iter().enumerate() {
             let entry = &index.entries[*passage as usize];
-            let place = (u8::try_from(entry.document).expect("few"), entry.position);
-            let score = wanted.iter().find(|(other, _)| *other == place).expect("it has a score").1;
+            let location = (u8::try_from(entry.document).expect("few"), entry.position);
+            let score = wanted.iter().find(|(other, _)| *other == location).expect("it has a score").1;
             // Rounding may turn round what is equal but for it.
             prop_assert!((score - wanted[nth].1).abs() < 1e-4, "{nth}: {score} {:?}", wanted);
             prop_assert!((f64::from(*found) - score).abs() < 1e-4);
@@ -195,7 +195,7 @@ proptest! {
     }
 }
 
-fn places(index: &Index, asked: &Question) -> Vec<(KnowledgeId, u32)> {
+fn positions(index: &Index, asked: &Question) -> Vec<(KnowledgeId, u32)> {
     index.search(asked, 10).passages.iter().map(|passage| (passage.document, passage.position)).collect()
 }
 
@@ -203,7 +203,7 @@ fn places(index: &Index, asked: &Question) -> Vec<(KnowledgeId, u32)> {
 fn equals_are_ordered_by_document_and_position() {
     let same = || vec![(None, "apples and pears".to_owned()), (None, "apples and pears".to_owned())];
     let index = index(&[("a", Some("en"), same()), ("b", Some("en"), same())]);
-    assert_eq!(places(&index, &question("apples?")), [(id(0), 0), (id(0), 1), (id(1), 0), (id(1), 1)]);
+    assert_eq!(positions(&index, &question("apples?")), [(id(0), 0), (id(0), 1), (id(1), 0), (id(1), 1)]);
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn stems_marks_case_and_pairs_are_found() {
         ("配送はいくらですか", 1),
         ("Are deliveries made on a sunday?", 2),
     ] {
-        assert_eq!(places(&index, &question(asked)).first(), Some(&(id(wanted), 0)), "{asked}");
+        assert_eq!(positions(&index, &question(asked)).first(), Some(&(id(wanted), 0)), "{asked}");
     }
 }
 
@@ -281,7 +281,7 @@ fn a_message_of_any_length_is_looked_for() {
 fn a_long_question_counts_as_covered_by_what_only_its_answer_can_say() {
     // Words that no other passage has, half of those that are asked for.
     let answer = "Quartz lanterns glimmer beneath velvet canopies.";
-    let others = (0..60).map(|n| (None, format!("Place {n} sells fruit and more of it.")));
+    let others = (0..60).map(|n| (None, format!("Stall {n} sells fruit and more of it.")));
     let passages = std::iter::once((None, answer.to_owned())).chain(others).collect();
     let index = index(&[("Shop", Some("en"), passages)]);
     let long = index.search(

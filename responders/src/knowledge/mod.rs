@@ -112,7 +112,7 @@ fn answer(question: &str, turn: &ChatTurn) -> Option<(String, Vec<Source>, usize
     if blocks.is_empty() { None } else { Some((blocks.join("\n\n"), sources, quoted)) }
 }
 
-/// The innermost headings of the passages behind those that are quoted.
+/// The innermost headings of the passages after the quoted ones.
 fn suggestions(passages: &[FoundPassage], quoted: usize, question: &str) -> Vec<String> {
     let shown: Vec<&String> =
         passages[..quoted].iter().filter_map(|passage| passage.headings.last()).collect();

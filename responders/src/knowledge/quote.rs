@@ -8,11 +8,11 @@ use crate::passages::{End, Format, Kind, Piece, pieces};
 use crate::terms;
 use crate::words::{Word, words};
 
-/// Characters of a quotation.
+/// The maximum length of a quotation, in characters.
 pub(super) const MAX_LENGTH: usize = 500;
-/// Characters up to which sentences behind those that were looked for are quoted with them.
+/// The length up to which a quotation includes the sentences after the matching ones, in characters.
 const ENOUGH: usize = 280;
-/// Stands where a sentence that is too long was cut.
+/// Marks where a sentence that is too long was cut.
 pub(super) const CUT: &str = " …";
 
 /// The words of a question, and how much each of them tells among the passages that were found.
@@ -111,7 +111,7 @@ pub(super) fn lines(passage: &str, wanted: &Wanted) -> Vec<String> {
         }
         is_joined = unit.kind == Kind::Prose && matches!(unit.end, End::Sentence | End::Word);
     }
-    // Half of a pair of fences would make code of everything behind it.
+    // An unpaired fence would turn all text after it into code.
     if lines.iter().filter(|line| is_fence(line)).count() % 2 == 1 {
         lines.retain(|line| !is_fence(line));
     }
@@ -167,12 +167,12 @@ fn chosen(
                 break;
             }
             words.extend(&held[end]);
-            let told: f32 = words.iter().map(|word| weights[*word]).sum();
+            let reported: f32 = words.iter().map(|word| weights[*word]).sum();
             let is_better = best.as_ref().is_none_or(|(most, least, _)| {
-                told > most + 1e-4 || (told > most - 1e-4 && characters < *least)
+                reported > most + 1e-4 || (reported > most - 1e-4 && characters < *least)
             });
             if is_better {
-                best = Some((told, characters, start..end + 1));
+                best = Some((reported, characters, start..end + 1));
             }
         }
     }

@@ -35,13 +35,13 @@ pub(super) struct Filter {
     line: String,
 }
 
-/// What a place in the text turns out to be.
+/// How the filter treats a position in the text.
 enum Step {
     /// So many bytes are text.
     Text(usize),
-    /// More has to come to tell.
+    /// The decision needs more text.
     Wait,
-    /// So many bytes were dealt with.
+    /// So many bytes are handled.
     Done(usize),
 }
 
@@ -204,7 +204,7 @@ impl Filter {
         Step::Done(end + 2 + close + 1)
     }
 
-    /// `](address)` behind a text that was shown already.
+    /// `](address)` after a text that was already shown.
     fn target(&mut self, text: &str, is_open: bool) -> Step {
         match text[1..].chars().next() {
             Some('(') => {}

@@ -56,7 +56,7 @@ fn in_pieces(text: &str, size: usize) -> String {
 }
 
 #[test]
-fn citations_and_links_are_kept_where_they_lead_somewhere() {
+fn citations_and_links_with_a_target_are_retained() {
     for (text, wanted) in [
         ("Open [1], closed [4]. Both [2][9].", "Open [1], closed. Both [2]."),
         ("All [1, 2, 7] of [9,8] it", "All [1][2] of it"),

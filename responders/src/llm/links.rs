@@ -65,7 +65,7 @@ fn end_of_address(text: &str) -> &str {
 fn host_of(address: &str) -> Option<String> {
     let rest = address.strip_prefix("https://").or_else(|| address.strip_prefix("http://"))?;
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    // A sentence may end behind a host, in brackets or not.
+    // A sentence may end after a host, in brackets or not.
     let authority = authority.trim_end_matches(|letter: char| ").,;:!?'*_~".contains(letter));
     let is_plain =
         authority.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b':'));

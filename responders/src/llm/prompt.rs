@@ -6,11 +6,11 @@ use openapi_core::ports::IdGenerator;
 
 use super::tools::Action;
 
-/// Bytes that are reckoned to be a token: fewer than most texts have, so that estimates are rather too high.
+/// The bytes counted as one token: fewer than in most texts, so that estimates are rather too high.
 const BYTES_PER_TOKEN: usize = 3;
-/// Tokens that a message takes beside its text.
+/// The tokens that a message takes in addition to its text.
 const MESSAGE_TOKENS: usize = 8;
-/// The share of what is left behind rules and question that passages may take; the rest is for what was said before.
+/// The share of passages in the tokens that rules and question leave; the rest is for earlier messages.
 const PASSAGES_SHARE: (usize, usize) = (3, 4);
 /// Hexadecimal digits of a delimiter.
 const DELIMITER_DIGITS: usize = 24;

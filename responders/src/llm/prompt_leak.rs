@@ -18,12 +18,12 @@ pub(super) struct PromptLeakDetector {
     is_blank: bool,
 }
 
-/// The end of the reply as a part of a secret.
+/// The end of the reply, matched with a part of a secret.
 struct Run {
     secret: usize,
-    /// Where the secret goes on behind it.
+    /// The position in the secret after it.
     next: usize,
-    /// Its characters.
+    /// Its length in characters.
     length: usize,
 }
 

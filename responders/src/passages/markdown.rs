@@ -173,7 +173,7 @@ impl Path {
     }
 }
 
-/// Where the text behind the front matter begins.
+/// Where the text after the front matter begins.
 fn front_matter(text: &str) -> usize {
     let mut lines = lines(text, 0).take(FRONT_MATTER_LINES);
     if lines.next().is_none_or(|line| line.text.trim_end() != "---") {

@@ -103,7 +103,7 @@ fn passages_have_the_wanted_length_where_the_text_allows_it() {
 }
 
 #[test]
-fn pages_are_kept() {
+fn pages_are_retained() {
     let first = "First page. ".repeat(80);
     let document = cut(&[&first, "", &"Third page. ".repeat(50)], Format::Plain);
     check(&document);

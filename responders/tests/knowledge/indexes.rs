@@ -84,7 +84,7 @@ fn agents_that_were_not_asked_for_longest_are_dropped() {
     // With 4 the second is dropped, with 2 then the fourth.
     assert_eq!(made, [1, 1, 1, 0, 1, 0, 0, 1, 1]);
     assert_eq!(index.cached(), 3);
-    // One that is larger than all the memory is kept as long as nobody asks for another.
+    // An index larger than the whole cache stays cached until another one is requested.
     let index = KnowledgeIndex::new(
         world.store.clone(),
         world.clock.clone(),

@@ -78,9 +78,9 @@ impl KnowledgeStore for Store {
         let all = documents
             .iter()
             .flat_map(|(document, passages)| passages.iter().map(|passage| (document.id, passage.clone())));
-        let behind =
+        let rest =
             all.filter(|(document, passage)| after.is_none_or(|after| (*document, passage.position) > after));
-        Ok(behind.take(at_most as usize).collect())
+        Ok(rest.take(at_most as usize).collect())
     }
 
     async fn change_knowledge(&self, _: &AgentId, _: &KnowledgeWrite) -> Result<()> {
@@ -93,7 +93,7 @@ impl RecordStore for Store {
     async fn record(&self, _: &AgentId, kind: RecordKind) -> Result<Option<StoredRecord>> {
         self.check()?;
         self.checks.fetch_add(1, Ordering::SeqCst);
-        // Whoever else runs on this thread gets in between.
+        // Another task of this thread runs in between.
         yielded().await;
         let version = self.version.load(Ordering::SeqCst) as u64;
         Ok((version > 0).then(|| StoredRecord { kind, version, body: RawObject::default() }))

@@ -43,7 +43,7 @@ async fn a_request_is_repeated_once_before_the_first_delta() {
 }
 
 #[tokio::test]
-async fn a_pause_is_kept_when_it_is_short_and_not_waited_for_when_it_is_long() {
+async fn a_short_pause_is_waited_for_and_a_long_one_is_not() {
     let stub = Stub::replies(vec![Reply::error(429, "busy").with("retry-after", "0.4"), good()]).await;
     let begun = Instant::now();
     assert_eq!(ask(&responder(&stub), turn("?")).await.text, "Yes.");

@@ -46,7 +46,7 @@ async fn injections_stay_data() {
 }
 
 #[tokio::test]
-async fn rules_and_instructions_are_not_told() {
+async fn rules_and_instructions_are_not_disclosed() {
     let stub = Stub::replies(vec![Reply::deltas(&["Yes."])]).await;
     ask(&responder(&stub), turn("?")).await;
     let system = stub.received()[0].message(0).to_owned();

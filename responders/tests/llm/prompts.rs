@@ -1,4 +1,4 @@
-//! What endpoints are told.
+//! The prompts that endpoints receive.
 
 use conversations::{ChatLine, ChatPage, ChatResponder as _, Grounding, Speaker};
 
@@ -102,7 +102,7 @@ async fn the_prompt_stays_within_its_tokens() {
         "{most:?}"
     );
     assert!((most.cost - (most.input_tokens as f64 + 8_000.0) / 1e6).abs() < 1e-9);
-    // The best passages and the newest messages are those that are kept.
+    // The prompt retains the best passages and the newest messages.
     assert!(seen.message(1).contains("[1] ") && seen.message(1).contains("passage 0 "));
     assert!(seen.message(2).starts_with("message 1"), "{}", seen.message(2));
     assert!(seen.message(messages.len() - 2).starts_with("message 18"));

@@ -101,14 +101,14 @@ pub(super) fn purging_touches_no_living_agent(backend: &mut dyn Backend) {
         let (world, a, b) = World::with_agents(storage).await;
         let body = r#"{"primaryEmail":"a@example.com","externalReferenceId":"x","tags":["t"]}"#;
         world.insert(&a, body, 1).await;
-        let kept = world.insert(&b, body, 2).await;
+        let retained = world.insert(&b, body, 2).await;
         let key = world.insert_key(&b, 3).await;
         let window = RateLimitWindow { version: 1, shares: Vec::new() };
         world.storage.save_rate_limit_window(&b, key.key.id, &window).await.expect("save");
         world.set_status(&a, AgentStatus::Deleted, 4).await.expect("delete");
         while world.storage.purge_agent(&a, 100).await.expect("purge") > 0 {}
-        assert_eq!(world.by_external(&b, "x").await, Some(kept.clone()));
-        assert_eq!(world.list(&b, &everything()).await, (vec![kept], 1));
+        assert_eq!(world.by_external(&b, "x").await, Some(retained.clone()));
+        assert_eq!(world.list(&b, &everything()).await, (vec![retained], 1));
         assert!(world.storage.look_up_key(&key.key.api_key).await.expect("grant").is_some());
         assert_eq!(world.storage.rate_limit_window(&b, key.key.id).await.expect("window"), Some(window));
         assert!(world.audit_of(Some(&b)).await.iter().all(|entry| !entry.details.is_empty()));

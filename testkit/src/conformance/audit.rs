@@ -62,7 +62,7 @@ pub(super) fn entries_are_read_in_both_directions(backend: &mut dyn Backend) {
     });
 }
 
-pub(super) fn entries_of_an_agent_can_be_told_apart(backend: &mut dyn Backend) {
+pub(super) fn entries_of_an_agent_can_be_distinguished(backend: &mut dyn Backend) {
     on(backend, async |storage| {
         let (world, a, b) = World::with_agents(storage).await;
         let stray = world.audit(None, AuditAction::AuthenticationFailure, "x", 5);

@@ -304,8 +304,8 @@ async fn what_is_not_finished_is_invisible(store: Arc<dyn BlobStore>) {
 
 async fn a_dropped_writer_leaves_nothing(store: Arc<dyn BlobStore>) {
     let store = store.as_ref();
-    let kept = (key("a", 100), content(100, 5_000));
-    write(store, &kept.0, &kept.1).await;
+    let retained = (key("a", 100), content(100, 5_000));
+    write(store, &retained.0, &retained.1).await;
     for (number, length) in [0, 10, 300_000, LARGE].into_iter().enumerate() {
         let key = key("a", number as u64);
         let mut writer = begin(store, &key).await;
@@ -317,7 +317,7 @@ async fn a_dropped_writer_leaves_nothing(store: Arc<dyn BlobStore>) {
     }
     store.sweep_unfinished(LATER).await.expect("sweep");
     assert_eq!(store.sweep_unfinished(LATER).await.ok(), Some(0), "swept twice");
-    is(store, &kept.0, &kept.1).await;
+    is(store, &retained.0, &retained.1).await;
     assert_eq!(listed(store).await.len(), 1);
 }
 
@@ -335,15 +335,15 @@ async fn what_is_not_there_is_missing(store: Arc<dyn BlobStore>) {
 
 async fn removing_twice_is_removing(store: Arc<dyn BlobStore>) {
     let store = store.as_ref();
-    let (gone, kept) = (key("a", 1), key("a", 2));
+    let (gone, retained) = (key("a", 1), key("a", 2));
     store.remove(&gone).await.expect("nothing to remove");
     write(store, &gone, &content(1, 10)).await;
-    write(store, &kept, &content(2, 10)).await;
+    write(store, &retained, &content(2, 10)).await;
     for _ in 0..2 {
         store.remove(&gone).await.expect("remove");
         is_absent(store, &gone).await;
     }
-    is(store, &kept, &content(2, 10)).await;
+    is(store, &retained, &content(2, 10)).await;
     // The key is free again, as a restore needs.
     write(store, &gone, &content(3, 20)).await;
     is(store, &gone, &content(3, 20)).await;

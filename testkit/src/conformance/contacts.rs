@@ -279,16 +279,17 @@ pub(super) fn erasing_removes_everything_of_a_contact(backend: &mut dyn Backend)
         let mut write = world.write(&contact, 1).await;
         write.effects.replay = Some(replay(1, Some(contact.id), 1_000));
         world.storage.insert_contact(&a, &write).await.expect("insert");
-        let kept = world.contact(&a, r#"{"primaryEmail":"b@example.com","firstName":"Kept"}"#, 2).await;
-        let mut write = world.write(&kept, 2).await;
-        write.effects.replay = Some(replay(2, Some(kept.id), 1_000));
+        let retained =
+            world.contact(&a, r#"{"primaryEmail":"b@example.com","firstName":"Retained"}"#, 2).await;
+        let mut write = world.write(&retained, 2).await;
+        write.effects.replay = Some(replay(2, Some(retained.id), 1_000));
         world.storage.insert_contact(&a, &write).await.expect("insert");
         world.insert(&b, body, 3).await;
         let audit = world.audit(Some(&a), AuditAction::ContactErase, &contact.id.to_string(), 4);
         world.storage.erase_contact(&a, contact.id, &audit).await.expect("erase");
         assert_eq!(world.by_id(&a, contact.id).await, None);
         assert_eq!(world.by_external(&a, "x").await, None);
-        assert_eq!(world.list(&a, &everything()).await, (vec![kept.clone()], 1));
+        assert_eq!(world.list(&a, &everything()).await, (vec![retained.clone()], 1));
         assert!(world.found(&a, "gone").await.is_empty());
         let tagged = openapi_core::storage::ContactFilter { tag: Some("t".to_owned()), ..Default::default() };
         assert_eq!(world.names(&a, tagged).await.1, 0);

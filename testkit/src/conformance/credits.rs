@@ -60,7 +60,7 @@ pub(super) fn nothing(millis: i64) -> CreditWrite {
 }
 
 /// A retained document of 10 bytes.
-fn kept(number: u8, max_bytes: Option<u64>) -> Option<DocumentWrite> {
+fn document_write(number: u8, max_bytes: Option<u64>) -> Option<DocumentWrite> {
     Some(DocumentWrite { document: document(number, 10), max_bytes })
 }
 
@@ -177,7 +177,7 @@ pub(super) fn changes_of_credits_are_stored_as_a_whole(backend: &mut dyn Backend
             entry: Some(entry(1, 10)),
             audit: Some(audit(10)),
             replay: Some(replay(1, None, 100)),
-            document: kept(1, Some(10)),
+            document: document_write(1, Some(10)),
         };
         world.save(&a, &write).await;
         assert_eq!(world.documents(&a, None, 10).await, [document(1, 10)]);
@@ -189,12 +189,17 @@ pub(super) fn changes_of_credits_are_stored_as_a_whole(backend: &mut dyn Backend
         );
         // The first of several errors is reported, and nothing is stored.
         let nobody: AgentId = agent_id("nobody");
-        let again =
-            CreditWrite { at: at(99), audit: Some(audit(20)), document: kept(2, Some(19)), ..write.clone() };
+        let again = CreditWrite {
+            at: at(99),
+            audit: Some(audit(20)),
+            document: document_write(2, Some(19)),
+            ..write.clone()
+        };
         let other = CreditWrite { replay: Some(replay(2, None, 100)), ..again.clone() };
         let full = CreditWrite { account: Some(account(2)), ..other.clone() };
-        let known = CreditWrite { document: kept(2, Some(20)), ..full.clone() };
-        let used = CreditWrite { document: kept(1, Some(20)), entry: Some(entry(2, 10)), ..full.clone() };
+        let known = CreditWrite { document: document_write(2, Some(20)), ..full.clone() };
+        let used =
+            CreditWrite { document: document_write(1, Some(20)), entry: Some(entry(2, 10)), ..full.clone() };
         let excess = QuotaExcess { unit: QuotaUnit::Bytes, limit: 19, actual: 20 };
         for (agent, write, kind) in [
             (&nobody, &again, StorageErrorKind::Missing),

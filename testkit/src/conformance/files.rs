@@ -288,20 +288,20 @@ pub(super) fn a_deleted_file_is_absent_everywhere(backend: &mut dyn Backend) {
         let contact = world.insert(&a, BODY, 0).await;
         let other = world.insert(&a, r#"{"primaryEmail":"b@example.com"}"#, 1).await;
         let file = world.add_file(&contact, 1, "a.pdf", 5, 1).await;
-        let kept = world.add_file(&contact, 2, "b.pdf", 6, 2).await;
+        let retained = world.add_file(&contact, 2, "b.pdf", 6, 2).await;
         assert_eq!(world.storage.file_tombstone(&a, file.id).await.expect("tombstone"), None);
         let elsewhere = world.deletion(file.id, &other, at(1_000));
         assert_fails(world.storage.delete_file(&a, &elsewhere).await, &StorageErrorKind::Missing);
         world.delete(&file, &contact, at(1_000)).await;
         assert_eq!(world.file(&a, file.id).await, None);
         let page = world.page(&a, &every_file(contact.id)).await;
-        assert_eq!((page.files, page.total), (vec![kept.clone()], 1));
+        assert_eq!((page.files, page.total), (vec![retained.clone()], 1));
         let again = world.deletion(file.id, &contact, at(2_000));
         assert_fails(world.storage.delete_file(&a, &again).await, &StorageErrorKind::Missing);
         let tombstone = world.storage.file_tombstone(&a, file.id).await.expect("tombstone");
         assert_eq!(tombstone, Some(again.tombstone));
         assert_fails(world.try_file(&file, &contact).await, &StorageErrorKind::AlreadyExists);
-        assert_eq!(world.file(&a, kept.id).await, Some(kept));
+        assert_eq!(world.file(&a, retained.id).await, Some(retained));
     });
 }
 
@@ -312,7 +312,7 @@ pub(super) fn contents_are_due_in_their_time(backend: &mut dyn Backend) {
         let foreign = world.insert(&b, BODY, 0).await;
         let late = world.add_file(&contact, 1, "a.pdf", 5, 1).await;
         let early = world.add_file(&contact, 2, "b.pdf", 5, 2).await;
-        let kept = world.add_file(&contact, 3, "c.pdf", 5, 3).await;
+        let retained = world.add_file(&contact, 3, "c.pdf", 5, 3).await;
         let theirs = world.add_file(&foreign, 4, "d.pdf", 5, 4).await;
         world.delete(&late, &contact, at(900)).await;
         world.delete(&early, &contact, at(500)).await;
@@ -322,10 +322,10 @@ pub(super) fn contents_are_due_in_their_time(backend: &mut dyn Backend) {
         assert_eq!(world.due(10_000, 2).await, [key(&early), key(&theirs)]);
         assert_eq!(world.due(10_000, 10).await, [key(&early), key(&theirs), key(&late)]);
         // Removing the blob record removes the tombstone too; an existing file is unaffected.
-        world.storage.remove_blob_records(&[key(&early), key(&kept)]).await.expect("forget");
+        world.storage.remove_blob_records(&[key(&early), key(&retained)]).await.expect("forget");
         assert_eq!(world.due(10_000, 10).await, [key(&theirs), key(&late)]);
         assert_eq!(world.storage.file_tombstone(&a, early.id).await.expect("tombstone"), None);
-        assert_eq!(world.file(&a, kept.id).await, Some(kept));
+        assert_eq!(world.file(&a, retained.id).await, Some(retained));
         // An expedited purge does not wait.
         let audit = world.audit(Some(&a), AuditAction::FilePurge, a.as_str(), 300);
         assert_eq!(world.storage.expedite_purges(&a, at(300), &audit).await.expect("hasten"), 1);
@@ -343,7 +343,7 @@ pub(super) fn erasing_makes_contents_due(backend: &mut dyn Backend) {
         let other = world.insert(&a, r#"{"primaryEmail":"b@example.com"}"#, 1).await;
         let live = world.add_file(&contact, 1, "a.pdf", 5, 1).await;
         let deleted = world.add_file(&contact, 2, "b.pdf", 5, 2).await;
-        let kept = world.add_file(&other, 3, "c.pdf", 5, 3).await;
+        let retained = world.add_file(&other, 3, "c.pdf", 5, 3).await;
         world.delete(&deleted, &contact, at(900_000)).await;
         // A file whose content is already gone keeps its audit entries.
         let gone = world.add_file(&contact, 4, "d.pdf", 5, 4).await;
@@ -357,7 +357,7 @@ pub(super) fn erasing_makes_contents_due(backend: &mut dyn Backend) {
         assert_eq!(world.file(&a, live.id).await, None);
         assert_eq!(world.storage.file_tombstone(&a, deleted.id).await.expect("tombstone"), None);
         assert_eq!(world.page(&a, &every_file(contact.id)).await, FilePage::default());
-        assert_eq!(world.file(&a, kept.id).await, Some(kept.clone()));
+        assert_eq!(world.file(&a, retained.id).await, Some(retained.clone()));
         let payloads = |file: &ContactFile, entries: &[AuditEntry]| {
             let of_file = entries.iter().filter(|entry| entry.resource == Some(file.id.to_string()));
             of_file.map(|entry| entry.details.is_empty()).collect::<Vec<_>>()
@@ -366,7 +366,7 @@ pub(super) fn erasing_makes_contents_due(backend: &mut dyn Backend) {
         assert_eq!(payloads(&live, &entries), [true]);
         assert_eq!(payloads(&deleted, &entries), [true, true]);
         assert_eq!(payloads(&gone, &entries), [true, true]);
-        assert_eq!(payloads(&kept, &entries), [false]);
+        assert_eq!(payloads(&retained, &entries), [false]);
     });
 }
 

@@ -190,7 +190,7 @@ cases! {
     }
     templates {
         templates_come_back_as_stored
-        template_versions_are_kept
+        template_versions_are_stored
         template_changes_need_the_generation_before
         template_lists_sort_and_page
     }
@@ -198,11 +198,11 @@ cases! {
         submissions_come_back_as_stored
         submissions_show_the_contact_as_it_is_named_now
         submission_lists_filter_and_page
-        a_submission_takes_the_place_of_the_head
+        a_submission_replaces_the_head
         the_latest_is_handed_in_and_in_use
         erasing_removes_submissions
         forms_of_deleted_agents_go
-        files_of_a_contact_are_told_apart
+        files_of_a_contact_are_distinguished
         forms_belong_to_their_agent
     }
     writes {
@@ -234,7 +234,7 @@ cases! {
         conversations_belong_to_their_agent
     }
     uploads {
-        kept_uploads_have_no_end_of_their_own
+        retained_uploads_do_not_expire
         uploads_go_with_their_conversation
         uploads_go_with_their_contact
     }
@@ -262,7 +262,7 @@ cases! {
     audit {
         every_change_is_noted_once
         entries_are_read_in_both_directions
-        entries_of_an_agent_can_be_told_apart
+        entries_of_an_agent_can_be_distinguished
     }
     races {
         of_equal_external_ids_one_wins

@@ -19,13 +19,13 @@ pub fn custom_fields() -> impl Strategy<Value = Object> {
 /// Distinct tags, as stored.
 fn tags() -> impl Strategy<Value = Vec<Tag>> {
     proptest::collection::vec(values::tag(), 0..4).prop_map(|tags| {
-        let mut kept: Vec<Tag> = Vec::new();
+        let mut retained: Vec<Tag> = Vec::new();
         for tag in tags {
-            if kept.iter().all(|known| known.folded() != tag.folded()) {
-                kept.push(tag);
+            if retained.iter().all(|known| known.folded() != tag.folded()) {
+                retained.push(tag);
             }
         }
-        kept
+        retained
     })
 }
 

@@ -1,7 +1,11 @@
 //! `open-streams`: the cost of a thousand concurrent replies in memory and in the API's latency.
 
+use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+
+use openapi_core::values::AgentId;
 
 use super::{Site, allow_files, database_in};
 use crate::data;
@@ -54,94 +58,139 @@ pub(in crate::figures) fn run(options: &Options) -> Measured {
     allow_files(STREAMS * 3)?;
     let folder = data::own_folder("open-streams")?;
     let agent = data::agent()?;
-    let count = CLIENTS + (FASTEST * options.seconds / f64::from(REQUESTS_OF_A_KEY)) as usize;
-    let host = Arc::new(data::open(&database_in(&folder))?);
-    let mut keys = data::runtime()?.block_on(async {
-        host.agent(&agent).await?;
-        host.contacts(&agent, 0..CONTACTS).await?;
-        Host::keys(&host, &agent, count * (2 * ROUNDS + 1)).await
-    })?;
-    drop(host);
+    let keys = contacts_and_keys(&folder, &agent, options)?;
     let site = Site::start(folder, MANNER, &LIMITS)?;
     let crowd = Crowd::new(site.chat.clone());
+    let mut clients =
+        Clients { address: site.server.address(), seconds: options.seconds, agent: agent.to_string(), keys };
+    warm_up(&site, &crowd, &mut clients)?;
+    let rounds = measure(&site, &crowd, &mut clients)?;
+    site.end()?;
+    Ok(report(&rounds))
+}
 
-    let gets = |keys: &mut Vec<Credentials>| -> Result<Outcome, Failure> {
+/// Stores the contacts; returns the keys that the clients of all rounds use.
+fn contacts_and_keys(folder: &Path, agent: &AgentId, options: &Options) -> Result<Vec<Credentials>, Failure> {
+    let count = CLIENTS + (FASTEST * options.seconds / f64::from(REQUESTS_OF_A_KEY)) as usize;
+    let host = Arc::new(data::open(&database_in(folder))?);
+    data::runtime()?.block_on(async {
+        host.agent(agent).await?;
+        host.contacts(agent, 0..CONTACTS).await?;
+        Host::keys(&host, agent, count * (2 * ROUNDS + 1)).await
+    })
+}
+
+/// The clients of the API.
+struct Clients {
+    address: SocketAddr,
+    seconds: f64,
+    agent: String,
+    /// The unused keys.
+    keys: Vec<Credentials>,
+}
+
+impl Clients {
+    /// Reads contacts for one round.
+    fn get(&mut self) -> Result<Outcome, Failure> {
         let plan = Plan {
-            address: site.server.address(),
+            address: self.address,
             connections: CLIENTS,
-            seconds: options.seconds,
-            keys: keys.clone(),
+            seconds: self.seconds,
+            keys: self.keys.clone(),
             requests_of_a_key: REQUESTS_OF_A_KEY,
             awake: false,
-            agent: agent.to_string(),
+            agent: self.agent.clone(),
             work: Work::Get { contacts: CONTACTS },
         };
         let outcome = load::run(&plan)?;
-        keys.drain(..outcome.keys_used);
+        self.keys.drain(..outcome.keys_used);
         Ok(outcome)
-    };
-    // Excludes what every busy server holds: database pages, statements, allocator caches.
+    }
+}
+
+/// Fills what every busy server holds: database pages, statements, allocator caches.
+fn warm_up(site: &Site, crowd: &Crowd, clients: &mut Clients) -> Result<(), Failure> {
     site.model.cut_short(true);
     for _ in 0..WARMING / WARMING_AT_ONCE {
         crowd.ask(&site.runtime, WARMING_AT_ONCE)?;
         crowd.end(WARMING_AT_ONCE)?;
     }
     site.model.cut_short(false);
-    gets(&mut keys)?;
-    let at_rest = site.server.memory()?.0;
-    let (mut most, mut first) = (0.0_f64, 0.0);
-    let (mut without, mut with, mut ratios) = (Samples::default(), Samples::default(), Samples::default());
-    let (mut medians, mut words) = (Samples::default(), Samples::default());
+    clients.get()?;
+    Ok(())
+}
+
+/// The measurements of all rounds.
+#[derive(Default)]
+struct Rounds {
+    /// The memory without streams, with those of the first round, and the most of all rounds; MiB.
+    at_rest: f64,
+    first: f64,
+    most: f64,
+    /// The 99th percentiles of a GET without and with the streams, in µs, and their ratios.
+    without: Samples,
+    with: Samples,
+    ratios: Samples,
+    /// The ratios of the medians of a GET.
+    medians: Samples,
+    words: Samples,
+}
+
+fn measure(site: &Site, crowd: &Crowd, clients: &mut Clients) -> Result<Rounds, Failure> {
+    let mut rounds = Rounds { at_rest: site.server.memory()?.0, ..Rounds::default() };
     for round in 0..ROUNDS {
-        let alone = gets(&mut keys)?;
+        let alone = clients.get()?;
         crowd.ask(&site.runtime, STREAMS)?;
         let (calls, expected) = (site.model.calls(), WARMING + (round + 1) * STREAMS);
         if calls != expected {
             return Err(format!("the model was asked {calls} times by {expected} visitors").into());
         }
         let begun = (monotonic(), crowd.words());
-        let loaded = gets(&mut keys)?;
-        words.push((crowd.words() - begun.1) as f64 / begun.0.elapsed().as_secs_f64());
+        let loaded = clients.get()?;
+        rounds.words.push((crowd.words() - begun.1) as f64 / begun.0.elapsed().as_secs_f64());
         let memory = site.server.memory()?.0;
-        most = most.max(memory);
+        rounds.most = rounds.most.max(memory);
         if round == 0 {
-            first = memory;
+            rounds.first = memory;
         }
         site.model.cut_short(true);
         crowd.end(STREAMS)?;
         site.model.cut_short(false);
-        without.push(alone.p99_us);
-        with.push(loaded.p99_us);
-        ratios.push(loaded.p99_us / alone.p99_us);
-        medians.push(loaded.median_us / alone.median_us);
+        rounds.without.push(alone.p99_us);
+        rounds.with.push(loaded.p99_us);
+        rounds.ratios.push(loaded.p99_us / alone.p99_us);
+        rounds.medians.push(loaded.median_us / alone.median_us);
     }
-    site.end()?;
+    Ok(rounds)
+}
 
+fn report(rounds: &Rounds) -> Report {
     let mut report = Report::new("open-streams");
     report.condition(format!(
-        "openapi-server with a model's endpoint that writes a word a second to each of {} visitors, all of whose answers \
-         are open at once; meanwhile {CLIENTS} clients GET contacts as fast as they are answered; {ROUNDS} rounds, in turns \
-         with the same without visitors; endpoint, visitors and clients run on the same cores",
+        "openapi-server with a model endpoint that sends one word a second to each of {} visitors, whose replies are all \
+         open at once; {CLIENTS} clients GET contacts continuously; {ROUNDS} rounds, each with and without visitors; \
+         endpoint, visitors and clients run on the same cores",
         number(STREAMS as f64)
     ));
     report.condition(
-        "memory: all that is resident, with the connections to the endpoint; at rest, after as many visitors as there \
-         are in all rounds, fifty at a time, and in the first round",
+        "memory: resident set, including the connections to the endpoint; at rest, after as many visitors as in all \
+         rounds, fifty at a time, and in the first round",
     );
-    report.detail("at rest", at_rest, "MiB");
-    report.detail("with the first streams", first, "MiB");
-    report.detail("words a second", words.median(), "");
-    report.detail("p99 of a GET without streams", without.median(), "µs");
-    report.detail("p99 of a GET with them", with.median(), "µs");
-    report.detail("median of a GET with them, against without", medians.median(), "×");
+    report.detail("at rest", rounds.at_rest, "MiB");
+    report.detail("with the first streams", rounds.first, "MiB");
+    report.detail("words a second", rounds.words.median(), "");
+    report.detail("p99 of a GET without streams", rounds.without.median(), "µs");
+    report.detail("p99 of a GET with streams", rounds.with.median(), "µs");
+    report.detail("median of a GET with streams, relative to without", rounds.medians.median(), "×");
     let kib = |mib: f64| mib * 1_024.0 / STREAMS as f64;
     // The turns of a round have ended when the next one begins, and their events are cached for minutes.
     report.detail(
         "growth with each further round, by stream",
-        kib(most - first) / (ROUNDS - 1) as f64,
+        kib(rounds.most - rounds.first) / (ROUNDS - 1) as f64,
         "KiB",
     );
-    report.figure("memory of an open stream", kib(first - at_rest), "KiB", Reach::AtMost(64.0));
-    report.figure("p99 of a GET with the streams", ratios.median(), "×", Reach::AtMost(2.0));
-    Ok(report)
+    let opened = kib(rounds.first - rounds.at_rest);
+    report.figure("memory of an open stream", opened, "KiB", Reach::AtMost(64.0));
+    report.figure("p99 of a GET with the streams", rounds.ratios.median(), "×", Reach::AtMost(2.0));
+    report
 }

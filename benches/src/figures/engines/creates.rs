@@ -37,8 +37,8 @@ pub(in crate::figures) fn creates(options: &Options) -> Measured {
         let store = Opened::postgres(&engine.url()).await?;
         store.host()?.agent(&agent).await?;
         let seconds = 1.0 + options.seconds * ROUNDS as f64;
-        let begun_anew = options.connections * (ROUNDS as usize + 1);
-        store.keys(begun_anew + (FASTEST * seconds / f64::from(REQUESTS_OF_A_KEY)) as usize).await
+        let reopened = options.connections * (ROUNDS as usize + 1);
+        store.keys(reopened + (FASTEST * seconds / f64::from(REQUESTS_OF_A_KEY)) as usize).await
     })?;
     let service = serve(&binary, &engine.url())?;
     let mut send = |seconds, round| {

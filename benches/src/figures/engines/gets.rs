@@ -95,8 +95,8 @@ async fn filled(
     let store = open.await?;
     store.fill(contacts).await?;
     let seconds = 1.0 + options.seconds * ROUNDS as f64;
-    let begun_anew = options.connections * (ROUNDS + 1);
-    store.keys(begun_anew + (FASTEST * seconds / f64::from(REQUESTS_OF_A_KEY)) as usize).await
+    let reopened = options.connections * (ROUNDS + 1);
+    store.keys(reopened + (FASTEST * seconds / f64::from(REQUESTS_OF_A_KEY)) as usize).await
 }
 
 /// Requests per second.

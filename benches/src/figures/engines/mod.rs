@@ -26,7 +26,7 @@ use crate::servers::Server;
 use crate::world::{Credentials, Host, SERVER_KEY_HEX};
 
 /// Contacts copied between two progress messages.
-const TOLD_EACH: u64 = 50_000;
+const REPORT_INTERVAL: u64 = 50_000;
 
 /// Requests per key, below the 1,000 allowed in a minute.
 const REQUESTS_OF_A_KEY: u32 = 960;
@@ -70,7 +70,7 @@ impl Opened {
             Step::Records(TransferKind::Contact, records) => {
                 let before = copied;
                 copied += records;
-                if copied / TOLD_EACH > before / TOLD_EACH {
+                if copied / REPORT_INTERVAL > before / REPORT_INTERVAL {
                     eprintln!("  {copied} of {contacts} contacts");
                 }
             }

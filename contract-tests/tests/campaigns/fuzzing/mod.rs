@@ -27,7 +27,7 @@ use crate::{caught, length};
 /// Cases per world, so that its store stays small.
 const CASES_OF_WORLD: u64 = 400;
 /// The time after which a case counts as a hang.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// The number of distinct findings that ends a campaign.
 const ENOUGH: usize = 10;
 
@@ -81,14 +81,14 @@ impl Finding {
         finding
     }
 
-    fn kept(&self, number: usize) -> String {
+    fn saved(&self, number: usize) -> String {
         let bytes = self.case.bytes();
-        let path = place(&format!("fuzz-finding-{number}.http"));
+        let path = output_path(&format!("fuzz-finding-{number}.http"));
         fs::write(&path, &bytes).expect("a file in target/tmp");
         let alone = if self.alone { "alone" } else { "only after what was sent before it" };
         let shown: String = bytes.escape_ascii().to_string().chars().take(4_000).collect();
         format!(
-            "{}\n  {alone}, kept as {}:\n  {}",
+            "{}\n  {alone}, saved as {}:\n  {}",
             self.message,
             path.display(),
             shown.replace("\\n", "\n  ")
@@ -96,7 +96,7 @@ impl Finding {
     }
 }
 
-fn place(name: &str) -> PathBuf {
+fn output_path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
@@ -198,7 +198,7 @@ fn campaign(seed: u64, seconds: f64, has_defect: bool) -> Campaign {
     let _ = thread.expect("a thread");
     let mut before = Vec::new();
     loop {
-        match outcome.recv_timeout(PATIENCE) {
+        match outcome.recv_timeout(TIMEOUT) {
             Ok((campaign, used)) => {
                 println!(
                     "{} requests in {used:.0} s of one processor, {} kinds of answers, {} seeds in the end, at most {}: {:?}",
@@ -214,8 +214,8 @@ fn campaign(seed: u64, seconds: f64, has_defect: bool) -> Campaign {
             Err(mpsc::RecvTimeoutError::Timeout) => {
                 let case = running.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 if case == before {
-                    fs::write(place("fuzz-finding-endless.http"), &case).expect("a file in target/tmp");
-                    eprintln!("a request is not answered in {PATIENCE:?}:\n{}", case.escape_ascii());
+                    fs::write(output_path("fuzz-finding-endless.http"), &case).expect("a file in target/tmp");
+                    eprintln!("a request is not answered in {TIMEOUT:?}:\n{}", case.escape_ascii());
                     std::process::abort();
                 }
                 before = case;
@@ -228,7 +228,7 @@ fn campaign(seed: u64, seconds: f64, has_defect: bool) -> Campaign {
 fn every_input_gets_a_valid_response() {
     let campaign = campaign(length("FUZZ_SEED", 1), length("FUZZ_CPU_SECONDS", 5) as f64, false);
     let findings = campaign.findings.iter().enumerate();
-    let findings: Vec<String> = findings.map(|(number, finding)| finding.kept(number)).collect();
+    let findings: Vec<String> = findings.map(|(number, finding)| finding.saved(number)).collect();
     assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), findings.join("\n\n"));
     // Purely invalid mutations would find nothing.
     for status in [200, 201, 204, 400, 401, 403, 404, 405, 408, 415] {
@@ -249,7 +249,7 @@ fn a_planted_panic_is_found() {
 
 #[test]
 fn committed_findings_stay_fixed() {
-    for (name, case) in seeds::kept() {
+    for (name, case) in seeds::reproducers() {
         if let Err(message) = caught(|| World::new().send(&case)) {
             panic!("{name}: {message}");
         }

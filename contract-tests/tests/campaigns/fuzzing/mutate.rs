@@ -286,8 +286,8 @@ fn harm(random: &mut SplitMix64, json: &mut Value, others: &[Value]) {
                 }
             }
         }
-        place if !others.is_empty() && random.one_in(4) => *place = random.pick(others),
-        place => *place = value(random),
+        position if !others.is_empty() && random.one_in(4) => *position = random.pick(others),
+        position => *position = value(random),
     }
 }
 

@@ -10,21 +10,21 @@ use serde_json::{Value, json};
 use super::case::{Case, Who};
 
 /// The committed cases: former findings, and requests that are hard to generate.
-const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/campaigns/fuzzing/kept");
+const REPRODUCERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/campaigns/fuzzing/kept");
 
 /// The committed cases with their file names.
-pub fn kept() -> Vec<(String, Case)> {
-    let folder = std::fs::read_dir(Path::new(KEPT)).expect("the folder of kept cases");
-    let mut kept: Vec<(String, Case)> = folder
+pub fn reproducers() -> Vec<(String, Case)> {
+    let folder = std::fs::read_dir(Path::new(REPRODUCERS)).expect("the folder of reproducers");
+    let mut reproducers: Vec<(String, Case)> = folder
         .map(|entry| {
             let path = entry.expect("an entry").path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let bytes = std::fs::read(&path).expect("a kept case");
+            let bytes = std::fs::read(&path).expect("a reproducer");
             (name.clone(), Case::read(&bytes).unwrap_or_else(|| panic!("{name} is no request")))
         })
         .collect();
-    kept.sort_by(|a, b| a.0.cmp(&b.0));
-    kept
+    reproducers.sort_by(|a, b| a.0.cmp(&b.0));
+    reproducers
 }
 
 /// The initial corpus of a campaign.
@@ -40,7 +40,7 @@ pub fn all() -> Vec<Case> {
     seeds.push(json_case("POST", "/v1/open/contacts/chatbots/<A>?dryRun=true", &story::new_contact()));
     seeds.push(json_case("PUT", "/v1/open/contacts/new-one/chatbots/<A>?upsert=true", &story::new_contact()));
     seeds.extend(of_widget());
-    seeds.extend(kept().into_iter().map(|(_, case)| case));
+    seeds.extend(reproducers().into_iter().map(|(_, case)| case));
     seeds
 }
 

@@ -221,8 +221,8 @@ fn query_before_body(backend: Backend) {
         ("firstName", "type"),
         ("primaryEmail", "required"),
     ]);
-    let places: Vec<&Value> = (0..6).map(|index| &reply.violation(index)["in"]).collect();
-    assert_eq!(places, ["header", "query", "query", "query", "body", "body"]);
+    let positions: Vec<&Value> = (0..6).map(|index| &reply.violation(index)["in"]).collect();
+    assert_eq!(positions, ["header", "query", "query", "query", "body", "body"]);
     assert_eq!(reply.violation(2)["value"], "maybe");
 }
 

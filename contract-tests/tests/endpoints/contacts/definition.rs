@@ -17,13 +17,13 @@ on_every_backend!(
 );
 
 #[track_caller]
-fn refuses(cx: &Sandbox, definition: &Value, place: &str, rule: &str) {
+fn refuses(cx: &Sandbox, definition: &Value, position: &str, rule: &str) {
     let before = wait(cx.platform.contact_schema(&cx.agent)).expect("a schema");
     match cx.redefine(definition) {
         Err(AdminError::Invalid(violations)) => {
             let found: Vec<(&str, &str)> =
                 violations.listed().iter().map(|fault| (fault.field.as_str(), fault.rule.as_str())).collect();
-            assert_eq!(found, [(place, rule)], "{definition}");
+            assert_eq!(found, [(position, rule)], "{definition}");
         }
         other => panic!("{definition} gives {other:?}"),
     }
@@ -80,7 +80,7 @@ fn refused_definitions(backend: Backend) {
     let field = |change: Value| json!({ "fields": [change] });
     let custom = |change: Value| json!({ "customFields": [change] });
     let many: Vec<Value> = (0..101).map(|n| json!({ "name": format!("f{n}"), "type": "string" })).collect();
-    for (definition, place, rule) in [
+    for (definition, position, rule) in [
         // Standard fields.
         (field(json!({ "name": "primaryEmail", "required": false })), "fields[0].required", "conflict"),
         (field(json!({ "name": "firstName", "type": "text" })), "fields[0].type", "conflict"),
@@ -201,7 +201,7 @@ fn refused_definitions(backend: Backend) {
             "duplicate",
         ),
     ] {
-        refuses(&cx, &definition, place, rule);
+        refuses(&cx, &definition, position, rule);
     }
 }
 
@@ -260,7 +260,7 @@ fn several_errors_at_once(backend: Backend) {
 
 fn defaults_obey_the_rules_of_their_field(backend: Backend) {
     let cx = Sandbox::new(backend);
-    for (definition, place, rule) in [
+    for (definition, position, rule) in [
         (
             json!({ "fields": [{ "name": "salutation", "default": "x".repeat(31) }] }),
             "fields[0].default",
@@ -302,7 +302,7 @@ fn defaults_obey_the_rules_of_their_field(backend: Backend) {
             Err(AdminError::Invalid(violations)) => {
                 let fault = &violations.listed()[0];
                 let field = fault.field.replace(|c: char| c.is_ascii_digit(), "0");
-                assert_eq!((field.as_str(), fault.rule.as_str()), (place, rule), "{}", fault.message);
+                assert_eq!((field.as_str(), fault.rule.as_str()), (position, rule), "{}", fault.message);
             }
             other => panic!("{definition} gives {other:?}"),
         }

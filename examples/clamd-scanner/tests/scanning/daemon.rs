@@ -15,7 +15,7 @@ pub const MALWARE: &[u8] = b"This-Is-The-Malware-Of-The-Scanner-Tests";
 pub const STREAM_MAX: usize = 1024 * 1024;
 
 /// The startup timeout.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running `clamd`, ended on drop.
 pub struct Clamd {
@@ -71,7 +71,7 @@ impl Clamd {
             let log = || std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
             let ended = self.child.try_wait().expect("a status");
             assert!(ended.is_none(), "clamd ended with {ended:?}: {}", log());
-            assert!(begun.elapsed() < PATIENCE, "clamd does not listen: {}", log());
+            assert!(begun.elapsed() < TIMEOUT, "clamd does not listen: {}", log());
             std::thread::sleep(Duration::from_millis(20));
         }
     }

@@ -34,10 +34,10 @@ impl StandIn {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let received = Arc::new(Mutex::default());
-        let kept = Arc::clone(&received);
+        let retained = Arc::clone(&received);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                does(stream.expect("a connection"), &kept);
+                does(stream.expect("a connection"), &retained);
             }
         });
         StandIn { address, received }

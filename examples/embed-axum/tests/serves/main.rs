@@ -55,8 +55,8 @@ fn every_link_includes_the_prefix() {
     let url = next.trim().trim_start_matches('<').split('>').next().unwrap();
     let path = url.strip_prefix(&format!("http://{}", host.address)).expect("a URL of this host");
     assert!(path.starts_with("/platform/v1/open/"), "{path}");
-    let behind = host.call(&format!("GET {path}"), keys, b"");
-    assert!(behind.status == 200 && behind.body != page.body, "{}", behind.body);
+    let after = host.call(&format!("GET {path}"), keys, b"");
+    assert!(after.status == 200 && after.body != page.body, "{}", after.body);
 
     let contact = locations[0].rsplit('/').nth(2).unwrap();
     let files = format!("/platform/v1/open/files/chatbots/front-desk/{contact}");

@@ -36,9 +36,9 @@ pub(super) struct Lists {
 
 impl Lists {
     /// The label of the next paragraph of a list: `3.`, `(a)`, `•`. `None` where nothing is written.
-    pub(super) fn label(&mut self, place: ListLevel) -> Option<String> {
-        let list = place.list.filter(|list| *list != 0)?;
-        let level = place.level.unwrap_or(0).min(LEVELS - 1);
+    pub(super) fn label(&mut self, position: ListLevel) -> Option<String> {
+        let list = position.list.filter(|list| *list != 0)?;
+        let level = position.level.unwrap_or(0).min(LEVELS - 1);
         let instance = self.instances.get(&list)?;
         let levels = self.definitions.get(&instance.definition)?;
         let shape = levels.get(level)?;

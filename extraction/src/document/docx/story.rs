@@ -9,9 +9,9 @@ use crate::document::limits::Limits;
 use crate::document::model::{Cell, Line, Table, Word};
 use crate::document::words::WordBuilder;
 
-/// White space that stands for a tab, and between the cells of a row.
+/// The white space for a tab and between the cells of a row.
 const TAB: u16 = 4;
-/// A paragraph of a cell that is longer is prose, which is not put on one line with that of its neighbour.
+/// A longer paragraph of a cell is prose and does not share a line with that of its neighbour.
 const PROSE: usize = 80;
 
 type Words = Vec<Word>;
@@ -140,7 +140,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// The look of the paragraph is known: its runs begin from it, and its list's label comes first.
+    /// The paragraph's style is complete: its runs inherit it, and its list label comes first.
     fn begin_text(&mut self) {
         let Some(paragraph) = self.paragraphs.last_mut() else { return };
         paragraph.look = self.styles.look(paragraph.style.as_deref());
@@ -276,7 +276,7 @@ impl Visitor for Story<'_> {
                 }
                 return Ok(false);
             }
-            // How a part looked before a change that is tracked.
+            // The former style of a part with tracked changes.
             name if name.ends_with(b"Change") => return Ok(false),
             // Notes that only separate.
             b"footnote" | b"endnote" => {

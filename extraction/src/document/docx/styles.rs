@@ -15,7 +15,7 @@ pub(super) struct ListLevel {
     pub(super) level: Option<usize>,
 }
 
-/// What a style says, itself or through what it is based on.
+/// An attribute of a style, own or inherited.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Look {
     pub(super) size: Option<f32>,

@@ -42,7 +42,7 @@ impl Element<'_> {
             .map(|value| value.into_owned())
     }
 
-    /// The value of a switch (`w:b`, `w:vanish`): there, and not said to be off.
+    /// The value of a switch (`w:b`, `w:vanish`): present and not turned off.
     pub(super) fn is_on(&self) -> bool {
         !matches!(self.attribute(b"val").as_deref(), Some("0" | "false" | "off" | "none"))
     }

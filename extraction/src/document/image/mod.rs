@@ -52,7 +52,7 @@ impl Pages<'_> {
             Some(recognised) => recognised.into_page(number, width, height),
             None => {
                 self.document.warnings.push(Warning::OcrUnavailable { page: number });
-                // Nothing was recognised, so that the page does not say so.
+                // OCR found nothing, so the page is not marked as read by OCR.
                 Page { number, width, height, ..Page::default() }
             }
         };

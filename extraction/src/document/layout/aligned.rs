@@ -73,7 +73,7 @@ impl Growing {
     }
 
     fn finish(mut self) -> Option<(f64, Table)> {
-        // What stands alone at the end is text after the table.
+        // A lone row at the end is text after the table.
         while self.extents.last().is_some_and(|extents| extents.len() < 2) {
             self.extents.pop();
             self.rows.pop();
@@ -105,11 +105,11 @@ pub(super) fn tables(ordered: &[(Row, u32)], grids: &[Grid]) -> Vec<(f64, Table)
     let mut previous: Option<&(Row, u32)> = None;
     for current in ordered {
         let (row, column) = current;
-        // Also beside one another: no word is in two tables.
+        // Tables next to each other count as well: no word is in two tables.
         let drawn =
             grids.iter().any(|grid| grid.contains(row) || row.pieces.iter().any(|piece| grid.holds(piece)));
         let near = previous.is_some_and(|(last, last_column)| {
-            // What continues a cell stands close below it.
+            // The continuation of a cell is close below it.
             let reach = if row.segments().len() > 1 { 1.8 } else { 0.6 };
             last_column == column && row.top - last.bottom < reach * last.size && row.top >= last.top
         });

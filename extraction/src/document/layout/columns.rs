@@ -34,11 +34,11 @@ pub(super) fn order(
         return;
     };
     let mut above = rows;
-    let mut beside = above.split_off(gutter.from);
-    let below = beside.split_off(gutter.to - gutter.from);
+    let mut adjacent = above.split_off(gutter.from);
+    let below = adjacent.split_off(gutter.to - gutter.from);
     let middle = f64::midpoint(gutter.left, gutter.right);
     let (mut left, mut right) = (Vec::new(), Vec::new());
-    for row in beside {
+    for row in adjacent {
         let (before, after): (Vec<_>, Vec<_>) = row.pieces.into_iter().partition(|piece| piece.x0 < middle);
         left.extend((!before.is_empty()).then(|| Row::of(before)));
         right.extend((!after.is_empty()).then(|| Row::of(after)));
@@ -65,7 +65,7 @@ fn find(rows: &[Row], grids: &[Grid]) -> Option<Gutter> {
                 best = Some(gutter);
             }
         }
-        // Rows within a run that was no gutter may begin a shorter one that is.
+        // Rows within a rejected run may begin a shorter run that is a gutter.
         index = if best.is_some_and(|best| best.to >= furthest) { furthest } else { index + 1 };
     }
     best
@@ -141,7 +141,7 @@ fn is_between_prose(rows: &[Row], gutter: Gutter) -> bool {
         let right = extents.iter().map(|extent| extent.1).fold(f64::NEG_INFINITY, f64::max);
         let width = (right - left).max(1.0);
         let filled = extents.iter().map(|extent| (extent.1 - extent.0) / width).sum::<f64>() / count;
-        // Half of the rows reach the right border: text that is broken into lines, not a list.
+        // Half of the rows reach the right border: the text is wrapped and not a list.
         let full = extents.iter().filter(|extent| right - extent.1 < 0.15 * width).count() as f64 / count;
         let size = extents.iter().map(|extent| extent.2).sum::<f64>() / count;
         words as f64 / count >= 3.5

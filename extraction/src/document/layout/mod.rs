@@ -1,4 +1,4 @@
-//! From words with places to lines in reading order, blocks and tables. The same for PDF and recognised pages.
+//! Turns positioned words into lines in reading order, blocks and tables, both for PDF pages and for pages read by OCR.
 
 mod aligned;
 mod columns;

@@ -2,7 +2,7 @@
 
 use crate::document::model::{Rect, Word};
 
-/// A word with its place: points from the top left corner, text running to the right.
+/// A word with its position, in points from the top left corner, with text that runs to the right.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Piece {
     pub(crate) text: String,
@@ -57,7 +57,7 @@ pub(crate) struct Rule {
     pub(crate) y1: f64,
 }
 
-/// What stands on one height: words from left to right.
+/// The words at one height, from left to right.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Row {
     pub(super) pieces: Vec<Piece>,

@@ -14,7 +14,7 @@ pub(super) fn rows(pieces: Vec<Piece>) -> Vec<Row> {
     rows
 }
 
-/// OCR has said which words are on one line.
+/// OCR has reported which words are on one line.
 fn recognised_rows(mut pieces: Vec<Piece>) -> Vec<Row> {
     pieces.sort_by_key(|piece| piece.row);
     let mut rows: Vec<Row> =

@@ -61,7 +61,7 @@ pub(super) fn tables(pieces: &[Piece], rules: &[Rule]) -> (Vec<Grid>, Vec<Table>
     }
     let groups = connected(&across, &down);
     let mut found: Vec<Option<(Grid, Table)>> = vec![None; groups.len()];
-    // A table in a cell of another one comes first, so that its words are in one table only.
+    // A table within a cell of another comes first, so that its words are in one table only.
     let mut smallest: Vec<usize> = (0..groups.len()).collect();
     smallest.sort_by(|a, b| area(&groups[*a]).total_cmp(&area(&groups[*b])));
     let mut free: Vec<&Piece> = pieces.iter().collect();
@@ -132,11 +132,11 @@ fn connected(across: &[Stroke], down: &[Stroke]) -> Vec<(Vec<Stroke>, Vec<Stroke
     parts.into_values().filter(|(across, down)| across.len() >= 2 && down.len() >= 2).collect()
 }
 
-/// The heights (or places) of lines, those that are near each other once.
+/// The positions of lines across their direction; lines near each other count once.
 fn positions(strokes: &[Stroke]) -> Vec<f64> {
     let mut positions: Vec<f64> = strokes.iter().map(|stroke| stroke.at).collect();
     positions.sort_by(f64::total_cmp);
-    positions.dedup_by(|next, kept| *next - *kept < NEAR);
+    positions.dedup_by(|next, retained| *next - *retained < NEAR);
     positions
 }
 
@@ -149,11 +149,11 @@ fn table(across: &[Stroke], down: &[Stroke], pieces: &[&Piece]) -> Option<(Grid,
     let grid = Grid { left: xs[0], right: xs[columns], top: ys[0], bottom: ys[rows] };
     let band =
         |positions: &[f64], at: f64| positions.windows(2).position(|pair| at >= pair[0] && at < pair[1]);
-    // Whether a line is drawn at this place, over the middle between two others.
+    // Whether a line is drawn at this position, across the midpoint between two others.
     let drawn = |strokes: &[Stroke], at: f64, over: f64| {
         strokes.iter().any(|stroke| (stroke.at - at).abs() < NEAR && stroke.from < over && stroke.to > over)
     };
-    // The cell of the grid that each place of it belongs to, which may be one above or to the left.
+    // The cell that each slot of the grid belongs to, which may be one above or to the left.
     let mut owner: Vec<Vec<(usize, usize)>> = vec![vec![(0, 0); columns]; rows];
     for row in 0..rows {
         for column in 0..columns {
@@ -184,13 +184,16 @@ fn table(across: &[Stroke], down: &[Stroke], pieces: &[&Piece]) -> Option<(Grid,
         let mut cells = Vec::new();
         let mut column = 0;
         while column < columns {
-            let place = owner[row][column];
+            let location = owner[row][column];
             let mut span = 1;
-            while column + span < columns && owner[row][column + span] == place {
+            while column + span < columns && owner[row][column + span] == location {
                 span += 1;
             }
-            let words =
-                if place == (row, column) { contents.remove(&place).unwrap_or_default() } else { Vec::new() };
+            let words = if location == (row, column) {
+                contents.remove(&location).unwrap_or_default()
+            } else {
+                Vec::new()
+            };
             cells.push(cell(words, column, span));
             column += span;
         }

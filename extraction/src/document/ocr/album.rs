@@ -20,7 +20,7 @@ pub(super) struct Album {
 }
 
 impl Album {
-    /// One with room for so many bytes.
+    /// An album of at most so many bytes.
     pub(super) fn new(room: u64) -> Self {
         Self { room, images: Vec::new() }
     }

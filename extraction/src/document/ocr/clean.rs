@@ -97,7 +97,7 @@ fn median(raster: &mut Raster) {
     }
 }
 
-/// Divides by the ground, which the brighter tenth of each square tells, so that paper is white everywhere.
+/// Divides by the background, which the brightest tenth of each square determines, so that paper is white everywhere.
 pub(super) fn level_ground(raster: &mut Raster) {
     let (width, height) = (raster.width as usize, raster.height as usize);
     let (columns, rows) = (width.div_ceil(BLOCK), height.div_ceil(BLOCK));
@@ -126,14 +126,14 @@ pub(super) fn level_ground(raster: &mut Raster) {
         }
     }
     let ground = smooth(&ground, columns, rows);
-    let place = |at: usize, count: usize| {
+    let location = |at: usize, count: usize| {
         let position = ((at as f32 + 0.5) / BLOCK as f32 - 0.5).clamp(0.0, (count - 1) as f32);
         let low = position as usize;
         (low, (low + 1).min(count - 1), position - low as f32)
     };
-    let across: Vec<(usize, usize, f32)> = (0..width).map(|x| place(x, columns)).collect();
+    let across: Vec<(usize, usize, f32)> = (0..width).map(|x| location(x, columns)).collect();
     for y in 0..height {
-        let (above, below, part) = place(y, rows);
+        let (above, below, part) = location(y, rows);
         let line: Vec<f32> = (0..columns)
             .map(|column| {
                 ground[above * columns + column] * (1.0 - part) + ground[below * columns + column] * part
@@ -238,8 +238,9 @@ impl Parts {
         let (keep, gone) = (a.min(b), a.max(b));
         self.parent[gone] = keep;
         let [left, right, top, bottom] = self.bounds[gone];
-        let kept = &mut self.bounds[keep];
-        *kept = [kept[0].min(left), kept[1].max(right), kept[2].min(top), kept[3].max(bottom)];
+        let retained = &mut self.bounds[keep];
+        *retained =
+            [retained[0].min(left), retained[1].max(right), retained[2].min(top), retained[3].max(bottom)];
     }
 
     fn heights(&self) -> Vec<f64> {

@@ -47,7 +47,7 @@ pub(super) fn turned(raster: &Raster, degrees: u16) -> Raster {
     raster_of(turned, raster.dpi)
 }
 
-/// The image turned about its middle so that rows that fall by this angle (in radians) are level.
+/// The image rotated about its centre, so that rows with this slope (in radians) become level.
 pub(super) fn rotated(raster: &Raster, angle: f64) -> Raster {
     let (width, height) = (raster.width as usize, raster.height as usize);
     let (sin, cos) = angle.sin_cos();

@@ -4,10 +4,10 @@ use super::clean::is_ink;
 use super::raster::Raster;
 use crate::document::layout::Rule;
 
-/// A line is so many times as long as letters are high.
+/// The minimum length of a line, in heights of a letter.
 const LONG: f64 = 6.0;
 
-/// Takes horizontal and vertical lines out of an image with letters of this height, and says where they were.
+/// Removes horizontal and vertical lines from an image with letters of this height, and returns their positions.
 pub(super) fn remove(raster: &mut Raster, letters: f64) -> Vec<Rule> {
     let long = (letters * LONG).max(40.0) as usize;
     let thick = (letters * 0.35).clamp(3.0, 12.0) as usize;

@@ -24,7 +24,7 @@ const DOUBTFUL: f32 = 60.0;
 /// Fewer words than this say nothing about an image.
 const FEW_WORDS: usize = 4;
 
-/// Into so many parts, from the top down, an image is cut to try one of them.
+/// The number of horizontal strips of an image, one of which is tried.
 const PARTS: usize = 3;
 
 /// What was recognised on a page, in points of the upright page.
@@ -36,7 +36,7 @@ pub(super) struct OcrPage {
 }
 
 impl OcrPage {
-    /// The page that is shown so wide and high.
+    /// A page of this width and height.
     pub(super) fn into_page(self, number: u32, width: f32, height: f32) -> Page {
         let Self { lines, tables, turn } = self;
         let (width, height) = if turn % 180 == 0 { (width, height) } else { (height, width) };
@@ -52,7 +52,7 @@ pub(super) struct Ocr<'a> {
 }
 
 impl<'a> Ocr<'a> {
-    /// With room for so many bytes of images.
+    /// Limits the images to so many bytes.
     pub(super) fn new(engine: Option<&'a dyn OcrEngine>, images: u64) -> Self {
         Self { engine, stop: Stop::default(), album: Album::new(images) }
     }
@@ -136,8 +136,8 @@ fn fullest_part(raster: &Raster) -> Raster {
     Raster { height: (pixels.len() / width.max(1)) as u32, pixels, ..*raster }
 }
 
-/// How much of a page was recognised: letters of words that are more likely right than wrong, each as sure as its word.
-/// The others do not count: an image that lies on its side is read as many of them.
+/// How much of a page OCR recognised: the letters of words that are more likely right than wrong, weighted by confidence.
+/// Other words do not count, because OCR reads a sideways image as many of them.
 fn score(words: &[OcrWord]) -> f32 {
     let sure = |word: &OcrWord| Some(calibrated(word.confidence)).filter(|sure| *sure > 0.5);
     words.iter().filter_map(|word| Some(sure(word)? * word.text.chars().count() as f32)).sum()

@@ -36,7 +36,7 @@ impl Prepared {
         &self.level
     }
 
-    /// The same image, turned clockwise by so many degrees first.
+    /// The same image, first rotated clockwise by so many degrees.
     pub(super) fn turned(&self, degrees: u16) -> Self {
         let mut prepared = prepare(geometry::turned(&self.level, degrees));
         prepared.turn = degrees;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::engine::{OcrEngine, OcrError, OcrWord, Stop};
 use super::raster::Raster;
 
-/// Bytes of what it may answer.
+/// The maximum size of its output in bytes.
 const ANSWER: u64 = 16 << 20;
 /// Seconds of processor time for one image.
 const CPU: u64 = 20;
@@ -89,7 +89,7 @@ impl Tesseract {
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 if let Some(mut input) = input {
-                    // A program that ends early has said so by its status.
+                    // The exit status reports a program that ends early.
                     let _ = input.write_all(header.as_bytes()).and_then(|()| input.write_all(&raster.pixels));
                 }
             });

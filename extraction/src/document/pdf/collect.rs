@@ -1,4 +1,4 @@
-//! What a page draws: glyphs with their places, rules, boxes, images. No pixel is made.
+//! Collects what a page draws: glyphs with their positions, rules, boxes, images. It renders no pixels.
 
 use hayro::hayro_interpret::font::{Glyph as DrawnGlyph, GlyphRun};
 use hayro::hayro_interpret::hayro_cmap::BfString;
@@ -17,7 +17,7 @@ const THIN: f64 = 3.0;
 /// One glyph, in points from the top left corner of the page as it is shown.
 #[derive(Clone, Debug)]
 pub(super) struct Glyph {
-    /// Its characters; empty if nothing says which they are.
+    /// Its characters; empty if they are unknown.
     pub(super) text: String,
     /// Where it begins on its base line.
     pub(super) origin: Point,
@@ -28,9 +28,9 @@ pub(super) struct Glyph {
     /// Height of its type.
     pub(super) size: f64,
     pub(super) bold: bool,
-    /// Whether it is drawn by text that is not painted, as OCR puts it over a scan.
+    /// Whether it belongs to unpainted text, such as the OCR layer of a scan.
     pub(super) invisible: bool,
-    /// Whether nobody can see it for its colour, size or place.
+    /// Whether its colour, size or position makes it invisible.
     pub(super) hidden: bool,
     color: Option<[f32; 3]>,
     /// What was drawn before it.
@@ -38,7 +38,7 @@ pub(super) struct Glyph {
 }
 
 impl Glyph {
-    /// A glyph that is not drawn by the page but stands for something on it.
+    /// A glyph that represents something else on the page.
     pub(super) fn standing_for(text: &str, origin: Point, advance: f64, size: f64) -> Self {
         Self {
             text: text.to_owned(),
@@ -61,7 +61,7 @@ impl Glyph {
     }
 }
 
-/// A box that is painted, or only its border.
+/// A box, painted as an area or as a border.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PaintedBox {
     pub(super) rect: Rect,
@@ -98,7 +98,7 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    /// For a page of this size, and at most so many glyphs.
+    /// A collector for a page of this size, with at most so many glyphs.
     pub(super) fn new(width: f64, height: f64, most: usize) -> Self {
         Self {
             glyphs: Vec::new(),
@@ -122,7 +122,7 @@ impl Collected {
         self.images.iter().map(|image| image.intersect(self.page).area() / page).fold(0.0, f64::max)
     }
 
-    /// Marks what nobody can see because of what is painted below or above it.
+    /// Marks glyphs that the paint below or above them makes invisible.
     pub(super) fn hide_covered(&mut self) {
         let boxes: Vec<&PaintedBox> =
             self.boxes.iter().filter(|painted| painted.filled && painted.opaque).collect();
@@ -318,9 +318,9 @@ impl<'a> Device<'a> for Collected {
     fn draw_image(&mut self, image: Image<'a, '_>, props: ImageDrawProps<'a>) {
         self.order += 1;
         let unit = Rect::new(0.0, 0.0, f64::from(image.width()), f64::from(image.height()));
-        let place = props.transform.transform_rect_bbox(unit).intersect(self.clip());
-        if place.is_finite() && place.area() > 0.0 && self.images.len() < SHAPES {
-            self.images.push(place);
+        let position = props.transform.transform_rect_bbox(unit).intersect(self.clip());
+        if position.is_finite() && position.area() > 0.0 && self.images.len() < SHAPES {
+            self.images.push(position);
         }
     }
 
@@ -400,7 +400,7 @@ impl<'a> Device<'a> for Collected {
     }
 }
 
-/// Where a glyph begins, which way, how far it reaches and how high its type is; `None` if it has no place.
+/// The origin, direction, advance and type size of a glyph; `None` if it has no position.
 fn metrics(
     glyph: &DrawnGlyph<'_>,
     transform: Affine,
@@ -419,7 +419,7 @@ fn metrics(
         DrawnGlyph::Outline(glyph) => glyph.advance_width(),
         DrawnGlyph::Type3(glyph) => glyph.advance_width(),
     };
-    // A font that stands in for another is stretched to the other's widths: `along` holds the stretch already.
+    // A substitute font is stretched to the widths of the original: `along` includes the stretch.
     let unit = if embedded { along.hypot() } else { up.hypot() };
     let mut advance = unit * f64::from(width.unwrap_or(500.0));
     if let Some(step) = next.map(|next| (next - origin).dot(direction)) {

@@ -26,7 +26,7 @@ enum Kind {
     Text { value: String, lines: bool },
 }
 
-/// Adds what the fields of a page say to what it draws. `drawn` is what the annotations draw themselves.
+/// Adds the values of a page's fields to what the page draws. `drawn` is what the annotations draw themselves.
 pub(super) fn add(page: &Page<'_>, transform: Affine, mut drawn: Collected, onto: &mut Collected) {
     let fields = fields(page, transform);
     drawn.glyphs.retain(|glyph| {
@@ -101,7 +101,7 @@ fn field(annotation: &Dict<'_>, transform: Affine) -> Option<Field> {
     Some(Field { rect, kind })
 }
 
-/// What a field or one of those that it belongs to says.
+/// An attribute of a field, own or inherited.
 fn inherited<'a>(field: &Dict<'a>, key: &str) -> Option<Object<'a>> {
     let mut field = field.clone();
     for _ in 0..DEPTH {
@@ -186,8 +186,8 @@ fn write(value: &str, rect: Rect, lines: bool, glyphs: &mut Vec<Glyph>) {
         } else {
             rect.center().y + 0.3 * size + size * 1.15 * index as f64
         };
-        for (place, character) in row.chars().filter(|character| !is_unseen(*character)).enumerate() {
-            let origin = Point::new(rect.x0 + 1.0 + advance * place as f64, base);
+        for (position, character) in row.chars().filter(|character| !is_unseen(*character)).enumerate() {
+            let origin = Point::new(rect.x0 + 1.0 + advance * position as f64, base);
             glyphs.push(Glyph::standing_for(character.encode_utf8(&mut [0; 4]), origin, advance, size));
         }
     }

@@ -1,4 +1,4 @@
-//! PDF: its text with places where it has one, pages to recognise where it has none. The only folder that knows `hayro`.
+//! PDF: positioned text where a page has text, an image for OCR where it has none. Only this folder uses `hayro`.
 
 mod checks;
 mod collect;
@@ -181,7 +181,7 @@ fn arrange(drawn: &Collected) -> (Vec<Line>, Vec<Table>) {
         let words = arranged.lines.iter_mut().flat_map(|line| &mut line.words);
         let cells = arranged.tables.iter_mut().flat_map(|table| table.rows.iter_mut().flatten());
         for word in words.chain(cells.flat_map(|cell| &mut cell.words)) {
-            word.bbox = word.bbox.map(|rect| place(rect, |rect| frame.place(rect)));
+            word.bbox = word.bbox.map(|rect| map_rect(rect, |rect| frame.turn_back_rect(rect)));
         }
         lines.append(&mut arranged.lines);
         tables.append(&mut arranged.tables);
@@ -189,9 +189,9 @@ fn arrange(drawn: &Collected) -> (Vec<Line>, Vec<Table>) {
     (lines, tables)
 }
 
-fn place(rect: Rect, place: impl Fn(KurboRect) -> KurboRect) -> Rect {
+fn map_rect(rect: Rect, map: impl Fn(KurboRect) -> KurboRect) -> Rect {
     let (x, y) = (f64::from(rect.x), f64::from(rect.y));
-    let placed = place(KurboRect::new(x, y, x + f64::from(rect.width), y + f64::from(rect.height)));
+    let placed = map(KurboRect::new(x, y, x + f64::from(rect.width), y + f64::from(rect.height)));
     Rect {
         x: placed.x0 as f32,
         y: placed.y0 as f32,

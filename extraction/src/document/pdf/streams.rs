@@ -7,7 +7,7 @@ use memchr::memmem;
 use crate::document::error::ReadError;
 use crate::document::limits::Limits;
 
-/// Deflate makes at most so many bytes of one.
+/// The maximum number of bytes that Deflate produces from one byte.
 const RATIO: u64 = 1032;
 /// Bytes that a sample may be of a pixel.
 const PIXEL: u64 = 6;
@@ -91,7 +91,7 @@ fn unpacked(data: &[u8], filters: usize, allowed: u64) -> Option<u64> {
     Some(total)
 }
 
-/// What stands between the beginning of the object and its stream.
+/// The bytes between the beginning of the object and its stream.
 fn dictionary(before: &[u8]) -> &[u8] {
     let window = &before[before.len().saturating_sub(DICTIONARY)..];
     let begin = window.windows(4).rposition(|window| window == b" obj").unwrap_or(0);

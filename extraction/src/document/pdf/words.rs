@@ -13,7 +13,7 @@ const DIRECTIONS: usize = 12;
 /// Dots or lines in a row that lead from a label to its value.
 const LEADER: usize = 4;
 
-/// The words of one direction, turned so that they run to the right.
+/// The words of one direction, rotated so that they run to the right.
 pub(super) struct Direction {
     pub(super) pieces: Vec<Piece>,
     pub(super) frame: Frame,
@@ -44,7 +44,7 @@ impl Frame {
     }
 
     /// A box of the turned page, on the page as it is shown.
-    pub(super) fn place(self, rect: Rect) -> Rect {
+    pub(super) fn turn_back_rect(self, rect: Rect) -> Rect {
         let corners = [(rect.x0, rect.y0), (rect.x1, rect.y0), (rect.x1, rect.y1), (rect.x0, rect.y1)]
             .map(|(x, y)| self.turn_back(x, y));
         Rect::from_points(corners[0], corners[2]).union(Rect::from_points(corners[1], corners[3]))

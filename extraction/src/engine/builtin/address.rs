@@ -117,7 +117,7 @@ pub(crate) fn block(source: &Source<'_, '_>, region: Span, most: usize) -> Vec<S
         if far || ends(source, span) || entities::is_title(&view.text(span)) {
             break;
         }
-        // Below the town stands its state or country at most.
+        // Only the state or country may be below the town.
         let text = view.text(span);
         if has_postal && text.bytes().any(|byte| byte.is_ascii_digit()) {
             break;
@@ -328,7 +328,7 @@ pub(crate) fn part_text(view: &View<'_>, span: Span) -> String {
 }
 
 impl Source<'_, '_> {
-    /// The addresses that a label may lead to: beside it, and under it.
+    /// The addresses that a label may refer to: next to it, and below it.
     pub(crate) fn address_regions(&self, label: &super::labels::Label) -> Vec<(Vec<Span>, f64)> {
         let view = self.view;
         let mut found = Vec::new();

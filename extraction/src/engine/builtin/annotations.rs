@@ -9,7 +9,7 @@ use super::dates::{self, Order, Written};
 use super::numbers::{self, Amount, Mark};
 use super::view::{Span, View};
 
-/// Everything that is found once for all fields, each list in the order of the document.
+/// What the engine finds once for all fields; each list is in the order of the document.
 pub(crate) struct Annotations {
     pub(crate) language: Option<&'static str>,
     pub(crate) dates: Vec<Written>,
@@ -56,7 +56,7 @@ fn language(view: &View<'_>) -> Option<&'static str> {
             *counts.entry(language).or_default() += 1;
         }
     }
-    // By the order of the table among equals, so that the answer is always the same.
+    // Ties follow the order of the table, so the result is deterministic.
     let mut best: Option<(&'static str, u32)> = None;
     for (language, _) in FREQUENT {
         let count = counts.get(language).copied().unwrap_or(0);
@@ -67,7 +67,7 @@ fn language(view: &View<'_>) -> Option<&'static str> {
     best.map(|(language, _)| language)
 }
 
-/// What stands before decimals: what the numbers of the document show, else what its language suggests.
+/// The decimal mark: as the document's numbers show, otherwise as its language suggests.
 pub(crate) fn mark(view: &View<'_>, language: Option<&str>) -> Mark {
     match (numbers::mark(view), language) {
         (Mark::Unknown, Some("de" | "fr" | "es" | "it" | "pt" | "nl")) => Mark::Comma,
@@ -129,7 +129,7 @@ impl Annotations {
     }
 }
 
-/// A code or sign of a currency that stands alone, as in the head of a table.
+/// A currency code or sign on its own, as in the head of a table.
 fn loose_currency(view: &View<'_>) -> Option<(&'static str, Span)> {
     view.words.iter().enumerate().take(50_000).find_map(|(at, word)| {
         let bare = word.text.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '€' | '$' | '£'));
@@ -266,7 +266,7 @@ pub(crate) fn answer(view: &View<'_>, region: Span) -> Option<(bool, Span)> {
     }
     let ticked: Vec<&(usize, usize, bool)> = boxes.iter().filter(|(_, _, ticked)| *ticked).collect();
     if words.is_empty() {
-        // One box that says it all.
+        // A single box that decides.
         let [(from, to, ticked)] = boxes.as_slice() else { return None };
         return Some((*ticked, Span { start: *from, end: *to }));
     }

@@ -13,9 +13,9 @@ pub(crate) enum Provenance {
     SameLine,
     /// Under its label.
     Below,
-    /// In a sentence that says it.
+    /// In a sentence that states it.
     Sentence,
-    /// By its form and place alone.
+    /// By its form and position alone.
     Unlabelled,
     /// In a table.
     Table,

@@ -14,12 +14,12 @@ use super::view::Span;
 
 /// More words than this from a label without a mark to the end of its segment are a sentence.
 const SENTENCE: usize = 12;
-/// Below this a label says something else.
+/// A label with a lower similarity means something else.
 const MIN_SIMILARITY: f64 = 0.34;
 
-/// From here on a label is that of a field, so that what stands behind it is meant to be its value.
+/// From this similarity on, a label belongs to a field, and the text after it is meant as the field's value.
 pub(crate) const OWN_LABEL: f64 = 0.8;
-/// More words than this are no value that somebody has written wrongly.
+/// A longer text is not a mistyped value.
 const REFUSED_WORDS: usize = 6;
 
 impl Source<'_, '_> {
@@ -50,7 +50,7 @@ impl Source<'_, '_> {
         found
     }
 
-    /// What stands after a field's own label and is no value of it.
+    /// The text after a field's own label that is not a value of it.
     pub(crate) fn refused(&self, query: &FieldQuery<'_>) -> Option<Span> {
         let labels = self.labels.with_terms(&self.searched(query)).into_iter();
         let own = labels
@@ -59,9 +59,9 @@ impl Source<'_, '_> {
         own.filter_map(|label| {
             let stop = self.stop(label);
             let segments = self.view.segments_of(label.line).iter();
-            let beside = segments
+            let adjacent = segments
                 .map(|segment| Span { start: segment.start.max(label.after), end: segment.end.min(stop) });
-            beside.into_iter().find(|region| region.start < region.end)
+            adjacent.into_iter().find(|region| region.start < region.end)
         })
         .find(|region| {
             let text = self.view.text(*region);
@@ -82,7 +82,7 @@ impl Source<'_, '_> {
         self.taken.get(at).is_some_and(|taken| taken.overlaps(span))
     }
 
-    /// Where on the label's line the next label stands.
+    /// The position of the next label on the label's line.
     fn stop(&self, label: &Label) -> usize {
         let line_end = self.view.lines[label.line].end;
         self.labels
@@ -99,7 +99,7 @@ impl Source<'_, '_> {
             .min(line_end)
     }
 
-    /// The regions where a label's value may stand, each with how usual that is.
+    /// The regions where a label's value may be, each with its likelihood.
     fn regions(&self, label: &Label) -> Vec<(Span, Provenance, f64)> {
         let mut regions = Vec::new();
         let stop = self.stop(label);
@@ -167,7 +167,7 @@ impl Source<'_, '_> {
             return self.answers(label, similarity, found);
         }
         let mut best = 0.0_f64;
-        let mut is_beside = false;
+        let mut is_adjacent = false;
         for (region, provenance, share) in self.regions(label) {
             let is_label = self
                 .labels
@@ -178,7 +178,7 @@ impl Source<'_, '_> {
             }
             let marked = if label.is_marked && provenance != Provenance::Below { 1.04 } else { 1.0 };
             let score = similarity * share * marked;
-            let score = if provenance == Provenance::Below && is_beside { score * 0.65 } else { score };
+            let score = if provenance == Provenance::Below && is_adjacent { score * 0.65 } else { score };
             // The first words of a sentence are no label of the rest.
             let is_sentence = provenance == Provenance::SameSegment
                 && !label.is_marked
@@ -188,7 +188,7 @@ impl Source<'_, '_> {
             self.values(query, region, provenance, similarity, score, found);
             if found[before..].iter().any(|candidate| candidate.score >= 0.7 * score) {
                 best = share * 0.6;
-                is_beside |= provenance != Provenance::Below;
+                is_adjacent |= provenance != Provenance::Below;
             }
         }
     }

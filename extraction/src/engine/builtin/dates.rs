@@ -25,7 +25,7 @@ pub(crate) enum Order {
     MonthFirst,
 }
 
-/// A date as it stands in the document.
+/// A date as the document writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Written {
     pub(crate) span: Span,
@@ -318,7 +318,7 @@ fn written_clock(text: &str) -> Option<Clock> {
     }
 }
 
-/// The time and the offset of RFC 3339, behind the `T`: `10:00:00Z`, `10:00+02:00`.
+/// The time and the offset of RFC 3339, after the `T`: `10:00:00Z`, `10:00+02:00`.
 pub(crate) fn iso_time(text: &str) -> Option<(Clock, String)> {
     let (_, time) = text.split_once(['T', 't'])?;
     let is_clock = |c: char| c == ':' || c.is_ascii_digit();
@@ -340,8 +340,7 @@ fn offset(text: &str) -> Option<String> {
     }
 }
 
-/// The time that belongs to a date, as it is written in RFC 3339 behind the day, and the words of both; none where only
-/// the date is written.
+/// The time of a date, as RFC 3339 writes it after the day, and the words of both; `None` if the text has only the date.
 pub(crate) fn with_time(view: &View<'_>, date: Span) -> Option<(String, Span)> {
     let line = view.line_span(view.words[date.start].line);
     let shown = |((hour, minute, second), offset): (Clock, String)| {

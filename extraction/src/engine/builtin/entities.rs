@@ -25,7 +25,7 @@ pub(crate) fn is_ending(text: &str) -> bool {
     words.peek().is_some() && words.all(|word| ENDINGS.contains(&format!(" {} ", fold(word))))
 }
 
-/// Whether the last word of a name says what kind of company it is.
+/// Whether the last word of a name is a legal form.
 pub(crate) fn ends_as_company(text: &str) -> bool {
     const FORMS: &str = " bhd ltd limited inc llc llp gmbh ag a.g co corp plc kg ohg pte sa s.a sarl sas srl s.r.l spa s.p.a bv b.v nv n.v oy ab aps e.v ek e.k ug ";
     text.split_whitespace().next_back().is_some_and(|word| FORMS.contains(&format!(" {} ", fold(word))))
@@ -71,7 +71,7 @@ pub(crate) fn country(text: &str) -> Option<&str> {
     COUNTRIES.split(',').any(|country| country == folded).then_some(bare)
 }
 
-/// A postal code among words: its first word, its words, and whether its kind stands before the name of the town.
+/// A postal code: its first word, its number of words, and whether codes of its kind precede the town.
 pub(crate) fn postal(words: &[&str]) -> Option<(usize, usize)> {
     let bare =
         |word: &str| word.trim_matches(|c: char| matches!(c, ',' | '.' | ';' | '·' | '(' | ')')).to_owned();

@@ -28,7 +28,7 @@ pub(crate) enum Role {
     JobTitle,
 }
 
-/// A field with what it means.
+/// A field with its meaning.
 #[derive(Clone, Debug)]
 pub(crate) struct FieldQuery<'s> {
     pub(crate) field: &'s ExtractionField,
@@ -120,7 +120,7 @@ impl<'s> FieldQuery<'s> {
         FieldQuery { field, kind, readings, all, name: of_name, implied, role }
     }
 
-    /// How well a label says what is wanted.
+    /// The similarity of a label to the query.
     pub(crate) fn similarity(&self, label: &Terms) -> f64 {
         self.readings
             .iter()
@@ -128,7 +128,7 @@ impl<'s> FieldQuery<'s> {
             .fold(0.0, f64::max)
     }
 
-    /// How well a label says what is wanted, in the section that it stands in.
+    /// The similarity of a label to the query, given the section of the label.
     pub(crate) fn fits(&self, label: &super::labels::Label) -> f64 {
         let plain = self.similarity(&label.terms);
         if label.section.is_empty() {

@@ -23,10 +23,10 @@ use super::view::{Span, View};
 use super::{address, assign};
 use crate::document::Rect;
 
-/// A value that is less sure than this is rather wrong than right, and not returned.
+/// A value with a lower confidence is more likely wrong than right and is not returned.
 const LEAST_CONFIDENCE: f64 = 0.5;
 
-/// Where the finding of a field comes from.
+/// The source of a field's value.
 enum Plan {
     /// From the assignment, by the number of its list of candidates.
     Slot(usize),
@@ -77,7 +77,7 @@ pub(super) fn find(view: &View<'_>, schema: &ExtractionSchema) -> Found {
     let labels = Labels::new(view, &terms);
     let source = Source { view, annotations: &annotations, labels: &labels, taken: Vec::new() };
     let mut planner = Planner { source, slots: Vec::new(), lines: None };
-    // Arrays first: their rows are no place for single values.
+    // Arrays first: single values are not looked for in their rows.
     let mut plans: Vec<Option<Plan>> = query
         .iter()
         .map(|query| (query.kind == ExtractionType::Array).then(|| Plan::Done(planner.array(query))))
@@ -148,8 +148,8 @@ pub(crate) fn hint(fields: &[(String, ExtractionField)]) -> Option<Order> {
         .filter(|(_, field)| matches!(field.kind, ExtractionType::Date | ExtractionType::Datetime))
         .find_map(|(_, field)| {
             let format = field.format.as_deref().unwrap_or("").to_uppercase();
-            let place = |letter: char| format.find(letter);
-            if let (Some(day), Some(month)) = (place('D'), place('M')) {
+            let offset = |letter: char| format.find(letter);
+            if let (Some(day), Some(month)) = (offset('D'), offset('M')) {
                 return Some(if day < month { Order::DayFirst } else { Order::MonthFirst })
                     .filter(|_| !format.starts_with('Y'));
             }
@@ -277,7 +277,7 @@ impl<'s> Planner<'_, '_, 's> {
         Plan::Object(members.collect())
     }
 
-    /// An address in parts: after its label, or the one that belongs to the side it is asked of.
+    /// An address in parts: the one after its label, or the one of the requested party.
     fn address(&mut self, query: &FieldQuery<'s>, properties: &[FieldQuery<'s>]) -> Known {
         let view = self.source.view;
         let mut best: Option<(f64, Vec<Span>)> = None;
@@ -473,7 +473,7 @@ fn leaf(
         evidence: Evidence {
             page: page.map(|page| page.number).filter(|_| view.placed),
             source_text: candidate.quote.clone().unwrap_or_else(|| text.join("\n")),
-            bounding_box: place(view, &candidate.pieces),
+            bounding_box: bounding_box(view, &candidate.pieces),
         },
         ambiguous: candidate.ambiguous,
     });
@@ -481,12 +481,12 @@ fn leaf(
 }
 
 /// The rectangle around all words of some pieces of one page, on that page as it is shown.
-pub(crate) fn place(view: &View<'_>, pieces: &[Span]) -> Option<BoundingBox> {
+pub(crate) fn bounding_box(view: &View<'_>, pieces: &[Span]) -> Option<BoundingBox> {
     let boxes =
         pieces.iter().flat_map(|piece| &view.words[piece.start..piece.end]).filter_map(|word| word.bbox);
     let mut around: Option<(f32, f32, f32, f32)> = None;
-    for place in boxes {
-        let (x0, y0, x1, y1) = (place.x, place.y, place.x + place.width, place.y + place.height);
+    for part in boxes {
+        let (x0, y0, x1, y1) = (part.x, part.y, part.x + part.width, part.y + part.height);
         around =
             Some(around.map_or((x0, y0, x1, y1), |(a0, b0, a1, b1)| {
                 (a0.min(x0), b0.min(y0), a1.max(x1), b1.max(y1))

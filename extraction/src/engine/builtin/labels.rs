@@ -1,4 +1,4 @@
-//! Labels: runs of words that could say what the words after, beside or below them are.
+//! Labels: runs of words that may name what the words after, next to or below them are.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ pub(crate) struct Label {
     pub(crate) is_marked: bool,
     /// Where on its line the value could begin.
     pub(crate) after: usize,
-    /// Whose section the label stands in: the terms of the heading above it.
+    /// The section of the label: the terms of the heading above it.
     pub(crate) section: Terms,
 }
 

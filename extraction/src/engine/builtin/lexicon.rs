@@ -61,7 +61,7 @@ impl Lexicon {
         })
     }
 
-    /// The terms of a word that is made of two known ones: `rechnungsdatum`.
+    /// The terms of a compound of two known words: `rechnungsdatum`.
     pub(crate) fn compound(&self, word: &str) -> Option<Vec<&'static str>> {
         if word.len() < 7 || word.len() > 40 || !word.is_ascii() {
             return None;
@@ -85,7 +85,7 @@ impl Lexicon {
     }
 }
 
-/// How much a term says about which value is meant; 1 for most.
+/// The weight of a term in identifying a value; 1 for most terms.
 pub(crate) fn weight(term: &str) -> f64 {
     match term {
         "number" | "date" => 0.4,

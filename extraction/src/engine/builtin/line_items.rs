@@ -55,11 +55,11 @@ impl Source<'_, '_> {
                 .rev()
                 .find(|amount| (amount.has_mark || amount.is_money) && self.is_last(amount.span, span))
                 .copied();
-            let words = self.wording(span, &amounts.iter().map(|amount| amount.span).collect::<Vec<_>>());
+            let words = self.description(span, &amounts.iter().map(|amount| amount.span).collect::<Vec<_>>());
             let Some(price) = priced else {
                 let text = self.view.text(span);
                 match words {
-                    // The rest of a name that is cut in two belongs to it; the first piece says enough.
+                    // The second piece of a name that is cut in two; the first piece identifies it.
                     Some(_) if entities::is_wordy(self.view, span) && !address_like(&text) => {
                         name = match name {
                             Some(above)
@@ -181,13 +181,13 @@ impl Source<'_, '_> {
             .any(|amount| amount.is_money || amount.has_mark)
     }
 
-    /// Whether nothing but marks and a short code stands after a number on its line.
+    /// Whether only marks and a short code follow a number on its line.
     fn is_last(&self, amount: Span, line: Span) -> bool {
         self.view.words[amount.end..line.end].iter().all(|word| word.text.chars().count() <= 3)
     }
 
     /// The words of a line that are neither numbers nor marks between them.
-    fn wording(&self, line: Span, amounts: &[Span]) -> Option<Span> {
+    fn description(&self, line: Span, amounts: &[Span]) -> Option<Span> {
         let is_word = |at: usize| {
             let text = self.view.words[at].text;
             let marks = ["x", "X", "@", "*", "-", "pcs", "PCS", "RM", "Rp", "$", "="];

@@ -67,7 +67,7 @@ impl Source<'_, '_> {
         elements
     }
 
-    /// The name at the beginning of what stands for a party.
+    /// The name at the beginning of the text of a party.
     fn party(&self, item: &FieldQuery<'_>, element: &Candidate) -> Option<Candidate> {
         let mut span = element.pieces[0];
         if let Some(at) = (span.start + 1..span.end).find(|&at| self.view.words[at].text.starts_with('(')) {

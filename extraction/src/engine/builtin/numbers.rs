@@ -4,7 +4,7 @@ use rust_decimal::Decimal;
 
 use super::view::{Span, View};
 
-/// What stands before the decimals.
+/// The mark before the decimals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     Dot,
@@ -13,17 +13,17 @@ pub(crate) enum Mark {
     Unknown,
 }
 
-/// A number as it stands in the document.
+/// A number as the document writes it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Amount {
     pub(crate) span: Span,
     pub(crate) value: Decimal,
-    /// The ISO 4217 code of the currency that is written with it.
+    /// The ISO 4217 code of the currency next to it.
     pub(crate) currency: Option<&'static str>,
     /// Whether it has exactly two decimals or a currency: money rather than a count.
     pub(crate) is_money: bool,
     pub(crate) is_percent: bool,
-    /// Whether it stands alone in its word, but for currency and marks.
+    /// Whether its word contains only it, a currency and marks.
     pub(crate) is_clean: bool,
     /// Whether it has a mark for decimals or thousands.
     pub(crate) has_mark: bool,

@@ -57,7 +57,7 @@ const PARTY_WORDS: [&str; 16] = [
     "effective date",
 ];
 
-/// The words from the place of a phrase on, wherever it occurs.
+/// The index of the first word of each occurrence of a phrase.
 fn phrases(view: &View<'_>, phrase: &[&str]) -> Vec<usize> {
     let Some(first) = phrase.first() else { return Vec::new() };
     let mut found = Vec::new();
@@ -132,21 +132,21 @@ impl Source<'_, '_> {
                 if is_state && !(governs && before.iter().any(|word| matches!(*word, "law" | "laws"))) {
                     continue;
                 }
-                let Some(span) = self.place(at) else { continue };
+                let Some(span) = self.jurisdiction(at) else { continue };
                 let nation = self.view.text(span).starts_with("United");
                 let score = if governs { base } else { base - 0.35 } - if nation { 0.3 } else { 0.0 };
-                let text = self.name_of_place(span);
+                let text = self.jurisdiction_name(span);
                 let mut candidate =
                     Candidate::new(span, text.as_str().into(), Provenance::Sentence, 0.8, score);
                 candidate.quote = Some(text);
                 found.push(candidate);
             }
         }
-        self.law_of_place(found);
+        self.governing_law(found);
     }
 
     /// `governed by Kansas law`
-    fn law_of_place(&self, found: &mut Vec<Candidate>) {
+    fn governing_law(&self, found: &mut Vec<Candidate>) {
         for at in phrases(self.view, &["governed", "by"]) {
             let start = at + usize::from(self.view.words.get(at).is_some_and(|word| word.folded == "the"));
             let is_name = |at: usize| {
@@ -160,7 +160,7 @@ impl Source<'_, '_> {
                 self.view.words.get(end).is_some_and(|word| matches!(word.folded.as_str(), "law" | "laws"));
             if end > start && is_law {
                 let span = Span { start, end };
-                let text = self.name_of_place(span);
+                let text = self.jurisdiction_name(span);
                 let mut candidate =
                     Candidate::new(span, text.as_str().into(), Provenance::Sentence, 0.8, 0.75);
                 candidate.quote = Some(text);
@@ -169,8 +169,8 @@ impl Source<'_, '_> {
         }
     }
 
-    /// The text of a place without the full stop of its sentence.
-    fn name_of_place(&self, span: Span) -> String {
+    /// The name of a jurisdiction, without the full stop of its sentence.
+    fn jurisdiction_name(&self, span: Span) -> String {
         let text = tidy(&self.view.text(span));
         match text.strip_suffix('.') {
             Some(name) if !name.contains('.') => name.to_owned(),
@@ -178,8 +178,8 @@ impl Source<'_, '_> {
         }
     }
 
-    /// The name of a place after `of`: capitals, after the words for state.
-    fn place(&self, from: usize) -> Option<Span> {
+    /// The name of a jurisdiction after `of`: capitalised words, after the words for state.
+    fn jurisdiction(&self, from: usize) -> Option<Span> {
         let folded = |at: usize| self.view.words.get(at).map_or("", |word| word.folded.as_str());
         let mut at = from;
         while at < from + 5

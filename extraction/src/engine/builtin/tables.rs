@@ -23,7 +23,7 @@ struct Column {
     similarity: f64,
 }
 
-/// A piece of a line that is one value: a number, or text.
+/// A piece of a line with one value: a number or text.
 #[derive(Clone, Copy, Debug)]
 struct Atom {
     span: Span,
@@ -192,7 +192,7 @@ impl Source<'_, '_> {
         let span = self.view.line_span(line);
         self.labels.of_line(line).any(|label| {
             let leads = label.span.start <= span.start + 1;
-            // What one of a thing costs is said of the row above, as in `Gross price: 1.50`.
+            // A unit price refers to the row above, as in `Gross price: 1.50`.
             let is_price = label.terms.has("price") && !label.terms.has_any(&["total", "subtotal", "grand"]);
             leads
                 && !is_price
@@ -206,7 +206,7 @@ impl Source<'_, '_> {
         super::lexicon::Lexicon::shared().word(term).is_some()
     }
 
-    /// A cell that is one piece.
+    /// A cell of one piece.
     fn cell_atom(&self, span: Span) -> Atom {
         let is_number = self.annotations.amounts_in(span).iter().any(|amount| amount.span == span);
         Atom { span, is_number }
@@ -263,7 +263,7 @@ impl Source<'_, '_> {
                 break;
             }
             let span = self.view.line_span(line);
-            // A label with its value says more of the row above.
+            // A label with its value adds to the row above.
             if !found.rows.is_empty() && self.view.placed && self.begins_marked(span.start) {
                 idle += 1;
                 continue;
@@ -359,7 +359,7 @@ impl Source<'_, '_> {
         row
     }
 
-    /// Names a row by the line above it, where the name of a thing stands above its numbers. Returns that line.
+    /// Names a row by the line above it, if the name of an item is above its numbers. Returns that line.
     fn name_above(
         &self,
         properties: &[FieldQuery<'_>],
@@ -452,7 +452,7 @@ impl Source<'_, '_> {
         false
     }
 
-    /// The column that a piece stands in: the one it lies under, else the nearest.
+    /// The column of a piece: the one it is under, otherwise the nearest.
     fn column_of(&self, columns: &[Column], atom: Atom, properties: &[FieldQuery<'_>]) -> Option<usize> {
         let (x0, x1) = self.view.extent(atom.span);
         let allowed = |column: &Column| match column.property {

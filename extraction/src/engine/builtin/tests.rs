@@ -44,7 +44,7 @@ fn values(text: &str, fields: &str) -> String {
     Json::Object(found.data).to_text()
 }
 
-/// What is told of values that the schema refuses: field, kind, raw text.
+/// The reported errors of values that the schema rejects: field, kind, raw text.
 fn errors(text: &str, fields: &str) -> Vec<(String, &'static str, String)> {
     let schema = schema(fields);
     let answer = extract(&document(text), &schema);
@@ -54,7 +54,7 @@ fn errors(text: &str, fields: &str) -> Vec<(String, &'static str, String)> {
 }
 
 #[test]
-fn what_is_no_value_of_its_field_is_told() {
+fn invalid_values_of_a_field_are_reported() {
     for (line, field, kind, raw) in [
         ("Invoice date: 31.02.2026", r#"{ "invoiceDate": { "type": "date" } }"#, "format", "31.02.2026"),
         (
@@ -87,9 +87,9 @@ fn what_is_no_value_of_its_field_is_told() {
             "5.00",
         ),
     ] {
-        let told = errors(&format!("Order 7\n{line}\nThank you"), field);
-        assert_eq!(told.len(), 1, "{line}: {told:?}");
-        assert_eq!((told[0].1, told[0].2.trim_matches('"')), (kind, raw), "{line}");
+        let reported = errors(&format!("Order 7\n{line}\nThank you"), field);
+        assert_eq!(reported.len(), 1, "{line}: {reported:?}");
+        assert_eq!((reported[0].1, reported[0].2.trim_matches('"')), (kind, raw), "{line}");
         assert!(values(line, field).contains("null"), "{line}");
     }
     // Nothing was written, a hint, another field's value, a sentence: nothing to tell.
@@ -278,7 +278,7 @@ Advertiser:  Fight Back Fund (116834)
 }
 
 #[test]
-fn money_is_told_from_a_count_beside_it() {
+fn money_is_distinguished_from_a_count_next_to_it() {
     let text = "Grand Total:        19     $6,751.00\n";
     assert_eq!(
         placed_values(text, r#"{ "grossAmount": { "type": "number", "description": "Grand total" } }"#),
@@ -311,7 +311,7 @@ fn a_term_is_no_time_of_a_covenant_or_a_benefit() {
 }
 
 #[test]
-fn a_law_is_named_by_its_place_and_a_term_is_that_of_the_agreement() {
+fn a_law_is_named_by_its_jurisdiction_and_a_term_is_that_of_the_agreement() {
     let fields = r#"{ "governingLaw": { "type": "string" }, "term": { "type": "string" }, "parties": { "type": "array" } }"#;
     let text = "\
 Acme Worldwide Inc., a Delaware corporation (“Acme”), has determined that you are important to it.
@@ -370,7 +370,7 @@ Name: Jonas Weber
 }
 
 #[test]
-fn a_document_without_text_is_told() {
+fn a_document_without_text_is_reported() {
     let schema = schema(r#"{ "a": { "type": "string" } }"#);
     let answer = extract(&Document::default(), &schema);
     assert_eq!(answer.findings, [Finding::Absent]);

@@ -21,7 +21,7 @@ pub(crate) fn tidy(text: &str) -> String {
     trimmed.to_owned()
 }
 
-/// Whether text says that there is no value.
+/// Whether text states that there is no value.
 pub(crate) fn is_nothing(text: &str) -> bool {
     let bare = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '.' | ',' | ':' | '(' | ')'));
     matches!(

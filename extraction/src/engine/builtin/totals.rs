@@ -5,7 +5,7 @@ use rust_decimal::Decimal;
 use super::candidate::Candidate;
 use super::field_query::FieldQuery;
 
-/// How much a sum that comes out adds to each of its parts.
+/// What a sum that adds up contributes to the score of each of its parts.
 const BONUS: f64 = 0.16;
 /// The candidates of a field that take part.
 const MOST: usize = 6;
@@ -136,7 +136,8 @@ pub(crate) fn confirm(
     }
 }
 
-/// Raises a total that occurs more than once, and of equals the last, which comes after discounts and rounding.
+/// Raises the score of a total that occurs more than once, and among equals of the last one, after discounts and
+/// rounding.
 fn prefer_repeated_totals(fields: &[(Option<Part>, usize)], candidates: &mut [Vec<Candidate>]) {
     for (_, field) in fields.iter().filter(|(part, _)| *part == Some(Part::Total)) {
         let values: Vec<Option<Decimal>> = candidates[*field].iter().map(value).collect();

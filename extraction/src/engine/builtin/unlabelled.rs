@@ -1,4 +1,4 @@
-//! Values without a label: known by their form and their place on the page.
+//! Values without a label, identified by their form and their position on the page.
 
 use openapi_core::extraction::ExtractionType;
 
@@ -201,7 +201,7 @@ impl Source<'_, '_> {
             })
     }
 
-    /// Whether the document is of the kind that is asked for, by the word that names its kind at its head.
+    /// Whether the document is of the requested kind, by the word that names its kind in its head.
     fn kind_of_document(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
         const KINDS: [&[&str]; 5] =
             [&["credit", "note"], &["invoice"], &["order"], &["receipt"], &["contract"]];
@@ -226,7 +226,7 @@ impl Source<'_, '_> {
         }
     }
 
-    /// A mail address is the one of a person or side when it stands near its words or carries its name.
+    /// An e-mail address belongs to a person or party if it is near their words or contains their name.
     fn free_email(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
         let count = self.annotations.emails.len();
         for (nth, (span, email)) in self.annotations.emails.iter().take(5).enumerate() {

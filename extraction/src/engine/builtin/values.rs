@@ -68,7 +68,7 @@ impl Source<'_, '_> {
                         share *= 0.35;
                     }
                     if query.wants_money() && !amount.is_money && !amount.has_mark {
-                        // Beside an amount with its currency a bare number counts something else.
+                        // Next to an amount with a currency, a bare number counts something else.
                         share *= if has_money { 0.5 } else { 0.75 };
                     }
                     if !amount.is_clean && !amount.is_money {
@@ -252,7 +252,7 @@ impl Source<'_, '_> {
                 })
                 .into_iter()
                 .collect(),
-            Role::Law if !self.is_place(region) => Vec::new(),
+            Role::Law if !self.is_jurisdiction(region) => Vec::new(),
             _ if is_nothing(&self.view.text(region)) => Vec::new(),
             _ => vec![self.plain_text_in(query, region, provenance, similarity, score)],
         }
@@ -397,7 +397,7 @@ impl Source<'_, '_> {
     }
 
     /// Whether a region could be the name of a state or country.
-    fn is_place(&self, region: Span) -> bool {
+    fn is_jurisdiction(&self, region: Span) -> bool {
         const NEVER: &str = " not and or to for with this which shall agreement covenant ";
         let text = self.view.text(region);
         region.end - region.start <= 5

@@ -4,11 +4,11 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::document::{Document, Page, PageSource, Rect};
 
-/// The most words that are looked at; a million characters hold fewer.
+/// The maximum number of words; a million characters hold fewer.
 const MAX_WORDS: usize = 250_000;
-/// So many lines above and below a gap show whether a column begins behind it.
+/// The lines above and below a gap that show whether a column begins after it.
 const NEAR: usize = 3;
-/// A gap of running text that is wider than this many spaces separates by itself.
+/// In running text, a gap wider than this many spaces separates segments.
 const SLIP: u16 = 3;
 /// The most words of a line: longer lines are cut into several.
 const MAX_LINE: usize = 400;
@@ -65,7 +65,7 @@ pub(crate) struct View<'a> {
     pub(crate) lines: Vec<Line>,
     pub(crate) segments: Vec<Segment>,
     pub(crate) pages: Vec<&'a Page>,
-    /// Whether the words have places.
+    /// Whether the words have positions.
     pub(crate) placed: bool,
 }
 
@@ -124,8 +124,8 @@ impl<'a> View<'a> {
         view
     }
 
-    /// Takes segments of running text together that a slip has cut: two or three spaces between words of letters behind a
-    /// label, where no line near shows a column.
+    /// Joins segments of running text that a slip has cut: two or three spaces between alphabetic words after a label,
+    /// where no nearby line shows a column.
     fn join_slips(&mut self) {
         let mut joined: Vec<Segment> = Vec::with_capacity(self.segments.len());
         let mut ranges = Vec::with_capacity(self.lines.len());
@@ -153,7 +153,7 @@ impl<'a> View<'a> {
         };
         let (before, first) = (&self.words[segment.start - 1], &self.words[segment.start]);
         let page = self.lines[line].page;
-        // Behind a label with its colon, and not before the next one. Elsewhere it may be a row of headings.
+        // After a label with its colon and before the next label. Elsewhere it may be a row of headings.
         let is_labelled =
             |from: usize, to: usize| self.words[from..to].iter().any(|word| word.text.ends_with(':'));
         if self.pages[page].source != PageSource::Flow
@@ -176,7 +176,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The page that a word stands on.
+    /// The page of a word.
     pub(crate) fn page_of(&self, word: usize) -> Option<&'a Page> {
         self.pages.get(self.lines.get(self.words.get(word)?.line)?.page).copied()
     }
@@ -199,7 +199,7 @@ impl<'a> View<'a> {
             at += f32::from(gap);
             let length = text.chars().count() as f32;
             let (x0, x1) = match word.bbox {
-                Some(place) => (place.x, place.x + place.width),
+                Some(location) => (location.x, location.x + location.width),
                 None => (at, at + length),
             };
             at += length;
@@ -257,7 +257,7 @@ impl<'a> View<'a> {
         &self.segments[line.first_segment..line.last_segment]
     }
 
-    /// The segment that holds a word, by its place among those of its line.
+    /// The segment that holds a word, and its index among those of its line.
     pub(crate) fn segment_of(&self, word: usize) -> (usize, Segment) {
         let segments = self.segments_of(self.words[word].line);
         let at = segments.iter().position(|segment| word < segment.end).unwrap_or(segments.len() - 1);

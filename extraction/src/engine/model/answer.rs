@@ -19,7 +19,7 @@ pub(super) enum Raw {
     Object(Vec<(String, Raw)>),
 }
 
-/// A scalar with what the model says for it.
+/// A scalar with the evidence that the model gives.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RawLeaf {
     /// A scalar, or an object of `amount` and `currency`; never `null`.
@@ -42,7 +42,7 @@ pub(super) fn read(schema: &ExtractionSchema, text: &str) -> Result<Vec<Raw>, St
     fields.collect()
 }
 
-/// The object with the fields: the whole text, or the first that stands in it.
+/// The object with the fields: the whole text, or the first object in it.
 fn find(schema: &ExtractionSchema, text: &str) -> Option<Object> {
     // Models that think aloud do so first.
     let text = text.rsplit_once("</think>").map_or(text, |(_, rest)| rest);

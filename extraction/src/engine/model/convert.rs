@@ -17,7 +17,7 @@ use crate::engine::builtin::text::number_json;
 use crate::engine::builtin::values::fault;
 use crate::engine::builtin::view::View;
 
-/// The most characters of text that is shown as it was written.
+/// The maximum length of text that is shown verbatim.
 const RAW: usize = 256;
 /// The most bytes of a text in which dates and numbers are looked for.
 const LONGEST: usize = 400;
@@ -46,7 +46,7 @@ pub(super) struct Time {
     pub(super) offset: String,
 }
 
-/// The value of a field; none where the model says that there is none.
+/// The value of a field; `None` if the model states that there is none.
 pub(super) fn value(
     field: &ExtractionField,
     raw: &RawLeaf,
@@ -94,7 +94,7 @@ pub(super) fn cut(text: &str) -> String {
     text.chars().take(RAW).collect()
 }
 
-/// Words for a value that is not there, which models write in place of `null`.
+/// Words for an absent value, which models write instead of `null`.
 fn is_none(text: &str) -> bool {
     is_nothing(text)
         || matches!(text.to_lowercase().as_str(), "" | "null" | "not found" | "not specified" | "-" | "—")

@@ -18,7 +18,7 @@ use crate::engine::builtin::fields;
 use crate::engine::builtin::numbers::{self, Amount};
 use crate::engine::builtin::view::{Span, View};
 
-/// Away from its quote, a value of fewer letters and digits stands anywhere by chance.
+/// Outside of its quote, a value with fewer letters and digits may occur by chance.
 const FEWEST_FOR_CERTAINTY: usize = 4;
 /// How far a date and its time of day are apart, in words.
 const TO_TIME: usize = 3;
@@ -32,22 +32,22 @@ pub(super) struct Grounding<'v, 'd> {
     quality: f64,
 }
 
-/// A place that says a value.
-struct Place {
+/// A position in the document that states a value.
+struct Occurrence {
     span: Span,
     grade: Confidence,
-    /// The text that says it, where that is less than whole words.
+    /// The text that states it, if that is less than whole words.
     exact: Option<String>,
-    /// The value as the document has it, where its rules decide between readings.
+    /// The value as the document states it, if its rules decide between readings.
     value: Option<Value>,
 }
 
-/// The answer to one part of a document.
+/// The model's reply on one part of a document.
 pub(super) struct Testimony<'w, 'v, 'd> {
     grounding: &'w Grounding<'v, 'd>,
-    /// The part that was asked about.
+    /// The part that the prompt was about.
     part: Span,
-    /// Places that elements of arrays have taken, by the path of the field: the next element says the next place.
+    /// The spans that elements of arrays have taken, by the path of the field: the next element takes the next span.
     taken: HashMap<String, HashSet<Span>>,
 }
 
@@ -128,13 +128,13 @@ impl Testimony<'_, '_, '_> {
             None => Located::Absent,
             Some(Err(rejection)) => self.rejected(rejection, regions.first().copied()),
             Some(Ok(value)) => {
-                let place = self.place(path, field, &value, raw, &regions);
-                self.located(field, value, place, regions.first().copied())
+                let occurrence = self.occurrence(path, field, &value, raw, &regions);
+                self.located(field, value, occurrence, regions.first().copied())
             }
         }
     }
 
-    /// Where the quote stands, the likeliest place first: its page, then the part, then the rest of the document.
+    /// Where the quote may occur, the likeliest region first: its page, then the part, then the rest of the document.
     fn regions(&self, raw: &RawLeaf) -> Vec<Span> {
         let Some(quote) = &raw.quote else { return Vec::new() };
         // What a model leaves out of a quote it marks by an ellipsis.
@@ -163,14 +163,14 @@ impl Testimony<'_, '_, '_> {
         stretches
     }
 
-    fn place(
+    fn occurrence(
         &mut self,
         path: &str,
         field: &ExtractionField,
         value: &Value,
         raw: &RawLeaf,
         regions: &[Span],
-    ) -> Option<Place> {
+    ) -> Option<Occurrence> {
         if let Value::Truth(truth) = value {
             return self.truth(*truth, *regions.first()?);
         }
@@ -178,12 +178,13 @@ impl Testimony<'_, '_, '_> {
         let stretches = self.stretches(raw.page);
         let taken = self.taken.entry(path.to_owned()).or_default();
         let grounding = self.grounding;
-        let first_of = |places: Vec<Place>, taken: &HashSet<Span>| {
-            let free = places.iter().position(|place| !is_element || !taken.contains(&place.span));
-            places.into_iter().nth(free.unwrap_or(0))
+        let first_of = |occurrences: Vec<Occurrence>, taken: &HashSet<Span>| {
+            let free =
+                occurrences.iter().position(|occurrence| !is_element || !taken.contains(&occurrence.span));
+            occurrences.into_iter().nth(free.unwrap_or(0))
         };
-        let quoted: Vec<Place> =
-            regions.iter().flat_map(|region| grounding.places(field, value, *region)).collect();
+        let quoted: Vec<Occurrence> =
+            regions.iter().flat_map(|region| grounding.occurrences(field, value, *region)).collect();
         let mut found = first_of(quoted, taken);
         if found.is_none() {
             let is_certain = certainty(value) >= FEWEST_FOR_CERTAINTY;
@@ -191,9 +192,9 @@ impl Testimony<'_, '_, '_> {
             if is_certain || raw.quote.is_none() {
                 found = stretches
                     .iter()
-                    .find_map(|stretch| first_of(grounding.places(field, value, *stretch), taken));
-                if let Some(place) = found.as_mut().filter(|_| !is_certain) {
-                    place.grade = place.grade.min(Confidence::CLOSE);
+                    .find_map(|stretch| first_of(grounding.occurrences(field, value, *stretch), taken));
+                if let Some(occurrence) = found.as_mut().filter(|_| !is_certain) {
+                    occurrence.grade = occurrence.grade.min(Confidence::CLOSE);
                 }
             }
         }
@@ -201,24 +202,24 @@ impl Testimony<'_, '_, '_> {
             let Value::Text(text) = value else { return None };
             grounding.alike(text, regions.iter().chain(&stretches).copied())
         });
-        if let (Some(place), true) = (&found, is_element) {
-            taken.insert(place.span);
+        if let (Some(occurrence), true) = (&found, is_element) {
+            taken.insert(occurrence.span);
         }
         found
     }
 
-    /// A box, or a word for yes or no, in the quote; else the quote itself, which says it in other words.
-    fn truth(&self, truth: bool, region: Span) -> Option<Place> {
+    /// A box, or a word for yes or no, in the quote; otherwise the quote itself, which paraphrases it.
+    fn truth(&self, truth: bool, region: Span) -> Option<Occurrence> {
         let starts = region.start..region.end;
         let said = starts
             .filter_map(|start| annotations::answer(self.grounding.view, Span { start, end: region.end }))
             .next();
         match said {
             Some((said, span)) if said == truth => {
-                Some(Place { span, grade: Confidence::NORMALISED, exact: None, value: None })
+                Some(Occurrence { span, grade: Confidence::NORMALISED, exact: None, value: None })
             }
             Some(_) => None,
-            None => Some(Place { span: region, grade: Confidence::CLOSE, exact: None, value: None }),
+            None => Some(Occurrence { span: region, grade: Confidence::CLOSE, exact: None, value: None }),
         }
     }
 
@@ -226,16 +227,16 @@ impl Testimony<'_, '_, '_> {
         &self,
         field: &ExtractionField,
         value: Value,
-        place: Option<Place>,
+        occurrence: Option<Occurrence>,
         quote: Option<Span>,
     ) -> Located {
         let currency = match &value {
             Value::Number { currency, .. } if field.kind == ExtractionType::Currency => {
-                self.currency(currency.as_deref(), place.as_ref().map(|place| place.span))
+                self.currency(currency.as_deref(), occurrence.as_ref().map(|occurrence| occurrence.span))
             }
             _ => None,
         };
-        let Some(place) = place else {
+        let Some(occurrence) = occurrence else {
             let quality = quote.map_or(self.grounding.quality, |quote| self.grounding.view.quality(quote));
             let ambiguous = matches!(value, Value::Date { ambiguous: true, .. });
             let leaf = Leaf {
@@ -246,15 +247,15 @@ impl Testimony<'_, '_, '_> {
             };
             return Located::Leaf(Box::new(leaf), None);
         };
-        let value = place.value.unwrap_or(value);
-        let quality = self.grounding.view.quality(place.span);
+        let value = occurrence.value.unwrap_or(value);
+        let quality = self.grounding.view.quality(occurrence.span);
         let leaf = Leaf {
             value: Ok(convert::json(field, &value, currency.as_deref())),
-            confidence: Confidence::new(place.grade.share() * quality),
-            evidence: self.evidence(place.span, place.exact),
+            confidence: Confidence::new(occurrence.grade.share() * quality),
+            evidence: self.evidence(occurrence.span, occurrence.exact),
             ambiguous: matches!(value, Value::Date { ambiguous: true, .. }),
         };
-        Located::Leaf(Box::new(leaf), Some(place.span))
+        Located::Leaf(Box::new(leaf), Some(occurrence.span))
     }
 
     fn rejected(&self, rejection: Rejection, quote: Option<Span>) -> Located {
@@ -278,16 +279,16 @@ impl Testimony<'_, '_, '_> {
         Evidence {
             page: number.filter(|_| view.placed),
             source_text: exact.unwrap_or_else(|| self.grounding.haystack.source(span)),
-            bounding_box: fields::place(view, &[Span { start: span.start, end }]),
+            bounding_box: fields::bounding_box(view, &[Span { start: span.start, end }]),
         }
     }
 
-    /// The code of a currency that the document says: with the amount, as a word that the model names, or anywhere.
-    fn currency(&self, named: Option<&str>, place: Option<Span>) -> Option<String> {
+    /// A currency code that the document states: with the amount, as a word that the model names, or anywhere.
+    fn currency(&self, named: Option<&str>, occurrence: Option<Span>) -> Option<String> {
         let grounding = self.grounding;
         let amounts = &grounding.annotations.amounts;
-        let at_place = place.and_then(|place| {
-            overlapping(amounts, place, |amount| amount.span).find_map(|amount| amount.currency)
+        let nearby = occurrence.and_then(|occurrence| {
+            overlapping(amounts, occurrence, |amount| amount.span).find_map(|amount| amount.currency)
         });
         let named =
             named.map(|named| numbers::currency(named).map_or_else(|| named.to_uppercase(), str::to_owned));
@@ -298,7 +299,7 @@ impl Testimony<'_, '_, '_> {
             !grounding.haystack.find(&squashed(code), all).is_empty()
                 || amounts.iter().any(|amount| amount.currency == Some(code.as_str()))
         };
-        let said = at_place.or(grounding.annotations.currency.map(|(code, _)| code));
+        let said = nearby.or(grounding.annotations.currency.map(|(code, _)| code));
         named.filter(is_written).or_else(|| said.map(str::to_owned))
     }
 }
@@ -314,8 +315,8 @@ fn certainty(value: &Value) -> usize {
 }
 
 impl Grounding<'_, '_> {
-    /// The places within a span that say a value.
-    fn places(&self, field: &ExtractionField, value: &Value, within: Span) -> Vec<Place> {
+    /// The occurrences of a value within a span.
+    fn occurrences(&self, field: &ExtractionField, value: &Value, within: Span) -> Vec<Occurrence> {
         match value {
             Value::Text(text) => self.texts(text, within),
             Value::Number { value, .. } => self.numbers(field, *value, within),
@@ -324,59 +325,59 @@ impl Grounding<'_, '_> {
         }
     }
 
-    fn texts(&self, text: &str, within: Span) -> Vec<Place> {
+    fn texts(&self, text: &str, within: Span) -> Vec<Occurrence> {
         let plain = collapsed(text);
         let needle = squashed(text);
         if needle.is_empty() {
-            // Signs alone: a word that is just this.
+            // Only signs: a word that equals them.
             let words = (within.start..within.end).filter(|at| self.view.words[*at].text == plain).take(1);
-            let place = |start| Place {
+            let occurrence = |start| Occurrence {
                 span: Span { start, end: start + 1 },
                 grade: Confidence::VERBATIM,
                 exact: None,
                 value: None,
             };
-            return words.map(place).collect();
+            return words.map(occurrence).collect();
         }
-        let place = |span: Span| {
+        let occurrence = |span: Span| {
             let is_verbatim = collapsed(&self.haystack.source(span)).contains(&plain);
-            Place {
+            Occurrence {
                 span,
                 grade: if is_verbatim { Confidence::VERBATIM } else { Confidence::NORMALISED },
                 exact: is_verbatim.then(|| plain.clone()),
                 value: None,
             }
         };
-        self.haystack.find(&needle, within).into_iter().map(place).collect()
+        self.haystack.find(&needle, within).into_iter().map(occurrence).collect()
     }
 
-    fn alike(&self, text: &str, stretches: impl Iterator<Item = Span>) -> Option<Place> {
+    fn alike(&self, text: &str, stretches: impl Iterator<Item = Span>) -> Option<Occurrence> {
         let needle = squashed(text);
         let mut stretches = stretches;
         let span = stretches.find_map(|stretch| self.haystack.closest(&needle, stretch))?;
         let similarity = self.haystack.similarity(&needle, &squashed(&self.haystack.source(span)));
         let is_close = similarity.is_some_and(|similarity| similarity >= CLOSE);
-        is_close.then_some(Place { span, grade: Confidence::CLOSE, exact: None, value: None })
+        is_close.then_some(Occurrence { span, grade: Confidence::CLOSE, exact: None, value: None })
     }
 
-    fn numbers(&self, field: &ExtractionField, query: Decimal, within: Span) -> Vec<Place> {
+    fn numbers(&self, field: &ExtractionField, query: Decimal, within: Span) -> Vec<Occurrence> {
         let shown = query.normalize().to_string();
-        let place = |span: Span| {
+        let occurrence = |span: Span| {
             let is_verbatim = field.kind != ExtractionType::Currency && self.haystack.source(span) == shown;
             let grade = if is_verbatim { Confidence::VERBATIM } else { Confidence::NORMALISED };
-            Place { span, grade, exact: None, value: None }
+            Occurrence { span, grade, exact: None, value: None }
         };
         let fits = |amount: &&Amount| amount.value == query;
         let amounts = overlapping(&self.annotations.amounts, within, |amount| amount.span).filter(fits);
-        let found: Vec<Place> = amounts.map(|amount| place(amount.span)).collect();
+        let found: Vec<Occurrence> = amounts.map(|amount| occurrence(amount.span)).collect();
         if !found.is_empty() || !query.fract().is_zero() || query.is_sign_negative() {
             return found;
         }
-        // A whole number in a word that is no amount, as the year of a date.
-        self.haystack.find(&squashed(&shown), within).into_iter().map(place).collect()
+        // A whole number in a word other than an amount, such as the year of a date.
+        self.haystack.find(&squashed(&shown), within).into_iter().map(occurrence).collect()
     }
 
-    fn dates(&self, query: &str, time: Option<&Time>, within: Span) -> Vec<Place> {
+    fn dates(&self, query: &str, time: Option<&Time>, within: Span) -> Vec<Occurrence> {
         let order = self.locale.order;
         let other = match order {
             Order::DayFirst => Order::MonthFirst,
@@ -408,14 +409,14 @@ impl Grounding<'_, '_> {
                 grade = Confidence::VERBATIM;
             }
             let value = Value::Date { iso, ambiguous, time: time.cloned() };
-            found.push(Place { span, grade, exact: None, value: Some(value) });
+            found.push(Occurrence { span, grade, exact: None, value: Some(value) });
         }
         if found.is_empty() && within.end - within.start <= 12 {
             // A date that runs over the end of a line.
             let source = collapsed(&self.haystack.source(within));
             if convert::date(&source, order).is_some_and(|(iso, ambiguous)| iso == query && !ambiguous) {
                 let grade = if time.is_none() { Confidence::NORMALISED } else { Confidence::CLOSE };
-                found.push(Place { span: within, grade, exact: None, value: None });
+                found.push(Occurrence { span: within, grade, exact: None, value: None });
             }
         }
         found

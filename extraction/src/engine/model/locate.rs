@@ -12,12 +12,12 @@ use crate::engine::builtin::view::{Span, View};
 
 /// From which similarity on text counts as a close match (contract 12.2).
 pub(super) const CLOSE: f64 = 0.9;
-/// The fewest letters and digits of text whose similarity says anything.
+/// The fewest letters and digits for which similarity is meaningful.
 const FEWEST_FOR_SIMILARITY: usize = 5;
-/// How many places of one text are looked at.
+/// The maximum number of occurrences of one text that are examined.
 const MAX_HITS: usize = 64;
-/// Cells of the tables of edit distances that one answer may cost, so that an answer of lies ends; what is not looked
-/// for any more counts as not found.
+/// The cells of edit-distance tables that one reply may cost, which bounds the work for a fabricated reply. Text that is
+/// no longer searched for counts as not found.
 const SIMILARITY_WORK: usize = 60_000_000;
 /// Bytes that may be searched for one answer, to the same end: a document of 100 kB ten thousand times.
 const SEARCH_WORK: usize = 1 << 30;
@@ -42,8 +42,8 @@ fn is_free(c: char) -> bool {
     c >= '\u{0e00}' && c.is_alphabetic()
 }
 
-/// Letters and digits of a word in lower case and without accents, and the mark of its decimals as a dot: without it
-/// 12.50 would be 1250. Each with the place of its character.
+/// The letters and digits of a word in lower case and without accents, each with the offset of its character. The decimal
+/// mark becomes a dot: without it 12.50 would equal 1250.
 fn squash(word: &str, mut push: impl FnMut(char, usize)) {
     for (at, c) in word.char_indices() {
         if matches!(c, '.' | ',') && is_decimal(word, at) {
@@ -60,7 +60,7 @@ fn squash(word: &str, mut push: impl FnMut(char, usize)) {
     }
 }
 
-/// Whether a mark at a place stands before the one or two decimals of a number, which has no other mark like it.
+/// Whether the mark at an offset precedes the one or two decimals of a number that has no other such mark.
 fn is_decimal(text: &str, at: usize) -> bool {
     let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b',');
     let (before, after) = (&text.as_bytes()[..at], &text.as_bytes()[at + 1..]);
@@ -109,10 +109,10 @@ impl<'v, 'd> Haystack<'v, 'd> {
         let mut last: Option<(char, usize)> = None;
         squash(word, |c, at| {
             // Letters that stand apart in the word are apart here.
-            let joined = last.is_some_and(|(before, place)| {
-                let between = &word[place..at];
+            let joined = last.is_some_and(|(before, position)| {
+                let between = &word[position..at];
                 let is_number = before.is_ascii_digit() && c.is_ascii_digit();
-                let is_next = place == at
+                let is_next = position == at
                     || between.chars().count() == 1
                     || is_number && between.len() == 2 && between.ends_with(['.', ',', '\'']);
                 is_next && !is_free(before) && !is_free(c)
@@ -140,7 +140,7 @@ impl<'v, 'd> Haystack<'v, 'd> {
         of(span.start)..of(span.end)
     }
 
-    /// Where squashed text stands within a span, whole words only, in the order of the document.
+    /// The occurrences of squashed text within a span, whole words only, in the order of the document.
     pub(super) fn find(&self, needle: &str, within: Span) -> Vec<Span> {
         let bytes = self.bytes(within);
         if needle.is_empty() || bytes.len() < needle.len() {
@@ -211,11 +211,11 @@ impl<'v, 'd> Haystack<'v, 'd> {
             index
         });
         let head: String = needle.chars().take(3).collect();
-        let places = index.get(&head).map_or(&[][..], Vec::as_slice);
-        let from = places.partition_point(|place| (*place as usize) < within.start);
-        places[from..]
+        let positions = index.get(&head).map_or(&[][..], Vec::as_slice);
+        let from = positions.partition_point(|position| (*position as usize) < within.start);
+        positions[from..]
             .iter()
-            .map(|place| *place as usize)
+            .map(|position| *position as usize)
             .take_while(|at| *at < within.end)
             .take(500)
             .collect()

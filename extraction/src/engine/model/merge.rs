@@ -71,7 +71,7 @@ impl Located {
     fn identity(&self) -> String {
         let mut identity = String::new();
         match self {
-            // Text in an array is a name; it is the same one wherever it stands.
+            // Text in an array is a name: equal text at another position is the same element.
             Located::Leaf(leaf, _) if matches!(leaf.value, Ok(Json::String(_))) => {
                 write(self, false, &mut identity);
             }
@@ -81,22 +81,22 @@ impl Located {
     }
 }
 
-fn write(located: &Located, with_place: bool, out: &mut String) {
+fn write(located: &Located, with_position: bool, out: &mut String) {
     match located {
         Located::Absent => out.push('-'),
-        Located::Leaf(leaf, place) => {
+        Located::Leaf(leaf, position) => {
             let value =
                 leaf.value.as_ref().map_or_else(|no| Json::from(no.raw.as_str()).to_text(), Json::to_text);
             out.push_str(&value);
-            if let Some(place) = place.filter(|_| with_place) {
+            if let Some(position) = position.filter(|_| with_position) {
                 // Writing to a string cannot fail.
-                let _ = write!(out, "@{}-{}", place.start, place.end);
+                let _ = write!(out, "@{}-{}", position.start, position.end);
             }
         }
         Located::Array(elements) => {
             out.push('[');
             for element in elements {
-                write(element, with_place, out);
+                write(element, with_position, out);
                 out.push(',');
             }
             out.push(']');
@@ -106,7 +106,7 @@ fn write(located: &Located, with_place: bool, out: &mut String) {
             for (name, member) in members {
                 out.push_str(name);
                 out.push(':');
-                write(member, with_place, out);
+                write(member, with_position, out);
                 out.push(',');
             }
             out.push('}');

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use crate::engine::builtin::view::{Span, View};
 
-/// Lines that a part shares with the one before it, so that what stands across the cut is whole in one of them.
+/// The lines that a part shares with the previous one, so that text across the cut is whole in one of them.
 const OVERLAP: usize = 8;
-/// The widest gap between two words that is shown, in spaces.
+/// The widest gap between two words in the prompt, in spaces.
 const WIDEST: u16 = 12;
-/// The longest word that is shown; what is longer is data of another kind.
+/// The longest word in the prompt; a longer one is data of another kind.
 const LONGEST: usize = 500;
 /// A part of fewer lines is not divided any further.
 const FEWEST: usize = 4;
@@ -41,7 +41,7 @@ impl Part {
         parts
     }
 
-    /// The two halves of a part; none of one that is too small.
+    /// The two halves of a part; `None` if it is too small.
     pub(super) fn halves(&self, view: &View<'_>) -> Option<[Part; 2]> {
         if self.lines.len() < FEWEST {
             return None;

@@ -1,4 +1,4 @@
-//! The shape of a model's answer, as JSON Schema that strict endpoints take: every member required, none beside them.
+//! The shape of a model's reply, as JSON Schema for strict endpoints: every member is required, and no other is allowed.
 
 use openapi_core::extraction::{ExtractionField, ExtractionSchema, ExtractionType};
 use serde_json::{Map, Value, json};

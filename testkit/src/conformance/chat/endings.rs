@@ -142,7 +142,7 @@ pub(in crate::conformance) fn chats_of_deleted_agents_go(backend: &mut dyn Backe
         assert!(world.conversation_numbers(&a, ConversationFilter::default()).await.is_empty());
         assert!(world.every_message(&a, 1).await.is_empty());
         assert!(world.knowledge_of(&a).await.is_empty());
-        assert!(world.passage_places(&a).await.is_empty());
+        assert!(world.passage_positions(&a).await.is_empty());
         for kind in RecordKind::ALL {
             assert_eq!(world.record_of(&a, kind).await, None);
         }
@@ -169,7 +169,7 @@ pub(in crate::conformance) fn chats_of_deleted_agents_go(backend: &mut dyn Backe
         assert_eq!(world.conversation_numbers(&b, ConversationFilter::default()).await, [3, 2, 1]);
         assert_eq!(world.every_message(&b, 1).await, messages(1..=2));
         assert_eq!(world.knowledge_of(&b).await.len(), 3);
-        assert_eq!(world.passage_places(&b).await.len(), 6);
+        assert_eq!(world.passage_positions(&b).await.len(), 6);
         assert_eq!(world.knowledge_version(&b).await, 3);
         assert_eq!(world.record_of(&b, settings.kind).await, Some(super::stored_record(settings.kind, 1)));
     });

@@ -67,7 +67,7 @@ pub(in crate::conformance) fn knowledge_changes_need_the_version_before(backend:
         assert_eq!(world.knowledge_version(&a).await, 4);
         assert_eq!(world.knowledge_of(&a).await.len(), 3);
         add(&b, 1, 1).await.expect("another agent's versions are its own");
-        // The version is that of the record, whoever writes it.
+        // The version is that of the record, regardless of the writer.
         let record = super::stored_record(RecordKind::Knowledge, 5);
         world.put_record(&a, &record).await;
         assert_fails(add(&a, 5, 9).await, &StorageErrorKind::Stale);
@@ -83,7 +83,7 @@ pub(in crate::conformance) fn changes_of_knowledge_are_stored_as_a_whole(backend
         for number in 1..=4 {
             world.add_knowledge(&a, number, 2).await;
         }
-        let places = world.passage_places(&a).await;
+        let positions = world.passage_positions(&a).await;
         let noted = world.audit_of(Some(&a)).await.len();
         // The first of several errors is reported, and nothing is stored.
         let taken = || Some((3, passages(0..9)));
@@ -97,14 +97,14 @@ pub(in crate::conformance) fn changes_of_knowledge_are_stored_as_a_whole(backend
         ] {
             assert_fails(world.try_knowledge(agent, version, remove, taken()).await, &kind);
             assert_eq!(world.knowledge_of(&a).await, [1, 2, 3, 4].map(knowledge_document), "{kind}");
-            assert_eq!(world.passage_places(&a).await, places, "{kind}");
+            assert_eq!(world.passage_positions(&a).await, positions, "{kind}");
             assert_eq!(world.knowledge_version(&a).await, 4, "{kind}");
             assert_eq!(world.audit_of(Some(&a)).await.len(), noted, "{kind}");
         }
         // One change removes several documents and adds one; absent ids are ignored.
         world.try_knowledge(&a, 5, &[4, 9, 1], Some((5, vec![passage(0)]))).await.expect("change");
         assert_eq!(world.knowledge_of(&a).await, [2, 3, 5].map(knowledge_document));
-        assert_eq!(world.passage_places(&a).await, [(2, 0), (2, 1), (3, 0), (3, 1), (5, 0)]);
+        assert_eq!(world.passage_positions(&a).await, [(2, 0), (2, 1), (3, 0), (3, 1), (5, 0)]);
         // A document replaces the one with its id, including all passages.
         let write = KnowledgeWrite {
             remove: vec![knowledge_id(3)],
@@ -115,18 +115,18 @@ pub(in crate::conformance) fn changes_of_knowledge_are_stored_as_a_whole(backend
             ..world.knowledge_write(&a, 6)
         };
         world.storage.change_knowledge(&a, &write).await.expect("replace");
-        assert_eq!(world.passage_places(&a).await, [(2, 0), (2, 1), (3, 0), (5, 0)]);
+        assert_eq!(world.passage_positions(&a).await, [(2, 0), (2, 1), (3, 0), (5, 0)]);
         let titles: Vec<String> = world.knowledge_of(&a).await.into_iter().map(|it| it.title).collect();
         assert_eq!(titles[1], "Another");
         assert_eq!(world.audit_of(Some(&a)).await.len(), noted + 2);
         // Only the version remains.
         world.try_knowledge(&a, 7, &[2, 3, 5], None).await.expect("remove");
         assert!(world.knowledge_of(&a).await.is_empty());
-        assert!(world.passage_places(&a).await.is_empty());
+        assert!(world.passage_positions(&a).await.is_empty());
         assert_eq!(world.knowledge_version(&a).await, 7);
         // A document that is added again starts without passages.
         world.add_knowledge(&a, 3, 1).await;
-        assert_eq!(world.passage_places(&a).await, [(3, 0)]);
+        assert_eq!(world.passage_positions(&a).await, [(3, 0)]);
     });
     assert_eq!(backend.faults(), [] as [String; 0]);
 }
@@ -140,13 +140,13 @@ pub(in crate::conformance) fn passages_are_read_in_pages(backend: &mut dyn Backe
         // Passages arrive unordered, and positions do not start at 0.
         let scattered = passages([7, 300, 2, u32::MAX, 11]);
         world.try_knowledge(&a, 4, &[], Some((1, scattered))).await.expect("add");
-        let places: Vec<(u8, u32)> = [2, 7, 11, 300, u32::MAX]
+        let positions: Vec<(u8, u32)> = [2, 7, 11, 300, u32::MAX]
             .map(|position| (1, position))
             .into_iter()
             .chain((0..12).map(|position| (2, position)))
             .chain([(5, 0)])
             .collect();
-        assert_eq!(world.passage_places(&a).await, places);
+        assert_eq!(world.passage_positions(&a).await, positions);
         let read = async |after: Option<(u8, u32)>, at_most| {
             let after = after.map(|(number, position)| (knowledge_id(number), position));
             let found = world.some_passages(&a, after, at_most).await;
@@ -161,16 +161,16 @@ pub(in crate::conformance) fn passages_are_read_in_pages(backend: &mut dyn Backe
                 let Some(last) = page.last() else { break };
                 after = Some(*last);
                 seen.extend(page);
-                assert!(seen.len() <= places.len(), "the passages do not end: {seen:?}");
+                assert!(seen.len() <= positions.len(), "the passages do not end: {seen:?}");
             }
-            assert_eq!(seen, places, "in steps of {at_most}");
+            assert_eq!(seen, positions, "in steps of {at_most}");
         }
         assert!(read(None, 0).await.is_empty());
         // A position without a passage.
-        assert_eq!(read(Some((0, 9)), 9).await, places[..9]);
-        assert_eq!(read(Some((1, 12)), 2).await, places[3..5]);
-        assert_eq!(read(Some((2, u32::MAX)), 9).await, places[17..]);
-        assert_eq!(read(Some((3, 0)), 9).await, places[17..]);
+        assert_eq!(read(Some((0, 9)), 9).await, positions[..9]);
+        assert_eq!(read(Some((1, 12)), 2).await, positions[3..5]);
+        assert_eq!(read(Some((2, u32::MAX)), 9).await, positions[17..]);
+        assert_eq!(read(Some((3, 0)), 9).await, positions[17..]);
         assert!(read(Some((9, 0)), 9).await.is_empty());
     });
 }
@@ -181,17 +181,17 @@ pub(in crate::conformance) fn knowledge_belongs_to_its_agent(backend: &mut dyn B
         world.add_knowledge(&a, 1, 2).await;
         world.add_knowledge(&a, 2, 1).await;
         assert!(world.knowledge_of(&b).await.is_empty());
-        assert!(world.passage_places(&b).await.is_empty());
+        assert!(world.passage_positions(&b).await.is_empty());
         assert_eq!(world.knowledge_version(&b).await, 0);
         // The same ids under another agent name other documents.
         world.try_knowledge(&b, 1, &[1, 2], Some((1, passages([5])))).await.expect("change");
         assert_eq!(world.knowledge_of(&a).await, [1, 2].map(knowledge_document));
-        assert_eq!(world.passage_places(&a).await, [(1, 0), (1, 1), (2, 0)]);
-        assert_eq!(world.passage_places(&b).await, [(1, 5)]);
+        assert_eq!(world.passage_positions(&a).await, [(1, 0), (1, 1), (2, 0)]);
+        assert_eq!(world.passage_positions(&b).await, [(1, 5)]);
         assert_eq!((world.knowledge_version(&a).await, world.knowledge_version(&b).await), (2, 1));
         let nobody = agent_id("nobody");
         assert!(world.knowledge_of(&nobody).await.is_empty());
-        assert!(world.passage_places(&nobody).await.is_empty());
+        assert!(world.passage_positions(&nobody).await.is_empty());
     });
 }
 
@@ -224,7 +224,7 @@ pub(in crate::conformance) fn of_equal_knowledge_versions_one_wins(backend: &mut
         on(backend, async |storage| {
             let world = World::new(storage);
             assert_eq!(world.knowledge_of(&a).await.len() as u64, version);
-            assert_eq!(world.passage_places(&a).await.len() as u64, 2 * version);
+            assert_eq!(world.passage_positions(&a).await.len() as u64, 2 * version);
         });
     }
 }

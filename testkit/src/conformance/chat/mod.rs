@@ -368,7 +368,7 @@ impl World {
     }
 
     /// The documents and positions of all passages.
-    async fn passage_places(&self, agent: &AgentId) -> Vec<(u8, u32)> {
+    async fn passage_positions(&self, agent: &AgentId) -> Vec<(u8, u32)> {
         let all = self.some_passages(agent, None, 1_000).await;
         all.iter().map(|(document, passage)| (document.as_bytes()[0], passage.position)).collect()
     }

@@ -26,7 +26,7 @@ impl World {
         agent: &AgentId,
         version: u64,
         sent: &[u8],
-        kept: &[u8],
+        retained: &[u8],
         contact: Option<ContactId>,
     ) -> Result<()> {
         let ids = |numbers: &[u8]| numbers.iter().map(|number| key(agent, *number).file).collect();
@@ -35,7 +35,7 @@ impl World {
         let write = ConversationWrite {
             conversation,
             messages: Vec::new(),
-            keep: ids(kept),
+            keep: ids(retained),
             audit: None,
             deferrable: false,
         };
@@ -43,7 +43,7 @@ impl World {
     }
 }
 
-pub(in crate::conformance) fn kept_uploads_have_no_end_of_their_own(backend: &mut dyn Backend) {
+pub(in crate::conformance) fn retained_uploads_do_not_expire(backend: &mut dyn Backend) {
     on(backend, async |storage| {
         let (world, a, b) = World::with_agents(storage).await;
         let first = world.add_upload(&a, 1).await;

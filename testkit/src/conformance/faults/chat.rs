@@ -224,8 +224,8 @@ impl Faulty {
         match self.fault {
             Some(PlantedFault::ConversationForgetsTurn) => write.conversation.running = None,
             Some(PlantedFault::ConversationWithoutAudit) => write.audit = None,
-            Some(PlantedFault::KeptUploadsEnd) => write.keep.clear(),
-            Some(PlantedFault::AbsentUploadsKept) => {
+            Some(PlantedFault::RetainedUploadsEnd) => write.keep.clear(),
+            Some(PlantedFault::AbsentUploadsRetained) => {
                 let mut there = Vec::new();
                 for document in write.keep {
                     there.extend(self.inner.document(agent, document).await?.map(|document| document.id));

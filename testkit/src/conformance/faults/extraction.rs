@@ -19,8 +19,8 @@ impl Faulty {
             Some(PlantedFault::DocumentQuotaOffByOne) => *bytes = bytes.map(|bytes| bytes + 1),
             // As if only files counted.
             Some(PlantedFault::DocumentBytesNotCounted) => {
-                let kept = self.bytes_of_documents(agent).await?;
-                *bytes = bytes.map(|bytes| bytes + kept);
+                let retained = self.bytes_of_documents(agent).await?;
+                *bytes = bytes.map(|bytes| bytes + retained);
             }
             Some(PlantedFault::DocumentLosesDigest) => {
                 write.document.sha256 = openapi_core::files::Sha256Digest([0; 32]);

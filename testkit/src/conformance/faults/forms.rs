@@ -109,7 +109,7 @@ impl Faulty {
     ) -> Result<Option<FormTemplate>> {
         let then = self.inner.template_version(agent, template, version).await?;
         Ok(match (self.fault, then) {
-            (Some(PlantedFault::VersionsNotKept), Some(_)) => self.inner.template(agent, template).await?,
+            (Some(PlantedFault::VersionsNotStored), Some(_)) => self.inner.template(agent, template).await?,
             (Some(PlantedFault::VersionKeepsItsState), Some(then)) => {
                 Some(FormTemplate { status: TemplateStatus::Active, ..then })
             }

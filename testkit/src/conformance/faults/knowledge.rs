@@ -115,10 +115,10 @@ impl Faulty {
                     stored.iter().any(|(document, it)| (*document, it.position) == (id, position))
                 };
                 passages.retain(|(document, it)| !is_stored(*document, it.position));
-                let kept = passages.into_iter();
-                let kept: Vec<TransferRow> =
-                    kept.map(|(document, passage)| TransferRow::Passage { document, passage }).collect();
-                self.inner.put_records(agent, &kept).await?;
+                let retained = passages.into_iter();
+                let retained: Vec<TransferRow> =
+                    retained.map(|(document, passage)| TransferRow::Passage { document, passage }).collect();
+                self.inner.put_records(agent, &retained).await?;
             }
             _ => {}
         }

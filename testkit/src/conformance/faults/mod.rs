@@ -146,7 +146,7 @@ faults! {
     SchemaChangeKeepsKeys,
     /// A field becomes unique despite stored duplicates.
     UniqueWithoutCheck,
-    /// Only the latest schema is kept.
+    /// Only the latest schema is stored.
     SchemaHistoryLost,
     /// A schema change does not compare versions.
     SchemaVersionIgnored,
@@ -247,7 +247,7 @@ faults! {
     /// A template is found by its id under any agent.
     TemplateCrossesAgents,
     /// Every version has the content of the version in force.
-    VersionsNotKept,
+    VersionsNotStored,
     /// An old version has the state of its time.
     VersionKeepsItsState,
     /// A change of a template does not compare generations.
@@ -433,9 +433,9 @@ faults! {
     /// The messages of an erased conversation stay.
     EraseKeepsMessages,
     /// Documents that a conversation retains still expire.
-    KeptUploadsEnd,
+    RetainedUploadsEnd,
     /// A conversation may retain absent documents.
-    AbsentUploadsKept,
+    AbsentUploadsRetained,
     /// The documents of an erased conversation stay.
     EraseKeepsUploads,
     /// Erasing a contact leaves the documents of its conversations.

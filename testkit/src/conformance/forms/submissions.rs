@@ -111,7 +111,7 @@ pub(in crate::conformance) fn submission_lists_filter_and_page(backend: &mut dyn
     });
 }
 
-pub(in crate::conformance) fn a_submission_takes_the_place_of_the_head(backend: &mut dyn Backend) {
+pub(in crate::conformance) fn a_submission_replaces_the_head(backend: &mut dyn Backend) {
     on(backend, async |storage| {
         let (world, a, _) = World::with_agents(storage).await;
         let contact = world.insert(&a, BODY, 0).await;
@@ -119,7 +119,7 @@ pub(in crate::conformance) fn a_submission_takes_the_place_of_the_head(backend: 
         let (one, two) = (world.add_template(&a, 1, |_| {}).await, world.add_template(&a, 2, |_| {}).await);
         assert_eq!(world.head(&contact, &one).await, None);
         let first = world.submit(&contact, &one, 1, 10).await;
-        let beside = [world.submit(&contact, &two, 2, 10).await, world.submit(&other, &one, 3, 10).await];
+        let adjacent = [world.submit(&contact, &two, 2, 10).await, world.submit(&other, &one, 3, 10).await];
         let draft = world.add(&contact, &one, 4, SubmissionStatus::Draft, 15).await;
         let second = world.submit(&contact, &one, 5, 20).await;
         let superseded = Submission {
@@ -130,7 +130,7 @@ pub(in crate::conformance) fn a_submission_takes_the_place_of_the_head(backend: 
             ..first.clone()
         };
         assert_eq!(world.stored(&first).await, superseded);
-        for untouched in beside.iter().chain([&draft, &second]) {
+        for untouched in adjacent.iter().chain([&draft, &second]) {
             assert_eq!(world.stored(untouched).await, *untouched);
         }
         assert_eq!(world.head(&contact, &one).await.map(|head| head.id), Some(second.id));
@@ -143,11 +143,11 @@ pub(in crate::conformance) fn a_submission_takes_the_place_of_the_head(backend: 
         assert_eq!((second.superseded_at, second.updated_at, second.version), (Some(at(30)), at(90), 3));
         assert_eq!((third.revision, third.supersedes), (3, Some(second.id)));
         // If all coexisted so far, all are superseded.
-        let kept = submission_of(&contact, &one, 7, SubmissionStatus::Approved, 40);
-        world.try_submit(&contact, &one, &kept, None).await.unwrap_or_else(|error| panic!("{error}"));
+        let retained = submission_of(&contact, &one, 7, SubmissionStatus::Approved, 40);
+        world.try_submit(&contact, &one, &retained, None).await.unwrap_or_else(|error| panic!("{error}"));
         let last = world.submit(&contact, &one, 8, 50).await;
-        assert_eq!(last.supersedes, Some(kept.id), "the newest is the head");
-        for earlier in [&third, &kept] {
+        assert_eq!(last.supersedes, Some(retained.id), "the newest is the head");
+        for earlier in [&third, &retained] {
             assert_eq!(world.stored(earlier).await.superseded_by, Some(last.id));
         }
     });
@@ -239,7 +239,7 @@ pub(in crate::conformance) fn forms_of_deleted_agents_go(backend: &mut dyn Backe
     });
 }
 
-pub(in crate::conformance) fn files_of_a_contact_are_told_apart(backend: &mut dyn Backend) {
+pub(in crate::conformance) fn files_of_a_contact_are_distinguished(backend: &mut dyn Backend) {
     on(backend, async |storage| {
         let (world, a, b) = World::with_agents(storage).await;
         let contact = world.insert(&a, BODY, 0).await;

@@ -24,7 +24,7 @@ pub(in crate::conformance) fn templates_come_back_as_stored(backend: &mut dyn Ba
     }
 }
 
-pub(in crate::conformance) fn template_versions_are_kept(backend: &mut dyn Backend) {
+pub(in crate::conformance) fn template_versions_are_stored(backend: &mut dyn Backend) {
     on(backend, async |storage| {
         let (world, a, _) = World::with_agents(storage).await;
         let first = world.add_template(&a, 1, |_| {}).await;

@@ -166,14 +166,14 @@ pub(in crate::conformance) fn changes_of_submissions_keep_the_data_before(backen
         assert_eq!(world.stored(&draft).await, handed_in.submission);
         assert_eq!(world.stored(&head).await.superseded_by, Some(draft.id));
         assert_eq!(world.head(&contact, &template).await.map(|head| head.id), Some(draft.id));
-        let kept: Vec<(u64, String)> = world
+        let retained: Vec<(u64, String)> = world
             .revisions(&draft)
             .await
             .into_iter()
             .map(|revision| (revision.version, revision.form_data.as_str().to_owned()))
             .collect();
         let first = draft.form_data.as_str().to_owned();
-        assert_eq!(kept, [(1, first), (2, r#"{"a":"second"}"#.to_owned())]);
+        assert_eq!(retained, [(1, first), (2, r#"{"a":"second"}"#.to_owned())]);
         let noted = world.audit_of(Some(&a)).await;
         assert_eq!(noted.iter().filter(|entry| entry.action == AuditAction::SubmissionUpdate).count(), 2);
     });

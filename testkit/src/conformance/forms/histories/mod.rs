@@ -292,14 +292,14 @@ impl Runs<'_> {
     fn shrink(&mut self, mut steps: Vec<u64>, mut failure: String) -> (Vec<u64>, String) {
         let (mut size, mut attempts) = (steps.len() / 2, 0);
         while size > 0 && attempts < 400 {
-            let mut place = 0;
-            while place < steps.len() && attempts < 400 {
+            let mut location = 0;
+            while location < steps.len() && attempts < 400 {
                 let mut fewer = steps.clone();
-                fewer.drain(place..(place + size).min(steps.len()));
+                fewer.drain(location..(location + size).min(steps.len()));
                 attempts += 1;
                 match self.run(&fewer) {
                     Err(words) => (steps, failure) = (fewer, words),
-                    Ok(_) => place += size,
+                    Ok(_) => location += size,
                 }
             }
             size /= 2;

@@ -1,4 +1,4 @@
-//! Pictures: decoding, recognition by an engine that is planted, and by the real one where it is installed.
+//! Images: decoding, OCR by a planted engine, and by the real one if it is installed.
 
 use std::io::Cursor;
 use std::sync::Mutex;
@@ -10,10 +10,10 @@ use image::{DynamicImage, GrayImage, ImageFormat, Luma, Rgba, RgbaImage};
 
 use crate::{lines, read_default};
 
-/// Tells a picture that stands upright.
+/// Whether an image is upright.
 type Upright = fn(&Raster) -> bool;
 
-/// Says the same words of every picture, surer ones of those that stand upright, and remembers what it was shown.
+/// Reads the same words in every image, with more confidence in upright ones, and records the images.
 #[derive(Default)]
 struct Planted {
     words: Vec<OcrWord>,
@@ -60,13 +60,13 @@ impl OcrEngine for Planted {
     }
 }
 
-fn encoded(picture: &DynamicImage, format: ImageFormat) -> Vec<u8> {
+fn encoded(sample_image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
     let mut bytes = Cursor::new(Vec::new());
-    picture.write_to(&mut bytes, format).expect("memory takes it");
+    sample_image.write_to(&mut bytes, format).expect("memory takes it");
     bytes.into_inner()
 }
 
-/// A dark square in the upper left quarter of a light picture.
+/// A dark square in the upper left quarter of a light image.
 fn marked() -> DynamicImage {
     let dark = |x, y| if (20..60).contains(&x) && (20..50).contains(&y) { Luma([10]) } else { Luma([240]) };
     GrayImage::from_fn(200, 160, dark).into()
@@ -81,16 +81,16 @@ fn shade(raster: &Raster, x: u32, y: u32) -> u8 {
 }
 
 #[test]
-fn every_format_comes_to_the_same_picture() {
+fn every_format_decodes_to_the_same_image() {
     for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Bmp, ImageFormat::Gif, ImageFormat::WebP]
     {
-        let picture = if format == ImageFormat::Gif || format == ImageFormat::WebP {
+        let sample_image = if format == ImageFormat::Gif || format == ImageFormat::WebP {
             DynamicImage::from(marked().to_rgba8())
         } else {
             marked()
         };
         let engine = Planted::says(&[("Total", 20, 20, 1, 96.0), ("12.00", 100, 20, 1, 91.0)]);
-        let document = read(&encoded(&picture, format), &engine);
+        let document = read(&encoded(&sample_image, format), &engine);
         assert_eq!(lines(&document), ["Total 12.00"], "{format:?}");
         let page = &document.pages[0];
         assert_eq!((document.page_count, page.source), (Some(1), PageSource::Ocr));
@@ -99,17 +99,17 @@ fn every_format_comes_to_the_same_picture() {
         assert!(shade(shown, 40, 35) < 80 && shade(shown, 150, 120) > 230, "{format:?}");
         let words = &page.lines[0].words;
         assert!(words[0].confidence > 0.98 && words[1].confidence > 0.8 && words[1].confidence < 0.96);
-        let place = words[1].bbox.expect("it has a place");
-        assert!((place.x / page.width - 0.5).abs() < 0.01, "{place:?}");
+        let position = words[1].bbox.expect("it has a position");
+        assert!((position.x / page.width - 0.5).abs() < 0.01, "{position:?}");
     }
 }
 
 #[test]
 fn transparency_shows_white_paper() {
     let clear = |x, _| if x < 100 { Rgba([0, 0, 0, 0]) } else { Rgba([0, 0, 0, 255]) };
-    let picture = DynamicImage::from(RgbaImage::from_fn(200, 160, clear));
+    let sample_image = DynamicImage::from(RgbaImage::from_fn(200, 160, clear));
     let engine = Planted::default();
-    read(&encoded(&picture, ImageFormat::Png), &engine);
+    read(&encoded(&sample_image, ImageFormat::Png), &engine);
     let shown = &engine.shown()[0];
     assert!(shade(shown, 30, 80) > 230, "{}", shade(shown, 30, 80));
 }
@@ -129,9 +129,9 @@ fn middle(raster: &Raster) -> u32 {
 }
 
 #[test]
-fn a_doubtful_picture_is_turned_and_places_come_back() {
-    let places = [((125, 40), (20, 100)), ((160, 125), (140, 128)), ((35, 160), (168, 20))];
-    for ((turn, upright), (dark, back)) in TURNED.into_iter().zip(places) {
+fn a_doubtful_image_is_rotated_and_positions_are_mapped_back() {
+    let positions = [((125, 40), (20, 100)), ((160, 125), (140, 128)), ((35, 160), (168, 20))];
+    for ((turn, upright), (dark, back)) in TURNED.into_iter().zip(positions) {
         let mut engine = Planted::says(&[("upside", 20, 20, 1, 30.0), ("down", 80, 20, 1, 30.0)]);
         (engine.turn, engine.upright) = (Some(turn), Some(upright));
         let document = read(&encoded(&marked(), ImageFormat::Png), &engine);
@@ -150,9 +150,12 @@ fn a_doubtful_picture_is_turned_and_places_come_back() {
         assert!((page.width / page.height - upright.0 as f32 / upright.1 as f32).abs() < 0.01);
         // On the upright page words stay where they were found; on the one that was given they lie as it does.
         let scale = page.width / upright.0 as f32;
-        let place = page.lines[0].words[0].bbox.expect("it has a place");
-        assert!((place.x / scale - 20.0).abs() < 0.5 && (place.y / scale - 20.0).abs() < 0.5, "{place:?}");
-        let shown = page.as_shown(place);
+        let position = page.lines[0].words[0].bbox.expect("it has a position");
+        assert!(
+            (position.x / scale - 20.0).abs() < 0.5 && (position.y / scale - 20.0).abs() < 0.5,
+            "{position:?}"
+        );
+        let shown = page.as_shown(position);
         assert!((shown.x / scale - back.0 as f32).abs() < 0.5, "{turn}: {shown:?}");
         assert!((shown.y / scale - back.1 as f32).abs() < 0.5, "{turn}: {shown:?}");
     }
@@ -171,7 +174,7 @@ fn reading_tells_the_direction_that_the_engine_has_wrong() {
 }
 
 #[test]
-fn a_poor_picture_that_is_upright_stays_so() {
+fn a_poor_upright_image_is_not_rotated() {
     for said in [Some(0), Some(90), Some(180), Some(270), None] {
         let mut engine = Planted::says(&[("poorly", 20, 20, 1, 30.0), ("printed", 80, 20, 1, 30.0)]);
         engine.turn = said;
@@ -249,7 +252,7 @@ fn too_many_frames_are_counted_where_their_chain_has_an_end() {
 }
 
 #[test]
-fn without_recognition_a_picture_has_no_text_and_says_so() {
+fn without_ocr_an_image_has_no_text_and_a_warning() {
     let document = read_default(&encoded(&marked(), ImageFormat::Png)).expect("it is read");
     assert!(lines(&document).is_empty());
     assert_eq!(document.warnings, [Warning::OcrUnavailable { page: 1 }]);
@@ -259,7 +262,7 @@ fn without_recognition_a_picture_has_no_text_and_says_so() {
 }
 
 #[test]
-fn a_picture_of_too_many_pixels_is_refused_by_its_head() {
+fn an_image_of_too_many_pixels_is_rejected_by_its_header() {
     let mut png = encoded(&marked(), ImageFormat::Png);
     png[16..20].copy_from_slice(&60_000_u32.to_be_bytes());
     png[20..24].copy_from_slice(&60_000_u32.to_be_bytes());
@@ -312,6 +315,6 @@ fn the_real_engine_reads_a_scanned_page() {
     assert_eq!(document.pages[0].source, PageSource::Ocr);
     let word = &document.pages[0].lines[0].words[0];
     assert!(word.confidence > 0.8);
-    let place = word.bbox.expect("it has a place");
-    assert!((place.x - 60.0).abs() < 6.0 && (place.y - 88.0).abs() < 12.0, "{place:?}");
+    let position = word.bbox.expect("it has a position");
+    assert!((position.x - 60.0).abs() < 6.0 && (position.y - 88.0).abs() < 12.0, "{position:?}");
 }
