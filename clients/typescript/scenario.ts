@@ -133,7 +133,7 @@ async function formsAreSubmitted() {
   assert.deepEqual([wrong.error?.code, wrong.error?.validationErrors?.[0]?.field], ["VALIDATION_ERROR", "formData.rating"]);
 }
 
-async function limitsAreTold() {
+async function limitsAreReported() {
   const slow = client("SLOW_KEY", "SLOW_SECRET");
   const get = () => slow.GET("/v1/open/contacts/chatbots/{agentId}", { params: { path: { agentId } } });
   for (let request = 0; request < 3; request++) assert.equal((await get()).response.status, 200);
@@ -143,6 +143,6 @@ async function limitsAreTold() {
   assert(wait >= 1 && wait <= 60, `${wait}`);
 }
 
-for (const step of [health, contactsLive, errorsAreTyped, pagesAreTurned, filesComeBack, formsAreSubmitted, limitsAreTold]) {
+for (const step of [health, contactsLive, errorsAreTyped, pagesAreTurned, filesComeBack, formsAreSubmitted, limitsAreReported]) {
   await step();
 }

@@ -67,6 +67,6 @@ impl Conversations {
             tracing::warn!(%agent, key = name.key, "the server key of an identity secret no longer exists: create a new secret");
         }
         let bytes = bytes?;
-        Some(ApiSecret::derived(self.platform.service_info().key_tag(), 'i', &bytes))
+        Some(ApiSecret::derived(self.platform.service_info().api_key_prefix(), 'i', &bytes))
     }
 }

@@ -4,9 +4,6 @@
 //! [`CreditStore::save_credits`](crate::storage::CreditStore::save_credits) if nothing came in between. So credits are
 //! conserved whatever happens at once: what is in the pools and what is reserved always is the sum of the ledger.
 
-#[cfg(test)]
-mod tests;
-
 use serde::{Deserialize, Serialize};
 
 use crate::access::Actor;

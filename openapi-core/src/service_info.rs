@@ -1,6 +1,6 @@
 //! The names of a service (contract 1).
 
-use crate::access::KeyTag;
+use crate::access::ApiKeyPrefix;
 use crate::validation::{ValidationCode, ValidationIssue};
 use crate::values::{ExternalId, Invalid};
 
@@ -9,7 +9,7 @@ use crate::values::{ExternalId, Invalid};
 pub struct ServiceInfo {
     service_name: String,
     id_segment: String,
-    key_tag: KeyTag,
+    api_key_prefix: ApiKeyPrefix,
     public_url: String,
 }
 
@@ -22,7 +22,7 @@ impl ServiceInfo {
         let service_info = ServiceInfo {
             service_name: "Service".to_owned(),
             id_segment: "platformid".to_owned(),
-            key_tag: KeyTag::default(),
+            api_key_prefix: ApiKeyPrefix::default(),
             public_url: String::new(),
         };
         service_info.with_public_url(public_url)
@@ -63,8 +63,8 @@ impl ServiceInfo {
 
     /// Sets the tag of keys issued from now on; keys of other tags stay valid.
     #[must_use]
-    pub fn with_key_tag(mut self, tag: KeyTag) -> Self {
-        self.key_tag = tag;
+    pub fn with_api_key_prefix(mut self, tag: ApiKeyPrefix) -> Self {
+        self.api_key_prefix = tag;
         self
     }
 
@@ -103,8 +103,8 @@ impl ServiceInfo {
 
     /// The key tag.
     #[must_use]
-    pub fn key_tag(&self) -> &KeyTag {
-        &self.key_tag
+    pub fn api_key_prefix(&self) -> &ApiKeyPrefix {
+        &self.api_key_prefix
     }
 
     /// {origin}, without a trailing slash.

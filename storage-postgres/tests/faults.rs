@@ -183,7 +183,7 @@ fn an_idle_store_does_not_notice_a_restart() {
 }
 
 /// A store that is reached over a network that can fail.
-async fn behind_proxy(database: &Database, parameters: &str) -> (Proxy, Arc<PostgresStorage>) {
+async fn through_proxy(database: &Database, parameters: &str) -> (Proxy, Arc<PostgresStorage>) {
     let (proxy, config) = proxied(database, parameters).await;
     (proxy, Arc::new(PostgresStorage::open(config).await.unwrap()))
 }
@@ -204,7 +204,7 @@ async fn proxied(database: &Database, parameters: &str) -> (Proxy, PostgresConfi
 fn a_hanging_database_is_given_up_in_time() {
     let database = Database::new();
     runtime().block_on(async {
-        let (proxy, store) = behind_proxy(&database, "connect_timeout=1&statement_timeout=1").await;
+        let (proxy, store) = through_proxy(&database, "connect_timeout=1&statement_timeout=1").await;
         let agent = agent_id("a");
         let schema = insert_agent(&*store, &agent).await;
         for round in 0..2 {
@@ -282,7 +282,7 @@ fn no_write_waits_for_all_before_it_when_the_database_hangs() {
 fn an_unreachable_database_is_reported_in_time() {
     let database = Database::new();
     runtime().block_on(async {
-        let (proxy, store) = behind_proxy(&database, "connect_timeout=1").await;
+        let (proxy, store) = through_proxy(&database, "connect_timeout=1").await;
         let agent = agent_id("a");
         let schema = insert_agent(&*store, &agent).await;
         proxy.set(Weather::Down);
@@ -306,7 +306,7 @@ fn an_unreachable_database_is_reported_in_time() {
 fn a_connection_lost_in_any_phase_leaves_a_write_whole_or_absent() {
     let database = Database::new();
     runtime().block_on(async {
-        let (proxy, store) = behind_proxy(&database, "max_connections=2").await;
+        let (proxy, store) = through_proxy(&database, "max_connections=2").await;
         let agent = agent_id("a");
         let schema = insert_agent(&*store, &agent).await;
         let (mut there, mut unknown, mut piece) = (0, 0, 0);

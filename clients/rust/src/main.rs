@@ -56,7 +56,7 @@ async fn main() -> Outcome {
     files_come_back(&api, &agent).await?;
     forms_are_submitted(&api, &agent, &template).await?;
     assert!(extraction::get_schema_examples(&api).await?.data.contains_key("invoice"));
-    limits_are_told(&configuration("SLOW_KEY", "SLOW_SECRET")?, &agent).await
+    limits_are_reported(&configuration("SLOW_KEY", "SLOW_SECRET")?, &agent).await
 }
 
 fn new_contact(number: u32) -> models::NewContact {
@@ -181,7 +181,7 @@ async fn forms_are_submitted(api: &Configuration, agent: &str, template: &str) -
     Ok(())
 }
 
-async fn limits_are_told(api: &Configuration, agent: &str) -> Outcome {
+async fn limits_are_reported(api: &Configuration, agent: &str) -> Outcome {
     for _ in 0..3 {
         contacts::get_contact(api, "rust-1", agent, None).await?;
     }

@@ -245,8 +245,8 @@ fn form_of_issued_keys(backend: Backend) {
 fn earlier_tags_stay_valid(backend: Backend) {
     let cx = Sandbox::new(backend);
     let other = Sandbox::with_settings(backend, |settings| {
-        let tag = openapi_core::access::KeyTag::new("acme").expect("a tag");
-        settings.service_info = settings.service_info.clone().with_key_tag(tag);
+        let tag = openapi_core::access::ApiKeyPrefix::new("acme").expect("a tag");
+        settings.service_info = settings.service_info.clone().with_api_key_prefix(tag);
     });
     assert!(other.credentials.key.starts_with("acmek_") && other.credentials.secret.starts_with("acmes_"));
     let _ = other.get(LIST).expect(200);

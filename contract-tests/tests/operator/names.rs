@@ -1,6 +1,6 @@
 //! The names of a service (contract 1): a setting outside its allowed values cannot be represented.
 
-use openapi_core::access::KeyTag;
+use openapi_core::access::ApiKeyPrefix;
 use openapi_core::service_info::ServiceInfo;
 
 fn service_info() -> ServiceInfo {
@@ -11,7 +11,7 @@ fn service_info() -> ServiceInfo {
 fn defaults() {
     let service_info = service_info();
     assert_eq!(
-        (service_info.service_name(), service_info.id_segment(), service_info.key_tag().as_str()),
+        (service_info.service_name(), service_info.id_segment(), service_info.api_key_prefix().as_str()),
         ("Service", "platformid", "svc")
     );
 }
@@ -52,12 +52,12 @@ fn id_segments() {
 }
 
 #[test]
-fn key_tags() {
+fn api_key_prefixes() {
     for good in ["ab", "svc", "a1234567"] {
-        assert_eq!(KeyTag::new(good).expect("a tag").as_str(), good);
+        assert_eq!(ApiKeyPrefix::new(good).expect("a tag").as_str(), good);
     }
     for bad in ["", "a", "1a", "A1", "a-b", "a_b", "a12345678", "é1"] {
-        assert!(KeyTag::new(bad).is_err(), "{bad}");
+        assert!(ApiKeyPrefix::new(bad).is_err(), "{bad}");
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod any_request;
 mod bodies;
+mod credit_accounts;
 mod isolated_forms;
 mod isolation;
 mod schema_agreement;

@@ -9,7 +9,7 @@ const TICKS: u64 = 100;
 pub fn processor_time() -> Option<Duration> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     // The name, which may hold anything, ends with the last bracket; user, system and the children's times are the
-    // twelfth to fifteenth number behind it.
+    // twelfth to fifteenth number after it.
     let numbers = stat.rsplit_once(')')?.1.split_whitespace().skip(11).take(4);
     let ticks = numbers.map(|number| number.parse::<u64>().ok()).sum::<Option<u64>>()?;
     Some(Duration::from_millis(ticks * 1000 / TICKS))

@@ -19,16 +19,16 @@ pub const SECRET_LENGTH: usize = SECRET_RANDOM + CHECK;
 
 /// The tag of issued keys, `svc` by default: `^[a-z][a-z0-9]{1,7}$`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyTag(String);
+pub struct ApiKeyPrefix(String);
 
-impl KeyTag {
+impl ApiKeyPrefix {
     /// Reads a tag.
     ///
     /// # Errors
     /// When the text does not match `^[a-z][a-z0-9]{1,7}$`.
     pub fn new(text: &str) -> Result<Self, Invalid> {
         if is_tag(text) {
-            Ok(KeyTag(text.to_owned()))
+            Ok(ApiKeyPrefix(text.to_owned()))
         } else {
             Err(Invalid(ValidationIssue::new(ValidationCode::Pattern, "must match ^[a-z][a-z0-9]{1,7}$")))
         }
@@ -41,9 +41,9 @@ impl KeyTag {
     }
 }
 
-impl Default for KeyTag {
+impl Default for ApiKeyPrefix {
     fn default() -> Self {
-        KeyTag("svc".to_owned())
+        ApiKeyPrefix("svc".to_owned())
     }
 }
 
@@ -80,7 +80,7 @@ fn is_valid(text: &str, kind: char, random: usize) -> bool {
         && check.as_bytes() == check_characters(&text[..text.len() - check.len()])
 }
 
-fn generate(tag: &KeyTag, kind: char, random: usize, mut fill: impl FnMut(&mut [u8; 64])) -> Box<str> {
+fn generate(tag: &ApiKeyPrefix, kind: char, random: usize, mut fill: impl FnMut(&mut [u8; 64])) -> Box<str> {
     let mut text = format!("{}{kind}_", tag.0);
     let end = text.len() + random;
     let mut pool = [0; 64];
@@ -106,7 +106,7 @@ impl std::borrow::Borrow<str> for ApiKey {
 impl ApiKey {
     /// A new key.
     #[must_use]
-    pub fn generate(tag: &KeyTag, ids: &dyn IdGenerator) -> Self {
+    pub fn generate(tag: &ApiKeyPrefix, ids: &dyn IdGenerator) -> Self {
         ApiKey(generate(tag, 'k', KEY_RANDOM, |pool| ids.fill(pool)).into())
     }
 
@@ -126,13 +126,13 @@ impl ApiKey {
 impl ApiSecret {
     /// A new secret.
     #[must_use]
-    pub fn generate(tag: &KeyTag, ids: &dyn IdGenerator) -> Self {
+    pub fn generate(tag: &ApiKeyPrefix, ids: &dyn IdGenerator) -> Self {
         ApiSecret(generate(tag, 's', SECRET_RANDOM, |pool| ids.fill(pool)))
     }
 
     /// The secret of another kind that these bytes make: the same bytes, the same secret.
     #[must_use]
-    pub fn derived(tag: &KeyTag, kind: char, bytes: &[u8; 32]) -> String {
+    pub fn derived(tag: &ApiKeyPrefix, kind: char, bytes: &[u8; 32]) -> String {
         use sha2::{Digest, Sha512};
         let mut round = 0_u8;
         generate(tag, kind, SECRET_RANDOM, |pool| {
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn generated_keys_are_valid_and_differ() {
         let ids = SequentialIds::default();
-        let tag = KeyTag::new("acme").unwrap();
+        let tag = ApiKeyPrefix::new("acme").unwrap();
         let keys: Vec<_> = (0..100).map(|_| ApiKey::generate(&tag, &ids)).collect();
         assert!(keys.iter().all(|key| ApiKey::parse(key.as_str()).is_some()));
         assert!(keys.iter().all(|key| key.as_str().starts_with("acmek_")));

@@ -6,6 +6,6 @@ mod key;
 mod permission;
 
 pub use actor::{Actor, Caller};
-pub use api_key::{ApiKey, ApiSecret, KeyTag, SECRET_LENGTH};
+pub use api_key::{ApiKey, ApiKeyPrefix, ApiSecret, SECRET_LENGTH};
 pub use key::{AllowedAddress, Key, KeyLookup, KeySelector, KeyStatus, RateLimits, SecretHash, StoredKey};
 pub use permission::{Action, Permission, Permissions, Scope};

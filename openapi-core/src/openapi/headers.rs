@@ -23,7 +23,7 @@ const HEADERS: &[(&str, &str, &str)] = &[
     (
         "Link",
         "string",
-        "The first, previous, next and last page, or what takes the place of a deprecated endpoint (RFC 8288).",
+        "The first, previous, next and last page, or the replacement of a deprecated endpoint (RFC 8288).",
     ),
     ("Deprecation", "string", "Since when the endpoint is deprecated (RFC 9745)."),
     ("Idempotent-Replayed", "string", "`true` when a stored answer is given again."),

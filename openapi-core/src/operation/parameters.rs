@@ -34,7 +34,7 @@ impl Parameter {
     /// `cursor`
     pub const CURSOR: Parameter = Parameter {
         name: "cursor",
-        description: "`nextCursor` of an earlier answer; takes the place of `page`. All other parameters are repeated unchanged.",
+        description: "`nextCursor` of an earlier answer; replaces `page`. All other parameters are repeated unchanged.",
         schema: || json!({ "type": "string", "minLength": 1 }),
     };
     /// `search`

@@ -38,7 +38,7 @@ pub(super) async fn create(platform: &Platform, by: &Actor, new: NewKey) -> Resu
         let key = Key {
             id: ids.platform_id(now).into(),
             agent_id: new.agent_id.clone(),
-            api_key: ApiKey::generate(platform.service_info.key_tag(), ids),
+            api_key: ApiKey::generate(platform.service_info.api_key_prefix(), ids),
             name: new.name.clone(),
             description: new.description.clone(),
             permissions: new.permissions,
@@ -52,7 +52,7 @@ pub(super) async fn create(platform: &Platform, by: &Actor, new: NewKey) -> Resu
             last_used_at: None,
             last_used_address: None,
         };
-        let secret = ApiSecret::generate(platform.service_info.key_tag(), ids);
+        let secret = ApiSecret::generate(platform.service_info.api_key_prefix(), ids);
         let stored =
             StoredKey { key, secrets: vec![platform.authenticator.hash_secret(&secret)], version: 1 };
         let resource = stored.key.api_key.as_str();
@@ -155,7 +155,7 @@ pub(super) async fn rotate(
         return Err(refused("the old secret can stay valid for at most 7 days"));
     }
     let grace = i64::try_from(grace_millis).unwrap_or(i64::MAX);
-    let secret = ApiSecret::generate(platform.service_info.key_tag(), &*platform.ports.ids);
+    let secret = ApiSecret::generate(platform.service_info.api_key_prefix(), &*platform.ports.ids);
     let hash = platform.authenticator.hash_secret(&secret);
     let changed = change(platform, by, selector, AuditAction::KeyRotate, |stored, now| {
         if stored.key.status == KeyStatus::Revoked {

@@ -118,12 +118,12 @@ mod tests {
             ]
         );
         assert_eq!(
-            errors("\nlisten = [1]\nstore = 1.5\nllm = 2\nbehind_proxy = \"::1\""),
+            errors("\nlisten = [1]\nstore = 1.5\nllm = 2\ntrusted_proxy = \"::1\""),
             [
                 "f.toml:2: 'listen' must be a string, a number or a boolean",
                 "f.toml:3: 'store' must be a string, a number or a boolean",
                 "f.toml:4: unknown key 'llm'",
-                "f.toml:5: unknown key 'behind_proxy'; did you mean trusted_proxies?"
+                "f.toml:5: unknown key 'trusted_proxy'; did you mean trusted_proxies?"
             ]
         );
         assert!(errors("a = \n")[0].starts_with("f.toml:1: "));

@@ -310,8 +310,7 @@ mod tests {
             "HOME",
             "OPENAPI_CONFIG",
             "OPENAPI_LISTNE",
-            "OPENAPI_BEHIND_PROXY",
-            "OPENAPI_LLM_KEY_FILE",
+            "OPENAPI_TRUSTED_PROXY",
             "OPENAPI_LLM_MAIN_KEY",
             "OPENAPI_ZZZ",
             "OPENAPI_SERVICE_HOST",
@@ -322,9 +321,9 @@ mod tests {
         Layer::of_environment(variables, &mut errors, &mut warnings);
         let ends: Vec<_> =
             errors.iter().map(|(_, text)| text.rsplit_once("did you mean ").unwrap().1).collect();
-        assert_eq!(ends[..3], ["OPENAPI_LISTEN?", "OPENAPI_TRUSTED_PROXIES?", "OPENAPI_LLM_NAME_API_KEY?"]);
+        assert_eq!(ends[..3], ["OPENAPI_LISTEN?", "OPENAPI_TRUSTED_PROXIES?", "OPENAPI_LLM_MAIN_API_KEY?"]);
         assert_eq!(warnings, ["the environment variable OPENAPI_ZZZ is not a setting"]);
-        assert_eq!(errors.len() + warnings.len(), 5);
+        assert_eq!(errors.len() + warnings.len(), 4);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use openapi_core::access::KeyTag;
+use openapi_core::access::ApiKeyPrefix;
 use openapi_core::api::{AddressLimits, Settings};
 use openapi_core::files::FileTypes;
 use openapi_core::platform::{ExtractionSettings, FileSettings};
@@ -35,7 +35,7 @@ pub struct Names {
     /// The id segment.
     pub id_segment: String,
     /// The prefix of API keys.
-    pub api_key_prefix: KeyTag,
+    pub api_key_prefix: ApiKeyPrefix,
     /// The public base URL of the API, if it is configured.
     pub public_url: Option<String>,
     /// The public origin of the widget listener, if it is configured.
@@ -117,8 +117,8 @@ impl Names {
             id_segment: reader.one("id_segment", "platformid".to_owned(), |text| {
                 service_info.clone().with_id_segment(text).map_err(message).map(|_| text.to_owned())
             }),
-            api_key_prefix: reader.one("api_key_prefix", KeyTag::default(), |text| {
-                KeyTag::new(text).map_err(|error| format!("'{text}' {error}"))
+            api_key_prefix: reader.one("api_key_prefix", ApiKeyPrefix::default(), |text| {
+                ApiKeyPrefix::new(text).map_err(|error| format!("'{text}' {error}"))
             }),
             public_url: reader.optional("public_url", |text| {
                 ServiceInfo::new(text).map_err(message).map(|_| text.to_owned())
@@ -136,7 +136,7 @@ impl Names {
         ServiceInfo::new(url)
             .and_then(|service_info| service_info.with_service_name(&self.service_name))
             .and_then(|service_info| service_info.with_id_segment(&self.id_segment))
-            .map(|service_info| service_info.with_key_tag(self.api_key_prefix.clone()))
+            .map(|service_info| service_info.with_api_key_prefix(self.api_key_prefix.clone()))
             .unwrap_or_else(|_| unreachable!("`Names::of` has validated them"))
     }
 

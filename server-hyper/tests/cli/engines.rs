@@ -215,8 +215,6 @@ fn a_local_document_is_read_by_the_engine_that_is_chosen() {
         (&["--instructions", &"x".repeat(4_001)], 2, "--instructions must have at most 4000 characters"),
         (&["--extraction-engine", "off"], 2, "extraction_engine is off"),
         (&["--extraction-llm", "fast"], 2, "there is no engine 'fast'; choose from builtin, main"),
-        (&["--model-fallback"], 2, "this flag is now --extraction-fallback"),
-        (&["--model-endpoint", "x"], 2, "this flag is now --llm NAME.url"),
         (&["--listen", "127.0.0.1:0"], 2, "unexpected argument '--listen'"),
     ] {
         let said = by_model(further).failed(status);

@@ -58,13 +58,13 @@ fn a_check_tells_all_faults() {
     assert!(said.contains("a.pem"), "{said}");
     for (variable, fault) in [
         ("OPENAPI_LISTNE", "OPENAPI_LISTNE is not a setting; did you mean OPENAPI_LISTEN?"),
-        ("OPENAPI_BEHIND_PROXY", "did you mean OPENAPI_TRUSTED_PROXIES?"),
+        ("OPENAPI_TRUSTED_PROXY", "did you mean OPENAPI_TRUSTED_PROXIES?"),
     ] {
         let said = sandbox.run_with(&[(variable, "x")], &["config", "check"]).failed(1);
         assert!(said.contains(fault), "{said}");
     }
-    let said = sandbox.run(&["config", "check", "--behind-proxy", "10.0.0.0/8"]).failed(2);
-    assert!(said.contains("this flag is now --trusted-proxies"), "{said}");
+    let said = sandbox.run(&["config", "check", "--trusted-proxy", "10.0.0.0/8"]).failed(2);
+    assert!(said.contains("--trusted-proxies"), "{said}");
     let said = sandbox.run_with(&[("OPENAPI_ZZZ", "x")], &["config", "check"]);
     assert_eq!(said.code, 0);
     assert!(said.stderr.contains("OPENAPI_ZZZ is not a setting"), "{}", said.stderr);

@@ -130,12 +130,12 @@ pub(super) fn after(sort: ContactSort, order: Order, position: &SortPosition) ->
 
 /// The conditions of a list in an index of the tenant's contacts.
 pub(super) fn shown(agent: &AgentId, view: &View) -> Document {
-    doc! { "_id.agent": agent.as_str(), "keys.place": { "$in": &view.0 } }
+    doc! { "_id.agent": agent.as_str(), "keys.slot": { "$in": &view.0 } }
 }
 
 /// The same for contacts with a label.
 pub(super) fn labelled(agent: &AgentId, label: &str, view: &View) -> Document {
-    doc! { "_id.agent": agent.as_str(), "keys.labels": label, "keys.place": { "$in": &view.0 } }
+    doc! { "_id.agent": agent.as_str(), "keys.labels": label, "keys.slot": { "$in": &view.0 } }
 }
 
 /// The finds for a slice of a list, which run until it is complete; each with whether its order is reversed.

@@ -65,7 +65,7 @@ pub(super) fn labels(keys: &ContactKeys) -> Vec<String> {
 /// The keys of a contact.
 pub(super) fn keys_document(contact: &Contact, keys: &ContactKeys) -> Document {
     let mut document = doc! {
-        "place": slot(contact.status, contact.is_archived()),
+        "slot": slot(contact.status, contact.is_archived()),
         "firstName": sort_key(keys.first_name.as_deref()),
         "lastName": sort_key(keys.last_name.as_deref()),
         "primaryEmail": &keys.primary_email,

@@ -54,7 +54,7 @@ impl Stored {
     /// The fields that [`Stored::read`] reads.
     pub(super) fn projection() -> Document {
         doc! {
-            "version": 1, "archivedAt": 1, "keys.place": 1, "keys.firstName": 1, "keys.lastName": 1,
+            "version": 1, "archivedAt": 1, "keys.slot": 1, "keys.firstName": 1, "keys.lastName": 1,
             "keys.labels": 1, "keys.unique": 1,
         }
     }
@@ -70,7 +70,7 @@ impl Stored {
             .collect();
         tags.sort_unstable();
         let derived = Derived {
-            slot: usize::try_from(keys.integer("place")?).map_err(corrupt)?,
+            slot: usize::try_from(keys.integer("slot")?).map_err(corrupt)?,
             has_first_name,
             has_last_name,
             tags,

@@ -6,7 +6,9 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use openapi_core::access::{ApiKey, Key, KeyStatus, KeyTag, Permissions, RateLimits, SecretHash, StoredKey};
+use openapi_core::access::{
+    ApiKey, ApiKeyPrefix, Key, KeyStatus, Permissions, RateLimits, SecretHash, StoredKey,
+};
 use openapi_core::agents::AgentStatus;
 use openapi_core::audit::{AuditAction, AuditEntry};
 use openapi_core::contacts::{Contact, ContactRef, SearchTerm};
@@ -83,7 +85,7 @@ fn key(agent: &AgentId) -> StoredKey {
         key: Key {
             id: KeyId::from(PlatformId::new(at(0), [7; 8])),
             agent_id: agent.clone(),
-            api_key: ApiKey::generate(&KeyTag::default(), &ids),
+            api_key: ApiKey::generate(&ApiKeyPrefix::default(), &ids),
             name: TextValue::parse("A key").unwrap(),
             description: None,
             permissions: Permissions::all(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use conversations::storage::ConversationStorage;
 use openapi_core::access::{
-    Actor, ApiKey, Key, KeyStatus, KeyTag, Permissions, RateLimits, SecretHash, StoredKey,
+    Actor, ApiKey, ApiKeyPrefix, Key, KeyStatus, Permissions, RateLimits, SecretHash, StoredKey,
 };
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::{AuditAction, AuditEntry};
@@ -94,7 +94,7 @@ impl World {
         let key = Key {
             id: self.ids.platform_id(at(millis)).into(),
             agent_id: agent.clone(),
-            api_key: ApiKey::generate(&KeyTag::default(), &self.ids),
+            api_key: ApiKey::generate(&ApiKeyPrefix::default(), &self.ids),
             name: parsed("Suite"),
             description: Some(parsed("two\nlines")),
             permissions: Permissions::all(),

@@ -210,7 +210,7 @@ fn archive_request() -> Value {
     json!({
         "type": "object",
         "additionalProperties": false,
-        "properties": { "reason": described(nullable(Block::<500>::json_schema()), "Kept in the audit log only.") },
+        "properties": { "reason": described(nullable(Block::<500>::json_schema()), "Stored in the audit log only.") },
     })
 }
 

@@ -108,7 +108,7 @@ fn document() -> Value {
             "pageCount": { "type": ["integer", "null"], "minimum": 0, "description": "`null` for text and DOCX." },
             "characterCount": count,
             "ocrApplied": { "type": "boolean" },
-            "language": { "type": ["string", "null"], "description": "ISO 639-1, where it could be told." },
+            "language": { "type": ["string", "null"], "description": "ISO 639-1, where it was detected." },
             "stored": { "type": "boolean" },
             "fileId": { "type": ["string", "null"] },
         },

@@ -26,7 +26,7 @@ impl Operation for Delete {
         path: "/files/chatbots/{agentId}/{contactId}/files/{fileId}",
         tag: "Files",
         summary: "Delete a file",
-        description: "The file is absent from now on, and its signed URLs lead nowhere. Its content is kept for the operator's retention, 30 days by default; a second deletion is 404.",
+        description: "The file is absent from now on, and its signed URLs lead nowhere. Its content is retained for the operator's retention period, 30 days by default; a second deletion is 404.",
         access: Access::Key(Permission::new(Scope::Contacts, Action::Delete)),
         body: BodyKind::Optional,
         query: &[Parameter::REASON],

@@ -25,7 +25,7 @@ impl Operation for Get {
         path: "/files/chatbots/{agentId}/{contactId}/files/{fileId}",
         tag: "Files",
         summary: "Get a file",
-        description: "The record of one file; its content is behind a signed URL.",
+        description: "The record of one file; a signed URL gives its content.",
         access: Access::Key(Permission::new(Scope::Contacts, Action::Read)),
         body: BodyKind::None,
         query: &[],

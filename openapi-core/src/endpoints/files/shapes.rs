@@ -79,7 +79,7 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
         "type": "object",
         "required": ["url", "method", "expiresAt", "expiresIn", "fileName", "contentType", "fileSize"],
         "properties": {
-            "url": { "type": "string", "format": "uri", "description": "Opaque; whoever has it can download the file until it ends." },
+            "url": { "type": "string", "format": "uri", "description": "Opaque. Anyone who has it can download the file until it expires." },
             "method": { "type": "string", "const": "GET" },
             "expiresAt": timestamp.clone(),
             "expiresIn": { "type": "integer", "minimum": 60, "maximum": 86_400 },
@@ -91,7 +91,7 @@ pub(crate) fn components() -> Vec<(&'static str, Value)> {
     let delete = json!({
         "type": "object",
         "additionalProperties": false,
-        "properties": { "reason": described(reason.clone(), "Kept in the audit log only.") },
+        "properties": { "reason": described(reason.clone(), "Stored in the audit log only.") },
     });
     let deleted = json!({
         "type": "object",

@@ -472,7 +472,7 @@ fn field() -> Value {
             "validation": { "type": ["object", "null"], "additionalProperties": true, "description": "Rules beyond those of the type; only those that are set." },
             "default": { "description": "A hint for form builders; never applied." },
             "example": { "description": "A valid value, or `null`." },
-            "sensitive": { "type": "boolean", "description": "Whether values are kept out of errors." },
+            "sensitive": { "type": "boolean", "description": "Whether errors omit the values." },
             "showIf": {
                 "type": ["object", "null"],
                 "description": "The condition under which the field is shown; hidden fields take no value.",

@@ -1,6 +1,8 @@
-use proptest::prelude::*;
+//! The account of credits: what is spent first, what goes back, and that credits are conserved.
 
-use super::*;
+use openapi_core::credits::{CreditAccount, CreditPool, CreditRates, CreditShortage};
+use openapi_core::values::{PlatformId, Timestamp};
+use proptest::prelude::*;
 
 fn id(number: u8) -> PlatformId {
     PlatformId::from_bytes([number; 12])
