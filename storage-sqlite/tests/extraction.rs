@@ -36,7 +36,7 @@ fn what_does_not_agree_is_found() {
     for (sql, kind, words) in [
         ("UPDATE file_total SET bytes = bytes - 1", F::Counter, "bytes of files and documents"),
         ("DELETE FROM file_total", F::Counter, "bytes of files and documents"),
-        ("DELETE FROM blob_purge", F::Reference, "is never to go"),
+        ("DELETE FROM blob_purge", F::Reference, "never falls due"),
         ("UPDATE document SET stored_size = stored_size + 1", F::Record, "found as another one"),
         (
             "UPDATE document SET id = zeroblob(12) WHERE id = x'010101010101010101010101'",

@@ -182,18 +182,18 @@ impl Inner {
                 },
             }
         }
-        let fields: Object =
+        let submitted: Object =
             lead.fields.iter().map(|(name, value)| (name.to_owned(), value.clone())).collect();
         if let Some(Json::String(email)) = lead.fields.get("primaryEmail") {
             conversation.claims.email.get_or_insert_with(|| email.trim().to_owned());
         }
         conversation.level = conversation.level.max(1);
         conversation.lead =
-            Some(Lead { fields: RawObject::new(&fields), consent: lead.consent.clone(), at: now, hint });
+            Some(Lead { fields: RawObject::new(&submitted), consent: lead.consent.clone(), at: now, hint });
         conversation.counted.leads.retain(|at| now.millis_since(*at) < DAY_MILLIS);
         conversation.counted.leads.push(now);
         let mut details = Object::new();
-        let names = fields.iter().map(|(name, _)| name.into()).collect();
+        let names = submitted.iter().map(|(name, _)| name.into()).collect();
         details.insert("fields", Json::Array(names));
         let resource = conversation.id.to_string();
         let contact = conversation.contact_id;

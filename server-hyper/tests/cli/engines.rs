@@ -145,7 +145,6 @@ fn an_invalid_choice_is_reported_with_its_line() {
             "[llm.fast]\nkey = \"x\"",
             "unknown key 'llm.fast.key'; did you mean llm.fast.api_key?",
         ),
-        ("extraction_llm", "model_endpoint = \"x\"\nextraction_llm", "did you mean llm.NAME.url?"),
     ] {
         sandbox.write("openapi.toml", &sound.replacen(from, to, 1));
         let said = sandbox.run(&["config", "check", "--config", "openapi.toml"]).failed(1);
@@ -162,11 +161,6 @@ fn an_invalid_choice_is_reported_with_its_line() {
             "OPENAPI_LLM_FAST_API_KEY",
             "sk-Secret\u{7}01234",
             "llm.fast.api_key: the key must be one line of visible characters",
-        ),
-        (
-            "OPENAPI_MODEL_KEY",
-            "sk-Secret01234",
-            "OPENAPI_MODEL_KEY is not a setting; did you mean OPENAPI_LLM_NAME_API_KEY?",
         ),
         ("OPENAPI_LLM_FAST_KEY", "sk-Secret01234", "did you mean OPENAPI_LLM_FAST_API_KEY?"),
     ] {

@@ -164,7 +164,7 @@ fn a_dead_store_is_unavailable_within_ten_seconds() {
         assert!(begun.elapsed() < Duration::from_secs(11), "{:?}", begun.elapsed());
         assert_eq!(kind(read), unavailable);
         server.silent.store(false, Ordering::SeqCst);
-        assert_eq!(blobs.size(&key("a")).await.unwrap(), Some(6), "it is there again");
+        assert_eq!(blobs.size(&key("a")).await.unwrap(), Some(5), "it is there again");
     });
 }
 
