@@ -47,7 +47,7 @@ const startServer = async () => {
   server.stdout.on('data', (piece) => { output += piece; });
   const line = await until(() => /listening widget (\S+)/.exec(output), 'the widget listens', 30000);
   widget = line[1];
-  await until(() => /\n(agent|The store has)/.test(output), 'the demo is there', 30000);
+  await until(() => /\n(agent|The store already has)/.test(output), 'the demo is there', 30000);
   return output;
 };
 const stopServer = (signal) => new Promise((resolve) => {
