@@ -306,7 +306,7 @@ fn environment() -> Vec<(String, String)> {
 pub struct Stores {
     /// The records.
     pub storage: Arc<dyn ConversationStorage>,
-    /// The contents of files; of a command that needs none [`NoBlobs`].
+    /// The contents of files; [`NoBlobs`](openapi_core::ports::NoBlobs) for a command that needs none.
     pub blobs: Arc<dyn BlobStore>,
 }
 

@@ -3,7 +3,7 @@
 //! A store in an SQLite file has one owner (`storage_sqlite::Ownership`). The owner listens on a Unix socket next to the
 //! database; a command connects, sends its arguments, and then only lends its streams and files: the server runs the
 //! command on its open store and asks the caller for every read and write. A command without a server becomes the owner
-//! for its run. Reading order: [`caller`] → [`frames`] → `client` and `server` → [`entry`].
+//! for its run. Reading order: [`caller`] → `frames` → `client` and `server` → [`entry`].
 
 pub mod caller;
 #[cfg(unix)]
