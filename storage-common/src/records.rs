@@ -27,7 +27,7 @@ macro_rules! contact_columns {
     };
 }
 
-/// The columns that [`file`] reads, of a table with the alias `f`.
+/// The columns that [`file()`] reads, of a table with the alias `f`.
 #[macro_export]
 macro_rules! file_columns {
     () => {
