@@ -24,7 +24,7 @@
 //! assert!(MongoConfig::from_url("mongodb://db1.internal").is_err(), "a database must be named");
 //!
 //! async fn open(config: MongoConfig) -> Result<MongoStorage, storage_mongo::OpenError> {
-//! Creates the collections and indexes, or migrates them to this release.
+//!     // Creates the collections and indexes, or migrates them to this release.
 //!     MongoStorage::open(config).await
 //! }
 //! # Ok::<(), storage_mongo::InvalidUrl>(())

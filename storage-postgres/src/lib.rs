@@ -19,7 +19,7 @@
 //! assert!(PostgresConfig::from_url("postgres://db.internal/crm?max_conections=16").is_err(), "a misspelt parameter is rejected");
 //!
 //! async fn open(config: PostgresConfig) -> Result<PostgresStorage, storage_postgres::OpenError> {
-//! Creates the tables, or migrates them to this release.
+//!     // Creates the tables, or migrates them to this release.
 //!     PostgresStorage::open(config).await
 //! }
 //! # Ok::<(), storage_postgres::InvalidUrl>(())
