@@ -1,13 +1,10 @@
 //! The operator's command line.
 
-mod agent_settings;
 mod agents;
 mod audit;
 mod contacts;
-mod contents;
 mod context;
 mod conversations;
-mod copy;
 mod credits;
 mod demo;
 mod documents;
@@ -17,7 +14,6 @@ mod files;
 mod input;
 mod keys;
 mod knowledge;
-mod knowledge_add;
 mod output;
 mod process;
 mod schema;
@@ -129,8 +125,8 @@ enum Command {
     #[command(after_help = extract::EXAMPLES)]
     Extract(extract::Extract),
     /// Copy everything to another store on any engine, and verify that both have the same content
-    #[command(after_help = copy::EXAMPLES)]
-    Copy(copy::Copy),
+    #[command(after_help = store::copy::EXAMPLES)]
+    Copy(store::copy::Copy),
     /// Settings
     #[command(subcommand)]
     Config(settings::ConfigCommand),
