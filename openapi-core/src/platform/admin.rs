@@ -15,9 +15,9 @@ use crate::reply::{ApiError, ErrorCode};
 use crate::schema::ContactSchema;
 use crate::service::{ContactTarget, CreateContact, Created, UpdateContact, Updated, Upsert};
 use crate::storage::{
-    AuditQuery, ContactFilter, ContactQuery, ContactSort, LedgerQuery, Order, SortPosition, StorageErrorKind,
-    StoredDocument, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplatePosition, TemplateQuery,
-    Window,
+    AuditQuery, ContactFilter, ContactQuery, ContactSort, Effects, LedgerQuery, Order, SortPosition,
+    StorageErrorKind, StoredDocument, SubmissionFilter, SubmissionPosition, SubmissionQuery,
+    TemplatePosition, TemplateQuery, Window,
 };
 use crate::validation::Violations;
 use crate::values::{AgentId, FileId, SubmissionId, TemplateId};
@@ -54,7 +54,7 @@ impl Platform {
             AgentStatus::Deleted => AuditAction::AgentDelete,
         };
         let audit = self.operator_audit(by, action, id, id.as_str(), &Object::new(), now);
-        self.storage.update_agent(&agent, &audit).await?;
+        self.storage.update_agent(&agent, &Effects::audited(audit)).await?;
         self.authenticator.forget(id);
         Ok(agent)
     }
@@ -117,7 +117,7 @@ impl Admin for Platform {
             &Object::new(),
             now,
         );
-        match self.storage.insert_agent(&agent, &schema, &audit).await {
+        match self.storage.insert_agent(&agent, &schema, &Effects::audited(audit)).await {
             Ok(()) => Ok(agent),
             Err(error) if given && error.kind == StorageErrorKind::AlreadyExists => {
                 Err(AdminError::Conflict(format!(
@@ -225,7 +225,7 @@ impl Admin for Platform {
             details.insert("version", schema.version.into());
             let action = AuditAction::ContactSchemaReplace;
             let audit = self.operator_audit(by, action, agent, agent.as_str(), &details, now);
-            match self.storage.replace_contact_schema(agent, &schema, &audit).await {
+            match self.storage.replace_contact_schema(agent, &schema, &Effects::audited(audit)).await {
                 Ok(()) => {
                     // Writes from now on are checked against the new version without first running into the old one.
                     let _ = self.remember_schema(schema.clone(), now);
@@ -306,10 +306,9 @@ impl Admin for Platform {
         self.living_agent(agent).await?;
         let not_found = || AdminError::NotFound { what: "contact", id: contact.to_string() };
         let erased = self.storage.contact(agent, contact).await?.ok_or_else(not_found)?;
-        let action = AuditAction::ContactErase;
-        let audit =
-            self.operator_audit(by, action, agent, &erased.id.to_string(), &Object::new(), self.now());
-        match self.storage.erase_contact(agent, erased.id, &audit).await {
+        let (action, now) = (AuditAction::ContactErase, self.now());
+        let audit = self.operator_audit(by, action, agent, &erased.id.to_string(), &Object::new(), now);
+        match self.storage.erase_contact(agent, erased.id, now, &Effects::audited(audit)).await {
             Ok(()) => {
                 self.purge_now().await;
                 Ok(erased.into_contact())
@@ -436,7 +435,7 @@ impl Admin for Platform {
         let now = self.now();
         let action = AuditAction::FilePurge;
         let audit = self.operator_audit(by, action, agent, agent.as_str(), &Object::new(), now);
-        let hastened = self.storage.expedite_purges(agent, now, &audit).await?;
+        let hastened = self.storage.expedite_purges(agent, now, &Effects::audited(audit)).await?;
         self.purge_due_contents().await?;
         Ok(hastened)
     }

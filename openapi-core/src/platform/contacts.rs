@@ -54,7 +54,8 @@ fn write(
         contact,
         keys,
         schema_version: schema.schema().version,
-        effects: Effects { audit, replay: None },
+        at: now,
+        effects: Effects::audited(audit),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::admin::{AdminError, IssuedKey, KeyEdit, NewKey};
 use crate::agents::AgentStatus;
 use crate::audit::AuditAction;
 use crate::json::Object;
-use crate::storage::StorageErrorKind;
+use crate::storage::{Effects, StorageErrorKind};
 use crate::values::Timestamp;
 
 /// The longest time for which an old secret stays valid: 7 days.
@@ -58,7 +58,7 @@ pub(super) async fn create(platform: &Platform, by: &Actor, new: NewKey) -> Resu
         let resource = stored.key.api_key.as_str();
         let audit =
             platform.operator_audit(by, AuditAction::KeyCreate, &new.agent_id, resource, &Object::new(), now);
-        match platform.storage.insert_key(&new.agent_id, &stored, &audit).await {
+        match platform.storage.insert_key(&new.agent_id, &stored, &Effects::audited(audit)).await {
             Ok(()) => return Ok(IssuedKey { key: stored.key, secret }),
             // Another key has this random id: draw again.
             Err(error) if error.kind == StorageErrorKind::AlreadyExists => {}
@@ -96,7 +96,7 @@ async fn change(
         let agent = &stored.key.agent_id;
         let audit =
             platform.operator_audit(by, action, agent, stored.key.api_key.as_str(), &Object::new(), now);
-        match platform.storage.update_key(agent, stored.version, &changed, &audit).await {
+        match platform.storage.update_key(agent, stored.version, &changed, &Effects::audited(audit)).await {
             Ok(()) => {
                 platform.authenticator.forget(agent);
                 return Ok(changed);

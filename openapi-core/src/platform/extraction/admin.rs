@@ -9,7 +9,7 @@ use crate::credits::{CreditAccount, CreditEntry, CreditEntryKind, CreditPool, MA
 use crate::json::{Json, Object};
 use crate::platform::{ATTEMPTS, Platform, seal};
 use crate::ports::BlobKey;
-use crate::storage::{CreditWrite, StorageErrorKind, StoredDocument};
+use crate::storage::{CreditWrite, Effects, StorageErrorKind, StoredDocument};
 use crate::values::{AgentId, FileId};
 
 /// The account of an agent; one that nothing is charged to where there is none.
@@ -57,9 +57,8 @@ pub(in crate::platform) async fn change_credits(
             at: now,
             account: Some(account.clone()),
             entry,
-            audit: Some(audit),
-            replay: None,
             document: None,
+            effects: Effects::audited(audit),
         };
         match platform.storage.save_credits(agent, &write).await {
             Ok(()) => return Ok(account),

@@ -13,7 +13,7 @@ use crate::platform::idempotency::Claim;
 use crate::platform::{ATTEMPTS, Platform};
 use crate::reply::ApiError;
 use crate::service::{Extracted, ExtractedDocument};
-use crate::storage::{CreditWrite, DocumentWrite, LedgerQuery, StorageError, StorageErrorKind};
+use crate::storage::{CreditWrite, DocumentWrite, Effects, LedgerQuery, StorageError, StorageErrorKind};
 use crate::values::{AgentId, PlatformId, Timestamp};
 
 /// Reservations of a server that is gone go back by themselves so long after the deadline of their extraction.
@@ -97,10 +97,10 @@ impl<'a> Payment<'a> {
                 platform.caller_audit(caller, AuditAction::DocumentExtract, resource, None, &details, now);
             let replay = claimed.map(|claim| claim.replay(&document, None, now)).transpose();
             let replay = replay.map_err(Refused::Definite)?;
-            let audit = Some(audit);
             // A client that disconnects now gets the response only by a retry with its key.
             self.at_stake = replay.is_none().then_some(now);
-            let write = CreditWrite { at: now, account, entry, audit, replay, document: retained.clone() };
+            let effects = Effects { replay, ..Effects::audited(audit) };
+            let write = CreditWrite { at: now, account, entry, document: retained.clone(), effects };
             let Err(error) = platform.storage.save_credits(&caller.agent_id, &write).await else {
                 (self.reserved, self.at_stake) = (None, None);
                 return Ok(Extracted::New(Box::new(document)));
@@ -222,7 +222,7 @@ async fn charged_account(platform: &Platform, agent: &AgentId) -> Result<Option<
 /// A change of the account alone.
 fn changed(account: CreditAccount, at: Timestamp) -> CreditWrite {
     let account = CreditAccount { version: account.version + 1, ..account };
-    CreditWrite { at, account: Some(account), entry: None, audit: None, replay: None, document: None }
+    CreditWrite { at, account: Some(account), entry: None, document: None, effects: Effects::default() }
 }
 
 fn spent(entry: &CreditEntry) -> u64 {

@@ -10,7 +10,7 @@ use crate::access::Actor;
 use crate::audit::{AuditAction, AuditEntry};
 use crate::platform::Platform;
 use crate::ports::{BlobEntry, BlobKey};
-use crate::storage::{FileDeletion, FileTombstone, StorageErrorKind};
+use crate::storage::{Effects, FileDeletion, FileTombstone, StorageErrorKind};
 use crate::values::{AgentId, Block, TextValue};
 
 /// A repair sweeps the remains of uploads that nothing has touched for this long.
@@ -221,10 +221,10 @@ impl Platform {
                 reason: Block::parse(reason).ok(),
             },
             purge_at: now,
-            audit: AuditEntry {
+            effects: Effects::audited(AuditEntry {
                 contact_id: Some(file.contact_id),
                 ..self.operator_audit(by, AuditAction::FileDelete, &key.agent, &resource, &details, now)
-            },
+            }),
         };
         match self.storage.delete_file(&key.agent, &deletion).await {
             Ok(()) => Ok(true),

@@ -11,7 +11,7 @@ use crate::platform::paging::Part;
 use crate::platform::{ATTEMPTS, Platform, contacts};
 use crate::reply::ApiError;
 use crate::service::{DeleteFile, DeletedFile, FileTarget, ListFiles, Page};
-use crate::storage::{FileDeletion, FileQuery, FileTombstone, StorageErrorKind};
+use crate::storage::{Effects, FileDeletion, FileQuery, FileTombstone, StorageErrorKind};
 use crate::values::{FileId, Timestamp};
 
 /// The contact and the file of a path.
@@ -83,7 +83,7 @@ pub(in crate::platform) async fn delete(
                 reason: reason.clone(),
             },
             purge_at: now.plus_millis(retention),
-            audit: audit(platform, caller, AuditAction::FileDelete, &file, &details, now),
+            effects: Effects::audited(audit(platform, caller, AuditAction::FileDelete, &file, &details, now)),
         };
         match platform.storage.delete_file(&caller.agent_id, &deletion).await {
             Ok(()) => {

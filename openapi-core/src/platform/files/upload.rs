@@ -215,7 +215,8 @@ impl Stored<'_> {
                 None => None,
             };
             let audit = audit(platform, caller, AuditAction::FileUpload, &record, &about(&record), now);
-            let write = FileWrite::new(record, &contact, platform.files.quota(), Effects { audit, replay });
+            let effects = Effects { replay, ..Effects::audited(audit) };
+            let write = FileWrite::new(record, &contact, platform.files.quota(), effects);
             let Err(error) = platform.storage.insert_file(&caller.agent_id, &write).await else {
                 return Ok(Created::New(write.file));
             };

@@ -6,7 +6,7 @@ use crate::admin::AdminError;
 use crate::audit::AuditAction;
 use crate::forms::{FormTemplate, TemplateDefinition, TemplateStatus};
 use crate::json::Object;
-use crate::storage::StorageErrorKind;
+use crate::storage::{Effects, StorageErrorKind};
 use crate::values::{AgentId, TemplateId};
 
 impl Platform {
@@ -44,7 +44,7 @@ impl Platform {
             let resource = template.to_string();
             let details = Platform::template_details(&next);
             let audit = self.operator_audit(by, action, agent, &resource, &details, next.updated_at);
-            match self.storage.replace_template(agent, &next, &audit).await {
+            match self.storage.replace_template(agent, &next, &Effects::audited(audit)).await {
                 Ok(()) => {
                     // Requests from now on see the change without first running into the old version.
                     self.templates.forget(|(owner, id, _)| owner == agent && *id == template);
@@ -70,7 +70,7 @@ pub(in crate::platform) async fn create_template(
     let resource = template.id.to_string();
     let details = Platform::template_details(&template);
     let audit = platform.operator_audit(by, AuditAction::TemplateCreate, agent, &resource, &details, now);
-    platform.storage.insert_template(agent, &template, &audit).await?;
+    platform.storage.insert_template(agent, &template, &Effects::audited(audit)).await?;
     Ok(template)
 }
 

@@ -15,7 +15,7 @@ use crate::json::{Json, Object};
 use crate::reply::ApiError;
 use crate::schema::rules::{too_few_items, too_many_items};
 use crate::service::{BatchItem, BatchResult, Created, SubmitForms};
-use crate::storage::{IdempotencyRecord, NewSubmission, StorageErrorKind, SubmissionsWrite};
+use crate::storage::{IdempotencyRecord, NewSubmission, StorageErrorKind};
 use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use crate::values::{FileId, TemplateId, Timestamp};
 
@@ -233,7 +233,7 @@ impl Batch<'_> {
             revision,
             now,
         );
-        Ok(self.platform.to_be_stored(self.caller, submission, template, succession, now))
+        Ok(NewSubmission { template_generation: template.generation, succession, submission })
     }
 
     /// Stores what is to be stored, in one step with the answer; none when something has changed meanwhile.
@@ -253,13 +253,7 @@ impl Batch<'_> {
         if submissions.is_empty() && replay.is_none() {
             return Ok(Some(result));
         }
-        let write = SubmissionsWrite {
-            contact: self.contact.id,
-            contact_version: self.contact.version,
-            submissions,
-            replay,
-            at: now,
-        };
+        let write = self.platform.submissions_write(self.caller, self.contact, submissions, replay, now);
         match self.platform.storage.insert_submissions(&self.caller.agent_id, &write).await {
             Ok(()) => Ok(Some(result)),
             Err(error) => match error.kind {

@@ -13,7 +13,9 @@ use crate::forms::{FormTemplate, StatusChange, Submission, SubmissionStatus, Tem
 use crate::json::{Json, Object};
 use crate::reply::ApiError;
 use crate::service::{Created, SubmitForm};
-use crate::storage::{NewSubmission, StorageErrorKind, SubmissionsWrite, Supersession};
+use crate::storage::{
+    Effects, IdempotencyRecord, NewSubmission, StorageErrorKind, SubmissionsWrite, Supersession,
+};
 use crate::values::{FileId, Timestamp};
 
 pub(in crate::platform) async fn submit(
@@ -50,14 +52,8 @@ pub(in crate::platform) async fn submit(
             Some(claim) => Some(claim.replay(&submission, Some(contact.id), now)?),
             None => None,
         };
-        let new = platform.to_be_stored(caller, submission, template, succession, now);
-        let write = SubmissionsWrite {
-            contact: contact.id,
-            contact_version: contact.version,
-            submissions: vec![new],
-            replay,
-            at: now,
-        };
+        let new = NewSubmission { template_generation: template.generation, succession, submission };
+        let write = platform.submissions_write(caller, &contact, vec![new], replay, now);
         let Err(error) = platform.storage.insert_submissions(agent, &write).await else {
             let stored = write.submissions.into_iter().next().ok_or_else(ApiError::internal)?;
             return Ok(Created::New(stored.submission));
@@ -139,20 +135,24 @@ impl Platform {
         }
     }
 
-    /// A new record with what is stored along with it.
-    pub(super) fn to_be_stored(
+    /// New records of a contact with what is stored along with them.
+    pub(super) fn submissions_write(
         &self,
         caller: &Caller,
-        submission: Submission,
-        template: &FormTemplate,
-        succession: Option<Supersession>,
-        now: Timestamp,
-    ) -> NewSubmission {
-        let mut details = Object::new();
-        details.insert("templateId", template.id.to_string().as_str().into());
-        details.insert("templateVersion", template.version.into());
-        details.insert("status", submission.status.as_str().into());
-        let audit = self.submission_audit(caller, AuditAction::SubmissionCreate, &submission, &details, now);
-        NewSubmission { template_generation: template.generation, succession, audit, submission }
+        contact: &Contact,
+        submissions: Vec<NewSubmission>,
+        replay: Option<IdempotencyRecord>,
+        at: Timestamp,
+    ) -> SubmissionsWrite {
+        let audit = submissions.iter().map(|NewSubmission { submission, .. }| {
+            let mut details = Object::new();
+            details.insert("templateId", submission.template_id.to_string().as_str().into());
+            details.insert("templateVersion", submission.template_version.into());
+            details.insert("status", submission.status.as_str().into());
+            self.submission_audit(caller, AuditAction::SubmissionCreate, submission, &details, at)
+        });
+        let effects = Effects { audit: audit.collect(), replay };
+        let (contact, contact_version) = (contact.id, contact.version);
+        SubmissionsWrite { contact, contact_version, submissions, at, effects }
     }
 }

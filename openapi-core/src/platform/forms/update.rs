@@ -15,7 +15,7 @@ use crate::forms::{FormDataRevision, FormTemplate, StatusChange, Submission, Sub
 use crate::json::{Json, Object};
 use crate::reply::ApiError;
 use crate::service::UpdateSubmission;
-use crate::storage::{StorageErrorKind, SubmissionChange};
+use crate::storage::{Effects, StorageErrorKind, SubmissionChange};
 use crate::values::{FileId, Timestamp};
 
 pub(in crate::platform) async fn update(
@@ -83,7 +83,7 @@ pub(in crate::platform) async fn update(
             contact_version: contact.version,
             succession,
             replaced,
-            audit,
+            effects: Effects::audited(audit),
         };
         match platform.storage.update_submission(agent, &change).await {
             Ok(()) => return Ok(change.submission),
