@@ -2,9 +2,8 @@
 
 use async_trait::async_trait;
 use openapi_core::agents::Agent;
-use openapi_core::audit::AuditEntry;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{AgentStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{AgentStore, Effects, StorageError, StorageErrorKind};
 use openapi_core::values::AgentId;
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
@@ -14,7 +13,7 @@ use crate::connect::execute;
 use crate::error::Result;
 use crate::rows::{RowReader, Statement, code, signed};
 use crate::store::PostgresStorage;
-use crate::{audit, contact_schemas, purge};
+use crate::{contact_schemas, effects, purge};
 
 /// Reads `id, name, status, created_at, updated_at`.
 pub(crate) fn read(row: &PgRow) -> Result<Agent> {
@@ -27,9 +26,9 @@ impl AgentStore for PostgresStorage {
         &self,
         agent: &Agent,
         schema: &ContactSchema,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        in_transaction!(self.db.write(), create(agent, schema, audit))
+        in_transaction!(self.db.write(), create(agent, schema, effects))
     }
 
     async fn agent(&self, id: &AgentId) -> Result<Option<Agent>, StorageError> {
@@ -46,8 +45,8 @@ impl AgentStore for PostgresStorage {
         self.db.read_all(statement, read).await
     }
 
-    async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<(), StorageError> {
-        in_transaction!(self.db.write(), update(agent, audit))
+    async fn update_agent(&self, agent: &Agent, effects: &Effects) -> Result<(), StorageError> {
+        in_transaction!(self.db.write(), update(agent, effects))
     }
 
     async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64, StorageError> {
@@ -74,16 +73,16 @@ async fn create(
     db: &mut PgConnection,
     agent: &Agent,
     schema: &ContactSchema,
-    entry: &AuditEntry,
+    effects: &Effects,
 ) -> Result<()> {
     if !insert(db, agent, schema.version).await? {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     contact_schemas::insert(db, &agent.id, schema).await?;
-    audit::append(db, entry).await
+    effects::apply(db, &agent.id, effects).await
 }
 
-async fn update(db: &mut PgConnection, agent: &Agent, entry: &AuditEntry) -> Result<()> {
+async fn update(db: &mut PgConnection, agent: &Agent, effects: &Effects) -> Result<()> {
     let statement = Statement::new(
         "UPDATE agent SET name = $2, status = $3, updated_at = $4 WHERE id = $1 AND status <> 2",
     )
@@ -94,5 +93,5 @@ async fn update(db: &mut PgConnection, agent: &Agent, entry: &AuditEntry) -> Res
     if execute(db, statement).await? == 0 {
         return Err(StorageErrorKind::Missing.into());
     }
-    audit::append(db, entry).await
+    effects::apply(db, &agent.id, effects).await
 }

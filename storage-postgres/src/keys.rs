@@ -4,8 +4,7 @@ use std::net::IpAddr;
 
 use async_trait::async_trait;
 use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
-use openapi_core::audit::AuditEntry;
-use openapi_core::storage::{KeyStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{Effects, KeyStore, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId, Timestamp};
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
@@ -15,7 +14,7 @@ use crate::connect::{execute, fetch_one};
 use crate::error::Result;
 use crate::rows::{RowReader, Statement, json_text, signed};
 use crate::store::PostgresStorage;
-use crate::{audit, tenant};
+use crate::{effects, tenant};
 
 fn address_text(address: Option<IpAddr>) -> Option<String> {
     address.map(|address| address.to_string())
@@ -66,9 +65,9 @@ impl KeyStore for PostgresStorage {
         &self,
         agent: &AgentId,
         key: &StoredKey,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        in_transaction!(self.db.write(), create(agent, key, audit))
+        in_transaction!(self.db.write(), create(agent, key, effects))
     }
 
     async fn update_key(
@@ -76,9 +75,9 @@ impl KeyStore for PostgresStorage {
         agent: &AgentId,
         expected_version: u64,
         key: &StoredKey,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        in_transaction!(self.db.write(), update(agent, *expected_version, key, audit))
+        in_transaction!(self.db.write(), update(agent, *expected_version, key, effects))
     }
 
     async fn record_key_use(
@@ -111,17 +110,12 @@ pub(crate) async fn insert(db: &mut PgConnection, agent: &AgentId, stored: &Stor
     Ok(execute(db, statement).await? == 1)
 }
 
-async fn create(
-    db: &mut PgConnection,
-    agent: &AgentId,
-    stored: &StoredKey,
-    entry: &AuditEntry,
-) -> Result<()> {
+async fn create(db: &mut PgConnection, agent: &AgentId, stored: &StoredKey, effects: &Effects) -> Result<()> {
     tenant::lock(db, agent).await?;
     if !insert(db, agent, stored).await? {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
-    audit::append(db, entry).await
+    effects::apply(db, agent, effects).await
 }
 
 async fn update(
@@ -129,7 +123,7 @@ async fn update(
     agent: &AgentId,
     expected_version: u64,
     stored: &StoredKey,
-    entry: &AuditEntry,
+    effects: &Effects,
 ) -> Result<()> {
     tenant::lock(db, agent).await?;
     let key = &stored.key;
@@ -150,7 +144,7 @@ async fn update(
     .bind(signed(stored.version)?)?
     .bind(json_text(stored)?)?;
     execute(db, statement).await?;
-    audit::append(db, entry).await
+    effects::apply(db, agent, effects).await
 }
 
 /// One statement, without the tenant's lock: no other write changes these columns, and the time never goes back.

@@ -2,9 +2,8 @@
 
 use async_trait::async_trait;
 use openapi_core::agents::Agent;
-use openapi_core::audit::AuditEntry;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{AgentStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{AgentStore, Effects, StorageError, StorageErrorKind};
 use openapi_core::values::AgentId;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -12,7 +11,7 @@ use crate::contacts::{self, Columns};
 use crate::error::{Result, corrupt};
 use crate::store::SqliteStorage;
 use crate::tenant::{status, status_number};
-use crate::{audit, chat, contact_schemas, documents, files, forms};
+use crate::{audit, chat, contact_schemas, documents, effects, files, forms};
 
 pub(crate) fn read(row: &Row<'_>) -> Result<Agent> {
     let mut columns = Columns::of(row);
@@ -31,10 +30,10 @@ impl AgentStore for SqliteStorage {
         &self,
         agent: &Agent,
         schema: &ContactSchema,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        let (agent, schema, audit) = (agent.clone(), schema.clone(), audit.clone());
-        self.writer.write(move |db| insert(db, &agent, &schema, &audit)).await
+        let (agent, schema, effects) = (agent.clone(), schema.clone(), effects.clone());
+        self.writer.write(move |db| insert(db, &agent, &schema, &effects)).await
     }
 
     async fn agent(&self, id: &AgentId) -> Result<Option<Agent>, StorageError> {
@@ -63,24 +62,26 @@ impl AgentStore for SqliteStorage {
             .await
     }
 
-    async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<(), StorageError> {
-        let (agent, audit) = (agent.clone(), audit.clone());
+    async fn update_agent(&self, agent: &Agent, effects: &Effects) -> Result<(), StorageError> {
+        let (agent, effects) = (agent.clone(), effects.clone());
         self.writer
             .write_of_agent(move |db| {
-                let changed = db
+                let changed: Option<i64> = db
                     .prepare_cached(
-                        "UPDATE agent SET name = ?2, status = ?3, updated_at = ?4 WHERE id = ?1 AND status <> 2",
+                        "UPDATE agent SET name = ?2, status = ?3, updated_at = ?4 WHERE id = ?1 AND status <> 2 \
+                         RETURNING n",
                     )?
-                    .execute(params![
-                        agent.id.as_str(),
-                        agent.name.as_str(),
-                        status_number(agent.status),
-                        agent.updated_at.millis()
-                    ])?;
-                if changed == 0 {
-                    return Err(StorageErrorKind::Missing.into());
-                }
-                audit::append(db, &audit)
+                    .query_row(
+                        params![
+                            agent.id.as_str(),
+                            agent.name.as_str(),
+                            status_number(agent.status),
+                            agent.updated_at.millis()
+                        ],
+                        |row| row.get(0),
+                    )
+                    .optional()?;
+                effects::apply(db, changed.ok_or(StorageErrorKind::Missing)?, &effects)
             })
             .await
     }
@@ -91,14 +92,14 @@ impl AgentStore for SqliteStorage {
     }
 }
 
-fn insert(db: &Connection, agent: &Agent, schema: &ContactSchema, audit: &AuditEntry) -> Result<()> {
+fn insert(db: &Connection, agent: &Agent, schema: &ContactSchema, effects: &Effects) -> Result<()> {
     let known = db.prepare_cached("SELECT 1 FROM agent WHERE id = ?1")?.exists([agent.id.as_str()])?;
     if known {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     let number = put_new(db, agent, schema.version)?;
     contact_schemas::put(db, number, schema)?;
-    audit::append(db, audit)
+    effects::apply(db, number, effects)
 }
 
 /// Stores a new agent; returns the number that its rows begin with.

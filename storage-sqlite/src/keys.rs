@@ -4,15 +4,14 @@ use std::net::IpAddr;
 
 use async_trait::async_trait;
 use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
-use openapi_core::audit::AuditEntry;
-use openapi_core::storage::{KeyStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{Effects, KeyStore, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
 use crate::store::SqliteStorage;
-use crate::{audit, tenant};
+use crate::{effects, tenant};
 
 /// Reads `body, last_used_at, last_used_address`.
 pub(crate) fn read(columns: &mut Columns<'_>) -> Result<StoredKey> {
@@ -87,10 +86,10 @@ impl KeyStore for SqliteStorage {
         &self,
         agent: &AgentId,
         key: &StoredKey,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        let (agent, key, audit) = (agent.clone(), key.clone(), audit.clone());
-        self.writer.write(move |db| insert(db, &agent, &key, &audit)).await
+        let (agent, key, effects) = (agent.clone(), key.clone(), effects.clone());
+        self.writer.write(move |db| insert(db, &agent, &key, &effects)).await
     }
 
     async fn update_key(
@@ -98,10 +97,10 @@ impl KeyStore for SqliteStorage {
         agent: &AgentId,
         expected_version: u64,
         key: &StoredKey,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        let (agent, key, audit) = (agent.clone(), key.clone(), audit.clone());
-        self.writer.write(move |db| update(db, &agent, expected_version, &key, &audit)).await
+        let (agent, key, effects) = (agent.clone(), key.clone(), effects.clone());
+        self.writer.write(move |db| update(db, &agent, expected_version, &key, &effects)).await
     }
 
     async fn record_key_use(
@@ -131,7 +130,7 @@ impl KeyStore for SqliteStorage {
     }
 }
 
-fn insert(db: &Connection, agent: &AgentId, stored: &StoredKey, entry: &AuditEntry) -> Result<()> {
+fn insert(db: &Connection, agent: &AgentId, stored: &StoredKey, effects: &Effects) -> Result<()> {
     let agent = tenant::living(db, agent)?.ok_or(StorageErrorKind::Missing)?;
     let key = &stored.key;
     let taken = db
@@ -143,7 +142,7 @@ fn insert(db: &Connection, agent: &AgentId, stored: &StoredKey, entry: &AuditEnt
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     put_new(db, agent.number, stored)?;
-    audit::append(db, entry)
+    effects::apply(db, agent.number, effects)
 }
 
 /// Stores a new key.
@@ -171,7 +170,7 @@ fn update(
     agent: &AgentId,
     expected_version: u64,
     stored: &StoredKey,
-    entry: &AuditEntry,
+    effects: &Effects,
 ) -> Result<()> {
     let agent = tenant::living(db, agent)?.ok_or(StorageErrorKind::Missing)?;
     let key = &stored.key;
@@ -193,5 +192,5 @@ fn update(
         i64::try_from(stored.version).map_err(corrupt)?,
         text(stored)?
     ])?;
-    audit::append(db, entry)
+    effects::apply(db, agent.number, effects)
 }

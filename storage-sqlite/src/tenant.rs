@@ -2,7 +2,7 @@
 
 use openapi_core::agents::AgentStatus;
 use openapi_core::values::AgentId;
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
@@ -24,6 +24,12 @@ pub(crate) fn living(db: &Connection, id: &AgentId) -> Result<Option<Living>> {
     let Some(row) = rows.next()? else { return Ok(None) };
     let mut columns = Columns::of(row);
     Ok(Some(Living { number: columns.integer()?, schema_version: columns.count()? }))
+}
+
+/// The number of an agent, deleted or not.
+pub(crate) fn number(db: &Connection, id: &AgentId) -> Result<Option<i64>> {
+    let mut statement = db.prepare_cached("SELECT n FROM agent WHERE id = ?1")?;
+    Ok(statement.query_row([id.as_str()], |row| row.get(0)).optional()?)
 }
 
 pub(crate) const fn status_number(status: AgentStatus) -> i64 {

@@ -43,7 +43,7 @@ impl TransferStore for SqliteStorage {
         let (agent, after) = (agent.clone(), after.cloned());
         self.readers
             .read(move |db, _| {
-                snapshot(db, |db| match number(db, &agent)? {
+                snapshot(db, |db| match tenant::number(db, &agent)? {
                     Some(number) => {
                         let agent = &Tenant { id: &agent, number };
                         read(&Batch { db, agent, after: after.as_ref(), at_most }, kind)
@@ -58,7 +58,7 @@ impl TransferStore for SqliteStorage {
         let agent = agent.clone();
         self.readers
             .read(move |db, _| {
-                snapshot(db, |db| match number(db, &agent)? {
+                snapshot(db, |db| match tenant::number(db, &agent)? {
                     Some(number) => last(db, &Tenant { id: &agent, number }, kind),
                     None => Ok(None),
                 })
@@ -75,7 +75,7 @@ impl TransferStore for SqliteStorage {
         let (agent, records) = (agent.clone(), records.to_vec());
         self.writer
             .write(move |db| {
-                let number = number(db, &agent)?.ok_or(StorageErrorKind::Missing)?;
+                let number = tenant::number(db, &agent)?.ok_or(StorageErrorKind::Missing)?;
                 let tenant = Tenant { id: &agent, number };
                 let schema = match records.first() {
                     Some(TransferRow::Contact(_)) => contact_schemas::of_number(db, number)?,
@@ -94,12 +94,6 @@ impl TransferStore for SqliteStorage {
 struct Tenant<'a> {
     id: &'a AgentId,
     number: i64,
-}
-
-/// The number of an agent, deleted or not.
-fn number(db: &Connection, agent: &AgentId) -> Result<Option<i64>> {
-    let mut statement = db.prepare_cached("SELECT n FROM agent WHERE id = ?1")?;
-    Ok(statement.query_row([agent.as_str()], |row| row.get(0)).optional()?)
 }
 
 fn every<T>(
@@ -375,7 +369,7 @@ fn last(db: &Connection, agent: &Tenant<'_>, kind: TransferKind) -> Result<Optio
 }
 
 fn put_agent(db: &Connection, agent: &Agent) -> Result<()> {
-    if number(db, &agent.id)?.is_none() {
+    if tenant::number(db, &agent.id)?.is_none() {
         return agents::put_new(db, agent, 0).map(drop);
     }
     db.prepare_cached(

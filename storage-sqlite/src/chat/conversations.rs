@@ -6,8 +6,7 @@ use ::conversations::storage::{
 };
 use ::conversations::{Conversation, ConversationMode, ConversationStatus, Message};
 use async_trait::async_trait;
-use openapi_core::audit::AuditEntry;
-use openapi_core::storage::{StorageError, StorageErrorKind};
+use openapi_core::storage::{Effects, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
@@ -17,7 +16,7 @@ use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
 use crate::readers::snapshot;
 use crate::store::SqliteStorage;
-use crate::{audit, documents, tenant};
+use crate::{documents, effects, tenant};
 
 /// Conversations of an agent after an id, by id; the columns follow the record.
 pub(crate) const AFTER: &str = "SELECT body, id, agent_id, version, status, mode, contact, last_message_at, \
@@ -180,11 +179,17 @@ fn save(db: &Connection, agent_id: &AgentId, write: &ConversationWrite) -> Resul
     for message in &write.messages {
         messages::put(db, agent, conversation.id, message)?;
     }
-    write.audit.iter().try_for_each(|entry| audit::append(db, entry))
+    effects::apply(db, agent, &write.effects)
 }
 
 /// As [`ConversationStore::erase_conversation`], inside the writer's transaction.
-fn erase(db: &Connection, agent_id: &AgentId, id: ConversationId, entry: &AuditEntry) -> Result<()> {
+fn erase(
+    db: &Connection,
+    agent_id: &AgentId,
+    id: ConversationId,
+    at: Timestamp,
+    effects: &Effects,
+) -> Result<()> {
     let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     messages::remove_of(db, agent, id)?;
     let removed: Option<Conversation> = db
@@ -193,8 +198,8 @@ fn erase(db: &Connection, agent_id: &AgentId, id: ConversationId, entry: &AuditE
         .optional()?
         .transpose()?;
     let removed = removed.ok_or(StorageErrorKind::Missing)?;
-    discard_uploads(db, agent_id, &removed, entry.at)?;
-    audit::append(db, entry)
+    discard_uploads(db, agent_id, &removed, at)?;
+    effects::apply(db, agent, effects)
 }
 
 /// The uploads of an erased conversation's visitor are removed with it.
@@ -336,10 +341,11 @@ impl ConversationStore for SqliteStorage {
         &self,
         agent: &AgentId,
         id: ConversationId,
-        audit: &AuditEntry,
+        at: Timestamp,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        let (agent, audit) = (agent.clone(), audit.clone());
-        self.writer.write(move |db| erase(db, &agent, id, &audit)).await
+        let (agent, effects) = (agent.clone(), effects.clone());
+        self.writer.write(move |db| erase(db, &agent, id, at, &effects)).await
     }
 
     async fn expired_conversations(

@@ -12,7 +12,7 @@ use super::agent_records;
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
 use crate::store::SqliteStorage;
-use crate::{audit, tenant};
+use crate::{effects, tenant};
 
 /// Documents of an agent after an id, by id; the id of the row follows the record.
 pub(crate) const AFTER: &str =
@@ -89,7 +89,7 @@ fn change(db: &Connection, agent_id: &AgentId, write: &KnowledgeWrite) -> Result
     }
     let record = StoredRecord { kind, version: write.version, body: RawObject::default() };
     agent_records::put(db, agent, &record)?;
-    audit::append(db, &write.audit)
+    effects::apply(db, agent, &write.effects)
 }
 
 #[async_trait]

@@ -1,17 +1,18 @@
 //! Templates, and their content at each version. Changes run inside the writer's transaction.
 
-use openapi_core::audit::AuditEntry;
 use openapi_core::forms::{
     FormField, FormTemplate, SubmissionPolicy, TemplateStatus, TemplateSummary, Transition,
 };
-use openapi_core::storage::{StorageErrorKind, TemplatePage, TemplatePosition, TemplateQuery, Window};
+use openapi_core::storage::{
+    Effects, StorageErrorKind, TemplatePage, TemplatePosition, TemplateQuery, Window,
+};
 use openapi_core::values::{AgentId, Block, Line, TemplateId, Timestamp, fold};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, params_from_iter};
 
 use crate::contacts::Columns;
 use crate::error::{Result, corrupt};
-use crate::{audit, tenant};
+use crate::{effects, tenant};
 
 /// The columns that do not depend on the version, in the order in which [`Standing::read`] reads them.
 macro_rules! standing {
@@ -268,7 +269,7 @@ pub(super) fn insert(
     db: &Connection,
     agent_id: &AgentId,
     template: &FormTemplate,
-    entry: &AuditEntry,
+    effects: &Effects,
 ) -> Result<()> {
     let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     if generation(db, agent, template.id)?.is_some() {
@@ -276,7 +277,7 @@ pub(super) fn insert(
     }
     put_standing(db, agent, template)?;
     put_content(db, agent, template)?;
-    audit::append(db, entry)
+    effects::apply(db, agent, effects)
 }
 
 /// Stores a new template without its content.
@@ -305,7 +306,7 @@ pub(super) fn replace(
     db: &Connection,
     agent_id: &AgentId,
     template: &FormTemplate,
-    entry: &AuditEntry,
+    effects: &Effects,
 ) -> Result<()> {
     let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     let stored = generation(db, agent, template.id)?.ok_or(StorageErrorKind::Missing)?;
@@ -328,7 +329,7 @@ pub(super) fn replace(
         template.updated_at.millis()
     ])?;
     put_content(db, agent, template)?;
-    audit::append(db, entry)
+    effects::apply(db, agent, effects)
 }
 
 /// The disabled transitions as text; `None` when there are none.

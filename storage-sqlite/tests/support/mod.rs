@@ -100,7 +100,7 @@ pub fn agent(id: &AgentId) -> Agent {
 pub fn insert_agent(store: &(impl AgentStore + ?Sized), id: &AgentId) -> ContactSchema {
     let schema = ContactSchema::builtin(id.clone(), at(0));
     let audit = entry(id, 0, AuditAction::AgentCreate, id.as_str());
-    wait(store.insert_agent(&agent(id), &schema, &audit)).expect("test support");
+    wait(store.insert_agent(&agent(id), &schema, &Effects::audited(audit))).expect("test support");
     schema
 }
 
@@ -138,10 +138,8 @@ pub fn write(contact: &Contact, schema: &ContactSchema, number: u64) -> ContactW
         contact: contact.clone(),
         keys: ContactKeys::of(contact, schema),
         schema_version: schema.version,
-        effects: Effects {
-            audit: entry(&contact.agent_id, number, action, &contact.id.to_string()),
-            replay: None,
-        },
+        at: at(number as i64),
+        effects: Effects::audited(entry(&contact.agent_id, number, action, &contact.id.to_string())),
     }
 }
 
