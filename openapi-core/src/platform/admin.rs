@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+use super::errors::lost_race;
 use super::{Platform, contacts, extraction, forms, keys};
 use crate::access::{Actor, Caller, Key, KeySelector, KeyStatus, Permissions};
 use crate::admin::{Admin, AdminError, CreditChange, Imported, IssuedKey, KeyEdit, NewAgent, NewKey};
@@ -14,6 +15,7 @@ use crate::json::{Json, Object};
 use crate::reply::{ApiError, ErrorCode};
 use crate::schema::ContactSchema;
 use crate::service::{ContactTarget, CreateContact, Created, UpdateContact, Updated, Upsert};
+use crate::storage::retry::retry_on_conflict;
 use crate::storage::{
     AuditQuery, ContactFilter, ContactQuery, ContactSort, Effects, LedgerQuery, Order, SortPosition,
     StorageErrorKind, StoredDocument, SubmissionFilter, SubmissionPosition, SubmissionQuery,
@@ -66,8 +68,8 @@ impl Platform {
         }
     }
 
-    /// The caller as which an operator imports.
-    fn operator(&self, by: &Actor, agent: &AgentId) -> Caller {
+    /// The caller as which an operator acts.
+    pub(super) fn operator(&self, by: &Actor, agent: &AgentId) -> Caller {
         Caller {
             agent_id: agent.clone(),
             actor: by.clone(),
@@ -109,14 +111,8 @@ impl Admin for Platform {
         let agent =
             Agent { id, name: new.name, status: AgentStatus::Active, created_at: now, updated_at: now };
         let schema = ContactSchema::builtin(agent.id.clone(), now);
-        let audit = self.operator_audit(
-            by,
-            AuditAction::AgentCreate,
-            &agent.id,
-            agent.id.as_str(),
-            &Object::new(),
-            now,
-        );
+        let action = AuditAction::AgentCreate;
+        let audit = self.operator_audit(by, action, &agent.id, agent.id.as_str(), &Object::new(), now);
         match self.storage.insert_agent(&agent, &schema, &Effects::audited(audit)).await {
             Ok(()) => Ok(agent),
             Err(error) if given && error.kind == StorageErrorKind::AlreadyExists => {
@@ -211,7 +207,7 @@ impl Admin for Platform {
         agent: &AgentId,
         definition: &Object,
     ) -> Result<ContactSchema, AdminError> {
-        loop {
+        retry_on_conflict(lost_race, |_| async move {
             let now = self.now();
             let current = Admin::contact_schema(self, agent).await?;
             let schema =
@@ -219,7 +215,7 @@ impl Admin for Platform {
             let unchanged =
                 ContactSchema { version: current.version, updated_at: current.updated_at, ..schema.clone() };
             if unchanged == current {
-                return Ok(current);
+                return Ok(Some(current));
             }
             let mut details = Object::new();
             details.insert("version", schema.version.into());
@@ -229,21 +225,22 @@ impl Admin for Platform {
                 Ok(()) => {
                     // Writes from now on are checked against the new version without first running into the old one.
                     let _ = self.remember_schema(schema.clone(), now);
-                    return Ok(schema);
+                    Ok(Some(schema))
                 }
                 Err(error) => match error.kind {
-                    StorageErrorKind::Stale => {}
+                    StorageErrorKind::Stale => Ok(None),
                     StorageErrorKind::Duplicate(found) => {
                         let holder = if found.archived { "archived contact" } else { "contact" };
-                        return Err(AdminError::Conflict(format!(
+                        Err(AdminError::Conflict(format!(
                             "{} cannot become unique: the {holder} {} shares its value with another one",
                             found.field, found.existing
-                        )));
+                        )))
                     }
-                    _ => return Err(error.into()),
+                    _ => Err(error.into()),
                 },
             }
-        }
+        })
+        .await
     }
 
     async fn import_contact(

@@ -10,6 +10,7 @@ use crate::access::Actor;
 use crate::audit::{AuditAction, AuditEntry};
 use crate::platform::Platform;
 use crate::ports::{BlobEntry, BlobKey};
+use crate::storage::retry::RetryOn;
 use crate::storage::{Effects, FileDeletion, FileTombstone, StorageErrorKind};
 use crate::values::{AgentId, Block, TextValue};
 
@@ -227,12 +228,8 @@ impl Platform {
             }),
         };
         match self.storage.delete_file(&key.agent, &deletion).await {
-            Ok(()) => Ok(true),
-            Err(error) => match error.kind {
-                StorageErrorKind::Missing => Ok(true),
-                StorageErrorKind::Stale => Ok(false),
-                _ => Err(error.into()),
-            },
+            Err(error) if error.kind == StorageErrorKind::Missing => Ok(true),
+            outcome => Ok(outcome.retry_on(&[StorageErrorKind::Stale])?.is_some()),
         }
     }
 }
