@@ -3,6 +3,5 @@
 
 CREATE TABLE contact_change (
     agent text COLLATE "C" NOT NULL PRIMARY KEY,
-    entry bytea NOT NULL -- id of the audit entry of the last change or removal of a contact, or of the last contact that
-                         -- went with its agent; creating a contact counts as no change
+    entry bytea NOT NULL -- a random id of the last change or removal of contacts; creating a contact counts as no change
 ) WITH (fillfactor = 50); -- updated in place by each change
