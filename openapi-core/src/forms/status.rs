@@ -96,6 +96,7 @@ impl Transition {
 mod tests {
     use super::SubmissionStatus::{Approved, Archived, Draft, Rejected, Submitted, UnderReview};
     use super::*;
+    use crate::values::TextValue;
 
     /// All 36 pairs of contract 3.
     #[test]

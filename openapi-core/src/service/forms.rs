@@ -122,7 +122,7 @@ json_object! { Indexed<'_> = |element| {
 #[serde(untagged)]
 enum Shown<'a> {
     Stored(&'a Submission),
-    Preview(SubmissionPreview),
+    Preview(Box<SubmissionPreview>),
 }
 
 impl JsonSchema for Shown<'_> {
@@ -146,7 +146,7 @@ impl BatchItem {
             BatchItem::Stored(submission) => Some(Shown::Stored(submission)),
             BatchItem::Preview(submission) => {
                 let submission = Submission::clone(submission);
-                Some(Shown::Preview(SubmissionPreview { submission, in_batch: true }))
+                Some(Shown::Preview(Box::new(SubmissionPreview { submission, in_batch: true })))
             }
             BatchItem::Failed(_) => None,
         }
