@@ -171,7 +171,10 @@ impl Reader<'_> {
     /// Reads a whole request.
     pub(crate) fn read<T: Part>(sent: &DecodedRequest<'_>) -> T::Value {
         let (headers, body) = (Violations::new(), Violations::new());
-        T::read(&mut Reader { sent, query: sent.query(), headers, body })
+        let mut reader = Reader { sent, query: sent.query(), headers, body };
+        let request = T::read(&mut reader);
+        debug_assert!(reader.take_faults().is_empty(), "{} drops what was found wrong", sent.meta.id);
+        request
     }
 
     /// Everything found wrong so far, in the contract's order: header, query, body. The part that takes the faults is
@@ -188,7 +191,9 @@ impl Reader<'_> {
 impl Part for () {
     type Value = ();
 
-    fn read(_: &mut Reader<'_>) {}
+    fn read(request: &mut Reader<'_>) {
+        request.take_faults();
+    }
 }
 
 /// What is wrong with a request, where nothing else holds it.

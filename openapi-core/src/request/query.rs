@@ -54,7 +54,7 @@ impl Parameter {
 ///     #[derive(Clone, Debug, Default, PartialEq)]
 ///     pub struct FileListQuery {
 ///         /// What files are sorted by; names without regard to case.
-///         "sortBy" sort: FileSort = OneOf(FileSort::ALL, FileSort::as_str, FileSort::CreatedAt),
+///         "sortBy" sort: FileSort = OneOf(FileSort::ALL, FileSort::as_str),
 ///         ..page: Paging<20>,
 ///     }
 /// }
@@ -167,7 +167,7 @@ impl<'a> Query<'a> {
     }
 
     /// A parameter under its rule. An invalid value is noted and counts as absent.
-    pub(crate) fn read<T>(&mut self, name: &str, rule: &impl Rule<T>) -> T {
+    pub(crate) fn read<T: Default>(&mut self, name: &str, rule: &impl Rule<T>) -> T {
         let Some(text) = self.text(name) else { return rule.absent() };
         rule.parse(text).unwrap_or_else(|fault| {
             self.fault(name, fault);
@@ -176,7 +176,7 @@ impl<'a> Query<'a> {
     }
 
     /// A parameter under its rule; an invalid value counts as absent.
-    pub(crate) fn peek<T>(&self, name: &str, rule: &impl Rule<T>) -> T {
+    pub(crate) fn peek<T: Default>(&self, name: &str, rule: &impl Rule<T>) -> T {
         let parsed = self.text(name).and_then(|text| rule.parse(text).ok());
         parsed.unwrap_or_else(|| rule.absent())
     }

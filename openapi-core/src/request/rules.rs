@@ -9,7 +9,7 @@ use crate::validation::{ValidationCode, ValidationIssue};
 use crate::values::{Invalid, Tag, TextValue, parse_boolean, refuse_longer};
 
 /// How a parameter is read.
-pub(crate) trait Rule<T> {
+pub(crate) trait Rule<T: Default> {
     /// The schema of the text.
     fn schema(&self) -> Value;
 
@@ -17,7 +17,9 @@ pub(crate) trait Rule<T> {
     fn parse(&self, text: &str) -> Result<T, ValidationIssue>;
 
     /// What an absent parameter stands for.
-    fn absent(&self) -> T;
+    fn absent(&self) -> T {
+        T::default()
+    }
 }
 
 /// A text value, exactly as sent.
@@ -31,10 +33,6 @@ impl<T: TextValue> Rule<Option<T>> for Text {
     fn parse(&self, text: &str) -> Result<Option<T>, ValidationIssue> {
         T::parse(text).map(Some)
     }
-
-    fn absent(&self) -> Option<T> {
-        None
-    }
 }
 
 /// A text value; blank is absent.
@@ -47,10 +45,6 @@ impl<T: TextValue> Rule<Option<T>> for UnlessBlank {
 
     fn parse(&self, text: &str) -> Result<Option<T>, ValidationIssue> {
         if text.trim().is_empty() { Ok(None) } else { T::parse(text).map(Some) }
-    }
-
-    fn absent(&self) -> Option<T> {
-        None
     }
 }
 
@@ -66,10 +60,6 @@ impl Rule<Option<String>> for AsSent {
         refuse_longer(text, self.0)?;
         Ok(Some(text.to_owned()))
     }
-
-    fn absent(&self) -> Option<String> {
-        None
-    }
 }
 
 /// The same, trimmed; blank is absent.
@@ -82,10 +72,6 @@ impl Rule<Option<String>> for Trimmed {
 
     fn parse(&self, text: &str) -> Result<Option<String>, ValidationIssue> {
         Ok(AsSent(self.0).parse(text.trim())?.filter(|text| !text.is_empty()))
-    }
-
-    fn absent(&self) -> Option<String> {
-        None
     }
 }
 
@@ -100,10 +86,6 @@ impl Rule<Option<String>> for FoldedTag {
     fn parse(&self, text: &str) -> Result<Option<String>, ValidationIssue> {
         Ok(Trimmed(64).parse(text)?.map(|tag| Tag::fold(&tag)))
     }
-
-    fn absent(&self) -> Option<String> {
-        None
-    }
 }
 
 /// A platform id, its digits in either case.
@@ -117,10 +99,6 @@ impl<T: FromStr<Err = Invalid>> Rule<Option<T>> for Id {
     fn parse(&self, text: &str) -> Result<Option<T>, ValidationIssue> {
         text.parse().map(Some).map_err(|invalid: Invalid| invalid.0)
     }
-
-    fn absent(&self) -> Option<T> {
-        None
-    }
 }
 
 /// `true`, `false`, `1`, `0`, ignoring case; `false` by default.
@@ -133,10 +111,6 @@ impl Rule<bool> for Flag {
 
     fn parse(&self, text: &str) -> Result<bool, ValidationIssue> {
         parse_boolean(text).ok_or_else(|| ValidationIssue::wrong_type("true or false"))
-    }
-
-    fn absent(&self) -> bool {
-        false
     }
 }
 
@@ -169,20 +143,16 @@ impl Rule<u64> for Within {
     }
 }
 
-/// One of these values, each by its word, with the last as the default.
-pub(crate) struct OneOf<T, const COUNT: usize>(pub [T; COUNT], pub fn(T) -> &'static str, pub T);
+/// One of these values, each by its word.
+pub(crate) struct OneOf<T, const COUNT: usize>(pub [T; COUNT], pub fn(T) -> &'static str);
 
-impl<T: Copy, const COUNT: usize> Rule<T> for OneOf<T, COUNT> {
+impl<T: Copy + Default, const COUNT: usize> Rule<T> for OneOf<T, COUNT> {
     fn schema(&self) -> Value {
-        json!({ "type": "string", "enum": self.0.map(self.1).as_slice(), "default": (self.1)(self.2) })
+        json!({ "type": "string", "enum": self.0.map(self.1).as_slice(), "default": (self.1)(T::default()) })
     }
 
     fn parse(&self, text: &str) -> Result<T, ValidationIssue> {
         let known = self.0.into_iter().find(|value| (self.1)(*value) == text);
         known.ok_or_else(|| ValidationIssue::not_one_of(&self.0.map(self.1)))
-    }
-
-    fn absent(&self) -> T {
-        self.2
     }
 }

@@ -110,7 +110,7 @@ parameters! {
         /// Only contacts with this whole tag, ignoring case.
         "tag" tag: Option<String> = FoldedTag,
         /// What contacts are sorted by; text by its case-folded, accent-stripped form, `null` last.
-        "sortBy" sort: ContactSort = OneOf(ContactSort::ALL, ContactSort::as_str, ContactSort::CreatedAt),
+        "sortBy" sort: ContactSort = OneOf(ContactSort::ALL, ContactSort::as_str),
         /// The direction.
         "sortOrder" order: Order = SORT_ORDER,
         /// Whether archived contacts are shown as well.

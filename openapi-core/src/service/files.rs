@@ -100,7 +100,7 @@ parameters! {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct FileListQuery {
         /// What files are sorted by; names without regard to case.
-        "sortBy" sort: FileSort = OneOf(FileSort::ALL, FileSort::as_str, FileSort::CreatedAt),
+        "sortBy" sort: FileSort = OneOf(FileSort::ALL, FileSort::as_str),
         /// The direction.
         "sortOrder" order: Order = SORT_ORDER,
         ..page: Paging<20>,
@@ -125,8 +125,7 @@ parameters! {
         /// How long the URL lives, in seconds.
         "expiresIn" expires_in: u64 = Within(Link::LIFETIMES, Link::USUAL_LIFETIME),
         /// Whether a browser saves the file or shows it; `inline` only for PDF, images, audio, video and plain text.
-        "disposition" disposition: Disposition =
-            OneOf(Disposition::ALL, Disposition::as_str, Disposition::Attachment),
+        "disposition" disposition: Disposition = OneOf(Disposition::ALL, Disposition::as_str),
     }
 }
 
@@ -260,6 +259,7 @@ impl Part for DownloadFile {
     };
 
     fn read(request: &mut Reader<'_>) -> DownloadFile {
+        request.take_faults();
         DownloadFile {
             file: String::read(request),
             query: request.sent.query_pairs.to_vec(),

@@ -85,12 +85,9 @@ impl<const LIMIT: u32> Part for Paging<LIMIT> {
     }
 }
 
-/// `sortOrder`: `asc` or `desc`, the default.
-pub(super) const SORT_ORDER: OneOf<Order, 2> = OneOf(
-    [Order::Ascending, Order::Descending],
-    |order| match order {
+/// `sortOrder`: `asc` or `desc`.
+pub(super) const SORT_ORDER: OneOf<Order, 2> =
+    OneOf([Order::Ascending, Order::Descending], |order| match order {
         Order::Ascending => "asc",
         Order::Descending => "desc",
-    },
-    Order::Descending,
-);
+    });
