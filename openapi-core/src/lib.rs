@@ -67,6 +67,7 @@ pub mod operation;
 pub mod platform;
 pub mod ports;
 pub mod reply;
+pub(crate) mod request;
 pub mod schema;
 pub mod server_keys;
 pub mod service;

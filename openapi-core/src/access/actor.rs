@@ -3,8 +3,10 @@
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::{ApiKey, Permissions};
+use crate::json::JsonSchema;
 use crate::values::AgentId;
 
 /// An authenticated caller: what a service method learns of who is asking.
@@ -48,4 +50,18 @@ pub enum Actor {
     Visitor(String),
     /// Somebody who did not authenticate.
     Anonymous(String),
+}
+
+impl JsonSchema for Actor {
+    fn schema() -> Value {
+        json!({
+            "type": "object",
+            "required": ["type", "id"],
+            "properties": { "type": { "type": "string" }, "id": { "type": "string" } },
+        })
+    }
+
+    fn or_null() -> Value {
+        json!({ "anyOf": [Self::schema(), { "type": "null" }] })
+    }
 }

@@ -5,6 +5,9 @@ mod keys;
 mod record;
 mod shared;
 
+#[cfg(test)]
+pub(crate) use fields::READ_ONLY;
+pub(crate) use fields::{ContactChanges, NewContact, default_source};
 pub use fields::{ContactFields, Field};
 pub use keys::{ContactKeys, SearchTerm, UniqueValue};
 pub use record::{Contact, ContactRef, Preview};

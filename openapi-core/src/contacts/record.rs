@@ -1,16 +1,16 @@
 //! The record of a contact and its JSON form.
 
-use serde::de::{Deserialize, Deserializer};
-use serde::ser::{Serialize, SerializeStruct, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
-use crate::json::RawObject;
+use crate::json::{JsonSchema, OnceStored, RawObject, json_object, preview_of, same_schema};
 use crate::values::{
     AgentId, Block, ContactId, ContactStatus, Date, Email, ExternalId, Line, Phone, PhoneCode, Tag, Timestamp,
 };
 
 /// A contact as stored and as answered (contract 2.1). Its serialised form is the contract's JSON; `version` is not
-/// part of it.
-#[derive(Clone, Debug, PartialEq)]
+/// part of it. For clients and tests it is read from that JSON, with version 0.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Contact {
     /// The platform id.
     pub id: ContactId,
@@ -55,6 +55,7 @@ pub struct Contact {
     /// When a stored value last changed.
     pub updated_at: Timestamp,
     /// 1 at creation, one more with each change: what the `ETag` is made from.
+    #[serde(skip)]
     pub version: u64,
 }
 
@@ -71,38 +72,48 @@ impl Contact {
     pub fn etag(&self) -> String {
         etag(self.version, self.updated_at)
     }
-
-    fn write<S: Serializer>(&self, serializer: S, stored: bool) -> Result<S::Ok, S::Error> {
-        let mut record = serializer.serialize_struct("Contact", 22)?;
-        record.serialize_field("id", &stored.then_some(self.id))?;
-        record.serialize_field("agentId", &self.agent_id)?;
-        record.serialize_field("externalReferenceId", &self.external_reference_id)?;
-        record.serialize_field("salutation", &self.salutation)?;
-        record.serialize_field("firstName", &self.first_name)?;
-        record.serialize_field("middleName", &self.middle_name)?;
-        record.serialize_field("lastName", &self.last_name)?;
-        record.serialize_field("dob", &self.dob)?;
-        record.serialize_field("gender", &self.gender)?;
-        record.serialize_field("primaryEmail", &self.primary_email)?;
-        record.serialize_field("primaryPhone", &self.primary_phone)?;
-        record.serialize_field("primaryPhoneCode", &self.primary_phone_code)?;
-        record.serialize_field("fullAddress", &self.full_address)?;
-        record.serialize_field("tags", &self.tags)?;
-        record.serialize_field("status", &self.status)?;
-        record.serialize_field("source", &self.source)?;
-        record.serialize_field("lastContactedAt", &self.last_contacted_at)?;
-        record.serialize_field("customFields", &self.custom_fields)?;
-        record.serialize_field("isArchived", &self.is_archived())?;
-        record.serialize_field("archivedAt", &self.archived_at)?;
-        record.serialize_field("createdAt", &stored.then_some(self.created_at))?;
-        record.serialize_field("updatedAt", &stored.then_some(self.updated_at))?;
-        record.end()
-    }
 }
+
+/// A contact, stored or as a dry run would store it.
+struct View<'a> {
+    contact: &'a Contact,
+    stored: bool,
+}
+
+json_object! { View<'_> as "Contact" {
+    "description": "A contact. Every field is always present; what is unset is `null`."
+} = |view| {
+    "id": OnceStored<ContactId> = OnceStored(view.stored.then_some(view.contact.id)),
+    "agentId": AgentId = view.contact.agent_id,
+    "externalReferenceId": Option<ExternalId> = view.contact.external_reference_id,
+    "salutation": Option<Line<30>> = view.contact.salutation,
+    "firstName": Option<Line<100>> = view.contact.first_name,
+    "middleName": Option<Line<100>> = view.contact.middle_name,
+    "lastName": Option<Line<100>> = view.contact.last_name,
+    "dob": Option<Date> = view.contact.dob,
+    "gender": Option<Line<50>> = view.contact.gender,
+    "primaryEmail": Email = view.contact.primary_email,
+    "primaryPhone": Option<Phone> = view.contact.primary_phone,
+    "primaryPhoneCode": Option<PhoneCode> { "pattern": "^\\+[1-9][0-9]{0,3}$" } = view.contact.primary_phone_code,
+    "fullAddress": Option<Block<1000>> = view.contact.full_address,
+    "tags": Vec<Tag> { "maxItems": Tag::MAX_COUNT } = view.contact.tags,
+    "status": ContactStatus = view.contact.status,
+    "source": Line<64> = view.contact.source,
+    "lastContactedAt": Option<Timestamp> = view.contact.last_contacted_at,
+    "customFields": RawObject { "maxProperties": 100 } = view.contact.custom_fields,
+    "isArchived": bool = view.contact.is_archived(),
+    "archivedAt": Option<Timestamp> = view.contact.archived_at,
+    "createdAt": OnceStored<Timestamp> = OnceStored(view.stored.then_some(view.contact.created_at)),
+    "updatedAt": OnceStored<Timestamp> {
+        "description": "Moves only when a stored value changes."
+    } = OnceStored(view.stored.then_some(view.contact.updated_at)),
+} }
+
+same_schema! { Contact => View<'_>, }
 
 impl Serialize for Contact {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.write(serializer, true)
+        View { contact: self, stored: true }.serialize(serializer)
     }
 }
 
@@ -112,63 +123,18 @@ pub struct Preview(pub Contact);
 
 impl Serialize for Preview {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.write(serializer, false)
+        View { contact: &self.0, stored: false }.serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Contact {
-    /// Reads the contract's JSON, for clients and tests; `version`, which it does not hold, is 0.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(serde::Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Wire {
-            id: ContactId,
-            agent_id: AgentId,
-            external_reference_id: Option<ExternalId>,
-            salutation: Option<Line<30>>,
-            first_name: Option<Line<100>>,
-            middle_name: Option<Line<100>>,
-            last_name: Option<Line<100>>,
-            dob: Option<Date>,
-            gender: Option<Line<50>>,
-            primary_email: Email,
-            primary_phone: Option<Phone>,
-            primary_phone_code: Option<PhoneCode>,
-            full_address: Option<Block<1000>>,
-            tags: Vec<Tag>,
-            status: ContactStatus,
-            source: Line<64>,
-            last_contacted_at: Option<Timestamp>,
-            custom_fields: RawObject,
-            archived_at: Option<Timestamp>,
-            created_at: Timestamp,
-            updated_at: Timestamp,
-        }
-        let wire = Wire::deserialize(deserializer)?;
-        Ok(Contact {
-            id: wire.id,
-            agent_id: wire.agent_id,
-            external_reference_id: wire.external_reference_id,
-            salutation: wire.salutation,
-            first_name: wire.first_name,
-            middle_name: wire.middle_name,
-            last_name: wire.last_name,
-            dob: wire.dob,
-            gender: wire.gender,
-            primary_email: wire.primary_email,
-            primary_phone: wire.primary_phone,
-            primary_phone_code: wire.primary_phone_code,
-            full_address: wire.full_address,
-            tags: wire.tags,
-            status: wire.status,
-            source: wire.source,
-            last_contacted_at: wire.last_contacted_at,
-            custom_fields: wire.custom_fields,
-            archived_at: wire.archived_at,
-            created_at: wire.created_at,
-            updated_at: wire.updated_at,
-            version: 0,
-        })
+impl JsonSchema for Preview {
+    const NAME: Option<&'static str> = Some("ContactPreview");
+
+    fn schema() -> serde_json::Value {
+        preview_of::<Contact>(
+            "A contact as it would be stored: what the service would set is `null`.",
+            &["id", "createdAt", "updatedAt"],
+        )
     }
 }
 

@@ -8,6 +8,7 @@ use serde::ser::{Serialize, Serializer};
 use triomphe::ThinArc;
 
 use super::{Contact, record};
+use crate::json::same_schema;
 use crate::values::Timestamp;
 
 /// A text of up to so many bytes lies in the record itself.
@@ -150,6 +151,8 @@ impl fmt::Debug for SharedContact {
         (**self).fmt(f)
     }
 }
+
+same_schema! { SharedContact => Contact, }
 
 impl Serialize for SharedContact {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

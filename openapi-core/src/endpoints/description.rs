@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::operation::{
-    Access, Anonymous, Base, BodyKind, Conditional, Context, DecodedRequest, EncodedResponse,
-    EndpointMetadata, Method, Operation, Payload,
+    Access, Anonymous, Base, Context, EncodedResponse, EndpointMetadata, Method, Operation, Payload,
 };
 use crate::reply::{ApiError, Reply};
 
@@ -21,18 +20,11 @@ impl Operation for Description {
         summary: "OpenAPI document",
         description: "The OpenAPI 3.1 document of this service, bare. Needs no key.",
         access: Access::Public,
-        body: BodyKind::None,
-        query: &[],
-        success: &[200],
-        errors: &[],
-        idempotent: false,
-        conditional: Conditional::No,
+        ..EndpointMetadata::of::<Self::Input>()
     };
     type Caller = Anonymous;
     type Input = ();
     type Output = String;
-
-    fn decode(_: &DecodedRequest<'_>) {}
 
     async fn run(cx: Context<'_, Anonymous>, (): ()) -> Result<Reply<String>, ApiError> {
         Ok(Reply::ok("", cx.document.text(cx.service_info).to_owned()))
@@ -50,9 +42,5 @@ impl Operation for Description {
             "required": ["openapi", "info", "paths"],
             "properties": { "openapi": { "type": "string" }, "info": { "type": "object", "additionalProperties": true }, "paths": { "type": "object", "additionalProperties": true } },
         })
-    }
-
-    fn response_example() -> Value {
-        json!({ "openapi": "3.1.0", "info": { "title": "Open API", "version": "1.0.0" }, "paths": {} })
     }
 }

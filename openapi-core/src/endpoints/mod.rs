@@ -7,7 +7,6 @@ pub mod extraction;
 pub mod files;
 pub mod forms;
 pub mod health;
-mod shapes;
 
 use crate::operation::Endpoint;
 use contacts::{ByExternalId, ByPlatformId};

@@ -2,6 +2,9 @@
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::json::{JsonSchema, json_object, schemas};
 
 /// A schema that can be sent as it is, with words about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,13 +131,32 @@ impl Serialize for SchemaExamples {
     }
 }
 
-impl Serialize for SchemaExample {
+schemas! { Schema: { "$ref": "#/components/schemas/ExtractionSchema" }, }
+
+json_object! { SchemaExample as "SchemaExample" = |example| {
+    "title": &'static str = example.title,
+    "description": &'static str = example.description,
+    "schema": Schema = Schema(example.schema),
+} }
+
+/// A schema as JSON text.
+struct Schema(&'static str);
+
+impl Serialize for Schema {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let schema: &RawValue = serde_json::from_str(self.schema).map_err(serde::ser::Error::custom)?;
-        let mut map = serializer.serialize_map(Some(3))?;
-        map.serialize_entry("title", self.title)?;
-        map.serialize_entry("description", self.description)?;
-        map.serialize_entry("schema", schema)?;
-        map.end()
+        serde_json::from_str::<&RawValue>(self.0).map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl JsonSchema for SchemaExamples {
+    const NAME: Option<&'static str> = Some("SchemaExamples");
+
+    fn schema() -> Value {
+        json!({
+            "type": "object",
+            "required": SCHEMA_EXAMPLES.map(|example| example.id),
+            "additionalProperties": SchemaExample::reference(),
+            "description": "By the id of the example; there may be more than these.",
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::json::Json;
+use crate::json::{Json, json_object};
 use crate::validation::ValidationIssue;
 
 /// How sure a value is, from 0 to 1 in steps of 0.0001 (contract 12.2).
@@ -60,7 +60,7 @@ impl Serialize for Confidence {
 }
 
 /// A rectangle on a page: points (1/72 inch) from its top left corner, x to the right, y down.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 pub struct BoundingBox {
     /// Left edge.
     pub x: f64,
@@ -71,6 +71,13 @@ pub struct BoundingBox {
     /// Height.
     pub height: f64,
 }
+
+json_object! { BoundingBox = |edges| {
+    "x": f64 = edges.x,
+    "y": f64 = edges.y,
+    "width": f64 = edges.width,
+    "height": f64 = edges.height,
+} }
 
 /// Where in the document a value stands.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -22,6 +22,7 @@ pub use extractor::{
 pub use finding::{BoundingBox, Confidence, Evidence, Finding, Leaf, Rejection};
 pub(crate) use form::document_too_large;
 pub use form::{DocumentForm, ReceivedForm, SentParts};
+pub(crate) use result::Answered;
 pub use result::{
     DocumentFacts, Extraction, ExtractionMetadata, ExtractionWarning, Notice, Usage, Validation,
 };

@@ -1,12 +1,11 @@
 //! The result: values, confidence and validation, all computed from what the engine found (contract 12.2).
 
-use serde::Serialize;
-use serde::ser::{SerializeMap, SerializeStruct, Serializer};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{
     BoundingBox, Confidence, Evidence, ExtractionField, ExtractionSchema, ExtractionType, Finding, Leaf,
 };
-use crate::json::{Json, Object};
+use crate::json::{Json, Object, json_object, same_schema, schemas};
 use crate::validation::{ValidationCode, ValidationIssue};
 
 /// What an extraction reports besides the values.
@@ -34,7 +33,7 @@ impl ExtractionWarning {
 }
 
 /// An element of `errors` or `warnings`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Notice {
     /// The path in `data`; none for what concerns the document as a whole.
     pub field: Option<String>,
@@ -43,13 +42,18 @@ pub struct Notice {
     /// The text of the document that could not be used, if any.
     pub value: Json,
     /// The rule that is broken, or the kind of warning.
-    #[serde(rename = "type")]
     pub kind: &'static str,
 }
 
+json_object! { Notice = |notice| {
+    "field": Option<String> { "description": "The path in `data`." } = notice.field,
+    "message": String = notice.message,
+    "value": Json { "description": "The text of the document that could not be used." } = notice.value,
+    "type": &'static str = notice.kind,
+} }
+
 /// Whether the values satisfy the schema.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Validation {
     /// Whether `errors` is empty.
     pub is_valid: bool,
@@ -63,9 +67,16 @@ pub struct Validation {
     pub low_confidence: Vec<String>,
 }
 
+json_object! { Validation = |validation| {
+    "isValid": bool { "description": "Whether `errors` is empty." } = validation.is_valid,
+    "errors": Vec<Notice> = validation.errors,
+    "warnings": Vec<Notice> = validation.warnings,
+    "missingRequired": Vec<String> = validation.missing_required,
+    "lowConfidence": Vec<String> = validation.low_confidence,
+} }
+
 /// The metadata of the document.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct DocumentFacts {
     /// Its name as sent.
     pub file_name: String,
@@ -89,15 +100,34 @@ pub struct DocumentFacts {
     pub file_id: Option<String>,
 }
 
+json_object! { DocumentFacts = |document| {
+    "fileName": String = document.file_name,
+    "contentType": String = document.content_type,
+    "fileSize": u64 { "minimum": 0 } = document.file_size,
+    "sha256": String { "pattern": "^[0-9a-f]{64}$" } = document.sha256,
+    "pageCount": Option<u32> { "minimum": 0, "description": "`null` for text and DOCX." } = document.page_count,
+    "characterCount": u64 { "minimum": 0 } = document.character_count,
+    "ocrApplied": bool = document.ocr_applied,
+    "language": Option<String> { "description": "ISO 639-1, where it was detected." } = document.language,
+    "stored": bool = document.stored,
+    "fileId": Option<String> = document.file_id,
+} }
+
 /// What the extraction cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// The credits that were taken.
     pub credits_charged: u64,
     /// What is left; none without a balance.
     pub credits_remaining: Option<u64>,
 }
+
+json_object! { Usage = |usage| {
+    "creditsCharged": u64 { "minimum": 0 } = usage.credits_charged,
+    "creditsRemaining": Option<u64> {
+        "minimum": 0, "description": "`null` without a balance."
+    } = usage.credits_remaining,
+} }
 
 /// The values of a document and how they came about, without what the service adds ([`Extraction::with`]).
 #[derive(Clone, Debug, PartialEq)]
@@ -169,7 +199,7 @@ impl Extraction {
 
     /// `metadata` as it is answered.
     #[must_use]
-    pub fn with<'a>(&'a self, metadata: &'a ExtractionMetadata) -> impl Serialize + 'a {
+    pub(crate) fn with<'a>(&'a self, metadata: &'a ExtractionMetadata) -> Answered<'a> {
         Answered { extraction: self, metadata }
     }
 }
@@ -328,26 +358,34 @@ impl Assembly {
     }
 }
 
-struct Answered<'a> {
+/// `metadata` as it is answered.
+pub(crate) struct Answered<'a> {
     extraction: &'a Extraction,
     metadata: &'a ExtractionMetadata,
 }
 
-impl Serialize for Answered<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Answered { extraction, metadata } = *self;
-        let mut members = serializer.serialize_struct("ExtractionMetadata", 8)?;
-        members.serialize_field("confidence", &extraction.confidence)?;
-        members.serialize_field("fieldConfidences", &ByName(&extraction.field_confidences))?;
-        members.serialize_field("validation", &extraction.validation)?;
-        members.serialize_field("processingTime", &metadata.processing_time)?;
-        members.serialize_field("document", &metadata.document)?;
-        members.serialize_field("usage", &metadata.usage)?;
-        members.serialize_field("engine", &metadata.engine)?;
-        members.serialize_field("fields", &Evidences(&extraction.fields))?;
-        members.end()
-    }
+json_object! { Answered<'_> as "ExtractionMetadata" = |answer| {
+    "confidence": Confidence = answer.extraction.confidence,
+    "fieldConfidences": ByName<'_> = ByName(&answer.extraction.field_confidences),
+    "validation": Validation = answer.extraction.validation,
+    "processingTime": u64 { "minimum": 0, "description": "In milliseconds." } = answer.metadata.processing_time,
+    "document": DocumentFacts = answer.metadata.document,
+    "usage": Usage = answer.metadata.usage,
+    "engine": String {
+        "description": "`builtin`, or the name that the operator gives another."
+    } = answer.metadata.engine,
+    "fields": Evidences<'_> {
+        "description": "The evidence of every scalar that was found, by its path in `data`."
+    } = Evidences(&answer.extraction.fields),
+} }
+
+schemas! {
+    Confidence: { "type": "number", "minimum": 0, "maximum": 1 },
+    ByName<'_>: { "type": "object", "additionalProperties": Confidence::schema() },
+    Evidences<'_>: { "type": "object", "additionalProperties": Shown::schema() },
 }
+
+same_schema! { ExtractionMetadata => Answered<'_>, }
 
 struct ByName<'a>(&'a [(String, Confidence)]);
 
@@ -361,24 +399,26 @@ struct Evidences<'a>(&'a [(String, Confidence, Evidence)]);
 
 impl Serialize for Evidences<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Shown<'a> {
-            confidence: Confidence,
-            page: Option<u32>,
-            source_text: &'a str,
-            bounding_box: Option<BoundingBox>,
-        }
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (path, confidence, evidence) in self.0 {
-            let shown = Shown {
-                confidence: *confidence,
-                page: evidence.page,
-                source_text: &evidence.source_text,
-                bounding_box: evidence.bounding_box,
-            };
+            let shown = Shown { confidence: *confidence, evidence };
             map.serialize_entry(path, &shown)?;
         }
         map.end()
     }
 }
+
+/// The evidence of one value.
+struct Shown<'a> {
+    confidence: Confidence,
+    evidence: &'a Evidence,
+}
+
+json_object! { Shown<'_> = |shown| {
+    "confidence": Confidence = shown.confidence,
+    "page": Option<u32> { "minimum": 1 } = shown.evidence.page,
+    "sourceText": String { "description": "The text of the document that says it." } = shown.evidence.source_text,
+    "boundingBox": Option<BoundingBox> {
+        "description": "In points (1/72 inch) from the top left corner of the page."
+    } = shown.evidence.bounding_box,
+} }

@@ -1,6 +1,8 @@
 //! The schema of an extraction: the fields that a caller wants (contract 12.1).
 
-use crate::json::{Json, Number};
+use serde_json::{Value, json};
+
+use crate::json::{Json, JsonSchema, Number};
 use crate::schema::Pattern;
 use crate::validation::{ValidationCode, ValidationIssue};
 use crate::values::{Date, TextValue, Timestamp};
@@ -258,4 +260,49 @@ fn shown(option: &Json) -> String {
 /// The regular expression of a `pattern`.
 pub(super) fn pattern(text: &str) -> Option<Pattern> {
     Pattern::new(text).ok()
+}
+
+/// A definition: a type, and what goes with it.
+impl JsonSchema for ExtractionField {
+    const NAME: Option<&'static str> = Some("ExtractionField");
+
+    fn schema() -> Value {
+        json!({
+            "type": "object",
+            "additionalProperties": false,
+            "required": ["type"],
+            "properties": {
+                "type": { "enum": ExtractionType::ALL.map(ExtractionType::as_str) },
+                "description": { "type": "string", "maxLength": 1_000, "description": "What the field means: helps to find it." },
+                "required": { "type": "boolean", "default": false },
+                "items": { "$ref": "#/components/schemas/ExtractionField", "description": "Of `array`: what its items are; strings without it." },
+                "properties": {
+                    "type": "object",
+                    "additionalProperties": { "$ref": "#/components/schemas/ExtractionField" },
+                    "description": "Of `object`: its members; as found without it.",
+                },
+                "enum": { "type": "array", "description": "The values that are accepted." },
+                "options": { "type": "array", "description": "The same under another name; not both." },
+                "format": { "type": "string" },
+                "example": {},
+                "pattern": { "type": "string", "description": "A regular expression that the value matches." },
+                "minimum": {},
+                "maximum": {},
+            },
+        })
+    }
+}
+
+impl JsonSchema for ExtractionSchema {
+    const NAME: Option<&'static str> = Some("ExtractionSchema");
+
+    fn schema() -> Value {
+        json!({
+            "type": "object",
+            "minProperties": 1,
+            "maxProperties": MAX_FIELDS,
+            "additionalProperties": ExtractionField::reference(),
+            "description": "The fields to be found, by name: at most 64 KiB, 500 definitions and 5 levels.",
+        })
+    }
 }

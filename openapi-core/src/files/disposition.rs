@@ -7,9 +7,10 @@ use http::HeaderValue;
 use super::FileName;
 
 /// What a browser does with a download.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Disposition {
     /// It saves the file.
+    #[default]
     Attachment,
     /// It shows the file, where it can.
     Inline,

@@ -18,7 +18,6 @@ pub use disposition::Disposition;
 pub use kind::{FileKind, FileTypes, InvalidFileTypes};
 pub use link::{Issuer, Link};
 pub use range::{Selection, selection};
-pub(crate) use record::media_type;
 pub use record::{ContactFile, Sha256Digest};
 pub use upload::{BodyStream, FilePart, Form, Piece, Received, ReceivedFile, Upload};
 pub(crate) use upload::{ECHOED_BYTES, MAX_BEYOND_FILE, echo};

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::{FileKind, FileName};
 use crate::access::Actor;
+use crate::json::{json_object, schemas};
 use crate::values::{AgentId, ContactId, FileId, Timestamp};
 
 /// A file of a contact (contract 2.2). A file never changes; it is there, or it was deleted.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ContactFile {
     /// The platform id.
     pub id: FileId,
@@ -24,7 +24,6 @@ pub struct ContactFile {
     /// The size in bytes.
     pub file_size: u64,
     /// The media type of the content, whatever the upload declared.
-    #[serde(serialize_with = "media_type")]
     pub content_type: FileKind,
     /// SHA-256 of the content.
     pub sha256: Sha256Digest,
@@ -38,9 +37,36 @@ pub struct ContactFile {
     pub updated_at: Timestamp,
 }
 
-/// A type as its media type.
-pub(crate) fn media_type<S: Serializer>(kind: &FileKind, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(kind.media_type())
+json_object! { ContactFile as "File" {
+    "description": "A file of a contact. A file never changes; it is there, or it was deleted."
+} = |file| {
+    "id": FileId = file.id,
+    "agentId": AgentId = file.agent_id,
+    "contactId": ContactId = file.contact_id,
+    "fileName": FileName {
+        "description": "The name as sent, made safe for every system; at most 255 bytes."
+    } = file.file_name,
+    "fileSize": u64 { "minimum": 1, "description": "In bytes." } = file.file_size,
+    "contentType": FileKind = file.content_type,
+    "sha256": Sha256Digest { "description": "SHA-256 of the content." } = file.sha256,
+    "source": String = file.source,
+    "uploadedBy": Actor = file.uploaded_by,
+    "createdAt": Timestamp = file.created_at,
+    "updatedAt": Timestamp = file.updated_at,
+} }
+
+schemas! {
+    Sha256Digest: { "type": "string", "pattern": "^[0-9a-f]{64}$" },
+    FileKind: {
+        "type": "string", "description": "The media type of the content, whatever the upload declared."
+    },
+}
+
+impl Serialize for FileKind {
+    /// A type as its media type.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.media_type())
+    }
 }
 
 impl ContactFile {

@@ -1,7 +1,9 @@
 //! Reads the bodies of submissions: members as sent, all errors at once (contract 2.3.2, 4.4).
 
+use serde_json::{Value, json};
+
 use super::{CompiledTemplate, Completeness, Submission, SubmissionStatus};
-use crate::json::{Json, Object, RawObject};
+use crate::json::{Json, JsonSchema, Object, RawObject, object_schema};
 use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use crate::values::{Block, FileId, Opaque, TemplateId, TextValue};
 
@@ -14,6 +16,41 @@ pub(crate) struct NewForm {
     pub(crate) is_draft: bool,
 }
 
+object_schema! { NewForm as "NewSubmission" { "additionalProperties": false } = {
+    "formData": RawObject {
+        "description": "The answers, as the template's schema has them; at most 256 KiB as stored. `null` is no answer."
+    },
+    "submissionNotes" optional: Option<Block<4000>>,
+    "clientId" optional: Option<Opaque<128>>,
+    "status" optional: Option<String> {
+        "enum": ["submitted", "draft", null],
+        "description": "`draft` stores a draft; `submitted` by default."
+    },
+} }
+
+/// An element of a batch: a submit with its template.
+struct Element;
+
+impl JsonSchema for Element {
+    fn schema() -> Value {
+        let mut schema = NewForm::schema();
+        schema["required"] = json!(["templateId", "formData"]);
+        schema["properties"]["templateId"] =
+            json!({ "type": "string", "description": "A template of the agent." });
+        schema
+    }
+}
+
+/// The body of a batch.
+pub(crate) struct Batch;
+
+object_schema! { Batch as "SubmissionBatch" { "additionalProperties": false } = {
+    "submissions": Vec<Element> { "minItems": 1, "maxItems": 10 },
+    "allOrNone" optional: Option<bool> {
+        "default": true, "description": "Whether one that fails makes all fail."
+    },
+} }
+
 /// What an update asks for, checked: the values as they are to be; none where they are not touched.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Change {
@@ -22,6 +59,15 @@ pub(crate) struct Change {
     pub(crate) review_notes: Option<Option<Block<4000>>>,
     pub(crate) status: Option<SubmissionStatus>,
 }
+
+object_schema! { Change as "SubmissionChanges" {
+    "description": "What is to change; members of the record that cannot be changed are ignored."
+} = {
+    "formData" optional: RawObject { "description": "Merged into the stored data (RFC 7396)." },
+    "submissionNotes" optional: Option<Block<4000>>,
+    "reviewNotes" optional: Option<Block<4000>>,
+    "status" optional: SubmissionStatus,
+} }
 
 /// Members under a name that errors give the object; empty for the body itself.
 struct Members<'a> {

@@ -1,25 +1,24 @@
 //! The document of the schema endpoint (contract 2.3.1).
 
-use serde::ser::{Serialize, SerializeStruct, Serializer};
+use serde_json::Value;
 
-use super::FormTemplate;
+use super::{FormField, FormTemplate, SubmissionPolicy, TemplateStatus};
+use crate::json::json_object;
+use crate::values::{Block, Line, TemplateId};
 
 /// A template with the JSON Schema made from it.
 #[derive(Clone, Copy, Debug)]
 pub struct TemplateDocument<'a>(pub &'a FormTemplate);
 
-impl Serialize for TemplateDocument<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let template = self.0;
-        let mut document = serializer.serialize_struct("TemplateDocument", 8)?;
-        document.serialize_field("templateId", &template.id)?;
-        document.serialize_field("name", &template.name)?;
-        document.serialize_field("description", &template.description)?;
-        document.serialize_field("version", &template.version)?;
-        document.serialize_field("status", &template.status)?;
-        document.serialize_field("submissionPolicy", &template.submission_policy)?;
-        document.serialize_field("fields", &template.fields)?;
-        document.serialize_field("jsonSchema", &template.json_schema())?;
-        document.end()
-    }
-}
+json_object! { TemplateDocument<'_> as "TemplateSchema" = |document| {
+    "templateId": TemplateId = document.0.id,
+    "name": Line<100> = document.0.name,
+    "description": Option<Block<1000>> = document.0.description,
+    "version": u64 { "minimum": 1 } = document.0.version,
+    "status": TemplateStatus = document.0.status,
+    "submissionPolicy": SubmissionPolicy = document.0.submission_policy,
+    "fields": Vec<FormField> = document.0.fields,
+    "jsonSchema": Value {
+        "type": "object", "additionalProperties": true, "description": "JSON Schema 2020-12 of `formData`."
+    } = document.0.json_schema(),
+} }

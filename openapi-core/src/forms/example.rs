@@ -2,11 +2,13 @@
 //! 2.3.1).
 
 use regex_syntax::hir::{Class, Hir, HirKind};
-use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::compiled::{CompiledTemplate, Level, Node};
 use super::{FormFieldType, ValidationRules};
-use crate::json::{Json, Number, Object};
+use crate::json::{Json, Number, Object, json_object, schemas};
+use crate::schema::FieldOption;
+use crate::values::{Line, TemplateId};
 
 impl Level {
     /// Examples of the fields that are shown together; `null` for the others.
@@ -181,19 +183,17 @@ fn write_match(hir: &Hir, more: usize, text: &mut String) {
 #[derive(Clone, Copy, Debug)]
 pub struct Structure<'a>(pub &'a CompiledTemplate);
 
-impl Serialize for Structure<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let template = self.0.template();
-        let examples = self.0.level().examples();
-        let mut structure = serializer.serialize_struct("Structure", 5)?;
-        structure.serialize_field("templateId", &template.id)?;
-        structure.serialize_field("name", &template.name)?;
-        structure.serialize_field("version", &template.version)?;
-        structure.serialize_field("structure", &Fields(self.0.level()))?;
-        structure.serialize_field("formData", &examples)?;
-        structure.end()
-    }
-}
+json_object! { Structure<'_> as "TemplateStructure" = |structure| {
+    "templateId": TemplateId = structure.0.template().id,
+    "name": Line<100> = structure.0.template().name,
+    "version": u64 { "minimum": 1 } = structure.0.template().version,
+    "structure": Fields<'_> = Fields(structure.0.level()),
+    "formData": Object {
+        "description": "An example that passes validation when it is sent back."
+    } = structure.0.level().examples(),
+} }
+
+schemas! { Fields<'_>: { "type": "object", "additionalProperties": Field::schema() }, }
 
 struct Fields<'a>(&'a Level);
 
@@ -209,17 +209,10 @@ impl Serialize for Fields<'_> {
 
 struct Field<'a>(&'a Node);
 
-impl Serialize for Field<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Node { field, .. } = self.0;
-        let mut members = serializer.serialize_map(None)?;
-        members.serialize_entry("type", &field.kind)?;
-        members.serialize_entry("required", &field.required)?;
-        members.serialize_entry("label", &field.label)?;
-        members.serialize_entry("example", &self.0.example())?;
-        if let Some(options) = &field.options {
-            members.serialize_entry("options", options)?;
-        }
-        members.end()
-    }
-}
+json_object! { Field<'_> = |field| {
+    "type": FormFieldType = field.0.field.kind,
+    "required": bool = field.0.field.required,
+    "label": String = field.0.field.label,
+    "example": Option<Json> = field.0.example(),
+    "options" optional: Vec<FieldOption> = field.0.field.options.as_ref(),
+} }

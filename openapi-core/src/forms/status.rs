@@ -2,54 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::validation::ValidationIssue;
-use crate::values::{Invalid, TextValue};
-
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident, $count:literal { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        pub enum $name {
-            $($(#[$variant_doc])* #[serde(rename = $text)] $variant,)*
-        }
-
-        impl $name {
-            /// Every one.
-            pub const ALL: [$name; $count] = [$($name::$variant),*];
-
-            /// The word on the wire.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $($name::$variant => $text,)* }
-            }
-        }
-
-        impl TextValue for $name {
-            fn parse(text: &str) -> Result<Self, ValidationIssue> {
-                let known = Self::ALL.into_iter().find(|known| known.as_str() == text);
-                known.ok_or_else(|| ValidationIssue::not_one_of(&Self::ALL.map(Self::as_str)))
-            }
-
-            fn json_schema() -> serde_json::Value {
-                serde_json::json!({ "type": "string", "enum": Self::ALL.map(Self::as_str) })
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = Invalid;
-
-            fn from_str(text: &str) -> Result<Self, Invalid> {
-                Self::parse(text).map_err(Invalid)
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-    };
-}
+use crate::values::{text_words, words};
 
 words! {
     /// The state of a submission.
@@ -90,6 +43,8 @@ words! {
         KeepAll = "keepAll",
     }
 }
+
+text_words! { SubmissionStatus, TemplateStatus, SubmissionPolicy, }
 
 impl SubmissionStatus {
     /// The states that may follow, in the order of the contract's table, this one itself left out.
@@ -141,6 +96,7 @@ impl Transition {
 mod tests {
     use super::SubmissionStatus::{Approved, Archived, Draft, Rejected, Submitted, UnderReview};
     use super::*;
+    use crate::values::TextValue;
 
     /// All 36 pairs of contract 3.
     #[test]

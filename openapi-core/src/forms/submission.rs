@@ -1,19 +1,20 @@
 //! The record of a submission and its JSON forms (contract 2.3.2).
 
-use serde::Deserializer;
-use serde::ser::{Serialize, SerializeStruct, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::SubmissionStatus;
 use crate::access::Actor;
-use crate::json::RawObject;
+use crate::json::{JsonSchema, OnceStored, RawObject, json_object, preview_of, without};
 use crate::values::{
     AgentId, Block, ContactId, ExternalId, Line, Opaque, SubmissionId, TemplateId, Timestamp,
 };
 
 /// A submission as stored. Its serialised form is the contract's JSON without `statusHistory`, as lists and batches
-/// answer it; [`WithHistory`] adds that.
-#[derive(Clone, Debug, PartialEq)]
+/// answer it; [`WithHistory`] adds that. For clients and tests it is read from that JSON, with version 0.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Submission {
     /// The platform id.
     pub id: SubmissionId,
@@ -58,17 +59,19 @@ pub struct Submission {
     /// When it was handed in for the first time; drafts never were.
     pub submitted_at: Option<Timestamp>,
     /// Every change of status, oldest first.
+    #[serde(default)]
     pub status_history: Vec<StatusChange>,
     /// When it was created; never changes.
     pub created_at: Timestamp,
     /// When a stored value last changed.
     pub updated_at: Timestamp,
     /// 1 at creation, one more with each change.
+    #[serde(skip)]
     pub version: u64,
 }
 
 /// A change of status.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct StatusChange {
     /// The state before; none at creation.
     pub from: Option<SubmissionStatus>,
@@ -82,8 +85,16 @@ pub struct StatusChange {
     pub notes: Option<Block<4000>>,
 }
 
+json_object! { StatusChange = |change| {
+    "from": Option<SubmissionStatus> = change.from,
+    "to": SubmissionStatus = change.to,
+    "at": Timestamp = change.at,
+    "by": Actor = change.by,
+    "notes": Option<Block<4000>> = change.notes,
+} }
+
 /// `formData` as it was before a change: the internal revision log.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FormDataRevision {
     /// The version of the submission that had it last.
@@ -118,49 +129,62 @@ impl Submission {
         let name = u32::from_be_bytes([a, b, c, d]);
         format!("\"{:x}-{:x}-{name:x}\"", self.version, self.updated_at.millis())
     }
-
-    fn write<S: Serializer>(
-        &self,
-        serializer: S,
-        stored: bool,
-        history: Option<&[StatusChange]>,
-    ) -> Result<S::Ok, S::Error> {
-        let length = if history.is_some() { 25 } else { 24 };
-        let mut record = serializer.serialize_struct("Submission", length)?;
-        record.serialize_field("id", &stored.then_some(self.id))?;
-        record.serialize_field("agentId", &self.agent_id)?;
-        record.serialize_field("templateId", &self.template_id)?;
-        record.serialize_field("templateName", &self.template_name)?;
-        record.serialize_field("templateVersion", &self.template_version)?;
-        record.serialize_field("contactId", &self.contact_id)?;
-        record.serialize_field("externalReferenceId", &self.external_reference_id)?;
-        record.serialize_field("status", &self.status)?;
-        record.serialize_field("formData", &self.form_data)?;
-        record.serialize_field("submissionNotes", &self.submission_notes)?;
-        record.serialize_field("reviewNotes", &self.review_notes)?;
-        record.serialize_field("clientId", &self.client_id)?;
-        record.serialize_field("revision", &self.revision)?;
-        record.serialize_field("supersedes", &self.supersedes)?;
-        record.serialize_field("isSuperseded", &self.is_superseded())?;
-        record.serialize_field("supersededBy", &self.superseded_by)?;
-        record.serialize_field("supersededAt", &self.superseded_at)?;
-        record.serialize_field("source", &self.source)?;
-        record.serialize_field("createdBy", &self.created_by)?;
-        record.serialize_field("reviewedBy", &self.reviewed_by)?;
-        record.serialize_field("reviewedAt", &self.reviewed_at)?;
-        record.serialize_field("submittedAt", &self.submitted_at.filter(|_| stored))?;
-        if let Some(history) = history {
-            record.serialize_field("statusHistory", history)?;
-        }
-        record.serialize_field("createdAt", &stored.then_some(self.created_at))?;
-        record.serialize_field("updatedAt", &stored.then_some(self.updated_at))?;
-        record.end()
-    }
 }
+
+/// A submission, stored or as a dry run would store it, with its history or without.
+struct View<'a> {
+    submission: &'a Submission,
+    stored: bool,
+    history: Option<&'a [StatusChange]>,
+}
+
+json_object! { View<'_> {
+    "description": "A submission. Every field is always present; what is unset is `null`."
+} = |view| {
+    "id": OnceStored<SubmissionId> = OnceStored(view.stored.then_some(view.submission.id)),
+    "agentId": AgentId = view.submission.agent_id,
+    "templateId": TemplateId = view.submission.template_id,
+    "templateName": Line<100> { "description": "The name of the template at that version." } = view.submission.template_name,
+    "templateVersion": u64 {
+        "minimum": 1, "description": "The version of the template that the data is checked against."
+    } = view.submission.template_version,
+    "contactId": ContactId = view.submission.contact_id,
+    "externalReferenceId": Option<ExternalId> {
+        "description": "The contact's external id as it is now."
+    } = view.submission.external_reference_id,
+    "status": SubmissionStatus = view.submission.status,
+    "formData": RawObject {
+        "description": "The answers, keyed by the names of the template's fields. Numbers come back exactly as written."
+    } = view.submission.form_data,
+    "submissionNotes": Option<Block<4000>> = view.submission.submission_notes,
+    "reviewNotes": Option<Block<4000>> = view.submission.review_notes,
+    "clientId": Option<Opaque<128>> {
+        "description": "A reference of your own; not unique, never changes."
+    } = view.submission.client_id,
+    "revision": u64 {
+        "minimum": 1, "description": "One more than that of the submission it superseded."
+    } = view.submission.revision,
+    "supersedes": Option<SubmissionId> = view.submission.supersedes,
+    "isSuperseded": bool = view.submission.is_superseded(),
+    "supersededBy": Option<SubmissionId> = view.submission.superseded_by,
+    "supersededAt": Option<Timestamp> = view.submission.superseded_at,
+    "source": String = view.submission.source,
+    "createdBy": Actor = view.submission.created_by,
+    "reviewedBy": Option<Actor> = view.submission.reviewed_by,
+    "reviewedAt": Option<Timestamp> = view.submission.reviewed_at,
+    "submittedAt": Option<Timestamp> {
+        "description": "When it was handed in for the first time."
+    } = view.submission.submitted_at.filter(|_| view.stored),
+    "statusHistory" optional: [StatusChange] { "description": "Every change of status, oldest first." } = view.history,
+    "createdAt": OnceStored<Timestamp> = OnceStored(view.stored.then_some(view.submission.created_at)),
+    "updatedAt": OnceStored<Timestamp> {
+        "description": "Moves only when a stored value changes."
+    } = OnceStored(view.stored.then_some(view.submission.updated_at)),
+} }
 
 impl Serialize for Submission {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.write(serializer, true, None)
+        View { submission: self, stored: true, history: None }.serialize(serializer)
     }
 }
 
@@ -170,7 +194,8 @@ pub struct WithHistory(pub Submission);
 
 impl Serialize for WithHistory {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.write(serializer, true, Some(&self.0.status_history))
+        View { submission: &self.0, stored: true, history: Some(&self.0.status_history) }
+            .serialize(serializer)
     }
 }
 
@@ -187,69 +212,39 @@ pub struct SubmissionPreview {
 impl Serialize for SubmissionPreview {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let history: Option<&[StatusChange]> = if self.in_batch { None } else { Some(&[]) };
-        self.submission.write(serializer, false, history)
+        View { submission: &self.submission, stored: false, history }.serialize(serializer)
     }
 }
 
-impl<'de> serde::Deserialize<'de> for Submission {
-    /// Reads the contract's JSON, for clients and tests; `version`, which it does not hold, is 0.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(serde::Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Wire {
-            id: SubmissionId,
-            agent_id: AgentId,
-            template_id: TemplateId,
-            template_name: Line<100>,
-            template_version: u64,
-            contact_id: ContactId,
-            external_reference_id: Option<ExternalId>,
-            status: SubmissionStatus,
-            form_data: RawObject,
-            submission_notes: Option<Block<4000>>,
-            review_notes: Option<Block<4000>>,
-            client_id: Option<Opaque<128>>,
-            revision: u64,
-            supersedes: Option<SubmissionId>,
-            superseded_by: Option<SubmissionId>,
-            superseded_at: Option<Timestamp>,
-            source: String,
-            created_by: Actor,
-            reviewed_by: Option<Actor>,
-            reviewed_at: Option<Timestamp>,
-            submitted_at: Option<Timestamp>,
-            #[serde(default)]
-            status_history: Vec<StatusChange>,
-            created_at: Timestamp,
-            updated_at: Timestamp,
+impl JsonSchema for WithHistory {
+    const NAME: Option<&'static str> = Some("Submission");
+
+    fn schema() -> Value {
+        let mut schema = View::schema();
+        if let Some(required) = schema["required"].as_array_mut() {
+            required.push("statusHistory".into());
         }
-        let wire = <Wire as serde::Deserialize>::deserialize(deserializer)?;
-        Ok(Submission {
-            id: wire.id,
-            agent_id: wire.agent_id,
-            template_id: wire.template_id,
-            template_name: wire.template_name,
-            template_version: wire.template_version,
-            contact_id: wire.contact_id,
-            external_reference_id: wire.external_reference_id,
-            status: wire.status,
-            form_data: wire.form_data,
-            submission_notes: wire.submission_notes,
-            review_notes: wire.review_notes,
-            client_id: wire.client_id,
-            revision: wire.revision,
-            supersedes: wire.supersedes,
-            superseded_by: wire.superseded_by,
-            superseded_at: wire.superseded_at,
-            source: wire.source,
-            created_by: wire.created_by,
-            reviewed_by: wire.reviewed_by,
-            reviewed_at: wire.reviewed_at,
-            submitted_at: wire.submitted_at,
-            status_history: wire.status_history,
-            created_at: wire.created_at,
-            updated_at: wire.updated_at,
-            version: 0,
-        })
+        schema
+    }
+}
+
+impl JsonSchema for Submission {
+    const NAME: Option<&'static str> = Some("ListedSubmission");
+
+    fn schema() -> Value {
+        without(View::schema(), "statusHistory")
+    }
+}
+
+impl JsonSchema for SubmissionPreview {
+    const NAME: Option<&'static str> = Some("SubmissionPreview");
+
+    fn schema() -> Value {
+        let mut schema = preview_of::<WithHistory>(
+            "A submission as it would be stored: what the service would set is `null`.",
+            &["id", "createdAt", "updatedAt"],
+        );
+        schema["properties"]["statusHistory"] = json!({ "type": "array", "maxItems": 0 });
+        schema
     }
 }

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{SubmissionPolicy, SubmissionStatus, TemplateStatus, Transition};
-use crate::json::{Json, Number};
+use crate::json::{Json, Number, json_object, schemas};
 use crate::schema::FieldOption;
-use crate::values::{AgentId, Block, Line, TemplateId, Timestamp};
+use crate::values::{AgentId, Block, Line, TemplateId, Timestamp, words};
 
 /// A template at one version.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,96 +58,49 @@ impl FormTemplate {
     }
 }
 
-/// What a field takes (contract 2.3.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FormFieldType {
-    /// Single-line text.
-    Text,
-    /// Multi-line text.
-    Textarea,
-    /// An email address.
-    Email,
-    /// A telephone number.
-    Phone,
-    /// An absolute http or https URL.
-    Url,
-    /// A number.
-    Number,
-    /// A number without fraction.
-    Integer,
-    /// `true` or `false`.
-    Boolean,
-    /// `YYYY-MM-DD`
-    Date,
-    /// `HH:MM` or `HH:MM:SS`
-    Time,
-    /// RFC 3339 with offset.
-    Datetime,
-    /// One of the options.
-    Select,
-    /// The same, shown otherwise.
-    Radio,
-    /// An array of options.
-    Multiselect,
-    /// The same, shown otherwise.
-    Checkboxes,
-    /// The id of a file of the contact; with `minItems` or `maxItems` also an array of ids.
-    File,
-    /// An object of fields.
-    Group,
-    /// An array of objects of fields.
-    List,
+words! {
+    /// What a field takes (contract 2.3.1).
+    FormFieldType, 18 {
+        /// Single-line text.
+        Text = "text",
+        /// Multi-line text.
+        Textarea = "textarea",
+        /// An email address.
+        Email = "email",
+        /// A telephone number.
+        Phone = "phone",
+        /// An absolute http or https URL.
+        Url = "url",
+        /// A number.
+        Number = "number",
+        /// A number without fraction.
+        Integer = "integer",
+        /// `true` or `false`.
+        Boolean = "boolean",
+        /// `YYYY-MM-DD`
+        Date = "date",
+        /// `HH:MM` or `HH:MM:SS`
+        Time = "time",
+        /// RFC 3339 with offset.
+        Datetime = "datetime",
+        /// One of the options.
+        Select = "select",
+        /// The same, shown otherwise.
+        Radio = "radio",
+        /// An array of options.
+        Multiselect = "multiselect",
+        /// The same, shown otherwise.
+        Checkboxes = "checkboxes",
+        /// The id of a file of the contact; with `minItems` or `maxItems` also an array of ids.
+        File = "file",
+        /// An object of fields.
+        Group = "group",
+        /// An array of objects of fields.
+        List = "list",
+    }
 }
 
 impl FormFieldType {
-    /// Every type.
-    pub const ALL: [FormFieldType; 18] = [
-        FormFieldType::Text,
-        FormFieldType::Textarea,
-        FormFieldType::Email,
-        FormFieldType::Phone,
-        FormFieldType::Url,
-        FormFieldType::Number,
-        FormFieldType::Integer,
-        FormFieldType::Boolean,
-        FormFieldType::Date,
-        FormFieldType::Time,
-        FormFieldType::Datetime,
-        FormFieldType::Select,
-        FormFieldType::Radio,
-        FormFieldType::Multiselect,
-        FormFieldType::Checkboxes,
-        FormFieldType::File,
-        FormFieldType::Group,
-        FormFieldType::List,
-    ];
-
-    /// The word on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            FormFieldType::Text => "text",
-            FormFieldType::Textarea => "textarea",
-            FormFieldType::Email => "email",
-            FormFieldType::Phone => "phone",
-            FormFieldType::Url => "url",
-            FormFieldType::Number => "number",
-            FormFieldType::Integer => "integer",
-            FormFieldType::Boolean => "boolean",
-            FormFieldType::Date => "date",
-            FormFieldType::Time => "time",
-            FormFieldType::Datetime => "datetime",
-            FormFieldType::Select => "select",
-            FormFieldType::Radio => "radio",
-            FormFieldType::Multiselect => "multiselect",
-            FormFieldType::Checkboxes => "checkboxes",
-            FormFieldType::File => "file",
-            FormFieldType::Group => "group",
-            FormFieldType::List => "list",
-        }
-    }
-
     /// Whether values come from the field's options.
     #[must_use]
     pub const fn has_options(self) -> bool {
@@ -168,7 +121,7 @@ impl FormFieldType {
 }
 
 /// The definition of a field.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FormField {
     /// The name of the member, unique in its level.
@@ -203,6 +156,36 @@ pub struct FormField {
     pub show_if: Option<ShowIf>,
     /// The fields of a group or of a list's elements.
     pub fields: Option<Vec<FormField>>,
+}
+
+json_object! { FormField as "FormField" = |field| {
+    "name": String { "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,63}$" } = field.name,
+    "label": String = field.label,
+    "type": FormFieldType = field.kind,
+    "required": bool = field.required,
+    "description": Option<String> = field.description,
+    "placeholder": Option<String> = field.placeholder,
+    "order": i64 = field.order,
+    "section": Option<String> = field.section,
+    "options": Option<Vec<FieldOption>> = field.options,
+    "validation": Option<ValidationRules> {
+        "description": "Rules beyond those of the type; only those that are set."
+    } = field.validation,
+    "default": Option<Json> { "description": "A hint for form builders; never applied." } = field.default_value,
+    "example": Option<Json> { "description": "A valid value, or `null`." } = field.example,
+    "sensitive": bool { "description": "Whether errors omit the values." } = field.sensitive,
+    "showIf": Option<ShowIf> {
+        "description": "The condition under which the field is shown; hidden fields take no value."
+    } = field.show_if,
+    "fields": Option<Vec<FormField>> {
+        "description": "The fields of a group or of a list's elements."
+    } = field.fields,
+} }
+
+schemas! {
+    FormFieldType: { "enum": FormFieldType::ALL.map(FormFieldType::as_str) },
+    Operator: { "enum": Operator::ALL.map(Operator::as_str) },
+    ValidationRules: { "type": "object", "additionalProperties": true },
 }
 
 /// Rules beyond those of the type (contract 2.3.1). Only those that are set are written.
@@ -245,7 +228,7 @@ pub struct ValidationRules {
 }
 
 /// The condition under which a field is shown.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShowIf {
     /// A field of the same level.
@@ -256,43 +239,30 @@ pub struct ShowIf {
     pub value: Json,
 }
 
-/// How a condition looks at an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Operator {
-    /// It is the value.
-    Equals,
-    /// It is not the value, or there is none.
-    NotEquals,
-    /// It is one of the values.
-    In,
-    /// Its text or one of its elements has the value.
-    Contains,
-    /// There is one, unless the value is `false`: then there is none.
-    Answered,
-}
+json_object! { ShowIf = |condition| {
+    "field": String { "description": "A field of the same level." } = condition.field,
+    "op": Operator = condition.op,
+    "value": Json = condition.value,
+} }
 
-impl Operator {
-    /// Every operator.
-    pub const ALL: [Operator; 5] =
-        [Operator::Equals, Operator::NotEquals, Operator::In, Operator::Contains, Operator::Answered];
-
-    /// The word on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Operator::Equals => "equals",
-            Operator::NotEquals => "notEquals",
-            Operator::In => "in",
-            Operator::Contains => "contains",
-            Operator::Answered => "answered",
-        }
+words! {
+    /// How a condition looks at an answer.
+    Operator, 5 {
+        /// It is the value.
+        Equals = "equals",
+        /// It is not the value, or there is none.
+        NotEquals = "notEquals",
+        /// It is one of the values.
+        In = "in",
+        /// Its text or one of its elements has the value.
+        Contains = "contains",
+        /// There is one, unless the value is `false`: then there is none.
+        Answered = "answered",
     }
 }
 
 /// A template as lists show it (contract 2.3.1).
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TemplateSummary {
     /// The platform id.
     pub id: TemplateId,
@@ -315,6 +285,19 @@ pub struct TemplateSummary {
     /// When it last changed.
     pub updated_at: Timestamp,
 }
+
+json_object! { TemplateSummary as "Template" = |template| {
+    "id": TemplateId = template.id,
+    "agentId": AgentId = template.agent_id,
+    "name": Line<100> = template.name,
+    "description": Option<Block<1000>> = template.description,
+    "version": u64 { "minimum": 1 } = template.version,
+    "status": TemplateStatus = template.status,
+    "submissionPolicy": SubmissionPolicy = template.submission_policy,
+    "fieldCount": u64 { "minimum": 1, "description": "Fields at the top." } = template.field_count,
+    "createdAt": Timestamp = template.created_at,
+    "updatedAt": Timestamp = template.updated_at,
+} }
 
 impl From<&FormTemplate> for TemplateSummary {
     fn from(template: &FormTemplate) -> Self {

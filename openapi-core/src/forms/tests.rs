@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::endpoints::forms::intake_definition;
+use crate::endpoints::forms::EXAMPLE_TEMPLATE;
 use crate::json::{Json, Object};
 use crate::validation::Violations;
 use crate::values::{FileId, Timestamp};
@@ -13,6 +13,10 @@ fn object(value: &Value) -> Object {
         Json::Object(members) => members,
         other => panic!("{other:?} is no object"),
     }
+}
+
+fn intake() -> Value {
+    serde_json::from_str(EXAMPLE_TEMPLATE).unwrap()
 }
 
 fn defined(definition: &Value) -> FormTemplate {
@@ -67,8 +71,7 @@ fn is(found: Vec<(String, &'static str)>, expected: &[(&str, &str)]) {
 /// The schema document of contract 2.3.1, to the member.
 #[test]
 fn the_contracts_schema_document() {
-    let template =
-        FormTemplate { version: 2, status: TemplateStatus::Active, ..defined(&intake_definition()) };
+    let template = FormTemplate { version: 2, status: TemplateStatus::Active, ..defined(&intake()) };
     let expected: Value = serde_json::from_str(
         r#"{ "templateId": "69623f40cde3f537d8e4bddb", "name": "Intake", "description": "First-contact questionnaire", "version": 2, "status": "active", "submissionPolicy": "supersede",
   "fields": [
@@ -93,7 +96,7 @@ fn the_contracts_schema_document() {
 /// The structure of contract 2.3.1: the fields in the template's order.
 #[test]
 fn the_contracts_structure() {
-    let template = FormTemplate { version: 2, ..defined(&intake_definition()) };
+    let template = FormTemplate { version: 2, ..defined(&intake()) };
     let expected: Value = serde_json::from_str(
         r#"{ "templateId": "69623f40cde3f537d8e4bddb", "name": "Intake", "version": 2, "structure": {
     "fullName": { "type": "text", "required": true, "label": "Full name", "example": "Zoë Okafor" }, "onset": { "type": "date", "required": false, "label": "Onset", "example": "2026-01-20" },
@@ -124,7 +127,7 @@ fn answers_are_stored_as_sent_without_nulls() {
 
 #[test]
 fn every_fault_at_once_with_exact_paths() {
-    let template = defined(&intake_definition());
+    let template = defined(&intake());
     is(
         complete(
             &template,
@@ -429,7 +432,7 @@ fn examples_are_valid_or_made_up() {
 #[test]
 fn edits_make_versions_of_what_was_in_use() {
     let at = "2026-01-12T08:30:00.000Z".parse::<Timestamp>().unwrap();
-    let draft = defined(&intake_definition());
+    let draft = defined(&intake());
     let renamed = |template: &FormTemplate| {
         let mut changed = template.document();
         changed["name"] = "Other".into();
@@ -438,6 +441,6 @@ fn edits_make_versions_of_what_was_in_use() {
     let edited = renamed(&draft);
     assert_eq!((edited.version, edited.generation), (1, 2));
     let active = FormTemplate { status: TemplateStatus::Active, ..edited };
-    let edited = TemplateDefinition::read(&object(&intake_definition())).unwrap().edit(&active, at).unwrap();
+    let edited = TemplateDefinition::read(&object(&intake())).unwrap().edit(&active, at).unwrap();
     assert_eq!((edited.version, edited.generation, edited.updated_at), (2, 3, at));
 }

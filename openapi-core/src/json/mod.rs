@@ -8,8 +8,13 @@
 
 mod parse;
 mod raw;
+mod schema;
 mod value;
 
 pub use parse::{MAX_DEPTH, ParseError, parse};
 pub use raw::RawObject;
+pub use schema::JsonSchema;
+pub(crate) use schema::{
+    Constant, OnceStored, json_object, object, object_schema, preview_of, same_schema, schemas, without,
+};
 pub use value::{Json, Number, Object};

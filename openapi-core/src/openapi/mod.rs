@@ -7,10 +7,24 @@ pub mod reference;
 use serde_json::{Map, Value, json};
 
 use crate::access::Scope;
-use crate::endpoints::{ENDPOINTS, contacts, extraction, files, forms};
-use crate::reply::{CONTRACT_VERSION, ErrorCode};
+use crate::contacts::{Contact, ContactChanges, NewContact, Preview};
+use crate::endpoints::{ENDPOINTS, contacts};
+use crate::extraction::{
+    ExtractionField, ExtractionMetadata, ExtractionSchema, SchemaExample, SchemaExamples,
+};
+use crate::files::ContactFile;
+use crate::forms::body::{Batch, Change, NewForm};
+use crate::forms::{
+    FormField, Structure, Submission, SubmissionPreview, TemplateDocument, TemplateSummary, WithHistory,
+};
+use crate::json::JsonSchema;
+use crate::reply::{ApiError, CONTRACT_VERSION, Pagination};
+use crate::schema::FieldDefinition;
+use crate::service::{
+    ArchiveRequest, BatchResult, DeleteRequest, DeletedFile, NewExtraction, NewFile, SignedUrl,
+};
 use crate::service_info::ServiceInfo;
-use crate::validation::{Location, ValidationCode};
+use crate::validation::ValidationError;
 
 /// The document of a service with these names.
 #[must_use]
@@ -68,62 +82,44 @@ fn description() -> String {
 }
 
 fn schemas() -> Value {
-    let mut schemas: Map<String, Value> = contacts::components()
-        .into_iter()
-        .chain(files::components())
-        .chain(forms::components())
-        .chain(extraction::components())
-        .map(|(name, schema)| (name.to_owned(), schema))
-        .collect();
-    schemas.insert(
-        "Pagination".to_owned(),
-        json!({
-            "type": "object",
-            "required": [
-                "currentPage", "totalPages", "totalItems", "itemsPerPage", "hasNextPage", "hasPreviousPage", "nextCursor",
-            ],
-            "properties": {
-                "currentPage": { "type": "integer", "minimum": 1 },
-                "totalPages": { "type": "integer", "minimum": 0 },
-                "totalItems": { "type": "integer", "minimum": 0, "description": "Exact." },
-                "itemsPerPage": { "type": "integer", "minimum": 1, "maximum": 100 },
-                "hasNextPage": { "type": "boolean" },
-                "hasPreviousPage": { "type": "boolean" },
-                "nextCursor": { "type": ["string", "null"], "description": "To be passed as `cursor`; `null` on the last page." },
-            },
-        }),
-    );
-    let locations = [Location::Body, Location::Query, Location::Path, Location::Header, Location::Form]
-        .map(Location::as_str);
-    schemas.insert(
-        "ValidationError".to_owned(),
-        json!({
-            "type": "object",
-            "required": ["field", "message", "value", "type", "in"],
-            "properties": {
-                "field": { "type": "string", "description": "The offending field, with dots and `[i]`." },
-                "message": { "type": "string" },
-                "value": { "description": "The offending scalar; `null` for objects, arrays, missing and sensitive values." },
-                "type": { "type": "string", "enum": ValidationCode::ALL.map(ValidationCode::as_str) },
-                "in": { "type": "string", "enum": locations },
-            },
-        }),
-    );
-    schemas.insert(
-        "Error".to_owned(),
-        json!({
-            "type": "object",
-            "required": ["success", "message", "code", "requestId"],
-            "properties": {
-                "success": { "const": false },
-                "message": { "type": "string" },
-                "code": { "type": "string", "enum": ErrorCode::ALL.iter().map(|code| code.as_str()).collect::<Vec<_>>() },
-                "requestId": { "type": "string" },
-                "validationErrors": { "type": "array", "items": { "$ref": "#/components/schemas/ValidationError" } },
-                "details": { "type": "object", "additionalProperties": true },
-                "version": { "type": "string", "description": "On the health check only." },
-            },
-        }),
-    );
+    fn named<T: JsonSchema>() -> (String, Value) {
+        (T::NAME.unwrap_or_default().to_owned(), T::schema())
+    }
+    let schemas: Map<String, Value> = [
+        named::<Contact>(),
+        named::<Preview>(),
+        named::<NewContact>(),
+        named::<ContactChanges>(),
+        named::<contacts::SchemaDocument>(),
+        named::<FieldDefinition>(),
+        named::<ArchiveRequest>(),
+        named::<ContactFile>(),
+        named::<NewFile>(),
+        named::<SignedUrl>(),
+        named::<DeleteRequest>(),
+        named::<DeletedFile>(),
+        named::<WithHistory>(),
+        named::<Submission>(),
+        named::<SubmissionPreview>(),
+        named::<NewForm>(),
+        named::<Batch>(),
+        named::<Change>(),
+        named::<BatchResult>(),
+        named::<TemplateSummary>(),
+        named::<TemplateDocument<'_>>(),
+        named::<Structure<'_>>(),
+        named::<FormField>(),
+        named::<ExtractionField>(),
+        named::<ExtractionSchema>(),
+        named::<NewExtraction>(),
+        named::<ExtractionMetadata>(),
+        named::<SchemaExample>(),
+        named::<SchemaExamples>(),
+        named::<Pagination>(),
+        named::<ValidationError>(),
+        named::<ApiError>(),
+    ]
+    .into_iter()
+    .collect();
     schemas.into()
 }

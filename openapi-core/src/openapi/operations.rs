@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::headers;
-use crate::operation::{Access, BodyKind, Conditional, Endpoint};
+use crate::operation::{Access, BodyKind, Conditional, Endpoint, examples};
 use crate::reply::ErrorCode;
 use crate::values::{AgentId, ExternalId, TextValue};
 
@@ -28,7 +28,7 @@ pub(super) fn operation(endpoint: &Endpoint) -> Value {
     }
     if let Some(schema) = (endpoint.request_schema)() {
         let mut content = json!({ "schema": schema });
-        if let Some(example) = (endpoint.request_example)() {
+        if let Some(example) = endpoint.request_example() {
             content["example"] = example;
         }
         let media_type = if meta.body.is_json() { "application/json" } else { "multipart/form-data" };
@@ -168,103 +168,16 @@ fn responses(endpoint: &Endpoint) -> Value {
     responses.into()
 }
 
-const EXAMPLE_CONTACT: &str = "697dc8165d4ffa83cfc35cfc";
-
-/// The message of an example and its `details`.
-fn message_and_details(code: ErrorCode) -> (&'static str, Option<Value>) {
-    match code {
-        ErrorCode::InvalidJson => (
-            "The request body is not valid JSON: duplicate member name 'tags'",
-            Some(json!({ "line": 3, "column": 12 })),
-        ),
-        ErrorCode::ValidationError => ("Validation failed: primaryEmail is required", None),
-        ErrorCode::ApiKeyExpired => {
-            ("The API key has expired", Some(json!({ "expiredAt": "2026-01-30T00:00:00.000Z" })))
-        }
-        ErrorCode::InsufficientPermissions => {
-            ("The API key lacks contacts:update", Some(json!({ "required": "contacts:update" })))
-        }
-        ErrorCode::ContactNotFound => (
-            "Contact not found; platform ids are 24 hexadecimal characters",
-            Some(json!({ "resource": "contact", "id": "crm-1001" })),
-        ),
-        ErrorCode::FileNotFound => {
-            ("File not found", Some(json!({ "resource": "file", "id": "697dc94b74a1f572c54b78cf" })))
-        }
-        ErrorCode::FileTooLarge => (
-            "The file exceeds 26214400 bytes",
-            Some(json!({ "limit": 26_214_400, "actual": 31_457_280, "unit": "bytes" })),
-        ),
-        ErrorCode::InsufficientCredits => {
-            ("The extraction needs 2 credits, 1 is available", Some(json!({ "required": 2, "available": 1 })))
-        }
-        ErrorCode::DocumentTooLarge => (
-            "The document has more than 50 pages",
-            Some(json!({ "limit": 50, "actual": 64, "unit": "pages" })),
-        ),
-        ErrorCode::ConcurrencyLimitExceeded => {
-            ("5 extractions are already running for this key", Some(json!({ "limit": 5 })))
-        }
-        ErrorCode::StorageQuotaExceeded => (
-            "The contact may have 1000 files",
-            Some(json!({ "limit": 1_000, "actual": 1_001, "unit": "files" })),
-        ),
-        ErrorCode::UnsupportedFileType => (
-            "Files with active content are not accepted, whatever their name",
-            Some(json!({ "detected": "text/html", "allowed": ["application/pdf", "text/plain"] })),
-        ),
-        ErrorCode::DuplicateExternalReferenceId => (
-            "externalReferenceId 'crm-1001' is already used by another contact",
-            Some(json!({ "existingContactId": EXAMPLE_CONTACT, "archived": false })),
-        ),
-        ErrorCode::DuplicateValue => (
-            "primaryEmail is already used by another contact",
-            Some(json!({ "field": "primaryEmail", "existingContactId": EXAMPLE_CONTACT, "archived": false })),
-        ),
-        ErrorCode::ContactArchived => (
-            "The contact is archived",
-            Some(
-                json!({ "resource": "contact", "id": EXAMPLE_CONTACT, "archivedAt": "2026-01-31T12:00:00.000Z" }),
-            ),
-        ),
-        ErrorCode::PayloadTooLarge => (
-            "The request body exceeds 1048576 bytes",
-            Some(json!({ "limit": 1_048_576, "actual": 2_000_000, "unit": "bytes" })),
-        ),
-        ErrorCode::RateLimitExceeded => (
-            "Rate limit of 60 requests per minute exceeded; retry in 18 s",
-            Some(json!({ "window": "minute", "limit": 60, "retryAfterSeconds": 18 })),
-        ),
-        code => (code.when(), None),
-    }
-}
-
 /// An example body of an error.
 fn error_example(code: ErrorCode) -> Value {
-    let (message, details) = message_and_details(code);
     let mut body = json!({
         "success": false,
-        "message": message,
+        "message": code.when(),
         "code": code.as_str(),
         "requestId": "019c13a3-6137-710c-9fa1-91a5ee824f39",
     });
-    let violation = |field: &str, text: &str, value: Value, rule: &str| json!([{ "field": field, "message": format!("{field} {text}"), "value": value, "type": rule, "in": "body" }]);
-    match code {
-        ErrorCode::ValidationError => {
-            body["validationErrors"] = violation("primaryEmail", "is required", Value::Null, "required");
-        }
-        ErrorCode::DuplicateExternalReferenceId => {
-            body["validationErrors"] =
-                violation("externalReferenceId", "is already used", "crm-1001".into(), "unique");
-        }
-        ErrorCode::DuplicateValue => {
-            body["validationErrors"] =
-                violation("primaryEmail", "is already used", "zoe.okafor@example.com".into(), "unique");
-        }
-        _ => {}
-    }
-    if let Some(details) = details {
-        body["details"] = details;
+    for (name, value) in examples::of_error(code.as_str()).and_then(Value::as_object).into_iter().flatten() {
+        body[name] = value.clone();
     }
     body
 }

@@ -75,7 +75,7 @@ fn section(page: &mut String, endpoint: &Endpoint, path: &str, permission: &str)
             );
         }
     }
-    if let Some(example) = (endpoint.request_example)() {
+    if let Some(example) = endpoint.request_example() {
         let _ = write!(page, "\nRequest:\n\n```json\n{}\n```\n", pretty(&example));
     }
     if meta.body == BodyKind::File {

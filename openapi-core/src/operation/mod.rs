@@ -1,8 +1,6 @@
 //! Operations: everything about an endpoint in one module, and what is generated from it.
 
-mod decoded_request;
-mod metadata;
-mod parameters;
+pub(crate) mod examples;
 
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
@@ -12,14 +10,13 @@ use http::HeaderMap;
 use serde::Serialize;
 use serde_json::Value;
 
-pub(crate) use decoded_request::{
-    Creation, creation, idempotency, if_match, page_request, reason_member, sort_order,
+pub use crate::request::{
+    Access, Base, BodyKind, Conditional, DecodedRequest, EndpointMetadata, JsonBody, Method, Parameter, Part,
+    Query, Reader,
 };
-pub use decoded_request::{DecodedRequest, JsonBody, Query};
-pub use metadata::{Access, Base, BodyKind, Conditional, EndpointMetadata, Method};
-pub use parameters::Parameter;
 
 use crate::access::{Caller, Permission};
+use crate::json::JsonSchema;
 use crate::reply::{ApiBody, ApiError, ErrorCode, Reply, success_body};
 use crate::service::OpenApiService;
 use crate::service_info::ServiceInfo;
@@ -33,12 +30,9 @@ pub trait Operation: 'static {
     /// Who calls: [`Caller`] with the key headers, [`Anonymous`] without. Must agree with [`EndpointMetadata::access`].
     type Caller: Principal;
     /// The typed request. What is wrong with it travels inside, so that absent resources are answered first.
-    type Input: Send;
+    type Input: Part<Value = Self::Input> + Send;
     /// What `data` holds.
-    type Output: Serialize + Send;
-
-    /// Makes the input of a request.
-    fn decode(incoming: &DecodedRequest<'_>) -> Self::Input;
+    type Output: Serialize + JsonSchema + Send;
 
     /// Permissions beyond the one of [`EndpointMetadata::access`] that this request needs.
     fn additional_permission(_: &DecodedRequest<'_>) -> Option<Permission> {
@@ -60,26 +54,20 @@ pub trait Operation: 'static {
         Ok(EncodedResponse { reply: reply.map(|_| ()), body: Payload::Json(body) })
     }
 
-    /// The JSON Schema of the request body, if there is one.
-    fn request_schema() -> Option<Value> {
-        None
-    }
-
     /// The JSON Schema of the success body.
-    fn response_schema() -> Value;
+    fn response_schema() -> Value {
+        Self::Output::envelope()
+    }
 
     /// The JSON Schema of the answer to a dry run, where there is one.
     fn dry_run_schema() -> Option<Value> {
         None
     }
 
-    /// An example of the request body.
-    fn request_example() -> Option<Value> {
-        None
+    /// An example of the success body: from `examples.json`, by the id of the operation.
+    fn response_example() -> Value {
+        examples::of_operation(Self::METADATA.id, "response").unwrap_or_default()
     }
-
-    /// An example of the success body.
-    fn response_example() -> Value;
 }
 
 /// What an operation works with.
@@ -194,11 +182,15 @@ pub struct Endpoint {
     pub(crate) request_schema: fn() -> Option<Value>,
     pub(crate) response_schema: fn() -> Value,
     pub(crate) dry_run_schema: fn() -> Option<Value>,
-    pub(crate) request_example: fn() -> Option<Value>,
     pub(crate) response_example: fn() -> Value,
 }
 
 impl Endpoint {
+    /// An example of the request body.
+    pub(crate) fn request_example(&self) -> Option<Value> {
+        examples::of_operation(self.meta.id, "request")
+    }
+
     /// The entry of an operation. An access that disagrees with the type of the caller does not compile.
     #[must_use]
     pub const fn of<Op: Operation>() -> Self {
@@ -213,10 +205,9 @@ impl Endpoint {
             deprecated: Op::DEPRECATED,
             run: run::<Op>,
             additional_permission: Op::additional_permission,
-            request_schema: Op::request_schema,
+            request_schema: Op::Input::body_schema,
             response_schema: Op::response_schema,
             dry_run_schema: Op::dry_run_schema,
-            request_example: Op::request_example,
             response_example: Op::response_example,
         }
     }
@@ -227,7 +218,7 @@ fn run<'a, Op: Operation>(
     caller: Option<&'a Caller>,
     incoming: &DecodedRequest<'_>,
 ) -> BoxFuture<'a, Result<EncodedResponse, ApiError>> {
-    let input = Op::decode(incoming);
+    let input = Reader::read::<Op::Input>(incoming);
     Box::pin(async move {
         let Some(caller) = Op::Caller::of(caller) else {
             tracing::error!(

@@ -4,8 +4,10 @@ use std::borrow::Cow;
 
 use http::{HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::ApiError;
+use crate::json::{JsonSchema, json_object};
 
 /// A successful outcome of an operation.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,8 +86,52 @@ pub struct StoredReply {
     pub body: Box<str>,
 }
 
+impl StoredReply {
+    /// The response with this record as its data.
+    ///
+    /// # Errors
+    /// INTERNAL_ERROR when the record cannot be written as JSON.
+    pub(crate) fn new<T: Serialize>(
+        status: u16,
+        location: Option<String>,
+        message: &str,
+        record: &T,
+    ) -> Result<Self, ApiError> {
+        let body =
+            String::from_utf8(success_body(message, record, None)?).map_err(|_| ApiError::internal())?;
+        Ok(StoredReply { status, location, body: body.into() })
+    }
+}
+
+/// The data of a response to a create.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Creation<T, P = T> {
+    /// The stored record.
+    Stored(T),
+    /// The record of a dry run.
+    Preview(P),
+    /// Nothing: a stored response is replayed.
+    Replayed,
+}
+
+impl<T: JsonSchema, P> JsonSchema for Creation<T, P> {
+    const NAME: Option<&'static str> = T::NAME;
+
+    fn schema() -> Value {
+        T::schema()
+    }
+}
+
+impl<T, P> Reply<Creation<T, P>> {
+    /// The reply that an idempotency key has stored.
+    pub(crate) fn replayed(stored: StoredReply) -> Self {
+        Reply { replay: Some(stored), ..Reply::ok("", Creation::Replayed) }
+    }
+}
+
 /// The `pagination` object of a list (contract 2.5).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pagination {
     /// The page asked for, from 1; in cursor mode counted on from the page that issued the cursor.
@@ -103,6 +149,18 @@ pub struct Pagination {
     /// The cursor of the next page.
     pub next_cursor: Option<String>,
 }
+
+json_object! { Pagination as "Pagination" = |page| {
+    "currentPage": u64 { "minimum": 1 } = page.current_page,
+    "totalPages": u64 { "minimum": 0 } = page.total_pages,
+    "totalItems": u64 { "minimum": 0, "description": "Exact." } = page.total_items,
+    "itemsPerPage": u32 { "minimum": 1, "maximum": 100 } = page.items_per_page,
+    "hasNextPage": bool = page.has_next_page,
+    "hasPreviousPage": bool = page.has_previous_page,
+    "nextCursor": Option<String> {
+        "description": "To be passed as `cursor`; `null` on the last page."
+    } = page.next_cursor,
+} }
 
 /// One target of the `Link` header.
 #[derive(Clone, Debug, PartialEq, Eq)]

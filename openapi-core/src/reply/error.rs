@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 
 use http::{HeaderName, HeaderValue, header};
-use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::ErrorCode;
-use crate::json::Json;
+use crate::json::{Constant, Json, Object, json_object, same_schema};
 use crate::ports::{BlobError, BlobErrorKind};
 use crate::validation::{Location, MAX_LISTED, ValidationCode, ValidationError, Violations};
 
@@ -188,29 +187,24 @@ impl From<Violations> for ApiError {
 /// An error of one element of a batch: what its envelope would hold but for what belongs to the request.
 pub(crate) struct BatchError<'a>(&'a ApiError);
 
-impl Serialize for BatchError<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let inner = &self.0.0;
-        let mut error = serializer.serialize_map(None)?;
-        error.serialize_entry("code", inner.code.as_str())?;
-        error.serialize_entry("message", &inner.message)?;
-        inner.write_particulars(&mut error)?;
-        error.end()
-    }
-}
+json_object! { BatchError<'_> = |error| {
+    "code": &'static str = error.0.code().as_str(),
+    "message": str = *error.0.message(),
+    "validationErrors" optional: [ValidationError] = error.0.0.listed(),
+    "details" optional: Object = error.0.0.details().as_ref(),
+} }
 
 impl Inner {
-    /// The violations and the details, where there are any.
-    fn write_particulars<M: SerializeMap>(&self, body: &mut M) -> Result<(), M::Error> {
-        if let Some(violations) = &self.violations {
-            body.serialize_entry("validationErrors", violations.listed())?;
-        }
-        if !self.details.is_empty() {
-            let details: crate::json::Object =
-                self.details.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-            body.serialize_entry("details", &details)?;
-        }
-        Ok(())
+    /// The violations, if the error has any.
+    fn listed(&self) -> Option<&[ValidationError]> {
+        self.violations.as_ref().map(Violations::listed)
+    }
+
+    /// The details, if there are any.
+    fn details(&self) -> Option<Object> {
+        let members =
+            || self.details.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        (!self.details.is_empty()).then(members)
     }
 }
 
@@ -220,21 +214,19 @@ struct ErrorBody<'a> {
     request_id: &'a str,
 }
 
-impl Serialize for ErrorBody<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let inner = &self.error.0;
-        let mut body = serializer.serialize_map(None)?;
-        body.serialize_entry("success", &false)?;
-        body.serialize_entry("message", &inner.message)?;
-        body.serialize_entry("code", inner.code.as_str())?;
-        body.serialize_entry("requestId", self.request_id)?;
-        inner.write_particulars(&mut body)?;
-        if let Some(version) = inner.version {
-            body.serialize_entry("version", version)?;
-        }
-        body.end()
-    }
-}
+json_object! { ErrorBody<'_> as "Error" = |body| {
+    "success": Constant<false> = Constant(false),
+    "message": str = *body.error.message(),
+    "code": &'static str {
+        "enum": ErrorCode::ALL.iter().map(|code| code.as_str()).collect::<Vec<_>>()
+    } = body.error.code().as_str(),
+    "requestId": str = *body.request_id,
+    "validationErrors" optional: [ValidationError] = body.error.0.listed(),
+    "details" optional: Object = body.error.0.details().as_ref(),
+    "version" optional: &'static str { "description": "On the health check only." } = body.error.0.version.as_ref(),
+} }
+
+same_schema! { ApiError => ErrorBody<'_>, }
 
 impl ApiError {
     /// The error as it stands in the result of a batch.

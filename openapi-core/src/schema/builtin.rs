@@ -86,3 +86,19 @@ pub(super) fn standard_fields() -> Vec<FieldDefinition> {
         read_only("updatedAt", "Updated at", T::Datetime),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contacts::{ContactFields, READ_ONLY};
+
+    #[test]
+    fn the_fields_are_those_of_requests() {
+        let (read_only, writable): (Vec<_>, Vec<_>) =
+            standard_fields().into_iter().partition(|field| field.read_only);
+        let names =
+            |fields: Vec<FieldDefinition>| fields.into_iter().map(|field| field.name).collect::<Vec<_>>();
+        assert_eq!(names(writable), ContactFields::NAMES);
+        assert_eq!(names(read_only), READ_ONLY);
+    }
+}

@@ -1,90 +1,50 @@
 //! The definition of one field, standard or custom: one shape for both.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::option::FieldOption;
 use super::pattern::Pattern;
 use super::rules::{Form, Limit, Rules};
-use crate::json::Json;
+use crate::json::{Json, json_object, schemas};
+use crate::values::words;
 
-/// What a field takes (contract 2.1.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum FieldType {
-    /// Single-line text.
-    String,
-    /// Multi-line text.
-    Text,
-    /// An email address.
-    Email,
-    /// A telephone number.
-    Phone,
-    /// A country calling code.
-    PhoneCode,
-    /// An absolute http or https URL.
-    Url,
-    /// A number without fraction.
-    Integer,
-    /// A number.
-    Number,
-    /// `true` or `false`.
-    Boolean,
-    /// `YYYY-MM-DD`.
-    Date,
-    /// RFC 3339 with offset.
-    Datetime,
-    /// One of the options.
-    Select,
-    /// An array of options.
-    Multiselect,
-    /// An array of tags.
-    Tags,
-    /// An object of any JSON values.
-    Object,
+words! {
+    /// What a field takes (contract 2.1.4).
+    FieldType, 15 {
+        /// Single-line text.
+        String = "string",
+        /// Multi-line text.
+        Text = "text",
+        /// An email address.
+        Email = "email",
+        /// A telephone number.
+        Phone = "phone",
+        /// A country calling code.
+        PhoneCode = "phoneCode",
+        /// An absolute http or https URL.
+        Url = "url",
+        /// A number without fraction.
+        Integer = "integer",
+        /// A number.
+        Number = "number",
+        /// `true` or `false`.
+        Boolean = "boolean",
+        /// `YYYY-MM-DD`.
+        Date = "date",
+        /// RFC 3339 with offset.
+        Datetime = "datetime",
+        /// One of the options.
+        Select = "select",
+        /// An array of options.
+        Multiselect = "multiselect",
+        /// An array of tags.
+        Tags = "tags",
+        /// An object of any JSON values.
+        Object = "object",
+    }
 }
 
 impl FieldType {
-    /// Every type.
-    pub const ALL: [FieldType; 15] = [
-        FieldType::String,
-        FieldType::Text,
-        FieldType::Email,
-        FieldType::Phone,
-        FieldType::PhoneCode,
-        FieldType::Url,
-        FieldType::Integer,
-        FieldType::Number,
-        FieldType::Boolean,
-        FieldType::Date,
-        FieldType::Datetime,
-        FieldType::Select,
-        FieldType::Multiselect,
-        FieldType::Tags,
-        FieldType::Object,
-    ];
-
-    /// The word on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            FieldType::String => "string",
-            FieldType::Text => "text",
-            FieldType::Email => "email",
-            FieldType::Phone => "phone",
-            FieldType::PhoneCode => "phoneCode",
-            FieldType::Url => "url",
-            FieldType::Integer => "integer",
-            FieldType::Number => "number",
-            FieldType::Boolean => "boolean",
-            FieldType::Date => "date",
-            FieldType::Datetime => "datetime",
-            FieldType::Select => "select",
-            FieldType::Multiselect => "multiselect",
-            FieldType::Tags => "tags",
-            FieldType::Object => "object",
-        }
-    }
-
     /// Whether values are text, so that lengths and patterns apply.
     #[must_use]
     pub const fn is_text(self) -> bool {
@@ -107,7 +67,7 @@ impl FieldType {
 }
 
 /// The definition of a field as the schema endpoint answers it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldDefinition {
     /// The name of the member.
@@ -144,6 +104,27 @@ pub struct FieldDefinition {
     /// The value of a created contact that has none.
     pub default: Option<Json>,
 }
+
+json_object! { FieldDefinition as "FieldDefinition" = |field| {
+    "name": String = field.name,
+    "label": String = field.label,
+    "description": Option<String> = field.description,
+    "type": FieldType = field.kind,
+    "required": bool = field.required,
+    "readOnly": bool = field.read_only,
+    "unique": bool = field.unique,
+    "sensitive": bool = field.sensitive,
+    "custom": bool = field.custom,
+    "minLength": Option<u32> = field.min_length,
+    "maxLength": Option<u32> = field.max_length,
+    "pattern": Option<String> = field.pattern,
+    "minimum": Option<Json> { "type": ["number", "string", "null"] } = field.minimum,
+    "maximum": Option<Json> { "type": ["number", "string", "null"] } = field.maximum,
+    "options": Option<Vec<FieldOption>> = field.options,
+    "default": Option<Json> = field.default,
+} }
+
+schemas! { FieldType: { "enum": FieldType::ALL.map(FieldType::as_str) }, }
 
 /// The longest multi-line text of a contact's field, in characters.
 const MAX_TEXT: usize = 5_000;

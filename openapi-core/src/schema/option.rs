@@ -1,9 +1,11 @@
 //! The options of a field.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+
+use crate::json::json_object;
 
 /// One option of a `select` or `multiselect`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FieldOption {
     /// The value on the wire.
@@ -11,3 +13,8 @@ pub struct FieldOption {
     /// What people read.
     pub label: String,
 }
+
+json_object! { FieldOption = |option| {
+    "value": String = option.value,
+    "label": String = option.label,
+} }

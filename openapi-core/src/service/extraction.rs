@@ -1,21 +1,64 @@
 //! Requests and outcomes of document extraction.
 
-use super::Idempotency;
-use crate::extraction::{DocumentForm, Extraction, ExtractionMetadata};
-use crate::reply::StoredReply;
-use crate::validation::Violations;
+use serde_json::Value;
 
-/// `POST /document-extraction/extract`
-#[derive(Debug, Default)]
-pub struct ExtractDocument {
-    /// The form, as it arrives.
-    pub form: DocumentForm,
-    /// The idempotency of the request. Its fingerprint is known when the form was read:
-    /// [`ReceivedForm::fingerprint`](crate::extraction::ReceivedForm::fingerprint) replaces the one here.
-    pub idempotency: Option<Idempotency<ExtractedDocument>>,
-    /// What is wrong around the form.
-    pub faults: Violations,
+use super::idempotency::{Idempotency, IdempotencyKey};
+use crate::extraction::{DocumentForm, Extraction, ExtractionMetadata};
+use crate::json::{JsonSchema, object_schema};
+use crate::reply::StoredReply;
+use crate::request::{BodyKind, Part, Reader, request};
+use crate::validation::Violations;
+use crate::values::Block;
+
+request! {
+    /// `POST /document-extraction/extract`
+    #[derive(Debug, Default)]
+    pub struct ExtractDocument {
+        /// The form, as it arrives.
+        pub form: DocumentForm,
+        /// The idempotency of the request. Its fingerprint is known when the form was read:
+        /// [`ReceivedForm::fingerprint`](crate::extraction::ReceivedForm::fingerprint) replaces the one here.
+        pub idempotency: Option<Idempotency<ExtractedDocument>> = IdempotencyKey<ExtractedDocument>,
+        /// What is wrong around the form.
+        pub faults: Violations,
+    }
 }
+
+impl Part for DocumentForm {
+    type Value = DocumentForm;
+    const BODY: BodyKind = BodyKind::Document;
+
+    fn body_schema() -> Option<Value> {
+        Some(NewExtraction::reference())
+    }
+
+    fn read(request: &mut Reader<'_>) -> DocumentForm {
+        request.sent.take_document()
+    }
+}
+
+/// The form of an extraction.
+pub(crate) struct NewExtraction;
+
+object_schema! { NewExtraction as "NewExtraction" { "additionalProperties": false } = {
+    "document": String {
+        "contentMediaType": "application/octet-stream",
+        "description": "The document: 1 byte to 20 MiB, at most 50 pages, 1,000,000 characters or 40 megapixels. Its type is decided by its content."
+    },
+    "schema": String {
+        "contentMediaType": "application/json",
+        "contentSchema": { "$ref": "#/components/schemas/ExtractionSchema" },
+        "description": "The fields to be found, as JSON: the service's own schema, or a standard JSON Schema of an object."
+    },
+    "customInstructions" optional: Block<4000> {
+        "description": "Guidance for an engine that can follow it; changes neither the schema nor the form of the answer."
+    },
+    "saveToStorage" optional: String {
+        "enum": ["true", "false", "1", "0"],
+        "default": "false",
+        "description": "Whether the service keeps the document, encrypted, for 90 days."
+    },
+} }
 
 /// The outcome of an extraction.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,12 +4,20 @@ use std::fmt;
 
 use http::HeaderMap;
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
-use super::{ContactTarget, Idempotency, PageRequest, TagMatch, Unvalidated};
-use crate::files::{ContactFile, Disposition, FileKind, FileName, Selection, Upload};
+use super::contacts::{ContactTarget, Reason};
+use super::idempotency::{Idempotency, IdempotencyKey};
+use super::page::{Paging, SORT_ORDER};
+use super::tags::{IfMatch, TagMatch};
+use super::unvalidated::Unvalidated;
+use crate::files::{ContactFile, Disposition, FileKind, FileName, Link, Selection, Upload};
+use crate::json::{Constant, JsonSchema, json_object, object_schema, same_schema};
 use crate::ports::BlobStream;
+use crate::request::rules::{OneOf, UnlessBlank, Within};
+use crate::request::{BodyKind, Parameter, Part, Reader, parameter, parameters, request};
 use crate::storage::{FileSort, Order};
-use crate::validation::Violations;
+use crate::validation::{ValidationCode, ValidationIssue, Violations};
 use crate::values::{Block, FileId, Timestamp};
 
 /// Which file of which contact; the texts are as sent, percent-decoded.
@@ -29,61 +37,100 @@ impl FileTarget {
     }
 }
 
-/// `POST /files/chatbots/<A>/<cid>`
-#[derive(Debug)]
-pub struct UploadFile {
-    /// The contact, by platform id.
-    pub contact: ContactTarget,
-    /// The file, as it arrives.
-    pub upload: Upload,
-    /// The idempotency of the request. Its fingerprint is known when the upload has ended:
-    /// [`Received::fingerprint`](crate::files::Received::fingerprint) replaces the one here.
-    pub idempotency: Option<Idempotency<ContactFile>>,
-    /// The errors outside of the form.
-    pub faults: Violations,
+impl Part for FileTarget {
+    type Value = FileTarget;
+
+    fn read(request: &mut Reader<'_>) -> FileTarget {
+        FileTarget { contact: ContactTarget::read(request), file: String::read(request) }
+    }
 }
 
-/// `GET /files/chatbots/<A>/<cid>`
-#[derive(Clone, Debug, PartialEq)]
-pub struct ListFiles {
-    /// The contact, by platform id.
-    pub contact: ContactTarget,
-    /// The query.
-    pub query: Unvalidated<FileListQuery>,
+request! {
+    /// `POST /files/chatbots/<A>/<cid>`
+    #[derive(Debug)]
+    pub struct UploadFile {
+        /// The contact, by platform id.
+        pub contact: ContactTarget,
+        /// The file, as it arrives.
+        pub upload: Upload,
+        /// The idempotency of the request. Its fingerprint is known when the upload has ended:
+        /// [`Received::fingerprint`](crate::files::Received::fingerprint) replaces the one here.
+        pub idempotency: Option<Idempotency<ContactFile>> = IdempotencyKey<ContactFile>,
+        /// The errors outside of the form.
+        pub faults: Violations,
+    }
 }
 
-/// The query of a list of files (contract 4.3).
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct FileListQuery {
-    /// What they are sorted by.
-    pub sort: FileSort,
-    /// The direction.
-    pub order: Order,
-    /// Which part.
-    pub page: PageRequest,
+/// The form of an upload.
+pub(crate) struct NewFile;
+
+object_schema! { NewFile as "NewFile" { "additionalProperties": false } = {
+    "file": String {
+        "contentMediaType": "application/octet-stream",
+        "description": "The file: 1 byte to 25 MiB. Its type is decided by its content."
+    },
+} }
+
+impl Part for Upload {
+    type Value = Upload;
+    const BODY: BodyKind = BodyKind::File;
+
+    fn body_schema() -> Option<Value> {
+        Some(NewFile::reference())
+    }
+
+    fn read(request: &mut Reader<'_>) -> Upload {
+        request.sent.take_upload()
+    }
 }
 
-/// `GET /files/chatbots/<A>/<cid>/files/<fid>/signed-url`
-#[derive(Clone, Debug, PartialEq)]
-pub struct SignUrl {
-    /// The file.
-    pub target: FileTarget,
-    /// The query.
-    pub query: Unvalidated<SignUrlQuery>,
+request! {
+    /// `GET /files/chatbots/<A>/<cid>`
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ListFiles {
+        /// The contact, by platform id.
+        pub contact: ContactTarget,
+        /// The query.
+        pub query: Unvalidated<FileListQuery>,
+    }
 }
 
-/// The options of a signed URL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SignUrlQuery {
-    /// How long, in seconds.
-    pub expires_in: u64,
-    /// How the file is offered.
-    pub disposition: Disposition,
+parameters! {
+    /// The query of a list of files (contract 4.3).
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct FileListQuery {
+        /// What files are sorted by; names without regard to case.
+        "sortBy" sort: FileSort = OneOf(FileSort::ALL, FileSort::as_str),
+        /// The direction.
+        "sortOrder" order: Order = SORT_ORDER,
+        ..page: Paging<20>,
+    }
+}
+
+request! {
+    /// `GET /files/chatbots/<A>/<cid>/files/<fid>/signed-url`
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SignUrl {
+        /// The file.
+        pub target: FileTarget,
+        /// The query.
+        pub query: Unvalidated<SignUrlQuery>,
+    }
+}
+
+parameters! {
+    /// The options of a signed URL.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct SignUrlQuery {
+        /// How long the URL lives, in seconds.
+        "expiresIn" expires_in: u64 = Within(Link::LIFETIMES, Link::USUAL_LIFETIME),
+        /// Whether a browser saves the file or shows it; `inline` only for PDF, images, audio, video and plain text.
+        "disposition" disposition: Disposition = OneOf(Disposition::ALL, Disposition::as_str),
+    }
 }
 
 /// A signed URL.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedUrl {
     /// The URL; a secret until it expires.
     pub url: String,
@@ -96,26 +143,75 @@ pub struct SignedUrl {
     /// The name of the file.
     pub file_name: FileName,
     /// The media type of its content.
-    #[serde(serialize_with = "crate::files::media_type")]
     pub content_type: FileKind,
     /// Its size in bytes.
     pub file_size: u64,
 }
 
-/// `DELETE /files/chatbots/<A>/<cid>/files/<fid>`
-#[derive(Clone, Debug, PartialEq)]
-pub struct DeleteFile {
-    /// The file.
-    pub target: FileTarget,
-    /// Why.
-    pub reason: Unvalidated<Option<Block<500>>>,
-    /// The `If-Match` header.
-    pub if_match: Option<TagMatch>,
+json_object! { SignedUrl as "SignedUrl" = |signed| {
+    "url": String {
+        "format": "uri", "description": "Opaque. Anyone who has it can download the file until it expires."
+    } = signed.url,
+    "method": &'static str { "const": "GET" } = signed.method,
+    "expiresAt": Timestamp = signed.expires_at,
+    "expiresIn": u64 { "minimum": Link::LIFETIMES.start(), "maximum": Link::LIFETIMES.end() } = signed.expires_in,
+    "fileName": FileName = signed.file_name,
+    "contentType": FileKind = signed.content_type,
+    "fileSize": u64 { "minimum": 1, "description": "In bytes." } = signed.file_size,
+} }
+
+request! {
+    /// `DELETE /files/chatbots/<A>/<cid>/files/<fid>`
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct DeleteFile {
+        /// The file.
+        pub target: FileTarget,
+        /// The `If-Match` header.
+        pub if_match: Option<TagMatch> = IfMatch,
+        /// Why.
+        pub reason: Unvalidated<Option<Block<500>>> = Unvalidated<DeleteReason>,
+    }
+}
+
+/// The body of a deletion.
+pub(crate) struct DeleteRequest;
+
+object_schema! { DeleteRequest as "DeleteRequest" { "additionalProperties": false } = {
+    "reason" optional: Option<Block<500>> { "description": "Stored in the audit log only." },
+} }
+
+parameter! {
+    /// Why, for the audit log: the same as the member of the body, because some intermediaries drop the body of a DELETE.
+    ReasonParameter = "reason": Option<Block<500>> = UnlessBlank
+}
+
+/// The reason of a deletion, in the body or in the query.
+struct DeleteReason;
+
+impl Part for DeleteReason {
+    type Value = Option<Block<500>>;
+    const PARAMETERS: &'static [Parameter] = ReasonParameter::PARAMETERS;
+    const BODY: BodyKind = Reason::<DeleteRequest>::BODY;
+
+    fn body_schema() -> Option<Value> {
+        Reason::<DeleteRequest>::body_schema()
+    }
+
+    fn read(request: &mut Reader<'_>) -> Option<Block<500>> {
+        let in_query = ReasonParameter::read(request);
+        let in_body = Reason::<DeleteRequest>::read(request);
+        if let (Some(one), Some(other)) = (&in_query, &in_body)
+            && one != other
+        {
+            let text = "differs from the reason in the body";
+            request.query.fault("reason", ValidationIssue::new(ValidationCode::Conflict, text));
+        }
+        in_body.or(in_query)
+    }
 }
 
 /// The outcome of a deletion.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DeletedFile {
     /// The file.
     pub id: FileId,
@@ -126,6 +222,13 @@ pub struct DeletedFile {
     /// Why.
     pub reason: Option<Block<500>>,
 }
+
+json_object! { DeletedFile as "DeletedFile" = |file| {
+    "id": FileId = file.id,
+    "deleted": Constant<true> = Constant(file.deleted),
+    "deletedAt": Timestamp = file.deleted_at,
+    "reason": Option<Block<500>> = file.reason,
+} }
 
 /// `GET {origin}/download/files/<fid>`
 #[derive(Clone, Debug, PartialEq)]
@@ -138,6 +241,32 @@ pub struct DownloadFile {
     pub headers: HeaderMap,
     /// Whether only the head of the answer is wanted.
     pub is_head: bool,
+}
+
+/// The parameters of a signed URL: opaque, so that they are verified where the link is.
+impl Part for DownloadFile {
+    type Value = DownloadFile;
+    const PARAMETERS: &'static [Parameter] = {
+        const fn text(name: &'static str, description: &'static str) -> Parameter {
+            Parameter { name, description, schema: String::schema }
+        }
+        &[
+            text("exp", "When the link ends, in epoch seconds."),
+            text("kid", "Whom the link was issued to."),
+            text("d", "How the file is offered."),
+            text("sig", "The signature."),
+        ]
+    };
+
+    fn read(request: &mut Reader<'_>) -> DownloadFile {
+        request.take_faults();
+        DownloadFile {
+            file: String::read(request),
+            query: request.sent.query_pairs.to_vec(),
+            headers: request.sent.headers.clone(),
+            is_head: request.sent.is_head,
+        }
+    }
 }
 
 /// The content of a file on its way out. As JSON it is the record of the file.
@@ -161,6 +290,8 @@ pub enum ContentSource {
     /// From the store of file contents itself, under this URL.
     Elsewhere(String),
 }
+
+same_schema! { FileContent => ContactFile, }
 
 impl Serialize for FileContent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,39 +1,51 @@
 //! Requests and outcomes about forms.
 
-use serde::ser::{Serialize, SerializeStruct, Serializer};
+use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::{ContactTarget, Idempotency, PageRequest, TagMatch, Unvalidated};
+use super::contacts::ContactTarget;
+use super::idempotency::{DryRun, Idempotency, IdempotencyKey};
+use super::page::{PageRequest, Paging};
+use super::tags::{IfMatch, TagMatch};
+use super::unvalidated::{RawBody, Unvalidated};
+use crate::forms::body::{Batch, Change, NewForm};
 use crate::forms::{Submission, SubmissionPreview, SubmissionStatus};
-use crate::json::Object;
-use crate::reply::ApiError;
+use crate::json::{JsonSchema, Object, json_object, without};
+use crate::reply::{ApiError, BatchError};
+use crate::request::rules::{AsSent, Flag, Id, Text};
+use crate::request::{parameter, parameters, request};
 use crate::values::TemplateId;
 
-/// `POST /forms/submit/<tid>/contacts/<ext>`
-#[derive(Clone, Debug, PartialEq)]
-pub struct SubmitForm {
-    /// The template, as sent.
-    pub template: String,
-    /// The contact, by external id.
-    pub contact: ContactTarget,
-    /// The body: `formData`, `submissionNotes`, `clientId`, `status`.
-    pub body: Unvalidated<Object>,
-    /// Whether to run everything and store nothing (contract 4.2).
-    pub dry_run: bool,
-    /// The idempotency of the request; a dry run has none.
-    pub idempotency: Option<Idempotency<Submission>>,
+request! {
+    /// `POST /forms/submit/<tid>/contacts/<ext>`
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SubmitForm {
+        /// The template, as sent.
+        pub template: String,
+        /// The contact, by external id.
+        pub contact: ContactTarget,
+        /// Whether to run everything and store nothing (contract 4.2).
+        pub dry_run: bool = DryRun,
+        /// The idempotency of the request; a dry run has none.
+        pub idempotency: Option<Idempotency<Submission>> = IdempotencyKey<Submission>,
+        /// The body: `formData`, `submissionNotes`, `clientId`, `status`.
+        pub body: Unvalidated<Object> = RawBody<NewForm>,
+    }
 }
 
-/// `POST /forms/batch/contacts/<ext>/chatbots/<A>`
-#[derive(Clone, Debug, PartialEq)]
-pub struct SubmitForms {
-    /// The contact, by external id.
-    pub contact: ContactTarget,
-    /// The body: `submissions`, `allOrNone`.
-    pub body: Unvalidated<Object>,
-    /// Whether to run everything and store nothing.
-    pub dry_run: bool,
-    /// The idempotency of the request; a dry run has none.
-    pub idempotency: Option<Idempotency<BatchResult>>,
+request! {
+    /// `POST /forms/batch/contacts/<ext>/chatbots/<A>`
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SubmitForms {
+        /// The contact, by external id.
+        pub contact: ContactTarget,
+        /// Whether to run everything and store nothing.
+        pub dry_run: bool = DryRun,
+        /// The idempotency of the request; a dry run has none.
+        pub idempotency: Option<Idempotency<BatchResult>> = IdempotencyKey<BatchResult>,
+        /// The body: `submissions`, `allOrNone`.
+        pub body: Unvalidated<Object> = RawBody<Batch>,
+    }
 }
 
 /// The result of a batch (contract 4.4).
@@ -82,96 +94,135 @@ impl BatchResult {
     }
 }
 
-impl Serialize for BatchResult {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let indexed: Vec<Indexed<'_>> =
-            self.results.iter().enumerate().map(|(index, item)| Indexed { index, item }).collect();
-        let mut result = serializer.serialize_struct("BatchResult", 4)?;
-        result.serialize_field("total", &self.results.len())?;
-        result.serialize_field("succeeded", &self.succeeded())?;
-        result.serialize_field("failed", &self.failed())?;
-        result.serialize_field("results", &indexed)?;
-        result.end()
-    }
-}
+json_object! { BatchResult as "BatchResult" = |batch| {
+    "total": usize { "minimum": 1, "maximum": 10 } = batch.results.len(),
+    "succeeded": usize { "minimum": 0 } = batch.succeeded(),
+    "failed": usize { "minimum": 0 } = batch.failed(),
+    "results": Vec<Indexed<'_>> =
+        batch.results.iter().enumerate().map(|(index, item)| Indexed { index, item }).collect::<Vec<_>>(),
+} }
 
 struct Indexed<'a> {
     index: usize,
     item: &'a BatchItem,
 }
 
-impl Serialize for Indexed<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let status = match self.item {
-            BatchItem::Stored(_) => 201,
-            BatchItem::Preview(_) => 200,
-            BatchItem::Failed(error) => error.code().status(),
-        };
-        let mut result = serializer.serialize_struct("BatchItem", 4)?;
-        result.serialize_field("index", &self.index)?;
-        result.serialize_field("success", &self.item.is_success())?;
-        result.serialize_field("status", &status)?;
-        match self.item {
-            BatchItem::Stored(submission) => result.serialize_field("submission", &**submission)?,
-            BatchItem::Preview(submission) => {
-                let preview = SubmissionPreview { submission: (**submission).clone(), in_batch: true };
-                result.serialize_field("submission", &preview)?;
-            }
-            BatchItem::Failed(error) => result.serialize_field("error", &error.in_batch())?,
-        }
-        result.end()
+json_object! { Indexed<'_> = |element| {
+    "index": usize { "minimum": 0 } = element.index,
+    "success": bool = element.item.is_success(),
+    "status": u16 {
+        "description": "The status that the element would have been answered alone."
+    } = element.item.status(),
+    "submission" optional: Shown<'_> = element.item.submission().as_ref(),
+    "error" optional: BatchError<'_> = element.item.error().as_ref(),
+} }
+
+/// The submission of an element.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Shown<'a> {
+    Stored(&'a Submission),
+    Preview(Box<SubmissionPreview>),
+}
+
+impl JsonSchema for Shown<'_> {
+    fn schema() -> Value {
+        json!({ "anyOf": [Submission::reference(), without(SubmissionPreview::schema(), "statusHistory")] })
     }
 }
 
-/// `GET /forms/contacts/<ext>/chatbots/<A>`
-#[derive(Clone, Debug, PartialEq)]
-pub struct ListSubmissions {
-    /// The contact, by external id.
-    pub contact: ContactTarget,
-    /// The query.
-    pub query: Unvalidated<SubmissionListQuery>,
+impl BatchItem {
+    /// The status that the element would have been answered alone.
+    fn status(&self) -> u16 {
+        match self {
+            BatchItem::Stored(_) => 201,
+            BatchItem::Preview(_) => 200,
+            BatchItem::Failed(error) => error.code().status(),
+        }
+    }
+
+    fn submission(&self) -> Option<Shown<'_>> {
+        match self {
+            BatchItem::Stored(submission) => Some(Shown::Stored(submission)),
+            BatchItem::Preview(submission) => {
+                let submission = Submission::clone(submission);
+                Some(Shown::Preview(Box::new(SubmissionPreview { submission, in_batch: true })))
+            }
+            BatchItem::Failed(_) => None,
+        }
+    }
+
+    fn error(&self) -> Option<BatchError<'_>> {
+        match self {
+            BatchItem::Failed(error) => Some(error.in_batch()),
+            _ => None,
+        }
+    }
 }
 
-/// The query of a list of submissions (contract 4.4).
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct SubmissionListQuery {
-    /// Only those of this template.
-    pub template: Option<TemplateId>,
-    /// Only those in this state.
-    pub status: Option<SubmissionStatus>,
-    /// Whether superseded ones are shown as well.
-    pub include_superseded: bool,
-    /// Only those with this reference of the caller's.
-    pub client_id: Option<String>,
-    /// Which part.
-    pub page: PageRequest,
+request! {
+    /// `GET /forms/contacts/<ext>/chatbots/<A>`
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ListSubmissions {
+        /// The contact, by external id.
+        pub contact: ContactTarget,
+        /// The query.
+        pub query: Unvalidated<SubmissionListQuery>,
+    }
 }
 
-/// `PUT /forms/submissions/<sid>/chatbots/<A>`
-#[derive(Clone, Debug, PartialEq)]
-pub struct UpdateSubmission {
-    /// The submission, as sent.
-    pub submission: String,
-    /// The body: `formData`, `submissionNotes`, `status`, `reviewNotes`.
-    pub body: Unvalidated<Object>,
-    /// The `If-Match` header.
-    pub if_match: Option<TagMatch>,
+parameters! {
+    /// The query of a list of submissions (contract 4.4).
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct SubmissionListQuery {
+        /// Only submissions under this template; an unknown one gives an empty list.
+        "templateId" template: Option<TemplateId> = Id,
+        /// Only submissions in this status.
+        "status" status: Option<SubmissionStatus> = Text,
+        /// Whether superseded submissions are shown as well.
+        "includeSuperseded" include_superseded: bool = Flag,
+        /// Only submissions with exactly this reference of your own.
+        "clientId" client_id: Option<String> = AsSent(128),
+        ..page: Paging<20>,
+    }
 }
 
-/// `GET /forms/contacts/<ext>/templates/<tid>/latest/chatbots/<A>`
-#[derive(Clone, Debug, PartialEq)]
-pub struct LatestSubmission {
-    /// The contact, by external id.
-    pub contact: ContactTarget,
-    /// The template, as sent.
-    pub template: String,
-    /// Whether drafts count.
-    pub include_drafts: Unvalidated<bool>,
+request! {
+    /// `PUT /forms/submissions/<sid>/chatbots/<A>`
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct UpdateSubmission {
+        /// The submission, as sent.
+        pub submission: String,
+        /// The `If-Match` header.
+        pub if_match: Option<TagMatch> = IfMatch,
+        /// The body: `formData`, `submissionNotes`, `status`, `reviewNotes`.
+        pub body: Unvalidated<Object> = RawBody<Change>,
+    }
 }
 
-/// `GET /forms/templates/chatbots/<A>`
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ListTemplates {
-    /// Which part.
-    pub page: Unvalidated<PageRequest>,
+request! {
+    /// `GET /forms/contacts/<ext>/templates/<tid>/latest/chatbots/<A>`
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct LatestSubmission {
+        /// The contact, by external id.
+        pub contact: ContactTarget,
+        /// The template, as sent.
+        pub template: String,
+        /// Whether drafts count.
+        pub include_drafts: Unvalidated<bool> = Unvalidated<IncludeDrafts>,
+    }
+}
+
+parameter! {
+    /// Whether drafts take part, by the time they were created.
+    IncludeDrafts = "includeDrafts": bool = Flag
+}
+
+request! {
+    /// `GET /forms/templates/chatbots/<A>`
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ListTemplates {
+        /// Which part.
+        pub page: Unvalidated<PageRequest> = Unvalidated<Paging<100>>,
+    }
 }

@@ -10,19 +10,22 @@ mod page;
 mod tags;
 mod unvalidated;
 
+pub(crate) use contacts::ArchiveRequest;
 pub use contacts::{
     ArchiveContact, ContactListQuery, ContactTarget, CreateContact, ListContacts, UpdateContact, Upsert,
 };
+pub(crate) use extraction::NewExtraction;
 pub use extraction::{ExtractDocument, Extracted, ExtractedDocument};
 pub use files::{
     ContentSource, DeleteFile, DeletedFile, DownloadFile, FileContent, FileListQuery, FileTarget, ListFiles,
     SignUrl, SignUrlQuery, SignedUrl, UploadFile,
 };
+pub(crate) use files::{DeleteRequest, NewFile};
 pub use forms::{
     BatchItem, BatchResult, LatestSubmission, ListSubmissions, ListTemplates, SubmissionListQuery,
     SubmitForm, SubmitForms, UpdateSubmission,
 };
-pub use idempotency::{Created, Idempotency, ReplyEncoder, Updated};
+pub use idempotency::{Created, Idempotency, Replayable, ReplyEncoder, Updated};
 pub use open_api::OpenApiService;
 pub use page::{Page, PageRequest, PageStart};
 pub use tags::TagMatch;

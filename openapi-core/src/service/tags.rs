@@ -1,5 +1,9 @@
 //! Entity tags of conditional requests (contract 5.4).
 
+use http::header;
+
+use crate::request::{Part, Reader, header_fault};
+
 /// The tags of an `If-Match` or `If-None-Match` header (contract 5.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TagMatch {
@@ -53,6 +57,30 @@ impl TagMatch {
             TagMatch::Any => true,
             TagMatch::Tags(tags) => tags.iter().any(|tag| tag.strip_prefix("W/").unwrap_or(tag) == etag),
         }
+    }
+}
+
+/// The header `If-Match`.
+pub struct IfMatch;
+
+impl Part for IfMatch {
+    type Value = Option<TagMatch>;
+    const IF_MATCH: bool = true;
+
+    fn read(request: &mut Reader<'_>) -> Option<TagMatch> {
+        let text = match request.sent.header(&header::IF_MATCH) {
+            Ok(text) => text?,
+            Err(violation) => {
+                request.headers.push(*violation);
+                return None;
+            }
+        };
+        let tags = TagMatch::parse(&text);
+        if tags.is_none() {
+            let words = "must be *, an entity tag or a list of entity tags";
+            request.headers.push(header_fault(&header::IF_MATCH, words));
+        }
+        tags
     }
 }
 

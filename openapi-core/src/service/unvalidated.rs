@@ -1,5 +1,11 @@
 //! Input that is checked where it is used.
 
+use std::marker::PhantomData;
+
+use serde_json::Value;
+
+use crate::json::{JsonSchema, Object};
+use crate::request::{BodyKind, Parameter, Part, Reader};
 use crate::validation::Violations;
 
 /// A value together with what was found wrong around it: it is reached only by asking for the faults.
@@ -54,5 +60,37 @@ impl<T: Default> Default for Unvalidated<T> {
 impl<T> From<T> for Unvalidated<T> {
     fn from(value: T) -> Self {
         Unvalidated { value: Some(value), faults: Violations::new() }
+    }
+}
+
+/// The last part of a request: with it travels everything found wrong.
+impl<P: Part> Part for Unvalidated<P> {
+    type Value = Unvalidated<P::Value>;
+    const PARAMETERS: &'static [Parameter] = P::PARAMETERS;
+    const BODY: BodyKind = P::BODY;
+
+    fn body_schema() -> Option<Value> {
+        P::body_schema()
+    }
+
+    fn read(request: &mut Reader<'_>) -> Self::Value {
+        Unvalidated { value: Some(P::read(request)), faults: request.take_faults() }
+    }
+}
+
+/// A body that is checked against the tenant's own schema; `S` is the schema of the OpenAPI document.
+pub struct RawBody<S>(PhantomData<S>);
+
+impl<S: JsonSchema> Part for RawBody<S> {
+    type Value = Unvalidated<Object>;
+    const BODY: BodyKind = BodyKind::Required;
+
+    fn body_schema() -> Option<Value> {
+        Some(S::reference())
+    }
+
+    fn read(request: &mut Reader<'_>) -> Unvalidated<Object> {
+        let value = request.sent.members(&mut request.body);
+        Unvalidated { value, faults: request.take_faults() }
     }
 }

@@ -3,10 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::Serialize;
-use serde::ser::{SerializeStruct, Serializer};
-
-use crate::json::Json;
+use crate::json::{Json, json_object};
 
 /// The most violations that one reply lists; the rest is counted (contract 6.2).
 pub const MAX_LISTED: usize = 100;
@@ -162,6 +159,10 @@ impl Location {
     }
 }
 
+/// Every location, in the order of the OpenAPI document.
+const LOCATIONS: [Location; 5] =
+    [Location::Body, Location::Query, Location::Path, Location::Header, Location::Form];
+
 /// A broken rule before it is known where: the rule and the words that follow the field's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValidationIssue {
@@ -268,17 +269,15 @@ fn echo(value: Option<&Json>) -> Json {
     }
 }
 
-impl Serialize for ValidationError {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut element = serializer.serialize_struct("ValidationError", 5)?;
-        element.serialize_field("field", &self.field)?;
-        element.serialize_field("message", &self.message)?;
-        element.serialize_field("value", &self.value)?;
-        element.serialize_field("type", self.rule.as_str())?;
-        element.serialize_field("in", self.location.as_str())?;
-        element.end()
-    }
-}
+json_object! { ValidationError as "ValidationError" = |error| {
+    "field": String { "description": "The offending field, with dots and `[i]`." } = error.field,
+    "message": String = error.message,
+    "value": Json {
+        "description": "The offending scalar; `null` for objects, arrays, missing and sensitive values."
+    } = error.value,
+    "type": &'static str { "enum": ValidationCode::ALL.map(ValidationCode::as_str) } = error.rule.as_str(),
+    "in": &'static str { "enum": LOCATIONS.map(Location::as_str) } = error.location.as_str(),
+} }
 
 /// All violations of a request, in the contract's order: path, header, query, then body.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -13,6 +13,7 @@ mod platform_id;
 mod status;
 mod text;
 mod timestamp;
+mod words;
 
 pub use agent_id::AgentId;
 pub(crate) use boolean::parse_boolean;
@@ -30,7 +31,9 @@ pub use platform_id::{
 pub use status::ContactStatus;
 pub use text::{Block, Line, Opaque, Tag};
 pub use timestamp::Timestamp;
+pub(crate) use words::{text_words, words};
 
+use crate::json::JsonSchema;
 use crate::validation::ValidationIssue;
 
 /// A value that is read from text.
@@ -47,6 +50,12 @@ pub trait TextValue: Sized {
 
     /// The JSON Schema (2020-12) of the text.
     fn json_schema() -> serde_json::Value;
+}
+
+impl<T: TextValue> JsonSchema for T {
+    fn schema() -> serde_json::Value {
+        T::json_schema()
+    }
 }
 
 /// A value that a store keeps as its text.

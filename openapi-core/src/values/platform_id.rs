@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Invalid, Timestamp};
+use crate::json::schemas;
 use crate::validation::{ValidationCode, ValidationIssue};
 
 /// Twelve bytes, shown as 24 lowercase hexadecimal digits. Ids of one kind sort by their creation time.
@@ -160,6 +161,8 @@ macro_rules! platform_ids {
                 fmt::Display::fmt(&self.0, f)
             }
         }
+
+        schemas! { $name: { "type": "string", "pattern": "^[0-9a-f]{24}$" }, }
 
         impl FromStr for $name {
             type Err = Invalid;

@@ -6,9 +6,10 @@ use proptest::prelude::*;
 use super::values::{self, key};
 use openapi_core::contacts::{Contact, ContactFields};
 use openapi_core::json::{Json, Object, RawObject};
+use openapi_core::schema::FieldType;
 use openapi_core::service::{ContactListQuery, PageRequest, PageStart};
 use openapi_core::storage::{ContactSort, Order};
-use openapi_core::values::{AgentId, Line, Phone, PhoneCode, Tag};
+use openapi_core::values::{AgentId, Phone, PhoneCode, Tag};
 
 /// An object for `customFields`.
 pub fn custom_fields() -> impl Strategy<Value = Object> {
@@ -74,26 +75,8 @@ pub fn contact_fields() -> impl Strategy<Value = ContactFields> {
 
 /// A create body that is valid except for up to two members, which are wrong, missing or unknown.
 pub fn nearly_valid_contact() -> impl Strategy<Value = Object> {
-    let names = proptest::sample::select(vec![
-        "externalReferenceId",
-        "salutation",
-        "firstName",
-        "middleName",
-        "lastName",
-        "dob",
-        "gender",
-        "primaryEmail",
-        "primaryPhone",
-        "primaryPhoneCode",
-        "fullAddress",
-        "tags",
-        "status",
-        "source",
-        "lastContactedAt",
-        "customFields",
-        "nickname",
-        "id",
-    ]);
+    let names = ContactFields::NAMES.iter().copied().chain(["nickname", "id"]);
+    let names = proptest::sample::select(names.collect::<Vec<_>>());
     let wrong = prop_oneof![
         values::json(2),
         Just(Json::Null),
@@ -128,33 +111,12 @@ pub fn contact(agent_id: AgentId) -> impl Strategy<Value = Contact> {
         move |(id, fields, times, version)| {
             let (created_at, age, archived) = times;
             let updated_at = created_at.plus_millis(age);
-            let source = fields.source.flatten().or_else(|| "api".parse::<Line<64>>().ok());
+            let contact = fields.into_contact(id, agent_id.clone(), created_at);
             Contact {
-                id,
-                agent_id: agent_id.clone(),
-                external_reference_id: fields.external_reference_id.flatten(),
-                salutation: fields.salutation.flatten(),
-                first_name: fields.first_name.flatten(),
-                middle_name: fields.middle_name.flatten(),
-                last_name: fields.last_name.flatten(),
-                dob: fields.dob.flatten(),
-                gender: fields.gender.flatten(),
-                primary_email: fields
-                    .primary_email
-                    .flatten()
-                    .unwrap_or_else(|| unreachable!("always generated")),
-                primary_phone: fields.primary_phone.flatten(),
-                primary_phone_code: fields.primary_phone_code.flatten(),
-                full_address: fields.full_address.flatten(),
-                tags: fields.tags.flatten().unwrap_or_default(),
-                status: fields.status.flatten().unwrap_or_default(),
-                source: source.unwrap_or_else(|| unreachable!("a short word is a line")),
-                last_contacted_at: fields.last_contacted_at.flatten(),
-                custom_fields: fields.custom_fields.flatten().unwrap_or_default(),
                 archived_at: archived.map(|millis| updated_at.plus_millis(-millis)),
-                created_at,
                 updated_at,
                 version,
+                ..contact.unwrap_or_else(|| unreachable!("an address is always generated"))
             }
         },
     )
@@ -196,25 +158,8 @@ pub fn schema_definition() -> impl Strategy<Value = Object> {
         vec!["salutation", "firstName", "lastName", "gender", "dob", "tags", "source"],
         0..4,
     );
-    let custom = proptest::sample::subsequence(
-        vec![
-            "string",
-            "text",
-            "email",
-            "phone",
-            "url",
-            "integer",
-            "number",
-            "boolean",
-            "date",
-            "datetime",
-            "select",
-            "multiselect",
-            "tags",
-            "object",
-        ],
-        0..6,
-    );
+    let kinds = FieldType::ALL.map(FieldType::as_str).into_iter().filter(|kind| *kind != "phoneCode");
+    let custom = proptest::sample::subsequence(kinds.collect::<Vec<_>>(), 0..6);
     (standard, custom, flag(), proptest::collection::vec(any::<bool>(), 16)).prop_map(
         |(standard, custom, undeclared, flags)| {
             let object = |members: Vec<(&str, Json)>| -> Json {

@@ -2,14 +2,11 @@
 
 use std::marker::PhantomData;
 
-use serde_json::Value;
-
-use super::{Addressing, pick, shapes, target};
+use super::{Addressing, pick};
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::contacts::SharedContact;
 use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EncodedResponse, EndpointMetadata, Method,
-    Operation, Payload,
+    Access, Conditional, Context, EncodedResponse, EndpointMetadata, Method, Operation, Payload,
 };
 use crate::reply::{ApiError, ErrorCode, Reply, success_body, success_body_around};
 use crate::service::ContactTarget;
@@ -22,7 +19,6 @@ impl<A: Addressing> Operation for Get<A> {
     const METADATA: EndpointMetadata = EndpointMetadata {
         id: pick(A::BY_ID, "getContact", "getContactByPlatformId"),
         method: Method::Get,
-        base: Base::OpenApi,
         path: pick(
             A::BY_ID,
             "/contacts/{externalReferenceId}/chatbots/{agentId}",
@@ -32,20 +28,13 @@ impl<A: Addressing> Operation for Get<A> {
         summary: pick(A::BY_ID, "Get a contact", "Get a contact by platform id"),
         description: "One contact, archived or not.",
         access: Access::Key(Permission::new(Scope::Contacts, Action::Read)),
-        body: BodyKind::None,
-        query: &[],
-        success: &[200],
         errors: &[ErrorCode::ContactNotFound],
-        idempotent: false,
         conditional: Conditional::Read,
+        ..EndpointMetadata::of::<Self::Input>()
     };
     type Caller = Caller;
     type Input = (ContactTarget, Violations);
     type Output = SharedContact;
-
-    fn decode(incoming: &DecodedRequest<'_>) -> Self::Input {
-        (target::<A>(incoming), incoming.query().into_faults())
-    }
 
     async fn run(
         cx: Context<'_, Caller>,
@@ -65,13 +54,5 @@ impl<A: Addressing> Operation for Get<A> {
             None => success_body(&reply.message, &reply.data, None)?,
         };
         Ok(EncodedResponse { reply: reply.map(|_| ()), body: Payload::Json(body) })
-    }
-
-    fn response_schema() -> Value {
-        shapes::envelope(shapes::reference("Contact"))
-    }
-
-    fn response_example() -> Value {
-        shapes::envelope_example("Contact retrieved successfully", shapes::contact_example())
     }
 }

@@ -5,7 +5,6 @@ mod create;
 mod get;
 mod list;
 mod schema;
-mod shapes;
 mod unarchive;
 mod update;
 
@@ -18,13 +17,9 @@ pub use unarchive::Unarchive;
 pub use update::Update;
 
 pub use create::stored_reply;
-pub(crate) use shapes::components;
 
 use crate::contacts::Contact;
-use crate::operation::{DecodedRequest, if_match, reason_member};
-use crate::service::{ArchiveContact, ContactTarget, Unvalidated};
 use crate::service_info::ServiceInfo;
-use crate::validation::Violations;
 
 /// How a path names a contact.
 pub trait Addressing: Send + Sync + 'static {
@@ -51,14 +46,6 @@ const fn pick(by_id: bool, external: &'static str, id: &'static str) -> &'static
     if by_id { id } else { external }
 }
 
-fn target<A: Addressing>(incoming: &DecodedRequest<'_>) -> ContactTarget {
-    if A::BY_ID {
-        ContactTarget::Id(incoming.path_value("contactId").to_owned())
-    } else {
-        ContactTarget::External(incoming.path_value("externalReferenceId").to_owned())
-    }
-}
-
 /// The path of a contact: `Location`. By its external id where it has one.
 pub(crate) fn path(service_info: &ServiceInfo, contact: &Contact) -> String {
     let agent = &contact.agent_id;
@@ -80,15 +67,6 @@ pub(crate) fn percent_encode(text: &str) -> String {
         }
     }
     encoded
-}
-
-/// The input of archive and unarchive.
-fn archive_input<A: Addressing>(incoming: &DecodedRequest<'_>) -> ArchiveContact {
-    let mut faults = Violations::new();
-    let if_match = if_match(incoming, &mut faults);
-    faults.extend(incoming.query().into_faults());
-    let reason = reason_member(incoming, &mut faults);
-    ArchiveContact { target: target::<A>(incoming), reason: Unvalidated::new(Some(reason), faults), if_match }
 }
 
 #[cfg(test)]

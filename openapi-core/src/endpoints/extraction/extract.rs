@@ -1,19 +1,16 @@
 //! POST /document-extraction/extract
 
 use http::{HeaderName, HeaderValue};
-use serde::ser::{Serialize, SerializeStruct, Serializer};
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::shapes;
 use crate::access::{Action, Caller, Permission, Scope};
-use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EncodedResponse, EndpointMetadata, Method,
-    Operation, Payload, idempotency,
-};
+use crate::extraction::Answered;
+use crate::json::{Constant, JsonSchema, Object, json_object, same_schema};
+use crate::operation::{Access, Context, EncodedResponse, EndpointMetadata, Method, Operation, Payload};
 use crate::reply::{ApiError, ErrorCode, Reply, StoredReply};
-use crate::service::{ExtractDocument, Extracted, ExtractedDocument, ReplyEncoder};
+use crate::service::{ExtractDocument, Extracted, ExtractedDocument, Replayable};
 use crate::service_info::ServiceInfo;
-use crate::validation::Violations;
 
 /// Finds the values of fields in a document.
 pub struct Extract;
@@ -32,17 +29,16 @@ pub struct Outcome(Option<Box<ExtractedDocument>>);
 /// The body: `metadata` is next to `data`.
 struct Body<'a>(&'a ExtractedDocument);
 
-impl Serialize for Body<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let ExtractedDocument { extraction, metadata } = self.0;
-        let mut body = serializer.serialize_struct("Body", 4)?;
-        body.serialize_field("success", &true)?;
-        body.serialize_field("message", MESSAGE)?;
-        body.serialize_field("data", &extraction.data)?;
-        body.serialize_field("metadata", &extraction.with(metadata))?;
-        body.end()
-    }
-}
+json_object! { Body<'_> = |body| {
+    "success": Constant<true> = Constant(true),
+    "message": &'static str = MESSAGE,
+    "data": Object {
+        "description": "The value of every field of the schema; `null` where the document has none."
+    } = body.0.extraction.data,
+    "metadata": Answered<'_> = body.0.extraction.with(&body.0.metadata),
+} }
+
+same_schema! { Outcome => Object, }
 
 impl Serialize for Outcome {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -60,25 +56,22 @@ fn body(document: &ExtractedDocument) -> Result<Vec<u8>, ApiError> {
     })
 }
 
-/// The answer to an extraction as an idempotency key stores it.
-fn stored_reply(_: &ServiceInfo, document: &ExtractedDocument) -> Result<StoredReply, ApiError> {
-    let body = String::from_utf8(body(document)?).map_err(|_| ApiError::internal())?;
-    Ok(StoredReply { status: 200, location: None, body: body.into() })
+impl Replayable for ExtractedDocument {
+    fn stored_reply(_: &ServiceInfo, document: &ExtractedDocument) -> Result<StoredReply, ApiError> {
+        let body = String::from_utf8(body(document)?).map_err(|_| ApiError::internal())?;
+        Ok(StoredReply { status: 200, location: None, body: body.into() })
+    }
 }
 
 impl Operation for Extract {
     const METADATA: EndpointMetadata = EndpointMetadata {
         id: "extractDocument",
         method: Method::Post,
-        base: Base::OpenApi,
         path: "/document-extraction/extract",
         tag: "Document extraction",
         summary: "Extract a document",
         description: "Finds the values of the fields of a schema in a document (PDF, DOCX, plain text, JPEG, PNG, TIFF, WebP, BMP or GIF), each with its confidence and the text of the document that says it. What is not in the document is `null`. Costs credits of the key's agent, by page; nothing where the answer is no 2xx.",
         access: Access::Key(Permission::new(Scope::DocumentExtraction, Action::Create)),
-        body: BodyKind::Document,
-        query: &[],
-        success: &[200],
         errors: &[
             ErrorCode::InsufficientCredits,
             ErrorCode::StorageQuotaExceeded,
@@ -91,19 +84,11 @@ impl Operation for Extract {
             ErrorCode::StorageUnavailable,
             ErrorCode::ExtractionTimeout,
         ],
-        idempotent: true,
-        conditional: Conditional::No,
+        ..EndpointMetadata::of::<Self::Input>()
     };
     type Caller = Caller;
     type Input = ExtractDocument;
     type Output = Outcome;
-
-    fn decode(incoming: &DecodedRequest<'_>) -> ExtractDocument {
-        let mut faults = Violations::new();
-        let idempotency = idempotency(incoming, &mut faults, ReplyEncoder(stored_reply));
-        faults.extend(incoming.query().into_faults());
-        ExtractDocument { form: incoming.take_document(), idempotency, faults }
-    }
 
     async fn run(cx: Context<'_, Caller>, input: ExtractDocument) -> Result<Reply<Outcome>, ApiError> {
         Ok(match cx.service.extract_document(cx.caller, input).await? {
@@ -131,15 +116,7 @@ impl Operation for Extract {
         Ok(EncodedResponse { reply: reply.map(|_| ()), body: Payload::Json(body) })
     }
 
-    fn request_schema() -> Option<Value> {
-        Some(shapes::reference("NewExtraction"))
-    }
-
     fn response_schema() -> Value {
-        shapes::extraction_envelope()
-    }
-
-    fn response_example() -> Value {
-        shapes::extraction_example()
+        Body::schema()
     }
 }

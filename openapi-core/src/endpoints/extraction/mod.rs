@@ -2,9 +2,6 @@
 
 mod extract;
 mod schema_examples;
-mod shapes;
 
 pub use extract::{Extract, Outcome};
 pub use schema_examples::SchemaExamples;
-
-pub(crate) use shapes::components;

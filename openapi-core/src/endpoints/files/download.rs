@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 
 use crate::files::Selection;
 use crate::operation::{
-    Access, Anonymous, Base, BodyKind, Conditional, Context, DecodedRequest, EncodedResponse,
-    EndpointMetadata, Method, Operation, Parameter, Payload,
+    Access, Anonymous, Base, Context, EncodedResponse, EndpointMetadata, Method, Operation, Payload,
 };
 use crate::reply::{ApiBody, ApiError, ErrorCode, Reply};
 use crate::service::{ContentSource, DownloadFile, FileContent};
@@ -24,8 +23,6 @@ impl Operation for Download {
         summary: "Download a file",
         description: "The content of a file, under a signed URL. A single `Range` is honoured; other parameters are ignored. An operator may redirect downloads to the store of file contents (307).",
         access: Access::Link,
-        body: BodyKind::None,
-        query: &[Parameter::EXP, Parameter::KID, Parameter::D, Parameter::SIG],
         success: &[200, 206],
         errors: &[
             ErrorCode::SignedUrlInvalid,
@@ -35,21 +32,11 @@ impl Operation for Download {
             ErrorCode::ServiceUnavailable,
             ErrorCode::StorageUnavailable,
         ],
-        idempotent: false,
-        conditional: Conditional::No,
+        ..EndpointMetadata::of::<Self::Input>()
     };
     type Caller = Anonymous;
     type Input = DownloadFile;
     type Output = FileContent;
-
-    fn decode(incoming: &DecodedRequest<'_>) -> DownloadFile {
-        DownloadFile {
-            file: incoming.path_value("fileId").to_owned(),
-            query: incoming.query_pairs.to_vec(),
-            headers: incoming.headers.clone(),
-            is_head: incoming.is_head,
-        }
-    }
 
     async fn run(cx: Context<'_, Anonymous>, input: DownloadFile) -> Result<Reply<FileContent>, ApiError> {
         Ok(Reply::ok("", cx.service.download_file(input).await?))
@@ -97,9 +84,5 @@ impl Operation for Download {
 
     fn response_schema() -> Value {
         json!({ "type": "string", "contentMediaType": "application/octet-stream" })
-    }
-
-    fn response_example() -> Value {
-        Value::Null
     }
 }

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::ser::Serializer;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::shapes;
+use super::example_template;
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::forms::{CompiledTemplate, TemplateDocument};
-use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EndpointMetadata, Method, Operation,
-};
+use crate::json::same_schema;
+use crate::operation::{Access, Conditional, Context, EndpointMetadata, Method, Operation};
 use crate::reply::{ApiError, ErrorCode, Reply};
 use crate::validation::Violations;
 
@@ -21,6 +20,8 @@ pub struct Schema;
 /// A template with the JSON Schema made from it.
 #[derive(Clone, Debug)]
 pub struct SchemaDocument(pub Arc<CompiledTemplate>);
+
+same_schema! { SchemaDocument => TemplateDocument<'_>, }
 
 impl Serialize for SchemaDocument {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -34,26 +35,18 @@ impl Operation for Schema {
     const METADATA: EndpointMetadata = EndpointMetadata {
         id: "getTemplateSchema",
         method: Method::Get,
-        base: Base::OpenApi,
         path: "/forms/templates/{templateId}/schema/chatbots/{agentId}",
         tag: "Forms",
         summary: "Template schema",
         description: "The fields of a template in any status, and the same as JSON Schema of `formData`, which expresses everything but conditions, references to files and bounds of dates.",
         access: Access::Key(Permission::new(Scope::Forms, Action::Read)),
-        body: BodyKind::None,
-        query: &[],
-        success: &[200],
         errors: &[ErrorCode::TemplateNotFound],
-        idempotent: false,
         conditional: Conditional::Read,
+        ..EndpointMetadata::of::<Self::Input>()
     };
     type Caller = Caller;
     type Input = (String, Violations);
     type Output = SchemaDocument;
-
-    fn decode(incoming: &DecodedRequest<'_>) -> Self::Input {
-        (incoming.path_value("templateId").to_owned(), incoming.query().into_faults())
-    }
 
     async fn run(
         cx: Context<'_, Caller>,
@@ -67,11 +60,8 @@ impl Operation for Schema {
         Ok(Reply::ok(MESSAGE, SchemaDocument(template)).with_etag(etag))
     }
 
-    fn response_schema() -> Value {
-        shapes::envelope(shapes::reference("TemplateSchema"))
-    }
-
     fn response_example() -> Value {
-        shapes::envelope_example(MESSAGE, shapes::schema_example())
+        let template = example_template();
+        json!({ "success": true, "message": MESSAGE, "data": template.as_ref().map(TemplateDocument) })
     }
 }

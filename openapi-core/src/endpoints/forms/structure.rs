@@ -5,14 +5,13 @@ use std::sync::Arc;
 use http::{HeaderName, HeaderValue, header};
 use serde::Serialize;
 use serde::ser::Serializer;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::shapes;
+use super::example_template;
 use crate::access::{Action, Caller, Permission, Scope};
 use crate::forms::{CompiledTemplate, Structure as ExampleStructure};
-use crate::operation::{
-    Access, Base, BodyKind, Conditional, Context, DecodedRequest, EndpointMetadata, Method, Operation,
-};
+use crate::json::same_schema;
+use crate::operation::{Access, Context, EndpointMetadata, Method, Operation};
 use crate::reply::{ApiError, BASE_PATH, ErrorCode, Reply};
 use crate::validation::Violations;
 
@@ -22,6 +21,8 @@ pub struct Structure;
 /// A template's fields with examples.
 #[derive(Clone, Debug)]
 pub struct StructureDocument(pub Arc<CompiledTemplate>);
+
+same_schema! { StructureDocument => ExampleStructure<'_>, }
 
 impl Serialize for StructureDocument {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -38,27 +39,18 @@ impl Operation for Structure {
     const METADATA: EndpointMetadata = EndpointMetadata {
         id: "getTemplateStructure",
         method: Method::Get,
-        base: Base::OpenApi,
         path: "/forms/templates/{templateId}/structure/chatbots/{agentId}",
         tag: "Forms",
         summary: "Template structure",
         description: "Deprecated: use the template schema. The fields of a template in any status with example values; `formData` passes validation when it is sent back, unless a file is required.",
         access: Access::Key(Permission::new(Scope::Forms, Action::Read)),
-        body: BodyKind::None,
-        query: &[],
-        success: &[200],
         errors: &[ErrorCode::TemplateNotFound],
-        idempotent: false,
-        conditional: Conditional::No,
+        ..EndpointMetadata::of::<Self::Input>()
     };
     const DEPRECATED: bool = true;
     type Caller = Caller;
     type Input = (String, Violations);
     type Output = StructureDocument;
-
-    fn decode(incoming: &DecodedRequest<'_>) -> Self::Input {
-        (incoming.path_value("templateId").to_owned(), incoming.query().into_faults())
-    }
 
     async fn run(
         cx: Context<'_, Caller>,
@@ -80,11 +72,8 @@ impl Operation for Structure {
         })
     }
 
-    fn response_schema() -> Value {
-        shapes::envelope(shapes::reference("TemplateStructure"))
-    }
-
     fn response_example() -> Value {
-        shapes::envelope_example(MESSAGE, shapes::structure_example())
+        let compiled = example_template().and_then(|template| CompiledTemplate::new(template).ok());
+        json!({ "success": true, "message": MESSAGE, "data": compiled.as_ref().map(ExampleStructure) })
     }
 }

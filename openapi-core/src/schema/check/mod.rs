@@ -14,11 +14,11 @@ use std::collections::HashMap;
 use self::found::{Found, MISSING, MISSING_CUSTOM, required};
 use super::pattern::{InvalidPattern, Pattern};
 use super::{ContactSchema, FieldDefinition};
-use crate::contacts::{Contact, ContactFields};
+use crate::contacts::{Contact, ContactFields, default_source};
 use crate::json::{Json, Object, RawObject};
 use crate::service_info::ServiceInfo;
 use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
-use crate::values::{AgentId, ContactId, ContactStatus, Date, Line, TextValue, Timestamp};
+use crate::values::{AgentId, ContactId, ContactStatus, Date, TextValue, Timestamp};
 
 /// A contact schema made ready to check requests: patterns compiled, defaults read. Made once for each version.
 #[derive(Clone, Debug)]
@@ -91,30 +91,7 @@ impl CompiledSchema {
         if body.get("customFields").is_none_or(|value| *value == Json::Null) {
             self.missing_custom_fields(&Object::new(), MISSING_CUSTOM, &mut found);
         }
-        let contact = fields.primary_email.clone().flatten().map(|primary_email| Contact {
-            id: identity.id,
-            agent_id: identity.agent_id,
-            external_reference_id: fields.external_reference_id.flatten(),
-            salutation: fields.salutation.flatten(),
-            first_name: fields.first_name.flatten(),
-            middle_name: fields.middle_name.flatten(),
-            last_name: fields.last_name.flatten(),
-            dob: fields.dob.flatten(),
-            gender: fields.gender.flatten(),
-            primary_email,
-            primary_phone: fields.primary_phone.flatten(),
-            primary_phone_code: fields.primary_phone_code.flatten(),
-            full_address: fields.full_address.flatten(),
-            tags: fields.tags.flatten().unwrap_or_default(),
-            status: fields.status.flatten().unwrap_or_default(),
-            source: fields.source.flatten().unwrap_or_else(default_source),
-            last_contacted_at: fields.last_contacted_at.flatten(),
-            custom_fields: fields.custom_fields.flatten().unwrap_or_default(),
-            archived_at: None,
-            created_at: identity.now,
-            updated_at: identity.now,
-            version: 1,
-        });
+        let contact = fields.into_contact(identity.id, identity.agent_id, identity.now);
         if let Some(contact) = &contact {
             self.phones_agree(contact, &body, &mut found);
         }
@@ -262,10 +239,6 @@ enum Mode {
 
 fn position(body: &Object, name: &str) -> usize {
     body.iter().position(|(member, _)| member == name).unwrap_or(MISSING)
-}
-
-fn default_source() -> Line<64> {
-    Line::parse("api").unwrap_or_else(|_| unreachable!("a short word is a line"))
 }
 
 /// How errors and keys name a field.

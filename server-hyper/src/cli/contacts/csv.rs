@@ -4,35 +4,13 @@ use openapi_core::contacts::Contact;
 use openapi_core::json::{Json, Object, parse};
 use openapi_core::schema::{ContactSchema, FieldType};
 
-/// Columns of every export, in order; those of declared custom fields follow, then the rest of the custom fields.
-const COLUMNS: [&str; 21] = [
-    "id",
-    "externalReferenceId",
-    "salutation",
-    "firstName",
-    "middleName",
-    "lastName",
-    "dob",
-    "gender",
-    "primaryEmail",
-    "primaryPhone",
-    "primaryPhoneCode",
-    "fullAddress",
-    "tags",
-    "status",
-    "source",
-    "lastContactedAt",
-    "isArchived",
-    "archivedAt",
-    "createdAt",
-    "updatedAt",
-    "agentId",
-];
-
 const CUSTOM: &str = "customFields";
 
-/// The columns of an agent's contacts.
+/// The columns of an agent's contacts: those of the standard fields, then those of declared custom fields, then the rest
+/// of the custom fields.
 pub struct Columns {
+    /// The standard fields in schema order. The agent is last, because it is the same in every row.
+    standard: Vec<String>,
     /// Declared custom fields with their types.
     declared: Vec<(String, FieldType)>,
 }
@@ -40,14 +18,18 @@ pub struct Columns {
 impl Columns {
     /// The columns under a schema.
     pub fn of(schema: &ContactSchema) -> Self {
+        let names = schema.fields.iter().map(|field| field.name.clone()).filter(|name| name != CUSTOM);
+        let (agent, mut standard): (Vec<String>, Vec<String>) = names.partition(|name| name == "agentId");
+        standard.extend(agent);
         Columns {
+            standard,
             declared: schema.custom_fields.iter().map(|field| (field.name.clone(), field.kind)).collect(),
         }
     }
 
     /// The first line.
     pub fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = COLUMNS.iter().map(|name| (*name).to_owned()).collect();
+        let mut names = self.standard.clone();
         names.extend(self.declared.iter().map(|(name, _)| format!("{CUSTOM}.{name}")));
         names.push(CUSTOM.to_owned());
         names
@@ -60,7 +42,8 @@ impl Columns {
     pub fn cells(&self, contact: &Contact) -> Result<Vec<String>, serde_json::Error> {
         let record: Json = serde_json::from_str(&serde_json::to_string(contact)?)?;
         let members = record.as_object();
-        let mut cells: Vec<String> = COLUMNS
+        let mut cells: Vec<String> = self
+            .standard
             .iter()
             .map(|name| members.and_then(|members| members.get(name)).map_or_else(String::new, cell))
             .collect();

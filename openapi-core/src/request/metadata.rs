@@ -1,7 +1,7 @@
 //! The description of an endpoint.
 
+use super::{Parameter, Part};
 use crate::access::Permission;
-use crate::operation::Parameter;
 use crate::reply::ErrorCode;
 
 /// What is known of an endpoint before a request comes.
@@ -116,6 +116,11 @@ impl BodyKind {
         matches!(self, BodyKind::File | BodyKind::Document)
     }
 
+    /// This body, or the other one if this is none.
+    pub(crate) const fn or(self, other: BodyKind) -> BodyKind {
+        if matches!(self, BodyKind::None) { other } else { self }
+    }
+
     /// Whether it is JSON.
     #[must_use]
     pub const fn is_json(self) -> bool {
@@ -184,6 +189,27 @@ const IDEMPOTENT: &[ErrorCode] = &[ErrorCode::IdempotencyKeyInUse, ErrorCode::Id
 const PRECONDITION: &[ErrorCode] = &[ErrorCode::PreconditionFailed, ErrorCode::ConcurrentUpdate];
 
 impl EndpointMetadata {
+    /// What follows from the request, with what most endpoints have; an endpoint says the rest.
+    #[must_use]
+    pub const fn of<R: Part>() -> Self {
+        EndpointMetadata {
+            id: "",
+            method: Method::Get,
+            base: Base::OpenApi,
+            path: "",
+            tag: "",
+            summary: "",
+            description: "",
+            access: Access::Public,
+            body: R::BODY,
+            query: R::PARAMETERS,
+            success: &[200],
+            errors: &[],
+            idempotent: R::IDEMPOTENT,
+            conditional: if R::IF_MATCH { Conditional::Write } else { Conditional::No },
+        }
+    }
+
     /// Whether the path names the agent.
     #[must_use]
     pub fn names_agent(&self) -> bool {
