@@ -138,6 +138,10 @@ pub(crate) fn decimal(digits: &str, mark: Mark) -> Option<Decimal> {
     plain.parse().ok()
 }
 
+/// What a number with three digits after a mark, which are likely thousands, tells of the other mark; one with two digits
+/// tells 1 of its own.
+const THOUSANDS: f64 = 0.4;
+
 /// The decimal mark that the numbers of the document show.
 pub(crate) fn mark(view: &View<'_>) -> Mark {
     let (mut dot, mut comma, mut thousands_dot, mut thousands_comma) = (0_u32, 0_u32, 0_u32, 0_u32);
@@ -161,9 +165,8 @@ pub(crate) fn mark(view: &View<'_>) -> Mark {
             _ => {}
         }
     }
-    // Three digits after a mark are likely thousands, and then the other mark is that of decimals.
-    let dots = f64::from(dot) + 0.4 * f64::from(thousands_comma);
-    let commas = f64::from(comma) + 0.4 * f64::from(thousands_dot);
+    let dots = f64::from(dot) + THOUSANDS * f64::from(thousands_comma);
+    let commas = f64::from(comma) + THOUSANDS * f64::from(thousands_dot);
     if dot + comma == 0 {
         Mark::Unknown
     } else if dots > commas {

@@ -4,11 +4,14 @@ use rust_decimal::Decimal;
 
 use super::candidate::Candidate;
 use super::field_query::FieldQuery;
+use super::scoring::total;
+use super::vocabulary::Words;
 
-/// What a sum that adds up contributes to the score of each of its parts.
-const BONUS: f64 = 0.16;
 /// The candidates of a field that take part.
 const MOST: usize = 6;
+/// The difference by which amounts may be rounded, and its share of an amount.
+const ROUNDING: Decimal = Decimal::from_parts(2, 0, 0, false, 2);
+const ROUNDING_SHARE: Decimal = Decimal::from_parts(2, 0, 0, false, 5);
 
 /// What a number is in the sums of a bill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,29 +25,26 @@ pub(crate) enum Part {
     Change,
 }
 
+/// The parts by the terms of their names, and the terms that they do not have.
+const PARTS: [(&str, &str, Part); 7] = [
+    ("change", "", Part::Change),
+    ("cash tender", "", Part::Cash),
+    ("service", "", Part::Service),
+    ("discount", "", Part::Discount),
+    ("tax", "rate", Part::Tax),
+    ("subtotal net", "", Part::Net),
+    ("total", "", Part::Total),
+];
+
 /// The part of a field, by the terms of its name.
 pub(crate) fn part(query: &FieldQuery<'_>) -> Option<Part> {
     if !query.kind.is_numeric() {
         return None;
     }
-    let name = &query.name;
-    Some(if name.has("change") {
-        Part::Change
-    } else if name.has("cash") || name.has("tender") {
-        Part::Cash
-    } else if name.has("service") {
-        Part::Service
-    } else if name.has("discount") {
-        Part::Discount
-    } else if name.has("tax") && !name.has("rate") {
-        Part::Tax
-    } else if name.has_any(&["subtotal", "net"]) {
-        Part::Net
-    } else if name.has("total") {
-        Part::Total
-    } else {
-        return None;
-    })
+    let is_named = |(terms, without, _): &&(&'static str, &'static str, Part)| {
+        Words(terms).has_any(query.name.iter()) && !Words(without).has_any(query.name.iter())
+    };
+    PARTS.iter().find(is_named).map(|(_, _, part)| *part)
 }
 
 fn value(candidate: &Candidate) -> Option<Decimal> {
@@ -131,7 +131,7 @@ pub(crate) fn confirm(
     confirmed.dedup();
     for (field, index) in confirmed {
         let candidate = &mut candidates[field][index];
-        candidate.score += BONUS;
+        candidate.score += total::CONFIRMED;
         candidate.confirmed = true;
     }
 }
@@ -143,8 +143,9 @@ fn prefer_repeated_totals(fields: &[(Option<Part>, usize)], candidates: &mut [Ve
         let values: Vec<Option<Decimal>> = candidates[*field].iter().map(value).collect();
         for (index, candidate) in candidates[*field].iter_mut().enumerate() {
             let same = values.iter().filter(|other| **other == values[index]).count();
-            candidate.score +=
-                0.025 * (same.min(4) as f64 - 1.0) + 0.000_02 * (candidate.pieces[0].start.min(1_000) as f64);
+            let start = candidate.key().start.min(total::MAX_POSITION);
+            candidate.score += total::REPEATED * (same.min(total::MAX_OCCURRENCES) as f64 - 1.0)
+                + total::POSITION * start as f64;
         }
     }
 }
@@ -170,5 +171,5 @@ fn values_of(
 
 /// Whether two amounts are the same but for rounding.
 fn near(a: Decimal, b: Decimal) -> bool {
-    (a - b).abs() <= Decimal::new(2, 2) || (a - b).abs() <= a.abs() * Decimal::new(2, 5)
+    (a - b).abs() <= ROUNDING || (a - b).abs() <= a.abs() * ROUNDING_SHARE
 }
