@@ -3,7 +3,7 @@
 use super::entities;
 use super::scoring::object;
 use super::source::Source;
-use super::text::tidy;
+use super::text::{has_digit, tidy};
 use super::view::{Span, View};
 use super::vocabulary::{ADDRESS_ENDS, ADDRESS_PARTS, STREETS};
 
@@ -59,8 +59,7 @@ pub(crate) fn start(source: &Source<'_, '_>, sure: Span) -> Span {
             .map(|segment| segment.span());
         let Some(above) = above else { break };
         let text = view.text(above);
-        let parts = text.contains(',')
-            || text.bytes().any(|byte| byte.is_ascii_digit()) && text.contains(['-', '(', '&', '/']);
+        let parts = text.contains(',') || has_digit(&text) && text.contains(['-', '(', '&', '/']);
         if !parts
             || text.contains(':')
             || entities::is_company(&text)
@@ -111,7 +110,7 @@ pub(crate) fn block(source: &Source<'_, '_>, region: Span, most: usize) -> Vec<S
         }
         // Only the state or country may be below the town.
         let text = view.text(span);
-        if has_postal && text.bytes().any(|byte| byte.is_ascii_digit()) {
+        if has_postal && has_digit(&text) {
             break;
         }
         has_postal |= is_town(&text);
@@ -125,15 +124,14 @@ pub(crate) fn block(source: &Source<'_, '_>, region: Span, most: usize) -> Vec<S
 
 /// Whether a line is the last of an address: a country.
 fn closes(text: &str) -> bool {
-    entities::country(text.rsplit(',').next().unwrap_or(text)).is_some()
-        && !text.bytes().any(|byte| byte.is_ascii_digit())
+    entities::country(text.rsplit(',').next().unwrap_or(text)).is_some() && !has_digit(text)
 }
 
 /// Whether a line looks like one of an address.
 pub(crate) fn looks(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     let folded = super::view::fold(text);
-    let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());
+    let has_digit = has_digit(text);
     entities::postal(&words).is_some()
         || ADDRESS_PARTS.occur_in(&format!(" {folded} ")) && (has_digit || text.contains(','))
 }
@@ -193,10 +191,7 @@ pub(crate) fn parts(view: &View<'_>, pieces: &[Span]) -> Parts {
             let before = Span { start: line.start, end: postal.start };
             if after.start < after.end {
                 parts.city = Some(after);
-            } else if before.start < before.end
-                && !is_state(view, before)
-                && !view.text(before).bytes().any(|byte| byte.is_ascii_digit())
-            {
+            } else if before.start < before.end && !is_state(view, before) && !has_digit(&view.text(before)) {
                 let last = Span { start: before.end - 1, end: before.end };
                 if before.end - before.start > 1 && is_state(view, last) {
                     parts.state = Some(last);
@@ -204,7 +199,7 @@ pub(crate) fn parts(view: &View<'_>, pieces: &[Span]) -> Parts {
                 } else {
                     parts.city = Some(before);
                 }
-            } else if index > 0 && !view.text(lines[index - 1]).bytes().any(|byte| byte.is_ascii_digit()) {
+            } else if index > 0 && !has_digit(&view.text(lines[index - 1])) {
                 if is_state(view, before) {
                     parts.state = Some(before);
                 }
@@ -221,7 +216,7 @@ pub(crate) fn parts(view: &View<'_>, pieces: &[Span]) -> Parts {
             && postal_line.is_none_or(|postal| index < postal)
             && Some(*line) != parts.city
         {
-            let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());
+            let has_digit = has_digit(&text);
             if has_digit && text.chars().any(char::is_alphabetic) && !super::dates::is_spelt(&text) {
                 parts.street = Some(*line);
             }

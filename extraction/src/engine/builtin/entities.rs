@@ -1,5 +1,6 @@
 //! Names of companies and people, countries, and what tells them from other text.
 
+use super::text::is_capitalised;
 use super::view::{Span, View, fold};
 use super::vocabulary::{
     COMPANY_ENDINGS, COMPANY_WORDS, COUNTRIES, LEGAL_FORMS, NAME_PARTICLES, SALUTATIONS, TITLES,
@@ -36,7 +37,7 @@ pub(crate) fn is_person(text: &str) -> bool {
             let bare = word.trim_matches(['.', ',']);
             !bare.is_empty()
                 && bare.chars().all(|c| c.is_alphabetic() || matches!(c, '-' | '\'' | '’' | '.'))
-                && (bare.chars().next().is_some_and(char::is_uppercase) || NAME_PARTICLES.has(bare))
+                && (is_capitalised(bare) || NAME_PARTICLES.has(bare))
         })
         && !is_title(text)
         && !is_company(text)

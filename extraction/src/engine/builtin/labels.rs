@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::lexicon::Lexicon;
 use super::scoring::similarity::MIN_COMPARED;
 use super::terms::{Terms, nearly};
+use super::text::has_digit;
 use super::view::{Span, View};
 use super::vocabulary::PARTIES;
 
@@ -40,10 +41,6 @@ pub(crate) struct Labels {
     by_term: HashMap<String, Vec<u32>>,
     /// The labels of each line, in order.
     by_line: HashMap<usize, Vec<u32>>,
-}
-
-fn has_digit(text: &str) -> bool {
-    text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 impl Labels {

@@ -2,6 +2,7 @@
 
 use rust_decimal::Decimal;
 
+use super::text::has_digit;
 use super::view::{Span, View};
 
 /// The mark before the decimals.
@@ -223,9 +224,7 @@ pub(crate) fn find(view: &View<'_>, mark: Mark) -> Vec<Amount> {
     let mut at = 0;
     while at < view.words.len() {
         let word = &view.words[at];
-        let Some(mut amount) =
-            word.text.bytes().any(|byte| byte.is_ascii_digit()).then(|| of_word(word.text, mark)).flatten()
-        else {
+        let Some(mut amount) = has_digit(word.text).then(|| of_word(word.text, mark)).flatten() else {
             at += 1;
             continue;
         };

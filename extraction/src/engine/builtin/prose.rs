@@ -7,7 +7,7 @@ use super::candidate::{Candidate, Fit, Provenance};
 use super::field_query::{FieldQuery, Role};
 use super::scoring::{effective, law, years};
 use super::source::{MAX_HITS, Source};
-use super::text::tidy;
+use super::text::{is_capitalised, tidy};
 use super::view::{Span, View, fold};
 use super::vocabulary::{
     AFTER_PARTIES, AND, BEFORE_JURISDICTION, BETWEEN, EXPERIENCE, GOVERNING, NAME_SUFFIXES, NO_NAME,
@@ -92,8 +92,7 @@ impl Source<'_, '_> {
             let start = at + usize::from(self.view.words.get(at).is_some_and(|word| word.folded == "the"));
             let is_name = |at: usize| {
                 self.view.words.get(at).is_some_and(|word| {
-                    word.text.chars().next().is_some_and(char::is_uppercase)
-                        && word.text.chars().all(char::is_alphabetic)
+                    is_capitalised(word.text) && word.text.chars().all(char::is_alphabetic)
                 })
             };
             let end = (start..start + 3).take_while(|&at| is_name(at)).count() + start;
@@ -118,7 +117,7 @@ impl Source<'_, '_> {
     fn jurisdiction(&self, from: usize) -> Option<Span> {
         let named = |at: usize| {
             let word = self.view.words.get(at);
-            word.is_some_and(|word| word.text.chars().next().is_some_and(char::is_uppercase))
+            word.is_some_and(|word| is_capitalised(word.text))
         };
         // `Republic of Korea` keeps its name, `State of Oregon` does not.
         let before = self.view.folded_from(from, 5);
@@ -191,9 +190,7 @@ impl Source<'_, '_> {
         // `between X and Y`, `by and among X, Y and Z`
         let opening = (0..limit).find(|&at| {
             BETWEEN.has(&self.view.words[at].folded)
-                && self.view.words[at + 1..limit.min(at + 6)]
-                    .iter()
-                    .any(|word| word.text.chars().next().is_some_and(char::is_uppercase))
+                && self.view.words[at + 1..limit.min(at + 6)].iter().any(|word| is_capitalised(word.text))
         });
         if let Some(opening) = opening.or_else(|| self.heading_of_parties(limit)) {
             found = self.names_after(opening + 1);

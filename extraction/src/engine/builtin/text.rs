@@ -28,3 +28,12 @@ pub(crate) fn is_nothing(text: &str) -> bool {
     let bare = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '.' | ',' | ':' | '(' | ')'));
     ABSENT.has(&bare.to_lowercase())
 }
+
+pub(crate) fn has_digit(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// Whether text begins with a capital.
+pub(crate) fn is_capitalised(text: &str) -> bool {
+    text.chars().next().is_some_and(char::is_uppercase)
+}

@@ -61,71 +61,44 @@ pub(crate) fn confirm(
     candidates: &mut [Vec<Candidate>],
     lines: Option<Decimal>,
 ) {
-    let of = |part: Part, candidates: &[Vec<Candidate>]| values_of(part, fields, candidates);
-    let (nets, taxes, services, discounts, totals) = (
-        of(Part::Net, candidates),
-        of(Part::Tax, candidates),
-        of(Part::Service, candidates),
-        of(Part::Discount, candidates),
-        of(Part::Total, candidates),
-    );
-    let (cash, change) = (of(Part::Cash, candidates), of(Part::Change, candidates));
+    let of = |part: Part| entries(part, fields, candidates);
+    let (nets, taxes, services, discounts) =
+        (of(Part::Net), of(Part::Tax), of(Part::Service), of(Part::Discount));
+    let (totals, cash, change) = (of(Part::Total), of(Part::Cash), of(Part::Change));
+    let is_positive = |entry: &&Entry| entry.amount > Decimal::ZERO;
+    let is_given = |entry: &&Entry| !entry.amount.is_zero();
+    let is_sum_of_lines = |entry: &Entry| lines.is_some_and(|lines| near(lines, entry.amount));
     let mut confirmed: Vec<(usize, usize)> = Vec::new();
-    let zero = Decimal::ZERO;
-    for &(total_field, total_index, total) in totals.iter().filter(|(_, _, total)| *total > zero) {
-        for &(net_field, net_index, net) in nets.iter().filter(|(_, _, net)| *net > zero) {
-            for &(tax_field, tax_index, tax) in taxes.iter().filter(|(_, _, tax)| *tax + *tax <= net) {
-                if tax != zero && near(net + tax, total) {
-                    confirmed.extend([
-                        (total_field, total_index),
-                        (net_field, net_index),
-                        (tax_field, tax_index),
-                    ]);
+    let mut confirm = |is_so: bool, parts: &[&Entry]| {
+        if is_so {
+            confirmed.extend(parts.iter().map(|part| part.at));
+        }
+    };
+    for total in totals.iter().filter(is_positive) {
+        for net in nets.iter().filter(is_positive) {
+            for tax in taxes.iter().filter(|tax| tax.amount + tax.amount <= net.amount) {
+                let sum = net.amount + tax.amount;
+                confirm(!tax.amount.is_zero() && near(sum, total.amount), &[total, net, tax]);
+                for service in services.iter().filter(is_given) {
+                    confirm(near(sum + service.amount, total.amount), &[total, net, tax, service]);
                 }
-                for &(service_field, service_index, service) in &services {
-                    if service != zero && near(net + tax + service, total) {
-                        confirmed.extend([
-                            (total_field, total_index),
-                            (net_field, net_index),
-                            (tax_field, tax_index),
-                            (service_field, service_index),
-                        ]);
-                    }
-                }
-                for &(discount_field, discount_index, discount) in &discounts {
-                    if discount != zero && near(net + tax - discount.abs(), total) {
-                        confirmed.extend([
-                            (total_field, total_index),
-                            (net_field, net_index),
-                            (tax_field, tax_index),
-                            (discount_field, discount_index),
-                        ]);
-                    }
+                for discount in discounts.iter().filter(is_given) {
+                    let less = sum - discount.amount.abs();
+                    confirm(near(less, total.amount), &[total, net, tax, discount]);
                 }
             }
         }
-        for &(cash_field, cash_index, paid) in &cash {
-            for &(change_field, change_index, back) in &change {
-                if paid >= total && near(paid - total, back) {
-                    confirmed.extend([
-                        (total_field, total_index),
-                        (cash_field, cash_index),
-                        (change_field, change_index),
-                    ]);
-                }
+        for paid in cash.iter().filter(|paid| paid.amount >= total.amount) {
+            for back in &change {
+                confirm(near(paid.amount - total.amount, back.amount), &[total, paid, back]);
             }
+            confirm(change.is_empty() && paid.amount == total.amount, &[total, paid]);
         }
-        if change.is_empty() {
-            for &(cash_field, cash_index, _) in cash.iter().filter(|(_, _, paid)| *paid == total) {
-                confirmed.extend([(total_field, total_index), (cash_field, cash_index)]);
-            }
-        }
-        if lines.is_some_and(|lines| near(lines, total)) {
-            confirmed.push((total_field, total_index));
-        }
+        confirm(is_sum_of_lines(total), &[total]);
     }
-    let is_sum_of_lines = |value: Decimal| lines.is_some_and(|lines| near(lines, value));
-    confirmed.extend(nets.iter().filter(|net| is_sum_of_lines(net.2)).map(|net| (net.0, net.1)));
+    for net in &nets {
+        confirm(is_sum_of_lines(net), &[net]);
+    }
     prefer_repeated_totals(fields, candidates);
     confirmed.sort_unstable();
     confirmed.dedup();
@@ -150,23 +123,21 @@ fn prefer_repeated_totals(fields: &[(Option<Part>, usize)], candidates: &mut [Ve
     }
 }
 
-/// The values of a part: field, candidate and amount.
-fn values_of(
-    part: Part,
-    fields: &[(Option<Part>, usize)],
-    candidates: &[Vec<Candidate>],
-) -> Vec<(usize, usize, Decimal)> {
-    fields
-        .iter()
-        .filter(|(known, _)| *known == Some(part))
-        .flat_map(|(_, field)| {
-            candidates[*field]
-                .iter()
-                .take(MOST)
-                .enumerate()
-                .filter_map(|(index, candidate)| value(candidate).map(|value| (*field, index, value)))
+/// A candidate, by its field and its number there, with its amount.
+struct Entry {
+    at: (usize, usize),
+    amount: Decimal,
+}
+
+fn entries(part: Part, fields: &[(Option<Part>, usize)], candidates: &[Vec<Candidate>]) -> Vec<Entry> {
+    let fields = fields.iter().filter(|(known, _)| *known == Some(part)).map(|(_, field)| *field);
+    let of_field = |field: usize| {
+        let candidates = candidates[field].iter().take(MOST).enumerate();
+        candidates.filter_map(move |(index, candidate)| {
+            Some(Entry { at: (field, index), amount: value(candidate)? })
         })
-        .collect()
+    };
+    fields.flat_map(of_field).collect()
 }
 
 /// Whether two amounts are the same but for rounding.

@@ -6,7 +6,7 @@ use super::candidate::{Candidate, Fit, Provenance};
 use super::field_query::{FieldQuery, Role};
 use super::scoring::unlabelled as weights;
 use super::source::Source;
-use super::text::tidy;
+use super::text::{has_digit, tidy};
 use super::view::Span;
 use super::vocabulary::{BEFORE_DATE, DATED, EMAIL_OWNERS, OTHER_COMPANIES, OTHER_PEOPLE, OWN_DATE};
 use super::{address, entities};
@@ -332,7 +332,7 @@ impl Source<'_, '_> {
             let fits = entities::is_wordy(self.view, segment.span())
                 && segment.end - segment.start <= JOB_TITLE_WORDS
                 && !text.contains(',')
-                && !text.bytes().any(|byte| byte.is_ascii_digit());
+                && !has_digit(&text);
             let fit = Fit::unlabelled(weights::JOB_TITLE);
             fits.then(|| Candidate::quoting(segment.span(), &tidy(&text), fit))
         })

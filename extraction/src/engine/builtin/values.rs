@@ -12,7 +12,7 @@ use super::field_query::{FieldQuery, Role};
 use super::scoring::{text, value as weights};
 use super::source::Source;
 use super::terms::Terms;
-use super::text::{is_nothing, number_json, tidy};
+use super::text::{has_digit, is_capitalised, is_nothing, number_json, tidy};
 use super::view::Span;
 use super::vocabulary::NO_JURISDICTION;
 
@@ -334,8 +334,8 @@ impl Source<'_, '_> {
         let text = self.view.text(region);
         region.end - region.start <= 5
             && !NO_JURISDICTION.has_any(self.view.folded(region))
-            && !text.bytes().any(|byte| byte.is_ascii_digit())
-            && text.chars().next().is_some_and(char::is_uppercase)
+            && !has_digit(&text)
+            && is_capitalised(&text)
     }
 
     /// Where a name ends: before a bracket, a number of a register or an address after a comma.
@@ -382,7 +382,7 @@ impl Source<'_, '_> {
                 if is_iban(&joined) {
                     return Some((span, 1.0));
                 }
-                if joined.len() >= 14 && self.view.words[end].text.bytes().any(|byte| byte.is_ascii_digit()) {
+                if joined.len() >= 14 && has_digit(self.view.words[end].text) {
                     whole = Some(span);
                 }
             }
