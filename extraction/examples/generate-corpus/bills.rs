@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::random::Random;
-use super::words::{COMPANY, FIRST, LAST, Language, STREETS, TOWNS};
+use super::words::{Language, any, list};
 
 /// How one document writes.
 pub struct Style {
@@ -44,7 +44,7 @@ impl Style {
     /// A date as it is written, and as it is.
     pub fn date(&self, random: &mut Random) -> (String, String) {
         let (year, month, day) = (random.range(2012, 2027), random.range(1, 12), random.range(1, 28));
-        let name = self.language.months()[(month - 1) as usize];
+        let name = self.language.words("months")[(month - 1) as usize];
         let written = match (self.date, self.language) {
             (0, Language::English) => format!("{day} {name} {year}"),
             (1, Language::English) => format!("{name} {day}, {year}"),
@@ -64,15 +64,15 @@ pub fn amount(hundredths: u64) -> Value {
 }
 
 pub fn person(random: &mut Random) -> String {
-    format!("{} {}", random.pick(&FIRST), random.pick(&LAST))
+    format!("{} {}", any("first name", random), any("last name", random))
 }
 
 pub fn company(style: &Style, random: &mut Random) -> String {
-    format!("{} {}", random.pick(&COMPANY), style.language.ending())
+    format!("{} {}", any("company", random), style.language.words("legal form")[0])
 }
 
 pub fn email(random: &mut Random) -> String {
-    let name = random.pick(&LAST).to_lowercase();
+    let name = any("last name", random).to_lowercase();
     format!(
         "{}{}@{}",
         name,
@@ -89,8 +89,9 @@ pub fn code(random: &mut Random) -> String {
 
 /// An address: its lines as written, and its parts.
 pub fn address(random: &mut Random) -> (Vec<String>, Value) {
-    let street = *random.pick(&STREETS);
-    let (postal, city, country) = *random.pick(&TOWNS);
+    let street = any("street", random);
+    let town = random.pick(list("town"));
+    let (postal, city, country) = (town[0], town[1], town[2]);
     let town = if postal.contains(' ') { format!("{city} {postal}") } else { format!("{postal} {city}") };
     let parts = json!({ "street": street, "postal_code": postal, "city": city, "country": country });
     (vec![street.to_owned(), town, country.to_owned()], parts)

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::bills::{Style, address, amount, code, company, email, person};
 use super::pieces::{Document, Piece};
 use super::random::Random;
-use super::words::{DISHES, GOODS, JOBS, LAWS, SKILLS, TESTS};
+use super::words::{any, list};
 
 /// A kind with what makes a document of it.
 #[derive(Clone, Copy)]
@@ -55,7 +55,7 @@ fn invoice(random: &mut Random) -> Document {
     ];
     let (mut net, mut items) = (0, Vec::new());
     for _ in 0..random.range(1, 6) {
-        let (thing, quantity, price) = (*random.pick(&GOODS), random.range(1, 20), random.range(150, 90_000));
+        let (thing, quantity, price) = (any("goods", random), random.range(1, 20), random.range(150, 90_000));
         net += quantity * price;
         rows.push(vec![
             thing.to_owned(),
@@ -117,7 +117,7 @@ fn receipt(random: &mut Random) -> Document {
     document.blank();
     let (mut sum, mut items, mut rows) = (0, Vec::new(), Vec::new());
     for _ in 0..random.range(1, 7) {
-        let (thing, quantity, price) = (*random.pick(&DISHES), random.range(1, 4), random.range(90, 2_900));
+        let (thing, quantity, price) = (any("dish", random), random.range(1, 4), random.range(90, 2_900));
         sum += quantity * price;
         rows.push(vec![quantity.to_string(), thing.to_owned(), style.number(quantity * price)]);
         items.push(json!({ "name": thing, "quantity": quantity, "price": amount(quantity * price) }));
@@ -171,9 +171,10 @@ fn lab(random: &mut Random) -> Document {
     let mut rows =
         vec![["test", "result", "unit"].map(|name| language.label(name, random).to_owned()).to_vec()];
     let mut results = Vec::new();
-    let first = random.below(TESTS.len() as u64) as usize;
+    let tests = list("test with unit");
+    let first = random.below(tests.len() as u64) as usize;
     for at in 0..random.range(2, 6) as usize {
-        let (test, unit) = TESTS[(first + at) % TESTS.len()];
+        let [test, unit] = tests[(first + at) % tests.len()][..] else { continue };
         let value = random.range(50, 30_000);
         rows.push(vec![test.to_owned(), style.number(value), unit.to_owned()]);
         results.push(json!({ "test": test, "value": amount(value), "unit": unit }));
@@ -194,23 +195,14 @@ fn lab(random: &mut Random) -> Document {
 }
 
 fn yes_or_no(style: &Style, yes: bool) -> &'static str {
-    use super::words::Language::{English, French, German, Italian, Spanish};
-    match (style.language, yes) {
-        (English, true) => "Yes",
-        (German, true) => "Ja",
-        (French, true) => "Oui",
-        (Spanish | Italian, true) => "Sí",
-        (German, false) => "Nein",
-        (French, false) => "Non",
-        (English | Spanish | Italian, false) => "No",
-    }
+    style.language.words(if yes { "yes" } else { "no" })[0]
 }
 
 fn resume(random: &mut Random) -> Document {
     let style = Style::any(random);
     let language = style.language;
     let mut document = Document::default();
-    let (name, mail, job) = (person(random), email(random), *random.pick(&JOBS));
+    let (name, mail, job) = (person(random), email(random), any("job", random));
     let phone =
         format!("+{} {} {}", random.range(31, 49), random.range(100, 999), random.range(100_000, 999_999));
     let years = random.range(2, 30);
@@ -229,7 +221,7 @@ fn resume(random: &mut Random) -> Document {
         .push(Piece::Paragraph(format!("{job} with {years} years of experience in teams of several sizes.")));
     let mut skills: Vec<&str> = Vec::new();
     for _ in 0..random.range(2, 6) {
-        let skill = *random.pick(&SKILLS);
+        let skill = any("skill", random);
         if !skills.contains(&skill) {
             skills.push(skill);
         }
@@ -259,7 +251,10 @@ fn contract(random: &mut Random) -> Document {
     let style = Style::any(random);
     let mut document = Document::default();
     let (first, second) = (
-        format!("{} Inc.", company(&style, random).trim_end_matches(style.language.ending()).trim()),
+        format!(
+            "{} Inc.",
+            company(&style, random).trim_end_matches(style.language.words("legal form")[0]).trim()
+        ),
         person(random),
     );
     let day = format!(
@@ -277,7 +272,7 @@ fn contract(random: &mut Random) -> Document {
     );
     let month = months.iter().find(|(name, _)| *name == month).map_or("", |(_, number)| number);
     let iso = format!("{year}-{month}-{date:0>2}");
-    let (law, term) = (*random.pick(&LAWS), random.range(1, 5));
+    let (law, term) = (any("law", random), random.range(1, 5));
     document.pieces.push(Piece::Title("NON-DISCLOSURE AGREEMENT".to_owned()));
     document.blank();
     let opening = *random.pick(&["is made as of", "is entered into as of", "is dated as of"]);

@@ -61,12 +61,6 @@ impl LlmResponder {
         }
         Ok(LlmResponder { clients: Arc::new(clients), clock, ids })
     }
-
-    /// Whether an endpoint has this name.
-    #[must_use]
-    pub fn has_endpoint(&self, name: &str) -> bool {
-        self.clients.contains_key(name)
-    }
 }
 
 impl ChatResponder for LlmResponder {

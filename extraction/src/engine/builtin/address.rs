@@ -1,12 +1,24 @@
 //! Postal addresses: the lines that are one, and the parts of it.
 
 use super::entities;
+use super::scoring::object;
 use super::source::Source;
-use super::text::tidy;
+use super::text::{has_digit, tidy};
 use super::view::{Span, View};
+use super::vocabulary::{ADDRESS_ENDS, ADDRESS_PARTS, STREETS};
 
 /// The most lines of an address.
 const MAX_LINES: usize = 6;
+/// The most lines above the first sure line of an address that belong to it.
+const LINES_ABOVE: usize = 3;
+/// A gap of more than so many heights of a line, and of lines of this height at least, ends an address.
+const GAP: f32 = 2.6;
+const MIN_HEIGHT: f32 = 6.0;
+/// The lines that are looked at for addresses without a label, and the most of them.
+const HEAD: usize = 400;
+const MAX_UNLABELLED: usize = 4;
+/// How far below its label an address may begin.
+const LINES_BELOW: usize = 6;
 
 /// The parts of an address, each with the words that say it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,27 +33,7 @@ pub(crate) struct Parts {
 /// Whether a line ends an address: it has another label, a mail address, a telephone number, a register.
 pub(crate) fn ends(source: &Source<'_, '_>, span: Span) -> bool {
     let text = source.view.text(span).to_lowercase();
-    let words = [
-        "tel",
-        "phone",
-        "fax",
-        "gst",
-        "vat",
-        "e-mail",
-        "email",
-        "www.",
-        "@",
-        "reg.",
-        "reg no",
-        "ust-id",
-        "steuernummer",
-        "iban",
-        "invoice",
-        "date",
-        "hotline",
-        "roc",
-    ];
-    words.iter().any(|word| text.contains(word))
+    ADDRESS_ENDS.occur_in(&text)
         || source
             .labels
             .of_line(source.view.words[span.start].line)
@@ -58,7 +50,7 @@ pub(crate) fn ends(source: &Source<'_, '_>, span: Span) -> bool {
 pub(crate) fn start(source: &Source<'_, '_>, sure: Span) -> Span {
     let view = source.view;
     let mut first = sure;
-    for _ in 0..3 {
+    for _ in 0..LINES_ABOVE {
         let Some(line) = view.words[first.start].line.checked_sub(1) else { break };
         let above = view
             .segments_of(line)
@@ -67,8 +59,7 @@ pub(crate) fn start(source: &Source<'_, '_>, sure: Span) -> Span {
             .map(|segment| segment.span());
         let Some(above) = above else { break };
         let text = view.text(above);
-        let parts = text.contains(',')
-            || text.bytes().any(|byte| byte.is_ascii_digit()) && text.contains(['-', '(', '&', '/']);
+        let parts = text.contains(',') || has_digit(&text) && text.contains(['-', '(', '&', '/']);
         if !parts
             || text.contains(':')
             || entities::is_company(&text)
@@ -111,7 +102,7 @@ pub(crate) fn block(source: &Source<'_, '_>, region: Span, most: usize) -> Vec<S
         let Some(segment) = segment else { break };
         let span = segment.span();
         let far = match (view.words[span.start].bbox, view.words[pieces[pieces.len() - 1].start].bbox) {
-            (Some(this), Some(last)) => this.y - last.y > 2.6 * last.height.max(this.height).max(6.0),
+            (Some(this), Some(last)) => this.y - last.y > GAP * last.height.max(this.height).max(MIN_HEIGHT),
             _ => view.lines[line].block != view.lines[first].block,
         };
         if far || ends(source, span) || entities::is_title(&view.text(span)) {
@@ -119,7 +110,7 @@ pub(crate) fn block(source: &Source<'_, '_>, region: Span, most: usize) -> Vec<S
         }
         // Only the state or country may be below the town.
         let text = view.text(span);
-        if has_postal && text.bytes().any(|byte| byte.is_ascii_digit()) {
+        if has_postal && has_digit(&text) {
             break;
         }
         has_postal |= is_town(&text);
@@ -133,54 +124,16 @@ pub(crate) fn block(source: &Source<'_, '_>, region: Span, most: usize) -> Vec<S
 
 /// Whether a line is the last of an address: a country.
 fn closes(text: &str) -> bool {
-    entities::country(text.rsplit(',').next().unwrap_or(text)).is_some()
-        && !text.bytes().any(|byte| byte.is_ascii_digit())
+    entities::country(text.rsplit(',').next().unwrap_or(text)).is_some() && !has_digit(text)
 }
 
 /// Whether a line looks like one of an address.
 pub(crate) fn looks(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     let folded = super::view::fold(text);
-    let streets = [
-        "street",
-        " st ",
-        " st.",
-        "road",
-        " rd",
-        "avenue",
-        " ave",
-        "lane",
-        "jalan",
-        "jln",
-        " jl.",
-        "strasse",
-        "str.",
-        "rue ",
-        "calle",
-        "via ",
-        "weg ",
-        "platz",
-        "taman",
-        "tmn",
-        "drive",
-        "boulevard",
-        "blvd",
-        "lot ",
-        "no.",
-        "suite",
-        "floor",
-        "p.o. box",
-        "postfach",
-        "plaza",
-        "gasse",
-        "allee",
-        "lorong",
-        "bandar",
-    ];
-    let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());
+    let has_digit = has_digit(text);
     entities::postal(&words).is_some()
-        || streets.iter().any(|street| format!(" {folded} ").contains(street))
-            && (has_digit || text.contains(','))
+        || ADDRESS_PARTS.occur_in(&format!(" {folded} ")) && (has_digit || text.contains(','))
 }
 
 /// Whether a span is the two capital letters of a state.
@@ -238,10 +191,7 @@ pub(crate) fn parts(view: &View<'_>, pieces: &[Span]) -> Parts {
             let before = Span { start: line.start, end: postal.start };
             if after.start < after.end {
                 parts.city = Some(after);
-            } else if before.start < before.end
-                && !is_state(view, before)
-                && !view.text(before).bytes().any(|byte| byte.is_ascii_digit())
-            {
+            } else if before.start < before.end && !is_state(view, before) && !has_digit(&view.text(before)) {
                 let last = Span { start: before.end - 1, end: before.end };
                 if before.end - before.start > 1 && is_state(view, last) {
                     parts.state = Some(last);
@@ -249,7 +199,7 @@ pub(crate) fn parts(view: &View<'_>, pieces: &[Span]) -> Parts {
                 } else {
                     parts.city = Some(before);
                 }
-            } else if index > 0 && !view.text(lines[index - 1]).bytes().any(|byte| byte.is_ascii_digit()) {
+            } else if index > 0 && !has_digit(&view.text(lines[index - 1])) {
                 if is_state(view, before) {
                     parts.state = Some(before);
                 }
@@ -266,7 +216,7 @@ pub(crate) fn parts(view: &View<'_>, pieces: &[Span]) -> Parts {
             && postal_line.is_none_or(|postal| index < postal)
             && Some(*line) != parts.city
         {
-            let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());
+            let has_digit = has_digit(&text);
             if has_digit && text.chars().any(char::is_alphabetic) && !super::dates::is_spelt(&text) {
                 parts.street = Some(*line);
             }
@@ -292,34 +242,7 @@ pub(crate) fn parts(view: &View<'_>, pieces: &[Span]) -> Parts {
 }
 
 fn looks_street(text: &str) -> bool {
-    let folded = format!(" {} ", super::view::fold(text));
-    [
-        "strasse",
-        "str ",
-        "str.",
-        "street",
-        " st ",
-        " ave",
-        "avenue",
-        "road",
-        " rd ",
-        "lane",
-        " drive",
-        " rue ",
-        " via ",
-        " calle ",
-        "weg ",
-        "platz ",
-        "allee",
-        "gasse",
-        "boulevard",
-        " blvd",
-        "jalan",
-        " court",
-        " way ",
-    ]
-    .iter()
-    .any(|street| folded.contains(street))
+    STREETS.occur_in(&format!(" {} ", super::view::fold(text)))
 }
 
 /// The text of a part, without the commas around it.
@@ -338,9 +261,9 @@ impl Source<'_, '_> {
             && let Some(segment) = segment
         {
             let region = Span { start: label.after.max(segment.start), end: segment.end };
-            found.push((block(self, region, MAX_LINES), 1.0));
+            found.push((block(self, region, MAX_LINES), object::NEXT_TO_LABEL));
         }
-        for line in label.line + 1..(label.line + 7).min(view.lines.len()) {
+        for line in label.line + 1..(label.line + 1 + LINES_BELOW).min(view.lines.len()) {
             let under = view
                 .segments_of(line)
                 .iter()
@@ -352,7 +275,7 @@ impl Source<'_, '_> {
             if let Some(under) = under.filter(|_| !marked) {
                 let pieces = block(self, under.span(), MAX_LINES);
                 // The name above an address is no part of it.
-                found.push((pieces, 0.97));
+                found.push((pieces, object::BELOW_LABEL));
                 break;
             }
         }
@@ -363,11 +286,11 @@ impl Source<'_, '_> {
     pub(crate) fn loose_addresses(&self) -> Vec<Vec<Span>> {
         let view = self.view;
         let mut found: Vec<Vec<Span>> = Vec::new();
-        for line in 0..view.lines.len().min(400) {
+        for line in 0..view.lines.len().min(HEAD) {
             for segment in view.segments_of(line) {
                 let text = view.text(segment.span());
                 let words: Vec<&str> = text.split_whitespace().collect();
-                if entities::postal(&words).is_none() || text.contains('@') || found.len() >= 4 {
+                if entities::postal(&words).is_none() || text.contains('@') || found.len() >= MAX_UNLABELLED {
                     continue;
                 }
                 let single = parts(view, &[segment.span()]);

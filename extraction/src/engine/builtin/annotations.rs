@@ -7,6 +7,7 @@ use openapi_core::values::{Email, TextValue};
 
 use super::dates::{self, Order, Written};
 use super::numbers::{self, Amount, Mark};
+use super::text::has_digit;
 use super::view::{Span, View};
 
 /// What the engine finds once for all fields; each list is in the order of the document.
@@ -187,7 +188,7 @@ fn phones(view: &View<'_>, dates: &[Written]) -> Vec<(Span, String)> {
             && text
                 .chars()
                 .all(|c| c.is_ascii_digit() || matches!(c, '+' | '(' | ')' | '-' | '/' | '.' | '–'))
-            && text.bytes().any(|byte| byte.is_ascii_digit())
+            && has_digit(text)
     };
     let mut at = 0;
     while at < view.words.len() {

@@ -3,16 +3,14 @@
 use std::collections::HashMap;
 
 use super::candidate::Candidate;
+use super::scoring::choice::MIN_SCORE;
 use super::view::Span;
-
-/// A value that fits less is none.
-pub(crate) const LEAST_SCORE: f64 = 0.4;
 
 /// For each list of candidates the one that is chosen, by the Hungarian method on what each field may choose: one of
 /// the spans, or nothing.
 pub(crate) fn assign(candidates: &[Vec<Candidate>]) -> Vec<Option<usize>> {
     let mut columns: HashMap<Span, usize> = HashMap::new();
-    for candidate in candidates.iter().flatten().filter(|candidate| candidate.score >= LEAST_SCORE) {
+    for candidate in candidates.iter().flatten().filter(|candidate| candidate.score >= MIN_SCORE) {
         let next = columns.len();
         columns.entry(candidate.key()).or_insert(next);
     }
@@ -21,12 +19,12 @@ pub(crate) fn assign(candidates: &[Vec<Candidate>]) -> Vec<Option<usize>> {
     let width = spans + rows;
     let gain = |row: usize, column: usize| -> (f64, Option<usize>) {
         if column >= spans {
-            return if column == spans + row { (LEAST_SCORE, None) } else { (0.0, None) };
+            return if column == spans + row { (MIN_SCORE, None) } else { (0.0, None) };
         }
         candidates[row]
             .iter()
             .enumerate()
-            .filter(|(_, candidate)| candidate.score >= LEAST_SCORE && columns[&candidate.key()] == column)
+            .filter(|(_, candidate)| candidate.score >= MIN_SCORE && columns[&candidate.key()] == column)
             .map(|(index, candidate)| (candidate.score, Some(index)))
             .max_by(|a, b| a.0.total_cmp(&b.0))
             .unwrap_or((0.0, None))
@@ -100,10 +98,14 @@ mod tests {
     use openapi_core::json::Json;
 
     use super::*;
-    use crate::engine::builtin::candidate::Provenance;
+    use crate::engine::builtin::candidate::{Fit, Provenance};
 
     fn candidate(at: usize, score: f64) -> Candidate {
-        Candidate::new(Span { start: at, end: at + 1 }, Json::Null, Provenance::SameSegment, score, score)
+        Candidate::new(
+            Span { start: at, end: at + 1 },
+            Json::Null,
+            Fit::new(Provenance::SameSegment, score, score),
+        )
     }
 
     #[test]
@@ -111,7 +113,7 @@ mod tests {
         let fields = [
             vec![candidate(1, 0.9), candidate(2, 0.8)],
             vec![candidate(1, 0.85)],
-            vec![candidate(3, LEAST_SCORE - 0.01)],
+            vec![candidate(3, MIN_SCORE - 0.01)],
             vec![],
         ];
         assert_eq!(assign(&fields), [Some(1), Some(0), None, None]);

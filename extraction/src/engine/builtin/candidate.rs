@@ -2,6 +2,7 @@
 
 use openapi_core::json::Json;
 
+use super::scoring::choice;
 use super::view::Span;
 
 /// How a candidate was found.
@@ -19,6 +20,31 @@ pub(crate) enum Provenance {
     Unlabelled,
     /// In a table.
     Table,
+}
+
+/// How a candidate was found and how well it fits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fit {
+    pub(crate) provenance: Provenance,
+    /// The similarity of its label.
+    pub(crate) similarity: f64,
+    pub(crate) score: f64,
+}
+
+impl Fit {
+    pub(crate) fn new(provenance: Provenance, similarity: f64, score: f64) -> Self {
+        Fit { provenance, similarity, score }
+    }
+
+    /// The fit of a value that only its form supports.
+    pub(crate) fn unlabelled(score: f64) -> Self {
+        Fit::new(Provenance::Unlabelled, 0.0, score)
+    }
+
+    /// The fit with a share of the score.
+    pub(crate) fn times(self, share: f64) -> Self {
+        Fit { score: self.score * share, ..self }
+    }
 }
 
 /// A value that could be the one.
@@ -46,21 +72,31 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    pub(crate) fn new(span: Span, value: Json, provenance: Provenance, similarity: f64, score: f64) -> Self {
+    pub(crate) fn new(span: Span, value: Json, fit: Fit) -> Self {
         Candidate {
             pieces: vec![span],
             value,
             quote: None,
-            provenance,
-            similarity,
-            score,
+            provenance: fit.provenance,
+            similarity: fit.similarity,
+            score: fit.score,
             ambiguous: false,
             normalised: false,
             competitors: 0,
-            margin: 0.6,
+            margin: choice::NO_COMPETITOR,
             confirmed: false,
             excluded: false,
         }
+    }
+
+    /// A value that is the text of its quotation.
+    pub(crate) fn quoting(span: Span, text: &str, fit: Fit) -> Self {
+        Candidate { quote: Some(text.to_owned()), ..Candidate::new(span, text.into(), fit) }
+    }
+
+    /// A value that is not verbatim what the words say.
+    pub(crate) fn normalised(span: Span, value: Json, fit: Fit) -> Self {
+        Candidate { normalised: true, ..Candidate::new(span, value, fit) }
     }
 
     /// What two fields cannot both have.

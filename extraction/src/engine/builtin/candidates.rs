@@ -4,33 +4,35 @@ use openapi_core::extraction::ExtractionType;
 use openapi_core::json::Json;
 
 use super::annotations;
-use super::candidate::{Candidate, Provenance};
+use super::candidate::{Candidate, Fit, Provenance};
 use super::field_query::FieldQuery;
 use super::labels::Label;
+use super::scoring::label as weights;
 use super::source::Source;
-use super::terms::Terms;
 use super::text::{is_nothing, tidy};
 use super::view::Span;
 
 /// More words than this from a label without a mark to the end of its segment are a sentence.
 const SENTENCE: usize = 12;
-/// A label with a lower similarity means something else.
-const MIN_SIMILARITY: f64 = 0.34;
-
-/// From this similarity on, a label belongs to a field, and the text after it is meant as the field's value.
-pub(crate) const OWN_LABEL: f64 = 0.8;
 /// A longer text is not a mistyped value.
 const REFUSED_WORDS: usize = 6;
+/// The most candidates of a field.
+const MAX_CANDIDATES: usize = 12;
+/// How many lines below a label, and how many values there, may be its value.
+const LINES_BELOW: usize = 6;
+const VALUES_BELOW: usize = 2;
+/// How many words before a label may be a box that is ticked.
+const BOX_WORDS: usize = 3;
 
 impl Source<'_, '_> {
-    /// The candidates for a field, best first, at most a dozen.
+    /// The candidates for a field, best first.
     pub(crate) fn of(&self, query: &FieldQuery<'_>) -> Vec<Candidate> {
         let mut found: Vec<Candidate> = Vec::new();
-        let labels = self.labels.with_terms(&self.searched(query));
+        let labels = self.labels.with_terms(&query.searched());
         for index in labels {
             let label = &self.labels.all[index as usize];
             let similarity = query.fits(label);
-            if similarity >= MIN_SIMILARITY && !self.is_taken(label.span) {
+            if similarity >= weights::MIN_SIMILARITY && !self.is_taken(label.span) {
                 self.after(query, label, similarity, &mut found);
             }
         }
@@ -38,24 +40,24 @@ impl Source<'_, '_> {
         self.unlabelled(query, &mut found);
         for candidate in &mut found {
             if query.field.check(&candidate.value).is_err() {
-                candidate.score *= 0.2;
+                candidate.score *= weights::EXCLUDED;
                 candidate.excluded = true;
             } else if !query.field.options.is_empty() || query.field.pattern.is_some() {
-                candidate.score = (candidate.score * 1.15).min(1.2);
+                candidate.score = (candidate.score * weights::ALLOWED).min(weights::MAX_ALLOWED);
             }
         }
         found.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.key().cmp(&b.key())));
         found.dedup_by(|a, b| a.pieces == b.pieces && a.value == b.value);
-        found.truncate(12);
+        found.truncate(MAX_CANDIDATES);
         found
     }
 
     /// The text after a field's own label that is not a value of it.
     pub(crate) fn refused(&self, query: &FieldQuery<'_>) -> Option<Span> {
-        let labels = self.labels.with_terms(&self.searched(query)).into_iter();
-        let own = labels
-            .map(|index| &self.labels.all[index as usize])
-            .filter(|label| label.is_marked && !self.is_taken(label.span) && query.fits(label) >= OWN_LABEL);
+        let labels = self.labels.with_terms(&query.searched()).into_iter();
+        let own = labels.map(|index| &self.labels.all[index as usize]).filter(|label| {
+            label.is_marked && !self.is_taken(label.span) && query.fits(label) >= weights::OWN
+        });
         own.filter_map(|label| {
             let stop = self.stop(label);
             let segments = self.view.segments_of(label.line).iter();
@@ -73,10 +75,6 @@ impl Source<'_, '_> {
         })
     }
 
-    fn searched(&self, query: &FieldQuery<'_>) -> Terms {
-        query.readings.iter().fold(Terms::default(), |all, (terms, _)| all.joined(terms))
-    }
-
     pub(crate) fn is_taken(&self, span: Span) -> bool {
         let at = self.taken.partition_point(|taken| taken.end <= span.start);
         self.taken.get(at).is_some_and(|taken| taken.overlaps(span))
@@ -90,10 +88,7 @@ impl Source<'_, '_> {
             .filter(|other| {
                 other.is_marked && other.span.start >= label.after && other.span.start > label.span.start
             })
-            .map(|other| {
-                // The words between are the value's, but for the label's own.
-                other.span.start
-            })
+            .map(|other| other.span.start)
             .min()
             .unwrap_or(line_end)
             .min(line_end)
@@ -112,18 +107,18 @@ impl Source<'_, '_> {
             }
             let own = label.span.start >= segment.start && label.span.start < segment.end;
             let (provenance, share) = match (own, is_near) {
-                (true, _) => (Provenance::SameSegment, 1.0),
-                (false, true) => (Provenance::SameLine, 0.98),
-                (false, false) => (Provenance::SameLine, 0.72),
+                (true, _) => (Provenance::SameSegment, weights::SAME_SEGMENT),
+                (false, true) => (Provenance::SameLine, weights::NEXT_SEGMENT),
+                (false, false) => (Provenance::SameLine, weights::FURTHER_SEGMENT),
             };
             is_near = false;
             regions.push((Span { start, end }, provenance, share));
         }
 
         let page = self.view.lines[label.line].page;
-        let mut share = 0.9;
+        let mut share = weights::BELOW;
         let mut seen = 0;
-        for line in label.line + 1..(label.line + 7).min(self.view.lines.len()) {
+        for line in label.line + 1..(label.line + 1 + LINES_BELOW).min(self.view.lines.len()) {
             if self.view.lines[line].page != page {
                 break;
             }
@@ -135,20 +130,20 @@ impl Source<'_, '_> {
             let Some(under) = under else {
                 if !self.view.placed && seen == 0 && segments.len() == 1 {
                     let first = self.view.segments_of(line)[0];
-                    regions.push((first.span(), Provenance::Below, share * 0.95));
+                    regions.push((first.span(), Provenance::Below, share * weights::BELOW_IN_TEXT));
                     seen += 1;
-                    share *= 0.75;
+                    share *= weights::NEXT_BELOW_IN_TEXT;
                 }
                 continue;
             };
             if self.begins_marked(under.start) {
-                share *= 0.97;
+                share *= weights::LABEL_BETWEEN;
                 continue;
             }
             regions.push((under.span(), Provenance::Below, share));
-            share *= 0.7;
+            share *= weights::NEXT_BELOW;
             seen += 1;
-            if seen >= 2 {
+            if seen >= VALUES_BELOW {
                 break;
             }
         }
@@ -176,41 +171,48 @@ impl Source<'_, '_> {
             if share < best || is_label && provenance != Provenance::SameSegment {
                 continue;
             }
-            let marked = if label.is_marked && provenance != Provenance::Below { 1.04 } else { 1.0 };
-            let score = similarity * share * marked;
-            let score = if provenance == Provenance::Below && is_adjacent { score * 0.65 } else { score };
+            let is_below = provenance == Provenance::Below;
+            let mut fit = Fit::new(provenance, similarity, similarity * share);
+            if label.is_marked && !is_below {
+                fit = fit.times(weights::MARKED);
+            }
+            if is_below && is_adjacent {
+                fit = fit.times(weights::BELOW_AND_ADJACENT);
+            }
             // The first words of a sentence are no label of the rest.
             let is_sentence = provenance == Provenance::SameSegment
                 && !label.is_marked
                 && region.end - label.span.start > SENTENCE;
-            let score = if is_sentence { score * 0.6 } else { score };
-            let before = found.len();
-            self.values(query, region, provenance, similarity, score, found);
-            if found[before..].iter().any(|candidate| candidate.score >= 0.7 * score) {
-                best = share * 0.6;
-                is_adjacent |= provenance != Provenance::Below;
+            if is_sentence {
+                fit = fit.times(weights::SENTENCE);
             }
+            let values = self.values(query, region, fit);
+            if values.iter().any(|candidate| candidate.score >= weights::IS_VALUE * fit.score) {
+                best = share * weights::LESSER_REGION;
+                is_adjacent |= !is_below;
+            }
+            found.extend(values);
         }
     }
 
     fn answers(&self, label: &Label, similarity: f64, found: &mut Vec<Candidate>) {
         let mut regions = self.regions(label);
         // A box may stand before its label.
-        let before = label.span.start.saturating_sub(3).max(self.view.lines[label.line].start);
+        let before = label.span.start.saturating_sub(BOX_WORDS).max(self.view.lines[label.line].start);
         if before < label.span.start {
-            regions.push((Span { start: before, end: label.span.start }, Provenance::SameLine, 0.8));
+            let before = Span { start: before, end: label.span.start };
+            regions.push((before, Provenance::SameLine, weights::BEFORE));
         }
         // Boxes and words may stand in segments of their own.
         let stop = self.stop(label);
         if label.after < stop {
-            regions.insert(0, (Span { start: label.after, end: stop }, Provenance::SameSegment, 1.0));
+            let after = Span { start: label.after, end: stop };
+            regions.insert(0, (after, Provenance::SameSegment, weights::SAME_SEGMENT));
         }
         for (region, provenance, share) in regions {
             if let Some((yes, span)) = annotations::answer(self.view, region) {
-                let mut candidate =
-                    Candidate::new(span, Json::Bool(yes), provenance, similarity, similarity * share);
-                candidate.normalised = true;
-                found.push(candidate);
+                let fit = Fit::new(provenance, similarity, similarity * share);
+                found.push(Candidate::normalised(span, Json::Bool(yes), fit));
                 return;
             }
         }

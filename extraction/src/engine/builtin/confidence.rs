@@ -7,8 +7,16 @@
 use openapi_core::extraction::{Confidence, ExtractionType};
 
 use super::candidate::{Candidate, Provenance};
+use super::scoring::choice;
 pub use super::weights::COUNT;
 use super::weights::WEIGHTS;
+
+/// The ranges of score, similarity and margin.
+const SCORES: (f64, f64) = (0.0, 1.3);
+const SIMILARITIES: (f64, f64) = (0.0, 1.0);
+const MARGINS: (f64, f64) = (-0.5, choice::NO_COMPETITOR);
+/// A value of this many words or more counts as one of many.
+const MANY_WORDS: f64 = 12.0;
 
 /// What the features are, in the order of the weights.
 pub const NAMES: [&str; COUNT] = {
@@ -43,14 +51,15 @@ impl Features {
         quality: f64,
         words: usize,
     ) -> Self {
+        let within = |value: f64, (least, most): (f64, f64)| value.clamp(least, most);
         let flag = |set: bool| if set { 1.0 } else { 0.0 };
         let is = |provenance: Provenance| flag(kind == Kind::Single && candidate.provenance == provenance);
         let complete = if let Kind::Row(share) = kind { share } else { 0.0 };
         Features([
             1.0,
-            candidate.score.clamp(0.0, 1.3),
-            candidate.similarity.clamp(0.0, 1.0),
-            candidate.margin.clamp(-0.5, 0.6),
+            within(candidate.score, SCORES),
+            within(candidate.similarity, SIMILARITIES),
+            within(candidate.margin, MARGINS),
             flag(candidate.confirmed),
             flag(candidate.normalised),
             (1.0 - quality).clamp(0.0, 1.0),
@@ -66,8 +75,8 @@ impl Features {
             flag(of == ExtractionType::Email),
             flag(of == ExtractionType::Boolean),
             complete,
-            (words as f64 / 12.0).min(1.0),
-            f64::from(candidate.competitors.min(6)) / 6.0,
+            (words as f64 / MANY_WORDS).min(1.0),
+            f64::from(candidate.competitors) / f64::from(choice::MAX_COMPETITORS),
             flag(candidate.competitors == 0),
             flag(complete >= 1.0),
         ])
@@ -76,7 +85,7 @@ impl Features {
     /// The probability that the value is right.
     pub(crate) fn confidence(&self) -> Confidence {
         let sum: f64 = self.0.iter().zip(WEIGHTS).map(|(feature, (_, weight))| feature * weight).sum();
-        // Nothing is certain, and what is returned at all is more than a guess.
-        Confidence::new((1.0 / (1.0 + (-sum).exp())).clamp(0.02, 0.99))
+        let (least, most) = choice::CONFIDENCE;
+        Confidence::new((1.0 / (1.0 + (-sum).exp())).clamp(least, most))
     }
 }

@@ -1,5 +1,6 @@
 //! Dates in the world's usual notations, with the order of day and month that the document itself shows.
 
+use super::text::has_digit;
 use super::view::{Span, View, fold};
 
 /// The names of months in their folded forms, from January.
@@ -233,8 +234,7 @@ pub(crate) fn find(view: &View<'_>) -> Vec<Written> {
             // A date may run over the end of a line of prose.
             let end = (start + 7).min(view.words.len());
             let candidate = &view.words[start].text;
-            let is_worth =
-                candidate.bytes().any(|byte| byte.is_ascii_digit()) || month_of(candidate).is_some();
+            let is_worth = has_digit(candidate) || month_of(candidate).is_some();
             let date = is_worth.then(|| {
                 let words: Vec<&str> = view.words[start..end]
                     .iter()

@@ -1,10 +1,18 @@
 //! How long something lasts: numbers with units of time, and the sentences that say the term of an agreement.
 
-use super::candidate::{Candidate, Provenance};
+use super::candidate::{Candidate, Fit, Provenance};
+use super::scoring::term;
 use super::source::{MAX_HITS, Source};
 use super::view::{Span, View};
+use super::vocabulary::{
+    AFTER_EVENT, BEFORE_UNIT, ENDS_OF_EMPLOYMENT, FORBIDDEN, LOOKING_BACK, SECRECY, TERM, UNITS_OF_TIME,
+    Words,
+};
 
-const UNITS: &str = " year years month months week weeks day days jahr jahre jahren monat monate monaten woche wochen tag tage tagen an ans annee annees mois semaine semaines jour jours ano anos mes meses semana semanas dia dias anno anni mese mesi settimana settimane giorno giorni ";
+/// The words of a region that are looked through for a period.
+const REGION_WORDS: usize = 40;
+/// The words to either side of a period that its sentence is looked for in.
+const SENTENCE_WORDS: usize = 30;
 
 /// Number words up to twelve and some tens, in the languages of the lexicon.
 fn number_word(word: &str) -> Option<u32> {
@@ -34,7 +42,8 @@ fn number_word(word: &str) -> Option<u32> {
 
 /// A number and a unit of time in a region: `two (2) years` is 2 years.
 pub(crate) fn duration(view: &View<'_>, region: Span) -> Option<(Span, String)> {
-    (region.start..region.end.min(region.start + 40)).find_map(|at| duration_at(view, at, region.end))
+    (region.start..region.end.min(region.start + REGION_WORDS))
+        .find_map(|at| duration_at(view, at, region.end))
 }
 
 fn duration_at(view: &View<'_>, at: usize, end: usize) -> Option<(Span, String)> {
@@ -46,26 +55,20 @@ fn duration_at(view: &View<'_>, at: usize, end: usize) -> Option<(Span, String)>
         number = of_text(folded(next))?;
         next += 1;
     }
-    if next < end && matches!(folded(next), "full" | "calendar" | "consecutive" | "volle" | "vollen") {
+    if next < end && BEFORE_UNIT.has(folded(next)) {
         next += 1;
     }
     let unit = (next < end).then(|| folded(next))?;
     // `3-year term`
     let unit = unit.trim_end_matches("'s").trim_end_matches('’');
-    UNITS
-        .contains(&format!(" {unit} "))
-        .then(|| (Span { start: at, end: next + 1 }, format!("{number} {unit}")))
+    UNITS_OF_TIME.has(unit).then(|| (Span { start: at, end: next + 1 }, format!("{number} {unit}")))
 }
 
 /// Whether a sentence says what somebody must not do for a while, besides telling a secret.
 fn is_covenant(sentence: &[&str]) -> bool {
-    const ACTS: &[&str] =
-        &["compete", "competing", "solicit", "soliciting", "solicitation", "hire", "recruit"];
-    const SECRETS: &[&str] =
-        &["disclose", "disclosed", "reveal", "use", "information", "confidential", "secret"];
-    let has = |list: &[&str]| sentence.iter().any(|word| list.contains(word));
+    let has = |words: Words| words.has_any(sentence.iter().copied());
     let is_forbidden = sentence.windows(2).any(|pair| matches!(pair, ["shall" | "will" | "must", "not"]));
-    has(ACTS) || is_forbidden && !has(SECRETS)
+    has(FORBIDDEN) || is_forbidden && !has(SECRECY)
 }
 
 impl Source<'_, '_> {
@@ -84,79 +87,43 @@ impl Source<'_, '_> {
             if hits > MAX_HITS {
                 break;
             }
-            let around = |from: usize, to: usize| {
-                self.view.words[from..to.min(self.view.words.len())]
-                    .iter()
-                    .map(|word| word.folded.as_str())
-                    .collect::<Vec<_>>()
-            };
-            let before = around(at.saturating_sub(14), at);
-            let after = around(span.end, span.end + 12);
-            let has = |words: &[&str], list: &[&str]| words.iter().any(|word| list.contains(word));
-            let mut score = 0.3;
-            if has(
-                &before,
-                &[
-                    "term",
-                    "laufzeit",
-                    "duree",
-                    "duracion",
-                    "durata",
-                    "remain",
-                    "continue",
-                    "effect",
-                    "expire",
-                    "expires",
-                    "terminate",
-                    "terminates",
-                    "survive",
-                ],
-            ) {
-                score += 0.22;
+            let before = self.view.folded_before(at, term::BEFORE);
+            let after = self.view.folded_from(span.end, term::AFTER);
+            let mut score = term::BASE;
+            for cue in term::CUES.iter().filter(|cue| cue.applies(&before, &after)) {
+                score += cue.weight;
             }
-            if has(&before, &["period", "for", "zeitraum"]) {
-                score += 0.06;
-            }
-            if has(&after, &["date", "hereof", "agreement", "effective", "execution", "disclosure"]) {
-                score += 0.12;
-            }
-            if has(&before, &["agreement", "obligations", "confidentiality"]) {
-                score += 0.06;
-            }
-            if has(&before, &["notice", "within", "days'", "least"])
-                || has(&after, &["notice", "employment"])
-                || value.ends_with("days")
-            {
-                score -= 0.2;
+            if term::NOTICE.applies(&before, &after) || value.ends_with("days") {
+                score += term::NOTICE.weight;
             }
             // What lasts beyond an employment or looks back from its end is no term of an agreement.
-            let next = &after[..after.len().min(6)];
-            let is_beyond = has(next, &["thereafter", "preceding", "prior", "earlier"])
-                || has(next, &["following", "after", "from"])
-                    && has(next, &["termination", "employment", "separation", "resignation"]);
+            let has = |list: Words| list.has_any(after.iter().take(6).copied());
+            let is_beyond = has(LOOKING_BACK) || has(AFTER_EVENT) && has(ENDS_OF_EMPLOYMENT);
             // Nor is how long somebody must not compete or hire, or the most that is given of something.
             let of_number = before.iter().rev().take_while(|word| number_word(word).is_some()).count();
             let is_most = before[..before.len() - of_number].ends_with(&["up", "to"]);
-            if is_beyond || is_most || is_covenant(&self.sentence(at)) && !has(&before, &["term", "laufzeit"])
-            {
+            let is_term = TERM.has_any(before.iter().copied());
+            if is_beyond || is_most || is_covenant(&self.sentence(at)) && !is_term {
                 continue;
             }
-            let mut candidate = Candidate::new(span, value.as_str().into(), Provenance::Sentence, 0.5, score);
+            let mut candidate = Candidate::new(
+                span,
+                value.as_str().into(),
+                Fit::new(Provenance::Sentence, term::SIMILARITY, score),
+            );
             candidate.normalised = self.view.text(span) != value;
             found.push(candidate);
         }
     }
 
-    /// The words of the sentence around a word, at most 30 to either side.
+    /// The words of the sentence around a word.
     fn sentence(&self, at: usize) -> Vec<&str> {
         let words = &self.view.words;
         let ends = |word: usize| self.view.words[word].text.ends_with(['.', ';']);
-        let start = (at.saturating_sub(30)..at)
-            .rev()
-            .find(|word| ends(*word))
-            .map_or(at.saturating_sub(30), |it| it + 1);
-        let most = (at + 30).min(words.len());
+        let least = at.saturating_sub(SENTENCE_WORDS);
+        let start = (least..at).rev().find(|word| ends(*word)).map_or(least, |it| it + 1);
+        let most = (at + SENTENCE_WORDS).min(words.len());
         let end = (at..most).find(|word| ends(*word)).map_or(most, |it| it + 1);
-        words[start..end].iter().map(|word| word.folded.as_str()).collect()
+        self.view.folded(Span { start, end }).collect()
     }
 }

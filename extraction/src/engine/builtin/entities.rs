@@ -1,45 +1,35 @@
 //! Names of companies and people, countries, and what tells them from other text.
 
+use super::text::is_capitalised;
 use super::view::{Span, View, fold};
+use super::vocabulary::{
+    COMPANY_ENDINGS, COMPANY_WORDS, COUNTRIES, LEGAL_FORMS, NAME_PARTICLES, SALUTATIONS, TITLES,
+};
 
-/// Endings and words that make a name that of an organisation.
-const COMPANY_WORDS: &str = " inc incorporated corp corporation ltd limited llc llp lp plc gmbh ag kg ohg gbr ug mbh kgaa e.k ek e.v sa s.a sas sarl s.a.r.l sasu srl s.r.l spa s.p.a bv b.v nv n.v oy ab aps as bhd sdn pte pty co company gesellschaft verein stiftung restaurant restaurants hotel trading enterprise enterprises shop store stores market mart supermarket pharmacy clinic hospital school university bank bakery cafe café coffee hardware bookstore books group holdings holding association foundation institute agency committee partners associates services solutions industries logistics works supplies atelier verlag praxis klinik apotheke autohaus werkstatt elektron handel versicherung versicherungen stadtwerke verkehrsbetriebe ";
-
-/// Names of countries in their own and other languages, folded.
-const COUNTRIES: &str = "germany,deutschland,allemagne,alemania,germania,france,frankreich,francia,spain,espana,spanien,espagne,italy,italia,italien,italie,united kingdom,uk,great britain,england,scotland,wales,ireland,irland,united states,united states of america,usa,us,u.s.a,canada,kanada,mexico,brazil,brasil,argentina,austria,osterreich,autriche,switzerland,schweiz,suisse,svizzera,belgium,belgien,belgique,belgie,netherlands,niederlande,nederland,pays-bas,the netherlands,luxembourg,luxemburg,portugal,poland,polen,polska,czech republic,czechia,ceska republika,tschechien,slovakia,hungary,ungarn,romania,bulgaria,greece,griechenland,turkey,turkei,sweden,schweden,sverige,norway,norwegen,norge,denmark,danemark,danmark,finland,finnland,suomi,estonia,latvia,lithuania,ukraine,russia,china,japan,korea,south korea,india,indonesia,malaysia,singapore,thailand,vietnam,philippines,australia,new zealand,south africa,nigeria,kenya,egypt,morocco,israel,united arab emirates,uae,saudi arabia,chile,colombia,peru";
-
-/// Titles of documents, which are no names.
-const TITLES: &str = " invoice tax receipt rechnung facture factura fattura bill statement order confirmation purchase agreement contract lease tenancy residential report laboratory lab claim form insurance resume curriculum vitae cv lebenslauf quotation quote delivery note page copy original duplicate welcome cash simplified official gutschrift angebot lieferschein vertrag non-disclosure confidentiality exhibit results bewerbung certificate ";
-
+/// Whether a word of a name makes it that of an organisation.
 pub(crate) fn is_company(text: &str) -> bool {
     text.split_whitespace().any(|word| {
         let folded = fold(word);
-        folded.len() >= 2 && COMPANY_WORDS.contains(&format!(" {folded} "))
+        folded.len() >= 2 && COMPANY_WORDS.has(&folded)
     })
 }
 
 /// Whether text is only the ending of a company's name.
 pub(crate) fn is_ending(text: &str) -> bool {
-    const ENDINGS: &str = " sdn bhd ltd limited inc llc gmbh ag co corp plc kg pte sa sarl srl spa bv (m) ";
-    let mut words = text.split_whitespace().peekable();
-    words.peek().is_some() && words.all(|word| ENDINGS.contains(&format!(" {} ", fold(word))))
+    COMPANY_ENDINGS.has_all(text)
 }
 
 /// Whether the last word of a name is a legal form.
 pub(crate) fn ends_as_company(text: &str) -> bool {
-    const FORMS: &str = " bhd ltd limited inc llc llp gmbh ag a.g co corp plc kg ohg pte sa s.a sarl sas srl s.r.l spa s.p.a bv b.v nv n.v oy ab aps e.v ek e.k ug ";
-    text.split_whitespace().next_back().is_some_and(|word| FORMS.contains(&format!(" {} ", fold(word))))
+    text.split_whitespace().next_back().is_some_and(|word| LEGAL_FORMS.has(&fold(word)))
 }
 
 /// Whether text is how somebody is addressed, without a name.
 pub(crate) fn is_salutation(text: &str) -> bool {
-    const WORDS: &str =
-        " herrn herr frau firma mr mrs ms messrs monsieur madame mme sig señor señora sra sr an dhr mevr ";
-    let mut words = text.split_whitespace().peekable();
-    words.peek().is_some() && words.all(|word| WORDS.contains(&format!(" {} ", fold(word))))
+    SALUTATIONS.has_all(text)
 }
 
-/// Two to four words with capitals, and nothing else.
+/// Two to five words with capitals, and nothing else.
 pub(crate) fn is_person(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     (2..=5).contains(&words.len())
@@ -47,11 +37,7 @@ pub(crate) fn is_person(text: &str) -> bool {
             let bare = word.trim_matches(['.', ',']);
             !bare.is_empty()
                 && bare.chars().all(|c| c.is_alphabetic() || matches!(c, '-' | '\'' | '’' | '.'))
-                && (bare.chars().next().is_some_and(char::is_uppercase)
-                    || matches!(
-                        bare,
-                        "von" | "van" | "de" | "der" | "den" | "la" | "del" | "bin" | "binti" | "al"
-                    ))
+                && (is_capitalised(bare) || NAME_PARTICLES.has(bare))
         })
         && !is_title(text)
         && !is_company(text)
@@ -60,7 +46,7 @@ pub(crate) fn is_person(text: &str) -> bool {
 /// Whether text is the title of a document or of a part of it.
 pub(crate) fn is_title(text: &str) -> bool {
     let words: Vec<String> = text.split_whitespace().map(fold).filter(|word| !word.is_empty()).collect();
-    let titles = words.iter().filter(|word| TITLES.contains(&format!(" {word} "))).count();
+    let titles = words.iter().filter(|word| TITLES.has(word)).count();
     !words.is_empty() && titles * 2 >= words.len()
 }
 
@@ -68,7 +54,7 @@ pub(crate) fn is_title(text: &str) -> bool {
 pub(crate) fn country(text: &str) -> Option<&str> {
     let bare = text.trim().trim_end_matches(['.', ',']);
     let folded = fold(bare);
-    COUNTRIES.split(',').any(|country| country == folded).then_some(bare)
+    COUNTRIES.has(&folded).then_some(bare)
 }
 
 /// A postal code: its first word, its number of words, and whether codes of its kind precede the town.

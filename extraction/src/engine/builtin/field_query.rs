@@ -2,8 +2,10 @@
 
 use openapi_core::extraction::{ExtractionField, ExtractionType};
 
+use super::scoring::reading;
 use super::terms::{Terms, name_words};
 use super::view::fold;
+use super::vocabulary::{COMPANY_ROLES, MONEY, PARTIES, PERSON_ROLES, Words};
 
 /// What a text value is, beyond its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,41 +66,39 @@ impl<'s> FieldQuery<'s> {
         if of_name.is_empty() {
             of_name.add(fold(name));
         }
-        let mut readings = vec![(of_name.clone(), 1.0)];
+        let mut readings = vec![(of_name.clone(), reading::NAME)];
         // Both ends of a period often stand under one label.
         let whole = of_name.without(&["start", "end"]);
         if whole.len() < of_name.len() && whole.iter().any(|term| term != "date") {
-            readings.push((whole, 0.88));
+            readings.push((whole, reading::WHOLE_PERIOD));
         }
         let mut all = of_name.clone();
         if let Some(description) = &field.description {
             let lower: String = description.to_lowercase().chars().take(160).collect();
             let end = ASIDES.iter().filter_map(|aside| lower.find(aside)).min().unwrap_or(lower.len());
             let head = &lower[..end];
-            let whole = words_of(head);
-            let whole = Terms::of(&whole.iter().map(String::as_str).collect::<Vec<_>>());
+            let whole = terms_in(head);
             if !whole.is_empty() {
                 if whole.len() <= 5 {
-                    readings.push((whole.clone(), 0.95));
-                    readings.push((of_name.joined(&whole), 0.97));
+                    readings.push((whole.clone(), reading::DESCRIPTION));
+                    readings.push((of_name.joined(&whole), reading::NAME_AND_DESCRIPTION));
                 }
                 all = all.joined(&whole);
             }
             let parts: Vec<&str> = head.split([',', '/', ';']).flat_map(|part| part.split(" or ")).collect();
             if parts.len() > 1 {
                 for part in parts {
-                    let part = words_of(part);
-                    let terms = Terms::of(&part.iter().map(String::as_str).collect::<Vec<_>>());
+                    let terms = terms_in(part);
                     if !terms.is_empty() && terms.len() <= 4 {
-                        readings.push((terms, 0.92));
+                        readings.push((terms, reading::ALTERNATIVE));
                     }
                 }
             }
         }
         if let Some(parent) = parent {
-            let joined: Vec<(Terms, f64)> =
-                readings.iter().map(|(terms, trust)| (parent.joined(terms), trust * 0.98)).collect();
-            readings.extend(joined);
+            let joined =
+                readings.iter().map(|(terms, trust)| (parent.joined(terms), trust * reading::IN_OBJECT));
+            readings.extend(joined.collect::<Vec<_>>());
         }
         let kind = field.kind;
         let implied: &'static [&'static str] = match kind {
@@ -114,7 +114,7 @@ impl<'s> FieldQuery<'s> {
         let role = role(kind, &of_name, &all);
         if matches!(role, Role::Company) && of_name.has("buyer") {
             for other in ["customer", "buyer"] {
-                readings.push((Terms::of(&[other]), 0.9));
+                readings.push((Terms::of(&[other]), reading::OTHER_NAME_OF_BUYER));
             }
         }
         FieldQuery { field, kind, readings, all, name: of_name, implied, role }
@@ -144,19 +144,20 @@ impl<'s> FieldQuery<'s> {
                 joined.add("buyer".to_owned());
                 joined = joined.without(&["customer"]);
             }
-            return plain.max(0.98 * self.similarity(&joined));
+            return plain.max(reading::IN_SECTION * self.similarity(&joined));
         }
-        let is_someones = self.all.has_any(&super::labels::PARTIES);
-        if is_someones || self.role != Role::Text { plain * 0.75 } else { plain }
+        let is_someones = PARTIES.has_any(self.all.iter());
+        if is_someones || self.role != Role::Text { plain * reading::OTHER_SECTION } else { plain }
     }
 
     /// Whether the field asks for an amount of money.
     pub(crate) fn wants_money(&self) -> bool {
-        self.kind == ExtractionType::Currency
-            || self.all.has_any(&[
-                "total", "amount", "tax", "net", "gross", "subtotal", "price", "charge", "discount", "cash",
-                "change", "rent", "deposit", "salary", "paid", "payment",
-            ])
+        self.kind == ExtractionType::Currency || MONEY.has_any(self.all.iter())
+    }
+
+    /// The terms of all readings.
+    pub(crate) fn searched(&self) -> Terms {
+        self.readings.iter().fold(Terms::default(), |all, (terms, _)| all.joined(terms))
     }
 
     pub(crate) fn is_text(&self) -> bool {
@@ -164,12 +165,33 @@ impl<'s> FieldQuery<'s> {
     }
 }
 
-fn words_of(text: &str) -> Vec<String> {
-    text.split(|c: char| c.is_whitespace() || c == '(' || c == ')')
+fn terms_in(text: &str) -> Terms {
+    let words: Vec<String> = text
+        .split(|c: char| c.is_whitespace() || c == '(' || c == ')')
         .map(|word| fold(word.trim_end_matches("'s").trim_end_matches("’s")))
         .filter(|word| !word.is_empty())
-        .collect()
+        .collect();
+    Terms::of(&words.iter().map(String::as_str).collect::<Vec<_>>())
 }
+
+/// The roles of text: one of the first terms, one of the second if there are any, none of the third.
+const ROLES: [(&str, &str, &str, Role); 15] = [
+    ("iban", "", "", Role::Iban),
+    ("vat", "", "", Role::Vat),
+    ("email", "", "", Role::Email),
+    ("phone fax", "", "", Role::Phone),
+    ("currency", "", "amount", Role::Currency),
+    ("street", "", "", Role::Street),
+    ("postal", "", "", Role::Postal),
+    ("city", "", "", Role::City),
+    ("country", "", "", Role::Country),
+    ("address", "", "", Role::Address),
+    ("law", "", "", Role::Law),
+    ("job", "", "", Role::JobTitle),
+    ("title", "current candidate", "", Role::JobTitle),
+    ("term", "", "terms", Role::Duration),
+    ("number bic passport", "", "", Role::Identifier),
+];
 
 fn role(kind: ExtractionType, name: &Terms, all: &Terms) -> Role {
     match kind {
@@ -178,68 +200,26 @@ fn role(kind: ExtractionType, name: &Terms, all: &Terms) -> Role {
         ExtractionType::String => {}
         _ => return Role::Text,
     }
-    let by = |terms: &Terms| -> Option<Role> {
-        let has = |term: &str| terms.has(term);
-        Some(if has("iban") {
-            Role::Iban
-        } else if has("vat") {
-            Role::Vat
-        } else if has("email") {
-            Role::Email
-        } else if has("phone") || has("fax") {
-            Role::Phone
-        } else if has("currency") && !has("amount") {
-            Role::Currency
-        } else if has("street") {
-            Role::Street
-        } else if has("postal") {
-            Role::Postal
-        } else if has("city") {
-            Role::City
-        } else if has("country") {
-            Role::Country
-        } else if has("address") {
-            Role::Address
-        } else if has("law") {
-            Role::Law
-        } else if has("title") && (has("job") || has("current") || has("candidate")) || has("job") {
-            Role::JobTitle
-        } else if has("term") && !has("terms") {
-            Role::Duration
-        } else if has("number") || has("iban") || has("bic") || has("passport") {
-            Role::Identifier
-        } else {
-            return None;
-        })
+    let by = |terms: &Terms| {
+        let has = |words: Words| words.has_any(terms.iter());
+        let rule = ROLES.iter().find(|(one, also, without, _)| {
+            has(Words(one)) && (also.is_empty() || has(Words(also))) && !has(Words(without))
+        });
+        rule.map(|(_, _, _, role)| *role)
     };
     by(name).unwrap_or_else(|| {
-        let company = ["company", "seller", "buyer", "advertiser", "agency", "registrant", "principal"];
-        let person = [
-            "patient",
-            "claimant",
-            "candidate",
-            "signer",
-            "physician",
-            "adjuster",
-            "holder",
-            "contact",
-            "tenant",
-            "landlord",
-            "guarantor",
-            "person",
-            "cashier",
-        ];
-        if name.has_any(&company) {
+        let is_one = |words: Words, terms: &Terms| words.has_any(terms.iter());
+        if is_one(COMPANY_ROLES, name) {
             Role::Company
         } else if name.has("title") {
             Role::Text
-        } else if name.has_any(&person)
-            || name.has("name") && all.has_any(&person)
+        } else if is_one(PERSON_ROLES, name)
+            || name.has("name") && is_one(PERSON_ROLES, all)
             || *name == Terms::of(&["full", "name"])
             || *name == Terms::of(&["name"])
         {
             Role::Person
-        } else if all.has_any(&company) && name.has("name") {
+        } else if is_one(COMPANY_ROLES, all) && name.has("name") {
             Role::Company
         } else {
             Role::Text

@@ -8,14 +8,13 @@ use openapi_core::json::Json;
 use rust_decimal::Decimal;
 
 use super::annotations::Annotations;
-use super::candidate::{Candidate, Provenance};
-use super::candidates::OWN_LABEL;
+use super::candidate::{Candidate, Fit, Provenance};
 use super::confidence::{Features, Kind};
 use super::dates::Order;
 use super::field_query::{FieldQuery, Role};
 use super::labels::Labels;
+use super::scoring::{choice, label as label_weights, object};
 use super::source::Source;
-use super::terms::Terms;
 use super::text::tidy;
 use super::totals::{self, Part};
 use super::values::fault;
@@ -23,8 +22,10 @@ use super::view::{Span, View};
 use super::{address, assign};
 use crate::document::Rect;
 
-/// A value with a lower confidence is more likely wrong than right and is not returned.
-const LEAST_CONFIDENCE: f64 = 0.5;
+/// The maximum number of members of an object without declared members.
+const MAX_PAIRS: usize = 40;
+/// The maximum depth of objects in a schema whose terms are looked for.
+const MAX_DEPTH: usize = 6;
 
 /// The source of a field's value.
 enum Plan {
@@ -127,8 +128,8 @@ fn rank(candidates: &mut [Vec<Candidate>]) {
             let others = all.iter().filter(|(value, _)| *value != candidate.value);
             let best = others.clone().map(|(_, score)| *score).fold(0.0, f64::max);
             candidate.margin = candidate.score - best;
-            candidate.competitors =
-                others.filter(|(_, score)| *score > candidate.score - 0.15).count().min(6) as u8;
+            let near = others.filter(|(_, score)| *score > candidate.score - choice::COMPETES).count();
+            candidate.competitors = near.min(usize::from(choice::MAX_COMPETITORS)) as u8;
         }
     }
 }
@@ -171,7 +172,7 @@ fn gather(fields: &[(String, ExtractionField)], terms: &mut Vec<String>, depth: 
     for (name, field) in fields {
         let query = FieldQuery::new(name, field, None);
         terms.extend(query.all.iter().map(str::to_owned));
-        if depth < 6 {
+        if depth < MAX_DEPTH {
             gather(field.properties.as_deref().unwrap_or_default(), terms, depth + 1);
             if let Some(item) = &field.items {
                 gather(item.properties.as_deref().unwrap_or_default(), terms, depth + 1);
@@ -287,16 +288,16 @@ impl<'s> Planner<'_, '_, 's> {
             if count < 2 {
                 return;
             }
-            let score = score + 0.05 * count as f64;
+            let score = score + object::ADDRESS_PART * count as f64;
             if best.as_ref().is_none_or(|(most, _)| score > *most) {
                 best = Some((score, pieces));
             }
         };
-        let searched = query.readings.iter().fold(Terms::default(), |all, (terms, _)| all.joined(terms));
+        let searched = query.searched();
         for index in self.source.labels.with_terms(&searched) {
             let label = &self.source.labels.all[index as usize];
             let similarity = query.fits(label);
-            if similarity < 0.45 {
+            if similarity < object::MIN_ADDRESS_SIMILARITY {
                 continue;
             }
             for (pieces, share) in self.source.address_regions(label) {
@@ -307,7 +308,7 @@ impl<'s> Planner<'_, '_, 's> {
             query.all.has_any(&["seller", "company"]) || query.name.len() == 1 && query.name.has("address");
         if own {
             for (nth, pieces) in self.source.loose_addresses().into_iter().enumerate() {
-                consider(0.55 - 0.05 * nth as f64, pieces);
+                consider(object::UNLABELLED_ADDRESS - object::UNLABELLED_ADDRESS_STEP * nth as f64, pieces);
             }
         }
         let Some((score, pieces)) = best else { return Known::ABSENT };
@@ -325,9 +326,8 @@ impl<'s> Planner<'_, '_, 's> {
             };
             let finding = span.map_or(Finding::Absent, |span| {
                 let text = address::part_text(view, span);
-                let mut candidate =
-                    Candidate::new(span, text.as_str().into(), Provenance::Below, score, score.min(1.0));
-                candidate.quote = Some(text);
+                let fit = Fit::new(Provenance::Below, score, score.min(1.0));
+                let candidate = Candidate::quoting(span, &text, fit);
                 let (leaf, known) = leaf(&self.source, &candidate, Kind::Address, property.kind);
                 features.push(known);
                 leaf
@@ -340,7 +340,7 @@ impl<'s> Planner<'_, '_, 's> {
     /// An object without declared members: the labels and values under its heading.
     fn pairs(&self, query: &FieldQuery<'s>) -> Known {
         let source = &self.source;
-        let searched = query.readings.iter().fold(Terms::default(), |all, (terms, _)| all.joined(terms));
+        let searched = query.searched();
         let heading = source
             .labels
             .with_terms(&searched)
@@ -348,12 +348,12 @@ impl<'s> Planner<'_, '_, 's> {
             .map(|index| &source.labels.all[index as usize])
             .filter(|label| label.after >= source.view.lines[label.line].end)
             .map(|label| (query.similarity(&label.terms), label))
-            .filter(|(similarity, _)| *similarity >= 0.6)
+            .filter(|(similarity, _)| *similarity >= object::MIN_HEADING_SIMILARITY)
             .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.line.cmp(&a.1.line)));
         let Some((similarity, heading)) = heading else { return Known::ABSENT };
         let mut members: Vec<(String, Finding)> = Vec::new();
         let mut features = Vec::new();
-        for line in heading.line + 1..source.view.lines.len().min(heading.line + 40) {
+        for line in heading.line + 1..source.view.lines.len().min(heading.line + MAX_PAIRS) {
             let Some(label) = source
                 .labels
                 .of_line(line)
@@ -370,9 +370,8 @@ impl<'s> Planner<'_, '_, 's> {
             if name.is_empty() || text.is_empty() || members.iter().any(|(known, _)| *known == name) {
                 continue;
             }
-            let mut candidate =
-                Candidate::new(region, text.as_str().into(), Provenance::SameSegment, similarity, similarity);
-            candidate.quote = Some(text);
+            let fit = Fit::new(Provenance::SameSegment, similarity, similarity);
+            let candidate = Candidate::quoting(region, &text, fit);
             let (leaf, known) = leaf(source, &candidate, Kind::Single, ExtractionType::String);
             features.push(known);
             members.push((name, leaf));
@@ -394,7 +393,7 @@ fn resolve(
             Some(index) => {
                 let (finding, features) =
                     leaf(source, &candidates[slot][index], Kind::Single, fields[slot].kind);
-                let is_guess = features.confidence().share() < LEAST_CONFIDENCE;
+                let is_guess = features.confidence().share() < choice::MIN_CONFIDENCE;
                 if is_guess { Known::ABSENT } else { Known { finding, features: vec![features] } }
             }
             None => {
@@ -433,7 +432,7 @@ fn rejected_value(
                 candidate.provenance,
                 Provenance::SameSegment | Provenance::SameLine | Provenance::Below
             )
-            && candidate.similarity >= OWN_LABEL
+            && candidate.similarity >= label_weights::OWN
             && is_free(candidate.key())
     });
     if let Some(candidate) = excluded {

@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 
 use super::lexicon::Lexicon;
-use super::terms::{Terms, terms_of};
+use super::scoring::similarity::MIN_COMPARED;
+use super::terms::{Terms, nearly};
+use super::text::has_digit;
 use super::view::{Span, View};
+use super::vocabulary::PARTIES;
 
 /// The longest label, in words.
 const MAX_WORDS: usize = 7;
@@ -29,28 +32,6 @@ pub(crate) struct Label {
     pub(crate) section: Terms,
 }
 
-/// Sides and people that a section may be about.
-pub(crate) const PARTIES: [&str; 19] = [
-    "seller",
-    "buyer",
-    "customer",
-    "patient",
-    "landlord",
-    "tenant",
-    "claimant",
-    "physician",
-    "delivery",
-    "bank",
-    "agency",
-    "advertiser",
-    "registrant",
-    "principal",
-    "candidate",
-    "signer",
-    "adjuster",
-    "guarantor",
-    "holder",
-];
 /// How many lines a heading counts for.
 const SECTION: usize = 14;
 
@@ -60,10 +41,6 @@ pub(crate) struct Labels {
     by_term: HashMap<String, Vec<u32>>,
     /// The labels of each line, in order.
     by_line: HashMap<usize, Vec<u32>>,
-}
-
-fn has_digit(text: &str) -> bool {
-    text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 impl Labels {
@@ -106,14 +83,9 @@ impl Labels {
             let (_, segment) = view.segment_of(label.span.start);
             let is_whole = label.span.start == segment.start && label.after >= segment.end;
             let is_last = label.after >= line.end;
-            if is_whole && is_last && label.terms.has_any(&PARTIES) && label.terms.len() <= 4 {
-                let mut terms = Terms::default();
-                label
-                    .terms
-                    .iter()
-                    .filter(|term| PARTIES.contains(term))
-                    .for_each(|term| terms.add(term.to_owned()));
-                heading = Some((label.span, label.line, terms));
+            if is_whole && is_last && PARTIES.has_any(label.terms.iter()) && label.terms.len() <= 4 {
+                let terms = label.terms.iter().filter(|term| PARTIES.has(term)).map(str::to_owned);
+                heading = Some((label.span, label.line, terms.collect()));
             }
         }
     }
@@ -159,10 +131,7 @@ impl Labels {
 
     /// Labels without a mark before text: the known words at the beginning.
     fn prefixes(&mut self, view: &View<'_>, rest: Span) {
-        let words: Vec<&str> = view.words[rest.start..rest.end.min(rest.start + MAX_WORDS)]
-            .iter()
-            .map(|word| word.folded.as_str())
-            .collect();
+        let words: Vec<&str> = view.folded(rest).take(MAX_WORDS).collect();
         let lexicon = Lexicon::shared();
         let mut at = 0;
         while at < words.len() {
@@ -179,12 +148,7 @@ impl Labels {
         if span.start >= span.end {
             return;
         }
-        let words: Vec<&str> =
-            view.words[span.start..span.end].iter().map(|word| word.folded.as_str()).collect();
-        let mut terms = Terms::default();
-        for (term, _, _) in terms_of(&words) {
-            terms.add(term);
-        }
+        let terms = Terms::of(&view.folded(span).collect::<Vec<_>>());
         if terms.is_empty() || terms.len() > MAX_WORDS + 2 {
             return;
         }
@@ -198,7 +162,7 @@ impl Labels {
             let mut corrected = Terms::default();
             let mut changed = false;
             for term in label.terms.iter() {
-                if term.len() < 5
+                if term.len() < MIN_COMPARED
                     || query.contains(&term)
                     || known.len() >= MAX_COMPARED && !known.contains_key(term)
                 {
@@ -206,11 +170,7 @@ impl Labels {
                     continue;
                 }
                 let near = known.entry(term.to_owned()).or_insert_with(|| {
-                    query
-                        .iter()
-                        .filter(|other| other.len() >= 5 && other.len().abs_diff(term.len()) <= 1)
-                        .find(|other| strsim::jaro_winkler(other, term) >= 0.94)
-                        .map(|other| (*other).to_owned())
+                    query.iter().find(|other| nearly(other, term)).map(|other| (*other).to_owned())
                 });
                 changed |= near.is_some();
                 corrected.add(near.clone().unwrap_or_else(|| term.to_owned()));

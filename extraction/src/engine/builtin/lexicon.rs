@@ -84,19 +84,3 @@ impl Lexicon {
         })
     }
 }
-
-/// The weight of a term in identifying a value; 1 for most terms.
-pub(crate) fn weight(term: &str) -> f64 {
-    match term {
-        "number" | "date" => 0.4,
-        "name" => 0.5,
-        "amount" | "value" => 0.35,
-        "gross" | "grand" => 0.3,
-        "invoice" | "order" | "receipt" | "contract" | "document" | "claim" | "report" => 0.5,
-        "full" | "currency" | "current" | "final" => 0.15,
-        "start" | "end" => 0.7,
-        "company" | "person" => 0.5,
-        "sum" => 0.5,
-        _ => 1.0,
-    }
-}

@@ -1,20 +1,19 @@
 //! Rows without a header: lines of things and prices, as on receipts.
 
-use super::candidate::{Candidate, Provenance};
+use super::candidate::{Candidate, Fit, Provenance};
 use super::entities;
 use super::field_query::FieldQuery;
 use super::numbers::Amount;
 use super::rows::{MAX_LINES, MAX_ROWS, Roles, Row, Rows};
+use super::scoring::table;
 use super::source::Source;
 use super::terms::Terms;
 use super::text::tidy;
 use super::view::Span;
+use super::vocabulary::BILL_HEAD;
 
-/// Terms of labels in the head of a bill.
-const HEAD_TERMS: [&str; 12] = [
-    "date", "time", "phone", "cashier", "invoice", "table", "tax", "number", "vat", "customer", "order",
-    "receipt",
-];
+/// From this number on, a whole number is no quantity.
+const MANY: i64 = 1_000;
 
 /// Words with the number after them, which belongs to them where the quantity is known: `1 Combo 1 30.000`.
 fn with_inner_number(words: Span, line: Span, price: Span, amounts: &[&Amount]) -> Span {
@@ -101,7 +100,7 @@ impl Source<'_, '_> {
             |terms: &Terms| terms.iter().all(|term| matches!(term, "item" | "total" | "quantity" | "number"));
         self.labels
             .of_line(line)
-            .any(|label| label.is_marked && (is_count(&label.terms) || label.terms.has_any(&HEAD_TERMS)))
+            .any(|label| label.is_marked && (is_count(&label.terms) || BILL_HEAD.has_any(label.terms.iter())))
             || !self.annotations.dates_in(self.view.line_span(line)).is_empty()
     }
 
@@ -121,13 +120,13 @@ impl Source<'_, '_> {
                 row.push((index, candidate));
             }
         };
-        let text = tidy(&self.view.text(thing));
-        let mut candidate = Candidate::new(thing, text.as_str().into(), Provenance::Table, 0.5, 0.7);
+        let (similarity, score) = table::LINE_ITEM;
+        let fit = Fit::new(Provenance::Table, similarity, score);
+        let mut candidate = Candidate::quoting(thing, &tidy(&self.view.text(thing)), fit);
         if thing.end > thing.start && self.view.words[thing.start].line != self.view.words[thing.end - 1].line
         {
             candidate.pieces = self.by_lines(thing);
         }
-        candidate.quote = Some(text);
         add(roles.name, Some(candidate));
         let others: Vec<_> = amounts.iter().filter(|amount| amount.span != price.span).copied().collect();
         let quantity = others
@@ -136,7 +135,7 @@ impl Source<'_, '_> {
                 amount.value.fract().is_zero()
                     && !amount.is_money
                     && !amount.has_mark
-                    && amount.value < rust_decimal::Decimal::from(1_000)
+                    && amount.value < rust_decimal::Decimal::from(MANY)
                     && !inside(amount.span, own)
             })
             .copied();
@@ -150,13 +149,13 @@ impl Source<'_, '_> {
             })
             .copied();
         if let (Some(index), Some(quantity)) = (roles.quantity, quantity) {
-            add(Some(index), self.amount(&properties[index], quantity, Provenance::Table, 0.5, 0.7));
+            add(Some(index), self.amount(&properties[index], quantity, fit));
         }
         if let (Some(index), Some(unit)) = (roles.unit, unit) {
-            add(Some(index), self.amount(&properties[index], unit, Provenance::Table, 0.5, 0.7));
+            add(Some(index), self.amount(&properties[index], unit, fit));
         }
         if let Some(index) = roles.total {
-            add(Some(index), self.amount(&properties[index], price, Provenance::Table, 0.5, 0.7));
+            add(Some(index), self.amount(&properties[index], price, fit));
         }
         row
     }

@@ -2,13 +2,16 @@
 
 use openapi_core::extraction::ExtractionType;
 
-use super::candidate::{Candidate, Provenance};
+use super::candidate::{Candidate, Fit, Provenance};
 use super::field_query::FieldQuery;
+use super::scoring::list;
 use super::source::Source;
 use super::text::tidy;
 use super::view::Span;
 
 const MAX_ELEMENTS: usize = 200;
+/// A longer line without a bullet is no element.
+const MAX_WORDS: usize = 14;
 
 fn is_bullet(text: &str) -> bool {
     matches!(text, "-" | "–" | "•" | "·" | "*" | "●" | "▪" | "◦" | "o" | "‣" | "—" | "➢" | "✓" | "")
@@ -24,16 +27,18 @@ impl Source<'_, '_> {
         if item.kind == ExtractionType::String && array.all.has("parties") {
             let parties = self.parties();
             if !parties.is_empty() {
-                return parties.into_iter().filter_map(|span| self.element(item, span, 0.6)).collect();
+                return parties
+                    .into_iter()
+                    .filter_map(|span| self.element(item, span, list::PARTY))
+                    .collect();
             }
         }
         let mut best: Option<(f64, Vec<Candidate>)> = None;
-        let searched =
-            array.readings.iter().fold(super::terms::Terms::default(), |all, (terms, _)| all.joined(terms));
-        for index in self.labels.with_terms(&searched) {
+        for index in self.labels.with_terms(&array.searched()) {
             let label = &self.labels.all[index as usize];
             let similarity = array.fits(label);
-            if similarity < 0.5 || best.as_ref().is_some_and(|(most, _)| *most >= similarity) {
+            if similarity < list::MIN_SIMILARITY || best.as_ref().is_some_and(|(most, _)| *most >= similarity)
+            {
                 continue;
             }
             let line = self.view.line_span(label.line);
@@ -110,7 +115,7 @@ impl Source<'_, '_> {
             if !has_bullet {
                 let heading = self.starts_label(next);
                 let far = self.view.lines[next].block != self.view.lines[line].block && !elements.is_empty();
-                if heading || far && elements.len() >= 2 || span.end - span.start > 14 {
+                if heading || far && elements.len() >= 2 || span.end - span.start > MAX_WORDS {
                     break;
                 }
             }
@@ -122,7 +127,7 @@ impl Source<'_, '_> {
             }
             let pieces = if has_bullet { vec![span] } else { self.split(span) };
             for piece in pieces {
-                elements.extend(self.element(item, piece, similarity * 0.95));
+                elements.extend(self.element(item, piece, similarity * list::BELOW));
             }
             if !has_bullet && elements.len() >= 3 && self.split(span).len() >= 3 {
                 break;
@@ -176,23 +181,19 @@ impl Source<'_, '_> {
         if span.start >= span.end {
             return None;
         }
+        let fit = Fit::new(Provenance::Table, similarity, similarity);
         if item.kind != ExtractionType::String {
-            let mut found = Vec::new();
-            self.values(item, span, Provenance::Table, similarity, similarity, &mut found);
-            return found.into_iter().next();
+            return self.values(item, span, fit).into_iter().next();
         }
         let text = tidy(&self.view.text(span));
         let is_short = text
             .rsplit(' ')
             .next()
             .is_some_and(|last| last.chars().count() <= 5 || last.trim_end_matches('.').contains('.'));
-        let text = if is_short { text.as_str() } else { text.trim_end_matches('.') }.to_owned();
+        let text = if is_short { text.as_str() } else { text.trim_end_matches('.') };
         if text.is_empty() || !text.chars().any(char::is_alphanumeric) {
             return None;
         }
-        let mut candidate =
-            Candidate::new(span, text.as_str().into(), Provenance::Table, similarity, similarity);
-        candidate.quote = Some(text);
-        Some(candidate)
+        Some(Candidate::quoting(span, text, fit))
     }
 }

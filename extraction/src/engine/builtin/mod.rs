@@ -22,6 +22,7 @@ mod lists;
 pub(super) mod numbers;
 mod prose;
 mod rows;
+mod scoring;
 mod source;
 mod tables;
 mod terms;
@@ -32,6 +33,7 @@ mod totals;
 mod unlabelled;
 pub(super) mod values;
 pub(super) mod view;
+mod vocabulary;
 mod weights;
 
 use openapi_core::extraction::{ExtractionSchema, ExtractionWarning, Finding};

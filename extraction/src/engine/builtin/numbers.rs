@@ -2,6 +2,7 @@
 
 use rust_decimal::Decimal;
 
+use super::text::has_digit;
 use super::view::{Span, View};
 
 /// The mark before the decimals.
@@ -138,6 +139,10 @@ pub(crate) fn decimal(digits: &str, mark: Mark) -> Option<Decimal> {
     plain.parse().ok()
 }
 
+/// What a number with three digits after a mark, which are likely thousands, tells of the other mark; one with two digits
+/// tells 1 of its own.
+const THOUSANDS: f64 = 0.4;
+
 /// The decimal mark that the numbers of the document show.
 pub(crate) fn mark(view: &View<'_>) -> Mark {
     let (mut dot, mut comma, mut thousands_dot, mut thousands_comma) = (0_u32, 0_u32, 0_u32, 0_u32);
@@ -161,9 +166,8 @@ pub(crate) fn mark(view: &View<'_>) -> Mark {
             _ => {}
         }
     }
-    // Three digits after a mark are likely thousands, and then the other mark is that of decimals.
-    let dots = f64::from(dot) + 0.4 * f64::from(thousands_comma);
-    let commas = f64::from(comma) + 0.4 * f64::from(thousands_dot);
+    let dots = f64::from(dot) + THOUSANDS * f64::from(thousands_comma);
+    let commas = f64::from(comma) + THOUSANDS * f64::from(thousands_dot);
     if dot + comma == 0 {
         Mark::Unknown
     } else if dots > commas {
@@ -220,9 +224,7 @@ pub(crate) fn find(view: &View<'_>, mark: Mark) -> Vec<Amount> {
     let mut at = 0;
     while at < view.words.len() {
         let word = &view.words[at];
-        let Some(mut amount) =
-            word.text.bytes().any(|byte| byte.is_ascii_digit()).then(|| of_word(word.text, mark)).flatten()
-        else {
+        let Some(mut amount) = has_digit(word.text).then(|| of_word(word.text, mark)).flatten() else {
             at += 1;
             continue;
         };

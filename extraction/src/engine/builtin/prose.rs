@@ -3,11 +3,16 @@
 use openapi_core::extraction::ExtractionType;
 
 use super::annotations::Annotations;
-use super::candidate::{Candidate, Provenance};
+use super::candidate::{Candidate, Fit, Provenance};
 use super::field_query::{FieldQuery, Role};
+use super::scoring::{effective, law, years};
 use super::source::{MAX_HITS, Source};
-use super::text::tidy;
+use super::text::{is_capitalised, tidy};
 use super::view::{Span, View, fold};
+use super::vocabulary::{
+    AFTER_PARTIES, AND, BEFORE_JURISDICTION, BETWEEN, EXPERIENCE, GOVERNING, NAME_SUFFIXES, NO_NAME,
+    PARTY_PARTICLES, SIDES, YEARS,
+};
 
 /// Whether a word begins with a capital or a digit, perhaps after a quotation mark.
 fn begins_like_name(text: &str) -> bool {
@@ -15,63 +20,27 @@ fn begins_like_name(text: &str) -> bool {
     first.is_some_and(|c| c.is_uppercase() || c.is_ascii_digit())
 }
 
-/// Words after the name of a company.
-const COMPANY_SUFFIXES: [&str; 18] = [
-    "inc",
-    "llc",
-    "ltd",
-    "corp",
-    "l.p",
-    "lp",
-    "co",
-    "n.a",
-    "plc",
-    "gmbh",
-    "ag",
-    "s.a",
-    "llp",
-    "jr",
-    "sr",
-    "incorporated",
-    "limited",
-    "l.l.c",
-];
+/// The most amounts that may be years.
+const MAX_AMOUNTS: usize = 4_000;
+/// The words of an agreement that may name its parties, the most words of their list, and the most parties.
+const HEAD_WORDS: usize = 900;
+const LIST_WORDS: usize = 220;
+const MAX_PARTIES: usize = 6;
+/// The most words of the name of a party, and of the words before its end that a full stop may abbreviate.
+const NAME_WORDS: usize = 9;
+const ABBREVIATION: usize = 4;
+/// The words in which a document's telephone number may be.
+const PHONE_WORDS: usize = 60;
 
-/// Words for a party, which are no names.
-const PARTY_WORDS: [&str; 16] = [
-    "employee",
-    "company",
-    "recipient",
-    "receiving party",
-    "disclosing party",
-    "employer",
-    "executive",
-    "consultant",
-    "party",
-    "parties",
-    "discloser",
-    "buyer",
-    "seller",
-    "background",
-    "agreement",
-    "effective date",
-];
-
-/// The index of the first word of each occurrence of a phrase.
-fn phrases(view: &View<'_>, phrase: &[&str]) -> Vec<usize> {
-    let Some(first) = phrase.first() else { return Vec::new() };
-    let mut found = Vec::new();
-    for at in 0..view.words.len().saturating_sub(phrase.len() - 1) {
-        if view.words[at].folded == *first
-            && phrase.iter().enumerate().all(|(offset, word)| view.words[at + offset].folded == *word)
-        {
-            found.push(at + phrase.len());
-            if found.len() >= MAX_HITS {
-                break;
-            }
-        }
-    }
-    found
+/// The index of the word after each occurrence of a phrase.
+fn phrases(view: &View<'_>, phrase: &str) -> Vec<usize> {
+    let phrase: Vec<&str> = phrase.split(' ').collect();
+    let last = (view.words.len() + 1).saturating_sub(phrase.len());
+    (0..last)
+        .filter(|&at| phrase.iter().enumerate().all(|(offset, word)| view.words[at + offset].folded == *word))
+        .map(|at| at + phrase.len())
+        .take(MAX_HITS)
+        .collect()
 }
 
 impl Source<'_, '_> {
@@ -93,78 +62,44 @@ impl Source<'_, '_> {
 
     /// The state or country whose law governs.
     fn law(&self, found: &mut Vec<Candidate>) {
-        let starts = [
-            (&["laws", "of"][..], 0.8),
-            (&["law", "of"][..], 0.72),
-            (&["recht", "der"][..], 0.6),
-            (&["courts", "of"][..], 0.5),
-            (&["recht", "von"][..], 0.6),
-            (&["legge"][..], 0.4),
-            (&["leyes", "de"][..], 0.7),
-            (&["lois", "de"][..], 0.7),
-            (&["droit"][..], 0.5),
-            (&["state", "of"][..], 0.7),
-        ];
-        for (phrase, base) in starts {
+        for (phrase, base) in law::PHRASES {
             for at in phrases(self.view, phrase) {
-                let before: Vec<&str> = self.view.words[at.saturating_sub(16)..at]
-                    .iter()
-                    .map(|word| word.folded.as_str())
-                    .collect();
-                let governs = before.iter().any(|word| {
-                    matches!(
-                        *word,
-                        "governed"
-                            | "governing"
-                            | "construed"
-                            | "interpreted"
-                            | "accordance"
-                            | "unterliegt"
-                            | "regi"
-                            | "regira"
-                            | "regolato"
-                            | "subject"
-                            | "enforced"
-                    )
-                });
+                let before = self.view.folded_before(at, law::BEFORE);
+                let governs = GOVERNING.has_any(before.iter().copied());
                 // `the laws and public policies of the State of Oregon`, and not where a company is registered.
-                let is_state = phrase[0] == "state";
+                let is_state = phrase == "state of";
                 if is_state && !(governs && before.iter().any(|word| matches!(*word, "law" | "laws"))) {
                     continue;
                 }
                 let Some(span) = self.jurisdiction(at) else { continue };
                 let nation = self.view.text(span).starts_with("United");
-                let score = if governs { base } else { base - 0.35 } - if nation { 0.3 } else { 0.0 };
-                let text = self.jurisdiction_name(span);
-                let mut candidate =
-                    Candidate::new(span, text.as_str().into(), Provenance::Sentence, 0.8, score);
-                candidate.quote = Some(text);
-                found.push(candidate);
+                let score = if governs { base } else { base - law::NOT_GOVERNING }
+                    - if nation { law::NATION } else { 0.0 };
+                found.push(self.law_of(span, score));
             }
         }
         self.governing_law(found);
     }
 
+    fn law_of(&self, jurisdiction: Span, score: f64) -> Candidate {
+        let fit = Fit::new(Provenance::Sentence, law::SIMILARITY, score);
+        Candidate::quoting(jurisdiction, &self.jurisdiction_name(jurisdiction), fit)
+    }
+
     /// `governed by Kansas law`
     fn governing_law(&self, found: &mut Vec<Candidate>) {
-        for at in phrases(self.view, &["governed", "by"]) {
+        for at in phrases(self.view, "governed by") {
             let start = at + usize::from(self.view.words.get(at).is_some_and(|word| word.folded == "the"));
             let is_name = |at: usize| {
                 self.view.words.get(at).is_some_and(|word| {
-                    word.text.chars().next().is_some_and(char::is_uppercase)
-                        && word.text.chars().all(char::is_alphabetic)
+                    is_capitalised(word.text) && word.text.chars().all(char::is_alphabetic)
                 })
             };
             let end = (start..start + 3).take_while(|&at| is_name(at)).count() + start;
             let is_law =
                 self.view.words.get(end).is_some_and(|word| matches!(word.folded.as_str(), "law" | "laws"));
             if end > start && is_law {
-                let span = Span { start, end };
-                let text = self.jurisdiction_name(span);
-                let mut candidate =
-                    Candidate::new(span, text.as_str().into(), Provenance::Sentence, 0.8, 0.75);
-                candidate.quote = Some(text);
-                found.push(candidate);
+                found.push(self.law_of(Span { start, end }, law::GOVERNED_BY));
             }
         }
     }
@@ -180,52 +115,25 @@ impl Source<'_, '_> {
 
     /// The name of a jurisdiction after `of`: capitalised words, after the words for state.
     fn jurisdiction(&self, from: usize) -> Option<Span> {
-        let folded = |at: usize| self.view.words.get(at).map_or("", |word| word.folded.as_str());
-        let mut at = from;
-        while at < from + 5
-            && matches!(
-                folded(at),
-                "the"
-                    | "state"
-                    | "commonwealth"
-                    | "province"
-                    | "of"
-                    | "republic"
-                    | "federal"
-                    | "la"
-                    | "el"
-                    | "estado"
-            )
-        {
-            // `Republic of Korea` keeps its name, `State of Oregon` does not.
-            at += 1;
-        }
+        let named = |at: usize| {
+            let word = self.view.words.get(at);
+            word.is_some_and(|word| is_capitalised(word.text))
+        };
+        // `Republic of Korea` keeps its name, `State of Oregon` does not.
+        let before = self.view.folded_from(from, 5);
+        let mut at = from + before.iter().take_while(|word| BEFORE_JURISDICTION.has(word)).count();
         let start = at;
         while at < start + 4 {
             let word = self.view.words.get(at)?;
             let text = word.text;
-            let capital = text.chars().next().is_some_and(char::is_uppercase);
-            let named = |at: usize| {
-                self.view
-                    .words
-                    .get(at)
-                    .is_some_and(|next| next.text.chars().next().is_some_and(char::is_uppercase))
-            };
             let ended =
                 |at: usize| self.view.words.get(at).is_some_and(|next| next.text.ends_with([',', '.', ';']));
             if text == "and" && at > start && named(at + 1) && ended(at + 1) {
                 at += 2;
                 break;
             }
-            let joins = matches!(text, "and" | "of" | "the")
-                && at > start
-                && self
-                    .view
-                    .words
-                    .get(at + 1)
-                    .is_some_and(|next| next.text.chars().next().is_some_and(char::is_uppercase))
-                && text == "of";
-            if !capital && !joins {
+            let joins = text == "of" && at > start && named(at + 1);
+            if !named(at) && !joins {
                 break;
             }
             at += 1;
@@ -239,66 +147,38 @@ impl Source<'_, '_> {
     /// The date on which an agreement was made or takes effect.
     fn effective(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
         for (nth, date) in self.annotations.dates.iter().take(MAX_HITS).enumerate() {
-            let before: Vec<&str> = self.view.words[date.span.start.saturating_sub(12)..date.span.start]
-                .iter()
-                .map(|word| word.folded.as_str())
-                .collect();
-            let after: Vec<&str> = self.view.words
-                [date.span.end..(date.span.end + 6).min(self.view.words.len())]
-                .iter()
-                .map(|word| word.folded.as_str())
-                .collect();
-            let has = |list: &[&str]| before.iter().any(|word| list.contains(word));
-            let mut score: f64 = 0.22;
-            if has(&["effective", "dated", "commencing", "wirksam", "date"]) || after.contains(&"effective") {
-                score += 0.25;
-            }
-            if has(&["entered", "made", "executed", "geschlossen", "conclu", "celebrado", "stipulato"]) {
-                score += 0.2;
+            let before = self.view.folded_before(date.span.start, effective::BEFORE);
+            let after = self.view.folded_from(date.span.end, effective::AFTER);
+            let mut score = effective::BASE;
+            for cue in effective::EFFECT.iter().filter(|cue| cue.applies(&before, &after)) {
+                score += cue.weight;
             }
             if before.ends_with(&["of"]) || before.ends_with(&["on"]) || before.contains(&"as") {
-                score += 0.1;
+                score += effective::PREPOSITION;
             }
-            if date.span.start < 250 {
-                score += 0.12;
+            if date.span.start < effective::OPENING_WORDS {
+                score += effective::OPENING;
             }
-            if has(&["merger", "plan", "expire", "until", "terminate", "amended", "born"]) {
-                score -= 0.2;
+            if effective::OTHER_EVENT.applies(&before, &after) {
+                score += effective::OTHER_EVENT.weight;
             }
-            score -= 0.02 * nth as f64;
-            found.extend(self.date(query, date, Provenance::Sentence, 0.6, score.min(0.85)));
+            score -= effective::STEP * nth as f64;
+            let score = score.min(effective::MAX);
+            let fit = Fit::new(Provenance::Sentence, effective::SIMILARITY, score);
+            found.extend(self.date(query, date, fit));
         }
     }
 
     /// `25 years of experience`, `over 10 years' experience`
     fn years(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
-        for amount in self.annotations.amounts.iter().take(4_000) {
-            let words: Vec<String> = self.view.words
-                [amount.span.end..(amount.span.end + 6).min(self.view.words.len())]
-                .iter()
-                .map(|word| fold(word.text))
-                .collect();
-            let unit = words.first().is_some_and(|word| {
-                matches!(
-                    word.trim_end_matches(['\'', '’']),
-                    "years" | "year" | "jahre" | "ans" | "anos" | "anni" | "yrs" | "jahren"
-                )
-            });
-            let topic = words.iter().any(|word| {
-                matches!(
-                    word.as_str(),
-                    "experience"
-                        | "erfahrung"
-                        | "berufserfahrung"
-                        | "experiencia"
-                        | "esperienza"
-                        | "d'experience"
-                )
-            });
-            if unit && topic {
-                found.extend(self.amount(query, amount, Provenance::Sentence, 0.9, 0.9));
-            } else if unit {
-                found.extend(self.amount(query, amount, Provenance::Sentence, 0.6, 0.45));
+        for amount in self.annotations.amounts.iter().take(MAX_AMOUNTS) {
+            let words = self.view.folded_from(amount.span.end, 6);
+            let unit = words.first().is_some_and(|word| YEARS.has(word.trim_end_matches(['\'', '’'])));
+            if unit {
+                let is_experience = EXPERIENCE.has_any(words);
+                let (similarity, score) =
+                    if is_experience { years::OF_EXPERIENCE } else { years::OF_ANYTHING };
+                found.extend(self.amount(query, amount, Fit::new(Provenance::Sentence, similarity, score)));
             }
         }
     }
@@ -306,13 +186,11 @@ impl Source<'_, '_> {
     /// The parties of an agreement.
     pub(crate) fn parties(&self) -> Vec<Span> {
         let mut found: Vec<Span> = Vec::new();
-        let limit = self.view.words.len().min(900);
+        let limit = self.view.words.len().min(HEAD_WORDS);
         // `between X and Y`, `by and among X, Y and Z`
         let opening = (0..limit).find(|&at| {
-            matches!(self.view.words[at].folded.as_str(), "between" | "among" | "zwischen" | "entre" | "tra")
-                && self.view.words[at + 1..limit.min(at + 6)]
-                    .iter()
-                    .any(|word| word.text.chars().next().is_some_and(char::is_uppercase))
+            BETWEEN.has(&self.view.words[at].folded)
+                && self.view.words[at + 1..limit.min(at + 6)].iter().any(|word| is_capitalised(word.text))
         });
         if let Some(opening) = opening.or_else(|| self.heading_of_parties(limit)) {
             found = self.names_after(opening + 1);
@@ -348,9 +226,9 @@ impl Source<'_, '_> {
         let mut start = None;
         let mut depth = 0_i32;
         let mut at = from;
-        let end = self.view.words.len().min(from + 220);
+        let end = self.view.words.len().min(from + LIST_WORDS);
         let mut skipping = false;
-        while at < end && found.len() < 6 {
+        while at < end && found.len() < MAX_PARTIES {
             let word = &self.view.words[at];
             let text = word.text;
             let opens = text.matches(['(', '[']).count() as i32;
@@ -358,9 +236,9 @@ impl Source<'_, '_> {
             let inside = depth > 0 || opens > 0;
             depth = (depth + opens - closes).max(0);
             let capital = begins_like_name(text);
-            let joins = matches!(text, "and" | "und" | "et" | "y" | "e" | "&");
+            let joins = AND.has(text);
             let next_is_suffix = (self.view.words.get(at + 1))
-                .is_some_and(|next| COMPANY_SUFFIXES.contains(&next.folded.trim_end_matches('.')));
+                .is_some_and(|next| NAME_SUFFIXES.has(next.folded.trim_end_matches('.')));
             let bare = text.trim_end_matches([',', ';', '.', ':']);
             if inside {
                 if let Some(start) = start.take() {
@@ -375,13 +253,7 @@ impl Source<'_, '_> {
                 skipping = false;
             } else if skipping {
                 // What describes a party, to its end.
-            } else if capital
-                && start.is_none()
-                && !matches!(
-                    word.folded.as_str(),
-                    "the" | "each" | "whereas" | "now" | "this" | "a" | "an" | "on"
-                )
-            {
+            } else if capital && start.is_none() && !NO_NAME.has(&word.folded) {
                 start = Some(at);
                 if text.ends_with([',', ';']) && !next_is_suffix {
                     found.push(Span { start: at, end: at + 1 });
@@ -389,7 +261,7 @@ impl Source<'_, '_> {
                     skipping = true;
                 }
             } else if let Some(begin) = start {
-                let continues = capital || matches!(bare, "of" | "&" | "de" | "la" | "von" | "for");
+                let continues = capital || PARTY_PARTICLES.has(bare);
                 if !continues {
                     found.push(Span { start: begin, end: at });
                     start = None;
@@ -404,13 +276,8 @@ impl Source<'_, '_> {
                 break;
             }
             // The sentence ends.
-            let is_short = bare.chars().count() <= 4 || next_is_suffix;
-            if text.ends_with('.') && !inside && !is_short
-                || matches!(
-                    word.folded.as_str(),
-                    "whereas" | "recitals" | "witnesseth" | "hereby" | "background"
-                )
-            {
+            let is_short = bare.chars().count() <= ABBREVIATION || next_is_suffix;
+            if text.ends_with('.') && !inside && !is_short || AFTER_PARTIES.has(&word.folded) {
                 break;
             }
             at += 1;
@@ -431,7 +298,7 @@ impl Source<'_, '_> {
         let repeats = names.iter().any(|name| name.starts_with(&lower));
         names.push(lower);
         if repeats
-            || PARTY_WORDS.contains(&fold(&text).as_str())
+            || SIDES.has(&fold(&text))
             || text.chars().any(|c| c.is_ascii_digit())
                 && text.contains('.')
                 && !super::entities::is_company(&text)
@@ -439,22 +306,17 @@ impl Source<'_, '_> {
             return false;
         }
         let words = span.end - span.start;
-        let folded = fold(&text);
-        words <= 9
+        words <= NAME_WORDS
             && text.chars().filter(|c| c.is_alphabetic()).count() >= 3
             && self.annotations.dates_in(span).is_empty()
             && (words > 1 || super::entities::is_company(&text) || text.chars().count() > 5)
-            && !matches!(
-                folded.as_str(),
-                "effective date" | "agreement" | "company" | "party" | "parties" | "recipient" | "discloser"
-            )
             && !text.starts_with(|c: char| c.is_ascii_digit())
     }
 
     pub(crate) fn prose_phone(&self) -> Option<&(Span, String)> {
         Annotations::within(
             &self.annotations.phones,
-            Span { start: 0, end: 60.min(self.view.words.len()) },
+            Span { start: 0, end: PHONE_WORDS.min(self.view.words.len()) },
             |(span, _)| *span,
         )
         .first()

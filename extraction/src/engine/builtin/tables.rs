@@ -4,18 +4,28 @@ use std::collections::HashSet;
 
 use openapi_core::extraction::ExtractionType;
 use openapi_core::json::Json;
+use rust_decimal::Decimal;
 
-use super::candidate::{Candidate, Provenance};
+use super::candidate::{Candidate, Fit, Provenance};
 use super::entities;
 use super::field_query::{FieldQuery, Role};
 use super::rows::{MAX_LINES, MAX_ROWS, Roles, Row, Rows, are_line_items};
+use super::scoring::table;
 use super::source::Source;
 use super::terms::{Terms, terms_of};
 use super::text::tidy;
 use super::view::{Segment, Span};
+use super::vocabulary::{TABLE_ENDS, THINGS};
 
 /// The most lines that the text of a cell is read from.
 const MAX_PIECES: usize = 6;
+/// The most words of a header.
+const HEADER_WORDS: usize = 24;
+/// A table ends after so many lines that are no rows.
+const MAX_IDLE: usize = 12;
+/// The difference by which amounts may be rounded.
+const ROUNDING: Decimal = Decimal::from_parts(2, 0, 0, false, 2);
+
 /// A column of a table.
 struct Column {
     property: Option<usize>,
@@ -29,15 +39,6 @@ struct Atom {
     span: Span,
     is_number: bool,
 }
-
-/// What a thing on a line is called.
-const THINGS: [&str; 5] = ["description", "item", "product", "name", "test"];
-
-/// Lines that end a table.
-const ENDS: [&str; 12] = [
-    "subtotal", "total", "tax", "net", "gross", "rounding", "cash", "change", "payment", "discount", "grand",
-    "service",
-];
 
 /// Keeps one column for a property: the most similar one, and the last of equals for sums.
 fn keep_best_columns(columns: &mut [Column], properties: usize) {
@@ -83,7 +84,7 @@ impl Source<'_, '_> {
         let mut best: Option<(f64, Vec<Column>)> = None;
         for line in 0..self.view.lines.len().min(MAX_LINES) {
             let span = self.view.line_span(line);
-            if span.end - span.start > 24 {
+            if span.end - span.start > HEADER_WORDS {
                 continue;
             }
             let mut columns = self.columns(line, properties, &terms);
@@ -101,7 +102,7 @@ impl Source<'_, '_> {
                 .filter(|column| column.property.is_some())
                 .map(|column| column.similarity)
                 .sum();
-            if best.as_ref().is_none_or(|(most, _)| score > *most + 0.2) {
+            if best.as_ref().is_none_or(|(most, _)| score > *most + table::BETTER_HEADER) {
                 columns.sort_by(|a, b| self.view.extent(a.span).0.total_cmp(&self.view.extent(b.span).0));
                 best = Some((score, columns));
             }
@@ -112,17 +113,12 @@ impl Source<'_, '_> {
     fn columns(&self, line: usize, properties: &[FieldQuery<'_>], terms: &HashSet<&str>) -> Vec<Column> {
         let mut columns: Vec<Column> = Vec::new();
         for segment in self.view.segments_of(line) {
-            let words: Vec<&str> =
-                self.view.words[segment.start..segment.end].iter().map(|word| word.folded.as_str()).collect();
-            let found = terms_of(&words);
+            let found = terms_of(&self.view.folded(segment.span()).collect::<Vec<_>>());
             if !found.iter().any(|(term, _, _)| terms.contains(term.as_str())) {
                 columns.push(Column { property: None, span: segment.span(), similarity: 0.0 });
                 continue;
             }
-            let mut whole = Terms::default();
-            for (term, _, _) in &found {
-                whole.add(term.clone());
-            }
+            let whole: Terms = found.iter().map(|(term, _, _)| term.clone()).collect();
             let similarity = |label: &Terms| {
                 properties
                     .iter()
@@ -137,18 +133,14 @@ impl Source<'_, '_> {
                 let span = Span { start: segment.start + from, end: segment.start + to };
                 match parts.last_mut() {
                     Some((last, terms)) if last.start == span.start => terms.add(term),
-                    _ => {
-                        let mut terms = Terms::default();
-                        terms.add(term);
-                        parts.push((span, terms));
-                    }
+                    _ => parts.push((span, Terms::from_iter([term]))),
                 }
             }
             let split: Vec<(Span, usize, f64)> = parts
                 .iter()
                 .filter_map(|(span, terms)| {
                     similarity(terms)
-                        .filter(|(_, similarity)| *similarity >= 0.45)
+                        .filter(|(_, similarity)| *similarity >= table::MIN_PIECE)
                         .map(|(index, similarity)| (*span, index, similarity))
                 })
                 .collect();
@@ -156,7 +148,8 @@ impl Source<'_, '_> {
             let total: f64 = split.iter().map(|(_, _, similarity)| similarity).sum();
             match of_whole {
                 Some((index, similarity))
-                    if similarity >= 0.42 && (distinct.len() < 2 || similarity > 0.8 * total) =>
+                    if similarity >= table::MIN_SEGMENT
+                        && (distinct.len() < 2 || similarity > table::WHOLE_SEGMENT * total) =>
                 {
                     columns.push(Column { property: Some(index), span: segment.span(), similarity });
                 }
@@ -170,18 +163,16 @@ impl Source<'_, '_> {
         }
         keep_best_columns(&mut columns, properties.len());
         // Things go by several names: `Item` heads descriptions where nothing else does.
-        let text = properties.iter().position(|property| property.is_text() && property.all.has_any(&THINGS));
+        let text =
+            properties.iter().position(|property| property.is_text() && THINGS.has_any(property.all.iter()));
         if let Some(text) = text.filter(|text| !columns.iter().any(|column| column.property == Some(*text))) {
             let free = columns.iter_mut().find(|column| {
-                let words: Vec<&str> = self.view.words[column.span.start..column.span.end]
-                    .iter()
-                    .map(|word| word.folded.as_str())
-                    .collect();
-                column.property.is_none() && Terms::of(&words).has_any(&THINGS)
+                let words: Vec<&str> = self.view.folded(column.span).collect();
+                column.property.is_none() && THINGS.has_any(Terms::of(&words).iter())
             });
             if let Some(column) = free {
                 column.property = Some(text);
-                column.similarity = 0.6;
+                column.similarity = table::THING;
             }
         }
         columns
@@ -196,9 +187,9 @@ impl Source<'_, '_> {
             let is_price = label.terms.has("price") && !label.terms.has_any(&["total", "subtotal", "grand"]);
             leads
                 && !is_price
-                && label.terms.has_any(&ENDS)
+                && TABLE_ENDS.has_any(label.terms.iter())
                 && (label.after >= label.span.end)
-                && label.terms.iter().all(|term| ENDS.contains(&term) || self.is_known_term(term))
+                && label.terms.iter().all(|term| TABLE_ENDS.has(term) || self.is_known_term(term))
         }) && (!self.annotations.amounts_in(span).is_empty() || span.end - span.start <= 3)
     }
 
@@ -259,7 +250,7 @@ impl Source<'_, '_> {
         for line in header + 1..self.view.lines.len() {
             // Before the first row a line of such words is more of the header.
             let ends = self.ends_table(line) && (!found.rows.is_empty() || self.has_money(line));
-            if found.rows.len() >= MAX_ROWS || idle > 12 || ends {
+            if found.rows.len() >= MAX_ROWS || idle > MAX_IDLE || ends {
                 break;
             }
             let span = self.view.line_span(line);
@@ -366,16 +357,17 @@ impl Source<'_, '_> {
         row: &mut Row,
         pending: &mut Option<Span>,
     ) -> Option<Span> {
-        let name = properties.iter().position(|property| {
-            property.is_text() && property.all.has_any(&["description", "name", "item", "product", "test"])
-        });
+        let name =
+            properties.iter().position(|property| property.is_text() && THINGS.has_any(property.all.iter()));
         if let (Some(name), Some(above)) = (name, pending.take())
             && !row.iter().any(|(index, candidate)| {
                 *index == name && entities::is_wordy(self.view, candidate.pieces[0])
             })
         {
             row.retain(|(index, _)| *index != name);
-            row.extend(self.cell(&properties[name], above, 0.6).map(|candidate| (name, candidate)));
+            row.extend(
+                self.cell(&properties[name], above, table::NAME_ABOVE).map(|candidate| (name, candidate)),
+            );
             return Some(above);
         }
         None
@@ -399,7 +391,7 @@ impl Source<'_, '_> {
             && line.block == before.block
             && x0 < a1
             && a0 < x1
-            && (x0 - a0).abs() <= 0.5 * (a1 - a0);
+            && (x0 - a0).abs() <= table::INDENT * (a1 - a0);
         if !is_below || text.is_empty() || text.contains(':') || above.pieces.len() >= MAX_PIECES {
             return false;
         }
@@ -420,7 +412,7 @@ impl Source<'_, '_> {
         let (Some(quantity), Some(unit), Some(total)) = (roles.quantity, roles.unit, roles.total) else {
             return false;
         };
-        let value = |index: usize| -> Option<rust_decimal::Decimal> {
+        let value = |index: usize| -> Option<Decimal> {
             row.iter()
                 .find(|(known, _)| *known == index)
                 .and_then(|(_, candidate)| candidate.value.to_text().parse().ok())
@@ -440,11 +432,10 @@ impl Source<'_, '_> {
             .filter(|atom| atom.is_number && !taken.iter().any(|taken| taken.overlaps(atom.span)))
         {
             for amount in self.annotations.amounts_in(atom.span) {
-                if (amount.value - product).abs() <= rust_decimal::Decimal::new(2, 2) {
-                    row.extend(
-                        self.amount(&properties[total], amount, Provenance::Table, 0.6, 0.85)
-                            .map(|candidate| (total, candidate)),
-                    );
+                if (amount.value - product).abs() <= ROUNDING {
+                    let (similarity, score) = table::PRODUCT;
+                    let fit = Fit::new(Provenance::Table, similarity, score);
+                    row.extend(self.amount(&properties[total], amount, fit).map(|found| (total, found)));
                     return true;
                 }
             }
@@ -479,26 +470,19 @@ impl Source<'_, '_> {
     }
 
     fn cell(&self, property: &FieldQuery<'_>, span: Span, similarity: f64) -> Option<Candidate> {
-        let mut found = Vec::new();
+        let fit = Fit::new(Provenance::Table, similarity, table::CELL);
         match property.kind {
             ExtractionType::String
                 if !matches!(property.role, Role::Address | Role::Phone | Role::Email | Role::Iban) =>
             {
                 let text = tidy(&self.view.text(span));
-                if text.is_empty() {
-                    return None;
-                }
-                let mut candidate =
-                    Candidate::new(span, text.as_str().into(), Provenance::Table, similarity, 0.8);
-                candidate.quote = Some(text);
-                return Some(candidate);
+                (!text.is_empty()).then(|| Candidate::quoting(span, &text, fit))
             }
             ExtractionType::Boolean => {
                 let (yes, span) = super::annotations::answer(self.view, span)?;
-                return Some(Candidate::new(span, Json::Bool(yes), Provenance::Table, similarity, 0.8));
+                Some(Candidate::new(span, Json::Bool(yes), fit))
             }
-            _ => self.values(property, span, Provenance::Table, similarity, 0.8, &mut found),
+            _ => self.values(property, span, fit).into_iter().next(),
         }
-        found.into_iter().next()
     }
 }

@@ -1,6 +1,9 @@
 //! Terms: what names of fields and labels of documents mean, and how much two of them have in common.
 
-use super::lexicon::{Lexicon, weight};
+use super::lexicon::Lexicon;
+use super::scoring::similarity as weights;
+use super::view::fold;
+use super::vocabulary::Words;
 
 /// A set of terms with no order; terms that the lexicon does not know are their own stem.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,11 +66,7 @@ fn stem(word: &str) -> String {
 
 impl Terms {
     pub(crate) fn of(words: &[&str]) -> Self {
-        let mut terms = Terms::default();
-        for (term, _, _) in terms_of(words) {
-            terms.add(term);
-        }
-        terms
+        terms_of(words).into_iter().map(|(term, _, _)| term).collect()
     }
 
     pub(crate) fn add(&mut self, term: String) {
@@ -101,17 +100,17 @@ impl Terms {
     }
 
     pub(crate) fn joined(&self, other: &Terms) -> Terms {
-        let mut joined = self.clone();
-        for term in &other.0 {
-            joined.add(term.clone());
-        }
-        joined
+        self.0.iter().chain(&other.0).cloned().collect()
     }
 
     /// How well a label says what is wanted, from 0 to 1: `implied` terms follow from the type of the value and count
     /// little.
     pub(crate) fn similarity(&self, label: &Terms, implied: &[&str]) -> f64 {
-        let of = |term: &str| if implied.contains(&term) { weight(term).min(0.3) } else { weight(term) };
+        let of = |term: &str| {
+            let known = weights::TERMS.iter().find(|(terms, _)| Words(terms).has(term));
+            let weight = known.map_or(1.0, |(_, weight)| *weight);
+            if implied.contains(&term) { weight.min(weights::MAX_IMPLIED) } else { weight }
+        };
         let (mut both, mut missing, mut extra) = (0.0, 0.0, 0.0);
         let mut matched = vec![false; label.0.len()];
         for term in &self.0 {
@@ -128,17 +127,28 @@ impl Terms {
                 extra += of(term);
             }
         }
-        if both <= 0.0 { 0.0 } else { both / (both + missing + 0.7 * extra) }
+        if both <= 0.0 { 0.0 } else { both / (both + missing + weights::EXTRA * extra) }
+    }
+}
+
+impl FromIterator<String> for Terms {
+    fn from_iter<I: IntoIterator<Item = String>>(terms: I) -> Self {
+        let mut all = Terms::default();
+        terms.into_iter().for_each(|term| all.add(term));
+        all
     }
 }
 
 /// Whether two terms are the same but for a slip of the pen or of OCR.
 fn like(a: &str, b: &str) -> bool {
-    a == b
-        || (a.len() >= 5
-            && b.len() >= 5
-            && a.len().abs_diff(b.len()) <= 1
-            && strsim::jaro_winkler(a, b) >= 0.94)
+    a == b || nearly(a, b)
+}
+
+/// Whether two words of some length differ little.
+pub(crate) fn nearly(a: &str, b: &str) -> bool {
+    a.len().min(b.len()) >= weights::MIN_COMPARED
+        && a.len().abs_diff(b.len()) <= 1
+        && strsim::jaro_winkler(a, b) >= weights::SAME_WORD
 }
 
 /// The words of a field's name: `dueDate`, `due_date`, `Due-Date` and `DUE DATE` are two.
@@ -162,5 +172,5 @@ pub(crate) fn name_words(name: &str) -> Vec<String> {
         current.push(letter);
     }
     words.extend((!current.is_empty()).then_some(current));
-    words.iter().map(|word| super::view::fold(word)).collect()
+    words.iter().map(|word| fold(word)).collect()
 }

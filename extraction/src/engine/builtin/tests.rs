@@ -1,6 +1,6 @@
 //! The engine as a whole: what it finds, that it invents nothing, and that it ends.
 
-use openapi_core::extraction::{Evidence, ExtractionSchema, Finding};
+use openapi_core::extraction::{Evidence, Extraction, ExtractionSchema, Finding};
 use openapi_core::json::Json;
 use proptest::prelude::*;
 
@@ -37,19 +37,19 @@ fn schema(text: &str) -> ExtractionSchema {
     ExtractionSchema::parse(text.as_bytes()).unwrap()
 }
 
-fn values(text: &str, fields: &str) -> String {
+fn extraction(document: &Document, fields: &str) -> Extraction {
     let schema = schema(fields);
-    let answer = extract(&document(text), &schema);
-    let found = openapi_core::extraction::Extraction::of(&schema, answer.findings, &answer.warnings);
-    Json::Object(found.data).to_text()
+    let answer = extract(document, &schema);
+    Extraction::of(&schema, answer.findings, &answer.warnings)
+}
+
+fn values(text: &str, fields: &str) -> String {
+    Json::Object(extraction(&document(text), fields).data).to_text()
 }
 
 /// The reported errors of values that the schema rejects: field, kind, raw text.
 fn errors(text: &str, fields: &str) -> Vec<(String, &'static str, String)> {
-    let schema = schema(fields);
-    let answer = extract(&document(text), &schema);
-    let found = openapi_core::extraction::Extraction::of(&schema, answer.findings, &answer.warnings);
-    let errors = found.validation.errors.into_iter();
+    let errors = extraction(&document(text), fields).validation.errors.into_iter();
     errors.map(|error| (error.field.unwrap_or_default(), error.kind, error.value.to_text())).collect()
 }
 
@@ -225,10 +225,7 @@ fn placed(text: &str) -> Document {
 }
 
 fn placed_values(text: &str, fields: &str) -> String {
-    let schema = schema(fields);
-    let answer = extract(&placed(text), &schema);
-    let found = openapi_core::extraction::Extraction::of(&schema, answer.findings, &answer.warnings);
-    Json::Object(found.data).to_text()
+    Json::Object(extraction(&placed(text), fields).data).to_text()
 }
 
 #[test]

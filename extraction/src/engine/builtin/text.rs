@@ -2,6 +2,8 @@
 
 use openapi_core::json::{Json, parse};
 
+use super::vocabulary::ABSENT;
+
 /// A number as JSON, as it is written.
 pub(crate) fn number_json(value: rust_decimal::Decimal) -> Json {
     parse(value.normalize().to_string().as_bytes()).unwrap_or(Json::Null)
@@ -24,18 +26,14 @@ pub(crate) fn tidy(text: &str) -> String {
 /// Whether text states that there is no value.
 pub(crate) fn is_nothing(text: &str) -> bool {
     let bare = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '.' | ',' | ':' | '(' | ')'));
-    matches!(
-        bare.to_lowercase().as_str(),
-        "n/a"
-            | "na"
-            | "nil"
-            | "none"
-            | "tbd"
-            | "keine"
-            | "keiner"
-            | "entfällt"
-            | "aucun"
-            | "ninguno"
-            | "nessuno"
-    )
+    ABSENT.has(&bare.to_lowercase())
+}
+
+pub(crate) fn has_digit(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// Whether text begins with a capital.
+pub(crate) fn is_capitalised(text: &str) -> bool {
+    text.chars().next().is_some_and(char::is_uppercase)
 }

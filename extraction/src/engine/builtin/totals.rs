@@ -4,11 +4,14 @@ use rust_decimal::Decimal;
 
 use super::candidate::Candidate;
 use super::field_query::FieldQuery;
+use super::scoring::total;
+use super::vocabulary::Words;
 
-/// What a sum that adds up contributes to the score of each of its parts.
-const BONUS: f64 = 0.16;
 /// The candidates of a field that take part.
 const MOST: usize = 6;
+/// The difference by which amounts may be rounded, and its share of an amount.
+const ROUNDING: Decimal = Decimal::from_parts(2, 0, 0, false, 2);
+const ROUNDING_SHARE: Decimal = Decimal::from_parts(2, 0, 0, false, 5);
 
 /// What a number is in the sums of a bill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,29 +25,26 @@ pub(crate) enum Part {
     Change,
 }
 
+/// The parts by the terms of their names, and the terms that they do not have.
+const PARTS: [(&str, &str, Part); 7] = [
+    ("change", "", Part::Change),
+    ("cash tender", "", Part::Cash),
+    ("service", "", Part::Service),
+    ("discount", "", Part::Discount),
+    ("tax", "rate", Part::Tax),
+    ("subtotal net", "", Part::Net),
+    ("total", "", Part::Total),
+];
+
 /// The part of a field, by the terms of its name.
 pub(crate) fn part(query: &FieldQuery<'_>) -> Option<Part> {
     if !query.kind.is_numeric() {
         return None;
     }
-    let name = &query.name;
-    Some(if name.has("change") {
-        Part::Change
-    } else if name.has("cash") || name.has("tender") {
-        Part::Cash
-    } else if name.has("service") {
-        Part::Service
-    } else if name.has("discount") {
-        Part::Discount
-    } else if name.has("tax") && !name.has("rate") {
-        Part::Tax
-    } else if name.has_any(&["subtotal", "net"]) {
-        Part::Net
-    } else if name.has("total") {
-        Part::Total
-    } else {
-        return None;
-    })
+    let is_named = |(terms, without, _): &&(&'static str, &'static str, Part)| {
+        Words(terms).has_any(query.name.iter()) && !Words(without).has_any(query.name.iter())
+    };
+    PARTS.iter().find(is_named).map(|(_, _, part)| *part)
 }
 
 fn value(candidate: &Candidate) -> Option<Decimal> {
@@ -61,77 +61,50 @@ pub(crate) fn confirm(
     candidates: &mut [Vec<Candidate>],
     lines: Option<Decimal>,
 ) {
-    let of = |part: Part, candidates: &[Vec<Candidate>]| values_of(part, fields, candidates);
-    let (nets, taxes, services, discounts, totals) = (
-        of(Part::Net, candidates),
-        of(Part::Tax, candidates),
-        of(Part::Service, candidates),
-        of(Part::Discount, candidates),
-        of(Part::Total, candidates),
-    );
-    let (cash, change) = (of(Part::Cash, candidates), of(Part::Change, candidates));
+    let of = |part: Part| entries(part, fields, candidates);
+    let (nets, taxes, services, discounts) =
+        (of(Part::Net), of(Part::Tax), of(Part::Service), of(Part::Discount));
+    let (totals, cash, change) = (of(Part::Total), of(Part::Cash), of(Part::Change));
+    let is_positive = |entry: &&Entry| entry.amount > Decimal::ZERO;
+    let is_given = |entry: &&Entry| !entry.amount.is_zero();
+    let is_sum_of_lines = |entry: &Entry| lines.is_some_and(|lines| near(lines, entry.amount));
     let mut confirmed: Vec<(usize, usize)> = Vec::new();
-    let zero = Decimal::ZERO;
-    for &(total_field, total_index, total) in totals.iter().filter(|(_, _, total)| *total > zero) {
-        for &(net_field, net_index, net) in nets.iter().filter(|(_, _, net)| *net > zero) {
-            for &(tax_field, tax_index, tax) in taxes.iter().filter(|(_, _, tax)| *tax + *tax <= net) {
-                if tax != zero && near(net + tax, total) {
-                    confirmed.extend([
-                        (total_field, total_index),
-                        (net_field, net_index),
-                        (tax_field, tax_index),
-                    ]);
+    let mut confirm = |is_so: bool, parts: &[&Entry]| {
+        if is_so {
+            confirmed.extend(parts.iter().map(|part| part.at));
+        }
+    };
+    for total in totals.iter().filter(is_positive) {
+        for net in nets.iter().filter(is_positive) {
+            for tax in taxes.iter().filter(|tax| tax.amount + tax.amount <= net.amount) {
+                let sum = net.amount + tax.amount;
+                confirm(!tax.amount.is_zero() && near(sum, total.amount), &[total, net, tax]);
+                for service in services.iter().filter(is_given) {
+                    confirm(near(sum + service.amount, total.amount), &[total, net, tax, service]);
                 }
-                for &(service_field, service_index, service) in &services {
-                    if service != zero && near(net + tax + service, total) {
-                        confirmed.extend([
-                            (total_field, total_index),
-                            (net_field, net_index),
-                            (tax_field, tax_index),
-                            (service_field, service_index),
-                        ]);
-                    }
-                }
-                for &(discount_field, discount_index, discount) in &discounts {
-                    if discount != zero && near(net + tax - discount.abs(), total) {
-                        confirmed.extend([
-                            (total_field, total_index),
-                            (net_field, net_index),
-                            (tax_field, tax_index),
-                            (discount_field, discount_index),
-                        ]);
-                    }
+                for discount in discounts.iter().filter(is_given) {
+                    let less = sum - discount.amount.abs();
+                    confirm(near(less, total.amount), &[total, net, tax, discount]);
                 }
             }
         }
-        for &(cash_field, cash_index, paid) in &cash {
-            for &(change_field, change_index, back) in &change {
-                if paid >= total && near(paid - total, back) {
-                    confirmed.extend([
-                        (total_field, total_index),
-                        (cash_field, cash_index),
-                        (change_field, change_index),
-                    ]);
-                }
+        for paid in cash.iter().filter(|paid| paid.amount >= total.amount) {
+            for back in &change {
+                confirm(near(paid.amount - total.amount, back.amount), &[total, paid, back]);
             }
+            confirm(change.is_empty() && paid.amount == total.amount, &[total, paid]);
         }
-        if change.is_empty() {
-            for &(cash_field, cash_index, _) in cash.iter().filter(|(_, _, paid)| *paid == total) {
-                confirmed.extend([(total_field, total_index), (cash_field, cash_index)]);
-            }
-        }
-        if lines.is_some_and(|lines| near(lines, total)) {
-            confirmed.push((total_field, total_index));
-        }
+        confirm(is_sum_of_lines(total), &[total]);
     }
-    let is_sum_of_lines = |value: Decimal| lines.is_some_and(|lines| near(lines, value));
-    confirmed.extend(nets.iter().filter(|net| is_sum_of_lines(net.2)).map(|net| (net.0, net.1)));
+    for net in &nets {
+        confirm(is_sum_of_lines(net), &[net]);
+    }
     prefer_repeated_totals(fields, candidates);
     confirmed.sort_unstable();
     confirmed.dedup();
     for (field, index) in confirmed {
         let candidate = &mut candidates[field][index];
-        candidate.score += BONUS;
+        candidate.score += total::CONFIRMED;
         candidate.confirmed = true;
     }
 }
@@ -143,32 +116,31 @@ fn prefer_repeated_totals(fields: &[(Option<Part>, usize)], candidates: &mut [Ve
         let values: Vec<Option<Decimal>> = candidates[*field].iter().map(value).collect();
         for (index, candidate) in candidates[*field].iter_mut().enumerate() {
             let same = values.iter().filter(|other| **other == values[index]).count();
-            candidate.score +=
-                0.025 * (same.min(4) as f64 - 1.0) + 0.000_02 * (candidate.pieces[0].start.min(1_000) as f64);
+            let start = candidate.key().start.min(total::MAX_POSITION);
+            candidate.score += total::REPEATED * (same.min(total::MAX_OCCURRENCES) as f64 - 1.0)
+                + total::POSITION * start as f64;
         }
     }
 }
 
-/// The values of a part: field, candidate and amount.
-fn values_of(
-    part: Part,
-    fields: &[(Option<Part>, usize)],
-    candidates: &[Vec<Candidate>],
-) -> Vec<(usize, usize, Decimal)> {
-    fields
-        .iter()
-        .filter(|(known, _)| *known == Some(part))
-        .flat_map(|(_, field)| {
-            candidates[*field]
-                .iter()
-                .take(MOST)
-                .enumerate()
-                .filter_map(|(index, candidate)| value(candidate).map(|value| (*field, index, value)))
+/// A candidate, by its field and its number there, with its amount.
+struct Entry {
+    at: (usize, usize),
+    amount: Decimal,
+}
+
+fn entries(part: Part, fields: &[(Option<Part>, usize)], candidates: &[Vec<Candidate>]) -> Vec<Entry> {
+    let fields = fields.iter().filter(|(known, _)| *known == Some(part)).map(|(_, field)| *field);
+    let of_field = |field: usize| {
+        let candidates = candidates[field].iter().take(MOST).enumerate();
+        candidates.filter_map(move |(index, candidate)| {
+            Some(Entry { at: (field, index), amount: value(candidate)? })
         })
-        .collect()
+    };
+    fields.flat_map(of_field).collect()
 }
 
 /// Whether two amounts are the same but for rounding.
 fn near(a: Decimal, b: Decimal) -> bool {
-    (a - b).abs() <= Decimal::new(2, 2) || (a - b).abs() <= a.abs() * Decimal::new(2, 5)
+    (a - b).abs() <= ROUNDING || (a - b).abs() <= a.abs() * ROUNDING_SHARE
 }

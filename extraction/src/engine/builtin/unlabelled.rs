@@ -2,37 +2,34 @@
 
 use openapi_core::extraction::ExtractionType;
 
-use super::candidate::{Candidate, Provenance};
+use super::candidate::{Candidate, Fit, Provenance};
 use super::field_query::{FieldQuery, Role};
+use super::scoring::unlabelled as weights;
 use super::source::Source;
-use super::text::tidy;
+use super::text::{has_digit, tidy};
 use super::view::Span;
+use super::vocabulary::{BEFORE_DATE, DATED, EMAIL_OWNERS, OTHER_COMPANIES, OTHER_PEOPLE, OWN_DATE};
 use super::{address, entities};
 
-/// Terms that do not tell one date of a document from its own date.
-const OWN_DATE: [&str; 14] = [
-    "date",
-    "invoice",
-    "order",
-    "receipt",
-    "contract",
-    "document",
-    "issue",
-    "purchase",
-    "time",
-    "effective",
-    "report",
-    "buyer",
-    "sale",
-    "company",
-];
-
-/// A candidate that only its form supports.
-fn unlabelled_text(span: Span, text: &str, score: f64) -> Candidate {
-    let mut candidate = Candidate::new(span, text.into(), Provenance::Unlabelled, 0.0, score);
-    candidate.quote = Some(text.to_owned());
-    candidate
-}
+/// The most dates, e-mail addresses and equal amounts that are candidates, and the most dates that are counted.
+const MAX_DATES: usize = 6;
+const MAX_EMAILS: usize = 5;
+const MAX_AMOUNTS: usize = 3;
+const MAX_COUNTED_DATES: usize = 50;
+const MAX_DATES_OF_NUMBERS: usize = 20;
+/// The most words that are looked through for a number.
+const MAX_WORDS: usize = 60_000;
+/// The lines of a document's head, in which its company, address, city or name may be, and of its title.
+const HEAD: usize = 14;
+const HEAD_WITH_ADDRESS: usize = 16;
+const HEAD_OF_RESUME: usize = 6;
+const TITLE: usize = 15;
+/// The most words of a company's name, of the second line of one, of a line of an address, of a job title, of a city.
+const COMPANY_WORDS: usize = 10;
+const COMPANY_REST_WORDS: usize = 6;
+const ADDRESS_WORDS: usize = 20;
+const JOB_TITLE_WORDS: usize = 6;
+const CITY_WORDS: usize = 3;
 
 impl Source<'_, '_> {
     pub(crate) fn unlabelled(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
@@ -46,64 +43,46 @@ impl Source<'_, '_> {
                 self.unlabelled_totals(query, found);
             }
             ExtractionType::Boolean => self.kind_of_document(query, found),
-            ExtractionType::Email => self.free_email(query, found),
+            ExtractionType::Email => self.emails(query, found),
             ExtractionType::Phone => {
-                if let Some((span, phone)) = self.prose_phone() {
-                    found.push(unlabelled_text(*span, phone, 0.55));
-                }
+                found.extend(
+                    self.prose_phone().map(|(span, phone)| {
+                        Candidate::quoting(*span, phone, Fit::unlabelled(weights::PHONE))
+                    }),
+                );
             }
             ExtractionType::String => match query.role {
-                Role::Company
-                    if !query.name.has_any(&[
-                        "buyer",
-                        "customer",
-                        "agency",
-                        "advertiser",
-                        "principal",
-                        "registrant",
-                    ]) =>
-                {
-                    self.free_company(found);
+                Role::Company if !OTHER_COMPANIES.has_any(query.name.iter()) => {
+                    self.company(found);
                 }
-                Role::Address => self.free_address(found),
+                Role::Address => found.extend(self.head_address()),
                 Role::Email => {
-                    if let Some((span, email)) = self.annotations.emails.first() {
-                        found.push(unlabelled_text(*span, email, 0.5));
-                    }
+                    let first = self.annotations.emails.first();
+                    found.extend(first.map(|(span, email)| {
+                        Candidate::quoting(*span, email, Fit::unlabelled(weights::EMAIL_TEXT))
+                    }));
                 }
                 Role::Phone => {
-                    if let Some((span, phone)) = self.prose_phone() {
-                        found.push(unlabelled_text(*span, phone, 0.6));
-                    }
+                    found.extend(self.prose_phone().map(|(span, phone)| {
+                        Candidate::quoting(*span, phone, Fit::unlabelled(weights::PHONE_TEXT))
+                    }));
                 }
                 Role::Iban => self.unlabelled_iban(query, found),
                 Role::Currency => {
-                    if let Some((code, span)) = self.annotations.currency {
-                        let mut candidate =
-                            Candidate::new(span, code.into(), Provenance::Unlabelled, 0.0, 0.75);
-                        candidate.normalised = true;
-                        found.push(candidate);
-                    }
+                    found.extend(self.annotations.currency.map(|(code, span)| {
+                        Candidate::normalised(span, code.into(), Fit::unlabelled(weights::CURRENCY))
+                    }));
                 }
-                Role::Vat => self.unlabelled_vat(found),
+                Role::Vat => found.extend(self.unlabelled_vat()),
                 Role::Person
-                    if !query.name.has_any(&[
-                        "patient",
-                        "claimant",
-                        "tenant",
-                        "landlord",
-                        "signer",
-                        "physician",
-                        "adjuster",
-                        "guarantor",
-                        "contact",
-                    ]) && (query.all.has_any(&["candidate", "full"])
-                        || *query.name.iter().collect::<Vec<_>>() == ["name"]) =>
+                    if !OTHER_PEOPLE.has_any(query.name.iter())
+                        && (query.all.has_any(&["candidate", "full"])
+                            || *query.name.iter().collect::<Vec<_>>() == ["name"]) =>
                 {
-                    self.head(found);
+                    found.extend(self.head());
                 }
-                Role::City => self.free_city(found),
-                Role::JobTitle => self.free_title(found),
+                Role::City => found.extend(self.city()),
+                Role::JobTitle => found.extend(self.job_title()),
                 _ => {}
             },
             _ => {}
@@ -113,78 +92,71 @@ impl Source<'_, '_> {
     fn unlabelled_dates(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
         // Agreements name many dates: sentences tell which is theirs.
         let in_sentences = query.name.has_any(&["effective", "contract"]);
-        if in_sentences || query.name.iter().any(|term| !OWN_DATE.contains(&term)) {
+        if in_sentences || query.name.iter().any(|term| !OWN_DATE.has(term)) {
             return;
         }
         let mut seen: Vec<String> = self
             .annotations
             .dates
             .iter()
-            .take(50)
+            .take(MAX_COUNTED_DATES)
             .filter_map(|date| date.iso(self.annotations.order))
             .map(|(iso, _)| iso)
             .collect();
         seen.sort_unstable();
         seen.dedup();
         let base = match seen.len() {
-            0 | 1 => 0.66,
-            2 => 0.5,
-            _ => 0.43,
+            0 | 1 => weights::ONLY_DATE,
+            2 => weights::ONE_OF_TWO_DATES,
+            _ => weights::ONE_OF_MANY_DATES,
         };
-        for date in self.annotations.dates.iter().take(20) {
+        let (similarity, score) = weights::DATE_OF_NUMBER;
+        for date in self.annotations.dates.iter().take(MAX_DATES_OF_NUMBERS) {
             if self.is_dated(date.span) {
-                found.extend(self.date(query, date, Provenance::Sentence, 0.8, 0.78));
+                found.extend(self.date(query, date, Fit::new(Provenance::Sentence, similarity, score)));
             }
         }
-        for (nth, date) in self.annotations.dates.iter().take(6).enumerate() {
-            found.extend(self.date(query, date, Provenance::Unlabelled, 0.0, base - 0.015 * nth as f64));
+        for (nth, date) in self.annotations.dates.iter().take(MAX_DATES).enumerate() {
+            let score = base - weights::DATE_STEP * nth as f64;
+            found.extend(self.date(query, date, Fit::unlabelled(score)));
         }
     }
 
     /// The greatest amounts of money.
     fn unlabelled_totals(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
-        let greatest =
-            self.annotations.amounts.iter().filter(|amount| amount.is_money).map(|amount| amount.value).max();
-        for amount in self
-            .annotations
-            .amounts
-            .iter()
-            .filter(|amount| amount.is_money && Some(amount.value) == greatest)
-            .take(3)
-        {
-            found.extend(self.amount(query, amount, Provenance::Unlabelled, 0.0, 0.41));
+        let money = || self.annotations.amounts.iter().filter(|amount| amount.is_money);
+        let greatest = money().map(|amount| amount.value).max();
+        for amount in money().filter(|amount| Some(amount.value) == greatest).take(MAX_AMOUNTS) {
+            found.extend(self.amount(query, amount, Fit::unlabelled(weights::GREATEST_AMOUNT)));
         }
     }
 
     fn unlabelled_iban(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
         let all = Span { start: 0, end: self.view.words.len() };
         let mut from = all.start;
-        while let Some(at) = self.view.words[from..].iter().take(60_000).position(|word| {
+        while let Some(at) = self.view.words[from..].iter().take(MAX_WORDS).position(|word| {
             matches!(word.text.as_bytes(), [a, b, c, d, ..] if a.is_ascii_uppercase() && b.is_ascii_uppercase() && c.is_ascii_digit() && d.is_ascii_digit())
         }) {
             let region = Span { start: from + at, end: (from + at + 9).min(all.end) };
-            let mut values = Vec::new();
-            self.values(query, region, Provenance::Unlabelled, 0.0, 0.8, &mut values);
+            let values = self.values(query, region, Fit::unlabelled(weights::IBAN));
             if !values.is_empty() {
-                found.append(&mut values);
+                found.extend(values);
                 break;
             }
             from += at + 1;
         }
     }
 
-    fn unlabelled_vat(&self, found: &mut Vec<Candidate>) {
-        for (at, word) in self.view.words.iter().enumerate().take(60_000) {
+    fn unlabelled_vat(&self) -> Option<Candidate> {
+        self.view.words.iter().enumerate().take(MAX_WORDS).find_map(|(at, word)| {
             let bare = word.text.trim_matches(|c: char| !c.is_alphanumeric());
             let is_vat = (10..=14).contains(&bare.len())
                 && bare.is_ascii()
                 && bare[..2].bytes().all(|b| b.is_ascii_uppercase())
                 && bare[2..].bytes().filter(u8::is_ascii_digit).count() + 1 >= bare.len() - 2;
-            if is_vat {
-                found.push(unlabelled_text(Span { start: at, end: at + 1 }, bare, 0.5));
-                break;
-            }
-        }
+            let fit = Fit::unlabelled(weights::VAT_NUMBER);
+            is_vat.then(|| Candidate::quoting(Span { start: at, end: at + 1 }, bare, fit))
+        })
     }
 
     /// Whether a date follows the name and number of a document: `Invoice no. 7 of 1 May 2026`.
@@ -193,12 +165,11 @@ impl Source<'_, '_> {
         let Some(before) = date.start.checked_sub(1).filter(|before| *before > line.start) else {
             return false;
         };
-        let joins = matches!(self.view.words[before].folded.as_str(), "vom" | "dated" | "du" | "del" | "of");
-        joins
-            && self.labels.of_line(self.view.words[date.start].line).any(|label| {
-                label.span.end <= before
-                    && label.terms.has_any(&["invoice", "order", "contract", "receipt", "document", "credit"])
-            })
+        BEFORE_DATE.has(&self.view.words[before].folded)
+            && self
+                .labels
+                .of_line(self.view.words[date.start].line)
+                .any(|label| label.span.end <= before && DATED.has_any(label.terms.iter()))
     }
 
     /// Whether the document is of the requested kind, by the word that names its kind in its head.
@@ -210,7 +181,7 @@ impl Source<'_, '_> {
             .position(|kind| query.name.len() == kind.len() && kind.iter().all(|term| query.name.has(term)));
         let Some(asked) = asked else { return };
         let mut named: Option<(usize, Span)> = None;
-        for label in self.labels.all.iter().take(400).filter(|label| label.line < 15) {
+        for label in self.labels.all.iter().take(400).filter(|label| label.line < TITLE) {
             let kind = KINDS.iter().position(|kind| kind.iter().all(|term| label.terms.has(term)));
             if let Some(kind) = kind
                 && named.is_none_or(|(before, _)| kind == asked && before != asked)
@@ -219,50 +190,41 @@ impl Source<'_, '_> {
             }
         }
         if let Some((kind, span)) = named {
-            let mut candidate =
-                Candidate::new(span, (kind == asked).into(), Provenance::Unlabelled, 0.6, 0.6);
-            candidate.normalised = true;
-            found.push(candidate);
+            let weight = weights::KIND_OF_DOCUMENT;
+            let fit = Fit::new(Provenance::Unlabelled, weight, weight);
+            found.push(Candidate::normalised(span, (kind == asked).into(), fit));
         }
     }
 
     /// An e-mail address belongs to a person or party if it is near their words or contains their name.
-    fn free_email(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
-        let count = self.annotations.emails.len();
-        for (nth, (span, email)) in self.annotations.emails.iter().take(5).enumerate() {
+    fn emails(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
+        let own = query.all.without(&["email", "address", "name", "full"]);
+        let emails = &self.annotations.emails;
+        for (nth, (span, email)) in emails.iter().take(MAX_EMAILS).enumerate() {
             let line = self.view.words[span.start].line;
-            let mut score = if count == 1 { 0.58 } else { 0.47 - 0.04 * nth as f64 };
+            let mut score = match emails.len() {
+                1 => weights::ONLY_EMAIL,
+                _ => weights::ONE_OF_EMAILS - weights::EMAIL_STEP * nth as f64,
+            };
             for label in self.labels.of_line(line).filter(|label| label.span.end <= span.start) {
-                let own = query.all.without(&["email", "address", "name", "full"]);
                 if label.terms.has("email") {
-                    score += 0.08;
+                    score += weights::EMAIL_LABEL;
                 }
                 if label.terms.iter().any(|term| own.has(term)) {
-                    score += 0.2;
-                } else if label.terms.has_any(&[
-                    "seller",
-                    "buyer",
-                    "landlord",
-                    "tenant",
-                    "adjuster",
-                    "physician",
-                    "bank",
-                ]) {
-                    score -= 0.25;
+                    score += weights::EMAIL_OF_FIELD;
+                } else if EMAIL_OWNERS.has_any(label.terms.iter()) {
+                    score += weights::EMAIL_OF_OTHER;
                 }
             }
-            let mut candidate =
-                Candidate::new(*span, email.as_str().into(), Provenance::Unlabelled, 0.0, score);
-            candidate.quote = Some(email.clone());
-            found.push(candidate);
+            found.push(Candidate::quoting(*span, email, Fit::unlabelled(score)));
         }
     }
 
     /// The company that a document is from: at its head, with the ending of one, or else its first line.
-    fn free_company(&self, found: &mut Vec<Candidate>) {
+    fn company(&self, found: &mut Vec<Candidate>) {
         let mut fallback = None;
         let mut seen = 0;
-        for line in 0..self.view.lines.len().min(14) {
+        for line in 0..self.view.lines.len().min(HEAD) {
             for segment in self.view.segments_of(line).iter().take(2) {
                 let mut span = segment.span();
                 let text = self.view.text(span);
@@ -272,7 +234,7 @@ impl Source<'_, '_> {
                 }) {
                     span.end = at;
                 }
-                if !entities::is_wordy(self.view, span) || span.end - span.start > 10 {
+                if !entities::is_wordy(self.view, span) || span.end - span.start > COMPANY_WORDS {
                     continue;
                 }
                 let is_label =
@@ -281,14 +243,11 @@ impl Source<'_, '_> {
                     continue;
                 }
                 let tidied = tidy(&self.view.text(span));
-                let large = self.view.placed && self.view.words[span.start].size > 1.25 * self.typical_size();
-                let score = 0.68 - 0.025 * seen as f64 + if large { 0.04 } else { 0.0 };
-                let candidate = |score: f64| {
-                    let mut candidate =
-                        Candidate::new(span, tidied.as_str().into(), Provenance::Unlabelled, 0.0, score);
-                    candidate.quote = Some(tidied.clone());
-                    candidate
-                };
+                let large = self.view.placed
+                    && self.view.words[span.start].size > weights::LARGE * self.typical_size();
+                let score = weights::COMPANY - weights::COMPANY_STEP * seen as f64
+                    + if large { weights::LARGE_COMPANY } else { 0.0 };
+                let candidate = |score: f64| Candidate::quoting(span, &tidied, Fit::unlabelled(score));
                 if entities::is_company(&tidied) && !entities::is_ending(&tidied) {
                     let mut candidate = candidate(score);
                     // The ending may stand on a line of its own.
@@ -298,7 +257,7 @@ impl Source<'_, '_> {
                         let below = tidy(&self.view.text(*next));
                         let is_rest = !entities::ends_as_company(&tidied)
                             && entities::ends_as_company(&below)
-                            && next.end - next.start <= 6
+                            && next.end - next.start <= COMPANY_REST_WORDS
                             && !self.begins_marked(next.start);
                         entities::is_ending(&below) || is_rest
                     };
@@ -312,13 +271,13 @@ impl Source<'_, '_> {
                 } else if entities::is_ending(&tidied) && line > 0 {
                     let above = self.view.segments_of(line - 1)[0].span();
                     let value = format!("{}\n{tidied}", tidy(&self.view.text(above)));
-                    let mut candidate = candidate(score + 0.03);
+                    let mut candidate = candidate(score + weights::ENDING_BELOW_COMPANY);
                     candidate.value = value.replace('\n', " ").as_str().into();
                     candidate.quote = Some(value);
                     candidate.pieces.insert(0, above);
                     found.push(candidate);
                 } else if fallback.is_none() {
-                    fallback = Some(candidate(0.52));
+                    fallback = Some(candidate(weights::FIRST_LINE));
                 }
                 seen += 1;
             }
@@ -333,84 +292,55 @@ impl Source<'_, '_> {
     }
 
     /// The address in the head of a document: the lines under its name.
-    fn free_address(&self, found: &mut Vec<Candidate>) {
-        for line in 0..self.view.lines.len().min(16) {
+    fn head_address(&self) -> Option<Candidate> {
+        for line in 0..self.view.lines.len().min(HEAD_WITH_ADDRESS) {
             for segment in self.view.segments_of(line) {
                 let text = self.view.text(segment.span());
                 let other = address::ends(self, segment.span())
                     || text.contains('@')
-                    || segment.end - segment.start > 20;
+                    || segment.end - segment.start > ADDRESS_WORDS;
                 if !address::looks(&text) || other {
                     continue;
                 }
                 let Some(pieces) = address::region(self, address::start(self, segment.span())) else {
                     continue;
                 };
-                let joined: Vec<String> = pieces.iter().map(|piece| tidy(&self.view.text(*piece))).collect();
-                let value = joined.join("\n");
-                let mut candidate = Candidate::new(
-                    pieces[0],
-                    value.as_str().into(),
-                    Provenance::Unlabelled,
-                    0.0,
-                    0.62 - 0.015 * line as f64,
-                );
-                candidate.pieces = pieces;
-                candidate.quote = Some(value);
-                found.push(candidate);
-                return;
+                let score = weights::ADDRESS - weights::ADDRESS_STEP * line as f64;
+                return Some(self.lines_of(pieces, Fit::unlabelled(score)));
             }
         }
+        None
     }
 
     /// The name at the head of a resume.
-    fn head(&self, found: &mut Vec<Candidate>) {
-        for line in 0..self.view.lines.len().min(6) {
-            let Some(segment) = self.view.segments_of(line).first() else { continue };
+    fn head(&self) -> Option<Candidate> {
+        (0..self.view.lines.len().min(HEAD_OF_RESUME)).find_map(|line| {
+            let segment = self.view.segments_of(line).first()?;
             let text = self.view.text(segment.span());
-            if entities::is_person(&text) {
-                let tidied = tidy(&text);
-                let mut candidate = Candidate::new(
-                    segment.span(),
-                    tidied.as_str().into(),
-                    Provenance::Unlabelled,
-                    0.0,
-                    0.66 - 0.03 * line as f64,
-                );
-                candidate.quote = Some(tidied);
-                found.push(candidate);
-                return;
-            }
-        }
+            let score = weights::PERSON - weights::PERSON_STEP * line as f64;
+            let is_person = entities::is_person(&text);
+            is_person.then(|| Candidate::quoting(segment.span(), &tidy(&text), Fit::unlabelled(score)))
+        })
     }
 
     /// The line under the name at the head of a resume.
-    fn free_title(&self, found: &mut Vec<Candidate>) {
-        let mut names = Vec::new();
-        self.head(&mut names);
-        let Some(name) = names.first() else { return };
-        let line = self.view.words[name.pieces[0].start].line;
-        for next in line + 1..(line + 3).min(self.view.lines.len()) {
-            let Some(segment) = self.view.segments_of(next).first() else { continue };
+    fn job_title(&self) -> Option<Candidate> {
+        let line = self.view.words[self.head()?.key().start].line;
+        (line + 1..(line + 3).min(self.view.lines.len())).find_map(|next| {
+            let segment = self.view.segments_of(next).first()?;
             let text = self.view.text(segment.span());
             let fits = entities::is_wordy(self.view, segment.span())
-                && segment.end - segment.start <= 6
+                && segment.end - segment.start <= JOB_TITLE_WORDS
                 && !text.contains(',')
-                && !text.bytes().any(|byte| byte.is_ascii_digit());
-            if fits {
-                let tidied = tidy(&text);
-                let mut candidate =
-                    Candidate::new(segment.span(), tidied.as_str().into(), Provenance::Unlabelled, 0.0, 0.58);
-                candidate.quote = Some(tidied);
-                found.push(candidate);
-                return;
-            }
-        }
+                && !has_digit(&text);
+            let fit = Fit::unlabelled(weights::JOB_TITLE);
+            fits.then(|| Candidate::quoting(segment.span(), &tidy(&text), fit))
+        })
     }
 
     /// `Portland, United States`, at the head.
-    fn free_city(&self, found: &mut Vec<Candidate>) {
-        for line in 0..self.view.lines.len().min(14) {
+    fn city(&self) -> Option<Candidate> {
+        for line in 0..self.view.lines.len().min(HEAD) {
             for segment in self.view.segments_of(line) {
                 let mut start = segment.start;
                 for at in segment.start..segment.end {
@@ -419,7 +349,7 @@ impl Source<'_, '_> {
                         start = at + 1;
                     }
                     let city = Span { start, end: at + 1 };
-                    if !word.ends_with(',') || at + 1 >= segment.end || city.end - city.start > 3 {
+                    if !word.ends_with(',') || at + 1 >= segment.end || city.end - city.start > CITY_WORDS {
                         continue;
                     }
                     let rest_end = (at + 1..segment.end)
@@ -428,15 +358,12 @@ impl Source<'_, '_> {
                     let rest = self.view.text(Span { start: at + 1, end: rest_end });
                     let state = rest.len() == 2 && rest.chars().all(char::is_uppercase);
                     if entities::country(&rest).is_some() || state {
-                        let tidied = tidy(&self.view.text(city));
-                        let mut candidate =
-                            Candidate::new(city, tidied.as_str().into(), Provenance::Unlabelled, 0.0, 0.6);
-                        candidate.quote = Some(tidied);
-                        found.push(candidate);
-                        return;
+                        let text = tidy(&self.view.text(city));
+                        return Some(Candidate::quoting(city, &text, Fit::unlabelled(weights::CITY)));
                     }
                 }
             }
         }
+        None
     }
 }

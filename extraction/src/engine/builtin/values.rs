@@ -6,13 +6,15 @@ use openapi_core::validation::{ValidationCode, ValidationIssue};
 use openapi_core::values::{TextValue, Timestamp};
 
 use super::annotations::Annotations;
-use super::candidate::{Candidate, Provenance};
+use super::candidate::{Candidate, Fit, Provenance};
 use super::entities;
 use super::field_query::{FieldQuery, Role};
+use super::scoring::{text, value as weights};
 use super::source::Source;
 use super::terms::Terms;
-use super::text::{is_nothing, number_json, tidy};
+use super::text::{has_digit, is_capitalised, is_nothing, number_json, tidy};
 use super::view::Span;
+use super::vocabulary::NO_JURISDICTION;
 
 /// Why text is no value of a type.
 pub(crate) fn fault(kind: ExtractionType) -> ValidationIssue {
@@ -33,77 +35,75 @@ pub(crate) fn fault(kind: ExtractionType) -> ValidationIssue {
     }
 }
 
+/// Lines that begin within as many points of each other begin together.
+const SAME_START: f32 = 3.0;
+/// Numbers of value added tax have as many digits or more.
+const MIN_VAT_DIGITS: usize = 7;
+/// The most words of a value.
+const MAX_TEXT_WORDS: usize = 60;
+
+/// The first two members of a list of annotations within a region.
+fn listed(list: &[(Span, String)], region: Span, fit: Fit) -> Vec<Candidate> {
+    let within = Annotations::within(list, region, |(span, _)| *span).iter().take(2);
+    within.map(|(span, text)| Candidate::quoting(*span, text, fit)).collect()
+}
+
 impl Source<'_, '_> {
     /// The values of the field's type in a region.
-    pub(crate) fn values(
-        &self,
-        query: &FieldQuery<'_>,
-        region: Span,
-        provenance: Provenance,
-        similarity: f64,
-        score: f64,
-        found: &mut Vec<Candidate>,
-    ) {
+    pub(crate) fn values(&self, query: &FieldQuery<'_>, region: Span, fit: Fit) -> Vec<Candidate> {
         match query.kind {
             ExtractionType::Date | ExtractionType::Datetime => {
                 let dates = self.annotations.dates_in(region);
                 let is_range =
                     matches!(dates, [first, second, ..] if second.span.start - first.span.end <= 2);
-                for (nth, date) in dates.iter().take(3).enumerate() {
-                    let share = match (nth, is_range && query.name.has("end")) {
-                        (0, false) | (1, true) => 1.0,
-                        (0, true) => 0.6,
-                        _ => 0.85,
-                    };
-                    found.extend(self.date(query, date, provenance, similarity, score * share));
-                }
+                let dates = dates.iter().take(3).enumerate();
+                dates
+                    .filter_map(|(nth, date)| {
+                        let share = match (nth, is_range && query.name.has("end")) {
+                            (0, false) | (1, true) => 1.0,
+                            (0, true) => weights::START_OF_RANGE,
+                            _ => weights::LATER_DATE,
+                        };
+                        self.date(query, date, fit.times(share))
+                    })
+                    .collect()
             }
             ExtractionType::Number | ExtractionType::Integer | ExtractionType::Currency => {
                 let line = self.view.lines[self.view.words[region.start].line].end;
                 let rest = self.annotations.amounts_in(Span { start: region.start, end: line });
                 let has_money = rest.iter().any(|amount| amount.is_money);
-                for (nth, amount) in self.annotations.amounts_in(region).iter().take(4).enumerate() {
-                    let mut share = 1.0 - 0.06 * nth as f64;
-                    if amount.is_percent != query.all.has("rate") {
-                        share *= 0.35;
-                    }
-                    if query.wants_money() && !amount.is_money && !amount.has_mark {
-                        // Next to an amount with a currency, a bare number counts something else.
-                        share *= if has_money { 0.5 } else { 0.75 };
-                    }
-                    if !amount.is_clean && !amount.is_money {
-                        share *= 0.6;
-                    }
-                    found.extend(self.amount(query, amount, provenance, similarity, score * share));
-                }
+                let amounts = self.annotations.amounts_in(region).iter().take(4).enumerate();
+                amounts
+                    .filter_map(|(nth, amount)| {
+                        let mut share = 1.0 - weights::LATER_NUMBER_STEP * nth as f64;
+                        if amount.is_percent != query.all.has("rate") {
+                            share *= weights::WRONG_UNIT;
+                        }
+                        if query.wants_money() && !amount.is_money && !amount.has_mark {
+                            share *= if has_money {
+                                weights::BARE_NUMBER_NEXT_TO_MONEY
+                            } else {
+                                weights::BARE_NUMBER
+                            };
+                        }
+                        if !amount.is_clean && !amount.is_money {
+                            share *= weights::UNCLEAN_NUMBER;
+                        }
+                        self.amount(query, amount, fit.times(share))
+                    })
+                    .collect()
             }
-            ExtractionType::Email => {
-                for (span, email) in
-                    Annotations::within(&self.annotations.emails, region, |(span, _)| *span).iter().take(2)
-                {
-                    let mut candidate =
-                        Candidate::new(*span, email.as_str().into(), provenance, similarity, score);
-                    candidate.quote = Some(email.clone());
-                    found.push(candidate);
-                }
-            }
-            ExtractionType::Phone => self.phones_in(region, provenance, similarity, score, found),
+            ExtractionType::Email => listed(&self.annotations.emails, region, fit),
+            ExtractionType::Phone => listed(&self.annotations.phones, region, fit),
             ExtractionType::Url => {
-                for (span, url) in
-                    Annotations::within(&self.annotations.urls, region, |(span, _)| *span).iter().take(2)
-                {
-                    if url.to_ascii_lowercase().starts_with("http") {
-                        let mut candidate =
-                            Candidate::new(*span, url.as_str().into(), provenance, similarity, score);
-                        candidate.quote = Some(url.clone());
-                        found.push(candidate);
-                    }
-                }
+                let mut urls = listed(&self.annotations.urls, region, fit);
+                urls.retain(|url| {
+                    url.quote.as_deref().is_some_and(|url| url.to_ascii_lowercase().starts_with("http"))
+                });
+                urls
             }
-            ExtractionType::String => {
-                found.extend(self.text_in(query, region, provenance, similarity, score));
-            }
-            ExtractionType::Boolean | ExtractionType::Array | ExtractionType::Object => {}
+            ExtractionType::String => self.text_in(query, region, fit),
+            ExtractionType::Boolean | ExtractionType::Array | ExtractionType::Object => Vec::new(),
         }
     }
 
@@ -111,9 +111,7 @@ impl Source<'_, '_> {
         &self,
         query: &FieldQuery<'_>,
         date: &super::dates::Written,
-        provenance: Provenance,
-        similarity: f64,
-        score: f64,
+        fit: Fit,
     ) -> Option<Candidate> {
         let (mut iso, ambiguous) = date.iso(self.annotations.order)?;
         let mut span = date.span;
@@ -128,7 +126,7 @@ impl Source<'_, '_> {
             // What is written may be no time of a day.
             Timestamp::parse(&iso).ok()?;
         }
-        let mut candidate = Candidate::new(span, iso.as_str().into(), provenance, similarity, score);
+        let mut candidate = Candidate::new(span, iso.as_str().into(), fit);
         candidate.ambiguous = ambiguous;
         candidate.normalised = self.view.text(span) != iso;
         Some(candidate)
@@ -138,9 +136,7 @@ impl Source<'_, '_> {
         &self,
         query: &FieldQuery<'_>,
         amount: &super::numbers::Amount,
-        provenance: Provenance,
-        similarity: f64,
-        score: f64,
+        fit: Fit,
     ) -> Option<Candidate> {
         let value = number_json(amount.value);
         if query.kind == ExtractionType::Integer && !amount.value.fract().is_zero() {
@@ -154,37 +150,13 @@ impl Source<'_, '_> {
         } else {
             value
         };
-        let mut candidate = Candidate::new(amount.span, value, provenance, similarity, score);
+        let mut candidate = Candidate::new(amount.span, value, fit);
         candidate.normalised = self.view.text(amount.span) != shown;
         Some(candidate)
     }
 
-    fn phones_in(
-        &self,
-        region: Span,
-        provenance: Provenance,
-        similarity: f64,
-        score: f64,
-        found: &mut Vec<Candidate>,
-    ) {
-        for (span, phone) in
-            Annotations::within(&self.annotations.phones, region, |(span, _)| *span).iter().take(2)
-        {
-            let mut candidate = Candidate::new(*span, phone.as_str().into(), provenance, similarity, score);
-            candidate.quote = Some(phone.clone());
-            found.push(candidate);
-        }
-    }
-
     /// The text of a region that the role of the field allows.
-    fn text_in(
-        &self,
-        query: &FieldQuery<'_>,
-        region: Span,
-        provenance: Provenance,
-        similarity: f64,
-        score: f64,
-    ) -> Vec<Candidate> {
+    fn text_in(&self, query: &FieldQuery<'_>, region: Span, fit: Fit) -> Vec<Candidate> {
         let mut region = region;
         let is_mark = |at: usize| !self.view.words[at].text.chars().any(char::is_alphanumeric);
         while region.start < region.end && is_mark(region.start) && self.view.words[region.start].text != "["
@@ -194,85 +166,50 @@ impl Source<'_, '_> {
         if region.start >= region.end {
             return Vec::new();
         }
-        let make = |span: Span, score: f64| Candidate::new(span, Json::Null, provenance, similarity, score);
-        let text = |candidate: Candidate, text: String| with_text(candidate, &text);
-        match query.role {
-            Role::Email => {
-                let emails = Annotations::within(&self.annotations.emails, region, |(span, _)| *span);
-                emails.iter().take(1).map(|(span, email)| text(make(*span, score), email.clone())).collect()
-            }
-            Role::Phone => {
-                let mut found = Vec::new();
-                self.phones_in(region, provenance, similarity, score, &mut found);
-                found
-            }
-            Role::Iban => self
-                .iban(region)
-                .map(|(span, share)| text(make(span, score * share), self.view.text(span)))
-                .into_iter()
-                .collect(),
-            Role::Vat | Role::Identifier => self
-                .identifier(region, query.role == Role::Vat)
-                .map(|(span, share)| text(make(span, score * share), self.view.text(span)))
-                .into_iter()
-                .collect(),
-            Role::Currency => self.view.words[region.start..region.end]
-                .iter()
-                .position(|word| super::numbers::currency(word.text).is_some())
-                .map(|at| {
-                    let span = Span { start: region.start + at, end: region.start + at + 1 };
-                    let code = super::numbers::currency(self.view.words[span.start].text).unwrap_or_default();
-                    let mut candidate = make(span, score);
-                    candidate.value = code.into();
-                    candidate.normalised = true;
-                    candidate
-                })
-                .into_iter()
-                .collect(),
-            Role::Address => super::address::region(self, region)
-                .map(|pieces| {
-                    let joined: Vec<String> =
-                        pieces.iter().map(|piece| tidy(&self.view.text(*piece))).collect();
-                    let mut candidate = text(make(pieces[0], score), joined.join("\n"));
-                    candidate.value = joined.join("\n").as_str().into();
-                    candidate.pieces = pieces;
-                    candidate
-                })
-                .into_iter()
-                .collect(),
-            Role::Duration => super::durations::duration(self.view, region)
-                .map(|(span, value)| {
-                    // In a sentence the words next to `term` say more than those further on.
-                    let near = if span.start <= region.start + 3 { 1.0 } else { 0.5 };
-                    let whole = if value.contains("day") { 0.6 } else { 1.0 };
-                    let mut candidate = make(span, score * near * whole);
-                    candidate.normalised = value != self.view.text(span);
-                    candidate.value = value.as_str().into();
-                    candidate
-                })
-                .into_iter()
-                .collect(),
-            Role::Law if !self.is_jurisdiction(region) => Vec::new(),
-            _ if is_nothing(&self.view.text(region)) => Vec::new(),
-            _ => vec![self.plain_text_in(query, region, provenance, similarity, score)],
-        }
+        let tidied = |(span, share): (Span, f64)| {
+            Candidate::quoting(span, &tidy(&self.view.text(span)), fit.times(share))
+        };
+        let found = match query.role {
+            Role::Email => listed(&self.annotations.emails, region, fit).into_iter().next(),
+            Role::Phone => return listed(&self.annotations.phones, region, fit),
+            Role::Iban => self.iban(region).map(tidied),
+            Role::Vat | Role::Identifier => self.identifier(region, query.role == Role::Vat).map(tidied),
+            Role::Currency => (region.start..region.end).find_map(|at| {
+                let code = super::numbers::currency(self.view.words[at].text)?;
+                Some(Candidate::normalised(Span { start: at, end: at + 1 }, code.into(), fit))
+            }),
+            Role::Address => super::address::region(self, region).map(|pieces| self.lines_of(pieces, fit)),
+            Role::Duration => super::durations::duration(self.view, region).map(|(span, value)| {
+                let near = if span.start <= region.start + 3 { 1.0 } else { weights::DISTANT_DURATION };
+                let whole = if value.contains("day") { weights::DURATION_IN_DAYS } else { 1.0 };
+                let mut candidate = Candidate::new(span, value.as_str().into(), fit.times(near).times(whole));
+                candidate.normalised = value != self.view.text(span);
+                candidate
+            }),
+            Role::Law if !self.is_jurisdiction(region) => None,
+            _ if is_nothing(&self.view.text(region)) => None,
+            _ => Some(self.plain_text_in(query, region, fit)),
+        };
+        found.into_iter().collect()
+    }
+
+    /// The text of several lines as one value.
+    pub(crate) fn lines_of(&self, pieces: Vec<Span>, fit: Fit) -> Candidate {
+        let lines: Vec<String> = pieces.iter().map(|piece| tidy(&self.view.text(*piece))).collect();
+        let mut candidate = Candidate::quoting(pieces[0], &lines.join("\n"), fit);
+        candidate.pieces = pieces;
+        candidate
     }
 
     /// The text of a region as a value, by how much it looks like one.
-    fn plain_text_in(
-        &self,
-        query: &FieldQuery<'_>,
-        region: Span,
-        provenance: Provenance,
-        similarity: f64,
-        score: f64,
-    ) -> Candidate {
+    fn plain_text_in(&self, query: &FieldQuery<'_>, region: Span, fit: Fit) -> Candidate {
+        let provenance = fit.provenance;
         let words = region.end - region.start;
         let mut share = 1.0;
         if !entities::is_wordy(self.view, region) {
             share *= match query.role {
-                Role::Text | Role::Postal => 0.75,
-                _ => 0.25,
+                Role::Text | Role::Postal => text::FEW_LETTERS,
+                _ => text::FEW_LETTERS_AS_NAME,
             };
         }
         if self.labels.of_line(self.view.words[region.start].line).any(|label| {
@@ -281,10 +218,10 @@ impl Source<'_, '_> {
                 && label.terms.iter().count() > 0
                 && self.is_known(&label.terms)
         }) {
-            share *= 0.45;
+            share *= text::IS_LABEL;
         }
-        if words > 12 {
-            share *= 0.5;
+        if words > text::LONG_WORDS {
+            share *= text::LONG;
         }
         let plain = self.view.text(region);
         let first = plain.trim_start_matches(|c: char| !c.is_alphanumeric()).chars().next();
@@ -293,27 +230,24 @@ impl Source<'_, '_> {
                 .iter()
                 .filter(|word| word.text.chars().next().is_some_and(char::is_lowercase))
                 .count();
-            if words > 8
-                || lower >= 3
+            if words > text::MAX_NAME_WORDS
+                || lower >= text::NO_NAME_LOWER_CASE
                 || first.is_some_and(char::is_lowercase) && provenance != Provenance::Table
             {
-                share *= 0.4;
+                share *= text::NO_NAME;
             }
         }
         if words <= 3 && self.is_words_of_labels(region, provenance == Provenance::SameLine) {
-            share *= 0.35;
+            share *= text::LABEL_WORDS;
         } else if provenance == Provenance::SameLine && self.is_mostly_words_of_labels(region) {
-            share *= 0.5;
+            share *= text::MOSTLY_LABEL_WORDS;
         }
         let mut end = region.end;
         if matches!(query.role, Role::Person | Role::Company) {
             end = self.name_end(region, query.role == Role::Person);
         }
-        let span = Span { start: region.start, end: end.min(region.start + 60) };
-        let candidate = with_text(
-            Candidate::new(span, Json::Null, provenance, similarity, score * share),
-            &self.view.text(span),
-        );
+        let span = Span { start: region.start, end: end.min(region.start + MAX_TEXT_WORDS) };
+        let candidate = Candidate::quoting(span, &tidy(&self.view.text(span)), fit.times(share));
         match query.role {
             Role::Person | Role::Company if end == region.end => self.with_next_line(candidate),
             _ => candidate,
@@ -333,7 +267,7 @@ impl Source<'_, '_> {
         }
         let below = view.segments_of(at + 1).iter().find(|segment| {
             let ((x0, _), (y0, _)) = (view.extent(above), view.extent(segment.span()));
-            if view.placed { (x0 - y0).abs() < 3.0 } else { segment.start == next.start }
+            if view.placed { (x0 - y0).abs() < SAME_START } else { segment.start == next.start }
         });
         let Some(below) = below.map(|segment| segment.span()) else { return candidate };
         let (name, rest) = (tidy(&view.text(above)), tidy(&view.text(below)));
@@ -355,8 +289,7 @@ impl Source<'_, '_> {
     /// as in `Product 1/2`, of one of them at least.
     fn is_words_of_labels(&self, region: Span, with_numbers: bool) -> bool {
         let lexicon = super::lexicon::Lexicon::shared();
-        let words: Vec<&str> =
-            self.view.words[region.start..region.end].iter().map(|word| word.folded.as_str()).collect();
+        let words: Vec<&str> = self.view.folded(region).collect();
         let (mut at, mut known) = (0, !with_numbers);
         while at < words.len() {
             match lexicon.phrase(&words[at..]) {
@@ -398,14 +331,11 @@ impl Source<'_, '_> {
 
     /// Whether a region could be the name of a state or country.
     fn is_jurisdiction(&self, region: Span) -> bool {
-        const NEVER: &str = " not and or to for with this which shall agreement covenant ";
         let text = self.view.text(region);
         region.end - region.start <= 5
-            && !self.view.words[region.start..region.end]
-                .iter()
-                .any(|word| NEVER.contains(&format!(" {} ", word.folded)))
-            && !text.bytes().any(|byte| byte.is_ascii_digit())
-            && text.chars().next().is_some_and(char::is_uppercase)
+            && !NO_JURISDICTION.has_any(self.view.folded(region))
+            && !has_digit(&text)
+            && is_capitalised(&text)
     }
 
     /// Where a name ends: before a bracket, a number of a register or an address after a comma.
@@ -452,12 +382,12 @@ impl Source<'_, '_> {
                 if is_iban(&joined) {
                     return Some((span, 1.0));
                 }
-                if joined.len() >= 14 && self.view.words[end].text.bytes().any(|byte| byte.is_ascii_digit()) {
+                if joined.len() >= 14 && has_digit(self.view.words[end].text) {
                     whole = Some(span);
                 }
             }
             if let Some(span) = whole {
-                return Some((span, 0.8));
+                return Some((span, weights::IBAN_WITH_WRONG_CHECK_DIGITS));
             }
         }
         None
@@ -499,7 +429,7 @@ impl Source<'_, '_> {
                 .count();
             let mut share = 1.0;
             if self.annotations.dates_in(span).iter().any(|date| date.span == span) {
-                share *= 0.2;
+                share *= weights::DATE_AS_IDENTIFIER;
             }
             if self
                 .annotations
@@ -507,13 +437,13 @@ impl Source<'_, '_> {
                 .iter()
                 .any(|amount| amount.is_money && (amount.has_mark || amount.currency.is_some()))
             {
-                share *= 0.3;
+                share *= weights::MONEY_AS_IDENTIFIER;
             }
-            if is_vat && total < 7 {
-                share *= 0.4;
+            if is_vat && total < MIN_VAT_DIGITS {
+                share *= weights::SHORT_VAT_NUMBER;
             }
             if bare.len() < 2 {
-                share *= 0.6;
+                share *= weights::IDENTIFIER_OF_ONE_CHARACTER;
             }
             if bare.contains('%') || word.text.contains('%') || bare.contains('@') {
                 continue;
@@ -522,14 +452,6 @@ impl Source<'_, '_> {
         }
         None
     }
-}
-
-/// A candidate with the tidy form of a text as its value and its quotation.
-fn with_text(mut candidate: Candidate, text: &str) -> Candidate {
-    let text = tidy(text);
-    candidate.value = text.as_str().into();
-    candidate.quote = Some(text);
-    candidate
 }
 
 fn is_iban(text: &str) -> bool {

@@ -248,6 +248,21 @@ impl<'a> View<'a> {
         text
     }
 
+    /// The folded words of a span.
+    pub(crate) fn folded(&self, span: Span) -> impl Iterator<Item = &str> {
+        self.words[span.start..span.end].iter().map(|word| word.folded.as_str())
+    }
+
+    /// The folded words before a word, at most some.
+    pub(crate) fn folded_before(&self, word: usize, most: usize) -> Vec<&str> {
+        self.folded(Span { start: word.saturating_sub(most), end: word }).collect()
+    }
+
+    /// The folded words from a word on, at most some.
+    pub(crate) fn folded_from(&self, word: usize, most: usize) -> Vec<&str> {
+        self.folded(Span { start: word, end: (word + most).min(self.words.len()) }).collect()
+    }
+
     pub(crate) fn line_span(&self, line: usize) -> Span {
         Span { start: self.lines[line].start, end: self.lines[line].end }
     }
