@@ -17,6 +17,7 @@ mod files;
 mod forms;
 mod query;
 mod records;
+pub mod retry;
 
 use async_trait::async_trait;
 
