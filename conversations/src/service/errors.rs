@@ -13,7 +13,11 @@ pub(super) fn agent_not_available() -> ApiError {
     ApiError::new(ErrorCode::AgentNotAvailable, "This agent is not available")
 }
 
-pub(super) fn crowded(by: StreamLimitExceeded) -> ApiError {
+pub(super) fn visitor_blocked() -> ApiError {
+    ApiError::new(ErrorCode::VisitorBlocked, "This chat is not available")
+}
+
+pub(super) fn too_many_streams(by: StreamLimitExceeded) -> ApiError {
     let full = |scope: &'static str, limit: u32| {
         ApiError::new(ErrorCode::RateLimitExceeded, "Too many open streams")
             .with_detail("scope", scope)

@@ -120,9 +120,10 @@ struct Event {
     end: u32,
 }
 
+/// Data of the events `delta` and `replace`.
 #[derive(Serialize)]
-struct Text<'a> {
-    text: &'a str,
+pub(crate) struct Text<'a> {
+    pub(crate) text: &'a str,
 }
 
 /// The text of a `delta` or `replace`.
@@ -447,7 +448,8 @@ mod tests {
     use pollster::block_on;
 
     fn text_of(turn: &Arc<LiveTurn>, after: usize) -> String {
-        let open = StreamLimiter::default().open(&"a".parse().expect("an id"), None).expect("room");
+        let open =
+            StreamLimiter::default().open(&"a".parse().expect("an id"), [192, 0, 2, 1].into()).expect("room");
         let mut stream =
             EventStream::new(Arc::clone(turn), "t".to_owned(), (0, after), Arc::new(NoTimer), None, open);
         let mut text = String::new();

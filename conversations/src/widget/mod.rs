@@ -22,6 +22,11 @@ pub(crate) use stream_limiter::{OpenStream, StreamLimitExceeded, StreamLimiter};
 
 pub use crate::service::WidgetApi;
 
+/// Bytes as lowercase hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The path below which the widget's calls lie.
 pub const BASE_PATH: &str = "/widget/v1";
 /// The path that visitors send files to: their bodies are larger than all others, and take longer.

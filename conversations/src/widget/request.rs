@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use openapi_core::json::{Json, Object, RawObject};
+use openapi_core::reply::ApiError;
 use openapi_core::validation::{ValidationCode, ValidationIssue, Violations};
 use openapi_core::values::{FileId, Timestamp};
 use unicode_normalization::UnicodeNormalization;
@@ -19,11 +20,16 @@ pub(crate) struct Members<'a> {
 
 impl<'a> Members<'a> {
     pub(crate) fn new(object: &'a Object) -> Self {
-        Members { object, prefix: "", faults: Violations::new() }
+        Members::within(object, "")
     }
 
     fn within(object: &'a Object, prefix: &'static str) -> Self {
         Members { object, prefix, faults: Violations::new() }
+    }
+
+    /// The errors, if there are any.
+    pub(crate) fn finish(self) -> Result<(), ApiError> {
+        if self.faults.is_empty() { Ok(()) } else { Err(self.faults.into()) }
     }
 
     fn value(&self, name: &str) -> Option<&'a Json> {
@@ -32,6 +38,10 @@ impl<'a> Members<'a> {
 
     pub(crate) fn fault(&mut self, name: &str, fault: ValidationIssue) {
         self.faults.body(format!("{}{name}", self.prefix), self.object.get(name), fault);
+    }
+
+    fn reject(&mut self, name: &str, code: ValidationCode, message: &'static str) {
+        self.fault(name, ValidationIssue::new(code, message));
     }
 
     /// A text of at most `most` characters, trimmed, without control characters; blank is none.
@@ -96,7 +106,7 @@ impl<'a> Members<'a> {
             _ => None,
         };
         if read.is_none() {
-            self.fault(name, ValidationIssue::new(ValidationCode::Enum, "must be -1, 0 or 1"));
+            self.reject(name, ValidationCode::Enum, "must be -1, 0 or 1");
         }
         read
     }
@@ -119,7 +129,7 @@ impl<'a> Members<'a> {
                 _ => byte.is_ascii_hexdigit(),
             });
         if !is_uuid {
-            self.fault(name, ValidationIssue::new(ValidationCode::Format, "must be a UUID"));
+            self.reject(name, ValidationCode::Format, "must be a UUID");
             return None;
         }
         Some(text.to_ascii_lowercase())
@@ -130,10 +140,7 @@ impl<'a> Members<'a> {
         let text = self.text(name);
         let read = self.require(name, text)?.parse().ok();
         if read.is_none() {
-            self.fault(
-                name,
-                ValidationIssue::new(ValidationCode::Format, "must be 24 hexadecimal characters"),
-            );
+            self.reject(name, ValidationCode::Format, "must be 24 hexadecimal characters");
         }
         read
     }
@@ -210,7 +217,7 @@ impl<'a> Members<'a> {
         match (version, at) {
             (Some(version), Some(at)) => Some(Consent { version: version.to_owned(), at }),
             _ => {
-                self.fault(name, ValidationIssue::new(ValidationCode::Format, "must have version and at"));
+                self.reject(name, ValidationCode::Format, "must have version and at");
                 None
             }
         }
@@ -231,16 +238,13 @@ impl<'a> Members<'a> {
             return Vec::new();
         };
         if values.len() > 5 {
-            self.fault(
-                "uploads",
-                ValidationIssue::new(ValidationCode::MaxItems, "must have at most 5 elements"),
-            );
+            self.reject("uploads", ValidationCode::MaxItems, "must have at most 5 elements");
             return Vec::new();
         }
         let ids: Option<Vec<FileId>> =
             values.iter().map(|value| value.as_str().and_then(|id| id.parse().ok())).collect();
         if ids.is_none() {
-            self.fault("uploads", ValidationIssue::new(ValidationCode::Format, "must hold ids of uploads"));
+            self.reject("uploads", ValidationCode::Format, "must hold ids of uploads");
         }
         ids.unwrap_or_default()
     }

@@ -7,7 +7,9 @@ use openapi_core::values::{AgentId, ConversationId, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::hex;
 use crate::VisitorId;
+use crate::conversation::DAY_MILLIS;
 
 /// What separates signatures of tokens from other uses of a server key.
 const PURPOSE: &str = "visitor token";
@@ -15,7 +17,8 @@ const PURPOSE: &str = "visitor token";
 const PREFIX: &str = "vt1.";
 /// The most bytes of a token.
 const MAX_BYTES: usize = 512;
-const DAY_MILLIS: i64 = 24 * 3_600_000;
+/// The epoch of the tokens of a conversation until they are revoked.
+pub(crate) const FIRST_EPOCH: u32 = 1;
 /// How long a token lives.
 const LIFE_MILLIS: i64 = 30 * DAY_MILLIS;
 /// How long one lives that is to end with the visit.
@@ -114,8 +117,7 @@ impl VisitorToken {
 
 /// Pages without an origin of their own share one.
 fn origin_hash(origin: &str) -> String {
-    let digest = Sha256::digest(origin.to_ascii_lowercase());
-    digest[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(origin.to_ascii_lowercase())[..8])
 }
 
 #[cfg(test)]

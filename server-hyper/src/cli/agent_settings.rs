@@ -1,12 +1,10 @@
 //! `agents configure`: the settings of an agent's widget and chat.
 
-use std::path::PathBuf;
-
-use ::conversations::admin::ChatAdmin;
 use ::conversations::{AgentSettings, Conversations};
 use clap::Args;
 use openapi_core::json::{Json, Object, parse};
 use openapi_core::values::AgentId;
+use std::path::PathBuf;
 
 use super::context::CommandContext;
 use super::input;
@@ -54,7 +52,7 @@ impl Configure {
         chat: &Conversations,
         json: bool,
     ) -> Result<(), CliError> {
-        let before = ChatAdmin::agent_settings(chat, &self.id).await?;
+        let before = chat.agent_settings(&self.id).await?;
         let is_question = self.file.is_none() && self.set.is_empty() && self.unset.is_empty();
         let after = if is_question {
             before.clone()
