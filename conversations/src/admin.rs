@@ -4,14 +4,14 @@ use openapi_core::files::Sha256Digest;
 
 use crate::Passage;
 
-/// A document to answer from, read and cut.
+/// A new document, already split into passages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewKnowledge {
     /// The name of the file.
     pub file_name: String,
-    /// What visitors see as the name of the source.
+    /// The title that visitors see as the source.
     pub title: String,
-    /// Where visitors may read it: an absolute http or https URL.
+    /// The address for visitors: an absolute http or https URL.
     pub url: Option<String>,
     /// Its language, as a BCP 47 tag.
     pub language: Option<String>,
@@ -21,7 +21,7 @@ pub struct NewKnowledge {
     pub sha256: Sha256Digest,
     /// Characters of its text.
     pub characters: u64,
-    /// Its pages, where it has pages.
+    /// The number of pages, if it has pages.
     pub pages: Option<u32>,
     /// Its passages, in order.
     pub passages: Vec<Passage>,

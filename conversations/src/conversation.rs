@@ -105,7 +105,7 @@ impl Conversation {
         self.running.as_ref().filter(|running| running.lease_until > now)
     }
 
-    /// Returns the conversation to the agent if no operator has answered within so many minutes. Returns whether it did.
+    /// Returns the conversation to the agent if no operator has answered within so many minutes, and whether it did.
     pub(crate) fn end_handoff(&mut self, minutes: u32, now: Timestamp) -> bool {
         let millis = i64::from(minutes) * 60_000;
         let is_over = self.mode == ConversationMode::Human
@@ -185,7 +185,7 @@ pub struct VisitorId(pub [u8; 16]);
 
 impl fmt::Display for VisitorId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        write!(f, "{:032x}", u128::from_be_bytes(self.0))
     }
 }
 
@@ -204,17 +204,10 @@ impl FromStr for VisitorId {
     type Err = InvalidVisitorId;
 
     fn from_str(text: &str) -> Result<Self, InvalidVisitorId> {
-        let digits: &[u8; 32] = text.as_bytes().try_into().map_err(|_| InvalidVisitorId)?;
-        let nibble = |digit: u8| match digit {
-            b'0'..=b'9' => Ok(digit - b'0'),
-            b'a'..=b'f' => Ok(digit - b'a' + 10),
-            _ => Err(InvalidVisitorId),
-        };
-        let mut bytes = [0; 16];
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
-        }
-        Ok(VisitorId(bytes))
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let number = u128::from_str_radix(text, 16).ok();
+        let number = number.filter(|_| text.len() == 32 && text.bytes().all(is_digit));
+        number.map(|number| VisitorId(number.to_be_bytes())).ok_or(InvalidVisitorId)
     }
 }
 

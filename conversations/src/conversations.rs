@@ -19,7 +19,7 @@ pub struct Conversations {
 }
 
 impl Conversations {
-    /// Conversations of the agents of a platform. `storage` is the store that the platform is over.
+    /// Conversations of the agents of a platform. `storage` is the store of the platform.
     #[must_use]
     pub fn new(platform: Arc<Platform>, storage: Arc<dyn ConversationStorage>, ports: ChatPorts) -> Self {
         Conversations { platform, storage, ports, knowledge: KnowledgeLimits::default() }

@@ -429,8 +429,8 @@ impl Conversations {
     /// Writes to the visitor under a name of up to 100 characters, and takes the conversation over.
     ///
     /// # Errors
-    /// [`AdminError::Conflict`] for a closed conversation, [`AdminError::Refused`] for a text that is empty or longer than
-    /// 4,000 characters.
+    /// [`AdminError::Conflict`] for a closed conversation, [`AdminError::Refused`] for a text that is empty or longer
+    /// than 4,000 characters.
     pub async fn reply_to_conversation(
         &self,
         by: &Actor,

@@ -27,8 +27,8 @@ pub trait ChatResponder: Send + Sync {
     /// Its name. Each reply stores it, and [`ChatSettings::responder`] selects a responder by it.
     fn name(&self) -> &str;
 
-    /// The most that the reply to this turn may use. The caller reserves it before [`ChatResponder::respond`]. A responder
-    /// that costs nothing needs no budget.
+    /// The most that the reply to this turn may use. The caller reserves it before [`ChatResponder::respond`]. A
+    /// responder that costs nothing needs no budget.
     fn most(&self, turn: &ChatTurn) -> Usage {
         let _ = turn;
         Usage::default()
@@ -111,13 +111,13 @@ pub struct ChatVisitor {
     pub time_zone: Option<String>,
     /// The page that the visitor is on.
     pub page: Option<ChatPage>,
-    /// The metadata that the page passed to the widget: an object of scalars. The responders of this project send it to no
-    /// model.
+    /// The metadata that the page passed to the widget: an object of scalars. The responders of this project send it to
+    /// no model.
     pub metadata: RawObject,
 }
 
-/// The part of an agent's budget for models that is neither used nor reserved when a turn begins, for the rest of the UTC
-/// day.
+/// The part of an agent's budget for models that is neither used nor reserved when a turn begins, for the rest of the
+/// UTC day.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TokenBudget {
     /// Tokens; [`None`] without a limit.
@@ -281,8 +281,8 @@ pub struct Question {
 pub struct Retrieved {
     /// The passages, best first.
     pub passages: Vec<FoundPassage>,
-    /// The share of the question's content words that the best passages contain, weighted by rarity, 0 to 1. It is higher
-    /// if a long question and its passage share several rare words.
+    /// The share of the question's content words that the best passages contain, weighted by rarity, 0 to 1. It is
+    /// higher if a long question and its passage share several rare words.
     pub coverage: f32,
     /// Whether the agent has any documents.
     pub has_documents: bool,

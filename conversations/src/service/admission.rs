@@ -125,7 +125,7 @@ impl Admission {
     pub(super) fn check_streams(&self) -> Result<(), ApiError> {
         match self.counters.streams.has_room() {
             true => Ok(()),
-            false => Err(too_many_streams(StreamLimitExceeded::SharedState)),
+            false => Err(too_many_streams(StreamLimitExceeded::Process)),
         }
     }
 

@@ -130,8 +130,8 @@ impl WidgetApi {
         WidgetApi::of(conversations, self.0.settings.clone(), self.0.shared.clone())
     }
 
-    /// Ends all running replies, at the deadline for draining. Their text so far is stored, and their clients receive an
-    /// error that asks them to retry.
+    /// Ends all running replies, at the deadline for draining. Their text so far is stored, and their clients receive
+    /// an error that asks them to retry.
     pub fn cancel_all(&self) {
         self.0.shared.live.running().iter().for_each(|turn| turn.cancel(Ending::Service));
     }

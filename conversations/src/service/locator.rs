@@ -103,9 +103,9 @@ impl ConversationTarget {
 }
 
 impl Beginning {
-    /// The conversation that a lead form without a token begins; [`None`] if it exists. It is the same for the same form
-    /// of a page and an address on one day, so a repeated call finds the contact of one that created it and died. A
-    /// caller that sends a copy of a stored form gets another conversation, because it may be somebody else.
+    /// The conversation that a lead form without a token begins; [`None`] if it exists. It is the same for the same
+    /// form of a page and an address on one day, so a repeated call finds the contact of one that created it and died.
+    /// A caller that sends a copy of a stored form gets another conversation, because it may be somebody else.
     pub(super) async fn of_form(
         repository: &Repository,
         request: &WidgetRequest,

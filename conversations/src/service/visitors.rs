@@ -7,6 +7,7 @@ use openapi_core::reply::{ApiError, ErrorCode, Reply};
 use openapi_core::validation::{ValidationCode, ValidationIssue};
 use openapi_core::values::MessageId;
 use serde::Serialize;
+use serde_json::json;
 
 use super::admission::Admission;
 use super::agent_view::AgentView;
@@ -46,13 +47,6 @@ struct State<'a> {
     /// The lead form, if the last of the messages offers it.
     form: Option<LeadForm>,
     session: Session,
-}
-
-/// The data of `/history`.
-#[derive(Serialize)]
-struct History<'a> {
-    messages: Vec<MessageView<'a>>,
-    more: bool,
 }
 
 /// Serves visitors.
@@ -177,8 +171,8 @@ impl Visitors {
         if more {
             messages.remove(0);
         }
-        let messages = messages.iter().map(MessageView::of).collect();
-        Outcome::success(Reply::ok("Earlier messages", History { messages, more }))
+        let messages: Vec<_> = messages.iter().map(MessageView::of).collect();
+        Outcome::success(Reply::ok("Earlier messages", json!({ "messages": messages, "more": more })))
     }
 
     /// `POST /feedback`.

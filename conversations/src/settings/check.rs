@@ -9,14 +9,14 @@ use openapi_core::validation::{ValidationCode, ValidationIssue, Violations};
 
 use super::{AgentSettings, Appearance, LeadSettings};
 
-/// Members whose own names are the operator's, or whose members the built-in settings do not show.
+/// Members whose names are chosen by the operator or absent from the built-in settings.
 const OPEN: [&str; 3] = ["appearance.strings", "appearance.teaser", "lead.consent"];
 
 impl AgentSettings {
     /// Reads settings and checks them against the contact schema in force.
     ///
     /// # Errors
-    /// Every unknown member and every bound that is broken, each with its path; of wrong types the first.
+    /// All unknown members and exceeded bounds, each with its path; of wrong types the first.
     pub fn read(settings: &Object, schema: &ContactSchema) -> Result<Self, Violations> {
         let mut violations = Violations::new();
         let built_in = serde_json::to_value(AgentSettings::default()).unwrap_or_default();
@@ -30,7 +30,7 @@ impl AgentSettings {
             Ok(read) => read,
             Err(error) => {
                 let path = error.path().to_string();
-                // What serde says ends with a position in a text that the operator never saw.
+                // The message of serde ends with a position in a text that the operator does not see.
                 let said = error.inner().to_string();
                 let words = said.split(" at line ").next().unwrap_or_default().to_owned();
                 let words =
@@ -176,7 +176,7 @@ impl LeadSettings {
                 .iter()
                 .map(|field| (format!("customFields.{}", field.name), field.required));
             for (name, _) in fields.chain(custom).filter(|(name, needed)| required(name, *needed)) {
-                // The service itself fills these in.
+                // The service fills these in.
                 let is_filled = matches!(name.as_str(), "source" | "status");
                 if !is_filled && !self.fields.contains(&name) {
                     let message = format!("must name {name}, which a contact needs");

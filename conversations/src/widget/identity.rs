@@ -1,5 +1,4 @@
-//! Verified visitors: what the page's own server says of its signed-in user, under a secret that only it and the
-//! service know.
+//! Verified visitors: the page's server signs the identity of its user with a secret that only it and the service know.
 
 use hmac::{Hmac, KeyInit, Mac};
 use openapi_core::values::{AgentId, Timestamp};
@@ -9,10 +8,10 @@ use subtle::ConstantTimeEq;
 use super::hex;
 use crate::VerifiedUser;
 
-/// How far ahead a hash may end.
+/// The longest validity of a signature.
 const MAX_AHEAD_SECONDS: i64 = 24 * 3_600;
 
-/// The hexadecimal digits of a hash.
+/// The hexadecimal digits of a signature.
 fn digits(secret: &str, agent: &AgentId, exp: &str, user: &VerifiedUser) -> Option<String> {
     let external = user.external_reference_id.as_deref().unwrap_or_default();
     let email = user.email.as_deref().unwrap_or_default();
@@ -32,7 +31,7 @@ pub(crate) fn verify_signature(
     let Some((exp, hex)) = hash.split_once('.') else { return false };
     let is_number = !exp.is_empty() && exp.len() <= 12 && exp.bytes().all(|digit| digit.is_ascii_digit());
     let Some(seconds) = exp.parse::<i64>().ok().filter(|_| is_number) else { return false };
-    // A line break inside a value would make two users of one text.
+    // With a line break inside a value, two users could have the same signed text.
     let parts = [&user.external_reference_id, &user.email];
     let is_plain = parts.iter().all(|part| part.as_ref().is_none_or(|text| !text.contains('\n')));
     let names_somebody = parts.iter().any(|part| part.as_ref().is_some_and(|text| !text.is_empty()));

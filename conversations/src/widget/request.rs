@@ -1,4 +1,4 @@
-//! The requests of the widget: members are read leniently, errors are collected.
+//! Reads the members of the widget's requests leniently, and collects the errors.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use unicode_normalization::UnicodeNormalization;
 use super::config::MESSAGE_CHARS;
 use crate::{ChatPage, Claims, Consent};
 
-/// The body of a call, read member by member. Unknown members are ignored: builds of different age meet.
+/// Reads the members of a body. Unknown members are ignored, because widget and server may have different versions.
 pub(crate) struct Members<'a> {
     object: &'a Object,
     prefix: &'static str,
@@ -112,14 +112,14 @@ impl<'a> Members<'a> {
     }
 
     fn require<T>(&mut self, name: &str, value: Option<T>) -> Option<T> {
-        // What is there and wrong has its fault already.
+        // A value that is present and wrong already has its error.
         if value.is_none() && self.value(name).is_none() {
             self.fault(name, ValidationIssue::required());
         }
         value
     }
 
-    /// The id that a client has made of a turn: a UUID.
+    /// The client's id of a turn: a UUID.
     pub(crate) fn turn(&mut self, name: &str) -> Option<String> {
         let text = self.text(name);
         let text = self.require(name, text)?;
@@ -145,7 +145,7 @@ impl<'a> Members<'a> {
         read
     }
 
-    /// The first page: absent, or what is usable of it.
+    /// The page, with the members that are valid.
     pub(crate) fn page(&mut self) -> Option<ChatPage> {
         let object = self.object("page")?;
         let mut members = Members::within(object, "page.");
@@ -165,7 +165,7 @@ impl<'a> Members<'a> {
         Some(ChatPage { url, title, referrer, utm })
     }
 
-    /// What the page gives along: at most 20 scalars, names of 40 characters, values of 256.
+    /// The metadata of the page: at most 20 scalars, names of 40 characters, values of 256.
     pub(crate) fn metadata(&mut self) -> RawObject {
         let Some(object) = self.object("metadata") else { return RawObject::default() };
         let mut fields = Object::new();
@@ -182,11 +182,11 @@ impl<'a> Members<'a> {
         RawObject::new(&fields)
     }
 
-    /// Whom the page says the visitor is, with the hash of its server.
+    /// The user whom the page names, with the signature of its server.
     pub(crate) fn user(&mut self) -> Option<SentUser> {
         let object = self.object("user")?;
         let mut members = Members::within(object, "user.");
-        // What was hashed is taken as it was sent.
+        // Signed values stay as they were sent.
         let exact = |members: &mut Members<'_>, name: &str, most: usize| {
             let text = members.text(name).filter(|text| !text.is_empty()).map(str::to_owned);
             if text.as_ref().is_some_and(|text| text.chars().count() > most) {
@@ -209,7 +209,7 @@ impl<'a> Members<'a> {
         Some(user)
     }
 
-    /// A lead form: its fields as they are, and what was agreed to.
+    /// The consent of a lead form.
     pub(crate) fn consent(&mut self, name: &'static str) -> Option<Consent> {
         let object = self.object(name)?;
         let version = object.get("version").and_then(Json::as_str).filter(|it| it.chars().count() <= 40);
@@ -249,7 +249,7 @@ impl<'a> Members<'a> {
         ids.unwrap_or_default()
     }
 
-    /// Whether the field that no person sees was filled in.
+    /// Whether the honeypot is filled in.
     pub(crate) fn is_honeypot(&self) -> bool {
         self.object.get("hp").is_some_and(|value| !matches!(value, Json::Null) && value.as_str() != Some(""))
     }
@@ -270,12 +270,12 @@ impl<'a> Members<'a> {
     }
 }
 
-/// Whether the page keeps its visitors for as long as a tab is open only: their tokens are short-lived then.
+/// Whether the page stores the token only while its tab is open. Such a token is short-lived.
 pub(crate) fn is_of_tab(body: &Object) -> bool {
     body.get("persist").and_then(Json::as_str) == Some("session")
 }
 
-/// Whom a page says the visitor is.
+/// The user whom a page names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SentUser {
     pub(crate) claims: Claims,

@@ -9,11 +9,11 @@ use openapi_core::values::AgentId;
 /// How many streams may be open at once; 0 is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamLimits {
-    /// Of one address (8).
+    /// For each address (8).
     pub per_address: u32,
-    /// Of one agent (64).
+    /// For each agent (64).
     pub per_agent: u32,
-    /// Of the whole process (1,024).
+    /// In the process (1,024).
     pub per_process: u32,
 }
 
@@ -28,7 +28,7 @@ impl Default for StreamLimits {
 pub(crate) enum StreamLimitExceeded {
     Address(u32),
     Agent(u32),
-    SharedState,
+    Process,
 }
 
 /// The open streams.
@@ -83,7 +83,7 @@ impl StreamLimiter {
             return Err(StreamLimitExceeded::Agent(self.limits.per_agent));
         }
         if is_full(counts.all, self.limits.per_process) {
-            return Err(StreamLimitExceeded::SharedState);
+            return Err(StreamLimitExceeded::Process);
         }
         let share =
             |count: u32, most: u32| if most > 0 { f64::from(count + 1) / f64::from(most) } else { 0.0 };
@@ -130,7 +130,7 @@ mod tests {
         let third = streams.open(&a, two).expect("room");
         assert_eq!(streams.open(&a, two).err(), Some(StreamLimitExceeded::Agent(3)));
         let fourth = streams.open(&b, two).expect("room");
-        assert_eq!(streams.open(&b, three).err(), Some(StreamLimitExceeded::SharedState));
+        assert_eq!(streams.open(&b, three).err(), Some(StreamLimitExceeded::Process));
         assert!(!streams.has_room());
         drop((first, second, third, fourth));
         assert!(streams.has_room());

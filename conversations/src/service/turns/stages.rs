@@ -68,8 +68,8 @@ struct Composed {
 }
 
 impl Turns {
-    /// Stores the visitor's message, stage by stage. Continues if another writer changed the conversation meanwhile, with
-    /// whether the limits have counted the turn.
+    /// Stores the visitor's message, stage by stage. Continues if another writer changed the conversation meanwhile,
+    /// with whether the limits have counted the turn.
     pub(super) async fn begin(
         &self,
         attempt: &Attempt<'_>,

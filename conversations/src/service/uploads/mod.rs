@@ -1,5 +1,5 @@
-//! Uploads: files that visitors send. A file is stored encrypted, as a document of its conversation, and expires after a
-//! day unless a message refers to it.
+//! Uploads: files that visitors send. A file is stored encrypted, as a document of its conversation, and expires after
+//! a day unless a message refers to it.
 
 mod form;
 
