@@ -3,6 +3,7 @@
 //! token and cost budgets are overdrawn.
 //!
 //! `WIDGET_HISTORIES=10000 cargo test -p contract-tests --all-features --test conversations credits` runs 10,000 of them.
+
 use conversations::storage::{ConversationFilter, ConversationQuery};
 use conversations::{ChatError, ChatEvent, Outcome, Usage};
 use http_body_util::BodyExt;

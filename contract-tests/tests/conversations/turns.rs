@@ -1,5 +1,7 @@
 //! Turns: events, repetition, resumption, failures.
 
+use std::sync::atomic::Ordering;
+
 use conversations::storage::ConversationQuery;
 use conversations::widget::WidgetSettings;
 use conversations::{
@@ -10,7 +12,6 @@ use openapi_core::admin::Admin;
 use openapi_core::api::ApiBody;
 use pollster::block_on;
 use serde_json::json;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
 use crate::support::*;

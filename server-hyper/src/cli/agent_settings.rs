@@ -1,10 +1,11 @@
 //! `agents configure`: the settings of an agent's widget and chat.
 
+use std::path::PathBuf;
+
 use ::conversations::{AgentSettings, Conversations};
 use clap::Args;
 use openapi_core::json::{Json, Object, parse};
 use openapi_core::values::AgentId;
-use std::path::PathBuf;
 
 use super::context::CommandContext;
 use super::input;

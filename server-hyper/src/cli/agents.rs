@@ -1,11 +1,12 @@
 //! `agents`: the tenants.
 
+use std::time::Duration;
+
 use clap::Subcommand;
 use openapi_core::admin::{Admin, NewAgent};
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::values::{AgentId, Line};
 use serde::Serialize;
-use std::time::Duration;
 use widget::Widget;
 
 use super::agent_settings::{self, Configure};

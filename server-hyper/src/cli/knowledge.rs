@@ -1,12 +1,13 @@
 //! `knowledge`: the documents that an agent replies from.
 
+use std::sync::Arc;
+
 use ::conversations::storage::ConversationStorage;
 use ::conversations::{Conversations, FoundPassage, KnowledgeDocument, Question};
 use clap::Subcommand;
 use openapi_core::admin::Admin;
 use openapi_core::values::{AgentId, KnowledgeId};
 use serde::Serialize;
-use std::sync::Arc;
 
 use super::context::CommandContext;
 use super::knowledge_add::{self, Add};

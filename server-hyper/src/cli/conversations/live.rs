@@ -1,12 +1,13 @@
 //! `conversations watch`: the messages of visitors as they arrive.
 
+use std::collections::HashMap;
+use std::time::Duration;
+
 use ::conversations::storage::{ConversationFilter, ConversationQuery};
 use ::conversations::{Claims, Conversation, ConversationMode, Conversations, Speaker};
 use openapi_core::ports::Clock;
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 use serde::Serialize;
-use std::collections::HashMap;
-use std::time::Duration;
 
 use super::read::Said;
 use crate::cli::context::CommandContext;

@@ -3,6 +3,7 @@
 mod live;
 mod read;
 mod selection;
+
 use clap::{Args, Subcommand};
 use openapi_core::values::{AgentId, ConversationId};
 use selection::{Mode, Selection};

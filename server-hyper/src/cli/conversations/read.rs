@@ -1,5 +1,8 @@
 //! `conversations list`, `show` and `export`: stored conversations.
 
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
 use ::conversations::storage::{ConversationFilter, ConversationQuery};
 use ::conversations::{
     ChatPage, Claims, Conversation, ConversationMode, ConversationStatus, Conversations, FollowUp, Lead,
@@ -10,8 +13,6 @@ use openapi_core::ports::Clock;
 use openapi_core::reply::Pagination;
 use openapi_core::values::{AgentId, ContactId, ConversationId, MessageId, Timestamp};
 use serde::Serialize;
-use std::cmp::Reverse;
-use std::collections::HashSet;
 
 use super::selection::{Selection, Status};
 use crate::cli::contacts::format::Format;
