@@ -9,7 +9,6 @@ use bytes::Bytes;
 use contract_tests::backend::{Store, wait};
 use contract_tests::sandbox::{AGENT, START, instant, object, operator};
 use contract_tests::{Backend, SplitMix64};
-use conversations::admin::ChatAdmin;
 use conversations::storage::{ConversationFilter, ConversationQuery};
 use conversations::widget::{WidgetApi, WidgetLimits, WidgetSettings};
 use conversations::{ChatEvent, ChatEvents, ChatResponder, ChatTurn, Outcome, Speaker, Usage};

@@ -1,24 +1,25 @@
-//! What is stored of an agent for its chat: settings, and what its identity secrets are made from.
+//! The stored settings of an agent's chat, and the names of its identity secrets.
 
 use openapi_core::access::ApiSecret;
 use openapi_core::storage::{RecordKind, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, Timestamp};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::AgentSettings;
 use crate::conversations::Conversations;
 
-/// The identity secrets of an agent. They are made from a server key when they are needed, so that none is stored.
+/// The identity secrets of an agent. They are derived from a server key when they are needed, so none is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct IdentitySecrets {
     pub(crate) current: Option<SecretName>,
     pub(crate) previous: Option<SecretName>,
-    /// Until when the previous one holds.
+    /// When the previous one expires.
     pub(crate) previous_until: Option<Timestamp>,
 }
 
-/// What an identity secret is made from.
+/// What an identity secret is derived from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SecretName {
@@ -29,21 +30,12 @@ pub(crate) struct SecretName {
 }
 
 impl Conversations {
-    /// The settings of an agent with their version; the built-in ones, version 0, where none were made.
+    /// The settings of an agent with their version; the built-in ones, version 0, if there are none.
     pub(crate) async fn stored_settings(
         &self,
         agent: &AgentId,
     ) -> Result<(AgentSettings, u64), StorageError> {
-        let Some(record) = self.storage.record(agent, RecordKind::Settings).await? else {
-            return Ok((AgentSettings::default(), 0));
-        };
-        match serde_json::from_str(record.body.as_str()) {
-            Ok(settings) => Ok((settings, record.version)),
-            Err(error) => {
-                tracing::error!(%agent, %error, "failed to read stored settings");
-                Err(StorageErrorKind::Internal.into())
-            }
-        }
+        self.stored(agent, RecordKind::Settings).await
     }
 
     /// The identity secrets of an agent with the version of their record.
@@ -51,14 +43,23 @@ impl Conversations {
         &self,
         agent: &AgentId,
     ) -> Result<(IdentitySecrets, u64), StorageError> {
-        let Some(record) = self.storage.record(agent, RecordKind::Identity).await? else {
-            return Ok((IdentitySecrets::default(), 0));
-        };
-        let secrets = serde_json::from_str(record.body.as_str());
-        secrets.map(|secrets| (secrets, record.version)).map_err(|_| StorageErrorKind::Internal.into())
+        self.stored(agent, RecordKind::Identity).await
     }
 
-    /// The secret of a name; none when its server key is gone.
+    async fn stored<T: Default + DeserializeOwned>(
+        &self,
+        agent: &AgentId,
+        kind: RecordKind,
+    ) -> Result<(T, u64), StorageError> {
+        let Some(record) = self.storage.record(agent, kind).await? else { return Ok((T::default(), 0)) };
+        let read = serde_json::from_str(record.body.as_str());
+        read.map(|value| (value, record.version)).map_err(|error| {
+            tracing::error!(%agent, ?kind, %error, "failed to read a stored record");
+            StorageErrorKind::Internal.into()
+        })
+    }
+
+    /// The secret of a name; [`None`] if its server key no longer exists.
     pub(crate) fn identity_secret(&self, agent: &AgentId, name: &SecretName) -> Option<String> {
         let message = format!("{agent}\n{}", name.number);
         let bytes =

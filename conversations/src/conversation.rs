@@ -9,10 +9,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{ChatPage, Handoff, Outcome, Source, Speaker, Usage};
 
-/// How long a conversation stays open without a word.
-const SILENCE_MILLIS: i64 = 24 * 3_600_000;
+/// A day.
+pub(crate) const DAY_MILLIS: i64 = 24 * 3_600_000;
+/// How long a turn counts as running without a sign of life of its process.
+pub(crate) const LEASE_MILLIS: i64 = 15_000;
 
-/// A conversation. It changes only through [`ConversationStore::save_conversation`], version by version.
+/// A conversation. It changes only by [`ConversationStore::save_conversation`], one version after another.
 ///
 /// [`ConversationStore::save_conversation`]: crate::storage::ConversationStore::save_conversation
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,43 +24,43 @@ pub struct Conversation {
     pub id: ConversationId,
     /// The agent.
     pub agent_id: AgentId,
-    /// How often it was saved, from 1.
+    /// Its version: how many times it was saved.
     pub version: u64,
-    /// Who writes in it.
+    /// The visitor.
     pub visitor_id: VisitorId,
     /// 0 anonymous, 1 an email is claimed, 2 verified until [`Conversation::verified_until`].
     pub level: u8,
-    /// Until when the visitor counts as verified.
+    /// The end of the visitor's verification.
     pub verified_until: Option<Timestamp>,
-    /// Whom the page's server has vouched for.
+    /// The user whose identity the page's server has signed.
     pub verified_as: Option<VerifiedUser>,
-    /// The contact that it is linked with.
+    /// The linked contact.
     pub contact_id: Option<ContactId>,
-    /// What the visitor or the page says of the visitor; it identifies nobody.
+    /// Unverified statements of the page about the visitor.
     pub claims: Claims,
-    /// What the visitor has left in the lead form.
+    /// The submitted lead form.
     pub lead: Option<Lead>,
-    /// Whether it goes on.
+    /// Whether it is open.
     pub status: ConversationStatus,
-    /// Who answers.
+    /// Whether the agent or a person answers.
     pub mode: ConversationMode,
-    /// Since when nobody of the operator's has answered while a human was to: the mode goes back some time after.
+    /// The time since which the visitor waits for a person. After the operator's timeout, the agent answers again.
     pub waiting_since: Option<Timestamp>,
     /// The language of the widget.
     pub locale: String,
     /// The visitor's time zone, as the browser names it.
     pub time_zone: Option<String>,
-    /// The page that it began on.
+    /// The page on which it began.
     pub page: Option<ChatPage>,
-    /// What the page gave along.
+    /// The metadata that the page passed to the widget.
     pub metadata: RawObject,
-    /// How many messages it has: the number of the last one.
+    /// How many messages it has, and so the number of the last one.
     pub message_count: u64,
-    /// Messages of the visitor that nobody of the operator's has read.
+    /// How many of the visitor's messages no operator has read.
     pub operator_unread: u64,
-    /// The last message that the visitor has read.
+    /// The number of the last message that the visitor has read.
     pub visitor_read: u64,
-    /// When the last message came.
+    /// The time of the last message.
     pub last_message_at: Timestamp,
     /// When it was closed.
     pub closed_at: Option<Timestamp>,
@@ -66,30 +68,30 @@ pub struct Conversation {
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
-    /// When it is erased, with everything in it.
+    /// When it is erased with its messages and files.
     pub expires_at: Timestamp,
-    /// What tokens must carry; raising it ends all that were given out.
+    /// The epoch of its valid tokens. Raising it revokes all earlier ones.
     pub epoch: u32,
-    /// Where the visitor came from, cut to a network (/24, IPv6 /48).
+    /// The visitor's network (/24, IPv6 /48).
     pub network: Option<String>,
-    /// When the visitor's last turns and forms began: what the limits count. The newest last.
+    /// The times that the visitor's limits count.
     pub counted: Counted,
-    /// Files that the visitor has sent, with a message or not yet: documents that are erased with the conversation.
+    /// The files that the visitor has sent, with or without a message. They are erased with the conversation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uploads: Vec<FileId>,
-    /// The turn that is being answered.
+    /// The turn whose reply is running.
     pub running: Option<RunningTurn>,
 }
 
 impl Conversation {
-    /// The status at `now`: one day of silence closes a conversation.
+    /// The status at `now`. A day without messages closes a conversation.
     #[must_use]
     pub fn status_at(&self, now: Timestamp) -> ConversationStatus {
-        let is_silent = now.millis().saturating_sub(self.last_message_at.millis()) >= SILENCE_MILLIS;
+        let is_silent = now.millis().saturating_sub(self.last_message_at.millis()) >= DAY_MILLIS;
         if is_silent { ConversationStatus::Closed } else { self.status }
     }
 
-    /// The level at `now`: a verification ends by itself.
+    /// The level at `now`, because a verification expires.
     #[must_use]
     pub fn level_at(&self, now: Timestamp) -> u8 {
         match self.verified_until {
@@ -97,33 +99,82 @@ impl Conversation {
             _ => self.level.min(1),
         }
     }
+
+    /// The turn that is answered at `now`.
+    pub(crate) fn running_at(&self, now: Timestamp) -> Option<&RunningTurn> {
+        self.running.as_ref().filter(|running| running.lease_until > now)
+    }
+
+    /// Returns the conversation to the agent if no operator has answered within so many minutes, and whether it did.
+    pub(crate) fn end_handoff(&mut self, minutes: u32, now: Timestamp) -> bool {
+        let millis = i64::from(minutes) * 60_000;
+        let is_over = self.mode == ConversationMode::Human
+            && self.waiting_since.is_some_and(|since| now.millis_since(since) >= millis);
+        if is_over {
+            self.mode = ConversationMode::Ai;
+            self.waiting_since = None;
+        }
+        is_over
+    }
+
+    /// Appends a message. The conversation is retained for so many days after it.
+    pub(crate) fn append(
+        &mut self,
+        id: MessageId,
+        role: Speaker,
+        text: String,
+        at: Timestamp,
+        retention_days: u32,
+    ) -> Message {
+        self.message_count += 1;
+        self.last_message_at = at;
+        self.expires_at = at.plus_millis(i64::from(retention_days) * DAY_MILLIS);
+        Message {
+            id,
+            seq: self.message_count,
+            role,
+            text,
+            state: MessageState::Complete,
+            sources: Vec::new(),
+            uploads: Vec::new(),
+            feedback: 0,
+            comment: None,
+            at,
+            turn: None,
+            author: None,
+            outcome: None,
+            after: FollowUp::default(),
+            usage: None,
+            credits: 0,
+        }
+    }
 }
 
-/// When a visitor's turns and forms began.
+/// The times of a visitor's turns, lead forms and uploads within the last day, the newest last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Counted {
-    /// Turns of the last day.
+    /// Turns.
     pub turns: Vec<Timestamp>,
-    /// Lead forms of the last day.
+    /// Lead forms.
     pub leads: Vec<Timestamp>,
-    /// Uploads of the last day.
+    /// Uploads.
     pub uploads: Vec<Timestamp>,
 }
 
-/// A turn with a running answer.
+/// A turn whose reply is running.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunningTurn {
-    /// The turn, as the client named it.
+    /// The client's id of the turn.
     pub turn: String,
     /// The process that answers it.
     pub owner: PlatformId,
-    /// Until when it counts as running if nothing more is heard of that process.
+    /// The end of the lease, which that process renews.
     pub lease_until: Timestamp,
-    /// The reply so far.
+    /// The draft of the reply.
     pub text: String,
-    /// Whether the visitor has asked for its end.
+    /// Whether the visitor has cancelled it.
     #[serde(default)]
     pub cancelled: bool,
 }
@@ -134,7 +185,7 @@ pub struct VisitorId(pub [u8; 16]);
 
 impl fmt::Display for VisitorId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        write!(f, "{:032x}", u128::from_be_bytes(self.0))
     }
 }
 
@@ -153,17 +204,10 @@ impl FromStr for VisitorId {
     type Err = InvalidVisitorId;
 
     fn from_str(text: &str) -> Result<Self, InvalidVisitorId> {
-        let digits: &[u8; 32] = text.as_bytes().try_into().map_err(|_| InvalidVisitorId)?;
-        let nibble = |digit: u8| match digit {
-            b'0'..=b'9' => Ok(digit - b'0'),
-            b'a'..=b'f' => Ok(digit - b'a' + 10),
-            _ => Err(InvalidVisitorId),
-        };
-        let mut bytes = [0; 16];
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
-        }
-        Ok(VisitorId(bytes))
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let number = u128::from_str_radix(text, 16).ok();
+        let number = number.filter(|_| text.len() == 32 && text.bytes().all(is_digit));
+        number.map(|number| VisitorId(number.to_be_bytes())).ok_or(InvalidVisitorId)
     }
 }
 
@@ -213,11 +257,11 @@ pub struct VerifiedUser {
 pub struct Lead {
     /// The fields of the contact.
     pub fields: RawObject,
-    /// What the visitor has agreed to.
+    /// The visitor's consent.
     pub consent: Option<Consent>,
-    /// When.
+    /// When it was submitted.
     pub at: Timestamp,
-    /// Why no contact was made of it, for the operator.
+    /// Why it created no contact, for the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -228,7 +272,7 @@ pub struct Lead {
 pub struct Consent {
     /// The version of the text.
     pub version: String,
-    /// When.
+    /// When it was given.
     pub at: Timestamp,
 }
 
@@ -241,16 +285,16 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Every one.
+            /// All values.
             pub const ALL: &'static [$name] = &[$($name::$item),*];
 
-            /// The word.
+            /// The value on the wire.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $($name::$item => $word,)* }
             }
 
-            /// That of a word.
+            /// The value of a word on the wire.
             #[must_use]
             pub fn of_word(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|known| known.as_str() == word)
@@ -260,17 +304,17 @@ macro_rules! words {
 }
 
 words! {
-    /// Whether a conversation goes on.
+    /// Whether a conversation is open.
     ConversationStatus {
         /// The visitor's next message belongs to it.
         Open = "open",
-        /// It can be read only; the visitor's next message begins another one.
+        /// It is read-only. The visitor's next message begins another one.
         Closed = "closed",
     }
 }
 
 words! {
-    /// Who answers.
+    /// Whether the agent or a person answers.
     ConversationMode {
         /// The AI chat agent.
         Ai = "ai",
@@ -280,13 +324,13 @@ words! {
 }
 
 words! {
-    /// Whether a message is whole.
+    /// Whether a message is complete.
     MessageState {
-        /// It is.
+        /// It is complete.
         Complete = "complete",
-        /// The visitor ended the reply.
+        /// The visitor stopped the reply.
         Stopped = "stopped",
-        /// The reply failed, or its time was over.
+        /// The reply failed or reached its deadline.
         Incomplete = "incomplete",
     }
 }
@@ -299,33 +343,33 @@ pub struct Message {
     pub id: MessageId,
     /// Its number in the conversation, from 1 without gaps.
     pub seq: u64,
-    /// Who said it.
+    /// The author.
     pub role: Speaker,
-    /// What: of a visitor plain text, else Markdown.
+    /// The text: plain text of a visitor, else Markdown.
     pub text: String,
-    /// Whether it is whole.
+    /// Whether it is complete.
     pub state: MessageState,
-    /// What it cites.
+    /// The sources that it cites.
     pub sources: Vec<Source>,
-    /// What came with it.
+    /// The attached files.
     pub uploads: Vec<UploadRef>,
-    /// What the visitor thinks of it: -1, 0 or 1.
+    /// The visitor's feedback: -1, 0 or 1.
     pub feedback: i8,
-    /// What the visitor says about it.
+    /// The visitor's comment with the feedback.
     pub comment: Option<String>,
-    /// When.
+    /// When it was written.
     pub at: Timestamp,
-    /// The turn that it belongs to, as the client named it.
+    /// The client's id of the turn that it belongs to.
     pub turn: Option<String>,
-    /// What answered, or the name of the person who did.
+    /// The name of the responder, or of the person who replied.
     pub author: Option<String>,
-    /// Of a reply how it ended; of a visitor's message that a human is to answer, `queued`.
+    /// The outcome of a reply; `queued` for a visitor's message that waits for a person.
     pub outcome: Option<Outcome>,
-    /// What followed it on the visitor's screen.
+    /// What the widget shows after it.
     pub after: FollowUp,
-    /// What it used of a model.
+    /// The usage of a model.
     pub usage: Option<Usage>,
-    /// What it cost.
+    /// The charged credits.
     pub credits: u64,
 }
 
@@ -335,9 +379,9 @@ pub struct Message {
 pub struct FollowUp {
     /// Questions that the visitor may ask next.
     pub suggestions: Vec<String>,
-    /// Whether the lead form is offered.
+    /// Whether it offers the lead form.
     pub form: bool,
-    /// Who takes over.
+    /// The person who takes over.
     pub handoff: Option<Handoff>,
 }
 
@@ -349,7 +393,7 @@ pub struct UploadRef {
     pub id: FileId,
     /// The name.
     pub name: String,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
     /// The media type.
     #[serde(rename = "type")]

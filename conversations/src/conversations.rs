@@ -8,20 +8,18 @@ use crate::admin::KnowledgeLimits;
 use crate::ports::ChatPorts;
 use crate::storage::ConversationStorage;
 
-/// How often a write is retried after a conflict.
-pub(crate) const ATTEMPTS: usize = 16;
-
-/// The chat of the agents of a platform: its operator's side ([`ChatAdmin`](crate::admin::ChatAdmin)), and the side of
-/// the widget ([`WidgetApi`](crate::WidgetApi)).
+/// The chat of the agents of a platform: the operator's side, and with [`Conversations::widget_api`] the side of the
+/// widget ([`WidgetApi`](crate::WidgetApi)).
+#[derive(Clone)]
 pub struct Conversations {
     pub(crate) platform: Arc<Platform>,
     pub(crate) storage: Arc<dyn ConversationStorage>,
-    ports: ChatPorts,
+    pub(crate) ports: ChatPorts,
     pub(crate) knowledge: KnowledgeLimits,
 }
 
 impl Conversations {
-    /// Conversations of the agents of a platform. `storage` is the store that the platform is over.
+    /// Conversations of the agents of a platform. `storage` is the store of the platform.
     #[must_use]
     pub fn new(platform: Arc<Platform>, storage: Arc<dyn ConversationStorage>, ports: ChatPorts) -> Self {
         Conversations { platform, storage, ports, knowledge: KnowledgeLimits::default() }
@@ -37,12 +35,7 @@ impl Conversations {
     /// The same over another platform, such as one with other server keys.
     #[must_use]
     pub fn over(&self, platform: Arc<Platform>) -> Self {
-        Conversations {
-            platform,
-            storage: Arc::clone(&self.storage),
-            ports: self.ports.clone(),
-            knowledge: self.knowledge,
-        }
+        Conversations { platform, ..self.clone() }
     }
 
     /// The platform.
@@ -55,13 +48,5 @@ impl Conversations {
     #[must_use]
     pub const fn knowledge_limits(&self) -> KnowledgeLimits {
         self.knowledge
-    }
-
-    pub(crate) fn storage(&self) -> &Arc<dyn ConversationStorage> {
-        &self.storage
-    }
-
-    pub(crate) const fn ports(&self) -> &ChatPorts {
-        &self.ports
     }
 }

@@ -2,7 +2,7 @@
 //! and the protocol of the widget as a `tower` service.
 //!
 //! [`Conversations`] stands next to an [`openapi_core::platform::Platform`] and over the same store. It is the
-//! operator's side of the chat ([`admin::ChatAdmin`]), and makes the widget's side ([`WidgetApi`]).
+//! operator's side of the chat, and makes the widget's side ([`WidgetApi`]).
 
 pub mod admin;
 mod agents;

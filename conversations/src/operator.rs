@@ -1,38 +1,38 @@
 //! The operator's side of the chat.
 
-use async_trait::async_trait;
+use std::ops::ControlFlow::{Break, Continue};
+
 use openapi_core::access::Actor;
 use openapi_core::admin::AdminError;
 use openapi_core::audit::{AuditAction, AuditEntry};
 use openapi_core::json::{Json, Object, RawObject};
+use openapi_core::storage::retry::{MAX_ATTEMPTS, RetryOn, retry_on_conflict, retry_with};
 use openapi_core::storage::{Effects, RecordKind, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId, Timestamp};
 
-use crate::admin::{ChatAdmin, KnowledgeLimits, NewKnowledge};
+use crate::admin::{KnowledgeLimits, NewKnowledge};
 use crate::agents::{IdentitySecrets, SecretName};
-use crate::conversations::{ATTEMPTS, Conversations};
+use crate::conversation::DAY_MILLIS;
+use crate::conversations::Conversations;
 use crate::storage::{
     ConversationFilter, ConversationPage, ConversationQuery, ConversationWrite, KnowledgeWrite, MessageQuery,
     MessageSelector,
 };
 use crate::{
-    AgentSettings, Conversation, ConversationMode, ConversationStatus, KnowledgeDocument, Message,
-    MessageState, Speaker,
+    AgentSettings, Conversation, ConversationMode, ConversationStatus, KnowledgeDocument, Message, Speaker,
 };
 
-const DAY_MILLIS: i64 = 86_400_000;
-/// The longest grace of an identity secret that was replaced.
-const MAX_GRACE_MILLIS: u64 = 7 * 86_400_000;
-/// Conversations that one step goes through.
+/// The longest time for which a replaced identity secret stays valid.
+const MAX_GRACE_MILLIS: u64 = 7 * DAY_MILLIS.unsigned_abs();
+/// How many conversations are read at once.
 const BATCH: u32 = 200;
 
 impl Conversations {
-    /// Work that is due from time to time: erases conversations whose retention is over. One whose agent retains them
-    /// longer by now stays. Call it about every 20 s, like
+    /// Erases the conversations that have expired. Call it about every 20 s, like
     /// [`Platform::maintain`](openapi_core::platform::Platform::maintain).
     ///
     /// # Errors
-    /// When the store fails; the next call goes on.
+    /// When the store fails; the next call continues.
     pub async fn maintain(&self) -> Result<(), StorageError> {
         let by = Actor::Operator("retention".to_owned());
         loop {
@@ -61,8 +61,7 @@ impl Conversations {
         what: &str,
         now: Timestamp,
     ) -> AuditEntry {
-        let mut details = Object::new();
-        details.insert("change", what.into());
+        let details = details("change", what.into());
         self.platform.operator_audit(by, action, agent, &id.to_string(), &details, now)
     }
 
@@ -76,39 +75,31 @@ impl Conversations {
         stored.ok_or_else(|| AdminError::NotFound { what: "conversation", id: id.to_string() })
     }
 
-    /// Changes a conversation as an operator wishes; `change` gives the messages that come with it, or none where
-    /// nothing is to be changed.
+    /// Changes a conversation for an operator. `change` returns the messages to store, or [`None`] to leave the
+    /// conversation as it is.
     async fn change_conversation(
         &self,
         by: &Actor,
         agent: &AgentId,
         id: ConversationId,
         what: &str,
-        mut change: impl FnMut(&mut Conversation, Timestamp) -> Result<Option<Vec<Message>>, AdminError> + Send,
+        change: impl FnMut(&mut Conversation, Timestamp) -> Result<Option<Vec<Message>>, AdminError> + Send,
     ) -> Result<Conversation, AdminError> {
-        for _ in 0..ATTEMPTS {
+        retry_with(MAX_ATTEMPTS, change, lost_race, |mut change| async move {
             let mut conversation = self.stored_conversation(agent, id).await?;
             let now = self.platform.now();
-            let Some(messages) = change(&mut conversation, now)? else { return Ok(conversation) };
-            conversation.version += 1;
-            conversation.updated_at = now;
+            let Some(messages) = change(&mut conversation, now)? else { return Ok(Break(conversation)) };
             let audit = self.conversation_audit(by, AuditAction::ConversationChange, agent, id, what, now);
-            let write = ConversationWrite {
-                conversation,
-                messages,
-                keep: Vec::new(),
-                effects: Effects::audited(audit),
-                deferrable: false,
-            };
-            match self.storage.save_conversation(agent, &write).await {
-                Ok(()) => return Ok(write.conversation),
-                Err(error) if error.kind == StorageErrorKind::Stale => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(lost_race())
+            let next = ConversationWrite::next(conversation, now);
+            let write = ConversationWrite { messages, effects: Effects::audited(audit), ..next };
+            let saved = self.storage.save_conversation(agent, &write).await;
+            let saved = saved.retry_on(&[StorageErrorKind::Stale])?;
+            Ok(saved.map_or(Continue(change), |()| Break(write.conversation)))
+        })
+        .await
     }
 
+    /// Stores a record of an agent; [`None`] if another writer was faster.
     async fn save_record(
         &self,
         agent: &AgentId,
@@ -116,49 +107,22 @@ impl Conversations {
         version: u64,
         body: &impl serde::Serialize,
         audit: AuditEntry,
-    ) -> Result<bool, AdminError> {
+    ) -> Result<Option<()>, AdminError> {
         let text = serde_json::to_string(body).unwrap_or_default();
         let body = RawObject::from_text(text).map_err(|_| StorageError::from(StorageErrorKind::Internal))?;
         let record = StoredRecord { kind, version: version + 1, body };
-        match self.storage.save_record(agent, &record, &Effects::audited(audit)).await {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind == StorageErrorKind::Stale => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        let saved = self.storage.save_record(agent, &record, &Effects::audited(audit)).await;
+        Ok(saved.retry_on(&[StorageErrorKind::Stale])?)
     }
 
-    /// Recomputes when the conversations of an agent are erased.
-    async fn keep_for(&self, agent: &AgentId, days: u32) -> Result<(), AdminError> {
+    /// Recomputes when the conversations of an agent expire.
+    async fn retain_all_for(&self, agent: &AgentId, days: u32) -> Result<(), AdminError> {
         let mut offset = 0;
         loop {
             let query = ConversationQuery { filter: ConversationFilter::default(), offset, limit: BATCH };
             let page = self.storage.conversations(agent, &query).await?;
             for found in &page.conversations {
-                for _ in 0..ATTEMPTS {
-                    let Some(mut conversation) = self.storage.conversation(agent, found.id).await? else {
-                        break;
-                    };
-                    let expires_at = conversation.last_message_at.plus_millis(i64::from(days) * DAY_MILLIS);
-                    if conversation.expires_at == expires_at {
-                        break;
-                    }
-                    conversation.expires_at = expires_at;
-                    conversation.version += 1;
-                    let write = ConversationWrite {
-                        conversation,
-                        messages: Vec::new(),
-                        keep: Vec::new(),
-                        effects: Effects::default(),
-                        deferrable: false,
-                    };
-                    match self.storage.save_conversation(agent, &write).await {
-                        Err(error) if error.kind == StorageErrorKind::Stale => {}
-                        outcome => {
-                            outcome?;
-                            break;
-                        }
-                    }
-                }
+                self.retain_for(agent, found.id, days).await?;
             }
             offset += u64::from(BATCH);
             if page.conversations.len() < BATCH as usize {
@@ -166,10 +130,30 @@ impl Conversations {
             }
         }
     }
+
+    async fn retain_for(&self, agent: &AgentId, id: ConversationId, days: u32) -> Result<(), AdminError> {
+        retry_on_conflict(lost_race, |_| async move {
+            let Some(conversation) = self.storage.conversation(agent, id).await? else { return Ok(Some(())) };
+            let expires_at = conversation.last_message_at.plus_millis(i64::from(days) * DAY_MILLIS);
+            if conversation.expires_at == expires_at {
+                return Ok(Some(()));
+            }
+            let updated_at = conversation.updated_at;
+            let write = ConversationWrite::next(Conversation { expires_at, ..conversation }, updated_at);
+            let saved = self.storage.save_conversation(agent, &write).await;
+            Ok(saved.retry_on(&[StorageErrorKind::Stale])?)
+        })
+        .await
+    }
 }
 
+/// The error after the last attempt.
 fn lost_race() -> AdminError {
     AdminError::Conflict("the change lost a race against others; try again".to_owned())
+}
+
+fn details(name: &str, value: Json) -> Object {
+    [(name.to_owned(), value)].into_iter().collect()
 }
 
 fn refuse_closed(conversation: &Conversation, now: Timestamp) -> Result<(), AdminError> {
@@ -187,44 +171,55 @@ fn take(conversation: &mut Conversation) {
     conversation.operator_unread = 0;
 }
 
-#[async_trait]
-impl ChatAdmin for Conversations {
-    async fn agent_settings(&self, agent: &AgentId) -> Result<AgentSettings, AdminError> {
+/// The operator's side of the chat. Changes record `by` in the audit log.
+///
+/// # Errors
+/// Every method fails with [`AdminError::NotFound`] for an agent, document or conversation that does not exist, and
+/// with [`AdminError::Storage`] when the store fails. Each method documents its other errors.
+impl Conversations {
+    /// The settings of an agent's widget and chat; the built-in ones if there are none.
+    pub async fn agent_settings(&self, agent: &AgentId) -> Result<AgentSettings, AdminError> {
         self.platform.living_agent(agent).await?;
         Ok(self.stored_settings(agent).await?.0)
     }
 
-    async fn configure_agent(
+    /// Replaces all settings. Absent members get their built-in values. Servers apply the change within 5 s. A new
+    /// `retentionDays` also applies to existing conversations.
+    ///
+    /// # Errors
+    /// [`AdminError::Invalid`] with the errors, each with its path.
+    pub async fn configure_agent(
         &self,
         by: &Actor,
         agent: &AgentId,
         settings: &Object,
     ) -> Result<AgentSettings, AdminError> {
         self.platform.living_agent(agent).await?;
-        for _ in 0..ATTEMPTS {
+        retry_on_conflict(lost_race, |_| async move {
             let schema = self.storage.contact_schema(agent).await?;
             let schema =
                 schema.ok_or_else(|| AdminError::NotFound { what: "agent", id: agent.to_string() })?;
             let read = AgentSettings::read(settings, &schema).map_err(AdminError::Invalid)?;
             let (before, version) = self.stored_settings(agent).await?;
-            // First, so that a repeated command goes on where it was interrupted.
+            // This comes first, so that a repeated command continues where the first was interrupted.
             if version == 0 || before.retention_days != read.retention_days {
-                self.keep_for(agent, read.retention_days).await?;
+                self.retain_all_for(agent, read.retention_days).await?;
             }
             if version > 0 && before == read {
-                return Ok(read);
+                return Ok(Some(read));
             }
             let now = self.platform.now();
             let action = AuditAction::AgentConfigure;
             let audit = self.platform.operator_audit(by, action, agent, agent.as_str(), &Object::new(), now);
-            if self.save_record(agent, RecordKind::Settings, version, &read, audit).await? {
-                return Ok(read);
-            }
-        }
-        Err(lost_race())
+            let saved = self.save_record(agent, RecordKind::Settings, version, &read, audit).await?;
+            Ok(saved.map(|()| read))
+        })
+        .await
     }
 
-    async fn identity_secrets(&self, agent: &AgentId) -> Result<Vec<String>, AdminError> {
+    /// The secret with which the page's server signs the identity of its users, and the previous one until it expires.
+    /// Empty until the first secret is created.
+    pub async fn identity_secrets(&self, agent: &AgentId) -> Result<Vec<String>, AdminError> {
         self.platform.living_agent(agent).await?;
         let (secrets, _) = self.stored_secrets(agent).await?;
         let now = self.platform.now();
@@ -233,7 +228,11 @@ impl ChatAdmin for Conversations {
         Ok(names.filter_map(|name| self.identity_secret(agent, name)).collect())
     }
 
-    async fn rotate_identity_secret(
+    /// Creates a new identity secret. The previous one stays valid for `grace_millis`, 0 to 7 days.
+    ///
+    /// # Errors
+    /// [`AdminError::Refused`] for a longer grace.
+    pub async fn rotate_identity_secret(
         &self,
         by: &Actor,
         agent: &AgentId,
@@ -243,7 +242,7 @@ impl ChatAdmin for Conversations {
             return Err(AdminError::Refused("the grace is at most 7 days".to_owned()));
         }
         self.platform.living_agent(agent).await?;
-        for _ in 0..ATTEMPTS {
+        let name = retry_on_conflict(lost_race, |_| async move {
             let (before, version) = self.stored_secrets(agent).await?;
             let now = self.platform.now();
             let number = before.current.as_ref().map_or(0, |name| name.number) + 1;
@@ -254,26 +253,29 @@ impl ChatAdmin for Conversations {
                 previous_until: before.current.is_some().then_some(until),
                 previous: before.current,
             };
-            let mut details = Object::new();
-            details.insert("identitySecret", Json::Number(number.into()));
+            let details = details("identitySecret", Json::Number(number.into()));
             let action = AuditAction::AgentConfigure;
             let audit = self.platform.operator_audit(by, action, agent, agent.as_str(), &details, now);
-            if self.save_record(agent, RecordKind::Identity, version, &secrets, audit).await? {
-                let secret = self.identity_secret(agent, &name);
-                return secret.ok_or_else(|| StorageError::from(StorageErrorKind::Internal).into());
-            }
-        }
-        Err(lost_race())
+            let saved = self.save_record(agent, RecordKind::Identity, version, &secrets, audit).await?;
+            Ok(saved.map(|()| name))
+        });
+        let secret = self.identity_secret(agent, &name.await?);
+        secret.ok_or_else(|| StorageError::from(StorageErrorKind::Internal).into())
     }
 
-    async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>, AdminError> {
+    /// The documents that an agent answers from, by title.
+    pub async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>, AdminError> {
         self.platform.living_agent(agent).await?;
         let mut documents = self.storage.knowledge(agent).await?;
         documents.sort_by(|a, b| (&a.title, a.id).cmp(&(&b.title, b.id)));
         Ok(documents)
     }
 
-    async fn add_knowledge(
+    /// Adds a document. It replaces those with the same `url` or the same file name.
+    ///
+    /// # Errors
+    /// [`AdminError::Refused`] for a document without text or beyond [`KnowledgeLimits`].
+    pub async fn add_knowledge(
         &self,
         by: &Actor,
         agent: &AgentId,
@@ -281,7 +283,8 @@ impl ChatAdmin for Conversations {
     ) -> Result<KnowledgeDocument, AdminError> {
         check(&new, self.knowledge)?;
         self.platform.living_agent(agent).await?;
-        for _ in 0..ATTEMPTS {
+        let new = &new;
+        retry_on_conflict(lost_race, |_| async move {
             let record = self.storage.record(agent, RecordKind::Knowledge).await?;
             let known = self.storage.knowledge(agent).await?;
             let is_replaced = |it: &&KnowledgeDocument| {
@@ -321,8 +324,7 @@ impl ChatAdmin for Conversations {
             let mut details = Object::new();
             details.insert("fileName", new.file_name.as_str().into());
             details.insert("replaced", Json::Bool(!replaced.is_empty()));
-            let resource = document.id.to_string();
-            let action = AuditAction::KnowledgeAdd;
+            let (action, resource) = (AuditAction::KnowledgeAdd, document.id.to_string());
             let audit = self.platform.operator_audit(by, action, agent, &resource, &details, now);
             let write = KnowledgeWrite {
                 version: record.map_or(0, |record| record.version) + 1,
@@ -330,50 +332,51 @@ impl ChatAdmin for Conversations {
                 add: Some((document.clone(), new.passages.clone())),
                 effects: Effects::audited(audit),
             };
-            match self.storage.change_knowledge(agent, &write).await {
-                Ok(()) => return Ok(document),
-                Err(error)
-                    if matches!(error.kind, StorageErrorKind::Stale | StorageErrorKind::AlreadyExists) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(lost_race())
+            let changed = self.storage.change_knowledge(agent, &write).await;
+            let changed = changed.retry_on(&[StorageErrorKind::Stale, StorageErrorKind::AlreadyExists])?;
+            Ok(changed.map(|()| document))
+        })
+        .await
     }
 
-    async fn remove_knowledge(
+    /// Removes a document.
+    pub async fn remove_knowledge(
         &self,
         by: &Actor,
         agent: &AgentId,
         id: KnowledgeId,
     ) -> Result<KnowledgeDocument, AdminError> {
         self.platform.living_agent(agent).await?;
-        for _ in 0..ATTEMPTS {
+        retry_on_conflict(lost_race, |_| async move {
             let record = self.storage.record(agent, RecordKind::Knowledge).await?;
             let known = self.storage.knowledge(agent).await?;
             let document = known.into_iter().find(|document| document.id == id);
             let document =
                 document.ok_or_else(|| AdminError::NotFound { what: "document", id: id.to_string() })?;
             let now = self.platform.now();
-            let mut details = Object::new();
-            details.insert("fileName", document.file_name.as_str().into());
+            let details = details("fileName", document.file_name.as_str().into());
             let action = AuditAction::KnowledgeRemove;
-            let audit = self.platform.operator_audit(by, action, agent, &id.to_string(), &details, now);
             let write = KnowledgeWrite {
                 version: record.map_or(0, |record| record.version) + 1,
                 remove: vec![id],
                 add: None,
-                effects: Effects::audited(audit),
+                effects: Effects::audited(self.platform.operator_audit(
+                    by,
+                    action,
+                    agent,
+                    &id.to_string(),
+                    &details,
+                    now,
+                )),
             };
-            match self.storage.change_knowledge(agent, &write).await {
-                Ok(()) => return Ok(document),
-                Err(error) if error.kind == StorageErrorKind::Stale => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(lost_race())
+            let changed = self.storage.change_knowledge(agent, &write).await;
+            Ok(changed.retry_on(&[StorageErrorKind::Stale])?.map(|()| document))
+        })
+        .await
     }
 
-    async fn conversations(
+    /// A page of conversations, the newest message first, and the exact number of all that match the filter.
+    pub async fn conversations(
         &self,
         agent: &AgentId,
         query: &ConversationQuery,
@@ -382,11 +385,17 @@ impl ChatAdmin for Conversations {
         Ok(self.storage.conversations(agent, query).await?)
     }
 
-    async fn conversation(&self, agent: &AgentId, id: ConversationId) -> Result<Conversation, AdminError> {
+    /// One conversation.
+    pub async fn conversation(
+        &self,
+        agent: &AgentId,
+        id: ConversationId,
+    ) -> Result<Conversation, AdminError> {
         self.stored_conversation(agent, id).await
     }
 
-    async fn messages(
+    /// Up to `limit` messages of a conversation after the number `after`.
+    pub async fn messages(
         &self,
         agent: &AgentId,
         id: ConversationId,
@@ -398,7 +407,11 @@ impl ChatAdmin for Conversations {
         Ok(self.storage.messages(agent, &query).await?)
     }
 
-    async fn take_conversation(
+    /// Takes a conversation over: the visitor's messages wait for a person. Those so far count as read.
+    ///
+    /// # Errors
+    /// [`AdminError::Conflict`] for a closed conversation.
+    pub async fn take_conversation(
         &self,
         by: &Actor,
         agent: &AgentId,
@@ -414,7 +427,12 @@ impl ChatAdmin for Conversations {
         .await
     }
 
-    async fn reply_to_conversation(
+    /// Writes to the visitor under a name of up to 100 characters, and takes the conversation over.
+    ///
+    /// # Errors
+    /// [`AdminError::Conflict`] for a closed conversation, [`AdminError::Refused`] for a text that is empty or longer
+    /// than 4,000 characters.
+    pub async fn reply_to_conversation(
         &self,
         by: &Actor,
         agent: &AgentId,
@@ -434,29 +452,11 @@ impl ChatAdmin for Conversations {
         self.change_conversation(by, agent, id, "reply", |conversation, now| {
             refuse_closed(conversation, now)?;
             take(conversation);
-            // The person is there: the agent answers again only when the next question waits too long.
+            // The person has answered, so the time until the agent takes over again starts with the next message.
             conversation.waiting_since = None;
-            conversation.message_count += 1;
-            conversation.last_message_at = now;
-            conversation.expires_at = now.plus_millis(i64::from(days) * DAY_MILLIS);
-            let message = Message {
-                id: self.platform.ports().ids.platform_id(now).into(),
-                seq: conversation.message_count,
-                role: Speaker::Human,
-                text: text.to_owned(),
-                state: MessageState::Complete,
-                sources: Vec::new(),
-                uploads: Vec::new(),
-                feedback: 0,
-                comment: None,
-                at: now,
-                turn: None,
-                author: Some(name.to_owned()).filter(|name| !name.is_empty()),
-                outcome: None,
-                after: Default::default(),
-                usage: None,
-                credits: 0,
-            };
+            let id = self.platform.ports().ids.platform_id(now).into();
+            let mut message = conversation.append(id, Speaker::Human, text.to_owned(), now, days);
+            message.author = Some(name.to_owned()).filter(|name| !name.is_empty());
             written = Some(message.clone());
             Ok(Some(vec![message]))
         })
@@ -464,7 +464,8 @@ impl ChatAdmin for Conversations {
         written.ok_or_else(lost_race)
     }
 
-    async fn release_conversation(
+    /// Lets the agent answer again.
+    pub async fn release_conversation(
         &self,
         by: &Actor,
         agent: &AgentId,
@@ -479,7 +480,8 @@ impl ChatAdmin for Conversations {
         .await
     }
 
-    async fn close_conversation(
+    /// Closes a conversation. The visitor can still read it; the next message begins another one.
+    pub async fn close_conversation(
         &self,
         by: &Actor,
         agent: &AgentId,
@@ -494,7 +496,9 @@ impl ChatAdmin for Conversations {
         .await
     }
 
-    async fn revoke_conversation(
+    /// Revokes all tokens of a conversation and closes it. Its visitor can no longer read it; the next message begins
+    /// another one. The messages stay.
+    pub async fn revoke_conversation(
         &self,
         by: &Actor,
         agent: &AgentId,
@@ -509,7 +513,8 @@ impl ChatAdmin for Conversations {
         .await
     }
 
-    async fn erase_conversation(
+    /// Erases a conversation with its messages and tokens.
+    pub async fn erase_conversation(
         &self,
         by: &Actor,
         agent: &AgentId,
@@ -529,9 +534,9 @@ impl ChatAdmin for Conversations {
     }
 }
 
-/// What a document must be.
+/// Checks a document against the limits.
 fn check(new: &NewKnowledge, limits: KnowledgeLimits) -> Result<(), AdminError> {
-    let refuse = |words: String| Err(AdminError::Refused(words));
+    let refuse = |message: String| Err(AdminError::Refused(message));
     if new.passages.iter().all(|passage| passage.text.trim().is_empty()) {
         return refuse(format!("'{}' has no text to answer from", new.file_name));
     }

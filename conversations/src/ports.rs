@@ -9,11 +9,11 @@ use crate::{ChatResponder, Retriever};
 /// The responders, the retriever and the spawner of a chat.
 #[derive(Clone, Default)]
 pub struct ChatPorts {
-    /// What answers visitors of the widget, chosen by name.
+    /// The responders, which an agent's settings select by name.
     pub responders: Vec<Arc<dyn ChatResponder>>,
-    /// Finds the passages to answer from.
+    /// Finds the passages for a question.
     pub retriever: Option<Arc<dyn Retriever>>,
-    /// Runs replies concurrently with the connections that asked for them. Without it a lost connection ends its reply.
+    /// Runs replies independently of their connections. Without it, a lost connection ends its reply.
     pub tasks: Option<Arc<dyn Spawner>>,
 }
 

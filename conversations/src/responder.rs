@@ -14,26 +14,27 @@ use super::ChatSettings;
 /// The events of one reply.
 pub type ChatEvents = Pin<Box<dyn Stream<Item = ChatEvent> + Send>>;
 
-/// Answers visitors. `knowledge` and `llm` are shipped in the crate `chat`; a host may bring its own.
+/// Answers visitors. The crate `responders` has `knowledge` and `llm`; a host may bring its own.
 ///
 /// # Contract
-/// - Any number of events, then exactly one terminal one ([`ChatEvent::Error`] or [`ChatEvent::Done`]). What follows it
-///   is dropped; an end without one, or a panic, counts as [`ChatError::Internal`].
-/// - Dropping the stream stops its work soon.
-/// - It stores nothing, limits nothing and knows nothing of HTTP: its caller does.
-/// - What visitors write and what passages say is data: neither changes rules, tools or limits.
+/// - A responder returns any number of events, then exactly one terminal event ([`ChatEvent::Error`] or
+///   [`ChatEvent::Done`]). The caller drops the events after it. A stream that ends without one, or panics, counts as
+///   [`ChatError::Internal`].
+/// - Dropping the stream soon stops its work.
+/// - The caller stores the reply, enforces the limits and speaks HTTP.
+/// - The texts of visitors and passages are data. They change no rules, tools or limits.
 pub trait ChatResponder: Send + Sync {
-    /// Its name, stored with every reply and chosen by [`ChatSettings::responder`].
+    /// Its name. Each reply stores it, and [`ChatSettings::responder`] selects a responder by it.
     fn name(&self) -> &str;
 
-    /// The most that answering this turn may use; it is set aside before [`ChatResponder::respond`] is called. What
-    /// costs nothing needs no budget.
+    /// The most that the reply to this turn may use. The caller reserves it before [`ChatResponder::respond`]. A
+    /// responder that costs nothing needs no budget.
     fn most(&self, turn: &ChatTurn) -> Usage {
         let _ = turn;
         Usage::default()
     }
 
-    /// One reply.
+    /// Answers a turn.
     fn respond(&self, turn: ChatTurn) -> ChatEvents;
 }
 
@@ -46,18 +47,17 @@ pub struct ChatTurn {
     pub conversation: ConversationId,
     /// The turn's id, as the client made it.
     pub turn: String,
-    /// What was said before and, last, the visitor's new message; oldest first, at most 20 lines and about 4,000
-    /// tokens.
+    /// The messages so far, oldest first, at most 20 and about 4,000 tokens. The last one is the visitor's new message.
     pub history: Vec<ChatLine>,
-    /// Who asks.
+    /// The visitor.
     pub visitor: ChatVisitor,
-    /// What was found for the question, best first; none where the agent has no documents.
+    /// The passages about the question.
     pub found: Retrieved,
     /// Whether the agent has a lead form that this visitor has not filled.
     pub can_offer_form: bool,
-    /// What the agent's models may still use.
+    /// The rest of the agent's budget for models.
     pub budget: TokenBudget,
-    /// Now.
+    /// The time at which the turn begins.
     pub now: Timestamp,
     /// The deadline of the turn.
     pub deadline: Timestamp,
@@ -70,9 +70,9 @@ pub struct ChatAgent {
     pub id: AgentId,
     /// Its name as visitors see it.
     pub name: String,
-    /// How it answers.
+    /// The settings of its replies.
     pub settings: ChatSettings,
-    /// Hosts that links of a reply may lead to, besides those of the passages.
+    /// The hosts that a reply may link to, besides those of the passages.
     pub link_hosts: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ pub struct ChatAgent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Speaker {
-    /// Who writes in the widget.
+    /// The visitor of the widget.
     Visitor,
     /// The AI chat agent.
     Agent,
@@ -91,13 +91,13 @@ pub enum Speaker {
 /// A message of the history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChatLine {
-    /// Who.
+    /// The author.
     pub speaker: Speaker,
     /// The text.
     pub text: String,
 }
 
-/// What a responder may know of a visitor.
+/// What a responder may know about a visitor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChatVisitor {
     /// 0 anonymous, 1 an email is claimed, 2 verified.
@@ -109,15 +109,15 @@ pub struct ChatVisitor {
     pub locale: String,
     /// The visitor's time zone, as the browser names it.
     pub time_zone: Option<String>,
-    /// The page that the visitor looks at.
+    /// The page that the visitor is on.
     pub page: Option<ChatPage>,
-    /// What the page gave along with the conversation: an object of scalars. The responders send it to no model
-    /// that are shipped.
+    /// The metadata that the page passed to the widget: an object of scalars. The responders of this project send it to
+    /// no model.
     pub metadata: RawObject,
 }
 
-/// What the models of an agent may still use on the day (UTC) of a turn, as it begins: neither used nor set aside for
-/// others.
+/// The part of an agent's budget for models that is neither used nor reserved when a turn begins, for the rest of the
+/// UTC day.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TokenBudget {
     /// Tokens; [`None`] without a limit.
@@ -134,9 +134,9 @@ pub struct ChatPage {
     pub url: Option<String>,
     /// Its title, up to 200 characters.
     pub title: Option<String>,
-    /// The host of the page before.
+    /// The host of the previous page.
     pub referrer: Option<String>,
-    /// The five `utm_` parameters that are there, without the prefix.
+    /// The `utm_` parameters of its address, without the prefix.
     pub utm: std::collections::BTreeMap<String, String>,
 }
 
@@ -144,45 +144,45 @@ pub struct ChatPage {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ChatEvent {
-    /// What the responder is doing.
+    /// The responder has started another step.
     Status(StatusKind),
-    /// More of the reply, in Markdown.
+    /// The next piece of the reply, in Markdown.
     Delta(String),
-    /// The whole reply so far becomes this.
+    /// A text that replaces the whole reply so far.
     Replace(String),
     /// Questions that the visitor may ask next, at most 6.
     Suggestions(Vec<String>),
-    /// The lead form is to be offered.
+    /// The widget offers the lead form.
     Form,
-    /// A human is to take over.
+    /// A person takes over.
     Handoff(Handoff),
     /// The reply failed: the last event.
     Error(ChatError),
     /// The reply is complete: the last event.
     Done {
-        /// How it ended.
+        /// The outcome of the turn.
         outcome: Outcome,
-        /// What it cites, numbered as cited.
+        /// The sources that it cites, by number.
         sources: Vec<Source>,
-        /// What it used.
+        /// The usage of the model.
         usage: Usage,
     },
 }
 
-/// What a responder is doing.
+/// The step that a responder has started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum StatusKind {
-    /// Looking for passages.
+    /// The search for passages.
     Searching,
-    /// A model thinks.
+    /// A model's reasoning.
     Thinking,
-    /// The reply is being written.
+    /// The text of the reply.
     Writing,
 }
 
-/// A human who takes over.
+/// The person who takes over.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Handoff {
@@ -190,7 +190,7 @@ pub struct Handoff {
     pub name: Option<String>,
     /// Their image.
     pub avatar: Option<String>,
-    /// In how many seconds they may be there.
+    /// The seconds until they may reply.
     pub eta_seconds: Option<u32>,
 }
 
@@ -198,19 +198,19 @@ pub struct Handoff {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChatError {
-    /// What answers cannot be reached or fails.
+    /// The responder's service is unreachable or fails.
     #[error("the responder is not available")]
     Unavailable,
-    /// It took too long.
+    /// The deadline has passed.
     #[error("the responder took too long")]
     Timeout,
-    /// What answers refuses to.
+    /// The responder's service refuses to answer.
     #[error("the responder refused")]
     Refused,
-    /// The budget does not allow it.
+    /// The budget is used up.
     #[error("the budget is used up")]
     Budget,
-    /// A defect of the responder.
+    /// The responder has a bug.
     #[error("the responder failed")]
     Internal,
 }
@@ -219,15 +219,15 @@ pub enum ChatError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// With an answer.
+    /// The reply answers the question.
     Answered,
-    /// Nothing was found that answers.
+    /// The responder found no answer.
     Unknown,
-    /// The visitor ended it.
+    /// The visitor stopped the reply.
     Stopped,
-    /// A human will answer.
+    /// A person will answer.
     Queued,
-    /// A budget was used up.
+    /// A budget is used up.
     Limited,
 }
 
@@ -235,13 +235,13 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Source {
-    /// The number it is cited by, as in `[1]`.
+    /// Its number in the reply, as in `[1]`.
     pub n: u32,
     /// The title of the document.
     pub title: String,
-    /// Where it may be read.
+    /// Its address.
     pub url: Option<String>,
-    /// The page, where the document has pages.
+    /// The page, if the document has pages.
     pub page: Option<u32>,
 }
 
@@ -249,11 +249,11 @@ pub struct Source {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
-    /// Tokens of what the model was given.
+    /// The tokens of the prompt.
     pub input_tokens: u64,
-    /// Tokens of what it gave.
+    /// The tokens of the completion.
     pub output_tokens: u64,
-    /// What both cost, in the currency of the server's prices.
+    /// The price of both, in the currency of the server's prices.
     pub cost: f64,
 }
 
@@ -270,7 +270,7 @@ impl Usage {
 pub struct Question {
     /// The visitor's message.
     pub text: String,
-    /// The visitor's message before, which counts half where the new one has few words.
+    /// The visitor's previous message. It counts half if the new one has few words.
     pub before: Option<String>,
     /// The language of the widget.
     pub locale: String,
@@ -281,10 +281,10 @@ pub struct Question {
 pub struct Retrieved {
     /// The passages, best first.
     pub passages: Vec<FoundPassage>,
-    /// How much of the question the best passages cover: the share of its content words that they hold, weighed by how
-    /// rare they are; more where a long question and its passage have several rare words in common. 0 to 1.
+    /// The share of the question's content words that the best passages contain, weighted by rarity, 0 to 1. It is
+    /// higher if a long question and its passage share several rare words.
     pub coverage: f32,
-    /// Whether the agent has documents at all.
+    /// Whether the agent has any documents.
     pub has_documents: bool,
 }
 
@@ -297,15 +297,15 @@ pub struct FoundPassage {
     pub position: u32,
     /// The document's title.
     pub title: String,
-    /// Where the document may be read.
+    /// The document's address.
     pub url: Option<String>,
-    /// The headings it stands under, the outermost first.
+    /// The headings above it, the outermost first.
     pub headings: Vec<String>,
-    /// The page it begins on.
+    /// The page on which it begins.
     pub page: Option<u32>,
     /// Its text.
     pub text: String,
-    /// How well it fits; comparable within one search only.
+    /// Its relevance, comparable only within one search.
     pub score: f32,
 }
 
@@ -318,10 +318,10 @@ pub enum RetrieveError {
     Storage(#[from] StorageError),
 }
 
-/// Finds the passages of an agent's documents that a question is about.
+/// Finds the passages of an agent's documents that are relevant to a question.
 #[async_trait]
 pub trait Retriever: Send + Sync {
-    /// Up to `at_most` passages, best first; the same question over the same documents gives the same passages.
+    /// Up to `at_most` passages, best first. The same question over the same documents finds the same passages.
     ///
     /// # Errors
     /// When the passages cannot be read.

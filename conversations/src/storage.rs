@@ -25,6 +25,21 @@ pub struct ConversationWrite {
     pub deferrable: bool,
 }
 
+impl ConversationWrite {
+    /// A write of the next version of a conversation, without messages.
+    pub(crate) fn next(mut conversation: Conversation, now: Timestamp) -> Self {
+        conversation.version += 1;
+        conversation.updated_at = now;
+        ConversationWrite {
+            conversation,
+            messages: Vec::new(),
+            keep: Vec::new(),
+            effects: Effects::default(),
+            deferrable: false,
+        }
+    }
+}
+
 /// A page of the conversations of an agent, the newest message first, then by id downwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConversationQuery {

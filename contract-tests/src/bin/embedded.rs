@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use contract_tests::{Form, Script, document, story};
-use conversations::admin::ChatAdmin;
 use conversations::widget::{WidgetApi, WidgetSettings};
 use conversations::{ChatPorts, Conversations};
 use http::{Method, Request};

@@ -1,7 +1,6 @@
 //! Conversations apart from their turns: unread replies, history, ratings, closing, handover, expiry.
 
 use conversations::ConversationMode;
-use conversations::admin::ChatAdmin;
 use conversations::storage::{ConversationFilter, ConversationQuery};
 use openapi_core::admin::{Admin, AdminError};
 use openapi_core::values::Timestamp;

@@ -4,7 +4,6 @@
 //!
 //! `WIDGET_HISTORIES=10000 cargo test -p contract-tests --all-features --test conversations credits` runs 10,000 of them.
 
-use conversations::admin::ChatAdmin;
 use conversations::storage::{ConversationFilter, ConversationQuery};
 use conversations::{ChatError, ChatEvent, Outcome, Usage};
 use http_body_util::BodyExt;

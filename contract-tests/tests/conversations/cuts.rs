@@ -120,7 +120,6 @@ fn survives(pieces: &[String], fates: &[Fate], has_tasks: bool) {
     assert_eq!(client.text, whole, "the displayed reply equals the stored one");
     let query =
         conversations::storage::ConversationQuery { filter: Default::default(), offset: 0, limit: 10 };
-    use conversations::admin::ChatAdmin;
     let page = block_on(world.chat.conversations(&agent(), &query)).expect("a page");
     assert_eq!(page.total, 1, "one conversation");
     let stored = block_on(world.chat.messages(&agent(), page.conversations[0].id, 0, 10)).expect("messages");

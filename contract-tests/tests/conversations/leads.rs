@@ -1,6 +1,5 @@
 //! Lead forms and verified visitors: which of them create, link or change a contact.
 
-use conversations::admin::ChatAdmin;
 use hmac::{Hmac, KeyInit, Mac};
 use openapi_core::admin::Admin;
 use openapi_core::contacts::{Contact, ContactRef};

@@ -1,7 +1,6 @@
 //! Access and limits: origins, agents, bodies, windows, challenges, budgets.
 
 use conversations::Usage;
-use conversations::admin::ChatAdmin;
 use conversations::widget::{StreamLimits, WidgetSettings};
 use http::header;
 use openapi_core::admin::{Admin, CreditChange};

@@ -8,7 +8,6 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use conversations::admin::ChatAdmin;
 use conversations::widget::{WidgetApi, WidgetSettings};
 use conversations::{
     ChatEvent, ChatEvents, ChatResponder, ChatTurn, Outcome, Question, RetrieveError, Retrieved, Retriever,

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::Ordering;
 
-use conversations::admin::ChatAdmin;
 use conversations::storage::ConversationQuery;
 use conversations::widget::WidgetSettings;
 use conversations::{

@@ -1,7 +1,6 @@
 //! Visitor uploads: accepted types, senders, and expiry.
 
 use bytes::Bytes;
-use conversations::admin::ChatAdmin;
 use http::{Request, header};
 use http_body_util::Full;
 use openapi_core::admin::Admin;

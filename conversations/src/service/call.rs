@@ -1,129 +1,100 @@
-//! The calls of the widget: their routes, context and results.
+//! A call of the widget: the context of its request, and what its operation receives.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, Mutex};
 
-use http::{HeaderValue, Method, StatusCode};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, header};
+use openapi_core::api::{PeerAddress, ResponseSummary};
+use openapi_core::files::Upload;
+use openapi_core::json::Object;
+use openapi_core::limits::network;
 use openapi_core::reply::ApiError;
-use openapi_core::values::{AgentId, Timestamp};
-use serde::Serialize;
+use openapi_core::values::Timestamp;
 
-use crate::widget::live::EventStream;
-use crate::widget::{BASE_PATH, OpenStream, UPLOADS_PATH};
-
-/// The calls of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Call {
-    Config,
-    Turns,
-    Resume,
-    Cancel,
-    Sync,
-    History,
-    Lead,
-    Feedback,
-    Close,
-    Uploads,
-}
-
-impl Call {
-    pub(super) const ALL: [Call; 10] = [
-        Call::Config,
-        Call::Turns,
-        Call::Resume,
-        Call::Cancel,
-        Call::Sync,
-        Call::History,
-        Call::Lead,
-        Call::Feedback,
-        Call::Close,
-        Call::Uploads,
-    ];
-
-    pub(super) const fn path(self) -> &'static str {
-        match self {
-            Call::Config => "/widget/v1/config",
-            Call::Turns => "/widget/v1/turns",
-            Call::Resume => "/widget/v1/turns/resume",
-            Call::Cancel => "/widget/v1/turns/cancel",
-            Call::Sync => "/widget/v1/sync",
-            Call::History => "/widget/v1/history",
-            Call::Lead => "/widget/v1/lead",
-            Call::Feedback => "/widget/v1/feedback",
-            Call::Close => "/widget/v1/close",
-            Call::Uploads => UPLOADS_PATH,
-        }
-    }
-
-    pub(super) const fn operation(self) -> &'static str {
-        match self {
-            Call::Config => "widgetConfig",
-            Call::Turns => "widgetTurn",
-            Call::Resume => "widgetResume",
-            Call::Cancel => "widgetCancel",
-            Call::Sync => "widgetSync",
-            Call::History => "widgetHistory",
-            Call::Lead => "widgetLead",
-            Call::Feedback => "widgetFeedback",
-            Call::Close => "widgetClose",
-            Call::Uploads => "widgetUpload",
-        }
-    }
-
-    pub(super) const fn method(self) -> Method {
-        if matches!(self, Call::Config) { Method::GET } else { Method::POST }
-    }
-}
-
-/// Which pages may read the response.
-pub(super) enum CorsPolicy {
-    /// Any page.
-    Any,
-    /// Any page, but the response varies with `Origin`.
-    AnyForNow,
-    /// Pages of one origin; the response depends on it.
-    Origin(HeaderValue),
-}
+use super::agent_view::AgentView;
+use super::errors::token_invalid;
+use crate::widget::OpenStream;
+use crate::widget::token::VisitorToken;
 
 /// The context of a request.
 pub(super) struct WidgetRequest {
-    pub(super) request_id: String,
+    pub(super) summary: ResponseSummary,
     pub(super) now: Timestamp,
-    pub(super) call: Option<Call>,
     /// The origin of the page as the browser sends it; empty if it sends none.
     pub(super) origin: String,
     pub(super) has_origin: bool,
-    /// The address, or of IPv6 the network that one subscriber has.
-    pub(super) network: IpAddr,
     pub(super) address: IpAddr,
-    pub(super) agent: Option<AgentId>,
-    pub(super) readers: CorsPolicy,
+    /// The address, or the /64 of an IPv6 address.
+    pub(super) network: IpAddr,
+    /// The origin whose pages may read the response; `*` for all.
+    pub(super) readers: HeaderValue,
+    /// Whether the response depends on the origin.
+    pub(super) varies: bool,
+    /// The client wants the events of a turn as one document.
     pub(super) wants_document: bool,
-    /// The open stream that the response uses.
-    pub(super) open: Option<OpenStream>,
 }
 
-/// The result of a call.
-pub(super) enum WidgetResponse {
-    Json { status: StatusCode, message: &'static str, data: serde_json::Value },
-    Config { body: Vec<u8> },
-    Empty,
-    Events(EventStream),
-    Options,
-}
-
-impl WidgetResponse {
-    pub(super) fn json(message: &'static str, data: &impl Serialize) -> Result<Self, ApiError> {
-        let data = serde_json::to_value(data).map_err(|_| ApiError::internal())?;
-        Ok(WidgetResponse::Json { status: StatusCode::OK, message, data })
-    }
-
-    /// The same under another status.
-    pub(super) fn with(self, status: StatusCode) -> Self {
-        match self {
-            WidgetResponse::Json { message, data, .. } => WidgetResponse::Json { status, message, data },
-            other => other,
+impl WidgetRequest {
+    pub(super) fn new(parts: &Parts, request_id: String, now: Timestamp) -> Self {
+        let peer = parts.extensions.get::<PeerAddress>();
+        let address = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0);
+        let origin = parts.headers.get(header::ORIGIN);
+        let accepted = parts.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+        let preferred = accepted.and_then(|types| types.split(';').next()).unwrap_or_default();
+        WidgetRequest {
+            summary: ResponseSummary::new(request_id),
+            now,
+            origin: origin.and_then(|origin| origin.to_str().ok()).unwrap_or_default().to_ascii_lowercase(),
+            has_origin: origin.is_some(),
+            address,
+            network: network(address),
+            readers: HeaderValue::from_static("*"),
+            varies: false,
+            wants_document: preferred.trim().eq_ignore_ascii_case("application/json"),
         }
     }
+
+    /// Adds the headers by which a browser decides which pages may read the response.
+    pub(super) fn cors_headers(&self, headers: &mut HeaderMap) {
+        if self.varies {
+            headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+        }
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, self.readers.clone());
+        let exposed = HeaderValue::from_static("Retry-After, X-Request-Id");
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+    }
 }
 
-const _: () = assert!(BASE_PATH.len() == 10, "the paths of the calls begin with it");
+/// A visitor's valid token with its text.
+pub(super) struct SentToken {
+    pub(super) token: VisitorToken,
+    pub(super) text: String,
+}
+
+/// An admitted call. `T` is [`SentToken`] for operations of a visitor, `Option<SentToken>` for the others.
+pub(super) struct Call<'a, T> {
+    pub(super) request: &'a WidgetRequest,
+    pub(super) view: Arc<AgentView>,
+    pub(super) token: T,
+    /// The members of the body or the query.
+    pub(super) body: Object,
+    /// The file of an upload; in a lock because its content is no [`Sync`] stream.
+    pub(super) file: Mutex<Upload>,
+    /// The used share of the limits that have counted the call so far, 0 to 1.
+    pub(super) share: f64,
+    /// The slot of the stream that an operation on events opens.
+    pub(super) stream: Option<OpenStream>,
+}
+
+impl<'a> Call<'a, Option<SentToken>> {
+    /// The call as one of a visitor.
+    ///
+    /// # Errors
+    /// 401 TOKEN_INVALID without a token.
+    pub(super) fn of_visitor(self) -> Result<Call<'a, SentToken>, ApiError> {
+        let Call { request, view, token, body, file, share, stream } = self;
+        let token = token.ok_or_else(token_invalid)?;
+        Ok(Call { request, view, token, body, file, share, stream })
+    }
+}

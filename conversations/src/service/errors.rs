@@ -13,19 +13,16 @@ pub(super) fn agent_not_available() -> ApiError {
     ApiError::new(ErrorCode::AgentNotAvailable, "This agent is not available")
 }
 
-pub(super) fn crowded(by: StreamLimitExceeded) -> ApiError {
-    let full = |scope: &'static str, limit: u32| {
-        ApiError::new(ErrorCode::RateLimitExceeded, "Too many open streams")
-            .with_detail("scope", scope)
-            .with_detail("window", "open")
-            .with_detail("limit", limit)
-            .with_detail("retryAfterSeconds", 5_u32)
-            .with_retry_after(5)
-    };
+pub(super) fn visitor_blocked() -> ApiError {
+    ApiError::new(ErrorCode::VisitorBlocked, "This chat is not available")
+}
+
+pub(super) fn too_many_streams(by: StreamLimitExceeded) -> ApiError {
+    let full = |scope, limit| limited("Too many open streams", scope, ("open", limit), 5);
     match by {
         StreamLimitExceeded::Address(limit) => full("address", limit),
         StreamLimitExceeded::Agent(limit) => full("agent", limit),
-        StreamLimitExceeded::SharedState => {
+        StreamLimitExceeded::Process => {
             ApiError::new(ErrorCode::ServiceUnavailable, "Too many answers are being written")
                 .with_retry_after(5)
         }
@@ -33,10 +30,19 @@ pub(super) fn crowded(by: StreamLimitExceeded) -> ApiError {
 }
 
 pub(super) fn too_many(scope: &'static str, full: Full) -> ApiError {
-    ApiError::new(ErrorCode::RateLimitExceeded, "Too many messages")
+    limited("Too many messages", scope, (full.window.name, full.window.limit), full.wait)
+}
+
+fn limited(
+    message: &'static str,
+    scope: &'static str,
+    (window, limit): (&'static str, u32),
+    wait: u64,
+) -> ApiError {
+    ApiError::new(ErrorCode::RateLimitExceeded, message)
         .with_detail("scope", scope)
-        .with_detail("window", full.window.name)
-        .with_detail("limit", full.window.limit)
-        .with_detail("retryAfterSeconds", full.wait)
-        .with_retry_after(full.wait)
+        .with_detail("window", window)
+        .with_detail("limit", limit)
+        .with_detail("retryAfterSeconds", wait)
+        .with_retry_after(wait)
 }

@@ -1,26 +1,22 @@
-//! The widget's protocol as a service.
+//! The service of the widget. `operations` is the table of its calls; each of the others is one service or what several
+//! of them share.
 
+mod access;
+mod admission;
 mod agent_view;
+mod agents;
 mod api;
-mod begin;
 mod call;
-mod context;
 mod errors;
-mod events;
-mod job;
 mod leads;
-mod response;
-mod resume;
-mod run;
-mod sent;
-mod settings;
-mod state;
-mod store;
-mod target;
+mod locator;
+mod operations;
+mod replies;
+mod repository;
+mod session;
+mod streams;
 mod turns;
 mod uploads;
-mod usage;
-mod usages;
-mod visits;
+mod visitors;
 
 pub use api::WidgetApi;

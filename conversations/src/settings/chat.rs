@@ -1,22 +1,22 @@
-//! How an agent answers: the member `chat` of its settings.
+//! The settings of an agent's replies: the member `chat`.
 
 use serde::{Deserialize, Serialize};
 
-/// How an agent answers visitors. Every member is optional; unknown ones are refused.
+/// The settings of an agent's replies. Every member is optional; unknown ones are rejected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ChatSettings {
-    /// Which responder answers: `knowledge`, `llm`, or the name of one that the host has brought.
+    /// The responder: `knowledge`, `llm`, or the name of one of the host's own.
     pub responder: String,
-    /// What the operator wants the agent to be and to do; for responders with a model. Up to 8,000 characters.
+    /// Instructions to the model, up to 8,000 characters.
     pub instructions: Option<String>,
-    /// How much of a question the documents must cover to be answered from, 0 to 1.
+    /// The share of a question that the documents must cover for an answer, 0 to 1.
     pub min_coverage: f32,
     /// What happens when the responder cannot answer.
     pub fallback: Fallback,
-    /// Turns a UTC day; beyond them visitors get the lead form. 0 is no limit.
+    /// The most turns of a UTC day. Beyond them visitors get the lead form. 0 is no limit.
     pub turns_per_day: u32,
-    /// Whether visitors may ask for a human.
+    /// Whether visitors may ask for a person.
     pub handoff: HandoffSettings,
     /// For the responder `llm`.
     pub llm: LlmSettings,
@@ -47,13 +47,13 @@ pub enum Fallback {
     Error,
 }
 
-/// Whether humans take over.
+/// The handoff to a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct HandoffSettings {
-    /// Whether visitors may ask for a human.
+    /// Whether visitors may ask for a person.
     pub enabled: bool,
-    /// After how many minutes without a human's reply the agent answers again, 1 to 1,440.
+    /// The minutes without a reply after which the agent answers again, 1 to 1,440.
     pub timeout_minutes: u32,
 }
 
@@ -63,25 +63,25 @@ impl Default for HandoffSettings {
     }
 }
 
-/// How the responder `llm` asks its model.
+/// The settings of the responder `llm`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LlmSettings {
-    /// The name of an endpoint in the server's configuration. Its address and its key are not an agent's to choose.
+    /// The name of an endpoint in the server's configuration, which has its address and key.
     pub endpoint: String,
-    /// The model; none is the endpoint's own choice.
+    /// The model; [`None`] for the endpoint's default.
     pub model: Option<String>,
-    /// What the answers may be made of.
+    /// The knowledge that answers may use.
     pub grounding: Grounding,
     /// 0 to 2.
     pub temperature: f32,
     /// Tokens of one reply, 16 to 32,000.
     pub max_output_tokens: u32,
-    /// Tokens of what the model is given, 1,000 to 1,000,000.
+    /// The most tokens of a prompt, 1,000 to 1,000,000.
     pub context_tokens: u32,
     /// Tokens of a UTC day; 0 is no limit.
     pub tokens_per_day: u64,
-    /// What a UTC day may cost, in the currency of the server's prices; none is no limit.
+    /// The most cost of a UTC day, in the currency of the server's prices; [`None`] for no limit.
     pub cost_per_day: Option<f64>,
     /// Fields of a verified visitor's contact that the model may see.
     pub released_fields: Vec<String>,
@@ -103,13 +103,13 @@ impl Default for LlmSettings {
     }
 }
 
-/// What the answers of a model may be made of.
+/// The knowledge that the answers of a model may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Grounding {
     /// Only the passages; if they do not answer the question, the reply says so.
     #[default]
     Strict,
-    /// General knowledge too, said to be such.
+    /// General knowledge too, marked as such.
     Open,
 }

@@ -1,4 +1,6 @@
-//! Reading settings: unknown members, types, bounds, and what the contact schema says.
+//! Reads settings, and checks their members, types and bounds, and the fields of the contact schema that they name.
+
+use std::borrow::Cow;
 
 use openapi_core::files::FileKind;
 use openapi_core::json::{Json, Object};
@@ -7,14 +9,14 @@ use openapi_core::validation::{ValidationCode, ValidationIssue, Violations};
 
 use super::{AgentSettings, Appearance, LeadSettings};
 
-/// Members whose own names are the operator's, or whose members the built-in settings do not show.
+/// Members whose names are chosen by the operator or absent from the built-in settings.
 const OPEN: [&str; 3] = ["appearance.strings", "appearance.teaser", "lead.consent"];
 
 impl AgentSettings {
     /// Reads settings and checks them against the contact schema in force.
     ///
     /// # Errors
-    /// Every unknown member and every bound that is broken, each with its path; of wrong types the first.
+    /// All unknown members and exceeded bounds, each with its path; of wrong types the first.
     pub fn read(settings: &Object, schema: &ContactSchema) -> Result<Self, Violations> {
         let mut violations = Violations::new();
         let built_in = serde_json::to_value(AgentSettings::default()).unwrap_or_default();
@@ -28,7 +30,7 @@ impl AgentSettings {
             Ok(read) => read,
             Err(error) => {
                 let path = error.path().to_string();
-                // What serde says ends with a position in a text that the operator never saw.
+                // The message of serde ends with a position in a text that the operator does not see.
                 let said = error.inner().to_string();
                 let words = said.split(" at line ").next().unwrap_or_default().to_owned();
                 let words =
@@ -45,29 +47,20 @@ impl AgentSettings {
         self.appearance.check(violations);
         for (path, hosts) in [("imageHosts", &self.image_hosts), ("linkHosts", &self.link_hosts)] {
             for (at, host) in hosts.iter().enumerate().filter(|(_, host)| !is_host(host)) {
-                let fault = ValidationIssue::new(
-                    ValidationCode::Format,
-                    "must be a host name without scheme, port or path",
-                );
-                violations.body(format!("{path}[{at}]"), Some(&host.as_str().into()), fault);
+                let message = "must be a host name without scheme, port or path";
+                reject(violations, format!("{path}[{at}]"), Some(host), ValidationCode::Format, message);
             }
         }
         within(violations, "retentionDays", u64::from(self.retention_days), 1, 3_650);
         for (at, name) in self.uploads.types.iter().enumerate() {
             if FileKind::of_extension(name).is_none() {
-                let fault = ValidationIssue::new(
-                    ValidationCode::Enum,
-                    "is no type of file; give extensions such as pdf, jpeg, png",
-                );
-                violations.body(format!("uploads.types[{at}]"), Some(&name.as_str().into()), fault);
+                let message = "is no type of file; give extensions such as pdf, jpeg, png";
+                reject(violations, format!("uploads.types[{at}]"), Some(name), ValidationCode::Enum, message);
             }
         }
         if self.uploads.enabled && self.uploads.types.is_empty() {
-            let fault = ValidationIssue::new(
-                ValidationCode::MinItems,
-                "must name a type of file where files are taken",
-            );
-            violations.body("uploads.types", None, fault);
+            let message = "must name a type of file where files are taken";
+            reject(violations, "uploads.types", None, ValidationCode::MinItems, message);
         }
         self.lead.check(schema, violations);
         let chat = &self.chat;
@@ -78,11 +71,8 @@ impl AgentSettings {
         }
         let share = |violations: &mut Violations, path: &str, value: f64, most: u8| {
             if !(0.0..=f64::from(most)).contains(&value) {
-                violations.body(
-                    path,
-                    None,
-                    ValidationIssue::new(ValidationCode::Maximum, format!("must be from 0 to {most}")),
-                );
+                let message = format!("must be from 0 to {most}");
+                reject(violations, path, None, ValidationCode::Maximum, message);
             }
         };
         share(violations, "chat.minCoverage", f64::from(chat.min_coverage), 1);
@@ -93,21 +83,17 @@ impl AgentSettings {
         longest(violations, "chat.llm.endpoint", Some(&chat.llm.endpoint), 64);
         longest(violations, "chat.llm.model", chat.llm.model.as_deref(), 200);
         if chat.llm.cost_per_day.is_some_and(|cost| !cost.is_finite() || cost < 0.0) {
-            violations.body(
-                "chat.llm.costPerDay",
-                None,
-                ValidationIssue::new(ValidationCode::Minimum, "must be at least 0"),
-            );
+            reject(violations, "chat.llm.costPerDay", None, ValidationCode::Minimum, "must be at least 0");
         }
         for (at, name) in chat.llm.released_fields.iter().enumerate() {
-            let fault = match schema.field(name) {
-                None => ValidationIssue::new(ValidationCode::Unknown, "is no field of the contact schema"),
+            let (code, message) = match schema.field(name) {
+                None => (ValidationCode::Unknown, "is no field of the contact schema"),
                 Some(_) if schema.is_sensitive(name) => {
-                    ValidationIssue::new(ValidationCode::Enum, "is a sensitive field, which no model may see")
+                    (ValidationCode::Enum, "is a sensitive field, which no model may see")
                 }
                 Some(_) => continue,
             };
-            violations.body(format!("chat.llm.releasedFields[{at}]"), Some(&name.as_str().into()), fault);
+            reject(violations, format!("chat.llm.releasedFields[{at}]"), Some(name), code, message);
         }
     }
 }
@@ -130,16 +116,16 @@ impl Appearance {
         }
         let digits = self.color.strip_prefix('#').unwrap_or_default();
         if !matches!(digits.len(), 3 | 6) || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-            let fault = ValidationIssue::new(ValidationCode::Format, "must be #rgb or #rrggbb");
-            violations.body("appearance.color", Some(&self.color.as_str().into()), fault);
+            let message = "must be #rgb or #rrggbb";
+            reject(violations, "appearance.color", Some(&self.color), ValidationCode::Format, message);
         }
         if let Some(position) = &self.position {
             one_of(violations, "appearance.position", position, &["bottom-right", "bottom-left"]);
         }
         one_of(violations, "appearance.theme", &self.theme, &["auto", "light", "dark"]);
         if self.suggestions.len() > 6 {
-            let fault = ValidationIssue::new(ValidationCode::MaxItems, "must have at most 6 elements");
-            violations.body("appearance.suggestions", None, fault);
+            let message = "must have at most 6 elements";
+            reject(violations, "appearance.suggestions", None, ValidationCode::MaxItems, message);
         }
         for (at, suggestion) in self.suggestions.iter().enumerate() {
             longest(violations, &format!("appearance.suggestions[{at}]"), Some(suggestion), 80);
@@ -153,14 +139,13 @@ impl Appearance {
                     && url.len() <= 2_000
             };
             if let Some(url) = url.as_ref().filter(|url| !is_web(url)) {
-                let fault =
-                    ValidationIssue::new(ValidationCode::Format, "must be an absolute http or https URL");
-                violations.body(format!("appearance.{name}"), Some(&url.as_str().into()), fault);
+                let message = "must be an absolute http or https URL";
+                reject(violations, format!("appearance.{name}"), Some(url), ValidationCode::Format, message);
             }
         }
         if self.strings.len() > 200 {
-            let fault = ValidationIssue::new(ValidationCode::MaxProperties, "must have at most 200 members");
-            violations.body("appearance.strings", None, fault);
+            let message = "must have at most 200 members";
+            reject(violations, "appearance.strings", None, ValidationCode::MaxProperties, message);
         }
         for (name, text) in &self.strings {
             longest(violations, &format!("appearance.strings.{name}"), Some(text), 300);
@@ -171,18 +156,17 @@ impl Appearance {
 impl LeadSettings {
     fn check(&self, schema: &ContactSchema, violations: &mut Violations) {
         for (at, name) in self.fields.iter().enumerate() {
-            let fault = match schema.field(name) {
-                None => ValidationIssue::new(ValidationCode::Unknown, "is no field of the contact schema"),
-                Some(_) if schema.is_sensitive(name) => ValidationIssue::new(
-                    ValidationCode::Enum,
-                    "is a sensitive field, which the form does not ask for",
-                ),
+            let (code, message) = match schema.field(name) {
+                None => (ValidationCode::Unknown, "is no field of the contact schema"),
+                Some(_) if schema.is_sensitive(name) => {
+                    (ValidationCode::Enum, "is a sensitive field, which the form does not ask for")
+                }
                 Some(_) if self.fields[..at].contains(name) => {
-                    ValidationIssue::new(ValidationCode::UniqueItems, "is given twice")
+                    (ValidationCode::UniqueItems, "is given twice")
                 }
                 Some(_) => continue,
             };
-            violations.body(format!("lead.fields[{at}]"), Some(&name.as_str().into()), fault);
+            reject(violations, format!("lead.fields[{at}]"), Some(name), code, message);
         }
         if !self.fields.is_empty() {
             let required = |name: &str, required: bool| required || name == "primaryEmail";
@@ -192,15 +176,11 @@ impl LeadSettings {
                 .iter()
                 .map(|field| (format!("customFields.{}", field.name), field.required));
             for (name, _) in fields.chain(custom).filter(|(name, needed)| required(name, *needed)) {
-                // The service itself fills these in.
+                // The service fills these in.
                 let is_filled = matches!(name.as_str(), "source" | "status");
                 if !is_filled && !self.fields.contains(&name) {
-                    let words = format!("must name {name}, which a contact needs");
-                    violations.body(
-                        "lead.fields",
-                        None,
-                        ValidationIssue::new(ValidationCode::Required, words),
-                    );
+                    let message = format!("must name {name}, which a contact needs");
+                    reject(violations, "lead.fields", None, ValidationCode::Required, message);
                 }
             }
         }
@@ -236,6 +216,21 @@ fn unknown(settings: &Object, built_in: &serde_json::Value, prefix: &str, violat
             _ => {}
         }
     }
+}
+
+/// Adds an error of a setting.
+fn reject(
+    violations: &mut Violations,
+    path: impl Into<String>,
+    value: Option<&String>,
+    code: ValidationCode,
+    message: impl Into<Cow<'static, str>>,
+) {
+    violations.body(
+        path,
+        value.map(|value| Json::from(value.as_str())).as_ref(),
+        ValidationIssue::new(code, message),
+    );
 }
 
 fn within(violations: &mut Violations, path: &str, value: u64, least: u64, most: u64) {

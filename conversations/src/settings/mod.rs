@@ -11,29 +11,29 @@ use serde::{Deserialize, Serialize};
 pub use chat::{ChatSettings, Fallback, Grounding, HandoffSettings, LlmSettings};
 pub use origin::OriginRule;
 
-/// The settings of an agent's widget and chat. Every member is optional; what is left out is as built in, and unknown
-/// members are refused. [`AgentSettings::read`] reads and checks them.
+/// The settings of an agent's widget and chat. Absent members have their built-in values; unknown members are rejected.
+/// [`AgentSettings::read`] reads and checks them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct AgentSettings {
-    /// How the widget looks and what it says.
+    /// The appearance and texts of the widget.
     pub appearance: Appearance,
     /// The origins of pages that may show the widget: `https://host[:port]`, `https://*.host`,
-    /// `http://localhost[:port]`. None: every origin.
+    /// `http://localhost[:port]`. Empty for every origin.
     pub origins: Vec<OriginRule>,
-    /// Hosts that images in replies may come from.
+    /// The hosts of images in replies.
     pub image_hosts: Vec<String>,
-    /// Hosts that links in replies of a model may lead to, besides those of the documents.
+    /// The hosts that replies of a model may link to, besides those of the documents.
     pub link_hosts: Vec<String>,
-    /// Whether visitors may say what they think of a reply.
+    /// Whether visitors may give feedback on replies.
     pub feedback: bool,
-    /// Days after its last message on which a conversation is erased, 1 to 3,650.
+    /// The days for which a conversation is retained after its last message, 1 to 3,650.
     pub retention_days: u32,
     /// The lead form.
     pub lead: LeadSettings,
-    /// What visitors may send along.
+    /// The files that visitors may send.
     pub uploads: UploadSettings,
-    /// How the agent answers.
+    /// The agent's replies.
     pub chat: ChatSettings,
 }
 
@@ -53,13 +53,13 @@ impl Default for AgentSettings {
     }
 }
 
-/// How the widget looks and what it says. `null` is the widget's own default.
+/// The appearance and texts of the widget. `null` is the widget's default.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Appearance {
-    /// The title, up to 80 characters; the agent's name where there is none.
+    /// The title, up to 80 characters; by default the agent's name.
     pub title: Option<String>,
-    /// What stands under it, up to 120 characters.
+    /// The subtitle, up to 120 characters.
     pub subtitle: Option<String>,
     /// The address of an image, on the widget host or one of the image hosts.
     pub avatar: Option<String>,
@@ -69,19 +69,19 @@ pub struct Appearance {
     pub position: Option<String>,
     /// `auto`, `light` or `dark`.
     pub theme: String,
-    /// The first words, up to 1,000 characters.
+    /// The greeting, up to 1,000 characters.
     pub greeting: Option<String>,
-    /// Questions to begin with, at most 6 of up to 80 characters.
+    /// Suggested first questions, at most 6 of up to 80 characters.
     pub suggestions: Vec<String>,
-    /// What is shown next to the launcher after a while.
+    /// The teaser next to the launcher.
     pub teaser: Option<Teaser>,
-    /// What stands at the bottom, up to 200 characters.
+    /// The text at the bottom, up to 200 characters.
     pub footer: Option<String>,
-    /// Where the operator says how data are handled.
+    /// The address of the privacy policy.
     pub privacy_url: Option<String>,
-    /// What tells visitors that an AI answers, up to 300 characters; the locale's own where there is none.
+    /// The notice that an AI answers, up to 300 characters; by default that of the locale.
     pub disclosure: Option<String>,
-    /// Texts of the widget in place of its own, by their keys; each up to 300 characters.
+    /// Texts that replace those of the widget, by key, each up to 300 characters.
     pub strings: BTreeMap<String, String>,
 }
 
@@ -105,13 +105,13 @@ impl Default for Appearance {
     }
 }
 
-/// What is shown next to the launcher after a while.
+/// The teaser next to the launcher.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Teaser {
     /// Up to 200 characters.
     pub text: String,
-    /// After how many milliseconds; 4,000 where nothing is said.
+    /// The milliseconds until it appears, by default 4,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u32>,
 }
@@ -120,11 +120,11 @@ pub struct Teaser {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LeadSettings {
-    /// Names of fields of the agent's contact schema, `primaryEmail` among them; none switches the form off.
+    /// Names of fields of the contact schema, including `primaryEmail`. Without fields there is no form.
     pub fields: Vec<String>,
     /// Whether visitors fill it in before their first message.
     pub prechat: bool,
-    /// What visitors are asked to agree to.
+    /// The consent that the form asks for.
     pub consent: Option<ConsentSettings>,
 }
 
@@ -138,7 +138,7 @@ impl Default for LeadSettings {
     }
 }
 
-/// What visitors are asked to agree to.
+/// The consent that a form asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ConsentSettings {
@@ -146,18 +146,18 @@ pub struct ConsentSettings {
     pub version: String,
     /// The text, up to 1,000 characters.
     pub text: String,
-    /// Whether the form needs it.
+    /// Whether the form requires it.
     #[serde(default)]
     pub required: bool,
 }
 
-/// What visitors may send along.
+/// The files that visitors may send.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct UploadSettings {
     /// Whether they may send files.
     pub enabled: bool,
-    /// Extensions of the types that are taken.
+    /// The extensions of the allowed types.
     pub types: Vec<String>,
 }
 

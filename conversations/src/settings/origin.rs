@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The origins that a line of an agent's `origins` lets in: `https://host[:port]`, `https://*.host` (one or more whole
-/// labels in place of the star), `http://localhost[:port]`. Compared case-folded, in A-label form.
+/// A rule of an agent's `origins`: `https://host[:port]`, `https://*.host` (the star is one or more whole labels) or
+/// `http://localhost[:port]`. It is compared case-folded, in A-label form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OriginRule {
     /// As it was written.
@@ -16,7 +16,7 @@ pub struct OriginRule {
     port: u16,
 }
 
-/// Not a line of an agent's `origins`.
+/// The text is not a rule of origins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be https://host[:port], https://*.host or http://localhost[:port]")]
 pub struct InvalidOriginRule;
@@ -29,7 +29,7 @@ fn parts(origin: &str) -> Option<(bool, String, u16)> {
         "http" => false,
         _ => return None,
     };
-    // An origin has neither a path nor a user, and what a URL's parser would forgive is not one.
+    // An origin has neither a path nor a user. A URL parser would tolerate these characters.
     if rest.is_empty() || rest.contains(['/', '?', '#', '@', '\\', ' ', '%', '\t', '\n', '\r']) {
         return None;
     }
@@ -39,7 +39,7 @@ fn parts(origin: &str) -> Option<(bool, String, u16)> {
 }
 
 impl OriginRule {
-    /// Whether the rule lets the origin in, as the header `Origin` names it.
+    /// Whether the rule admits the origin that the header `Origin` names.
     #[must_use]
     pub fn admits(&self, origin: &str) -> bool {
         let Some((is_secure, host, port)) = parts(origin) else { return false };
@@ -64,7 +64,7 @@ impl FromStr for OriginRule {
         let (is_secure, host, port) = parts(&plain).ok_or(InvalidOriginRule)?;
         let is_local = matches!(host.as_str(), "localhost" | "127.0.0.1" | "[::1]");
         let is_wild = wild.is_some();
-        // A star over a single label would be a star over a whole top-level domain.
+        // A star before a single label would admit a whole top-level domain.
         if host.contains('*') || (!is_secure && !is_local) || (is_wild && !host.contains('.')) {
             return Err(InvalidOriginRule);
         }

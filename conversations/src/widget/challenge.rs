@@ -9,25 +9,25 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 const PURPOSE: &str = "widget challenge";
-/// How long a solution holds.
+/// How long a solution is valid.
 const LIFE_SECONDS: i64 = 600;
 const SALT_BYTES: usize = 12;
 /// The most characters of a nonce.
 const MAX_NONCE: usize = 64;
 
-/// What a browser is asked to solve: a nonce such that SHA-256 of salt and nonce begins with `bits` zero bits.
+/// The task of a browser: a nonce such that SHA-256 of salt and nonce begins with `bits` zero bits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Challenge {
     salt: String,
     bits: u32,
-    /// Until when a solution holds, in seconds since the epoch.
+    /// When a solution expires, in seconds since the epoch.
     exp: i64,
     alg: &'static str,
 }
 
 impl Challenge {
-    /// A challenge for the client at `holder`. It is signed, so that it need not be stored. From 80 % of a
-    /// limit on it takes 16 bits, near its end 18.
+    /// A challenge for the client at `holder`. It is signed, so it need not be stored. It takes 16 bits from 80 % of a
+    /// limit and 18 from 95 %.
     pub(crate) fn new(
         keys: &ServerKeys,
         ids: &dyn IdGenerator,
@@ -54,7 +54,7 @@ fn message(body: &str, holder: &str) -> String {
     format!("{body}\n{holder}")
 }
 
-/// Whether `nonce` solves a challenge that was given to `holder` and still holds.
+/// Whether `nonce` solves a challenge of `holder` that has not expired.
 pub(crate) fn is_solved(keys: &ServerKeys, holder: &str, salt: &str, nonce: &str, now: Timestamp) -> bool {
     let Some((body, tag)) = salt.rsplit_once('.').filter(|_| salt.len() <= 128) else { return false };
     let mut parts = body.split('.').skip(1);

@@ -5,7 +5,7 @@ use openapi_core::schema::{ContactSchema, FieldOption, FieldType};
 use openapi_core::values::AgentId;
 use serde::Serialize;
 
-use crate::{AgentSettings, LeadSettings, Teaser};
+use crate::{AgentSettings, ConsentSettings, LeadSettings, Teaser};
 
 /// The most characters of a message.
 pub(crate) const MESSAGE_CHARS: usize = 4_000;
@@ -51,7 +51,7 @@ struct Limits<'a> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct LeadForm {
     pub(crate) fields: Vec<LeadField>,
-    pub(crate) consent: Option<LeadConsent>,
+    pub(crate) consent: Option<ConsentSettings>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -64,16 +64,8 @@ pub(crate) struct LeadField {
     options: Option<Vec<FieldOption>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct LeadConsent {
-    pub(crate) version: String,
-    text: String,
-    pub(crate) required: bool,
-}
-
 impl LeadForm {
-    /// The form of an agent; none where it asks for nothing. Fields that the contact schema does not have any more are
-    /// left out.
+    /// The form of an agent, with the fields that its contact schema still has; [`None`] without fields.
     pub(crate) fn of(settings: &LeadSettings, schema: &ContactSchema) -> Option<Self> {
         let fields: Vec<LeadField> = settings
             .fields
@@ -90,12 +82,7 @@ impl LeadForm {
                 })
             })
             .collect();
-        let consent = settings.consent.as_ref().map(|consent| LeadConsent {
-            version: consent.version.clone(),
-            text: consent.text.clone(),
-            required: consent.required,
-        });
-        (!fields.is_empty()).then_some(LeadForm { fields, consent })
+        (!fields.is_empty()).then(|| LeadForm { fields, consent: settings.consent.clone() })
     }
 }
 

@@ -8,24 +8,24 @@ use openapi_core::limits::Window;
 use openapi_core::values::{ConversationId, Timestamp};
 use sha2::{Digest, Sha256};
 
-/// Conversations that are remembered of a text.
+/// The most conversations that are stored for a text.
 const MAX_USES: usize = 100;
-/// Texts that are remembered at the most; beyond, all that are are forgotten.
+/// The most stored texts. Beyond them, the expired ones are removed, or else all.
 const MOST_TEXTS: usize = 50_000;
 
-/// The digest of a text, short: an equal one of another text costs its writer a challenge.
+/// A short digest of a text. A collision costs the author of the other text a challenge.
 type TextKey = [u8; 8];
 
-/// The conversations that a text was written in, and when; the last one last.
+/// When the text was sent in which conversations, the newest last.
 type Uses = VecDeque<(Timestamp, ConversationId)>;
 
-/// The conversations in which each text was sent lately, by address and text. Only digests of texts are stored.
+/// The conversations in which each text was sent, by address and digest of the text.
 #[derive(Default)]
 pub(crate) struct DuplicateMessageLimiter(Mutex<HashMap<(IpAddr, TextKey), Uses>>);
 
 impl DuplicateMessageLimiter {
-    /// Whether with this conversation a text from an address is in as many as one of the windows says; a new one may
-    /// have no id yet.
+    /// Whether an address has sent a text in as many conversations as a window allows, this one included. A new
+    /// conversation may have no id yet.
     pub(crate) fn is_spread(
         &self,
         address: IpAddr,
@@ -38,14 +38,14 @@ impl DuplicateMessageLimiter {
         let Some(uses) = seen.get(&(address, key(text))) else { return false };
         windows.iter().filter(|window| window.limit > 0).any(|window| {
             let is_other = |(at, id): &&(Timestamp, ConversationId)| {
-                // A clock that was set back proves nothing.
+                // Times ahead of a clock that was set back do not count.
                 (0..window.millis).contains(&now.millis_since(*at)) && Some(*id) != conversation
             };
             uses.iter().filter(is_other).count() + 1 >= window.limit as usize
         })
     }
 
-    /// Remembers a text that was written.
+    /// Records a text that was sent.
     pub(crate) fn note(
         &self,
         address: IpAddr,
@@ -55,7 +55,7 @@ impl DuplicateMessageLimiter {
         now: Timestamp,
     ) {
         let longest = windows.iter().filter(|window| window.limit > 0).map(|window| window.millis).max();
-        // A message may be files alone.
+        // A message may have files only.
         let Some(longest) = longest.filter(|_| !text.is_empty()) else { return };
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.len() >= MOST_TEXTS {

@@ -1,29 +1,23 @@
-//! Verified visitors: what the page's own server says of its signed-in user, under a secret that only it and the
-//! service know.
+//! Verified visitors: the page's server signs the identity of its user with a secret that only it and the service know.
 
 use hmac::{Hmac, KeyInit, Mac};
 use openapi_core::values::{AgentId, Timestamp};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
+use super::hex;
 use crate::VerifiedUser;
 
-/// How far ahead a hash may end.
+/// The longest validity of a signature.
 const MAX_AHEAD_SECONDS: i64 = 24 * 3_600;
 
-/// The hexadecimal digits of a hash.
-fn digits(secret: &str, agent: &AgentId, exp: &str, user: &VerifiedUser) -> Option<[u8; 64]> {
+/// The hexadecimal digits of a signature.
+fn digits(secret: &str, agent: &AgentId, exp: &str, user: &VerifiedUser) -> Option<String> {
     let external = user.external_reference_id.as_deref().unwrap_or_default();
     let email = user.email.as_deref().unwrap_or_default();
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).ok()?;
     mac.update(format!("v1\n{agent}\n{exp}\n{external}\n{email}").as_bytes());
-    let mut digits = [0; 64];
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    for (pair, byte) in digits.chunks_exact_mut(2).zip(mac.finalize().into_bytes()) {
-        pair[0] = HEX[usize::from(byte >> 4)];
-        pair[1] = HEX[usize::from(byte & 15)];
-    }
-    Some(digits)
+    Some(hex(&mac.finalize().into_bytes()))
 }
 
 /// Whether `hash` is the signature of `user` at `now`, under one of the secrets.
@@ -37,14 +31,14 @@ pub(crate) fn verify_signature(
     let Some((exp, hex)) = hash.split_once('.') else { return false };
     let is_number = !exp.is_empty() && exp.len() <= 12 && exp.bytes().all(|digit| digit.is_ascii_digit());
     let Some(seconds) = exp.parse::<i64>().ok().filter(|_| is_number) else { return false };
-    // A line break inside a value would make two users of one text.
+    // With a line break inside a value, two users could have the same signed text.
     let parts = [&user.external_reference_id, &user.email];
     let is_plain = parts.iter().all(|part| part.as_ref().is_none_or(|text| !text.contains('\n')));
     let names_somebody = parts.iter().any(|part| part.as_ref().is_some_and(|text| !text.is_empty()));
     let is_timely = now.seconds() < seconds && seconds <= now.seconds() + MAX_AHEAD_SECONDS;
     let is_right = secrets.iter().fold(false, |right, secret| {
         let wanted = digits(secret, agent, exp, user);
-        right | wanted.is_some_and(|wanted| wanted.as_slice().ct_eq(hex.as_bytes()).into())
+        right | wanted.is_some_and(|wanted| wanted.as_bytes().ct_eq(hex.as_bytes()).into())
     });
     is_right && is_timely && is_plain && names_somebody
 }
@@ -108,7 +102,7 @@ mod tests {
         let now = Timestamp::from_millis((EXP - 1) * 1_000);
         let agent: AgentId = AGENT.parse().expect("an id");
         let digits = digits(SECRET, &agent, &EXP.to_string(), &nobody).expect("digits");
-        let hash = format!("{EXP}.{}", std::str::from_utf8(&digits).expect("digits"));
+        let hash = format!("{EXP}.{digits}");
         assert!(!verify_signature(&[SECRET.to_owned()], &agent, &nobody, &hash, now));
     }
 }

@@ -1,4 +1,4 @@
-//! The events of a turn while it runs and for a few minutes afterwards, for any number of readers, from any event on.
+//! The events of a turn, in memory while it runs and for five minutes afterwards, for any number of readers.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,30 +16,29 @@ use sha2::{Digest, Sha256};
 
 use super::stream_limiter::OpenStream;
 
-/// Between two comments of a stream where nothing else happens, so that no intermediary takes it for dead.
+/// The interval between the comments of an idle stream, which prevent intermediaries from closing it.
 const HEARTBEAT_MILLIS: u64 = 15_000;
 
 /// How long events stay in memory after the end of their turn.
 const RETENTION_MILLIS: i64 = 5 * 60_000;
 
-/// From so many events on, pieces of the reply are put together before they are sent: what a turn keeps is bounded.
+/// The number of events from which on small pieces of the reply are merged, so that a turn has bounded memory.
 const FINE_EVENTS: usize = 2_000;
-/// How large these pieces are at the least, in bytes.
+/// The smallest merged piece, in bytes.
 const COARSE_BYTES: usize = 64;
-/// How much the events of a turn may hold, in bytes, before those that write the reply give way to one that holds all
-/// of it so far.
+/// The most bytes of the events of a turn. Beyond them, one event with the reply so far replaces those that wrote it.
 const MAX_BUFFER: usize = 256 * 1024;
 
-/// Who wants a turn to end before its time.
+/// Who has cancelled a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// The visitor: what is written is the answer.
+    /// The visitor. The text so far is the answer.
     Visitor,
-    /// The service, which ends itself or no longer has the agent: the turn has failed.
+    /// The service, because it shuts down or the agent was deleted. The turn has failed.
     Service,
 }
 
-/// What an event tells of; its name on the wire.
+/// The name of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventName {
     Session,
@@ -56,7 +55,7 @@ pub(crate) enum EventName {
 }
 
 impl EventName {
-    /// Whether it changes the reply as it stands.
+    /// Whether it changes the text of the reply.
     const fn writes_reply(self) -> bool {
         matches!(self, EventName::Delta | EventName::Replace)
     }
@@ -89,21 +88,21 @@ pub(crate) struct Sent {
 /// The events of a turn.
 #[derive(Default)]
 pub(crate) struct LiveTurn {
-    /// Digest of the session's token: a client that resumes with it knows the numbers of these events.
+    /// The digest of the session's token. A client that resumes with this token knows the numbers of these events.
     token: [u8; 32],
     state: Mutex<State>,
 }
 
-/// A busy server keeps tens of thousands of turns for their five minutes, so all events of one lie in one piece.
+/// The events in one allocation, because a busy server stores tens of thousands of turns for their five minutes.
 #[derive(Default)]
 struct State {
-    /// The data of all events, one after the other.
+    /// The concatenated data of all events.
     data: Vec<u8>,
     /// The events, in order.
     events: Vec<Event>,
-    /// At how much data the reply so far is put together.
+    /// The size at which the events of the reply are merged next.
     most: usize,
-    /// Of the reply, not yet an event.
+    /// Text of the reply that is not an event yet.
     pending: String,
     ended_at: Option<Timestamp>,
     asked_to_end: Option<Ending>,
@@ -114,15 +113,16 @@ struct State {
 #[derive(Clone, Copy)]
 struct Event {
     name: EventName,
-    /// Its number, from 1. It leaves numbers out where the reply was put together.
+    /// Its number, from 1. Merged events leave gaps.
     number: u32,
     /// Where its data ends.
     end: u32,
 }
 
+/// Data of the events `delta` and `replace`.
 #[derive(Serialize)]
-struct Text<'a> {
-    text: &'a str,
+pub(crate) struct Text<'a> {
+    pub(crate) text: &'a str,
 }
 
 /// The text of a `delta` or `replace`.
@@ -138,7 +138,7 @@ impl State {
         self.write(name, number, data);
         if self.data.len() > self.most.max(MAX_BUFFER) {
             self.put_together();
-            // A text that takes much more room as JSON is not put together again with each event.
+            // A text that is much larger as JSON is not merged again with each event.
             self.most = self.data.len() * 2;
         }
     }
@@ -146,7 +146,7 @@ impl State {
     fn write(&mut self, name: EventName, number: u32, data: &impl Serialize) {
         let begin = self.data.len();
         if serde_json::to_writer(&mut self.data, data).is_err() {
-            // Nothing of the protocol's cannot be written as JSON.
+            // All data of the protocol can be serialized.
             self.data.truncate(begin);
             self.data.extend_from_slice(b"null");
         }
@@ -157,8 +157,8 @@ impl State {
         self.events.last().map_or(0, |event| event.number)
     }
 
-    /// Replaces all events that wrote the reply so far with one `replace`: a reader that lags gets the text as
-    /// it stands, under the number of the last event that it stands for.
+    /// Merges all events that wrote the reply into one `replace`. A slow reader gets the text so far, under the number
+    /// of the last merged event.
     fn put_together(&mut self) {
         let whole = State {
             data: std::mem::take(&mut self.data),
@@ -250,7 +250,7 @@ impl LiveTurn {
         matches!(self.state().events.last(), Some(Event { name: EventName::Done | EventName::Error, .. }))
     }
 
-    /// No event follows.
+    /// Marks the last event.
     pub(crate) fn end(&self, now: Timestamp) {
         let mut state = self.state();
         state.flush();
@@ -262,14 +262,14 @@ impl LiveTurn {
         (*pending, *waiting) = Default::default();
     }
 
-    /// Asks for the end of the turn.
+    /// Cancels the turn.
     pub(crate) fn cancel(&self, by: Ending) {
         let mut state = self.state();
         state.asked_to_end.get_or_insert(by);
         state.wake();
     }
 
-    /// Who has asked for the end; where nobody has, who polls is woken when somebody does.
+    /// Who has cancelled the turn. If nobody has, a cancellation wakes the caller.
     pub(crate) fn poll_cancelled(&self, cx: &Context<'_>) -> Option<Ending> {
         let mut state = self.state();
         if state.asked_to_end.is_none() {
@@ -282,7 +282,7 @@ impl LiveTurn {
         self.state().ended_at.is_some()
     }
 
-    /// All events, once no event follows.
+    /// All events, after the last one.
     pub(crate) async fn whole(&self) -> Vec<Sent> {
         std::future::poll_fn(|cx| {
             let mut state = self.state();
@@ -301,10 +301,10 @@ fn digest_of(token: &str) -> [u8; 32] {
     Sha256::digest(token).into()
 }
 
-/// What tells a turn from all others.
+/// The identity of a turn.
 type TurnKey = (AgentId, ConversationId, String);
 
-/// How often those whose time has passed are looked for: a look goes through all of them.
+/// The shortest interval between removals of expired turns, because each goes through all turns.
 const SWEEP_MILLIS: i64 = 10_000;
 
 /// The turns of this process.
@@ -319,7 +319,7 @@ struct Turns {
 
 impl Turns {
     fn sweep(&mut self, now: Timestamp) {
-        // A clock that was set back does not stop the sweeping.
+        // A clock that was set back does not delay the removal.
         if self.swept_at.is_some_and(|at| (0..SWEEP_MILLIS).contains(&now.millis_since(at))) {
             return;
         }
@@ -335,7 +335,7 @@ impl LiveTurns {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new turn, in place of one that failed.
+    /// A new turn, which replaces a failed one.
     pub(crate) fn begin(&self, key: TurnKey, token: &str, now: Timestamp) -> Arc<LiveTurn> {
         let mut turns = self.turns();
         turns.sweep(now);
@@ -348,14 +348,14 @@ impl LiveTurns {
         self.turns().by_key.get(key).cloned()
     }
 
-    /// Those that have not ended.
+    /// The turns that have not ended.
     pub(crate) fn running(&self) -> Vec<Arc<LiveTurn>> {
         self.turns().by_key.values().filter(|turn| !turn.has_ended()).cloned().collect()
     }
 }
 
 impl AgentObserver for LiveTurns {
-    /// Ends the turns of the agent that run in this process; those of others end when they store what they have.
+    /// Cancels the turns of the agent in this process. Turns in other processes end with their next draft.
     fn agent_deleted(&self, agent: &AgentId) {
         let turns = self.turns();
         let of_agent = turns.by_key.iter().filter(|(key, _)| key.0 == *agent);
@@ -368,19 +368,18 @@ pub(crate) struct EventStream {
     turn: Arc<LiveTurn>,
     id: String,
     next: usize,
-    /// Events that went before the turn's first.
+    /// The number of events of earlier streams.
     before: usize,
     timer: Arc<dyn Timer>,
     heartbeat: Task,
-    /// The turn itself, where nobody else drives it: dropping the stream then ends it.
+    /// The task of the turn if no spawner runs it. Dropping the stream then ends the turn.
     driver: Option<Task>,
-    /// Counts among the open streams.
+    /// The slot of this stream.
     _open: OpenStream,
 }
 
 impl EventStream {
-    /// The events of the turn `id` after the first `after`. Those of a turn that is emitted again continue the numbers
-    /// from `before`.
+    /// The events of the turn `id` after the first `after`. The numbers of a replayed turn continue from `before`.
     pub(crate) fn new(
         turn: Arc<LiveTurn>,
         id: String,
@@ -431,7 +430,7 @@ impl Stream for EventStream {
             text.extend_from_slice(b": still here\n\n");
         }
         this.heartbeat = this.timer.sleep(HEARTBEAT_MILLIS);
-        // The new one must know whom to wake.
+        // Polled once, so that it wakes this task.
         if this.heartbeat.as_mut().poll(cx).is_ready() {
             cx.waker().wake_by_ref();
         }
@@ -447,7 +446,8 @@ mod tests {
     use pollster::block_on;
 
     fn text_of(turn: &Arc<LiveTurn>, after: usize) -> String {
-        let open = StreamLimiter::default().open(&"a".parse().expect("an id"), None).expect("room");
+        let open =
+            StreamLimiter::default().open(&"a".parse().expect("an id"), [192, 0, 2, 1].into()).expect("room");
         let mut stream =
             EventStream::new(Arc::clone(turn), "t".to_owned(), (0, after), Arc::new(NoTimer), None, open);
         let mut text = String::new();

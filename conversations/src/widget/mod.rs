@@ -1,8 +1,7 @@
-//! The widget's side of the service: what the chat widget on somebody's page talks to.
+//! The widget's side of the service: settings, wire protocol and state of the chat widget.
 //!
-//! [`WidgetApi`] takes HTTP requests below `/widget/v1` and answers HTTP responses; it stands next to
-//! [`Api`](openapi_core::api::Api) over the same [`Platform`](openapi_core::platform::Platform), and needs no API key:
-//! visitors have tokens of their own.
+//! [`WidgetApi`] answers HTTP requests below `/widget/v1`, next to [`Api`](openapi_core::api::Api) and over the same
+//! [`Platform`](openapi_core::platform::Platform). Visitors need no API key, because they have their own tokens.
 
 pub(crate) mod challenge;
 pub(crate) mod config;
@@ -22,7 +21,12 @@ pub(crate) use stream_limiter::{OpenStream, StreamLimitExceeded, StreamLimiter};
 
 pub use crate::service::WidgetApi;
 
-/// The path below which the widget's calls lie.
+/// Bytes as lowercase hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The prefix of the paths of the widget's calls.
 pub const BASE_PATH: &str = "/widget/v1";
-/// The path that visitors send files to: their bodies are larger than all others, and take longer.
+/// The path of uploads, whose bodies are larger than all others and take longer.
 pub const UPLOADS_PATH: &str = "/widget/v1/uploads";

@@ -1,8 +1,9 @@
-//! The requests of the widget: members are read leniently, errors are collected.
+//! Reads the members of the widget's requests leniently, and collects the errors.
 
 use std::collections::BTreeMap;
 
 use openapi_core::json::{Json, Object, RawObject};
+use openapi_core::reply::ApiError;
 use openapi_core::validation::{ValidationCode, ValidationIssue, Violations};
 use openapi_core::values::{FileId, Timestamp};
 use unicode_normalization::UnicodeNormalization;
@@ -10,7 +11,7 @@ use unicode_normalization::UnicodeNormalization;
 use super::config::MESSAGE_CHARS;
 use crate::{ChatPage, Claims, Consent};
 
-/// The body of a call, read member by member. Unknown members are ignored: builds of different age meet.
+/// Reads the members of a body. Unknown members are ignored, because widget and server may have different versions.
 pub(crate) struct Members<'a> {
     object: &'a Object,
     prefix: &'static str,
@@ -19,11 +20,16 @@ pub(crate) struct Members<'a> {
 
 impl<'a> Members<'a> {
     pub(crate) fn new(object: &'a Object) -> Self {
-        Members { object, prefix: "", faults: Violations::new() }
+        Members::within(object, "")
     }
 
     fn within(object: &'a Object, prefix: &'static str) -> Self {
         Members { object, prefix, faults: Violations::new() }
+    }
+
+    /// The errors, if there are any.
+    pub(crate) fn finish(self) -> Result<(), ApiError> {
+        if self.faults.is_empty() { Ok(()) } else { Err(self.faults.into()) }
     }
 
     fn value(&self, name: &str) -> Option<&'a Json> {
@@ -32,6 +38,10 @@ impl<'a> Members<'a> {
 
     pub(crate) fn fault(&mut self, name: &str, fault: ValidationIssue) {
         self.faults.body(format!("{}{name}", self.prefix), self.object.get(name), fault);
+    }
+
+    fn reject(&mut self, name: &str, code: ValidationCode, message: &'static str) {
+        self.fault(name, ValidationIssue::new(code, message));
     }
 
     /// A text of at most `most` characters, trimmed, without control characters; blank is none.
@@ -96,20 +106,20 @@ impl<'a> Members<'a> {
             _ => None,
         };
         if read.is_none() {
-            self.fault(name, ValidationIssue::new(ValidationCode::Enum, "must be -1, 0 or 1"));
+            self.reject(name, ValidationCode::Enum, "must be -1, 0 or 1");
         }
         read
     }
 
     fn require<T>(&mut self, name: &str, value: Option<T>) -> Option<T> {
-        // What is there and wrong has its fault already.
+        // A value that is present and wrong already has its error.
         if value.is_none() && self.value(name).is_none() {
             self.fault(name, ValidationIssue::required());
         }
         value
     }
 
-    /// The id that a client has made of a turn: a UUID.
+    /// The client's id of a turn: a UUID.
     pub(crate) fn turn(&mut self, name: &str) -> Option<String> {
         let text = self.text(name);
         let text = self.require(name, text)?;
@@ -119,7 +129,7 @@ impl<'a> Members<'a> {
                 _ => byte.is_ascii_hexdigit(),
             });
         if !is_uuid {
-            self.fault(name, ValidationIssue::new(ValidationCode::Format, "must be a UUID"));
+            self.reject(name, ValidationCode::Format, "must be a UUID");
             return None;
         }
         Some(text.to_ascii_lowercase())
@@ -130,15 +140,12 @@ impl<'a> Members<'a> {
         let text = self.text(name);
         let read = self.require(name, text)?.parse().ok();
         if read.is_none() {
-            self.fault(
-                name,
-                ValidationIssue::new(ValidationCode::Format, "must be 24 hexadecimal characters"),
-            );
+            self.reject(name, ValidationCode::Format, "must be 24 hexadecimal characters");
         }
         read
     }
 
-    /// The first page: absent, or what is usable of it.
+    /// The page, with the members that are valid.
     pub(crate) fn page(&mut self) -> Option<ChatPage> {
         let object = self.object("page")?;
         let mut members = Members::within(object, "page.");
@@ -158,7 +165,7 @@ impl<'a> Members<'a> {
         Some(ChatPage { url, title, referrer, utm })
     }
 
-    /// What the page gives along: at most 20 scalars, names of 40 characters, values of 256.
+    /// The metadata of the page: at most 20 scalars, names of 40 characters, values of 256.
     pub(crate) fn metadata(&mut self) -> RawObject {
         let Some(object) = self.object("metadata") else { return RawObject::default() };
         let mut fields = Object::new();
@@ -175,11 +182,11 @@ impl<'a> Members<'a> {
         RawObject::new(&fields)
     }
 
-    /// Whom the page says the visitor is, with the hash of its server.
+    /// The user whom the page names, with the signature of its server.
     pub(crate) fn user(&mut self) -> Option<SentUser> {
         let object = self.object("user")?;
         let mut members = Members::within(object, "user.");
-        // What was hashed is taken as it was sent.
+        // Signed values stay as they were sent.
         let exact = |members: &mut Members<'_>, name: &str, most: usize| {
             let text = members.text(name).filter(|text| !text.is_empty()).map(str::to_owned);
             if text.as_ref().is_some_and(|text| text.chars().count() > most) {
@@ -202,7 +209,7 @@ impl<'a> Members<'a> {
         Some(user)
     }
 
-    /// A lead form: its fields as they are, and what was agreed to.
+    /// The consent of a lead form.
     pub(crate) fn consent(&mut self, name: &'static str) -> Option<Consent> {
         let object = self.object(name)?;
         let version = object.get("version").and_then(Json::as_str).filter(|it| it.chars().count() <= 40);
@@ -210,7 +217,7 @@ impl<'a> Members<'a> {
         match (version, at) {
             (Some(version), Some(at)) => Some(Consent { version: version.to_owned(), at }),
             _ => {
-                self.fault(name, ValidationIssue::new(ValidationCode::Format, "must have version and at"));
+                self.reject(name, ValidationCode::Format, "must have version and at");
                 None
             }
         }
@@ -231,21 +238,18 @@ impl<'a> Members<'a> {
             return Vec::new();
         };
         if values.len() > 5 {
-            self.fault(
-                "uploads",
-                ValidationIssue::new(ValidationCode::MaxItems, "must have at most 5 elements"),
-            );
+            self.reject("uploads", ValidationCode::MaxItems, "must have at most 5 elements");
             return Vec::new();
         }
         let ids: Option<Vec<FileId>> =
             values.iter().map(|value| value.as_str().and_then(|id| id.parse().ok())).collect();
         if ids.is_none() {
-            self.fault("uploads", ValidationIssue::new(ValidationCode::Format, "must hold ids of uploads"));
+            self.reject("uploads", ValidationCode::Format, "must hold ids of uploads");
         }
         ids.unwrap_or_default()
     }
 
-    /// Whether the field that no person sees was filled in.
+    /// Whether the honeypot is filled in.
     pub(crate) fn is_honeypot(&self) -> bool {
         self.object.get("hp").is_some_and(|value| !matches!(value, Json::Null) && value.as_str() != Some(""))
     }
@@ -266,12 +270,12 @@ impl<'a> Members<'a> {
     }
 }
 
-/// Whether the page keeps its visitors for as long as a tab is open only: their tokens are short-lived then.
+/// Whether the page stores the token only while its tab is open. Such a token is short-lived.
 pub(crate) fn is_of_tab(body: &Object) -> bool {
     body.get("persist").and_then(Json::as_str) == Some("session")
 }
 
-/// Whom a page says the visitor is.
+/// The user whom a page names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SentUser {
     pub(crate) claims: Claims,

@@ -8,23 +8,22 @@ use openapi_core::limits::Window;
 
 use super::stream_limiter::StreamLimits;
 
-/// Texts of the widget in a language, by their keys, with the language's tag; none where the widget's own, English, do.
+/// The texts of the widget in a language, by key, with the language's tag; [`None`] for the widget's own, in English.
 pub type Texts = Arc<dyn Fn(&str) -> Option<(String, Object)> + Send + Sync>;
 
 /// Settings of [`WidgetApi`](super::WidgetApi); the defaults are those of the documentation.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct WidgetSettings {
-    /// The origin under which this service is reached, such as `https://widget.example.com`: its own pages may always
-    /// show the widget.
+    /// The origin of this service, such as `https://widget.example.com`. Its own pages may show every widget.
     pub own_origin: Option<String>,
     /// The texts of the widget.
     pub texts: Texts,
-    /// What visitors and addresses may do.
+    /// The limits of visitors, addresses and agents.
     pub limits: WidgetLimits,
-    /// How long an answer may take.
+    /// The deadlines of a reply.
     pub deadlines: TurnDeadlines,
-    /// What a thousand tokens begun of a model cost, in credits (1).
+    /// The price of each started thousand tokens of a model, in credits (1).
     pub credits_per_thousand_tokens: u32,
     /// The largest header block of a call, in bytes (8 KiB).
     pub max_header_bytes: usize,
@@ -54,7 +53,7 @@ impl fmt::Debug for WidgetSettings {
     }
 }
 
-/// What visitors and addresses may do. A window with the limit 0 is off.
+/// The limits of visitors, addresses and agents. A window with the limit 0 is off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WidgetLimits {
     /// Turns of a visitor.
@@ -71,10 +70,9 @@ pub struct WidgetLimits {
     pub address_turns: Vec<Window>,
     /// Lead forms of an address.
     pub address_leads: Vec<Window>,
-    /// Conversations in which one text of an address may be written before a challenge is asked for: in the last of so
-    /// many within a window.
+    /// The number of conversations in which an address may send the same text. The last one requires a challenge.
     pub address_repeats: Vec<Window>,
-    /// Everything else of an address: configuration, scripts, what is at no path.
+    /// All other requests of an address: configuration, scripts, unknown paths.
     pub address_calls: Vec<Window>,
     /// Turns of an agent, in this process.
     pub agent_turns: Vec<Window>,
@@ -109,7 +107,7 @@ impl Default for WidgetLimits {
     }
 }
 
-/// How long an answer may take, in milliseconds.
+/// The deadlines of a reply, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnDeadlines {
     /// Until the first event (10 s).
@@ -118,7 +116,7 @@ pub struct TurnDeadlines {
     pub first_delta: u64,
     /// Between two pieces (20 s).
     pub between_deltas: u64,
-    /// All of it (90 s).
+    /// Until the end (90 s).
     pub whole: u64,
 }
 

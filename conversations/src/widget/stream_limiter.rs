@@ -9,11 +9,11 @@ use openapi_core::values::AgentId;
 /// How many streams may be open at once; 0 is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamLimits {
-    /// Of one address (8).
+    /// For each address (8).
     pub per_address: u32,
-    /// Of one agent (64).
+    /// For each agent (64).
     pub per_agent: u32,
-    /// Of the whole process (1,024).
+    /// In the process (1,024).
     pub per_process: u32,
 }
 
@@ -28,7 +28,7 @@ impl Default for StreamLimits {
 pub(crate) enum StreamLimitExceeded {
     Address(u32),
     Agent(u32),
-    SharedState,
+    Process,
 }
 
 /// The open streams.
@@ -45,16 +45,16 @@ struct Counts {
     addresses: HashMap<IpAddr, u32>,
 }
 
-/// One of them. It ends with its value.
+/// The slot of an open stream, which it frees on drop.
 pub(crate) struct OpenStream {
     counts: Arc<Mutex<Counts>>,
     agent: AgentId,
-    address: Option<IpAddr>,
+    address: IpAddr,
     share: f64,
 }
 
 impl OpenStream {
-    /// How full the fuller of its address's and its agent's limit was with it, when it began.
+    /// The used share of its address's or its agent's limit, whichever was higher when it began.
     pub(crate) const fn share(&self) -> f64 {
         self.share
     }
@@ -65,20 +65,16 @@ impl StreamLimiter {
         StreamLimiter { limits, counts: Arc::default() }
     }
 
-    /// Whether the process has room for one more: asked before any work.
+    /// Whether the process has a slot for one more stream.
     pub(crate) fn has_room(&self) -> bool {
         let most = self.limits.per_process;
         most == 0 || self.counts.lock().unwrap_or_else(PoisonError::into_inner).all < most
     }
 
-    pub(crate) fn open(
-        &self,
-        agent: &AgentId,
-        address: Option<IpAddr>,
-    ) -> Result<OpenStream, StreamLimitExceeded> {
+    pub(crate) fn open(&self, agent: &AgentId, address: IpAddr) -> Result<OpenStream, StreamLimitExceeded> {
         let is_full = |count: u32, most: u32| most > 0 && count >= most;
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_address = address.map_or(0, |address| counts.addresses.get(&address).copied().unwrap_or(0));
+        let of_address = counts.addresses.get(&address).copied().unwrap_or(0);
         let of_agent = counts.agents.get(agent).copied().unwrap_or(0);
         if is_full(of_address, self.limits.per_address) {
             return Err(StreamLimitExceeded::Address(self.limits.per_address));
@@ -87,17 +83,14 @@ impl StreamLimiter {
             return Err(StreamLimitExceeded::Agent(self.limits.per_agent));
         }
         if is_full(counts.all, self.limits.per_process) {
-            return Err(StreamLimitExceeded::SharedState);
+            return Err(StreamLimitExceeded::Process);
         }
         let share =
             |count: u32, most: u32| if most > 0 { f64::from(count + 1) / f64::from(most) } else { 0.0 };
-        let of_address = address.map_or(0.0, |_| share(of_address, self.limits.per_address));
-        let share = of_address.max(share(of_agent, self.limits.per_agent));
+        let share = share(of_address, self.limits.per_address).max(share(of_agent, self.limits.per_agent));
         counts.all += 1;
         *counts.agents.entry(agent.clone()).or_default() += 1;
-        if let Some(address) = address {
-            *counts.addresses.entry(address).or_default() += 1;
-        }
+        *counts.addresses.entry(address).or_default() += 1;
         Ok(OpenStream { counts: Arc::clone(&self.counts), agent: agent.clone(), address, share })
     }
 }
@@ -107,9 +100,7 @@ impl Drop for OpenStream {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         counts.all = counts.all.saturating_sub(1);
         less(&mut counts.agents, &self.agent);
-        if let Some(address) = &self.address {
-            less(&mut counts.addresses, address);
-        }
+        less(&mut counts.addresses, &self.address);
     }
 }
 
@@ -130,7 +121,8 @@ mod tests {
     fn each_limit_holds_and_what_ends_makes_room() {
         let streams = StreamLimiter::new(StreamLimits { per_address: 2, per_agent: 3, per_process: 4 });
         let (a, b): (AgentId, AgentId) = ("a".parse().expect("an id"), "b".parse().expect("an id"));
-        let [one, two, three] = ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(|it| it.parse::<IpAddr>().ok());
+        let [one, two, three] =
+            ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(|it| it.parse::<IpAddr>().expect("an address"));
         let first = streams.open(&a, one).expect("room");
         let second = streams.open(&a, one).expect("room");
         assert_eq!((first.share(), second.share()), (0.5, 1.0));
@@ -138,7 +130,7 @@ mod tests {
         let third = streams.open(&a, two).expect("room");
         assert_eq!(streams.open(&a, two).err(), Some(StreamLimitExceeded::Agent(3)));
         let fourth = streams.open(&b, two).expect("room");
-        assert_eq!(streams.open(&b, three).err(), Some(StreamLimitExceeded::SharedState));
+        assert_eq!(streams.open(&b, three).err(), Some(StreamLimitExceeded::Process));
         assert!(!streams.has_room());
         drop((first, second, third, fourth));
         assert!(streams.has_room());

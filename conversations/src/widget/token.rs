@@ -7,23 +7,26 @@ use openapi_core::values::{AgentId, ConversationId, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::hex;
 use crate::VisitorId;
+use crate::conversation::DAY_MILLIS;
 
-/// What separates signatures of tokens from other uses of a server key.
+/// Separates signatures of tokens from other uses of a server key.
 const PURPOSE: &str = "visitor token";
-/// What a token begins with.
+/// The prefix of a token.
 const PREFIX: &str = "vt1.";
 /// The most bytes of a token.
 const MAX_BYTES: usize = 512;
-const DAY_MILLIS: i64 = 24 * 3_600_000;
+/// The epoch of the tokens of a conversation until they are revoked.
+pub(crate) const FIRST_EPOCH: u32 = 1;
 /// How long a token lives.
 const LIFE_MILLIS: i64 = 30 * DAY_MILLIS;
-/// How long one lives that is to end with the visit.
+/// How long a token of a session lives.
 const SESSION_MILLIS: i64 = DAY_MILLIS;
-/// From which age on a token is replaced.
+/// The age from which on a token is replaced.
 const RENEWED_MILLIS: i64 = DAY_MILLIS;
 
-/// What a token says. It opens its own conversation, nothing else.
+/// The content of a token. It opens its own conversation and nothing else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct VisitorToken {
     #[serde(rename = "a")]
@@ -35,12 +38,12 @@ pub(crate) struct VisitorToken {
     /// The first bytes of the SHA-256 of the page's origin.
     #[serde(rename = "o")]
     origin: String,
-    /// Must be the conversation's: raising that ends all tokens given out.
+    /// The conversation's epoch. A later epoch revokes the token.
     #[serde(rename = "e")]
     pub(crate) epoch: u32,
     #[serde(rename = "l")]
     pub(crate) level: u8,
-    /// Random, so that no two tokens are one.
+    /// Random, so that no two tokens are equal.
     #[serde(rename = "n")]
     nonce: u32,
     #[serde(rename = "i")]
@@ -84,8 +87,8 @@ impl VisitorToken {
         format!("{PREFIX}{payload}.{signature}")
     }
 
-    /// Reads a token of a page of `origin`; `None` when it is altered, over, or another origin's. Nothing is read of
-    /// what it says before its signature was found right.
+    /// Reads a token of a page of `origin`; [`None`] if it is altered, expired or of another origin. The content is
+    /// parsed only after the signature is verified.
     pub(crate) fn read(keys: &ServerKeys, text: &str, origin: &str, now: Timestamp) -> Option<Self> {
         let (payload, signature) =
             text.strip_prefix(PREFIX).filter(|_| text.len() <= MAX_BYTES)?.split_once('.')?;
@@ -101,21 +104,20 @@ impl VisitorToken {
         Timestamp::from_millis(self.expires * 1_000)
     }
 
-    /// Whether it was made to end with the visit.
+    /// Whether it is a token of a session.
     pub(crate) fn is_session(&self) -> bool {
         (self.expires - self.issued) * 1_000 <= SESSION_MILLIS
     }
 
-    /// Whether a newer one is to replace it.
+    /// Whether it is old enough to be replaced.
     pub(crate) fn is_aged(&self, now: Timestamp) -> bool {
         (now.seconds() - self.issued) * 1_000 >= RENEWED_MILLIS
     }
 }
 
-/// Pages without an origin of their own share one.
+/// Pages without an origin share the hash of the empty one.
 fn origin_hash(origin: &str) -> String {
-    let digest = Sha256::digest(origin.to_ascii_lowercase());
-    digest[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(origin.to_ascii_lowercase())[..8])
 }
 
 #[cfg(test)]

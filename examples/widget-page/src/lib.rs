@@ -16,7 +16,6 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use conversations::ChatResponder;
-use conversations::admin::ChatAdmin;
 use conversations::widget::WidgetSettings;
 use conversations::{ChatPorts, Conversations};
 use openapi_core::access::Actor;

@@ -21,12 +21,17 @@ use crate::reply::{ApiError, ErrorCode};
 /// Any error, boxed.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Under which media types JSON is accepted.
+/// The body of a request, however a server receives it.
+pub trait HttpBody: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static {}
+
+impl<B> HttpBody for B where B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static {}
+
+/// The media types under which JSON is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonTypes {
-    /// Its own.
+    /// Those of JSON.
     Json,
-    /// Plain text too: what a page may send to another origin without asking first.
+    /// Plain text too, which a page may send to another origin without a preflight request.
     AlsoPlain,
 }
 
@@ -34,16 +39,12 @@ pub enum JsonTypes {
 ///
 /// # Errors
 /// 415, 413, 408 and 400, as contract 6.3 says of step 8.
-pub async fn read_json<B>(
+pub async fn read_json(
     parts: &Parts,
-    body: B,
+    body: impl HttpBody,
     limit: u64,
     accepted: JsonTypes,
-) -> Result<JsonBody, ApiError>
-where
-    B: Body<Data = Bytes> + Send,
-    B::Error: Into<BoxError>,
-{
+) -> Result<JsonBody, ApiError> {
     let mut body = pin!(body);
     let declared = declared_bytes(parts, &*body);
     if body.is_end_stream() || declared == Some(0) {
@@ -104,11 +105,7 @@ fn declared_bytes<B: Body>(parts: &Parts, body: &B) -> Option<u64> {
 ///
 /// # Errors
 /// 415, 413, 408 and 400, as contract 6.3 says of step 8.
-pub async fn open_form<B>(parts: &Parts, body: B, part: FilePart) -> Result<Option<Form>, ApiError>
-where
-    B: Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
+pub async fn open_form(parts: &Parts, body: impl HttpBody, part: FilePart) -> Result<Option<Form>, ApiError> {
     let declared = declared_bytes(parts, &body);
     if body.is_end_stream() || declared == Some(0) {
         return Ok(None);
@@ -133,11 +130,7 @@ struct ByteStream<B> {
     body: Pin<Box<B>>,
 }
 
-impl<B> Stream for ByteStream<B>
-where
-    B: Body<Data = Bytes>,
-    B::Error: Into<BoxError>,
-{
+impl<B: HttpBody> Stream for ByteStream<B> {
     type Item = Result<Bytes, ApiError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {

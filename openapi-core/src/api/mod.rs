@@ -7,38 +7,36 @@ mod settings;
 mod target;
 
 use std::convert::Infallible;
-use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context as TaskContext, Poll};
 
-use bytes::Bytes;
+use futures_core::future::BoxFuture;
 use http::request::Parts;
-use http::{Request, Response};
-use http_body::Body;
+use http::{Request, Response, header};
 
 pub use crate::limits::AddressLimits;
 pub use crate::reply::{ApiBody, ApiBodyError};
-pub use body::{BoxError, JsonTypes, open_form, read_json};
-pub use response::ResponseSummary;
+pub use body::{BoxError, HttpBody, JsonTypes, open_form, read_json};
+pub use response::{Outcome, ResponseSummary, encode};
+pub use router::{Route, Router};
 pub use settings::{PeerAddress, ReceiptTimeout, Settings};
 
 use crate::access::Caller;
 use crate::auth::{AddressRateLimiter, AuthError, Authenticator};
+use crate::endpoints::ENDPOINTS;
 use crate::extraction::DocumentForm;
 use crate::files::Upload;
 use crate::limits::AddressClass;
 use crate::openapi::document;
 use crate::operation::{
-    Access, BodyKind, Context, DecodedRequest, Document, EncodedResponse, Endpoint, JsonBody, Operation,
-    Payload, Principal, Shared, lacks,
+    Access, BodyKind, Conditional, Context, DecodedRequest, Document, EncodedResponse, Endpoint, JsonBody,
+    Operation, Payload, Principal, Shared, lacks,
 };
 use crate::reply::{ApiError, ErrorCode, Reply};
 use crate::service::OpenApiService;
 use crate::values::Timestamp;
-use response::{Outcome, REQUEST_ID, RequestContext};
-use router::{Route, Router};
+use response::{REQUEST_ID, RequestContext};
 use target::Target;
 
 /// The Open API: takes HTTP requests, answers HTTP responses, knows no server.
@@ -50,7 +48,7 @@ pub struct Api(Arc<Inner>);
 struct Inner {
     shared: Shared,
     settings: Settings,
-    router: Router,
+    router: Router<Endpoint>,
     authenticator: Arc<Authenticator>,
     addresses: AddressRateLimiter,
 }
@@ -65,7 +63,12 @@ impl Api {
     ) -> Self {
         let service_info = settings.service_info.clone();
         Api(Arc::new(Inner {
-            router: Router::new(service_info.id_segment()),
+            router: Router::new(
+                ENDPOINTS.iter().map(|endpoint| {
+                    (endpoint.meta.template(service_info.id_segment()), endpoint.meta.method, endpoint)
+                }),
+                true,
+            ),
             addresses: AddressRateLimiter::new(settings.address_limits),
             shared: Shared {
                 service,
@@ -82,11 +85,7 @@ impl Api {
     /// The extensions of the request may hold a [`PeerAddress`], and a [`Caller`] that the host has authenticated
     /// itself: such a request skips authentication and rate limits. The extensions of the response hold
     /// [`ResponseSummary`].
-    pub async fn handle<B>(&self, request: Request<B>) -> Response<ApiBody>
-    where
-        B: Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
-    {
+    pub async fn handle(&self, request: Request<impl HttpBody>) -> Response<ApiBody> {
         let peer = request.extensions().get::<PeerAddress>().map(|peer| peer.0);
         let (mut response, handled) = self.respond(request, peer).await;
         response.extensions_mut().insert(handled);
@@ -96,24 +95,19 @@ impl Api {
     /// As [`Api::handle`], for servers of their own: `peer`, the client's address, replaces a [`PeerAddress`], and the
     /// summary of the request is returned next to the response. Extensions take memory of their own for each request. A
     /// [`Caller`] is read from them all the same.
-    pub async fn respond<B>(
+    pub async fn respond(
         &self,
-        request: Request<B>,
+        request: Request<impl HttpBody>,
         peer: Option<IpAddr>,
-    ) -> (Response<ApiBody>, ResponseSummary)
-    where
-        B: Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
-    {
+    ) -> (Response<ApiBody>, ResponseSummary) {
         let inner = &*self.0;
         let (parts, body) = request.into_parts();
         let now = inner.authenticator.clock().now();
         let mut trace = RequestContext::new(request_id(&parts, inner, now), peer, now);
-        let outcome = match inner.answer(&parts, body, &mut trace).await {
-            Ok(outcome) => outcome,
-            Err(error) => Outcome::Failed(error),
-        };
-        response::response(&inner.settings, &parts, outcome, trace)
+        let outcome = inner.answer(&parts, body, &mut trace).await;
+        let mut response = encode(&parts, outcome, &mut trace.summary);
+        response::api_headers(&inner.settings, &parts, &mut trace, response.headers_mut());
+        (response, trace.summary)
     }
 
     /// Calls one operation without HTTP, under the same rules as a request: the caller's permission is checked, the
@@ -157,31 +151,25 @@ impl Authorized for crate::operation::Anonymous {
 
 impl Inner {
     /// The steps of contract 6.3, one after another.
-    async fn answer<B>(&self, parts: &Parts, body: B, trace: &mut RequestContext) -> Result<Outcome, ApiError>
-    where
-        B: Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
-    {
+    async fn answer(
+        &self,
+        parts: &Parts,
+        body: impl HttpBody,
+        trace: &mut RequestContext,
+    ) -> Result<Outcome, ApiError> {
         let now = trace.now;
         let address = trace.peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         self.refuse_oversized(parts)?;
         let target = Target::read(&parts.uri)?;
-        let (endpoint, path_values) = match self.router.find(&parts.method, &target.segments) {
-            Route::Found { endpoint, path_values } => (endpoint, path_values),
-            Route::Options { allow } => {
-                self.addresses.admit(address, AddressClass::Unrouted, now)?;
-                return Ok(Outcome::Options { allow });
-            }
-            Route::WrongMethod { allow } => {
-                self.addresses.admit(address, AddressClass::Unrouted, now)?;
-                return Err(router::method_not_allowed(&parts.method, allow));
-            }
-            Route::Unknown => {
-                self.addresses.admit(address, AddressClass::Unrouted, now)?;
-                return Err(ApiError::new(ErrorCode::RouteNotFound, "There is nothing at this path"));
-            }
+        let route = self.router.find(&parts.method, &target.segments);
+        if !matches!(route, Ok(Route::Found { .. })) {
+            self.addresses.admit(address, AddressClass::Unrouted, now)?;
+        }
+        let (endpoint, path_values) = match route? {
+            Route::Found { operation, path_values } => (operation, path_values),
+            Route::Options { allow } => return Ok(Outcome::Options { allow }),
         };
-        trace.endpoint = Some(endpoint);
+        (trace.summary.operation, trace.summary.route) = (Some(endpoint.meta.id), Some(endpoint.meta.path));
         let mut incoming = DecodedRequest {
             meta: endpoint.meta,
             path_values: &path_values,
@@ -228,17 +216,13 @@ impl Inner {
     }
 
     /// Reads a JSON body, or opens a form, whose content the operation reads.
-    async fn receive<B>(
+    async fn receive(
         &self,
         endpoint: &Endpoint,
         parts: &Parts,
-        body: B,
+        body: impl HttpBody,
         incoming: &mut DecodedRequest<'_>,
-    ) -> Result<JsonBody, ApiError>
-    where
-        B: Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
-    {
+    ) -> Result<JsonBody, ApiError> {
         match endpoint.meta.body {
             BodyKind::None => {}
             BodyKind::File => {
@@ -265,18 +249,26 @@ impl Inner {
         caller: Option<&Caller>,
         incoming: &DecodedRequest<'_>,
     ) -> Result<Outcome, ApiError> {
-        let EncodedResponse { reply, body } = (endpoint.run)(&self.shared, caller, incoming).await?;
+        let EncodedResponse { mut reply, body } = (endpoint.run)(&self.shared, caller, incoming).await?;
         let body = match body {
             Payload::Json(body) => body,
             Payload::Content { status, headers, body } => {
                 return Ok(Outcome::Content { status, headers, body });
             }
         };
-        let links = match &reply.pagination {
-            Some(pagination) => response::links(&self.settings, incoming, pagination),
-            None => None,
+        let location = match &mut reply.replay {
+            Some(stored) => &mut stored.location,
+            None => &mut reply.location,
         };
-        Ok(Outcome::Answered { reply, body, links })
+        if let Some(path) = location {
+            path.insert_str(0, self.settings.service_info.base_path());
+        }
+        if let Some(pagination) = &reply.pagination
+            && let Some(links) = response::links(&self.settings, incoming, pagination)
+        {
+            reply.headers.push((header::LINK, links));
+        }
+        Ok(Outcome::Answered { reply, body, conditional: endpoint.meta.conditional == Conditional::Read })
     }
 
     fn refuse_oversized(&self, parts: &Parts) -> Result<(), ApiError> {
@@ -297,29 +289,29 @@ impl Inner {
     ) -> Result<Caller, ApiError> {
         if let Some(caller) = parts.extensions.get::<Caller>() {
             let mut caller = caller.clone();
-            trace.agent = Some(caller.agent_id.clone());
+            trace.summary.agent = Some(caller.agent_id.clone());
             // What the host left open is known here: both go into the audit log.
             if caller.request_id.is_empty() {
-                caller.request_id.clone_from(&trace.request_id);
+                caller.request_id.clone_from(&trace.summary.request_id);
             }
             caller.address = caller.address.or(trace.peer);
             return Ok(caller);
         }
         let now = trace.now;
-        match self.authenticator.enter(&parts.headers, address, &trace.request_id, now).await {
+        match self.authenticator.enter(&parts.headers, address, &trace.summary.request_id, now).await {
             Ok(entry) => {
                 trace.enter(&entry);
                 Ok(entry.caller)
             }
             Err(AuthError::Failed { error, key, agent }) => {
-                trace.key.clone_from(&key);
+                trace.summary.key.clone_from(&key);
                 self.addresses.admit(address, AddressClass::FailedAuthentication, now)?;
                 Box::pin(self.authenticator.audit_failure(
                     &error,
                     key,
                     agent,
                     address,
-                    &trace.request_id,
+                    &trace.summary.request_id,
                     now,
                 ))
                 .await;
@@ -347,14 +339,10 @@ fn request_id(parts: &Parts, inner: &Inner, now: Timestamp) -> String {
     sent.map_or_else(|| inner.authenticator.ids().uuid_v7(now), str::to_owned)
 }
 
-impl<B> tower_service::Service<Request<B>> for Api
-where
-    B: Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
+impl<B: HttpBody> tower_service::Service<Request<B>> for Api {
     type Response = Response<ApiBody>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<ApiBody>, Infallible>> + Send>>;
+    type Future = BoxFuture<'static, Result<Response<ApiBody>, Infallible>>;
 
     fn poll_ready(&mut self, _: &mut TaskContext<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))

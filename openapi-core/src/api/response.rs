@@ -4,14 +4,15 @@ use std::net::IpAddr;
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use serde::Serialize;
 
 use super::settings::Settings;
 use crate::access::{Actor, ApiKey};
 use crate::auth::{Authenticated, rate_headers};
 use crate::endpoints::contacts::percent_encode;
 use crate::limits::Decision;
-use crate::operation::{Conditional, DecodedRequest, Endpoint};
-use crate::reply::{ApiBody, ApiError, PageTarget, Pagination, Reply, content_type};
+use crate::operation::DecodedRequest;
+use crate::reply::{ApiBody, ApiError, PageTarget, Pagination, Reply, content_type, success_body};
 use crate::service::TagMatch;
 use crate::values::{AgentId, Timestamp};
 
@@ -22,12 +23,50 @@ const REVALIDATE: HeaderValue = HeaderValue::from_static("private, no-cache");
 const SECRET_EXPIRES: HeaderName = HeaderName::from_static("x-api-secret-expires");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// What a request came to.
-pub(super) enum Outcome {
-    Answered { reply: Reply<()>, body: Vec<u8>, links: Option<HeaderValue> },
-    Content { status: u16, headers: HeaderMap, body: ApiBody },
-    Options { allow: HeaderValue },
+/// The result of a request.
+pub enum Outcome {
+    /// The reply of an operation with its encoded body.
+    Answered {
+        /// Status and headers.
+        reply: Reply<()>,
+        /// The envelope; empty for a response without a body.
+        body: Vec<u8>,
+        /// Whether `If-None-Match` applies: a client that has this version gets 304.
+        conditional: bool,
+    },
+    /// Content that is not JSON.
+    Content {
+        /// The status.
+        status: u16,
+        /// Its headers.
+        headers: HeaderMap,
+        /// The bytes.
+        body: ApiBody,
+    },
+    /// The response to OPTIONS.
+    Options {
+        /// The header `Allow`.
+        allow: HeaderValue,
+    },
+    /// The request failed.
     Failed(ApiError),
+}
+
+impl Outcome {
+    /// A reply in its envelope.
+    ///
+    /// # Errors
+    /// INTERNAL_ERROR when the data cannot be serialised.
+    pub fn success<T: Serialize>(reply: Reply<T>) -> Result<Self, ApiError> {
+        let body = success_body(&reply.message, &reply.data, reply.pagination.as_ref())?;
+        Ok(Outcome::Answered { reply: reply.map(drop), body, conditional: false })
+    }
+
+    /// 204, without a body.
+    #[must_use]
+    pub fn no_content() -> Self {
+        Outcome::Content { status: 204, headers: HeaderMap::new(), body: ApiBody::empty() }
+    }
 }
 
 /// The body of a response before it gets its headers.
@@ -38,13 +77,10 @@ enum Body {
 
 /// What the API learns about a request while it handles it.
 pub(super) struct RequestContext {
-    pub(super) request_id: String,
+    pub(super) summary: ResponseSummary,
     /// The client's address, if the host passed it.
     pub(super) peer: Option<IpAddr>,
     pub(super) now: Timestamp,
-    pub(super) endpoint: Option<&'static Endpoint>,
-    pub(super) agent: Option<AgentId>,
-    pub(super) key: Option<ApiKey>,
     pub(super) decision: Option<Decision>,
     pub(super) rate_policy: Option<HeaderValue>,
     pub(super) secret_expires: Option<Timestamp>,
@@ -52,17 +88,8 @@ pub(super) struct RequestContext {
 
 impl RequestContext {
     pub(super) fn new(request_id: String, peer: Option<IpAddr>, now: Timestamp) -> Self {
-        RequestContext {
-            request_id,
-            peer,
-            now,
-            endpoint: None,
-            agent: None,
-            key: None,
-            decision: None,
-            rate_policy: None,
-            secret_expires: None,
-        }
+        let summary = ResponseSummary::new(request_id);
+        RequestContext { summary, peer, now, decision: None, rate_policy: None, secret_expires: None }
     }
 
     /// Records the authenticated caller.
@@ -70,9 +97,9 @@ impl RequestContext {
         self.decision = Some(entry.decision);
         self.rate_policy.clone_from(&entry.rate_policy);
         self.secret_expires = entry.secret_expires;
-        self.agent = Some(entry.caller.agent_id.clone());
+        self.summary.agent = Some(entry.caller.agent_id.clone());
         if let Actor::ApiKey(key) = &entry.caller.actor {
-            self.key = Some(key.clone());
+            self.summary.key = Some(key.clone());
         }
     }
 }
@@ -94,46 +121,52 @@ pub struct ResponseSummary {
     pub code: Option<&'static str>,
 }
 
-pub(super) fn response(
-    settings: &Settings,
+impl ResponseSummary {
+    /// The summary of a request of which only the id is known.
+    #[must_use]
+    pub const fn new(request_id: String) -> Self {
+        ResponseSummary { operation: None, route: None, agent: None, key: None, request_id, code: None }
+    }
+}
+
+/// Encodes the outcome of a request with the headers that every response has, and records a failure in its summary.
+/// The caller adds the headers that only its own responses have.
+pub fn encode(
     parts: &Parts,
-    outcome: Outcome,
-    mut trace: RequestContext,
-) -> (Response<ApiBody>, ResponseSummary) {
+    outcome: Result<Outcome, ApiError>,
+    summary: &mut ResponseSummary,
+) -> Response<ApiBody> {
     // Room for what a counted reply carries; the next size up is a large allocation.
     let mut headers = HeaderMap::with_capacity(12);
-    let mut code = None;
-    let (status, body) = match outcome {
-        Outcome::Answered { reply, body, links } => {
-            let (status, body) = answered(settings, parts, &trace, reply, body, links, &mut headers);
+    let (status, body) = match outcome.unwrap_or_else(Outcome::Failed) {
+        Outcome::Answered { reply, body, conditional } => {
+            let (status, body) = answered(parts, reply, body, conditional, &mut headers);
             (status, Body::Json(body))
         }
         Outcome::Content { status, headers: of_content, body } => {
             headers = of_content;
-            (StatusCode::from_u16(status).unwrap_or(StatusCode::OK), Body::Content(body))
+            (status, Body::Content(body))
         }
         Outcome::Options { allow } => {
             headers.insert(header::ALLOW, allow);
-            (StatusCode::NO_CONTENT, Body::Json(Vec::new()))
+            (204, Body::Json(Vec::new()))
         }
         Outcome::Failed(error) => {
-            code = Some(error.code().as_str());
-            for (name, value) in error.headers() {
-                headers.insert(name, value.clone());
-            }
-            let status =
-                StatusCode::from_u16(error.code().status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            (status, Body::Json(error.to_json(&trace.request_id).into_bytes()))
+            summary.code = Some(error.code().as_str());
+            headers.extend(error.headers().iter().cloned());
+            (error.code().status(), Body::Json(error.to_json(&summary.request_id).into_bytes()))
         }
     };
     let caching = match headers.get(header::ETAG) {
-        Some(_) if code.is_none() => REVALIDATE,
+        Some(_) if summary.code.is_none() => REVALIDATE,
         _ => NO_STORE,
     };
-    // Contents of files bring their own.
+    // Contents of files and some replies bring their own.
     headers.entry(header::CACHE_CONTROL).or_insert(caching);
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
-    request_headers(settings, parts, &mut trace, &mut headers);
+    if let Ok(value) = HeaderValue::from_str(&summary.request_id) {
+        headers.insert(REQUEST_ID, value);
+    }
     let body = match body {
         Body::Content(body) => body,
         Body::Json(body) if body.is_empty() => ApiBody::empty(),
@@ -147,23 +180,19 @@ pub(super) fn response(
             }
         }
     };
-    let meta = trace.endpoint.map(|endpoint| endpoint.meta);
-    let handled = ResponseSummary {
-        operation: meta.map(|meta| meta.id),
-        route: meta.map(|meta| meta.path),
-        agent: trace.agent,
-        key: trace.key,
-        request_id: trace.request_id,
-        code,
-    };
     let mut response = Response::new(body);
-    *response.status_mut() = status;
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     *response.headers_mut() = headers;
-    (response, handled)
+    response
 }
 
-/// The headers that depend on the settings, the key and the id of the request.
-fn request_headers(settings: &Settings, parts: &Parts, trace: &mut RequestContext, headers: &mut HeaderMap) {
+/// The headers of the Open API that depend on the settings and the key.
+pub(super) fn api_headers(
+    settings: &Settings,
+    parts: &Parts,
+    trace: &mut RequestContext,
+    headers: &mut HeaderMap,
+) {
     if settings.strict_transport_security {
         headers.insert(
             header::STRICT_TRANSPORT_SECURITY,
@@ -181,20 +210,15 @@ fn request_headers(settings: &Settings, parts: &Parts, trace: &mut RequestContex
     {
         headers.insert(SECRET_EXPIRES, value);
     }
-    if let Ok(value) = HeaderValue::from_str(&trace.request_id) {
-        headers.insert(REQUEST_ID, value);
-    }
 }
 
 fn answered(
-    settings: &Settings,
     parts: &Parts,
-    trace: &RequestContext,
     reply: Reply<()>,
     body: Vec<u8>,
-    links: Option<HeaderValue>,
+    conditional: bool,
     headers: &mut HeaderMap,
-) -> (StatusCode, Vec<u8>) {
+) -> (u16, Vec<u8>) {
     let (status, location, body) = match reply.replay {
         Some(stored) => {
             headers.insert(REPLAYED, HeaderValue::from_static("true"));
@@ -207,24 +231,18 @@ fn answered(
             headers.insert(name, value);
         }
     };
-    put(
-        header::LOCATION,
-        location.map(|path| format!("{}{path}", settings.service_info.base_path())).as_deref(),
-    );
+    put(header::LOCATION, location.as_deref());
     put(header::ETAG, reply.etag.as_deref());
     headers.extend(reply.headers);
-    if let Some(links) = links {
-        headers.insert(header::LINK, links);
+    if conditional && not_modified(parts, reply.etag.as_deref()) {
+        return (304, Vec::new());
     }
-    let readable = trace.endpoint.is_some_and(|endpoint| endpoint.meta.conditional == Conditional::Read);
-    if readable && not_modified(parts, reply.etag.as_deref()) {
-        return (StatusCode::NOT_MODIFIED, Vec::new());
-    }
-    (StatusCode::from_u16(status).unwrap_or(StatusCode::OK), body)
+    (status, body)
 }
 
 fn not_modified(parts: &Parts, etag: Option<&str>) -> bool {
     let Some(etag) = etag else { return false };
+    let etag = etag.strip_prefix("W/").unwrap_or(etag);
     let lines = parts.headers.get_all(header::IF_NONE_MATCH).iter();
     lines
         .filter_map(|line| line.to_str().ok())

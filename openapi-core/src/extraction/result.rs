@@ -199,7 +199,7 @@ impl Extraction {
 
     /// `metadata` as it is answered.
     #[must_use]
-    pub(crate) fn with<'a>(&'a self, metadata: &'a ExtractionMetadata) -> Answered<'a> {
+    pub fn with<'a>(&'a self, metadata: &'a ExtractionMetadata) -> Answered<'a> {
         Answered { extraction: self, metadata }
     }
 }

@@ -101,5 +101,14 @@ mod tests {
             prop_assert_eq!(attempts, MAX_ATTEMPTS as usize - (MAX_ATTEMPTS as usize - 1).saturating_sub(lost));
             prop_assert_eq!(found.map_err(|error| error.kind), expected);
         }
+
+        #[test]
+        fn a_state_passes_from_attempt_to_attempt(max_attempts in 0_u32..40, enough in 0_u32..40) {
+            let attempt = |done: u32| async move {
+                Ok(if done == enough { Break(done) } else { Continue(done + 1) })
+            };
+            let found = pollster::block_on(retry_with(max_attempts, 0, || "exhausted", attempt));
+            prop_assert_eq!(found, if enough < max_attempts { Ok(enough) } else { Err("exhausted") });
+        }
     }
 }

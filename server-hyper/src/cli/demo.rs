@@ -1,7 +1,7 @@
 //! `demo`: sample data in an empty store.
 
 use ::conversations::Conversations;
-use ::conversations::admin::{ChatAdmin, NewKnowledge};
+use ::conversations::admin::NewKnowledge;
 use openapi_core::access::{Permissions, RateLimits};
 use openapi_core::admin::{Admin, Imported, IssuedKey, NewAgent, NewKey};
 use openapi_core::agents::Agent;

@@ -11,7 +11,6 @@ use bytes::Bytes;
 use contract_tests::sandbox::{object, operator, wait};
 use contract_tests::{Backend, Form, Reply, Sandbox, rules, story};
 use conversations::ChatPorts;
-use conversations::admin::ChatAdmin;
 use conversations::widget::{WidgetApi, WidgetSettings};
 use conversations::{ChatEvent, ChatEvents, ChatResponder, ChatTurn, Outcome, Usage};
 use futures_core::Stream;

@@ -4,7 +4,6 @@ mod settings;
 
 use std::time::Duration;
 
-use ::conversations::admin::ChatAdmin;
 use clap::Subcommand;
 use openapi_core::admin::{Admin, NewAgent};
 use openapi_core::agents::{Agent, AgentStatus};

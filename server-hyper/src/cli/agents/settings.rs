@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use ::conversations::admin::ChatAdmin;
 use ::conversations::{AgentSettings, Conversations};
 use clap::Args;
 use openapi_core::json::{Json, Object, parse};
@@ -54,7 +53,7 @@ impl Configure {
         chat: &Conversations,
         json: bool,
     ) -> Result<(), CliError> {
-        let before = ChatAdmin::agent_settings(chat, &self.id).await?;
+        let before = chat.agent_settings(&self.id).await?;
         let is_question = self.file.is_none() && self.set.is_empty() && self.unset.is_empty();
         let after = if is_question {
             before.clone()

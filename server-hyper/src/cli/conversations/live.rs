@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use ::conversations::admin::ChatAdmin;
 use ::conversations::storage::{ConversationFilter, ConversationQuery};
 use ::conversations::{Claims, Conversation, ConversationMode, Conversations, Speaker};
 use openapi_core::ports::Clock;

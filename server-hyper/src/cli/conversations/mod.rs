@@ -4,7 +4,6 @@ mod live;
 mod read;
 mod selection;
 
-use ::conversations::admin::ChatAdmin;
 use clap::{Args, Subcommand};
 use openapi_core::values::{AgentId, ConversationId};
 use selection::{Mode, Selection};

@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use ::conversations::admin::ChatAdmin;
 use ::conversations::storage::{ConversationFilter, ConversationQuery};
 use ::conversations::{
     ChatPage, Claims, Conversation, ConversationMode, ConversationStatus, Conversations, FollowUp, Lead,

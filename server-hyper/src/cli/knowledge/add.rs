@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::conversations::KnowledgeDocument;
-use ::conversations::admin::{ChatAdmin, KnowledgeLimits, NewKnowledge};
+use ::conversations::admin::{KnowledgeLimits, NewKnowledge};
 use clap::Args;
 use extraction::document::ocr::{OcrEngine, Tesseract};
 use extraction::document::{Document, Kind, Limits, Page, Warning, decode};

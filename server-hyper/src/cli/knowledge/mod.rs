@@ -4,7 +4,6 @@ mod add;
 
 use std::sync::Arc;
 
-use ::conversations::admin::ChatAdmin;
 use ::conversations::storage::ConversationStorage;
 use ::conversations::{Conversations, FoundPassage, KnowledgeDocument, Question};
 use clap::Subcommand;

@@ -1,25 +1,76 @@
-//! The usage of chats: turns and tokens of a day, and credits. Reserved before a model runs, settled afterwards.
+//! Budgets of agents: turns and tokens of a day, and credits. A model's usage is reserved before it runs and settled
+//! afterwards.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow::{Break, Continue};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use openapi_core::access::Actor;
 use openapi_core::credits::{CreditAccount, CreditEntry, CreditEntryKind};
 use openapi_core::json::RawObject;
+use openapi_core::storage::retry::{MAX_ATTEMPTS, RetryOn, retry_with};
 use openapi_core::storage::{CreditWrite, Effects, RecordKind, StorageError, StorageErrorKind, StoredRecord};
-use openapi_core::values::{PlatformId, Timestamp};
+use openapi_core::values::{AgentId, PlatformId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::agent_view::AgentView;
-use super::job::Job;
-use super::state::Inner;
-use super::usages::day_of;
-use crate::conversations::ATTEMPTS;
+use super::reply::Job;
+use crate::conversation::DAY_MILLIS;
+use crate::service::agent_view::AgentView;
+use crate::service::repository::Repository;
 use crate::{TokenBudget, Usage};
 
-/// How long what was set aside stays so beyond the longest turn, when nothing more is heard of its process.
-const BEYOND_MILLIS: u64 = 60_000;
-/// Tokens that a step of credits stands for.
+/// How long a reservation outlasts the longest turn, if its process ends without settling it.
+const GRACE_MILLIS: u64 = 60_000;
+/// The tokens that a step of the price pays for.
 const TOKENS_OF_STEP: u64 = 1_000;
 
-/// What an agent's chat has used on a day (UTC).
+/// How many queues there are. Agents with the same hash share one.
+const QUEUES: usize = 64;
+
+/// The queues in which the changes of an agent's usage wait for each other, and the share of its daily turns that each
+/// agent has used.
+pub(crate) struct Usages {
+    queues: Vec<async_lock::Mutex<()>>,
+    /// The day, and the shares on it.
+    shares: Mutex<(i64, HashMap<AgentId, f64>)>,
+}
+
+impl Default for Usages {
+    fn default() -> Self {
+        let queues = (0..QUEUES).map(|_| async_lock::Mutex::new(())).collect();
+        Usages { queues, shares: Mutex::default() }
+    }
+}
+
+impl Usages {
+    fn queue_of(&self, agent: &AgentId) -> &async_lock::Mutex<()> {
+        let queue = crc32fast::hash(agent.as_str().as_bytes()) as usize % QUEUES;
+        &self.queues[queue]
+    }
+
+    /// The share of its daily turns that an agent has used on the day of `now`, 0 to 1, as far as this process knows.
+    pub(crate) fn share_of_day(&self, agent: &AgentId, now: Timestamp) -> f64 {
+        let shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let (day, shares) = &*shares;
+        shares.get(agent).filter(|_| *day == day_of(now)).copied().unwrap_or(0.0)
+    }
+
+    fn note_share(&self, agent: &AgentId, now: Timestamp, share: f64) {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let (day, shares) = &mut *shares;
+        if std::mem::replace(day, day_of(now)) != *day {
+            shares.clear();
+        }
+        shares.insert(agent.clone(), share);
+    }
+}
+
+/// The UTC day of an instant, in days since the epoch.
+const fn day_of(now: Timestamp) -> i64 {
+    now.millis().div_euclid(DAY_MILLIS)
+}
+
+/// What an agent has used on a UTC day.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct DayUsage {
@@ -28,13 +79,13 @@ struct DayUsage {
     turns: u64,
     tokens: u64,
     cost: f64,
-    held: Vec<Held>,
+    held: Vec<Reservation>,
 }
 
-/// What is set aside for a turn.
+/// The most that a running turn may use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Held {
+struct Reservation {
     id: PlatformId,
     tokens: u64,
     cost: f64,
@@ -42,7 +93,7 @@ struct Held {
 }
 
 impl DayUsage {
-    /// The usage of the day of `now`: another day begins with nothing, and what nobody settles is free again.
+    /// The usage on the day of `now`. A new day starts at zero, and expired reservations are released.
     fn at(mut self, now: Timestamp) -> Self {
         let day = day_of(now);
         if self.day != day {
@@ -52,7 +103,7 @@ impl DayUsage {
         self
     }
 
-    /// What is neither used nor set aside.
+    /// What is neither used nor reserved.
     fn left(&self, view: &AgentView) -> TokenBudget {
         let llm = &view.settings.chat.llm;
         let tokens = self.held.iter().map(|held| held.tokens).fold(self.tokens, u64::saturating_add);
@@ -72,39 +123,46 @@ impl DayUsage {
     }
 }
 
-impl Inner {
-    /// Changes the usage of an agent by what is stored; `change` says whether there is something to store.
+/// The budgets of agents.
+pub(crate) struct Budgets {
+    pub(crate) repository: Arc<Repository>,
+    pub(crate) usages: Arc<Usages>,
+    /// The longest turn, in milliseconds.
+    pub(crate) longest_turn: u64,
+    pub(crate) credits_per_thousand_tokens: u32,
+}
+
+impl Budgets {
+    /// Changes the stored usage of an agent. `change` returns whether there is anything to store.
     async fn change_usage(
         &self,
         job: &Job,
-        mut change: impl FnMut(&mut DayUsage) -> bool + Send,
+        change: impl FnMut(&mut DayUsage) -> bool + Send,
     ) -> Result<(), StorageError> {
-        let storage = &self.storage;
         let agent = &job.view.agent.id;
         let kind = RecordKind::ChatUsage;
-        // Turns of this process wait for each other instead of losing races.
-        let _turn = self.shared.usage.queue_of(agent).lock().await;
-        for _ in 0..ATTEMPTS {
-            let stored = storage.record(agent, kind).await?;
+        // The turns of this process queue up instead of losing races.
+        let _turn = self.usages.queue_of(agent).lock().await;
+        let exhausted = || StorageErrorKind::Stale.into();
+        retry_with(MAX_ATTEMPTS, change, exhausted, |mut change| async move {
+            let stored = self.repository.storage.record(agent, kind).await?;
             let version = stored.as_ref().map_or(0, |stored| stored.version);
             let usage: DayUsage =
                 stored.and_then(|stored| serde_json::from_str(stored.body.as_str()).ok()).unwrap_or_default();
-            let mut usage = usage.at(self.platform.now());
+            let mut usage = usage.at(self.repository.platform.now());
             if !change(&mut usage) {
-                return Ok(());
+                return Ok(Break(()));
             }
             let text = serde_json::to_string(&usage).unwrap_or_default();
             let body = RawObject::from_text(text).map_err(|_| StorageErrorKind::Internal)?;
             let record = StoredRecord { kind, version: version + 1, body };
-            match storage.save_record(agent, &record, &Effects::default()).await {
-                Err(error) if error.kind == StorageErrorKind::Stale => {}
-                outcome => return outcome,
-            }
-        }
-        Err(StorageErrorKind::Stale.into())
+            let saved = self.repository.storage.save_record(agent, &record, &Effects::default()).await;
+            Ok(saved.retry_on(&[StorageErrorKind::Stale])?.map_or(Continue(change), Break))
+        })
+        .await
     }
 
-    /// Counts a turn, and tells what the day has left for it; none where it has no room for one more.
+    /// Counts a turn and returns the rest of the day's budget; [`None`] if the day's turns are used up.
     pub(super) async fn count_turn(&self, job: &Job) -> Result<Option<TokenBudget>, StorageError> {
         let chat = &job.view.settings.chat;
         let limit = u64::from(chat.turns_per_day);
@@ -122,24 +180,19 @@ impl Inner {
         .await?;
         if limit > 0 {
             let share = turns as f64 / limit as f64;
-            self.shared.usage.note_share(&job.view.agent.id, self.platform.now(), share);
+            self.usages.note_share(&job.view.agent.id, self.repository.platform.now(), share);
         }
         Ok(budget)
     }
 
-    /// Sets aside the most that a turn may use; whether budget and credits allow it.
-    pub(super) async fn set_aside(
-        &self,
-        job: &Job,
-        id: PlatformId,
-        most: Usage,
-    ) -> Result<bool, StorageError> {
-        let until = self.held_until();
+    /// Reserves the most that a turn may use. Returns whether budget and credits allow it.
+    pub(super) async fn reserve(&self, job: &Job, id: PlatformId, most: Usage) -> Result<bool, StorageError> {
+        let until = self.reserved_until();
         let mut has_room = false;
         self.change_usage(job, |usage| {
             has_room = usage.has_room(&job.view, most);
             if has_room {
-                usage.held.push(Held { id, tokens: most.tokens(), cost: most.cost, until });
+                usage.held.push(Reservation { id, tokens: most.tokens(), cost: most.cost, until });
             }
             has_room
         })
@@ -151,7 +204,7 @@ impl Inner {
         Ok(has_room)
     }
 
-    /// Settles what was set aside by what was used; returns the credits that it cost.
+    /// Replaces a reservation with what was used. Returns the credits that it cost.
     pub(super) async fn settle(&self, job: &Job, id: PlatformId, used: Usage) -> Result<u64, StorageError> {
         self.settle_usage(job, id, used).await?;
         self.settle_credits(job, id, used).await
@@ -167,18 +220,18 @@ impl Inner {
         .await
     }
 
-    fn held_until(&self) -> Timestamp {
-        let millis = self.settings.deadlines.whole.saturating_add(BEYOND_MILLIS);
-        self.platform.now().plus_millis(i64::try_from(millis).unwrap_or(i64::MAX))
+    fn reserved_until(&self) -> Timestamp {
+        let millis = self.longest_turn.saturating_add(GRACE_MILLIS);
+        self.repository.platform.now().plus_millis(i64::try_from(millis).unwrap_or(i64::MAX))
     }
 
     fn credits(&self, usage: Usage) -> u64 {
         let steps = usage.tokens().div_ceil(TOKENS_OF_STEP);
-        steps.saturating_mul(u64::from(self.settings.credits_per_thousand_tokens))
+        steps.saturating_mul(u64::from(self.credits_per_thousand_tokens))
     }
 
     async fn reserve_credits(&self, job: &Job, id: PlatformId, cost: u64) -> Result<bool, StorageError> {
-        let until = self.held_until();
+        let until = self.reserved_until();
         let mut is_enough = true;
         self.change_credits(job, |account, now| {
             account.release_expired(now);
@@ -215,28 +268,32 @@ impl Inner {
         Ok(spent)
     }
 
-    /// Changes the account of an agent that is charged; none of `change` leaves it as it is.
+    /// Changes the account of an agent, if it is charged. `change` returns [`None`] to leave the account as it is.
     async fn change_credits(
         &self,
         job: &Job,
-        mut change: impl FnMut(&mut CreditAccount, Timestamp) -> Option<Option<CreditEntry>> + Send,
+        change: impl FnMut(&mut CreditAccount, Timestamp) -> Option<Option<CreditEntry>> + Send,
     ) -> Result<(), StorageError> {
-        let storage = &self.storage;
         let agent = &job.view.agent.id;
-        for _ in 0..ATTEMPTS {
-            let account = storage.credit_account(agent).await?.filter(|account| !account.unlimited);
-            let Some(mut account) = account else { return Ok(()) };
-            let at = self.platform.now();
-            let Some(entry) = change(&mut account, at) else { return Ok(()) };
+        let exhausted = || StorageErrorKind::Stale.into();
+        retry_with(MAX_ATTEMPTS, change, exhausted, |mut change| async move {
+            let account =
+                self.repository.storage.credit_account(agent).await?.filter(|account| !account.unlimited);
+            let Some(mut account) = account else { return Ok(Break(())) };
+            let at = self.repository.platform.now();
+            let Some(entry) = change(&mut account, at) else { return Ok(Break(())) };
             account.version += 1;
-            let effects = Effects::default();
-            let write = CreditWrite { at, account: Some(account), entry, document: None, effects };
-            match storage.save_credits(agent, &write).await {
-                Err(error) if error.kind == StorageErrorKind::Stale => {}
-                outcome => return outcome,
-            }
-        }
-        Err(StorageErrorKind::Stale.into())
+            let write = CreditWrite {
+                at,
+                account: Some(account),
+                entry,
+                document: None,
+                effects: Effects::default(),
+            };
+            let saved = self.repository.storage.save_credits(agent, &write).await;
+            Ok(saved.retry_on(&[StorageErrorKind::Stale])?.map_or(Continue(change), Break))
+        })
+        .await
     }
 }
 
@@ -248,12 +305,12 @@ mod tests {
     fn a_day_begins_with_nothing_but_what_is_held() {
         let at = |millis| Timestamp::from_millis(millis);
         let id = PlatformId::from_bytes([1; 12]);
-        let held = Held { id, tokens: 5, cost: 0.1, until: at(86_400_500) };
+        let held = Reservation { id, tokens: 5, cost: 0.1, until: at(86_400_500) };
         let usage = DayUsage { day: 0, turns: 7, tokens: 9, cost: 1.0, held: vec![held.clone()] };
         assert_eq!(usage.clone().at(at(86_399_999)), usage);
         let next = usage.at(at(86_400_000));
         assert_eq!((next.day, next.turns, next.tokens), (1, 0, 0));
         assert_eq!(next.held, [held]);
-        assert!(next.at(at(86_400_500)).held.is_empty(), "what nobody settles is free again");
+        assert!(next.at(at(86_400_500)).held.is_empty(), "a reservation that nobody settles expires");
     }
 }

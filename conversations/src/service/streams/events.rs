@@ -1,54 +1,44 @@
-//! The events of a turn as clients receive them: their data, and a whole turn as one document.
+//! The data of the events of a turn, and a whole turn as one document.
 
-use openapi_core::reply::{ApiError, ErrorCode};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use openapi_core::api::{ApiBody, Outcome as CallOutcome};
+use openapi_core::reply::{ApiError, ErrorCode, Reply};
 use openapi_core::values::{MessageId, Timestamp};
 use serde::Serialize;
+use serde_json::json;
 
-use super::agent_view::AgentView;
-use super::call::WidgetResponse;
-use super::store::shown;
+use crate::service::agent_view::AgentView;
+use crate::service::repository::MessageView;
 use crate::widget::config::LeadForm;
-use crate::widget::live::{EventName, LiveTurn, Sent};
-use crate::{Handoff, Message, Outcome, StatusKind};
+use crate::widget::live::{EventName, EventStream, LiveTurn, Sent};
+use crate::{Handoff, Message, Outcome};
 
 /// Data of the event `ack`.
 #[derive(Serialize)]
-pub(super) struct Ack {
-    pub(super) id: MessageId,
-    pub(super) seq: u64,
-    pub(super) at: Timestamp,
+pub(crate) struct Ack {
+    pub(crate) id: MessageId,
+    pub(crate) seq: u64,
+    pub(crate) at: Timestamp,
 }
 
 impl Ack {
-    pub(super) fn of(message: &Message) -> Self {
+    pub(crate) fn of(message: &Message) -> Self {
         Ack { id: message.id, seq: message.seq, at: message.at }
     }
-}
-
-/// Data of the events `delta` and `replace`.
-#[derive(Serialize)]
-pub(super) struct Text<'a> {
-    pub(super) text: &'a str,
-}
-
-/// Data of the event `done`.
-#[derive(Serialize)]
-pub(super) struct Done {
-    pub(super) outcome: Outcome,
 }
 
 /// Data of the event `error`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Failure {
-    pub(super) code: &'static str,
-    pub(super) message: &'static str,
-    pub(super) retryable: bool,
-    pub(super) retry_after_seconds: Option<u32>,
+pub(crate) struct Failure {
+    pub(crate) code: &'static str,
+    pub(crate) message: &'static str,
+    pub(crate) retryable: bool,
+    pub(crate) retry_after_seconds: Option<u32>,
 }
 
 impl Failure {
-    pub(super) fn unavailable() -> Self {
+    pub(crate) fn unavailable() -> Self {
         Failure {
             code: "RESPONDER_UNAVAILABLE",
             message: "The answer could not be completed",
@@ -58,8 +48,20 @@ impl Failure {
     }
 }
 
-/// A turn that has ended as one document; one that failed is an error.
-pub(super) fn document(events: &[Sent]) -> Result<WidgetResponse, ApiError> {
+/// The response that streams events.
+pub(crate) fn stream(events: EventStream) -> CallOutcome {
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-store, no-transform"),
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    let headers: HeaderMap =
+        headers.into_iter().map(|(name, value)| (name, HeaderValue::from_static(value))).collect();
+    CallOutcome::Content { status: 200, headers, body: ApiBody::events(events) }
+}
+
+/// An ended turn as one document; a failed turn is an error.
+pub(crate) fn document(events: &[Sent]) -> Result<CallOutcome, ApiError> {
     let read = |name: EventName| {
         let event = events.iter().rev().find(|event| event.name == name)?;
         serde_json::from_slice::<serde_json::Value>(&event.data).ok()
@@ -74,35 +76,23 @@ pub(super) fn document(events: &[Sent]) -> Result<WidgetResponse, ApiError> {
     let or_null = |value: Option<serde_json::Value>| value.unwrap_or(serde_json::Value::Null);
     let items = read(EventName::Suggestions).and_then(|data| data.get("items").cloned());
     let outcome = read(EventName::Done).and_then(|data| data.get("outcome").cloned());
-    let data = serde_json::json!({
+    let data = json!({
         "session": or_null(read(EventName::Session)),
         "ack": or_null(read(EventName::Ack)),
         "message": or_null(read(EventName::Message)),
-        "suggestions": items.unwrap_or_else(|| serde_json::json!([])),
+        "suggestions": items.unwrap_or_else(|| json!([])),
         "form": or_null(read(EventName::Form)),
         "handoff": or_null(read(EventName::Handoff)),
         "outcome": or_null(outcome),
     });
-    WidgetResponse::json("The turn has ended", &data)
+    CallOutcome::success(Reply::ok("The turn has ended", data))
 }
 
-/// Data of the event `status`.
-#[derive(Serialize)]
-pub(super) struct Status {
-    pub(super) kind: StatusKind,
-}
-
-/// Data of the event `suggestions`.
-#[derive(Serialize)]
-struct Items<'a> {
-    items: &'a [String],
-}
-
-/// Emits the end of a turn: the message, what follows it and the outcome.
-pub(super) fn tell(live: &LiveTurn, message: &Message, form: Option<&LeadForm>, view: &AgentView) {
-    live.emit(EventName::Message, &shown(message));
+/// Emits the last events of a turn: the reply, what follows it and the outcome.
+pub(crate) fn emit_end(live: &LiveTurn, message: &Message, form: Option<&LeadForm>, view: &AgentView) {
+    live.emit(EventName::Message, &MessageView::of(message));
     if !message.after.suggestions.is_empty() {
-        live.emit(EventName::Suggestions, &Items { items: &message.after.suggestions });
+        live.emit(EventName::Suggestions, &json!({ "items": message.after.suggestions }));
     }
     if message.after.form
         && let Some(form) = form
@@ -112,7 +102,7 @@ pub(super) fn tell(live: &LiveTurn, message: &Message, form: Option<&LeadForm>, 
     if let Some(handoff) = &message.after.handoff {
         live.emit(EventName::Handoff, &allowed(handoff, view));
     }
-    live.emit(EventName::Done, &Done { outcome: message.outcome.unwrap_or(Outcome::Answered) });
+    live.emit(EventName::Done, &json!({ "outcome": message.outcome.unwrap_or(Outcome::Answered) }));
 }
 
 /// A handoff without images from hosts that the widget may not load from.

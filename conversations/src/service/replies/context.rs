@@ -4,14 +4,10 @@ use openapi_core::contacts::ContactRef;
 use openapi_core::storage::StorageError;
 use openapi_core::values::Timestamp;
 
-use super::agent_view::AgentView;
-use super::job::Job;
-use super::state::Inner;
+use super::Replies;
+use super::reply::Job;
 use crate::storage::{MessageQuery, MessageSelector};
-use crate::{
-    ChatAgent, ChatLine, ChatTurn, ChatVisitor, Conversation, Message, Question, Retrieved, Speaker,
-    TokenBudget,
-};
+use crate::{ChatAgent, ChatLine, ChatTurn, ChatVisitor, Message, Question, Retrieved, Speaker, TokenBudget};
 
 /// The most lines of history that a responder receives.
 const HISTORY: u32 = 20;
@@ -20,7 +16,7 @@ const HISTORY_BYTES: usize = 12_000;
 /// The most passages that a responder receives.
 const PASSAGES: usize = 12;
 
-impl Inner {
+impl Replies {
     /// Builds the input of a responder.
     pub(super) async fn chat_turn(
         &self,
@@ -30,13 +26,12 @@ impl Inner {
     ) -> Result<ChatTurn, StorageError> {
         let (view, conversation) = (&job.view, &job.conversation);
         let agent = &view.agent.id;
-        let storage = &self.storage;
-        let which = MessageSelector::Before(job.asked.seq);
+        let which = MessageSelector::Before(job.question.seq);
         let query = MessageQuery { conversation: conversation.id, which, limit: HISTORY - 1 };
-        let before = storage.messages(agent, &query).await?;
+        let before = self.repository.storage.messages(agent, &query).await?;
         let last_question = before.iter().rev().find(|message| message.role == Speaker::Visitor);
         let question = Question {
-            text: job.asked.text.clone(),
+            text: job.question.text.clone(),
             before: last_question.map(|message| message.text.clone()),
             locale: conversation.locale.clone(),
         };
@@ -52,7 +47,7 @@ impl Inner {
         };
         let mut history: Vec<ChatLine> = Vec::new();
         let mut left = HISTORY_BYTES;
-        for message in std::iter::once(&job.asked).chain(before.iter().rev()) {
+        for message in std::iter::once(&job.question).chain(before.iter().rev()) {
             let text = line(message);
             if !history.is_empty() && text.len() > left {
                 break;
@@ -61,7 +56,7 @@ impl Inner {
             history.push(ChatLine { speaker: message.role, text });
         }
         history.reverse();
-        let now = self.platform.now();
+        let now = self.repository.platform.now();
         Ok(ChatTurn {
             agent: ChatAgent {
                 id: agent.clone(),
@@ -86,7 +81,7 @@ impl Inner {
                 metadata: conversation.metadata.clone(),
             },
             found,
-            can_offer_form: can_offer_form(view, conversation),
+            can_offer_form: view.can_offer_form(conversation),
             budget,
             now,
             deadline,
@@ -99,7 +94,7 @@ impl Inner {
         let contact = job.conversation.contact_id.filter(|_| job.conversation.level_at(now) == 2);
         let Some(contact) = contact.filter(|_| !names.is_empty()) else { return Ok(Vec::new()) };
         let agent = &job.view.agent.id;
-        let Some(contact) = self.storage.contact(agent, &ContactRef::Id(contact)).await? else {
+        let Some(contact) = self.repository.storage.contact(agent, &ContactRef::Id(contact)).await? else {
             return Ok(Vec::new());
         };
         let Ok(members) = serde_json::to_value(&contact) else { return Ok(Vec::new()) };
@@ -123,9 +118,4 @@ fn line(message: &Message) -> String {
         line.push_str(&format!("{blank}[{}]", upload.name));
     }
     line
-}
-
-/// Whether the agent has a lead form that this visitor has not filled in.
-pub(super) fn can_offer_form(view: &AgentView, conversation: &Conversation) -> bool {
-    !view.settings.lead.fields.is_empty() && conversation.lead.is_none()
 }

@@ -1,0 +1,177 @@
+//! Uploads: files that visitors send. A file is stored encrypted, as a document of its conversation, and expires after
+//! a day unless a message refers to it.
+
+mod form;
+
+use std::ops::ControlFlow::{Break, Continue};
+use std::sync::{Arc, PoisonError};
+
+use bytes::BytesMut;
+use openapi_core::access::Actor;
+use openapi_core::api::Outcome;
+use openapi_core::files::{FileKind, FileTypes, Received, ReceivedFile, Upload};
+use openapi_core::platform::{NewDocument, begin_scan, concurrent_update, push_scan, refuse_content};
+use openapi_core::reply::{ApiError, ErrorCode, Reply};
+use openapi_core::storage::StoredDocument;
+use openapi_core::storage::retry::{MAX_ATTEMPTS, retry_with};
+use openapi_core::validation::{ValidationCode, ValidationIssue, Violations};
+use openapi_core::values::{FileId, Timestamp};
+use serde::Serialize;
+
+use super::admission::{AddressLimit, Admission, VisitorLimit, count};
+use super::agent_view::AgentView;
+use super::call::{Call, SentToken, WidgetRequest};
+use super::errors::token_invalid;
+use super::repository::Repository;
+use super::session::Session;
+use crate::conversation::DAY_MILLIS;
+use crate::storage::ConversationWrite;
+use crate::widget::request::is_of_tab;
+use crate::{Conversation, UploadRef};
+pub(crate) use form::open_upload;
+
+/// How long a file waits for a message that refers to it.
+const PENDING_MILLIS: i64 = DAY_MILLIS;
+/// A message cannot refer to a file that expires within this time, because its removal may have begun.
+const MARGIN_MILLIS: i64 = 60_000;
+
+/// Takes files.
+pub(crate) struct Uploads {
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) repository: Arc<Repository>,
+}
+
+impl Uploads {
+    /// `POST /uploads`.
+    pub(crate) async fn receive(&self, call: Call<'_, Option<SentToken>>) -> Result<Outcome, ApiError> {
+        #[derive(Serialize)]
+        struct Data {
+            #[serde(flatten)]
+            upload: UploadRef,
+            session: Session,
+        }
+        if !call.view.settings.uploads.enabled {
+            return Err(ApiError::new(ErrorCode::UploadsDisabled, "This agent takes no files"));
+        }
+        let stored = self.admission.admit(&self.repository, &call, VisitorLimit::Uploads).await?;
+        if stored.is_none() {
+            self.admission.admit_address(call.request, AddressLimit::Sessions)?;
+        }
+        let Call { request, view, token, body, file, .. } = call;
+        let mut upload = file.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (file, content, _room) = self.read(&view, &mut upload).await?;
+        let conversation =
+            stored.unwrap_or_else(|| self.repository.create(&view, None, Default::default(), request));
+        let document = NewDocument {
+            id: self.repository.next_id(request.now),
+            file_name: file.name.as_str().to_owned(),
+            content_type: file.detected.kind.media_type().to_owned(),
+            content: &content,
+            sha256: file.sha256,
+            uploaded_by: Actor::Visitor(conversation.visitor_id.to_string()),
+            expires_at: request.now.plus_millis(PENDING_MILLIS),
+            conversation: Some(conversation.id),
+        };
+        let document = self.repository.platform.put_document(&view.agent.id, document).await?;
+        let conversation = match self.record(request, conversation, document.id).await {
+            Ok(conversation) => conversation,
+            Err(error) => {
+                // If this fails, the file expires in a day.
+                let storage = &self.repository.storage;
+                let discarded = storage.discard_document(&view.agent.id, document.id, request.now);
+                if let Err(error) = discarded.await {
+                    tracing::warn!(%error, document = %document.id, "failed to remove a rejected file");
+                }
+                return Err(error);
+            }
+        };
+        let session = self.repository.session(request, &conversation, token.as_ref(), is_of_tab(&body));
+        let data = Data { upload: reference(document), session };
+        Outcome::success(Reply { status: 201, ..Reply::ok("File received", data) })
+    }
+
+    /// Reads and checks the content of a file. It is read into memory, because it is encrypted as a whole. The last
+    /// value reserves that memory until it is dropped.
+    async fn read(
+        &self,
+        view: &AgentView,
+        upload: &mut Upload,
+    ) -> Result<(ReceivedFile, BytesMut, impl Sized + use<'_>), ApiError> {
+        let platform = &self.repository.platform;
+        upload.offload_to(Arc::clone(&platform.ports().offload));
+        let mut room = platform.document_memory(&view.agent.id);
+        let mut scan = begin_scan(platform).await?;
+        let mut content = BytesMut::new();
+        while let Some(bytes) = upload.chunk().await? {
+            room.take(bytes.len())?;
+            push_scan(&mut scan, &bytes).await?;
+            content.extend_from_slice(&bytes);
+        }
+        let Received { file, faults, .. } = std::mem::replace(upload, Upload::absent()).finish();
+        let Some(file) = file else { return Err(faults.into()) };
+        let kinds = view.settings.uploads.types.iter().filter_map(|name| FileKind::of_extension(name));
+        refuse_content(&FileTypes::Listed(kinds.collect()), &file, Some(scan)).await??;
+        Ok((file, content, room))
+    }
+
+    /// Adds a file to its conversation, which this stores if it is new.
+    async fn record(
+        &self,
+        request: &WidgetRequest,
+        conversation: Conversation,
+        document: FileId,
+    ) -> Result<Conversation, ApiError> {
+        let now = request.now;
+        retry_with(MAX_ATTEMPTS, conversation, concurrent_update, |mut conversation| async move {
+            self.admission.check_visitor(&conversation, VisitorLimit::Uploads, now)?;
+            count(&mut conversation.counted.uploads, now);
+            conversation.uploads.push(document);
+            let (agent, id) = (conversation.agent_id.clone(), conversation.id);
+            match self.repository.save(ConversationWrite::next(conversation, now)).await? {
+                Some(conversation) => Ok(Break(conversation)),
+                None => {
+                    let stored = self.repository.storage.conversation(&agent, id).await?;
+                    Ok(Continue(stored.ok_or_else(token_invalid)?))
+                }
+            }
+        })
+        .await
+    }
+
+    /// The files that a message refers to: they belong to its conversation, and do not expire soon.
+    pub(crate) async fn attach(
+        &self,
+        conversation: &Conversation,
+        ids: &[FileId],
+        now: Timestamp,
+    ) -> Result<Vec<UploadRef>, ApiError> {
+        let mut attached = Vec::with_capacity(ids.len());
+        for id in ids {
+            let found = match conversation.uploads.contains(id) {
+                true => self.repository.storage.document(&conversation.agent_id, *id).await?,
+                false => None,
+            };
+            let Some(found) = found.filter(|it| it.expires_at.millis_since(now) > MARGIN_MILLIS) else {
+                let fault = ValidationIssue::new(
+                    ValidationCode::Reference,
+                    "names files that this visitor has not sent",
+                );
+                let mut faults = Violations::new();
+                faults.body("uploads", Some(&id.to_string().as_str().into()), fault);
+                return Err(faults.into());
+            };
+            attached.push(reference(found));
+        }
+        Ok(attached)
+    }
+}
+
+/// A stored document as messages refer to it.
+fn reference(document: StoredDocument) -> UploadRef {
+    UploadRef {
+        id: document.id,
+        name: document.file_name,
+        size: document.file_size,
+        media_type: document.content_type,
+    }
+}
