@@ -5,13 +5,12 @@ use openapi_core::audit::AuditEntry;
 use openapi_core::storage::{AuditQuery, AuditStore, StorageError};
 use openapi_core::values::{AgentId, ContactId};
 use sqlx::PgConnection;
-use sqlx::postgres::PgRow;
 use storage_common::records::{self, audit_subject};
 use storage_common::{audit_columns, in_transaction};
 
 use crate::connect::execute;
 use crate::error::Result;
-use crate::rows::{RowReader, Statement, json_text, object_text};
+use crate::rows::{Statement, json_text, object_text};
 use crate::store::PostgresStorage;
 
 /// Adds an entry.
@@ -94,17 +93,10 @@ pub(crate) async fn empty_payloads(db: &mut PgConnection, agent: &AgentId, conta
     Ok(())
 }
 
-/// The columns that [`read`] reads.
-pub(crate) const COLUMNS: &str = audit_columns!();
-
-pub(crate) fn read(row: &PgRow) -> Result<AuditEntry> {
-    records::audit_entry(&mut RowReader::new(row))
-}
-
 /// The statement that reads a part of the log.
 pub(crate) fn entries(query: &AuditQuery) -> Result<Statement> {
     let (beyond, direction) = if query.newest_first { ("<", " DESC") } else { (">", "") };
-    let mut statement = Statement::new(format!("SELECT {COLUMNS} FROM audit"));
+    let mut statement = Statement::new(concat!("SELECT ", audit_columns!(), " FROM audit"));
     let mut conditions = Vec::new();
     if let Some(agent) = &query.agent {
         conditions.push(format!("agent = {}", statement.add(agent.as_str())?));
@@ -127,6 +119,6 @@ impl AuditStore for PostgresStorage {
     }
 
     async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>, StorageError> {
-        self.db.read_all(entries(query)?, read).await
+        self.db.read_all(entries(query)?, |r| records::audit_entry(r)).await
     }
 }

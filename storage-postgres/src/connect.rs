@@ -235,20 +235,20 @@ impl Db {
     pub(crate) async fn read_one<T>(
         &self,
         statement: Statement,
-        read: impl FnOnce(&PgRow) -> Result<T>,
+        read: impl FnOnce(&mut RowReader<'_>) -> Result<T>,
     ) -> Result<Option<T>, StorageError> {
         let rows = self.read(statement).await?;
-        Ok(rows.first().map(read).transpose()?)
+        Ok(rows.first().map(|row| read(&mut RowReader::new(row))).transpose()?)
     }
 
     /// The rows of a statement, each read by `read`.
     pub(crate) async fn read_all<T>(
         &self,
         statement: Statement,
-        read: impl FnMut(&PgRow) -> Result<T>,
+        mut read: impl FnMut(&mut RowReader<'_>) -> Result<T>,
     ) -> Result<Vec<T>, StorageError> {
         let rows = self.read(statement).await?;
-        Ok(rows.iter().map(read).collect::<Result<_>>()?)
+        Ok(rows.iter().map(|row| read(&mut RowReader::new(row))).collect::<Result<_>>()?)
     }
 
     /// Runs `work` in a transaction.

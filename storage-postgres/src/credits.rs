@@ -11,14 +11,14 @@ use storage_common::in_transaction;
 
 use crate::connect::{execute, fetch_version};
 use crate::error::Result;
-use crate::rows::{RowReader, Statement, json_text, signed};
+use crate::rows::{Statement, json_text, signed};
 use crate::store::PostgresStorage;
 use crate::{audit, documents, replays, tenant};
 
 #[async_trait]
 impl CreditStore for PostgresStorage {
     async fn credit_account(&self, agent: &AgentId) -> Result<Option<CreditAccount>, StorageError> {
-        self.db.read_one(account(agent)?, |row| RowReader::new(row).json()).await
+        self.db.read_one(account(agent)?, |r| r.json()).await
     }
 
     async fn save_credits(&self, agent: &AgentId, write: &CreditWrite) -> Result<(), StorageError> {
@@ -26,7 +26,7 @@ impl CreditStore for PostgresStorage {
     }
 
     async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>, StorageError> {
-        self.db.read_all(entries(query)?, |row| RowReader::new(row).json()).await
+        self.db.read_all(entries(query)?, |r| r.json()).await
     }
 }
 

@@ -42,7 +42,7 @@ impl DocumentStore for PostgresStorage {
         )
         .bind(agent.as_str())?
         .bind(document.as_bytes().as_slice())?;
-        self.db.read_one(statement, |row| RowReader::new(row).json()).await
+        self.db.read_one(statement, |r| r.json()).await
     }
 
     async fn documents(
@@ -51,7 +51,7 @@ impl DocumentStore for PostgresStorage {
         after: Option<FileId>,
         at_most: u32,
     ) -> Result<Vec<StoredDocument>, StorageError> {
-        self.db.read_all(list(agent, after, at_most)?, |row| RowReader::new(row).json()).await
+        self.db.read_all(list(agent, after, at_most)?, |r| r.json()).await
     }
 }
 

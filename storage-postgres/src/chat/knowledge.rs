@@ -9,13 +9,12 @@ use openapi_core::json::RawObject;
 use openapi_core::storage::{RecordKind, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, KnowledgeId};
 use sqlx::PgConnection;
-use sqlx::postgres::PgRow;
-use storage_common::in_transaction;
+use storage_common::{in_transaction, records};
 
 use crate::chat::agent_records;
 use crate::connect::execute;
 use crate::error::Result;
-use crate::rows::{RowReader, Statement, json_text};
+use crate::rows::{Statement, json_text};
 use crate::store::PostgresStorage;
 use crate::{audit, tenant};
 
@@ -26,7 +25,7 @@ const CHUNK: usize = 1_000;
 #[async_trait]
 impl KnowledgeStore for PostgresStorage {
     async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>, StorageError> {
-        self.db.read_all(documents(agent)?, |row| RowReader::new(row).json()).await
+        self.db.read_all(documents(agent)?, |r| r.json()).await
     }
 
     async fn passages(
@@ -35,7 +34,7 @@ impl KnowledgeStore for PostgresStorage {
         after: Option<(KnowledgeId, u32)>,
         at_most: u32,
     ) -> Result<Vec<(KnowledgeId, Passage)>, StorageError> {
-        self.db.read_all(passages(agent, after, at_most)?, passage).await
+        self.db.read_all(passages(agent, after, at_most)?, |r| records::passage(r)).await
     }
 
     async fn change_knowledge(&self, agent: &AgentId, write: &KnowledgeWrite) -> Result<(), StorageError> {
@@ -71,12 +70,6 @@ pub(crate) fn passages(
     .bind(document)?
     .bind(i64::from(position))?
     .bind(i64::from(at_most))
-}
-
-/// Reads `document, body`.
-pub(crate) fn passage(row: &PgRow) -> Result<(KnowledgeId, Passage)> {
-    let mut columns = RowReader::new(row);
-    Ok((KnowledgeId::from_bytes(columns.bytes()?), columns.json()?))
 }
 
 /// As [`KnowledgeStore::change_knowledge`], in a transaction of its own.

@@ -13,7 +13,7 @@ use storage_common::{contact_columns, records};
 use super::index_scan::{Position, Scan, ScanOrder, Scope, Slice, column, direction, may_be_absent};
 use crate::connect::PlannerHints;
 use crate::error::Result;
-use crate::rows::{RowReader, Statement};
+use crate::rows::{self, Statement};
 
 /// The filters of a list besides archived and status.
 enum Filters<'a> {
@@ -273,16 +273,8 @@ fn pattern(term: &str) -> String {
 
 /// Reads the rows of [`page`].
 pub(super) fn listed(agent: &AgentId, rows: &[PgRow]) -> Result<ContactPage> {
-    let mut page = ContactPage::default();
-    for row in rows {
-        let mut columns = RowReader::new(row);
-        page.total = columns.count()?;
-        if columns.is_absent()? {
-            break;
-        }
-        page.contacts.push(records::contact(agent, &mut columns)?);
-    }
-    Ok(page)
+    let (contacts, total) = rows::page(rows, |r| records::contact(agent, r))?;
+    Ok(ContactPage { contacts, total })
 }
 
 #[cfg(test)]

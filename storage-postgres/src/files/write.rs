@@ -24,7 +24,7 @@ pub(super) async fn create(db: &mut PgConnection, agent: &AgentId, write: &FileW
         return Err(StorageErrorKind::ReplayExists.into());
     }
     let usage = fetch_one(db, read::usage(agent, file.contact_id)?).await?;
-    let usage = read::used(&usage.ok_or_else(|| corrupt("a locked tenant is absent"))?)?;
+    let usage = read::used(&mut RowReader::new(&usage.ok_or_else(|| corrupt("a locked tenant is absent"))?))?;
     write.quota.admit(usage, file.file_size).map_err(StorageErrorKind::QuotaExceeded)?;
     if !insert(db, agent, file, write.name_key.as_str()).await? {
         return Err(StorageErrorKind::AlreadyExists.into());

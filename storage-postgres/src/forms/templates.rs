@@ -6,28 +6,18 @@ use openapi_core::storage::{StorageErrorKind, TemplatePage, TemplatePosition, Te
 use openapi_core::values::{AgentId, TemplateId};
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
-use storage_common::{records, template_columns, template_content_columns};
+use storage_common::{records, template_columns, template_summary_columns};
 
 use crate::connect::{execute, fetch_one, fetch_version};
 use crate::error::{Result, corrupt};
-use crate::rows::{RowReader, Statement, bounded, code, json_text, signed};
+use crate::rows::{self, RowReader, Statement, bounded, code, json_text, signed};
 use crate::{audit, tenant};
-
-/// The columns that [`template`] reads.
-pub(crate) const COLUMNS: &str = concat!(template_columns!(), ", ", template_content_columns!());
-
-/// Reads a row of [`COLUMNS`].
-pub(crate) fn template(agent: &AgentId, row: &PgRow) -> Result<FormTemplate> {
-    records::template(agent, &mut RowReader::new(row), None)
-}
 
 /// As [`openapi_core::storage::FormStore::template`].
 pub(super) fn current(agent: &AgentId, id: TemplateId) -> Result<Statement> {
     Statement::new(concat!(
         "SELECT ",
         template_columns!(),
-        ", ",
-        template_content_columns!(),
         " FROM agent a JOIN form_template t ON t.agent = a.id",
         " JOIN form_template_version v ON v.agent = t.agent AND v.template = t.id AND v.version = t.version",
         " WHERE a.id = $1 AND a.status <> 2 AND t.id = $2"
@@ -41,8 +31,6 @@ pub(super) fn at_version(agent: &AgentId, id: TemplateId, version: i64) -> Resul
     Statement::new(concat!(
         "SELECT ",
         template_columns!(),
-        ", ",
-        template_content_columns!(),
         " FROM agent a JOIN form_template t ON t.agent = a.id",
         " JOIN form_template_version v ON v.agent = t.agent AND v.template = t.id AND v.version = $3",
         " WHERE a.id = $1 AND a.status <> 2 AND t.id = $2"
@@ -69,37 +57,20 @@ pub(crate) fn page(agent: &AgentId, query: &TemplateQuery) -> Result<Statement> 
         }
     };
     statement.push(&format!(
-        concat!(
-            "SELECT n.total, ",
-            template_columns!(),
-            ", t.version, v.name, v.description, v.field_count",
-            " FROM (SELECT count(*) AS total FROM form_template t WHERE t.agent = {agent}{only}) n",
-            " LEFT JOIN (SELECT t.* FROM form_template t WHERE t.agent = {agent}{only}{after}",
-            " ORDER BY t.name_key, t.id {slice}) t ON true",
-            " LEFT JOIN form_template_version v ON v.agent = t.agent AND v.template = t.id AND v.version = t.version",
-            " WHERE EXISTS (SELECT 1 FROM agent a WHERE a.id = {agent} AND a.status <> 2)",
-            " ORDER BY t.name_key, t.id"
-        ),
-        agent = agent,
-        only = only,
-        after = after,
-        slice = slice
+        "SELECT n.total, {} FROM (SELECT count(*) AS total FROM form_template t WHERE t.agent = {agent}{only}) n \
+         LEFT JOIN (SELECT t.* FROM form_template t WHERE t.agent = {agent}{only}{after} \
+         ORDER BY t.name_key, t.id {slice}) t ON true \
+         LEFT JOIN form_template_version v ON v.agent = t.agent AND v.template = t.id AND v.version = t.version \
+         WHERE EXISTS (SELECT 1 FROM agent a WHERE a.id = {agent} AND a.status <> 2) ORDER BY t.name_key, t.id",
+        template_summary_columns!()
     ));
     Ok(statement)
 }
 
 /// Reads the rows of [`page`].
 pub(super) fn listed(agent: &AgentId, rows: &[PgRow]) -> Result<TemplatePage> {
-    let mut page = TemplatePage::default();
-    for row in rows {
-        let mut columns = RowReader::new(row);
-        page.total = columns.count()?;
-        if columns.is_absent()? {
-            break;
-        }
-        page.templates.push(records::template_summary(agent, &mut columns, None)?);
-    }
-    Ok(page)
+    let (templates, total) = rows::page(rows, |r| records::template_summary(agent, r, None))?;
+    Ok(TemplatePage { templates, total })
 }
 
 /// The generation of a stored template.
