@@ -120,6 +120,11 @@ impl Statement {
         Statement { sql: sql.into(), values: PgArguments::default(), is_persistent: true }
     }
 
+    /// A statement that PostgreSQL plans for its values each time.
+    pub(crate) fn unprepared(sql: impl Into<Cow<'static, str>>) -> Self {
+        Statement { is_persistent: false, ..Statement::new(sql) }
+    }
+
     /// Adds the value of the next parameter.
     pub(crate) fn bind<'v>(mut self, value: impl Encode<'v, Postgres> + Type<Postgres>) -> Result<Self> {
         self.add(value)?;

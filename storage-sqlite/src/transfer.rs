@@ -139,7 +139,8 @@ pub(crate) fn after(
     let following = vec!["?"; values.len() - 1].join(", ");
     values.push(at_most.into());
     // A cross join reads the tables in this order.
-    let joined = if joined.is_empty() { String::new() } else { format!(" CROSS JOIN {joined}") };
+    let joined =
+        joined.map(|(table, alias, on)| format!(" CROSS JOIN {table} {alias} ON {on}")).unwrap_or_default();
     let (index, key) = (index(kind), key.join(", "));
     let sql = format!(
         "SELECT {columns} FROM {table}{index}{joined} WHERE {of} = ? AND ({key}) > ({following}) ORDER BY {key} LIMIT ?"

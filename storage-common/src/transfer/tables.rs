@@ -17,8 +17,8 @@ pub struct Table {
     pub columns: &'static str,
     /// The table that gives the order, with its alias.
     pub table: &'static str,
-    /// The table that is joined to it, if any.
-    pub joined: &'static str,
+    /// A table that is joined to it: its name, its alias and the condition.
+    pub joined: Option<(&'static str, &'static str, &'static str)>,
     /// The columns of the key after the tenant.
     pub key: &'static [&'static str],
     /// The column of the tenant.
@@ -32,7 +32,7 @@ impl Table {
         key: &'static [&'static str],
         agent: &'static str,
     ) -> Self {
-        Table { columns, table, joined: "", key, agent }
+        Table { columns, table, joined: None, key, agent }
     }
 
     /// The table of a kind.
@@ -43,11 +43,15 @@ impl Table {
                 Table::new("s.body", "contact_schema s", &["s.version"], "s.agent")
             }
             TransferKind::Template => Table {
-                joined: "form_template_version v ON v.agent = t.agent AND v.template = t.id AND v.version = t.version",
+                joined: Some((
+                    "form_template_version",
+                    "v",
+                    "v.agent = t.agent AND v.template = t.id AND v.version = t.version",
+                )),
                 ..Table::new(template_columns!(), "form_template t", &["t.id"], "t.agent")
             },
             TransferKind::TemplateVersion => Table {
-                joined: "form_template t ON t.agent = v.agent AND t.id = v.template",
+                joined: Some(("form_template", "t", "t.agent = v.agent AND t.id = v.template")),
                 ..Table::new(
                     template_columns!(),
                     "form_template_version v",

@@ -52,7 +52,7 @@ pub(crate) fn documents(agent: &AgentId) -> Result<Statement> {
     .bind(agent.as_str())
 }
 
-/// The statement of some passages, along the primary key.
+/// The statement of some passages, along the primary key: a range and not an equality, as in `transfer::read`.
 pub(crate) fn passages(
     agent: &AgentId,
     after: Option<(KnowledgeId, u32)>,
@@ -62,9 +62,9 @@ pub(crate) fn passages(
     let (document, position) =
         after.as_ref().map_or((&[] as &[u8], 0), |(document, position)| (document.as_bytes(), *position));
     Statement::new(
-        "SELECT p.document, p.body FROM passage p WHERE p.agent = $1 AND (p.document, p.position) > ($2, $3) \
-         AND EXISTS (SELECT 1 FROM agent a WHERE a.id = $1 AND a.status <> 2) \
-         ORDER BY p.document, p.position LIMIT $4",
+        "SELECT p.document, p.body FROM passage p WHERE (p.agent, p.document, p.position) > ($1, $2, $3) \
+         AND p.agent <= $1 AND EXISTS (SELECT 1 FROM agent a WHERE a.id = $1 AND a.status <> 2) \
+         ORDER BY p.agent, p.document, p.position LIMIT $4",
     )
     .bind(agent.as_str())?
     .bind(document)?
@@ -104,9 +104,9 @@ pub(crate) const REMOVE: [&str; 2] = [
      WHERE k.agent = u.agent AND k.id = u.id",
 ];
 
-/// One of [`REMOVE`].
+/// One of [`REMOVE`], planned each time: a generic plan would scan a small table for a document of unknown length.
 pub(crate) fn removal(sql: &'static str, agent: &AgentId, documents: &[KnowledgeId]) -> Result<Statement> {
-    Statement::new(sql)
+    Statement::unprepared(sql)
         .bind(vec![agent.as_str(); documents.len()])?
         .bind(documents.iter().map(|document| document.as_bytes().as_slice()).collect::<Vec<_>>())
 }

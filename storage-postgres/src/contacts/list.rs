@@ -11,7 +11,6 @@ use sqlx::postgres::PgRow;
 use storage_common::{contact_columns, records};
 
 use super::index_scan::{Position, Scan, ScanOrder, Scope, Slice, column, direction, may_be_absent};
-use crate::connect::PlannerHints;
 use crate::error::Result;
 use crate::rows::{self, Statement};
 
@@ -55,16 +54,6 @@ pub(super) fn may_be_nearer_to_the_end(query: &ContactQuery, far: u64) -> bool {
         Filters::Search | Filters::Several => false,
     };
     is_scan && matches!(query.window, Window::Page { offset, .. } if offset > far)
-}
-
-/// The planner settings of a page.
-pub(crate) fn hints(query: &ContactQuery) -> PlannerHints {
-    match filters(&query.filter) {
-        Filters::Tag(_) if query.sort != ContactSort::CreatedAt => PlannerHints::Lookups,
-        Filters::Since(_, sort) if query.sort != sort => PlannerHints::Lookups,
-        Filters::Nothing | Filters::Tag(_) | Filters::Since(..) => PlannerHints::IndexOrder,
-        Filters::Search | Filters::Several => PlannerHints::Lookups,
-    }
 }
 
 /// The statement that counts a list before its page is read.

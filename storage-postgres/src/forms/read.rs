@@ -57,12 +57,15 @@ pub(crate) fn page(agent: &AgentId, query: &SubmissionQuery) -> Result<Statement
             (format!(" AND (s.created_at, s.id) < ({at}, {id})"), format!("LIMIT {limit}"))
         }
     };
+    // The keys come from the index alone, so PostgreSQL has no reason to sort the rows. The limit on each submission makes it
+    // look them up one by one.
     statement.push(&format!(
         "SELECT t.total, {} FROM (SELECT count(*) AS total FROM form_submission s WHERE {condition}) t \
-         LEFT JOIN (SELECT s.* FROM form_submission s WHERE {condition}{after} \
-         ORDER BY s.created_at DESC, s.id DESC {slice}) s ON true \
+         LEFT JOIN (SELECT s.created_at, s.id FROM form_submission s WHERE {condition}{after} \
+         ORDER BY s.created_at DESC, s.id DESC {slice}) p ON true \
+         LEFT JOIN LATERAL (SELECT s.* FROM form_submission s WHERE s.agent = {agent} AND s.id = p.id LIMIT 1) s ON true \
          WHERE EXISTS (SELECT 1 FROM agent a WHERE a.id = {agent} AND a.status <> 2) \
-         ORDER BY s.created_at DESC, s.id DESC",
+         ORDER BY p.created_at DESC, p.id DESC",
         submission_columns!()
     ));
     Ok(statement)

@@ -60,7 +60,8 @@ pub(crate) fn page(agent: &AgentId, query: &TemplateQuery) -> Result<Statement> 
         "SELECT n.total, {} FROM (SELECT count(*) AS total FROM form_template t WHERE t.agent = {agent}{only}) n \
          LEFT JOIN (SELECT t.* FROM form_template t WHERE t.agent = {agent}{only}{after} \
          ORDER BY t.name_key, t.id {slice}) t ON true \
-         LEFT JOIN form_template_version v ON v.agent = t.agent AND v.template = t.id AND v.version = t.version \
+         LEFT JOIN LATERAL (SELECT * FROM form_template_version v WHERE v.agent = t.agent AND v.template = t.id \
+         AND v.version = t.version LIMIT 1) v ON true \
          WHERE EXISTS (SELECT 1 FROM agent a WHERE a.id = {agent} AND a.status <> 2) ORDER BY t.name_key, t.id",
         template_summary_columns!()
     ));
@@ -175,10 +176,11 @@ pub(crate) async fn insert_content(
 
 /// Removes up to `at_most` templates of a deleted tenant, with all their versions, and returns how many.
 pub(super) async fn purge(db: &mut PgConnection, agent: &AgentId, at_most: u64) -> Result<u64> {
-    let statement = Statement::new(
-        "WITH gone AS (DELETE FROM form_template WHERE agent = $1 AND id IN \
-         (SELECT id FROM form_template WHERE agent = $1 ORDER BY id LIMIT $2) RETURNING id), \
-         versions AS (DELETE FROM form_template_version WHERE agent = $1 AND template IN (SELECT id FROM gone)) \
+    let statement = Statement::unprepared(
+        "WITH gone AS (DELETE FROM form_template WHERE (agent, id) IN \
+         (SELECT agent, id FROM form_template WHERE (agent, id) > ($1, '') AND agent <= $1 ORDER BY agent, id LIMIT $2) \
+         RETURNING agent, id), \
+         versions AS (DELETE FROM form_template_version WHERE (agent, template) IN (SELECT agent, id FROM gone)) \
          SELECT count(*) FROM gone",
     )
     .bind(agent.as_str())?

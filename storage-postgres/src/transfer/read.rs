@@ -26,7 +26,11 @@ pub(crate) fn after(
     at_most: u32,
 ) -> Result<Statement> {
     let Table { columns, table, joined, key, agent: of } = Table::of(kind);
-    let joined = if joined.is_empty() { String::new() } else { format!(" JOIN {joined}") };
+    // The limit makes PostgreSQL look the rows up one by one.
+    let joined = joined.map(|(table, alias, on)| {
+        format!(" JOIN LATERAL (SELECT * FROM {table} {alias} WHERE {on} LIMIT 1) {alias} ON true")
+    });
+    let joined = joined.unwrap_or_default();
     let mut statement = Statement::new("");
     let agent = statement.add(agent.as_str())?;
     let values = add_key(&mut statement, kind, after)?.join(", ");
@@ -53,7 +57,11 @@ pub(crate) fn last(agent: &AgentId, kind: TransferKind) -> Result<Statement> {
 }
 
 /// Binds the parts of a key, or values before every key; returns their names in the text.
-fn add_key(statement: &mut Statement, kind: TransferKind, key: Option<&TransferKey>) -> Result<Vec<String>> {
+pub(crate) fn add_key(
+    statement: &mut Statement,
+    kind: TransferKind,
+    key: Option<&TransferKey>,
+) -> Result<Vec<String>> {
     Ok(match kind.key_parts::<Error>(key)? {
         KeyParts::Id(id) => vec![statement.add(id)?],
         KeyParts::Number(number) => vec![statement.add(number)?],

@@ -83,17 +83,31 @@ pub(crate) fn messages(agent: &AgentId, query: &MessageQuery) -> Result<Statemen
     let mut statement = Statement::new("");
     let agent = statement.add(agent.as_str())?;
     let conversation = statement.add(query.conversation.as_bytes().as_slice())?;
-    let (condition, direction) = match &query.which {
-        MessageSelector::After(seq) => (format!("m.seq > {}", statement.add(bounded(*seq))?), ""),
-        MessageSelector::Before(seq) => (format!("m.seq < {}", statement.add(bounded(*seq))?), " DESC"),
-        MessageSelector::Id(id) => (format!("m.id = {}", statement.add(id.as_bytes().as_slice())?), ""),
-        MessageSelector::Turn(turn) => (format!("m.turn = {}", statement.add(turn.as_str())?), ""),
+    let range = |beyond, within, seq: String, direction| {
+        let key = format!("m.agent{direction}, m.conversation{direction}, m.seq{direction}");
+        // A range and not an equality, as in `transfer::read`.
+        let condition = format!(
+            "(m.agent, m.conversation, m.seq) {beyond} ({agent}, {conversation}, {seq}) \
+             AND (m.agent, m.conversation) {within} ({agent}, {conversation})"
+        );
+        (condition, key)
+    };
+    let single = |column, value: String| {
+        let condition =
+            format!("m.agent = {agent} AND m.conversation = {conversation} AND m.{column} = {value}");
+        (condition, "m.seq".to_owned())
+    };
+    let (condition, order) = match &query.which {
+        MessageSelector::After(seq) => range(">", "<=", statement.add(bounded(*seq))?, ""),
+        MessageSelector::Before(seq) => range("<", ">=", statement.add(bounded(*seq))?, " DESC"),
+        MessageSelector::Id(id) => single("id", statement.add(id.as_bytes().as_slice())?),
+        MessageSelector::Turn(turn) => single("turn", statement.add(turn.as_str())?),
     };
     let at_most = statement.add(i64::from(query.limit))?;
     statement.push(&format!(
-        "SELECT m.body FROM message m WHERE m.agent = {agent} AND m.conversation = {conversation} AND {condition} \
+        "SELECT m.body FROM message m WHERE {condition} \
          AND EXISTS (SELECT 1 FROM agent a WHERE a.id = {agent} AND a.status <> 2) \
-         ORDER BY m.seq{direction} LIMIT {at_most}"
+         ORDER BY {order} LIMIT {at_most}"
     ));
     Ok(statement)
 }
