@@ -5,7 +5,7 @@ use openapi_core::access::Actor;
 use openapi_core::admin::AdminError;
 use openapi_core::audit::{AuditAction, AuditEntry};
 use openapi_core::json::{Json, Object, RawObject};
-use openapi_core::storage::{RecordKind, StorageError, StorageErrorKind, StoredRecord};
+use openapi_core::storage::{Effects, RecordKind, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId, Timestamp};
 
 use crate::admin::{ChatAdmin, KnowledgeLimits, NewKnowledge};
@@ -41,7 +41,7 @@ impl Conversations {
             for (agent, id) in &due {
                 let audit =
                     self.conversation_audit(&by, AuditAction::ConversationErase, agent, *id, "erase", now);
-                match self.storage.erase_conversation(agent, *id, &audit).await {
+                match self.storage.erase_conversation(agent, *id, now, &Effects::audited(audit)).await {
                     Err(error) if error.kind == StorageErrorKind::Missing => {}
                     outcome => outcome?,
                 }
@@ -97,7 +97,7 @@ impl Conversations {
                 conversation,
                 messages,
                 keep: Vec::new(),
-                audit: Some(audit),
+                effects: Effects::audited(audit),
                 deferrable: false,
             };
             match self.storage.save_conversation(agent, &write).await {
@@ -115,12 +115,12 @@ impl Conversations {
         kind: RecordKind,
         version: u64,
         body: &impl serde::Serialize,
-        audit: &AuditEntry,
+        audit: AuditEntry,
     ) -> Result<bool, AdminError> {
         let text = serde_json::to_string(body).unwrap_or_default();
         let body = RawObject::from_text(text).map_err(|_| StorageError::from(StorageErrorKind::Internal))?;
         let record = StoredRecord { kind, version: version + 1, body };
-        match self.storage.save_record(agent, &record, Some(audit)).await {
+        match self.storage.save_record(agent, &record, &Effects::audited(audit)).await {
             Ok(()) => Ok(true),
             Err(error) if error.kind == StorageErrorKind::Stale => Ok(false),
             Err(error) => Err(error.into()),
@@ -148,7 +148,7 @@ impl Conversations {
                         conversation,
                         messages: Vec::new(),
                         keep: Vec::new(),
-                        audit: None,
+                        effects: Effects::default(),
                         deferrable: false,
                     };
                     match self.storage.save_conversation(agent, &write).await {
@@ -217,7 +217,7 @@ impl ChatAdmin for Conversations {
             let now = self.platform.now();
             let action = AuditAction::AgentConfigure;
             let audit = self.platform.operator_audit(by, action, agent, agent.as_str(), &Object::new(), now);
-            if self.save_record(agent, RecordKind::Settings, version, &read, &audit).await? {
+            if self.save_record(agent, RecordKind::Settings, version, &read, audit).await? {
                 return Ok(read);
             }
         }
@@ -258,7 +258,7 @@ impl ChatAdmin for Conversations {
             details.insert("identitySecret", Json::Number(number.into()));
             let action = AuditAction::AgentConfigure;
             let audit = self.platform.operator_audit(by, action, agent, agent.as_str(), &details, now);
-            if self.save_record(agent, RecordKind::Identity, version, &secrets, &audit).await? {
+            if self.save_record(agent, RecordKind::Identity, version, &secrets, audit).await? {
                 let secret = self.identity_secret(agent, &name);
                 return secret.ok_or_else(|| StorageError::from(StorageErrorKind::Internal).into());
             }
@@ -322,18 +322,13 @@ impl ChatAdmin for Conversations {
             details.insert("fileName", new.file_name.as_str().into());
             details.insert("replaced", Json::Bool(!replaced.is_empty()));
             let resource = document.id.to_string();
+            let action = AuditAction::KnowledgeAdd;
+            let audit = self.platform.operator_audit(by, action, agent, &resource, &details, now);
             let write = KnowledgeWrite {
                 version: record.map_or(0, |record| record.version) + 1,
                 remove: replaced.iter().map(|it| it.id).collect(),
                 add: Some((document.clone(), new.passages.clone())),
-                audit: self.platform.operator_audit(
-                    by,
-                    AuditAction::KnowledgeAdd,
-                    agent,
-                    &resource,
-                    &details,
-                    now,
-                ),
+                effects: Effects::audited(audit),
             };
             match self.storage.change_knowledge(agent, &write).await {
                 Ok(()) => return Ok(document),
@@ -362,11 +357,12 @@ impl ChatAdmin for Conversations {
             let mut details = Object::new();
             details.insert("fileName", document.file_name.as_str().into());
             let action = AuditAction::KnowledgeRemove;
+            let audit = self.platform.operator_audit(by, action, agent, &id.to_string(), &details, now);
             let write = KnowledgeWrite {
                 version: record.map_or(0, |record| record.version) + 1,
                 remove: vec![id],
                 add: None,
-                audit: self.platform.operator_audit(by, action, agent, &id.to_string(), &details, now),
+                effects: Effects::audited(audit),
             };
             match self.storage.change_knowledge(agent, &write).await {
                 Ok(()) => return Ok(document),
@@ -521,8 +517,9 @@ impl ChatAdmin for Conversations {
     ) -> Result<Conversation, AdminError> {
         let conversation = self.stored_conversation(agent, id).await?;
         let action = AuditAction::ConversationErase;
-        let audit = self.conversation_audit(by, action, agent, id, "erase", self.platform.now());
-        match self.storage.erase_conversation(agent, id, &audit).await {
+        let now = self.platform.now();
+        let audit = self.conversation_audit(by, action, agent, id, "erase", now);
+        match self.storage.erase_conversation(agent, id, now, &Effects::audited(audit)).await {
             Ok(()) => Ok(conversation),
             Err(error) if error.kind == StorageErrorKind::Missing => {
                 Err(AdminError::NotFound { what: "conversation", id: id.to_string() })

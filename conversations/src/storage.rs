@@ -1,10 +1,9 @@
 //! The storage ports of the chat: conversations and knowledge.
 
 use async_trait::async_trait;
-use openapi_core::audit::AuditEntry;
 #[cfg(doc)]
 use openapi_core::storage::{ContactStore, DocumentStore, RecordKind, StorageErrorKind};
-use openapi_core::storage::{RecordStore, Result, Storage};
+use openapi_core::storage::{Effects, RecordStore, Result, Storage};
 use openapi_core::values::{AgentId, ContactId, ConversationId, FileId, KnowledgeId, MessageId, Timestamp};
 
 use crate::{Conversation, ConversationMode, ConversationStatus, KnowledgeDocument, Message, Passage};
@@ -19,8 +18,8 @@ pub struct ConversationWrite {
     /// Documents ([`StoredDocument`](openapi_core::storage::StoredDocument)) that have no end of their own from now on:
     /// they go when the conversation is erased, which names them among its [`uploads`](Conversation::uploads).
     pub keep: Vec<FileId>,
-    /// The entry of the audit log.
-    pub audit: Option<AuditEntry>,
+    /// What else is written.
+    pub effects: Effects,
     /// Whether no caller waits for it: the text of a reply that is being written. A store may hold such writes back for
     /// some milliseconds, so that many share a commit; a store that writes them at once is just as correct.
     pub deferrable: bool,
@@ -103,8 +102,8 @@ pub struct KnowledgeWrite {
     pub remove: Vec<KnowledgeId>,
     /// A document that comes, with its passages by position.
     pub add: Option<(KnowledgeDocument, Vec<Passage>)>,
-    /// The entry of the audit log.
-    pub audit: AuditEntry,
+    /// What else is written.
+    pub effects: Effects,
 }
 
 /// Everything that the platform and the chat over it store. Implement the parts; a blanket implementation adds this
@@ -138,7 +137,7 @@ pub trait ConversationStore: Send + Sync {
     async fn save_conversation(&self, agent: &AgentId, write: &ConversationWrite) -> Result<()>;
 
     /// Removes a conversation with its messages, and as [`DocumentStore::discard_document`] its
-    /// [`uploads`](Conversation::uploads), at the time of the audit entry. The erasure of a contact does the same with
+    /// [`uploads`](Conversation::uploads), at `at`. The erasure of a contact does the same with
     /// its conversations ([`ContactStore::erase_contact`]).
     ///
     /// # Errors
@@ -147,7 +146,8 @@ pub trait ConversationStore: Send + Sync {
         &self,
         agent: &AgentId,
         conversation: ConversationId,
-        audit: &AuditEntry,
+        at: Timestamp,
+        effects: &Effects,
     ) -> Result<()>;
 
     /// Up to `at_most` conversations of all agents that are not deleted whose [`Conversation::expires_at`] has come by

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::Arc;
 
 use conversations::admin::KnowledgeLimits;
@@ -15,7 +14,7 @@ use extraction::{Extractor, Models};
 use llm::EndpointConfig;
 use openapi_core::extraction::{DocumentExtractor, NoExtractor};
 use openapi_core::platform::{ExtractionSettings, FileSettings, Platform, Ports};
-use openapi_core::ports::{BlobStore, BlockingExecutor, Spawner, Task, Timer, Work};
+use openapi_core::ports::BlobStore;
 use openapi_core::service_info::ServiceInfo;
 use responders::{IndexSettings, KnowledgeIndex, KnowledgeResponder, LlmResponder};
 use storage_blobs::{BlobsUrl, InvalidBlobsUrl};
@@ -29,7 +28,7 @@ use storage_sqlite::{SqliteConfig, SqliteStorage};
 use crate::config::Config;
 use crate::config::extraction::{Engine, EngineChoice, Engines};
 use crate::error::CliError;
-use crate::ports::{SystemClock, SystemRandom};
+use crate::ports::{SystemClock, SystemRandom, TokioSpawner, TokioThreads, TokioTimer};
 use crate::server_keys::KeySource;
 
 /// A store as an operator names it.
@@ -460,7 +459,7 @@ pub fn conversations_over(
     let chat = ChatPorts {
         responders: decisions.responders,
         retriever: decisions.retriever,
-        tasks: Some(Arc::new(TokioTasks)),
+        tasks: Some(Arc::new(TokioSpawner)),
     };
     let conversations = Conversations::new(Arc::new(platform), Arc::clone(&stores.storage), chat);
     Ok(Arc::new(conversations.with_knowledge_limits(decisions.knowledge)))
@@ -582,40 +581,4 @@ fn progress(done: &'static str, note: &dyn Fn(&str)) -> impl FnMut(u64, u64) {
 
 fn in_memory(done: &str) -> CliError {
     CliError::usage(format!("a store in memory cannot be {done}; give --store sqlite:PATH"))
-}
-
-/// Deadlines by the runtime's clock.
-#[derive(Clone, Copy, Debug)]
-struct TokioTimer;
-
-impl Timer for TokioTimer {
-    fn sleep(&self, millis: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(tokio::time::sleep(std::time::Duration::from_millis(millis)))
-    }
-}
-
-/// The runtime's threads for what would hold up a connection.
-#[derive(Clone, Copy, Debug)]
-struct TokioThreads;
-
-impl BlockingExecutor for TokioThreads {
-    fn run(&self, work: Work) {
-        match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn_blocking(work)),
-            Err(_) => work(),
-        }
-    }
-}
-
-/// The runtime, for answers that outlive the connection that asked for them.
-#[derive(Clone, Copy, Debug)]
-struct TokioTasks;
-
-impl Spawner for TokioTasks {
-    fn spawn(&self, task: Task) {
-        // Without a runtime there is nobody to answer.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            drop(runtime.spawn(task));
-        }
-    }
 }

@@ -75,7 +75,7 @@ pub fn agent(id: &AgentId) -> Agent {
 pub async fn insert_agent(store: &(impl AgentStore + ?Sized), id: &AgentId) -> ContactSchema {
     let schema = ContactSchema::builtin(id.clone(), at(0));
     let audit = entry(id, 0, AuditAction::AgentCreate, id.as_str());
-    store.insert_agent(&agent(id), &schema, &audit).await.expect("a test's value");
+    store.insert_agent(&agent(id), &schema, &Effects::audited(audit)).await.expect("a test's value");
     schema
 }
 
@@ -119,9 +119,7 @@ pub fn write(contact: &Contact, schema: &ContactSchema, number: u64) -> ContactW
         contact: contact.clone(),
         keys: ContactKeys::of(contact, schema),
         schema_version: schema.version,
-        effects: Effects {
-            audit: entry(&contact.agent_id, number, action, &contact.id.to_string()),
-            replay: None,
-        },
+        at: at(number as i64),
+        effects: Effects::audited(entry(&contact.agent_id, number, action, &contact.id.to_string())),
     }
 }

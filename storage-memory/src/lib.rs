@@ -25,11 +25,11 @@ use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
     AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
-    ContactWrite, CreditStore, CreditWrite, DocumentStore, DocumentWrite, Duplicate, FileDeletion, FilePage,
-    FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe, IdempotencyKey,
-    IdempotencyRecord, IdempotencyStore, KeyStore, LatestQuery, LedgerQuery, RateLimitStore, RateLimitWindow,
-    RecordKind, RecordStore, Result, StoredDocument, StoredRecord, SubmissionChange, SubmissionPage,
-    SubmissionQuery, SubmissionsWrite, TemplatePage, TemplateQuery,
+    ContactWrite, CreditStore, CreditWrite, DocumentStore, DocumentWrite, Duplicate, Effects, FileDeletion,
+    FilePage, FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe,
+    IdempotencyKey, IdempotencyRecord, IdempotencyStore, KeyStore, LatestQuery, LedgerQuery, RateLimitStore,
+    RateLimitWindow, RecordKind, RecordStore, Result, StoredDocument, StoredRecord, SubmissionChange,
+    SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage, TemplateQuery,
 };
 use openapi_core::values::{
     AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId,
@@ -59,8 +59,8 @@ impl MemoryStorage {
 
 #[async_trait]
 impl AgentStore for MemoryStorage {
-    async fn insert_agent(&self, agent: &Agent, schema: &ContactSchema, audit: &AuditEntry) -> Result<()> {
-        self.write().insert_agent(agent, schema, audit)
+    async fn insert_agent(&self, agent: &Agent, schema: &ContactSchema, effects: &Effects) -> Result<()> {
+        self.write().insert_agent(agent, schema, effects)
     }
 
     async fn agent(&self, id: &AgentId) -> Result<Option<Agent>> {
@@ -71,8 +71,8 @@ impl AgentStore for MemoryStorage {
         Ok(self.read().agents())
     }
 
-    async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<()> {
-        self.write().update_agent(agent, audit)
+    async fn update_agent(&self, agent: &Agent, effects: &Effects) -> Result<()> {
+        self.write().update_agent(agent, effects)
     }
 
     async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64> {
@@ -94,8 +94,8 @@ impl KeyStore for MemoryStorage {
         Ok(self.read().keys(agent))
     }
 
-    async fn insert_key(&self, agent: &AgentId, key: &StoredKey, audit: &AuditEntry) -> Result<()> {
-        self.write().insert_key(agent, key, audit)
+    async fn insert_key(&self, agent: &AgentId, key: &StoredKey, effects: &Effects) -> Result<()> {
+        self.write().insert_key(agent, key, effects)
     }
 
     async fn update_key(
@@ -103,9 +103,9 @@ impl KeyStore for MemoryStorage {
         agent: &AgentId,
         expected_version: u64,
         key: &StoredKey,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<()> {
-        self.write().update_key(agent, expected_version, key, audit)
+        self.write().update_key(agent, expected_version, key, effects)
     }
 
     async fn record_key_use(
@@ -134,9 +134,9 @@ impl ContactSchemaStore for MemoryStorage {
         &self,
         agent: &AgentId,
         schema: &ContactSchema,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<()> {
-        self.write().replace_contact_schema(agent, schema, audit)
+        self.write().replace_contact_schema(agent, schema, effects)
     }
 }
 
@@ -173,8 +173,14 @@ impl ContactStore for MemoryStorage {
         self.write().update_contact(agent, expected_version, write)
     }
 
-    async fn erase_contact(&self, agent: &AgentId, contact: ContactId, audit: &AuditEntry) -> Result<()> {
-        self.write().erase_contact(agent, contact, audit)
+    async fn erase_contact(
+        &self,
+        agent: &AgentId,
+        contact: ContactId,
+        at: Timestamp,
+        effects: &Effects,
+    ) -> Result<()> {
+        self.write().erase_contact(agent, contact, at, effects)
     }
 }
 
@@ -204,8 +210,8 @@ impl FileStore for MemoryStorage {
         Ok(self.read().file_tombstone(agent, file))
     }
 
-    async fn expedite_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64> {
-        Ok(self.write().expedite_purges(agent, now, audit))
+    async fn expedite_purges(&self, agent: &AgentId, now: Timestamp, effects: &Effects) -> Result<u64> {
+        Ok(self.write().expedite_purges(agent, now, effects))
     }
 
     async fn blobs_due_for_deletion(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
@@ -249,18 +255,18 @@ impl FormStore for MemoryStorage {
         &self,
         agent: &AgentId,
         template: &FormTemplate,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<()> {
-        self.write().insert_template(agent, template, audit)
+        self.write().insert_template(agent, template, effects)
     }
 
     async fn replace_template(
         &self,
         agent: &AgentId,
         template: &FormTemplate,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<()> {
-        self.write().replace_template(agent, template, audit)
+        self.write().replace_template(agent, template, effects)
     }
 
     async fn submission(&self, agent: &AgentId, submission: SubmissionId) -> Result<Option<Submission>> {
@@ -372,9 +378,10 @@ impl ConversationStore for MemoryStorage {
         &self,
         agent: &AgentId,
         id: ConversationId,
-        audit: &AuditEntry,
+        at: Timestamp,
+        effects: &Effects,
     ) -> Result<()> {
-        self.write().erase_conversation(agent, id, audit)
+        self.write().erase_conversation(agent, id, at, effects)
     }
 
     async fn expired_conversations(
@@ -412,13 +419,8 @@ impl RecordStore for MemoryStorage {
         Ok(self.read().record(agent, kind))
     }
 
-    async fn save_record(
-        &self,
-        agent: &AgentId,
-        record: &StoredRecord,
-        audit: Option<&AuditEntry>,
-    ) -> Result<()> {
-        self.write().save_record(agent, record, audit)
+    async fn save_record(&self, agent: &AgentId, record: &StoredRecord, effects: &Effects) -> Result<()> {
+        self.write().save_record(agent, record, effects)
     }
 }
 

@@ -3,9 +3,8 @@
 use async_trait::async_trait;
 use mongodb::bson::{RawDocument, doc};
 use openapi_core::agents::Agent;
-use openapi_core::audit::AuditEntry;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{AgentStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{AgentStore, Effects, StorageError, StorageErrorKind};
 use openapi_core::values::AgentId;
 use storage_common::{in_transaction, records};
 
@@ -15,7 +14,7 @@ use crate::migrate::{collection, index};
 use crate::store::MongoStorage;
 use crate::tenant::{self, DELETED};
 use crate::transaction::{DocumentReader, Find, Transaction, Update};
-use crate::{audit, contact_schemas, purge};
+use crate::{contact_schemas, effects, purge};
 
 pub(crate) fn read(document: &RawDocument) -> Result<Agent> {
     records::agent(&mut Fields(document))
@@ -37,9 +36,9 @@ impl AgentStore for MongoStorage {
         &self,
         agent: &Agent,
         schema: &ContactSchema,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        in_transaction!(self.writer.write(&agent.id), create(agent, schema, audit))
+        in_transaction!(self.writer.write(&agent.id), create(agent, schema, effects))
     }
 
     async fn agent(&self, id: &AgentId) -> Result<Option<Agent>, StorageError> {
@@ -60,8 +59,8 @@ impl AgentStore for MongoStorage {
         Ok(self.handle.list(list).await?)
     }
 
-    async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<(), StorageError> {
-        in_transaction!(self.writer.write(&agent.id), update(agent, audit))
+    async fn update_agent(&self, agent: &Agent, effects: &Effects) -> Result<(), StorageError> {
+        in_transaction!(self.writer.write(&agent.id), update(agent, effects))
     }
 
     async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64, StorageError> {
@@ -73,14 +72,14 @@ async fn create(
     tx: &mut Transaction,
     agent: &Agent,
     schema: &ContactSchema,
-    entry: &AuditEntry,
+    effects: &Effects,
 ) -> Result<()> {
     if is_known(&mut tx.reads(), &agent.id).await? {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     insert(tx, agent, schema.version).await?;
     contact_schemas::insert(tx, &agent.id, schema).await?;
-    audit::append(tx, [entry]).await
+    effects::apply(tx, &agent.id, effects).await
 }
 
 /// Whether the id is or was that of a tenant.
@@ -102,7 +101,7 @@ pub(crate) async fn insert(tx: &mut Transaction, agent: &Agent, schema_version: 
     tenant::create(tx, &agent.id, agent.status, schema_version).await
 }
 
-async fn update(tx: &mut Transaction, agent: &Agent, entry: &AuditEntry) -> Result<()> {
+async fn update(tx: &mut Transaction, agent: &Agent, effects: &Effects) -> Result<()> {
     tenant::lock(tx, &agent.id).await?.ok_or(StorageErrorKind::Missing)?;
     let status = code(agent.status);
     let change = doc! { "$set": {
@@ -112,5 +111,5 @@ async fn update(tx: &mut Transaction, agent: &Agent, entry: &AuditEntry) -> Resu
     } };
     tx.update(collection::AGENTS, &[Update::one(doc! { "_id": agent.id.as_str() }, change)]).await?;
     tenant::change(tx, &agent.id, doc! { "$set": { "status": status } }).await?;
-    audit::append(tx, [entry]).await
+    effects::apply(tx, &agent.id, effects).await
 }

@@ -2,9 +2,8 @@
 
 use async_trait::async_trait;
 use mongodb::bson::{Document, doc};
-use openapi_core::audit::AuditEntry;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{ContactSchemaStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{ContactSchemaStore, Effects, StorageError, StorageErrorKind};
 use openapi_core::values::AgentId;
 use storage_common::in_transaction;
 
@@ -13,7 +12,7 @@ use crate::error::{Result, corrupt};
 use crate::migrate::collection;
 use crate::store::MongoStorage;
 use crate::transaction::{DocumentReader, Find, Transaction};
-use crate::{audit, contacts, tenant};
+use crate::{contacts, effects, tenant};
 
 fn schema_key(agent: &AgentId, version: u64) -> Result<Document> {
     Ok(doc! { "agent": agent.as_str(), "version": integer(version)? })
@@ -67,11 +66,11 @@ impl ContactSchemaStore for MongoStorage {
         &self,
         agent: &AgentId,
         schema: &ContactSchema,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
         // Computing the keys of all contacts again may exceed the timeout of other writes.
         let chunk = self.handle.thresholds.reindex_chunk;
-        in_transaction!(self.writer.write_long(agent), replace(agent, schema, audit, *chunk))
+        in_transaction!(self.writer.write_long(agent), replace(agent, schema, effects, *chunk))
     }
 }
 
@@ -79,7 +78,7 @@ async fn replace(
     tx: &mut Transaction,
     agent: &AgentId,
     schema: &ContactSchema,
-    entry: &AuditEntry,
+    effects: &Effects,
     chunk: u32,
 ) -> Result<()> {
     let ledger = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
@@ -94,5 +93,5 @@ async fn replace(
     insert(tx, agent, schema).await?;
     let version = integer(schema.version)?;
     tenant::change(tx, agent, doc! { "$set": { "schema": version } }).await?;
-    audit::append(tx, [entry]).await
+    effects::apply(tx, agent, effects).await
 }

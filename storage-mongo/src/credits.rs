@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::migrate::collection;
 use crate::store::MongoStorage;
 use crate::transaction::{DocumentReader, Find, Transaction, Update};
-use crate::{audit, documents, replays, tenant};
+use crate::{documents, effects, tenant};
 
 /// The `_id` of a tenant's account.
 pub(crate) fn account_key(agent: &AgentId) -> Document {
@@ -68,11 +68,7 @@ pub(crate) fn find(query: &LedgerQuery) -> Find {
 /// As [`CreditStore::save_credits`], inside a transaction.
 async fn save(tx: &mut Transaction, agent: &AgentId, write: &CreditWrite) -> Result<()> {
     let state = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
-    if let Some(replay) = &write.replay
-        && replays::is_stored(tx, agent, &replay.key, write.at).await?
-    {
-        return Err(StorageErrorKind::ReplayExists.into());
-    }
+    effects::refuse_replayed(tx, agent, &write.effects, write.at).await?;
     if let Some(account) = &write.account {
         let id = doc! { "_id": account_key(agent) };
         let found = tx.reads().one(collection::CREDIT_ACCOUNTS, id, Some(doc! { "version": 1 })).await?;
@@ -98,13 +94,7 @@ async fn save(tx: &mut Transaction, agent: &AgentId, write: &CreditWrite) -> Res
         let update = Update::upsert(doc! { "_id": account_key(agent) }, account_document(agent, account)?);
         tx.update(collection::CREDIT_ACCOUNTS, &[update]).await?;
     }
-    if let Some(replay) = &write.replay {
-        replays::insert(tx, agent, [replay]).await?;
-    }
-    if let Some(entry) = &write.audit {
-        audit::append(tx, [entry]).await?;
-    }
-    Ok(())
+    effects::apply(tx, agent, &write.effects).await
 }
 
 #[async_trait]

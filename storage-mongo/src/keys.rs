@@ -5,8 +5,7 @@ use std::net::IpAddr;
 use async_trait::async_trait;
 use mongodb::bson::{Document, RawDocument, doc};
 use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
-use openapi_core::audit::AuditEntry;
-use openapi_core::storage::{KeyStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{Effects, KeyStore, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId, Timestamp};
 use storage_common::{in_transaction, records};
 
@@ -15,7 +14,7 @@ use crate::error::Result;
 use crate::migrate::{collection, index};
 use crate::store::MongoStorage;
 use crate::transaction::{DocumentReader, Find, Transaction, Update};
-use crate::{audit, tenant};
+use crate::{effects, tenant};
 
 pub(crate) fn read(document: &RawDocument) -> Result<StoredKey> {
     records::key(&mut Fields(document))
@@ -94,9 +93,9 @@ impl KeyStore for MongoStorage {
         &self,
         agent: &AgentId,
         key: &StoredKey,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        in_transaction!(self.writer.write(agent), create(agent, key, audit))
+        in_transaction!(self.writer.write(agent), create(agent, key, effects))
     }
 
     async fn update_key(
@@ -104,9 +103,9 @@ impl KeyStore for MongoStorage {
         agent: &AgentId,
         expected_version: u64,
         key: &StoredKey,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        in_transaction!(self.writer.write(agent), update(agent, *expected_version, key, audit))
+        in_transaction!(self.writer.write(agent), update(agent, *expected_version, key, effects))
     }
 
     async fn record_key_use(
@@ -135,10 +134,10 @@ impl KeyStore for MongoStorage {
     }
 }
 
-async fn create(tx: &mut Transaction, agent: &AgentId, stored: &StoredKey, entry: &AuditEntry) -> Result<()> {
+async fn create(tx: &mut Transaction, agent: &AgentId, stored: &StoredKey, effects: &Effects) -> Result<()> {
     tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     insert(tx, agent, stored).await?;
-    audit::append(tx, [entry]).await
+    effects::apply(tx, agent, effects).await
 }
 
 /// Stores a key, unless one of its names is taken.
@@ -160,7 +159,7 @@ async fn update(
     agent: &AgentId,
     expected_version: u64,
     stored: &StoredKey,
-    entry: &AuditEntry,
+    effects: &Effects,
 ) -> Result<()> {
     tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     let filter = doc! { "_id": binary(stored.key.id.as_bytes()), "agent": agent.as_str() };
@@ -171,5 +170,5 @@ async fn update(
     }
     let change = doc! { "$set": fields(agent, stored)? };
     tx.update(collection::API_KEYS, &[Update::one(key_id(&stored.key.id), change)]).await?;
-    audit::append(tx, [entry]).await
+    effects::apply(tx, agent, effects).await
 }

@@ -46,6 +46,7 @@ mod content;
 mod credits;
 mod document;
 mod documents;
+mod effects;
 mod error;
 mod files;
 mod forms;

@@ -2,9 +2,8 @@
 
 use async_trait::async_trait;
 use openapi_core::agents::Agent;
-use openapi_core::audit::AuditEntry;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{AgentStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{AgentStore, Effects, StorageError, StorageErrorKind};
 use openapi_core::values::AgentId;
 use sqlx::PgConnection;
 use storage_common::{agent_columns, in_transaction, records};
@@ -13,7 +12,7 @@ use crate::connect::execute;
 use crate::error::Result;
 use crate::rows::{Statement, code, signed};
 use crate::store::PostgresStorage;
-use crate::{audit, contact_schemas, purge};
+use crate::{contact_schemas, effects, purge};
 
 #[async_trait]
 impl AgentStore for PostgresStorage {
@@ -21,9 +20,9 @@ impl AgentStore for PostgresStorage {
         &self,
         agent: &Agent,
         schema: &ContactSchema,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        in_transaction!(self.db.write(), create(agent, schema, audit))
+        in_transaction!(self.db.write(), create(agent, schema, effects))
     }
 
     async fn agent(&self, id: &AgentId) -> Result<Option<Agent>, StorageError> {
@@ -41,8 +40,8 @@ impl AgentStore for PostgresStorage {
         self.db.read_all(statement, |r| records::agent(r)).await
     }
 
-    async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<(), StorageError> {
-        in_transaction!(self.db.write(), update(agent, audit))
+    async fn update_agent(&self, agent: &Agent, effects: &Effects) -> Result<(), StorageError> {
+        in_transaction!(self.db.write(), update(agent, effects))
     }
 
     async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64, StorageError> {
@@ -69,16 +68,16 @@ async fn create(
     db: &mut PgConnection,
     agent: &Agent,
     schema: &ContactSchema,
-    entry: &AuditEntry,
+    effects: &Effects,
 ) -> Result<()> {
     if !insert(db, agent, schema.version).await? {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     contact_schemas::insert(db, &agent.id, schema).await?;
-    audit::append(db, entry).await
+    effects::apply(db, &agent.id, effects).await
 }
 
-async fn update(db: &mut PgConnection, agent: &Agent, entry: &AuditEntry) -> Result<()> {
+async fn update(db: &mut PgConnection, agent: &Agent, effects: &Effects) -> Result<()> {
     let statement = Statement::new(
         "UPDATE agent SET name = $2, status = $3, updated_at = $4 WHERE id = $1 AND status <> 2",
     )
@@ -89,5 +88,5 @@ async fn update(db: &mut PgConnection, agent: &Agent, entry: &AuditEntry) -> Res
     if execute(db, statement).await? == 0 {
         return Err(StorageErrorKind::Missing.into());
     }
-    audit::append(db, entry).await
+    effects::apply(db, &agent.id, effects).await
 }

@@ -1,9 +1,8 @@
 //! Contact schemas and their history, as JSON.
 
 use async_trait::async_trait;
-use openapi_core::audit::AuditEntry;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{ContactSchemaStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{ContactSchemaStore, Effects, StorageError, StorageErrorKind};
 use openapi_core::values::AgentId;
 use sqlx::PgConnection;
 use storage_common::in_transaction;
@@ -12,7 +11,7 @@ use crate::connect::{execute, fetch_one};
 use crate::error::{Result, corrupt};
 use crate::rows::{RowReader, Statement, json_text, signed};
 use crate::store::PostgresStorage;
-use crate::{audit, contacts, tenant};
+use crate::{contacts, effects, tenant};
 
 /// Stores a version.
 pub(crate) async fn insert(db: &mut PgConnection, agent: &AgentId, schema: &ContactSchema) -> Result<()> {
@@ -52,10 +51,10 @@ impl ContactSchemaStore for PostgresStorage {
         &self,
         agent: &AgentId,
         schema: &ContactSchema,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
         let chunk = self.db.config().thresholds.reindex_chunk;
-        in_transaction!(self.db.write_long(), replace(agent, schema, audit, *chunk))
+        in_transaction!(self.db.write_long(), replace(agent, schema, effects, *chunk))
     }
 }
 
@@ -63,7 +62,7 @@ async fn replace(
     db: &mut PgConnection,
     agent: &AgentId,
     schema: &ContactSchema,
-    entry: &AuditEntry,
+    effects: &Effects,
     chunk: u32,
 ) -> Result<()> {
     if tenant::lock(db, agent).await? + 1 != schema.version {
@@ -80,5 +79,5 @@ async fn replace(
         .bind(agent.as_str())?
         .bind(signed(schema.version)?)?;
     execute(db, statement).await?;
-    audit::append(db, entry).await
+    effects::apply(db, agent, effects).await
 }

@@ -13,7 +13,7 @@ use crate::connect::{execute, fetch_version};
 use crate::error::Result;
 use crate::rows::{Statement, json_text, signed};
 use crate::store::PostgresStorage;
-use crate::{audit, documents, replays, tenant};
+use crate::{documents, effects, tenant};
 
 #[async_trait]
 impl CreditStore for PostgresStorage {
@@ -57,11 +57,7 @@ pub(crate) fn entries(query: &LedgerQuery) -> Result<Statement> {
 /// As [`CreditStore::save_credits`], in a transaction of its own.
 async fn save(db: &mut PgConnection, agent: &AgentId, write: &CreditWrite) -> Result<()> {
     tenant::lock(db, agent).await?;
-    if let Some(replay) = &write.replay
-        && replays::is_stored(db, agent, &replay.key, write.at).await?
-    {
-        return Err(StorageErrorKind::ReplayExists.into());
-    }
+    effects::refuse_replayed(db, agent, &write.effects, write.at).await?;
     if let Some(account) = &write.account {
         let statement =
             Statement::new("SELECT version FROM credit_account WHERE agent = $1").bind(agent.as_str())?;
@@ -85,8 +81,7 @@ async fn save(db: &mut PgConnection, agent: &AgentId, write: &CreditWrite) -> Re
     if let Some(DocumentWrite { document, .. }) = &write.document {
         documents::add(db, agent, document).await?;
     }
-    replays::insert_all(db, write.replay.iter().map(|replay| (agent, replay))).await?;
-    audit::append_all(db, &write.audit).await.map(drop)
+    effects::apply(db, agent, &write.effects).await
 }
 
 /// Stores an account, replacing the one before.

@@ -4,8 +4,7 @@ use std::net::IpAddr;
 
 use async_trait::async_trait;
 use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
-use openapi_core::audit::AuditEntry;
-use openapi_core::storage::{KeyStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{Effects, KeyStore, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId, Timestamp};
 use sqlx::PgConnection;
 use storage_common::{in_transaction, key_columns, records};
@@ -14,7 +13,7 @@ use crate::connect::{execute, fetch_one};
 use crate::error::Result;
 use crate::rows::{RowReader, Statement, json_text, signed};
 use crate::store::PostgresStorage;
-use crate::{audit, tenant};
+use crate::{effects, tenant};
 
 fn address_text(address: Option<IpAddr>) -> Option<String> {
     address.map(|address| address.to_string())
@@ -65,9 +64,9 @@ impl KeyStore for PostgresStorage {
         &self,
         agent: &AgentId,
         key: &StoredKey,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        in_transaction!(self.db.write(), create(agent, key, audit))
+        in_transaction!(self.db.write(), create(agent, key, effects))
     }
 
     async fn update_key(
@@ -75,9 +74,9 @@ impl KeyStore for PostgresStorage {
         agent: &AgentId,
         expected_version: u64,
         key: &StoredKey,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        in_transaction!(self.db.write(), update(agent, *expected_version, key, audit))
+        in_transaction!(self.db.write(), update(agent, *expected_version, key, effects))
     }
 
     async fn record_key_use(
@@ -110,17 +109,12 @@ pub(crate) async fn insert(db: &mut PgConnection, agent: &AgentId, stored: &Stor
     Ok(execute(db, statement).await? == 1)
 }
 
-async fn create(
-    db: &mut PgConnection,
-    agent: &AgentId,
-    stored: &StoredKey,
-    entry: &AuditEntry,
-) -> Result<()> {
+async fn create(db: &mut PgConnection, agent: &AgentId, stored: &StoredKey, effects: &Effects) -> Result<()> {
     tenant::lock(db, agent).await?;
     if !insert(db, agent, stored).await? {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
-    audit::append(db, entry).await
+    effects::apply(db, agent, effects).await
 }
 
 async fn update(
@@ -128,7 +122,7 @@ async fn update(
     agent: &AgentId,
     expected_version: u64,
     stored: &StoredKey,
-    entry: &AuditEntry,
+    effects: &Effects,
 ) -> Result<()> {
     tenant::lock(db, agent).await?;
     let key = &stored.key;
@@ -149,7 +143,7 @@ async fn update(
     .bind(signed(stored.version)?)?
     .bind(json_text(stored)?)?;
     execute(db, statement).await?;
-    audit::append(db, entry).await
+    effects::apply(db, agent, effects).await
 }
 
 /// One statement, without the tenant's lock: no other write changes these columns, and the time never goes back.

@@ -43,6 +43,7 @@ mod contacts;
 mod content;
 mod credits;
 mod documents;
+mod effects;
 mod error;
 mod files;
 mod forms;

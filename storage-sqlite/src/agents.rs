@@ -2,9 +2,8 @@
 
 use async_trait::async_trait;
 use openapi_core::agents::Agent;
-use openapi_core::audit::AuditEntry;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{AgentStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{AgentStore, Effects, StorageError, StorageErrorKind};
 use openapi_core::values::AgentId;
 use rusqlite::{Connection, params};
 use storage_common::{agent_columns, records};
@@ -12,7 +11,7 @@ use storage_common::{agent_columns, records};
 use crate::error::Result;
 use crate::rows::{self, code, signed};
 use crate::store::SqliteStorage;
-use crate::{audit, chat, contact_schemas, contacts, documents, files, forms};
+use crate::{audit, chat, contact_schemas, contacts, documents, effects, files, forms};
 
 #[async_trait]
 impl AgentStore for SqliteStorage {
@@ -20,10 +19,10 @@ impl AgentStore for SqliteStorage {
         &self,
         agent: &Agent,
         schema: &ContactSchema,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        let (agent, schema, audit) = (agent.clone(), schema.clone(), audit.clone());
-        self.writer.write(move |db| insert(db, &agent, &schema, &audit)).await
+        let (agent, schema, effects) = (agent.clone(), schema.clone(), effects.clone());
+        self.writer.write(move |db| insert(db, &agent, &schema, &effects)).await
     }
 
     async fn agent(&self, id: &AgentId) -> Result<Option<Agent>, StorageError> {
@@ -37,24 +36,16 @@ impl AgentStore for SqliteStorage {
         self.readers.read(|db, _| rows::all(db, SQL, (), |r| records::agent(r))).await
     }
 
-    async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<(), StorageError> {
-        let (agent, audit) = (agent.clone(), audit.clone());
+    async fn update_agent(&self, agent: &Agent, effects: &Effects) -> Result<(), StorageError> {
+        let (agent, effects) = (agent.clone(), effects.clone());
         self.writer
             .write_of_agent(move |db| {
-                let changed = db
-                    .prepare_cached(
-                        "UPDATE agent SET name = ?2, status = ?3, updated_at = ?4 WHERE id = ?1 AND status <> 2",
-                    )?
-                    .execute(params![
-                        agent.id.as_str(),
-                        agent.name.as_str(),
-                        code(agent.status),
-                        agent.updated_at.millis()
-                    ])?;
-                if changed == 0 {
-                    return Err(StorageErrorKind::Missing.into());
-                }
-                audit::append(db, &audit)
+                let sql = "UPDATE agent SET name = ?2, status = ?3, updated_at = ?4 \
+                           WHERE id = ?1 AND status <> 2 RETURNING n";
+                let (name, status) = (agent.name.as_str(), code(agent.status));
+                let values = params![agent.id.as_str(), name, status, agent.updated_at.millis()];
+                let changed = rows::first(db, sql, values, |r| r.integer())?;
+                effects::apply(db, changed.ok_or(StorageErrorKind::Missing)?, &effects)
             })
             .await
     }
@@ -65,13 +56,13 @@ impl AgentStore for SqliteStorage {
     }
 }
 
-fn insert(db: &Connection, agent: &Agent, schema: &ContactSchema, audit: &AuditEntry) -> Result<()> {
+fn insert(db: &Connection, agent: &Agent, schema: &ContactSchema, effects: &Effects) -> Result<()> {
     if rows::exists(db, "SELECT 1 FROM agent WHERE id = ?1", [agent.id.as_str()])? {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     let number = put_new(db, agent, schema.version)?;
     contact_schemas::put(db, number, schema)?;
-    audit::append(db, audit)
+    effects::apply(db, number, effects)
 }
 
 /// Stores a new agent; returns the number that its rows begin with.

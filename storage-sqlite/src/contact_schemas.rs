@@ -1,16 +1,15 @@
 //! Contact schemas and their history, as JSON.
 
 use async_trait::async_trait;
-use openapi_core::audit::AuditEntry;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{ContactSchemaStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{ContactSchemaStore, Effects, StorageError, StorageErrorKind};
 use openapi_core::values::AgentId;
 use rusqlite::{Connection, params};
 
 use crate::error::{Result, corrupt};
 use crate::rows::{self, json_text, signed};
 use crate::store::SqliteStorage;
-use crate::{audit, contacts, tenant};
+use crate::{contacts, effects, tenant};
 
 /// Stores a version.
 pub(crate) fn put(db: &Connection, agent: i64, schema: &ContactSchema) -> Result<()> {
@@ -51,14 +50,14 @@ impl ContactSchemaStore for SqliteStorage {
         &self,
         agent: &AgentId,
         schema: &ContactSchema,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        let (agent, schema, audit) = (agent.clone(), schema.clone(), audit.clone());
-        self.writer.write(move |db| replace(db, &agent, &schema, &audit)).await
+        let (agent, schema, effects) = (agent.clone(), schema.clone(), effects.clone());
+        self.writer.write(move |db| replace(db, &agent, &schema, &effects)).await
     }
 }
 
-fn replace(db: &Connection, agent_id: &AgentId, schema: &ContactSchema, entry: &AuditEntry) -> Result<()> {
+fn replace(db: &Connection, agent_id: &AgentId, schema: &ContactSchema, effects: &Effects) -> Result<()> {
     let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?;
     if agent.schema_version + 1 != schema.version {
         return Err(StorageErrorKind::Stale.into());
@@ -70,5 +69,5 @@ fn replace(db: &Connection, agent_id: &AgentId, schema: &ContactSchema, entry: &
     put(db, agent.number, schema)?;
     db.prepare_cached("UPDATE agent SET schema_version = ?2 WHERE n = ?1")?
         .execute(params![agent.number, signed(schema.version)?])?;
-    audit::append(db, entry)
+    effects::apply(db, agent.number, effects)
 }

@@ -11,7 +11,7 @@ use rusqlite::{Connection, params};
 use crate::error::Result;
 use crate::rows::{self, json_text, signed};
 use crate::store::SqliteStorage;
-use crate::{audit, documents, replays, tenant};
+use crate::{documents, effects, tenant};
 
 /// The account of an agent and its version: at most one row.
 pub(crate) const ACCOUNT_OF_AGENT: &str = "SELECT version, body FROM credit_account WHERE agent = ?1";
@@ -52,11 +52,7 @@ fn stored_version(db: &Connection, agent: i64) -> Result<Option<u64>> {
 /// As [`CreditStore::save_credits`], inside the writer's transaction.
 fn save(db: &Connection, agent_id: &AgentId, write: &CreditWrite) -> Result<()> {
     let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
-    if let Some(replay) = &write.replay
-        && replays::is_stored(db, agent, &replay.key, write.at)?
-    {
-        return Err(StorageErrorKind::ReplayExists.into());
-    }
+    effects::refuse_replayed(db, agent, &write.effects, write.at)?;
     if let Some(account) = &write.account
         && stored_version(db, agent)?.unwrap_or(0).checked_add(1) != Some(account.version)
     {
@@ -79,10 +75,7 @@ fn save(db: &Connection, agent_id: &AgentId, write: &CreditWrite) -> Result<()> 
     if let Some(entry) = &write.entry {
         note(db, agent, entry)?;
     }
-    if let Some(replay) = &write.replay {
-        replays::put(db, agent, replay)?;
-    }
-    write.audit.iter().try_for_each(|entry| audit::append(db, entry))
+    effects::apply(db, agent, &write.effects)
 }
 
 fn entries(db: &Connection, query: &LedgerQuery) -> Result<Vec<CreditEntry>> {

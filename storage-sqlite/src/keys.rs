@@ -4,8 +4,7 @@ use std::net::IpAddr;
 
 use async_trait::async_trait;
 use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
-use openapi_core::audit::AuditEntry;
-use openapi_core::storage::{KeyStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{Effects, KeyStore, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId, Timestamp};
 use rusqlite::{Connection, ToSql, params};
 use storage_common::{key_columns, records};
@@ -13,7 +12,7 @@ use storage_common::{key_columns, records};
 use crate::error::Result;
 use crate::rows::{self, json_text, signed};
 use crate::store::SqliteStorage;
-use crate::{audit, tenant};
+use crate::{effects, tenant};
 
 fn address_text(address: Option<IpAddr>) -> Option<String> {
     address.map(|address| address.to_string())
@@ -67,10 +66,10 @@ impl KeyStore for SqliteStorage {
         &self,
         agent: &AgentId,
         key: &StoredKey,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        let (agent, key, audit) = (agent.clone(), key.clone(), audit.clone());
-        self.writer.write(move |db| insert(db, &agent, &key, &audit)).await
+        let (agent, key, effects) = (agent.clone(), key.clone(), effects.clone());
+        self.writer.write(move |db| insert(db, &agent, &key, &effects)).await
     }
 
     async fn update_key(
@@ -78,10 +77,10 @@ impl KeyStore for SqliteStorage {
         agent: &AgentId,
         expected_version: u64,
         key: &StoredKey,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        let (agent, key, audit) = (agent.clone(), key.clone(), audit.clone());
-        self.writer.write(move |db| update(db, &agent, expected_version, &key, &audit)).await
+        let (agent, key, effects) = (agent.clone(), key.clone(), effects.clone());
+        self.writer.write(move |db| update(db, &agent, expected_version, &key, &effects)).await
     }
 
     async fn record_key_use(
@@ -111,7 +110,7 @@ impl KeyStore for SqliteStorage {
     }
 }
 
-fn insert(db: &Connection, agent: &AgentId, stored: &StoredKey, entry: &AuditEntry) -> Result<()> {
+fn insert(db: &Connection, agent: &AgentId, stored: &StoredKey, effects: &Effects) -> Result<()> {
     let agent = tenant::living(db, agent)?.ok_or(StorageErrorKind::Missing)?;
     let key = &stored.key;
     let sql = "SELECT 1 FROM api_key WHERE id = ?1 UNION ALL SELECT 1 FROM api_key WHERE api_key = ?2";
@@ -119,7 +118,7 @@ fn insert(db: &Connection, agent: &AgentId, stored: &StoredKey, entry: &AuditEnt
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     put_new(db, agent.number, stored)?;
-    audit::append(db, entry)
+    effects::apply(db, agent.number, effects)
 }
 
 /// Stores a new key.
@@ -147,7 +146,7 @@ fn update(
     agent: &AgentId,
     expected_version: u64,
     stored: &StoredKey,
-    entry: &AuditEntry,
+    effects: &Effects,
 ) -> Result<()> {
     let agent = tenant::living(db, agent)?.ok_or(StorageErrorKind::Missing)?;
     let key = &stored.key;
@@ -166,5 +165,5 @@ fn update(
         signed(stored.version)?,
         json_text(stored)?
     ])?;
-    audit::append(db, entry)
+    effects::apply(db, agent.number, effects)
 }

@@ -45,6 +45,7 @@ mod contact_schemas;
 mod contacts;
 mod credits;
 mod documents;
+mod effects;
 mod error;
 mod files;
 mod forms;

@@ -20,3 +20,8 @@ pub(crate) fn living(db: &Connection, id: &AgentId) -> Result<Option<Living>> {
     let sql = "SELECT n, schema_version FROM agent WHERE id = ?1 AND status <> 2";
     rows::first(db, sql, [id.as_str()], |r| Ok(Living { number: r.integer()?, schema_version: r.count()? }))
 }
+
+/// The number of an agent, deleted or not.
+pub(crate) fn number(db: &Connection, id: &AgentId) -> Result<Option<i64>> {
+    rows::first(db, "SELECT n FROM agent WHERE id = ?1", [id.as_str()], |r| r.integer())
+}

@@ -19,6 +19,7 @@ use crate::rows::{self, code, signed};
 use crate::store::SqliteStorage;
 use crate::{
     agents, audit, contact_schemas, contacts, credits, documents, files, forms, keys, rate_windows, replays,
+    tenant,
 };
 
 #[async_trait]
@@ -46,7 +47,7 @@ impl TransferStore for SqliteStorage {
         self.readers
             .read(move |db, _| {
                 snapshot(db, |db| {
-                    let Some(number) = number(db, &agent)? else { return Ok(Vec::new()) };
+                    let Some(number) = tenant::number(db, &agent)? else { return Ok(Vec::new()) };
                     let tenant = Tenant { id: &agent, number };
                     let (sql, values) = self::after(&tenant, kind, after.as_ref(), at_most)?;
                     rows::all(db, &sql, params_from_iter(values), |r| tables::record(&agent, kind, r))
@@ -60,7 +61,7 @@ impl TransferStore for SqliteStorage {
         self.readers
             .read(move |db, _| {
                 snapshot(db, |db| {
-                    let Some(number) = number(db, &agent)? else { return Ok(None) };
+                    let Some(number) = tenant::number(db, &agent)? else { return Ok(None) };
                     let (_, value) = table_of(&Tenant { id: &agent, number }, kind);
                     rows::first(db, &last(kind), [value], |r| tables::key(kind, r))
                 })
@@ -77,7 +78,7 @@ impl TransferStore for SqliteStorage {
         let (agent, records) = (agent.clone(), records.to_vec());
         self.writer
             .write(move |db| {
-                let number = number(db, &agent)?.ok_or(StorageErrorKind::Missing)?;
+                let number = tenant::number(db, &agent)?.ok_or(StorageErrorKind::Missing)?;
                 let tenant = Tenant { id: &agent, number };
                 let schema = match records.first() {
                     Some(TransferRow::Contact(_)) => contact_schemas::of_number(db, number)?,
@@ -96,11 +97,6 @@ impl TransferStore for SqliteStorage {
 pub(crate) struct Tenant<'a> {
     pub(crate) id: &'a AgentId,
     pub(crate) number: i64,
-}
-
-/// The number of an agent, deleted or not.
-fn number(db: &Connection, agent: &AgentId) -> Result<Option<i64>> {
-    rows::first(db, "SELECT n FROM agent WHERE id = ?1", [agent.as_str()], |r| r.integer())
 }
 
 /// The table of a kind, and the value by which it names the agent.
@@ -157,7 +153,7 @@ pub(crate) fn last(kind: TransferKind) -> String {
 }
 
 fn put_agent(db: &Connection, agent: &Agent) -> Result<()> {
-    if number(db, &agent.id)?.is_none() {
+    if tenant::number(db, &agent.id)?.is_none() {
         return agents::put_new(db, agent, 0).map(drop);
     }
     db.prepare_cached(

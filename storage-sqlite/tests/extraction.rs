@@ -4,7 +4,7 @@
 mod support;
 
 use openapi_core::storage::{
-    CreditStore, CreditWrite, DocumentStore, FileStore, LedgerQuery, StorageErrorKind,
+    CreditStore, CreditWrite, DocumentStore, Effects, FileStore, LedgerQuery, StorageErrorKind,
 };
 use openapi_core::values::ContactId;
 use rusqlite::Connection;
@@ -17,7 +17,7 @@ fn filled(folder: &Folder) -> SqliteStorage {
     let agent = agent_id("a");
     insert_agent(&store, &agent);
     let (account, entry) = (Some(extraction::account()), Some(extraction::entry()));
-    let write = CreditWrite { at: at(60), account, entry, audit: None, replay: None, document: None };
+    let write = CreditWrite { at: at(60), account, entry, document: None, effects: Effects::default() };
     wait(store.save_credits(&agent, &write)).unwrap();
     for number in 1..=2 {
         wait(store.save_credits(&agent, &extraction::keeping(number))).unwrap();

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use openapi_core::audit::AuditAction;
 use openapi_core::json::RawObject;
 use openapi_core::storage::{
-    ContactStore, FormStore, StorageErrorKind, SubmissionFilter, SubmissionQuery, Window,
+    ContactStore, Effects, FormStore, StorageErrorKind, SubmissionFilter, SubmissionQuery, Window,
 };
 use openapi_core::values::TextValue;
 use support::{Folder, agent_id, contact, contact_id, entry, forms, insert, insert_agent, wait};
@@ -83,7 +83,7 @@ fn nothing_of_an_erased_submission_stays_in_the_file() {
         wait(store.update_submission(&agent, &change)).unwrap();
     }
     let audit = entry(&agent, 9, AuditAction::ContactErase, &contact_id(1).to_string());
-    wait(store.erase_contact(&agent, contact_id(1), &audit)).unwrap();
+    wait(store.erase_contact(&agent, contact_id(1), audit.at, &Effects::audited(audit))).unwrap();
     assert_eq!(store.check().unwrap(), []);
     // Closing the last connection moves the log into the file.
     drop(store);

@@ -12,7 +12,7 @@ use openapi_core::contacts::{ContactRef, SearchTerm};
 use openapi_core::forms::FormTemplate;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    ContactFilter, ContactQuery, ContactSort, ContactStore, FormStore, LatestQuery, Order, Window,
+    ContactFilter, ContactQuery, ContactSort, ContactStore, Effects, FormStore, LatestQuery, Order, Window,
 };
 use openapi_core::values::{Tag, TextValue};
 use rusqlite::Connection;
@@ -113,7 +113,7 @@ fn filled_with_forms(folder: &Folder) -> SqliteStorage {
     let mut second = FormTemplate { version: 2, generation: 2, ..first };
     second.fields.push(forms::field("second"));
     let audit = entry(&agent, 1, AuditAction::TemplateEdit, &second.id.to_string());
-    wait(store.replace_template(&agent, &second, &audit)).unwrap();
+    wait(store.replace_template(&agent, &second, &Effects::audited(audit))).unwrap();
     for number in 0..10 {
         forms::submit(&store, &contact(&agent, number % 2), &second, number);
     }

@@ -32,24 +32,24 @@ macro_rules! storage_methods {
     ($callback:path, $($arguments:tt)*) => {
         $callback! { $($arguments)*
             AgentStore {
-                insert_agent(agent: &Agent, schema: &ContactSchema, audit: &AuditEntry) -> ();
+                insert_agent(agent: &Agent, schema: &ContactSchema, effects: &Effects) -> ();
                 agent(id: &AgentId) -> Option<Agent>;
                 agents() -> Vec<Agent>;
-                update_agent(agent: &Agent, audit: &AuditEntry) -> ();
+                update_agent(agent: &Agent, effects: &Effects) -> ();
                 purge_agent(id: &AgentId, at_most: u32) -> u64;
             }
             KeyStore {
                 look_up_key(api_key: &ApiKey) -> Option<KeyLookup>;
                 find_key(selector: &KeySelector) -> Option<StoredKey>;
                 keys(agent: &AgentId) -> Vec<StoredKey>;
-                insert_key(agent: &AgentId, key: &StoredKey, audit: &AuditEntry) -> ();
-                update_key(agent: &AgentId, expected_version: u64, key: &StoredKey, audit: &AuditEntry) -> ();
+                insert_key(agent: &AgentId, key: &StoredKey, effects: &Effects) -> ();
+                update_key(agent: &AgentId, expected_version: u64, key: &StoredKey, effects: &Effects) -> ();
                 record_key_use(agent: &AgentId, key: KeyId, at: Timestamp, address: Option<IpAddr>) -> ();
             }
             ContactSchemaStore {
                 contact_schema(agent: &AgentId) -> Option<ContactSchema>;
                 contact_schema_history(agent: &AgentId) -> Vec<ContactSchema>;
-                replace_contact_schema(agent: &AgentId, schema: &ContactSchema, audit: &AuditEntry) -> ();
+                replace_contact_schema(agent: &AgentId, schema: &ContactSchema, effects: &Effects) -> ();
             }
             ContactStore {
                 contact(agent: &AgentId, contact: &ContactRef) -> Option<SharedContact>;
@@ -57,7 +57,7 @@ macro_rules! storage_methods {
                 duplicate_contact(agent: &AgentId, except: Option<ContactId>, external_reference_id: Option<&ExternalId>, unique: &[UniqueValue]) -> Option<Duplicate>;
                 insert_contact(agent: &AgentId, write: &ContactWrite) -> ();
                 update_contact(agent: &AgentId, expected_version: u64, write: &ContactWrite) -> ();
-                erase_contact(agent: &AgentId, contact: ContactId, audit: &AuditEntry) -> ();
+                erase_contact(agent: &AgentId, contact: ContactId, at: Timestamp, effects: &Effects) -> ();
             }
             FileStore {
                 file(agent: &AgentId, file: FileId) -> Option<ContactFile>;
@@ -66,7 +66,7 @@ macro_rules! storage_methods {
                 insert_file(agent: &AgentId, write: &FileWrite) -> ();
                 delete_file(agent: &AgentId, deletion: &FileDeletion) -> ();
                 file_tombstone(agent: &AgentId, file: FileId) -> Option<FileTombstone>;
-                expedite_purges(agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> u64;
+                expedite_purges(agent: &AgentId, now: Timestamp, effects: &Effects) -> u64;
                 blobs_due_for_deletion(now: Timestamp, at_most: u32) -> Vec<BlobKey>;
                 remove_blob_records(keys: &[BlobKey]) -> ();
                 existing_blobs(keys: &[BlobKey]) -> Vec<bool>;
@@ -76,8 +76,8 @@ macro_rules! storage_methods {
                 template(agent: &AgentId, template: TemplateId) -> Option<FormTemplate>;
                 template_version(agent: &AgentId, template: TemplateId, version: u64) -> Option<FormTemplate>;
                 templates(agent: &AgentId, query: &TemplateQuery) -> TemplatePage;
-                insert_template(agent: &AgentId, template: &FormTemplate, audit: &AuditEntry) -> ();
-                replace_template(agent: &AgentId, template: &FormTemplate, audit: &AuditEntry) -> ();
+                insert_template(agent: &AgentId, template: &FormTemplate, effects: &Effects) -> ();
+                replace_template(agent: &AgentId, template: &FormTemplate, effects: &Effects) -> ();
                 submission(agent: &AgentId, submission: SubmissionId) -> Option<Submission>;
                 submissions(agent: &AgentId, query: &SubmissionQuery) -> SubmissionPage;
                 head_submission(agent: &AgentId, contact: ContactId, template: TemplateId) -> Option<Submission>;
@@ -100,7 +100,7 @@ macro_rules! storage_methods {
             }
             RecordStore {
                 record(agent: &AgentId, kind: RecordKind) -> Option<StoredRecord>;
-                save_record(agent: &AgentId, record: &StoredRecord, audit: Option<&AuditEntry>) -> ();
+                save_record(agent: &AgentId, record: &StoredRecord, effects: &Effects) -> ();
             }
             IdempotencyStore {
                 replay(agent: &AgentId, key: &IdempotencyKey, now: Timestamp) -> Option<IdempotencyRecord>;
@@ -122,7 +122,7 @@ macro_rules! storage_methods {
                 conversations(agent: &AgentId, query: &ConversationQuery) -> ConversationPage;
                 messages(agent: &AgentId, query: &MessageQuery) -> Vec<Message>;
                 save_conversation(agent: &AgentId, write: &ConversationWrite) -> ();
-                erase_conversation(agent: &AgentId, conversation: ConversationId, audit: &AuditEntry) -> ();
+                erase_conversation(agent: &AgentId, conversation: ConversationId, at: Timestamp, effects: &Effects) -> ();
                 expired_conversations(now: Timestamp, at_most: u32) -> Vec<(AgentId, ConversationId)>;
             }
             KnowledgeStore {
@@ -248,7 +248,7 @@ pub mod names {
     pub use openapi_core::ports::{BlobEntry, BlobKey};
     pub use openapi_core::schema::ContactSchema;
     pub use openapi_core::storage::{
-        AuditQuery, ContactPage, ContactQuery, ContactWrite, CreditWrite, DocumentWrite, Duplicate,
+        AuditQuery, ContactPage, ContactQuery, ContactWrite, CreditWrite, DocumentWrite, Duplicate, Effects,
         FileDeletion, FilePage, FileQuery, FileTombstone, FileUsage, FileWrite, IdempotencyKey,
         IdempotencyRecord, LatestQuery, LedgerQuery, RateLimitWindow, RecordKind, Result, StoredDocument,
         StoredRecord, SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage,

@@ -189,7 +189,8 @@ pub(crate) fn write_of(
     Ok(ContactWrite {
         keys: ContactKeys::of(&contact, schema.schema()),
         schema_version: schema.schema().version,
-        effects: Effects { audit, replay: None },
+        at,
+        effects: Effects::audited(audit),
         contact,
     })
 }

@@ -3,10 +3,9 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use openapi_core::audit::AuditEntry;
 use openapi_core::limits::fits;
 use openapi_core::reply::ApiError;
-use openapi_core::storage::StorageErrorKind;
+use openapi_core::storage::{Effects, StorageErrorKind};
 use openapi_core::values::{ConversationId, FileId, Timestamp};
 
 use super::agent_view::AgentView;
@@ -82,7 +81,7 @@ struct Prepared {
     moved_from: Option<ConversationId>,
     asked_before: Option<Message>,
     uploads: Vec<UploadRef>,
-    audit: Option<AuditEntry>,
+    effects: Effects,
     offers_form: bool,
 }
 
@@ -280,14 +279,14 @@ impl Inner {
             None => None,
         };
         self.link(visit, view, &mut conversation, filled.as_ref()).await?;
-        let audit = filled.map(|filled| filled.audit);
-        Ok(Prepared { conversation, moved_from, asked_before, uploads, audit, offers_form: is_back })
+        let effects = filled.map_or_else(Effects::default, |filled| Effects::audited(filled.audit));
+        Ok(Prepared { conversation, moved_from, asked_before, uploads, effects, offers_form: is_back })
     }
 
     /// Appends the message, and marks the turn as running or, where a person answers, as waiting.
     fn compose(&self, attempt: &Attempt<'_>, prepared: Prepared, now: Timestamp) -> Composed {
         let &Attempt { view, sent, .. } = attempt;
-        let Prepared { mut conversation, moved_from, asked_before, uploads, audit, offers_form } = prepared;
+        let Prepared { mut conversation, moved_from, asked_before, uploads, effects, offers_form } = prepared;
         // The process of an earlier turn is gone: with a valid lease, the turn would have been refused. The text that
         // it wrote stays.
         let mut messages: Vec<Message> = self.abandoned(view, &mut conversation, now).into_iter().collect();
@@ -323,7 +322,7 @@ impl Inner {
         conversation.version += 1;
         conversation.updated_at = now;
         let keep = uploads.iter().map(|upload| upload.id).collect();
-        let write = ConversationWrite { conversation, messages, keep, audit, deferrable: false };
+        let write = ConversationWrite { conversation, messages, keep, effects, deferrable: false };
         Composed { write, asked, moved_from, offers_form }
     }
 

@@ -14,7 +14,9 @@ use openapi_core::schema::{CompiledSchema, Identity};
 use openapi_core::service::{
     ContactTarget, CreateContact, Created, Idempotency, OpenApiService, ReplyEncoder, UpdateContact,
 };
-use openapi_core::storage::{ContactFilter, ContactQuery, ContactSort, Order, StorageErrorKind, Window};
+use openapi_core::storage::{
+    ContactFilter, ContactQuery, ContactSort, Effects, Order, StorageErrorKind, Window,
+};
 use openapi_core::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use openapi_core::values::{ContactId, ContactStatus, Email, TextValue, Timestamp};
 use serde::Serialize;
@@ -449,7 +451,7 @@ impl Inner {
                 conversation,
                 messages: Vec::new(),
                 keep: Vec::new(),
-                audit: Some(filled.audit),
+                effects: Effects::audited(filled.audit),
                 deferrable: false,
             };
             match self.storage.save_conversation(&view.agent.id, &write).await {

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 use openapi_core::ports::Task;
-use openapi_core::storage::StorageError;
+use openapi_core::storage::{Effects, StorageError};
 use openapi_core::values::Timestamp;
 
 use super::context::can_offer_form;
@@ -427,7 +427,7 @@ impl Inner {
             conversation,
             messages: Vec::new(),
             keep: Vec::new(),
-            audit: None,
+            effects: Effects::default(),
             deferrable: true,
         };
         match self.storage.save_conversation(&job.view.agent.id, &write).await {

@@ -2,7 +2,7 @@
 
 use openapi_core::platform::concurrent_update;
 use openapi_core::reply::ApiError;
-use openapi_core::storage::StorageErrorKind;
+use openapi_core::storage::{Effects, StorageErrorKind};
 use openapi_core::values::{AgentId, ConversationId, MessageId, Timestamp};
 use serde::Serialize;
 
@@ -161,7 +161,7 @@ impl Inner {
                 conversation,
                 messages,
                 keep: Vec::new(),
-                audit: None,
+                effects: Effects::default(),
                 deferrable: false,
             };
             match self.storage.save_conversation(agent, &write).await {

@@ -15,7 +15,7 @@ use openapi_core::limits::fits;
 use openapi_core::platform::{NewDocument, concurrent_update};
 use openapi_core::platform::{begin_scan, push_scan, refuse_content};
 use openapi_core::reply::{ApiError, ErrorCode};
-use openapi_core::storage::StorageErrorKind;
+use openapi_core::storage::{Effects, StorageErrorKind};
 use openapi_core::validation::{ValidationCode, ValidationIssue, Violations};
 use openapi_core::values::{FileId, Timestamp};
 use serde::Serialize;
@@ -219,7 +219,7 @@ impl Inner {
                 conversation: conversation.clone(),
                 messages: Vec::new(),
                 keep: Vec::new(),
-                audit: None,
+                effects: Effects::default(),
                 deferrable: false,
             };
             match self.storage.save_conversation(&agent, &write).await {

@@ -3,7 +3,7 @@
 use openapi_core::access::Actor;
 use openapi_core::credits::{CreditAccount, CreditEntry, CreditEntryKind};
 use openapi_core::json::RawObject;
-use openapi_core::storage::{CreditWrite, RecordKind, StorageError, StorageErrorKind, StoredRecord};
+use openapi_core::storage::{CreditWrite, Effects, RecordKind, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::{PlatformId, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -96,7 +96,7 @@ impl Inner {
             let text = serde_json::to_string(&usage).unwrap_or_default();
             let body = RawObject::from_text(text).map_err(|_| StorageErrorKind::Internal)?;
             let record = StoredRecord { kind, version: version + 1, body };
-            match storage.save_record(agent, &record, None).await {
+            match storage.save_record(agent, &record, &Effects::default()).await {
                 Err(error) if error.kind == StorageErrorKind::Stale => {}
                 outcome => return outcome,
             }
@@ -229,8 +229,8 @@ impl Inner {
             let at = self.platform.now();
             let Some(entry) = change(&mut account, at) else { return Ok(()) };
             account.version += 1;
-            let write =
-                CreditWrite { at, account: Some(account), entry, audit: None, replay: None, document: None };
+            let effects = Effects::default();
+            let write = CreditWrite { at, account: Some(account), entry, document: None, effects };
             match storage.save_credits(agent, &write).await {
                 Err(error) if error.kind == StorageErrorKind::Stale => {}
                 outcome => return outcome,

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+use super::errors::lost_race;
 use super::{Platform, contacts, extraction, forms, keys};
 use crate::access::{Actor, Caller, Key, KeySelector, KeyStatus, Permissions};
 use crate::admin::{Admin, AdminError, CreditChange, Imported, IssuedKey, KeyEdit, NewAgent, NewKey};
@@ -14,10 +15,11 @@ use crate::json::{Json, Object};
 use crate::reply::{ApiError, ErrorCode};
 use crate::schema::ContactSchema;
 use crate::service::{ContactTarget, CreateContact, Created, UpdateContact, Updated, Upsert};
+use crate::storage::retry::retry_on_conflict;
 use crate::storage::{
-    AuditQuery, ContactFilter, ContactQuery, ContactSort, LedgerQuery, Order, SortPosition, StorageErrorKind,
-    StoredDocument, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplatePosition, TemplateQuery,
-    Window,
+    AuditQuery, ContactFilter, ContactQuery, ContactSort, Effects, LedgerQuery, Order, SortPosition,
+    StorageErrorKind, StoredDocument, SubmissionFilter, SubmissionPosition, SubmissionQuery,
+    TemplatePosition, TemplateQuery, Window,
 };
 use crate::validation::Violations;
 use crate::values::{AgentId, FileId, SubmissionId, TemplateId};
@@ -54,7 +56,7 @@ impl Platform {
             AgentStatus::Deleted => AuditAction::AgentDelete,
         };
         let audit = self.operator_audit(by, action, id, id.as_str(), &Object::new(), now);
-        self.storage.update_agent(&agent, &audit).await?;
+        self.storage.update_agent(&agent, &Effects::audited(audit)).await?;
         self.authenticator.forget(id);
         Ok(agent)
     }
@@ -66,8 +68,8 @@ impl Platform {
         }
     }
 
-    /// The caller as which an operator imports.
-    fn operator(&self, by: &Actor, agent: &AgentId) -> Caller {
+    /// The caller as which an operator acts.
+    pub(super) fn operator(&self, by: &Actor, agent: &AgentId) -> Caller {
         Caller {
             agent_id: agent.clone(),
             actor: by.clone(),
@@ -109,15 +111,9 @@ impl Admin for Platform {
         let agent =
             Agent { id, name: new.name, status: AgentStatus::Active, created_at: now, updated_at: now };
         let schema = ContactSchema::builtin(agent.id.clone(), now);
-        let audit = self.operator_audit(
-            by,
-            AuditAction::AgentCreate,
-            &agent.id,
-            agent.id.as_str(),
-            &Object::new(),
-            now,
-        );
-        match self.storage.insert_agent(&agent, &schema, &audit).await {
+        let action = AuditAction::AgentCreate;
+        let audit = self.operator_audit(by, action, &agent.id, agent.id.as_str(), &Object::new(), now);
+        match self.storage.insert_agent(&agent, &schema, &Effects::audited(audit)).await {
             Ok(()) => Ok(agent),
             Err(error) if given && error.kind == StorageErrorKind::AlreadyExists => {
                 Err(AdminError::Conflict(format!(
@@ -211,7 +207,7 @@ impl Admin for Platform {
         agent: &AgentId,
         definition: &Object,
     ) -> Result<ContactSchema, AdminError> {
-        loop {
+        retry_on_conflict(lost_race, |_| async move {
             let now = self.now();
             let current = Admin::contact_schema(self, agent).await?;
             let schema =
@@ -219,31 +215,32 @@ impl Admin for Platform {
             let unchanged =
                 ContactSchema { version: current.version, updated_at: current.updated_at, ..schema.clone() };
             if unchanged == current {
-                return Ok(current);
+                return Ok(Some(current));
             }
             let mut details = Object::new();
             details.insert("version", schema.version.into());
             let action = AuditAction::ContactSchemaReplace;
             let audit = self.operator_audit(by, action, agent, agent.as_str(), &details, now);
-            match self.storage.replace_contact_schema(agent, &schema, &audit).await {
+            match self.storage.replace_contact_schema(agent, &schema, &Effects::audited(audit)).await {
                 Ok(()) => {
                     // Writes from now on are checked against the new version without first running into the old one.
                     let _ = self.remember_schema(schema.clone(), now);
-                    return Ok(schema);
+                    Ok(Some(schema))
                 }
                 Err(error) => match error.kind {
-                    StorageErrorKind::Stale => {}
+                    StorageErrorKind::Stale => Ok(None),
                     StorageErrorKind::Duplicate(found) => {
                         let holder = if found.archived { "archived contact" } else { "contact" };
-                        return Err(AdminError::Conflict(format!(
+                        Err(AdminError::Conflict(format!(
                             "{} cannot become unique: the {holder} {} shares its value with another one",
                             found.field, found.existing
-                        )));
+                        )))
                     }
-                    _ => return Err(error.into()),
+                    _ => Err(error.into()),
                 },
             }
-        }
+        })
+        .await
     }
 
     async fn import_contact(
@@ -306,10 +303,9 @@ impl Admin for Platform {
         self.living_agent(agent).await?;
         let not_found = || AdminError::NotFound { what: "contact", id: contact.to_string() };
         let erased = self.storage.contact(agent, contact).await?.ok_or_else(not_found)?;
-        let action = AuditAction::ContactErase;
-        let audit =
-            self.operator_audit(by, action, agent, &erased.id.to_string(), &Object::new(), self.now());
-        match self.storage.erase_contact(agent, erased.id, &audit).await {
+        let (action, now) = (AuditAction::ContactErase, self.now());
+        let audit = self.operator_audit(by, action, agent, &erased.id.to_string(), &Object::new(), now);
+        match self.storage.erase_contact(agent, erased.id, now, &Effects::audited(audit)).await {
             Ok(()) => {
                 self.purge_now().await;
                 Ok(erased.into_contact())
@@ -436,7 +432,7 @@ impl Admin for Platform {
         let now = self.now();
         let action = AuditAction::FilePurge;
         let audit = self.operator_audit(by, action, agent, agent.as_str(), &Object::new(), now);
-        let hastened = self.storage.expedite_purges(agent, now, &audit).await?;
+        let hastened = self.storage.expedite_purges(agent, now, &Effects::audited(audit)).await?;
         self.purge_due_contents().await?;
         Ok(hastened)
     }

@@ -44,18 +44,7 @@ impl Platform {
         details: &Object,
         now: Timestamp,
     ) -> AuditEntry {
-        AuditEntry {
-            id: self.ports.ids.platform_id(now).into(),
-            agent_id: Some(agent.clone()),
-            at: now,
-            actor: by.clone(),
-            action,
-            resource: Some(resource.to_owned()),
-            contact_id: None,
-            address: None,
-            request_id: None,
-            details: RawObject::new(details),
-        }
+        self.caller_audit(&self.operator(by, agent), action, resource.to_owned(), None, details, now)
     }
 }
 

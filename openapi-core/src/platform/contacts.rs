@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::cursor::ContactCursors;
 use super::errors::{concurrent_update, contact_archived, contact_not_found, duplicate, precondition_failed};
-use super::idempotency::{Claimed, claim};
+use super::idempotency::{Claimed, answer, claim, replay};
 use super::paging::Part;
-use super::{ATTEMPTS, Platform, audit};
+use super::{Platform, audit};
 use crate::access::Caller;
 use crate::audit::AuditAction;
 use crate::contacts::{Contact, ContactKeys, SearchTerm, SharedContact};
@@ -17,9 +17,8 @@ use crate::service::{
     ArchiveContact, ContactListQuery, ContactTarget, CreateContact, Created, ListContacts, Page,
     UpdateContact, Updated, Upsert,
 };
-use crate::storage::{
-    ContactFilter, ContactQuery, ContactWrite, Effects, IdempotencyRecord, StorageErrorKind,
-};
+use crate::storage::retry::{RetryOn, retry_on_conflict};
+use crate::storage::{ContactFilter, ContactQuery, ContactWrite, Effects, StorageErrorKind};
 use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use crate::values::{AgentId, Timestamp};
 
@@ -54,7 +53,8 @@ fn write(
         contact,
         keys,
         schema_version: schema.schema().version,
-        effects: Effects { audit, replay: None },
+        at: now,
+        effects: Effects::audited(audit),
     }
 }
 
@@ -67,47 +67,33 @@ pub(super) async fn create(
         Claimed::Answered(stored) => return Ok(Created::Replayed(stored)),
         Claimed::Run(claim) => claim,
     };
-    let mut fresh = false;
-    for _ in 0..ATTEMPTS {
-        let schema = platform.schema(&caller.agent_id, fresh).await?;
+    let (claimed, request) = (&claimed, &request);
+    retry_on_conflict(concurrent_update, |is_retry| async move {
+        let schema = platform.schema(&caller.agent_id, is_retry).await?;
         let identity = identity(platform, &caller.agent_id);
         let now = identity.now;
         let contact = request.fields.check_with(|fields| schema.create(fields, identity))?;
         if request.dry_run {
             refuse_duplicate(platform, &schema, &contact).await?;
-            return Ok(Created::Preview(contact));
+            return Ok(Some(Created::Preview(contact)));
         }
-        let replay: Option<IdempotencyRecord> = match &claimed {
-            Some(claim) => Some(claim.replay(&contact, Some(contact.id), now)?),
-            None => None,
-        };
+        let replay = replay(claimed.as_ref(), &contact, Some(contact.id), now)?;
         let mut write =
             write(platform, caller, &schema, contact, AuditAction::ContactCreate, &Object::new(), now);
         write.effects.replay = replay;
-        match platform.storage.insert_contact(&caller.agent_id, &write).await {
-            Ok(()) => return Ok(Created::New(write.contact)),
-            Err(error) => match error.kind {
-                StorageErrorKind::Stale => fresh = true,
-                StorageErrorKind::AlreadyExists => {}
-                StorageErrorKind::Missing => return Err(super::errors::agent_gone()),
-                StorageErrorKind::Duplicate(found) => {
-                    return Err(duplicate(&found, &write.contact, schema.schema()));
-                }
-                StorageErrorKind::ReplayExists => {
-                    // Another server was faster.
-                    if let Some(claim) = &claimed
-                        && let Some(stored) = claim.answer(caller).await?
-                    {
-                        return Ok(Created::Replayed(stored));
-                    }
-                }
-                StorageErrorKind::QuotaExceeded(_)
-                | StorageErrorKind::Unavailable
-                | StorageErrorKind::Internal => return Err(error.into()),
-            },
+        let Err(error) = platform.storage.insert_contact(&caller.agent_id, &write).await else {
+            return Ok(Some(Created::New(write.contact)));
+        };
+        match error.kind {
+            StorageErrorKind::Stale | StorageErrorKind::AlreadyExists => Ok(None),
+            StorageErrorKind::Missing => Err(super::errors::agent_gone()),
+            StorageErrorKind::Duplicate(found) => Err(duplicate(&found, &write.contact, schema.schema())),
+            // Another server was faster.
+            StorageErrorKind::ReplayExists => answer(claimed.as_ref(), caller).await,
+            _ => Err(error.into()),
         }
-    }
-    Err(concurrent_update())
+    })
+    .await
 }
 
 /// The uniqueness check of a dry run.
@@ -129,24 +115,20 @@ pub(super) async fn update(
     caller: &Caller,
     request: UpdateContact,
 ) -> Result<Updated<Contact>, ApiError> {
-    let mut fresh = false;
-    for _ in 0..ATTEMPTS {
-        let schema = platform.schema(&caller.agent_id, fresh).await?;
+    let request = &request;
+    retry_on_conflict(concurrent_update, |is_retry| async move {
+        let schema = platform.schema(&caller.agent_id, is_retry).await?;
         let current = match request.target.resolve() {
             Ok(contact) => platform.storage.contact(&caller.agent_id, &contact).await?,
             Err(_) => None,
         };
-        let outcome = match (current, request.upsert) {
-            (Some(current), upsert) => change(platform, caller, &request, &schema, current, upsert).await?,
-            (None, Some(_)) => create_by_upsert(platform, caller, &request, &schema).await?,
-            (None, None) => return Err(contact_not_found(&request.target)),
-        };
-        match outcome {
-            Some(updated) => return Ok(updated),
-            None => fresh = true,
+        match (current, request.upsert) {
+            (Some(current), upsert) => change(platform, caller, request, &schema, current, upsert).await,
+            (None, Some(_)) => create_by_upsert(platform, caller, request, &schema).await,
+            (None, None) => Err(contact_not_found(&request.target)),
         }
-    }
-    Err(concurrent_update())
+    })
+    .await
 }
 
 /// Changes a contact that is there; `None` after losing a race.
@@ -273,16 +255,16 @@ pub(super) async fn set_archived(
     request: ArchiveContact,
     archived: bool,
 ) -> Result<Contact, ApiError> {
-    let mut fresh = false;
-    for _ in 0..ATTEMPTS {
-        let schema = platform.schema(&caller.agent_id, fresh).await?;
+    let request = &request;
+    retry_on_conflict(concurrent_update, |is_retry| async move {
+        let schema = platform.schema(&caller.agent_id, is_retry).await?;
         let current = find(platform, &caller.agent_id, &request.target).await?;
         let reason = request.reason.clone().check()?;
         if !request.if_match.as_ref().is_none_or(|tags| tags.matches_strongly(&current.etag())) {
             return Err(precondition_failed(Some(&current)));
         }
         if current.is_archived() == archived {
-            return Ok(current.into_contact());
+            return Ok(Some(current.into_contact()));
         }
         let now = platform.now().max(current.updated_at);
         let mut contact = Contact::clone(&current);
@@ -295,15 +277,11 @@ pub(super) async fn set_archived(
         }
         let action = if archived { AuditAction::ContactArchive } else { AuditAction::ContactUnarchive };
         let write = write(platform, caller, &schema, contact, action, &details, now);
-        match platform.storage.update_contact(&caller.agent_id, current.version, &write).await {
-            Ok(()) => return Ok(write.contact),
-            Err(error) => match error.kind {
-                StorageErrorKind::Stale | StorageErrorKind::Missing => fresh = true,
-                _ => return Err(error.into()),
-            },
-        }
-    }
-    Err(concurrent_update())
+        let updated = platform.storage.update_contact(&caller.agent_id, current.version, &write).await;
+        let updated = updated.retry_on(&[StorageErrorKind::Stale, StorageErrorKind::Missing])?;
+        Ok(updated.map(|()| write.contact))
+    })
+    .await
 }
 
 pub(super) async fn list(

@@ -2,6 +2,7 @@
 
 use http::{HeaderValue, header};
 
+use crate::admin::AdminError;
 use crate::contacts::Contact;
 use crate::files::{Detected, FileTypes};
 use crate::forms::{FormTemplate, SubmissionStatus, TemplateStatus};
@@ -14,47 +15,29 @@ use crate::storage::{Duplicate, QuotaExcess, QuotaUnit};
 use crate::validation::ValidationCode;
 use crate::values::{ContactId, FileId, SubmissionId, TemplateId};
 
+/// 404 of a resource; `is_malformed` says whether the id cannot be one.
+fn not_found(code: ErrorCode, resource: &str, id: &str, is_malformed: bool) -> ApiError {
+    let hint = if is_malformed { "; platform ids are 24 hexadecimal characters" } else { "" };
+    ApiError::new(code, format!("{resource} not found{hint}"))
+        .with_detail("resource", resource.to_ascii_lowercase().as_str())
+        .with_detail("id", id)
+}
+
 pub(super) fn contact_not_found(target: &ContactTarget) -> ApiError {
-    let malformed = matches!(target, ContactTarget::Id(text) if text.parse::<ContactId>().is_err());
-    let message = if malformed {
-        "Contact not found; platform ids are 24 hexadecimal characters"
-    } else {
-        "Contact not found"
-    };
-    ApiError::new(ErrorCode::ContactNotFound, message)
-        .with_detail("resource", "contact")
-        .with_detail("id", target.as_str())
+    let is_malformed = matches!(target, ContactTarget::Id(text) if text.parse::<ContactId>().is_err());
+    not_found(ErrorCode::ContactNotFound, "Contact", target.as_str(), is_malformed)
 }
 
 pub(super) fn file_not_found(sent: &str) -> ApiError {
-    let message = if sent.parse::<FileId>().is_err() {
-        "File not found; platform ids are 24 hexadecimal characters"
-    } else {
-        "File not found"
-    };
-    ApiError::new(ErrorCode::FileNotFound, message).with_detail("resource", "file").with_detail("id", sent)
+    not_found(ErrorCode::FileNotFound, "File", sent, sent.parse::<FileId>().is_err())
 }
 
 pub(super) fn template_not_found(sent: &str) -> ApiError {
-    let message = if sent.parse::<TemplateId>().is_err() {
-        "Template not found; platform ids are 24 hexadecimal characters"
-    } else {
-        "Template not found"
-    };
-    ApiError::new(ErrorCode::TemplateNotFound, message)
-        .with_detail("resource", "template")
-        .with_detail("id", sent)
+    not_found(ErrorCode::TemplateNotFound, "Template", sent, sent.parse::<TemplateId>().is_err())
 }
 
 pub(super) fn submission_not_found(sent: &str) -> ApiError {
-    let message = if sent.parse::<SubmissionId>().is_err() {
-        "Submission not found; platform ids are 24 hexadecimal characters"
-    } else {
-        "Submission not found"
-    };
-    ApiError::new(ErrorCode::SubmissionNotFound, message)
-        .with_detail("resource", "submission")
-        .with_detail("id", sent)
+    not_found(ErrorCode::SubmissionNotFound, "Submission", sent, sent.parse::<SubmissionId>().is_err())
 }
 
 /// 404 of the latest submission; `id` is what the path names, the template.
@@ -212,6 +195,11 @@ pub(super) fn stale_tag(resource: &str, current: Option<&str>) -> ApiError {
 #[must_use]
 pub fn concurrent_update() -> ApiError {
     ApiError::new(ErrorCode::ConcurrentUpdate, "The record is being changed by others; try again")
+}
+
+/// The same for an operator.
+pub(super) fn lost_race() -> AdminError {
+    AdminError::Conflict("the change lost a race against others; try again".to_owned())
 }
 
 /// The agent went away while its key was at work: what its keys are answered from now on.

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::Platform;
 use crate::access::Caller;
 use crate::reply::{ApiError, ErrorCode, StoredReply};
-use crate::service::{Idempotency, ReplyEncoder};
+use crate::service::{Created, Idempotency, ReplyEncoder};
 use crate::storage::{IdempotencyKey, IdempotencyRecord};
 use crate::values::{ContactId, Timestamp};
 
@@ -74,25 +74,29 @@ impl<T> Claim<'_, T> {
         }
         Ok(Some(StoredReply { status: replay.status, location: replay.location, body: replay.body }))
     }
+}
 
-    /// The record that stores the answer to what was made; `resource` is the contact that it shows.
-    pub(super) fn replay(
-        &self,
-        made: &T,
-        resource: Option<ContactId>,
-        now: Timestamp,
-    ) -> Result<IdempotencyRecord, ApiError> {
-        let reply = self.encoder.encode(&self.platform.service_info, made)?;
-        Ok(IdempotencyRecord {
-            key: self.key,
-            fingerprint: self.fingerprint,
-            status: reply.status,
-            location: reply.location,
-            body: reply.body,
-            resource,
-            expires_at: now.plus_millis(RETENTION_MILLIS),
-        })
-    }
+/// The record that stores the answer to what was made, if the request has a key; `resource` is the contact that it shows.
+pub(super) fn replay<T>(
+    claim: Option<&Claim<'_, T>>,
+    made: &T,
+    resource: Option<ContactId>,
+    now: Timestamp,
+) -> Result<Option<IdempotencyRecord>, ApiError> {
+    let Some(claim) = claim else { return Ok(None) };
+    let StoredReply { status, location, body } = claim.encoder.encode(&claim.platform.service_info, made)?;
+    let expires_at = now.plus_millis(RETENTION_MILLIS);
+    let (key, fingerprint) = (claim.key, claim.fingerprint);
+    Ok(Some(IdempotencyRecord { key, fingerprint, status, location, body, resource, expires_at }))
+}
+
+/// The response that another server has stored under the key meanwhile; `None` without one.
+pub(super) async fn answer<T>(
+    claim: Option<&Claim<'_, T>>,
+    caller: &Caller,
+) -> Result<Option<Created<T>>, ApiError> {
+    let Some(claim) = claim else { return Ok(None) };
+    Ok(claim.answer(caller).await?.map(Created::Replayed))
 }
 
 /// Bound to the caller, the method and the path.

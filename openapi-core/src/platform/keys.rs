@@ -1,12 +1,13 @@
 //! Keys, as an operator manages them (contract 7.2).
 
 use super::Platform;
+use super::errors::lost_race;
 use crate::access::{Actor, ApiKey, ApiSecret, Key, KeySelector, KeyStatus, RateLimits, StoredKey};
 use crate::admin::{AdminError, IssuedKey, KeyEdit, NewKey};
-use crate::agents::AgentStatus;
 use crate::audit::AuditAction;
 use crate::json::Object;
-use crate::storage::StorageErrorKind;
+use crate::storage::retry::{RetryOn, retry_on_conflict};
+use crate::storage::{Effects, StorageErrorKind};
 use crate::values::Timestamp;
 
 /// The longest time for which an old secret stays valid: 7 days.
@@ -31,9 +32,9 @@ pub(super) async fn create(platform: &Platform, by: &Actor, new: NewKey) -> Resu
     let limits = RateLimits::new(new.limits.per_minute, new.limits.per_hour)
         .map_err(|invalid| refused(invalid.to_string()))?;
     future(new.expires_at, now)?;
-    let agent = platform.living_agent(&new.agent_id).await?;
-    debug_assert_ne!(agent.status, AgentStatus::Deleted);
-    loop {
+    platform.living_agent(&new.agent_id).await?;
+    let new = &new;
+    retry_on_conflict(lost_race, |_| async move {
         let ids = &*platform.ports.ids;
         let key = Key {
             id: ids.platform_id(now).into(),
@@ -58,13 +59,12 @@ pub(super) async fn create(platform: &Platform, by: &Actor, new: NewKey) -> Resu
         let resource = stored.key.api_key.as_str();
         let audit =
             platform.operator_audit(by, AuditAction::KeyCreate, &new.agent_id, resource, &Object::new(), now);
-        match platform.storage.insert_key(&new.agent_id, &stored, &audit).await {
-            Ok(()) => return Ok(IssuedKey { key: stored.key, secret }),
-            // Another key has this random id: draw again.
-            Err(error) if error.kind == StorageErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
+        let inserted = platform.storage.insert_key(&new.agent_id, &stored, &Effects::audited(audit)).await;
+        // If another key has this random id, the retry draws again.
+        let inserted = inserted.retry_on(&[StorageErrorKind::AlreadyExists])?;
+        Ok(inserted.map(|()| IssuedKey { key: stored.key, secret }))
+    })
+    .await
 }
 
 pub(super) async fn find(platform: &Platform, selector: &KeySelector) -> Result<StoredKey, AdminError> {
@@ -75,36 +75,36 @@ pub(super) async fn find(platform: &Platform, selector: &KeySelector) -> Result<
     platform.storage.find_key(selector).await?.ok_or(AdminError::NotFound { what: "key", id })
 }
 
-/// Changes a key by `change` until no one else has changed it in between.
+/// Changes a key by `change`.
 async fn change(
     platform: &Platform,
     by: &Actor,
     selector: &KeySelector,
     action: AuditAction,
-    change: impl Fn(&mut StoredKey, Timestamp) -> Result<(), AdminError>,
+    change: impl Fn(&mut StoredKey, Timestamp) -> Result<(), AdminError> + Sync,
 ) -> Result<StoredKey, AdminError> {
-    loop {
+    let change = &change;
+    retry_on_conflict(lost_race, |_| async move {
         let now = platform.now();
         let stored = find(platform, selector).await?;
         let mut changed = stored.clone();
         change(&mut changed, now)?;
         if changed == stored {
-            return Ok(stored);
+            return Ok(Some(stored));
         }
         changed.version += 1;
         changed.key.updated_at = now;
         let agent = &stored.key.agent_id;
         let audit =
             platform.operator_audit(by, action, agent, stored.key.api_key.as_str(), &Object::new(), now);
-        match platform.storage.update_key(agent, stored.version, &changed, &audit).await {
-            Ok(()) => {
-                platform.authenticator.forget(agent);
-                return Ok(changed);
-            }
-            Err(error) if error.kind == StorageErrorKind::Stale => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
+        let effects = Effects::audited(audit);
+        let updated = platform.storage.update_key(agent, stored.version, &changed, &effects).await;
+        Ok(updated.retry_on(&[StorageErrorKind::Stale])?.map(|()| {
+            platform.authenticator.forget(agent);
+            changed
+        }))
+    })
+    .await
 }
 
 pub(super) async fn edit(

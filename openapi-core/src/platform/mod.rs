@@ -27,5 +27,4 @@ pub use files::{
     ContentCheck, ContentFault, FileSettings, MaintainError, begin_scan, push_scan, refuse_content,
 };
 pub use ports::Ports;
-use state::ATTEMPTS;
 pub use state::{AgentObserver, Platform};

@@ -18,9 +18,6 @@ use crate::service_info::ServiceInfo;
 use crate::storage::{IdempotencyKey, Storage};
 use crate::values::{AgentId, TemplateId, Timestamp};
 
-/// How often a write is retried after a conflict.
-pub(super) const ATTEMPTS: usize = 16;
-
 /// Templates ready for use, by agent, id and version; without a version the one in force.
 type Templates = Cache<(AgentId, TemplateId, Option<u64>), CompiledTemplate>;
 

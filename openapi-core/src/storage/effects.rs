@@ -15,17 +15,28 @@ pub struct ContactWrite {
     pub keys: ContactKeys,
     /// The version of the schema the record was checked against.
     pub schema_version: u64,
+    /// When this is written.
+    pub at: Timestamp,
     /// What else is written.
     pub effects: Effects,
 }
 
-/// What a change stores besides itself.
-#[derive(Clone, Debug, PartialEq)]
+/// What a write stores besides the change itself; by default nothing. A rejected write stores none of it.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effects {
-    /// The entry of the audit log.
-    pub audit: AuditEntry,
-    /// The answer to be given again under the same idempotency key.
+    /// The entries of the audit log, in order.
+    pub audit: Vec<AuditEntry>,
+    /// The response to replay under the same idempotency key. Methods that can fail with
+    /// [`ReplayExists`](super::StorageErrorKind::ReplayExists) check the key first; the others replace what it has.
     pub replay: Option<IdempotencyRecord>,
+}
+
+impl Effects {
+    /// One entry of the audit log.
+    #[must_use]
+    pub fn audited(entry: AuditEntry) -> Self {
+        Effects { audit: vec![entry], replay: None }
+    }
 }
 
 /// What an idempotency key is bound to: SHA-256 of API key, method, path and the `Idempotency-Key`.

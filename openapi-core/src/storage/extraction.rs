@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::IdempotencyRecord;
+use super::Effects;
 use crate::access::Actor;
-use crate::audit::AuditEntry;
 use crate::credits::{CreditAccount, CreditEntry};
 use crate::files::Sha256Digest;
 use crate::values::{AgentId, ConversationId, FileId, PlatformId, Timestamp};
@@ -18,13 +17,11 @@ pub struct CreditWrite {
     pub account: Option<CreditAccount>,
     /// What goes into the ledger.
     pub entry: Option<CreditEntry>,
-    /// What goes into the audit log.
-    pub audit: Option<AuditEntry>,
-    /// The answer to be given again under the same idempotency key.
-    pub replay: Option<IdempotencyRecord>,
     /// The document that is retained with it. Its content is in the blob store already; without this record it is an
     /// orphan.
     pub document: Option<DocumentWrite>,
+    /// What else is written.
+    pub effects: Effects,
 }
 
 /// A document to be retained.

@@ -1,7 +1,6 @@
 //! What is stored about files, how they are listed, and their quotas.
 
 use crate::access::Actor;
-use crate::audit::AuditEntry;
 use crate::contacts::Contact;
 use crate::files::ContactFile;
 use crate::values::{Block, ContactId, FileId, Timestamp};
@@ -19,16 +18,18 @@ pub struct FileWrite {
     pub contact_version: u64,
     /// What may not be exceeded.
     pub quota: FileQuota,
+    /// When this is written.
+    pub at: Timestamp,
     /// What else is written.
     pub effects: Effects,
 }
 
 impl FileWrite {
-    /// A new file of a contact.
+    /// A new file of a contact, written at its creation.
     #[must_use]
     pub fn new(file: ContactFile, contact: &Contact, quota: FileQuota, effects: Effects) -> Self {
-        let name_key = file.file_name.sort_key();
-        FileWrite { file, name_key, contact_version: contact.version, quota, effects }
+        let (name_key, at) = (file.file_name.sort_key(), file.created_at);
+        FileWrite { file, name_key, contact_version: contact.version, quota, at, effects }
     }
 }
 
@@ -110,8 +111,8 @@ pub struct FileDeletion {
     pub tombstone: FileTombstone,
     /// When its content may be removed; until then an operator can bring it back from the blob store.
     pub purge_at: Timestamp,
-    /// The entry of the audit log.
-    pub audit: AuditEntry,
+    /// What else is written.
+    pub effects: Effects,
 }
 
 /// The record of a deleted file until its content is removed.

@@ -1,10 +1,9 @@
 //! Inputs and results of the storage of forms.
 
-use crate::audit::AuditEntry;
 use crate::forms::{FormDataRevision, Submission, SubmissionStatus, TemplateSummary};
 use crate::values::{ContactId, SubmissionId, TemplateId, Timestamp};
 
-use super::{IdempotencyRecord, Window};
+use super::{Effects, Window};
 
 /// A list of templates, by [`FormTemplate::name_key`](crate::forms::FormTemplate::name_key), then id, ascending.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,10 +49,10 @@ pub struct SubmissionsWrite {
     pub contact_version: u64,
     /// The submissions, in order; no two of them enter the succession of one template.
     pub submissions: Vec<NewSubmission>,
-    /// The answer to be given again under the same idempotency key.
-    pub replay: Option<IdempotencyRecord>,
     /// When this is written.
     pub at: Timestamp,
+    /// What else is written.
+    pub effects: Effects,
 }
 
 /// A new submission.
@@ -65,8 +64,6 @@ pub struct NewSubmission {
     pub template_generation: u64,
     /// How it replaces the others; none for a draft and where all stay.
     pub succession: Option<Supersession>,
-    /// The entry of the audit log.
-    pub audit: AuditEntry,
 }
 
 /// How a submission replaces those before it: every other one of its contact and template that has
@@ -96,8 +93,8 @@ pub struct SubmissionChange {
     pub succession: Option<Supersession>,
     /// The data before, where it changes.
     pub replaced: Option<FormDataRevision>,
-    /// The entry of the audit log.
-    pub audit: AuditEntry,
+    /// What else is written.
+    pub effects: Effects,
 }
 
 /// A list of submissions, newest first: by `created_at`, then id, descending.

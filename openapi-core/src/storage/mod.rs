@@ -17,6 +17,7 @@ mod files;
 mod forms;
 mod query;
 mod records;
+pub mod retry;
 
 use async_trait::async_trait;
 
@@ -95,7 +96,7 @@ pub trait AgentStore: Send + Sync {
     ///
     /// # Errors
     /// [`AlreadyExists`](StorageErrorKind::AlreadyExists) when the id is or ever was an agent's.
-    async fn insert_agent(&self, agent: &Agent, schema: &ContactSchema, audit: &AuditEntry) -> Result<()>;
+    async fn insert_agent(&self, agent: &Agent, schema: &ContactSchema, effects: &Effects) -> Result<()>;
 
     /// One agent, deleted ones included.
     async fn agent(&self, id: &AgentId) -> Result<Option<Agent>>;
@@ -108,7 +109,7 @@ pub trait AgentStore: Send + Sync {
     ///
     /// # Errors
     /// [`Missing`](StorageErrorKind::Missing) when there is no such agent or it is deleted.
-    async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<()>;
+    async fn update_agent(&self, agent: &Agent, effects: &Effects) -> Result<()>;
 
     /// Removes up to `at_most` rows of a deleted agent (contacts, files, documents, submissions, templates, keys,
     /// schemas, replays, rate windows, credits with their ledger, conversations with their messages, knowledge with its
@@ -135,7 +136,7 @@ pub trait KeyStore: Send + Sync {
     /// # Errors
     /// [`AlreadyExists`](StorageErrorKind::AlreadyExists) when id or public string are taken,
     /// [`Missing`](StorageErrorKind::Missing) when the agent is absent or deleted.
-    async fn insert_key(&self, agent: &AgentId, key: &StoredKey, audit: &AuditEntry) -> Result<()>;
+    async fn insert_key(&self, agent: &AgentId, key: &StoredKey, effects: &Effects) -> Result<()>;
 
     /// Replaces a key, but for its last use, if its stored version is `expected_version`.
     ///
@@ -147,7 +148,7 @@ pub trait KeyStore: Send + Sync {
         agent: &AgentId,
         expected_version: u64,
         key: &StoredKey,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<()>;
 
     /// Records the last use of a key without changing its version. A no-op if the key does not exist or its recorded
@@ -182,7 +183,7 @@ pub trait ContactSchemaStore: Send + Sync {
         &self,
         agent: &AgentId,
         schema: &ContactSchema,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<()>;
 }
 
@@ -228,14 +229,20 @@ pub trait ContactStore: Send + Sync {
     ) -> Result<()>;
 
     /// Removes a contact with everything that belongs to it: its submissions with their revision log; its conversations
-    /// with their messages; its files, deleted ones included, whose contents are due from the time of `audit` on
+    /// with their messages; its files, deleted ones included, whose contents are due from `at` on
     /// ([`FileStore::blobs_due_for_deletion`]); of audit entries about the contact or something of it
     /// ([`AuditEntry::contact_id`]) the payload is emptied, and stored answers ([`IdempotencyStore`]) whose
     /// [`IdempotencyRecord::resource`] is the contact go too.
     ///
     /// # Errors
     /// [`Missing`](StorageErrorKind::Missing) if the contact does not exist.
-    async fn erase_contact(&self, agent: &AgentId, contact: ContactId, audit: &AuditEntry) -> Result<()>;
+    async fn erase_contact(
+        &self,
+        agent: &AgentId,
+        contact: ContactId,
+        at: Timestamp,
+        effects: &Effects,
+    ) -> Result<()>;
 }
 
 /// Files of contacts: the records, and which contents are due for deletion. The contents themselves are in a
@@ -272,7 +279,7 @@ pub trait FileStore: Send + Sync {
 
     /// Makes all contents of deleted files and of documents of an agent due at `now`; returns how many that were not.
     /// The operator's own.
-    async fn expedite_purges(&self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> Result<u64>;
+    async fn expedite_purges(&self, agent: &AgentId, now: Timestamp, effects: &Effects) -> Result<u64>;
 
     /// Up to `at_most` contents of all agents that are due for deletion at `now`, the longest due first.
     async fn blobs_due_for_deletion(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>>;
@@ -317,7 +324,7 @@ pub trait FormStore: Send + Sync {
         &self,
         agent: &AgentId,
         template: &FormTemplate,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<()>;
 
     /// Replaces a template, but for its creation time, if its stored generation is `template.generation - 1`. The
@@ -330,7 +337,7 @@ pub trait FormStore: Send + Sync {
         &self,
         agent: &AgentId,
         template: &FormTemplate,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<()>;
 
     /// One submission.
@@ -359,7 +366,7 @@ pub trait FormStore: Send + Sync {
         files: &[FileId],
     ) -> Result<Vec<bool>>;
 
-    /// Stores submissions, all or none. Without submissions, stores only the response to replay.
+    /// Stores submissions, all or none. Without submissions, stores only the effects.
     ///
     /// # Errors
     /// In this order: [`Missing`](StorageErrorKind::Missing) without such a contact,
@@ -448,12 +455,7 @@ pub trait RecordStore: Send + Sync {
     /// # Errors
     /// In this order: [`Missing`](StorageErrorKind::Missing) without such an agent,
     /// [`Stale`](StorageErrorKind::Stale) when another version is stored.
-    async fn save_record(
-        &self,
-        agent: &AgentId,
-        record: &StoredRecord,
-        audit: Option<&AuditEntry>,
-    ) -> Result<()>;
+    async fn save_record(&self, agent: &AgentId, record: &StoredRecord, effects: &Effects) -> Result<()>;
 }
 
 /// Stored responses of idempotent requests (contract 5.5). A store writes them together with the change.

@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use async_trait::async_trait;
 use conversations::storage::{KnowledgeStore, KnowledgeWrite};
 use conversations::{KnowledgeDocument, Passage};
-use openapi_core::audit::AuditEntry;
 use openapi_core::files::Sha256Digest;
 use openapi_core::json::RawObject;
-use openapi_core::storage::{RecordKind, RecordStore, StorageError, StorageErrorKind, StoredRecord};
+use openapi_core::storage::{Effects, RecordKind, RecordStore, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, KnowledgeId, PlatformId};
 use responders::{Format, cut, title};
 
@@ -99,7 +98,7 @@ impl RecordStore for Store {
         Ok((version > 0).then(|| StoredRecord { kind, version, body: RawObject::default() }))
     }
 
-    async fn save_record(&self, _: &AgentId, _: &StoredRecord, _: Option<&AuditEntry>) -> Result<()> {
+    async fn save_record(&self, _: &AgentId, _: &StoredRecord, _: &Effects) -> Result<()> {
         Err(StorageError::from(StorageErrorKind::Missing))
     }
 }

@@ -1,13 +1,10 @@
 //! The operator's command line.
 
-mod agent_settings;
 mod agents;
 mod audit;
 mod contacts;
-mod contents;
 mod context;
 mod conversations;
-mod copy;
 mod credits;
 mod demo;
 mod documents;
@@ -17,7 +14,6 @@ mod files;
 mod input;
 mod keys;
 mod knowledge;
-mod knowledge_add;
 mod output;
 mod process;
 mod schema;
@@ -36,6 +32,7 @@ use crate::assemble::StoreUrl;
 use crate::config::Config;
 use crate::config::flags::{GlobalArgs, ServeArgs};
 use crate::config::layers::FlagValues;
+use crate::config::registry::flag_of;
 use crate::config::typed::Names;
 use crate::console::Lent;
 use crate::console::caller::{Caller, CallerFacts, Stream};
@@ -129,8 +126,8 @@ enum Command {
     #[command(after_help = extract::EXAMPLES)]
     Extract(extract::Extract),
     /// Copy everything to another store on any engine, and verify that both have the same content
-    #[command(after_help = copy::EXAMPLES)]
-    Copy(copy::Copy),
+    #[command(after_help = store::copy::EXAMPLES)]
+    Copy(store::copy::Copy),
     /// Settings
     #[command(subcommand)]
     Config(settings::ConfigCommand),
@@ -181,8 +178,34 @@ pub fn run_in_server(
         let _ = caller.write(Stream::Error, b"openapi-server: this command does not run in a server\n");
         return 2;
     };
+    let differing = differing_flags(&every.values, &lent.config);
     let context = CommandContext::in_server(every, command.settings(), caller, facts, lent);
+    if let Err(failure) = differing {
+        context.fail(&failure);
+        return failure.status();
+    }
     command.finish(&context)
+}
+
+/// Refuses flags that the caller gave and that the server which runs the command cannot follow, because its own settings
+/// say otherwise. The store is the server's, and the caller itself waits and writes the log of its process.
+fn differing_flags(given: &FlagValues, server: &Config) -> Result<(), CliError> {
+    const OF_THE_CALLER: [&str; 5] = ["store", "store_file", "wait_for_store", "log", "log_format"];
+    let differs = |(key, texts): &(&String, &Vec<String>)| {
+        let of_server = server.values().iter().find(|value| value.key == **key);
+        !OF_THE_CALLER.contains(&key.as_str()) && of_server.is_none_or(|value| value.texts != **texts)
+    };
+    let Some((key, _)) = given.iter().find(differs) else { return Ok(()) };
+    let of_server = match server.values().iter().find(|value| value.key == *key) {
+        Some(value) if value.texts.is_empty() => "has no such setting".to_owned(),
+        Some(value) => format!("has {}", value.shown()),
+        None => "has settings of its own".to_owned(),
+    };
+    Err(CliError::usage(format!(
+        "--{}: this command runs in the server that owns the store, and the server {of_server}; leave the flag out, or \
+         stop the server",
+        flag_of(key)
+    )))
 }
 
 /// The outcome of the preparation of a command.

@@ -167,6 +167,27 @@ fn what_a_command_changes_through_a_server_is_there_at_once() {
 }
 
 #[test]
+fn flags_that_the_server_cannot_follow_are_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["agents", "create", "Acme", "--id", "acme", "--service-name", "Desk"]).done();
+    sandbox.write("keys", &"7".repeat(64));
+    let server = sandbox.serve(&["--service-name", "Desk"]);
+    for (flags, expected) in [
+        (&["--blobs", "memory:"][..], "--blobs: this command runs in the server that owns the store"),
+        (&["--service-name", "Other"], "the server has Desk; leave the flag out, or stop the server"),
+        (&["--server-key-file", "keys"], "--server-key-file: this command runs in the server"),
+    ] {
+        let refused = sandbox.run(&[&["agents", "list"][..], flags].concat());
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert!(format!("{refused:?}").contains(expected), "{refused:?}");
+    }
+    for flags in [&["--service-name", "Desk"][..], &["--wait-for-store", "1s", "--log", "debug"]] {
+        sandbox.run(&[&["agents", "list"][..], flags].concat()).done();
+    }
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
 fn a_second_server_says_who_owns_the_store() {
     let sandbox = Sandbox::new();
     let first = sandbox.serve(&[]);

@@ -8,10 +8,9 @@ use conversations::storage::{
 };
 use conversations::{Conversation, KnowledgeDocument, Message, Passage};
 use openapi_core::agents::AgentStatus;
-use openapi_core::audit::AuditEntry;
 use openapi_core::json::RawObject;
 use openapi_core::ports::BlobKey;
-use openapi_core::storage::{RecordKind, Result, StorageErrorKind, StoredRecord};
+use openapi_core::storage::{Effects, RecordKind, Result, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, ConversationId, FileId, KnowledgeId, Timestamp};
 
 /// Whether `version` directly follows the stored one.
@@ -97,9 +96,7 @@ impl World {
         for document in &write.keep {
             self.purges.remove(&BlobKey::new(agent.clone(), *document));
         }
-        if let Some(audit) = &write.audit {
-            self.append_audit(audit);
-        }
+        self.apply(agent, &write.effects);
         Ok(())
     }
 
@@ -107,15 +104,16 @@ impl World {
         &mut self,
         agent: &AgentId,
         id: ConversationId,
-        audit: &AuditEntry,
+        at: Timestamp,
+        effects: &Effects,
     ) -> Result<()> {
         let tenant = self.tenant_mut(agent)?;
         if !tenant.conversations.contains_key(&id) {
             return Err(StorageErrorKind::Missing.into());
         }
         let uploads = tenant.erase_conversations(|conversation| conversation.id == id);
-        self.make_due(agent, uploads, audit.at);
-        self.append_audit(audit);
+        self.make_due(agent, uploads, at);
+        self.apply(agent, effects);
         Ok(())
     }
 
@@ -172,7 +170,7 @@ impl World {
         let kind = RecordKind::Knowledge;
         let record = StoredRecord { kind, version: write.version, body: RawObject::default() };
         tenant.records.insert(kind, record);
-        self.append_audit(&write.audit);
+        self.apply(agent, &write.effects);
         Ok(())
     }
 
@@ -184,14 +182,12 @@ impl World {
         &mut self,
         agent: &AgentId,
         record: &StoredRecord,
-        audit: Option<&AuditEntry>,
+        effects: &Effects,
     ) -> Result<()> {
         let tenant = self.tenant_mut(agent)?;
         refuse_stale(tenant.records.get(&record.kind).map(|stored| stored.version), record.version)?;
         tenant.records.insert(record.kind, record.clone());
-        if let Some(audit) = audit {
-            self.append_audit(audit);
-        }
+        self.apply(agent, effects);
         Ok(())
     }
 }

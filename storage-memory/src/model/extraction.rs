@@ -31,7 +31,7 @@ impl World {
 
     pub(crate) fn save_credits(&mut self, agent: &AgentId, write: &CreditWrite) -> Result<()> {
         let tenant = self.tenant_mut(agent)?;
-        tenant.refuse_replayed(write.replay.as_ref(), write.at)?;
+        tenant.refuse_replayed(&write.effects, write.at)?;
         if let Some(account) = &write.account {
             let stored = tenant.credits.as_ref().map_or(0, |stored| stored.version);
             if stored.checked_add(1) != Some(account.version) {
@@ -50,14 +50,11 @@ impl World {
             tenant.credits = Some(account.clone());
         }
         tenant.ledger.extend(write.entry.iter().map(|entry| ((entry.at, entry.id), entry.clone())));
-        tenant.replays.extend(write.replay.iter().map(|replay| (replay.key, replay.clone())));
         if let Some(DocumentWrite { document, .. }) = &write.document {
             tenant.documents.insert(document.id, document.clone());
             self.purges.insert(BlobKey::new(agent.clone(), document.id), document.expires_at);
         }
-        if let Some(audit) = &write.audit {
-            self.append_audit(audit);
-        }
+        self.apply(agent, &write.effects);
         Ok(())
     }
 

@@ -2,11 +2,10 @@
 
 use super::stored::StoredFile;
 use super::{Tenant, World, window};
-use openapi_core::audit::AuditEntry;
 use openapi_core::files::ContactFile;
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::storage::{
-    FileDeletion, FilePage, FilePosition, FileQuery, FileTombstone, FileUsage, FileWrite, Result,
+    Effects, FileDeletion, FilePage, FilePosition, FileQuery, FileTombstone, FileUsage, FileWrite, Result,
     StorageErrorKind,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
@@ -65,17 +64,14 @@ impl World {
         let tenant = self.tenant_mut(agent)?;
         let file = &write.file;
         tenant.refuse_stale(file.contact_id, write.contact_version)?;
-        tenant.refuse_replayed(write.effects.replay.as_ref(), write.effects.audit.at)?;
+        tenant.refuse_replayed(&write.effects, write.at)?;
         let usage = tenant.usage(file.contact_id);
         write.quota.admit(usage, file.file_size).map_err(StorageErrorKind::QuotaExceeded)?;
         if tenant.files.contains_key(&file.id) {
             return Err(StorageErrorKind::AlreadyExists.into());
         }
         tenant.files.insert(file.id, StoredFile { file: file.clone(), tombstone: None });
-        if let Some(replay) = &write.effects.replay {
-            tenant.replays.insert(replay.key, replay.clone());
-        }
-        self.append_audit(&write.effects.audit);
+        self.apply(agent, &write.effects);
         Ok(())
     }
 
@@ -91,7 +87,7 @@ impl World {
             stored.tombstone = Some(deletion.tombstone.clone());
         }
         self.purges.insert(BlobKey::new(agent.clone(), file), deletion.purge_at);
-        self.append_audit(&deletion.audit);
+        self.apply(agent, &deletion.effects);
         Ok(())
     }
 
@@ -99,7 +95,7 @@ impl World {
         self.tenant(agent)?.files.get(&file)?.tombstone.clone()
     }
 
-    pub(crate) fn expedite_purges(&mut self, agent: &AgentId, now: Timestamp, audit: &AuditEntry) -> u64 {
+    pub(crate) fn expedite_purges(&mut self, agent: &AgentId, now: Timestamp, effects: &Effects) -> u64 {
         let mut hastened = 0;
         for (key, due) in &mut self.purges {
             if key.agent == *agent && *due > now {
@@ -107,7 +103,7 @@ impl World {
                 hastened += 1;
             }
         }
-        self.append_audit(audit);
+        self.apply(agent, effects);
         hastened
     }
 

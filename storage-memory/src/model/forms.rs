@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::stored::{StoredSubmission, StoredTemplate};
 use super::{Tenant, World, window};
-use openapi_core::audit::AuditEntry;
 use openapi_core::forms::{FormDataRevision, FormTemplate, Submission, TemplateStatus, TemplateSummary};
 use openapi_core::storage::{
-    LatestQuery, NewSubmission, Result, StorageErrorKind, SubmissionChange, SubmissionPage,
+    Effects, LatestQuery, NewSubmission, Result, StorageErrorKind, SubmissionChange, SubmissionPage,
     SubmissionPosition, SubmissionQuery, SubmissionsWrite, Supersession, TemplatePage, TemplatePosition,
     TemplateQuery,
 };
@@ -102,7 +101,7 @@ impl World {
         &mut self,
         agent: &AgentId,
         template: &FormTemplate,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<()> {
         let tenant = self.tenant_mut(agent)?;
         if tenant.templates.contains_key(&template.id) {
@@ -110,7 +109,7 @@ impl World {
         }
         let versions = BTreeMap::from([(template.version, template.clone())]);
         tenant.templates.insert(template.id, StoredTemplate { current: template.clone(), versions });
-        self.append_audit(audit);
+        self.apply(agent, effects);
         Ok(())
     }
 
@@ -118,7 +117,7 @@ impl World {
         &mut self,
         agent: &AgentId,
         template: &FormTemplate,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<()> {
         let tenant = self.tenant_mut(agent)?;
         let stored = tenant.templates.get_mut(&template.id).ok_or(StorageErrorKind::Missing)?;
@@ -127,7 +126,7 @@ impl World {
         }
         stored.current = FormTemplate { created_at: stored.current.created_at, ..template.clone() };
         stored.versions.insert(template.version, template.clone());
-        self.append_audit(audit);
+        self.apply(agent, effects);
         Ok(())
     }
 
@@ -189,7 +188,7 @@ impl World {
     pub(crate) fn insert_submissions(&mut self, agent: &AgentId, write: &SubmissionsWrite) -> Result<()> {
         let tenant = self.tenant_mut(agent)?;
         tenant.refuse_stale(write.contact, write.contact_version)?;
-        tenant.refuse_replayed(write.replay.as_ref(), write.at)?;
+        tenant.refuse_replayed(&write.effects, write.at)?;
         let mut ids = HashSet::new();
         for new in &write.submissions {
             tenant.check_new(new)?;
@@ -204,10 +203,7 @@ impl World {
             }
             tenant.submissions.insert(submission.id, StoredSubmission { submission, revisions: Vec::new() });
         }
-        if let Some(replay) = &write.replay {
-            tenant.replays.insert(replay.key, replay.clone());
-        }
-        write.submissions.iter().for_each(|new| self.append_audit(&new.audit));
+        self.apply(agent, &write.effects);
         Ok(())
     }
 
@@ -233,7 +229,7 @@ impl World {
             stored.submission = submission.clone();
             stored.revisions.extend(change.replaced.clone());
         }
-        self.append_audit(&change.audit);
+        self.apply(agent, &change.effects);
         Ok(())
     }
 

@@ -21,9 +21,9 @@ use openapi_core::json::RawObject;
 use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    AuditQuery, ContactPage, ContactQuery, ContactWrite, Duplicate, IdempotencyKey, IdempotencyRecord,
-    RateLimitWindow, RecordKind, Result, SortPosition, StorageErrorKind, StoredDocument, StoredRecord,
-    Window,
+    AuditQuery, ContactPage, ContactQuery, ContactWrite, Duplicate, Effects, IdempotencyKey,
+    IdempotencyRecord, RateLimitWindow, RecordKind, Result, SortPosition, StorageErrorKind, StoredDocument,
+    StoredRecord, Window,
 };
 use openapi_core::values::{
     AgentId, AuditId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, PlatformId,
@@ -103,13 +103,10 @@ impl Tenant {
             self.external.insert(external.clone(), contact.id);
         }
         self.contacts.insert(contact.id, (contact.clone(), write.keys.clone()));
-        if let Some(replay) = &write.effects.replay {
-            self.replays.insert(replay.key, replay.clone());
-        }
     }
 
-    fn refuse_replayed(&self, replay: Option<&IdempotencyRecord>, at: Timestamp) -> Result<()> {
-        let stored = replay.and_then(|replay| self.replays.get(&replay.key));
+    fn refuse_replayed(&self, effects: &Effects, at: Timestamp) -> Result<()> {
+        let stored = effects.replay.as_ref().and_then(|replay| self.replays.get(&replay.key));
         if stored.is_some_and(|known| known.expires_at > at) {
             return Err(StorageErrorKind::ReplayExists.into());
         }
@@ -121,7 +118,7 @@ impl Tenant {
         if write.schema_version != self.schema_version() {
             return Err(StorageErrorKind::Stale.into());
         }
-        self.refuse_replayed(write.effects.replay.as_ref(), write.effects.audit.at)?;
+        self.refuse_replayed(&write.effects, write.at)?;
         let contact = &write.contact;
         match self.duplicate(Some(contact.id), contact.external_reference_id.as_ref(), &write.keys.unique) {
             Some(duplicate) => Err(duplicate.into()),
@@ -164,14 +161,14 @@ impl World {
         &mut self,
         agent: &Agent,
         schema: &ContactSchema,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<()> {
         if self.agents.contains_key(&agent.id) {
             return Err(StorageErrorKind::AlreadyExists.into());
         }
         let tenant = Tenant { schemas: vec![schema.clone()], ..Tenant::of(agent.clone()) };
         self.agents.insert(agent.id.clone(), tenant);
-        self.append_audit(audit);
+        self.apply(&agent.id, effects);
         Ok(())
     }
 
@@ -186,10 +183,10 @@ impl World {
         agents
     }
 
-    pub(crate) fn update_agent(&mut self, agent: &Agent, audit: &AuditEntry) -> Result<()> {
+    pub(crate) fn update_agent(&mut self, agent: &Agent, effects: &Effects) -> Result<()> {
         let tenant = self.tenant_mut(&agent.id)?;
         tenant.agent = Agent { created_at: tenant.agent.created_at, ..agent.clone() };
-        self.append_audit(audit);
+        self.apply(&agent.id, effects);
         Ok(())
     }
 
@@ -276,7 +273,7 @@ impl World {
         keys
     }
 
-    pub(crate) fn insert_key(&mut self, agent: &AgentId, key: &StoredKey, audit: &AuditEntry) -> Result<()> {
+    pub(crate) fn insert_key(&mut self, agent: &AgentId, key: &StoredKey, effects: &Effects) -> Result<()> {
         let taken = self.api_keys.contains_key(&key.key.api_key) || self.key_ids.contains_key(&key.key.id);
         let tenant = self.tenant_mut(agent)?;
         if taken {
@@ -285,7 +282,7 @@ impl World {
         tenant.keys.insert(key.key.id, key.clone());
         self.api_keys.insert(key.key.api_key.clone(), (agent.clone(), key.key.id));
         self.key_ids.insert(key.key.id, agent.clone());
-        self.append_audit(audit);
+        self.apply(agent, effects);
         Ok(())
     }
 
@@ -294,7 +291,7 @@ impl World {
         agent: &AgentId,
         expected_version: u64,
         key: &StoredKey,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<()> {
         let tenant = self.tenant_mut(agent)?;
         let stored = tenant.keys.get_mut(&key.key.id).ok_or(StorageErrorKind::Missing)?;
@@ -305,7 +302,7 @@ impl World {
         *stored = key.clone();
         stored.key.last_used_at = last_used_at;
         stored.key.last_used_address = last_used_address;
-        self.append_audit(audit);
+        self.apply(agent, effects);
         Ok(())
     }
 
@@ -337,7 +334,7 @@ impl World {
         &mut self,
         agent: &AgentId,
         schema: &ContactSchema,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<()> {
         let tenant = self.tenant_mut(agent)?;
         if tenant.schema_version() + 1 != schema.version {
@@ -362,7 +359,7 @@ impl World {
             tenant.contacts = rekeyed;
         }
         tenant.schemas.push(schema.clone());
-        self.append_audit(audit);
+        self.apply(agent, effects);
         Ok(())
     }
 
@@ -407,7 +404,7 @@ impl World {
             return Err(StorageErrorKind::AlreadyExists.into());
         }
         tenant.put(write);
-        self.append_audit(&write.effects.audit);
+        self.apply(agent, &write.effects);
         Ok(())
     }
 
@@ -424,11 +421,17 @@ impl World {
         }
         tenant.check(write)?;
         tenant.put(write);
-        self.append_audit(&write.effects.audit);
+        self.apply(agent, &write.effects);
         Ok(())
     }
 
-    pub(crate) fn erase_contact(&mut self, agent: &AgentId, id: ContactId, audit: &AuditEntry) -> Result<()> {
+    pub(crate) fn erase_contact(
+        &mut self,
+        agent: &AgentId,
+        id: ContactId,
+        at: Timestamp,
+        effects: &Effects,
+    ) -> Result<()> {
         let tenant = self.tenant_mut(agent)?;
         tenant.contacts.remove(&id).ok_or(StorageErrorKind::Missing)?;
         tenant.external.retain(|_, holder| *holder != id);
@@ -438,13 +441,13 @@ impl World {
         tenant.files.retain(|file, stored| {
             let stays = stored.file.contact_id != id;
             if !stays {
-                contents.push((BlobKey::new(agent.clone(), *file), audit.at));
+                contents.push((BlobKey::new(agent.clone(), *file), at));
             }
             stays
         });
         let uploads = tenant.erase_conversations(|conversation| conversation.contact_id == Some(id));
         self.purges.extend(contents);
-        self.make_due(agent, uploads, audit.at);
+        self.make_due(agent, uploads, at);
         let resource = id.to_string();
         for entry in self.audit.values_mut() {
             let is_about = entry.resource.as_deref() == Some(&resource) || entry.contact_id == Some(id);
@@ -452,7 +455,7 @@ impl World {
                 entry.details = RawObject::default();
             }
         }
-        self.append_audit(audit);
+        self.apply(agent, effects);
         Ok(())
     }
 
@@ -494,6 +497,14 @@ impl World {
         }
         tenant.windows.insert(key, window.clone());
         Ok(())
+    }
+
+    /// Stores the effects of a write of a tenant.
+    fn apply(&mut self, agent: &AgentId, effects: &Effects) {
+        if let Some(tenant) = self.agents.get_mut(agent) {
+            tenant.replays.extend(effects.replay.iter().map(|replay| (replay.key, replay.clone())));
+        }
+        effects.audit.iter().for_each(|entry| self.append_audit(entry));
     }
 
     pub(crate) fn append_audit(&mut self, entry: &AuditEntry) {

@@ -2,17 +2,16 @@
 
 use async_trait::async_trait;
 use mongodb::bson::{Document, doc};
-use openapi_core::audit::AuditEntry;
-use openapi_core::storage::{RecordKind, RecordStore, StorageError, StorageErrorKind, StoredRecord};
+use openapi_core::storage::{Effects, RecordKind, RecordStore, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::AgentId;
-use storage_common::records;
+use storage_common::{in_transaction, records};
 
 use crate::document::{FieldReader, Fields, integer, object_text, put as put_value};
 use crate::error::Result;
 use crate::migrate::collection;
 use crate::store::MongoStorage;
 use crate::transaction::{DocumentReader, Transaction, Update};
-use crate::{audit, tenant};
+use crate::{effects, tenant};
 
 /// The `_id` of a record, by the number of its kind.
 pub(crate) fn record_key(agent: &AgentId, kind: u64) -> Result<Document> {
@@ -50,16 +49,11 @@ pub(crate) async fn put(tx: &mut Transaction, agent: &AgentId, record: &StoredRe
 }
 
 /// As [`RecordStore::save_agent_record`], inside a transaction.
-async fn save(
-    tx: &mut Transaction,
-    agent: &AgentId,
-    record: &StoredRecord,
-    entry: Option<&AuditEntry>,
-) -> Result<()> {
+async fn save(tx: &mut Transaction, agent: &AgentId, record: &StoredRecord, effects: &Effects) -> Result<()> {
     tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     refuse_stale(tx, agent, record.kind, record.version).await?;
     put(tx, agent, record).await?;
-    audit::append(tx, entry).await
+    effects::apply(tx, agent, effects).await
 }
 
 #[async_trait]
@@ -80,13 +74,8 @@ impl RecordStore for MongoStorage {
         &self,
         agent: &AgentId,
         record: &StoredRecord,
-        audit: Option<&AuditEntry>,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        let input = (agent.clone(), record.clone(), audit.cloned());
-        self.writer
-            .write(agent, input, |tx, (agent, record, audit)| {
-                Box::pin(save(tx, agent, record, audit.as_ref()))
-            })
-            .await
+        in_transaction!(self.writer.write(agent), save(agent, record, effects))
     }
 }

@@ -3,8 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use mongodb::bson::doc;
-use openapi_core::audit::AuditEntry;
-use openapi_core::storage::{ContactWrite, IdempotencyKey, IdempotencyRecord, StorageErrorKind};
+use openapi_core::storage::{ContactWrite, Effects, IdempotencyKey, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, Timestamp};
 
 use super::counters::Difference;
@@ -17,7 +16,7 @@ use crate::migrate::collection;
 use crate::tenant::TenantState;
 use crate::transaction::{Transaction, Update};
 use crate::writer::{ContactChange, ContactJob};
-use crate::{audit, replays};
+use crate::{effects, replays};
 
 /// The decision on a write: it is stored, or refused.
 pub(super) type Decision = Result<(), StorageErrorKind>;
@@ -43,9 +42,8 @@ pub(super) struct Batch<'j> {
     contacts: HashMap<ContactId, State<'j>>,
     holders: HashMap<String, Holder>,
     replays: HashMap<IdempotencyKey, Timestamp>,
-    /// Audit entries, in order.
-    entries: Vec<&'j AuditEntry>,
-    responses: HashMap<IdempotencyKey, &'j IdempotencyRecord>,
+    /// The effects of the accepted writes, in order.
+    effects: Vec<&'j Effects>,
     /// The written contacts, in the order of the last write of each.
     written: Vec<ContactId>,
 }
@@ -78,8 +76,7 @@ impl<'j> Batch<'j> {
                 .collect(),
             holders,
             replays: replays.into_iter().collect(),
-            entries: Vec::new(),
-            responses: HashMap::new(),
+            effects: Vec::new(),
             written: Vec::new(),
         })
     }
@@ -100,7 +97,7 @@ impl<'j> Batch<'j> {
         }
         let replay = write.effects.replay.as_ref();
         let known = replay.and_then(|replay| self.replays.get(&replay.key));
-        if known.is_some_and(|expires_at| *expires_at > write.effects.audit.at) {
+        if known.is_some_and(|expires_at| *expires_at > write.at) {
             return Err(StorageErrorKind::ReplayExists);
         }
         let wanted = duplicates::unique_values(contact.external_reference_id.as_ref(), &write.keys.unique);
@@ -131,11 +128,8 @@ impl<'j> Batch<'j> {
         state.after = Some((after, write));
         self.written.retain(|written| *written != id);
         self.written.push(id);
-        self.entries.push(&write.effects.audit);
-        if let Some(replay) = &write.effects.replay {
-            self.replays.insert(replay.key, replay.expires_at);
-            self.responses.insert(replay.key, replay);
-        }
+        self.effects.push(&write.effects);
+        self.replays.extend(write.effects.replay.iter().map(|replay| (replay.key, replay.expires_at)));
     }
 
     pub(super) async fn write(self, tx: &mut Transaction, agent: &AgentId) -> Result<()> {
@@ -162,10 +156,7 @@ impl<'j> Batch<'j> {
             tx.insert(collection::CONTACTS, &new).await?;
         }
         difference.apply(tx, agent).await?;
-        if !self.responses.is_empty() {
-            replays::insert(tx, agent, self.responses.into_values()).await?;
-        }
-        audit::append(tx, self.entries).await
+        effects::apply_all(tx, agent, &self.effects).await
     }
 
     /// The updates that free unique values which other contacts of the batch take. They come first, because each statement

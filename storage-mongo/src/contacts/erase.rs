@@ -1,9 +1,8 @@
 //! Removing contacts. Everything here runs in a transaction.
 
 use mongodb::bson::doc;
-use openapi_core::audit::AuditEntry;
-use openapi_core::storage::StorageErrorKind;
-use openapi_core::values::{AgentId, ContactId};
+use openapi_core::storage::{Effects, StorageErrorKind};
+use openapi_core::values::{AgentId, ContactId, Timestamp};
 
 use super::counters::Difference;
 use super::stored::{self, every};
@@ -12,14 +11,15 @@ use crate::document::{key, of_agent};
 use crate::error::Result;
 use crate::migrate::collection;
 use crate::transaction::Transaction;
-use crate::{audit, files, forms, replays, tenant};
+use crate::{audit, effects, files, forms, replays, tenant};
 
 /// As [`openapi_core::storage::ContactStore::erase_contact`].
 pub(super) async fn erase(
     tx: &mut Transaction,
     agent: &AgentId,
     id: ContactId,
-    entry: &AuditEntry,
+    at: Timestamp,
+    effects: &Effects,
 ) -> Result<()> {
     tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     let found = stored::find(&mut tx.reads(), agent, std::iter::once(id)).await?;
@@ -29,11 +29,11 @@ pub(super) async fn erase(
     tx.delete(collection::CONTACTS, doc! { "_id": key(agent, id.as_bytes()) }).await?;
     difference.apply(tx, agent).await?;
     replays::remove_of(tx, agent, id).await?;
-    files::erase_of(tx, agent, id, entry.at).await?;
+    files::erase_of(tx, agent, id, at).await?;
     forms::erase_of(tx, agent, id).await?;
-    conversations::erase_of(tx, agent, id, entry.at).await?;
+    conversations::erase_of(tx, agent, id, at).await?;
     audit::empty_payloads(tx, agent, id).await?;
-    audit::append(tx, [entry]).await
+    effects::apply(tx, agent, effects).await
 }
 
 /// Removes up to `at_most` contacts of a deleted tenant and returns how many. The counters of tags go with the last

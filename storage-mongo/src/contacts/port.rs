@@ -1,10 +1,11 @@
 //! The implementation of [`ContactStore`].
 
 use async_trait::async_trait;
-use openapi_core::audit::AuditEntry;
 use openapi_core::contacts::{ContactRef, SharedContact, UniqueValue};
-use openapi_core::storage::{ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, StorageError};
-use openapi_core::values::{AgentId, ContactId, ExternalId};
+use openapi_core::storage::{
+    ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, Effects, StorageError,
+};
+use openapi_core::values::{AgentId, ContactId, ExternalId, Timestamp};
 use storage_common::in_transaction;
 
 use super::{duplicates, erase, list};
@@ -63,8 +64,9 @@ impl ContactStore for MongoStorage {
         &self,
         agent: &AgentId,
         contact: ContactId,
-        audit: &AuditEntry,
+        at: Timestamp,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        in_transaction!(self.writer.write(agent), erase::erase(agent, *contact, audit))
+        in_transaction!(self.writer.write(agent), erase::erase(agent, *contact, *at, effects))
     }
 }

@@ -1,11 +1,10 @@
 //! The implementation of [`FileStore`].
 
 use async_trait::async_trait;
-use openapi_core::audit::AuditEntry;
 use openapi_core::files::ContactFile;
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::storage::{
-    FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, StorageError,
+    Effects, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, StorageError,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 use storage_common::in_transaction;
@@ -57,9 +56,9 @@ impl FileStore for MongoStorage {
         &self,
         agent: &AgentId,
         now: Timestamp,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<u64, StorageError> {
-        in_transaction!(self.writer.write(agent), write::hasten(agent, *now, audit))
+        in_transaction!(self.writer.write(agent), write::hasten(agent, *now, effects))
     }
 
     async fn blobs_due_for_deletion(

@@ -1,10 +1,9 @@
 //! Changing files. Everything here runs in a transaction.
 
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
-use openapi_core::audit::AuditEntry;
 use openapi_core::files::ContactFile;
 use openapi_core::ports::BlobKey;
-use openapi_core::storage::{FileDeletion, FileTombstone, FileWrite, StorageErrorKind};
+use openapi_core::storage::{Effects, FileDeletion, FileTombstone, FileWrite, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
 use super::read;
@@ -12,18 +11,14 @@ use crate::document::{FieldReader, Fields, binary, ids, integer, json, key, of_a
 use crate::error::Result;
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Transaction, Update};
-use crate::{audit, contacts, content, documents, replays, tenant};
+use crate::{contacts, content, documents, effects, tenant};
 
 /// As [`openapi_core::storage::FileStore::insert_file`].
 pub(super) async fn create(tx: &mut Transaction, agent: &AgentId, write: &FileWrite) -> Result<()> {
     let ledger = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     let file = &write.file;
     contacts::refuse_stale(tx, agent, file.contact_id, write.contact_version).await?;
-    if let Some(replay) = &write.effects.replay
-        && replays::is_stored(tx, agent, &replay.key, write.effects.audit.at).await?
-    {
-        return Err(StorageErrorKind::ReplayExists.into());
-    }
+    effects::refuse_replayed(tx, agent, &write.effects, write.at).await?;
     let usage = read::usage(&mut tx.reads(), agent, &ledger, file.contact_id).await?;
     write.quota.admit(usage, file.file_size).map_err(StorageErrorKind::QuotaExceeded)?;
     let id = doc! { "_id": key(agent, file.id.as_bytes()) };
@@ -32,10 +27,7 @@ pub(super) async fn create(tx: &mut Transaction, agent: &AgentId, write: &FileWr
     }
     tx.insert(collection::FILES, &[document(agent, file, &write.name_key)?]).await?;
     content::add_bytes(tx, agent, integer(file.file_size)?).await?;
-    if let Some(replay) = &write.effects.replay {
-        replays::insert(tx, agent, [replay]).await?;
-    }
-    audit::append(tx, [&write.effects.audit]).await
+    effects::apply(tx, agent, &write.effects).await
 }
 
 /// The document of a file.
@@ -81,7 +73,7 @@ pub(super) async fn delete(tx: &mut Transaction, agent: &AgentId, deletion: &Fil
     tx.update(collection::FILES, &[Update::one(id, buried)]).await?;
     content::add_bytes(tx, agent, -size).await?;
     content::make_due(tx, agent, [file], deletion.purge_at).await?;
-    audit::append(tx, [&deletion.audit]).await
+    effects::apply(tx, agent, &deletion.effects).await
 }
 
 /// Removes the files of a contact, deleted ones included; their contents are due now.
@@ -132,13 +124,13 @@ pub(super) async fn hasten(
     tx: &mut Transaction,
     agent: &AgentId,
     now: Timestamp,
-    entry: &AuditEntry,
+    effects: &Effects,
 ) -> Result<u64> {
     let mut filter = of_agent(agent);
     filter.insert("dueAt", doc! { "$gt": time(now) });
     let hasten = Update::many(filter, doc! { "$set": { "dueAt": time(now) } });
     let hastened = tx.update(collection::BLOB_PURGES, &[hasten]).await?;
-    audit::append(tx, [entry]).await?;
+    effects::apply(tx, agent, effects).await?;
     Ok(hastened)
 }
 

@@ -1,10 +1,9 @@
 //! The implementation of [`FormStore`].
 
 use async_trait::async_trait;
-use openapi_core::audit::AuditEntry;
 use openapi_core::forms::{FormDataRevision, FormTemplate, Submission};
 use openapi_core::storage::{
-    FormStore, LatestQuery, StorageError, SubmissionChange, SubmissionPage, SubmissionQuery,
+    Effects, FormStore, LatestQuery, StorageError, SubmissionChange, SubmissionPage, SubmissionQuery,
     SubmissionsWrite, TemplatePage, TemplateQuery,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, SubmissionId, TemplateId};
@@ -41,18 +40,18 @@ impl FormStore for MongoStorage {
         &self,
         agent: &AgentId,
         template: &FormTemplate,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        in_transaction!(self.writer.write(agent), templates::create(agent, template, audit))
+        in_transaction!(self.writer.write(agent), templates::create(agent, template, effects))
     }
 
     async fn replace_template(
         &self,
         agent: &AgentId,
         template: &FormTemplate,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        in_transaction!(self.writer.write(agent), templates::replace(agent, template, audit))
+        in_transaction!(self.writer.write(agent), templates::replace(agent, template, effects))
     }
 
     async fn submission(

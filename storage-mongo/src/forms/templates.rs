@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc};
-use openapi_core::audit::AuditEntry;
 use openapi_core::forms::{FormTemplate, TemplateStatus};
-use openapi_core::storage::{StorageErrorKind, TemplatePage, TemplatePosition, TemplateQuery, Window};
+use openapi_core::storage::{
+    Effects, StorageErrorKind, TemplatePage, TemplatePosition, TemplateQuery, Window,
+};
 use openapi_core::values::{AgentId, TemplateId};
 use storage_common::records;
 
@@ -14,7 +15,7 @@ use crate::document::{FieldReader, Fields, binary, code, integer, json, key, key
 use crate::error::{Result, corrupt};
 use crate::migrate::{collection, index};
 use crate::transaction::{DocumentReader, Find, Transaction, Update};
-use crate::{audit, tenant};
+use crate::{effects, tenant};
 
 /// Reads a template and its content at a version.
 pub(crate) fn template(agent: &AgentId, base: &RawDocument, content: &RawDocument) -> Result<FormTemplate> {
@@ -167,7 +168,7 @@ pub(super) async fn create(
     tx: &mut Transaction,
     agent: &AgentId,
     template: &FormTemplate,
-    entry: &AuditEntry,
+    effects: &Effects,
 ) -> Result<()> {
     tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     if generation(tx, agent, template.id).await?.is_some() {
@@ -175,7 +176,7 @@ pub(super) async fn create(
     }
     tx.insert(collection::TEMPLATES, &[document(agent, template)?]).await?;
     insert_content(tx, agent, template).await?;
-    audit::append(tx, [entry]).await
+    effects::apply(tx, agent, effects).await
 }
 
 /// The document of a template, without its content.
@@ -191,7 +192,7 @@ pub(super) async fn replace(
     tx: &mut Transaction,
     agent: &AgentId,
     template: &FormTemplate,
-    entry: &AuditEntry,
+    effects: &Effects,
 ) -> Result<()> {
     tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     let stored = generation(tx, agent, template.id).await?.ok_or(StorageErrorKind::Missing)?;
@@ -202,7 +203,7 @@ pub(super) async fn replace(
     let change = doc! { "$set": base(template)? };
     tx.update(collection::TEMPLATES, &[Update::one(filter, change)]).await?;
     insert_content(tx, agent, template).await?;
-    audit::append(tx, [entry]).await
+    effects::apply(tx, agent, effects).await
 }
 
 /// Stores the content of the current version.

@@ -16,17 +16,13 @@ use crate::document::{
 use crate::error::Result;
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Transaction, Update};
-use crate::{audit, contacts, replays, tenant};
+use crate::{contacts, effects, tenant};
 
 /// As [`openapi_core::storage::FormStore::insert_submissions`].
 pub(super) async fn create(tx: &mut Transaction, agent: &AgentId, write: &SubmissionsWrite) -> Result<()> {
     tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     contacts::refuse_stale(tx, agent, write.contact, write.contact_version).await?;
-    if let Some(replay) = &write.replay
-        && replays::is_stored(tx, agent, &replay.key, write.at).await?
-    {
-        return Err(StorageErrorKind::ReplayExists.into());
-    }
+    effects::refuse_replayed(tx, agent, &write.effects, write.at).await?;
     let mut ids = HashSet::new();
     for new in &write.submissions {
         check(tx, agent, new).await?;
@@ -40,10 +36,7 @@ pub(super) async fn create(tx: &mut Transaction, agent: &AgentId, write: &Submis
     let documents = write.submissions.iter().map(|new| row::document(&new.submission));
     let documents = documents.collect::<Result<Vec<_>>>()?;
     tx.insert(collection::SUBMISSIONS, &documents).await?;
-    if let Some(replay) = &write.replay {
-        replays::insert(tx, agent, [replay]).await?;
-    }
-    audit::append(tx, write.submissions.iter().map(|new| &new.audit)).await
+    effects::apply(tx, agent, &write.effects).await
 }
 
 /// As [`openapi_core::storage::FormStore::update_submission`].
@@ -71,7 +64,7 @@ pub(super) async fn update(tx: &mut Transaction, agent: &AgentId, change: &Submi
     if let Some(replaced) = &change.replaced {
         keep(tx, agent, submission.id, replaced).await?;
     }
-    audit::append(tx, [&change.audit]).await
+    effects::apply(tx, agent, &change.effects).await
 }
 
 /// The checks of each new submission.

@@ -5,7 +5,7 @@ use ::conversations::{KnowledgeDocument, Passage};
 use openapi_core::agents::AgentStatus;
 use openapi_core::audit::AuditAction;
 use openapi_core::files::Sha256Digest;
-use openapi_core::storage::{AgentStore, StorageErrorKind};
+use openapi_core::storage::{AgentStore, Effects, StorageErrorKind};
 use openapi_core::values::{AgentId, KnowledgeId};
 use storage_common::transfer::{TransferKind, TransferRow, TransferStore};
 
@@ -52,7 +52,7 @@ async fn fill(store: &MongoStorage, agent: &AgentId) -> Vec<(KnowledgeId, Passag
             version: number + 1,
             remove: Vec::new(),
             add: Some((document, passages)),
-            audit: entry(agent, number + 1, AuditAction::KnowledgeAdd, &id.to_string()),
+            effects: Effects::audited(entry(agent, number + 1, AuditAction::KnowledgeAdd, &id.to_string())),
         };
         store.change_knowledge(agent, &write).await.unwrap();
     }
@@ -128,7 +128,10 @@ fn passages_are_purged_in_parts_of_blocks() {
         let all = fill(&store, &a).await;
         let mut agent = store.agent(&a).await.unwrap().unwrap();
         agent.status = AgentStatus::Deleted;
-        store.update_agent(&agent, &entry(&a, 99, AuditAction::AgentDelete, "a")).await.unwrap();
+        store
+            .update_agent(&agent, &Effects::audited(entry(&a, 99, AuditAction::AgentDelete, "a")))
+            .await
+            .unwrap();
         let left = async || store.records(&a, TransferKind::Passage, None, 10_000).await.unwrap();
         let mut before = all.len();
         while before > 0 {

@@ -1,17 +1,16 @@
 //! Settings and other small records of tenants, as JSON, each replaced as a whole.
 
 use async_trait::async_trait;
-use openapi_core::audit::AuditEntry;
-use openapi_core::storage::{RecordKind, RecordStore, StorageError, StorageErrorKind, StoredRecord};
+use openapi_core::storage::{Effects, RecordKind, RecordStore, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::AgentId;
 use sqlx::PgConnection;
-use storage_common::records;
+use storage_common::{in_transaction, records};
 
 use crate::connect::{execute, fetch_version};
 use crate::error::Result;
 use crate::rows::{Statement, object_text, signed};
 use crate::store::PostgresStorage;
-use crate::{audit, tenant};
+use crate::{effects, tenant};
 
 #[async_trait]
 impl RecordStore for PostgresStorage {
@@ -23,13 +22,9 @@ impl RecordStore for PostgresStorage {
         &self,
         agent: &AgentId,
         record: &StoredRecord,
-        audit: Option<&AuditEntry>,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        self.db
-            .write((agent.clone(), record.clone(), audit.cloned()), |db, (agent, record, audit)| {
-                Box::pin(save(db, agent, record, audit.as_ref()))
-            })
-            .await
+        in_transaction!(self.db.write(), save(agent, record, effects))
     }
 }
 
@@ -48,12 +43,12 @@ async fn save(
     db: &mut PgConnection,
     agent: &AgentId,
     record: &StoredRecord,
-    entry: Option<&AuditEntry>,
+    effects: &Effects,
 ) -> Result<()> {
     tenant::lock(db, agent).await?;
     refuse_stale(db, agent, record.kind, record.version).await?;
     put(db, agent, record).await?;
-    audit::append_all(db, entry).await.map(drop)
+    effects::apply(db, agent, effects).await
 }
 
 /// Refuses a version that does not follow the stored one. The tenant is locked.

@@ -16,7 +16,7 @@ use crate::connect::execute;
 use crate::error::Result;
 use crate::rows::{Statement, json_text};
 use crate::store::PostgresStorage;
-use crate::{audit, tenant};
+use crate::{effects, tenant};
 
 /// The most passages of one statement. A document may have 50,000 of 5,000,000 characters in total; in parts of one or two
 /// MiB, no statement comes near its timeout, and little of the text is in memory twice.
@@ -92,7 +92,7 @@ async fn change(db: &mut PgConnection, agent: &AgentId, write: &KnowledgeWrite) 
     }
     let record = StoredRecord { kind, version: write.version, body: RawObject::default() };
     agent_records::put(db, agent, &record).await?;
-    audit::append(db, &write.audit).await
+    effects::apply(db, agent, &write.effects).await
 }
 
 /// Removes documents by key, with their passages. The statement joins the tenant with each id: a condition on the tenant alone

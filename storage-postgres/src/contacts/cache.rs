@@ -1,11 +1,11 @@
 //! The cache of single contacts, which the database validates on each read.
 //!
-//! Each change or removal of a contact stores the id of its audit entry as the tenant's last change, in the same
-//! transaction; the tenant's lock orders them. A cached contact has the last change that its statement saw. A later reader
-//! that sees the same last change therefore sees the same contact. The ids never repeat, whereas a counter may repeat a
-//! number that a fail-over lost. Absent contacts are not cached, so a creation changes nothing here.
+//! Each change or removal of a contact stores a random id as the tenant's last change, in the same transaction; the
+//! tenant's lock orders them. A cached contact has the last change that its statement saw. A later reader that sees the
+//! same last change therefore sees the same contact. The ids never repeat, whereas a counter may repeat a number that a
+//! fail-over lost. Absent contacts are not cached, so a creation changes nothing here.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use openapi_core::contacts::SharedContact;
 use openapi_core::values::AgentId;
@@ -64,16 +64,13 @@ pub(super) async fn read_last_changes(db: &Db, wanted: &[AgentId]) -> Result<Vec
     Ok(wanted.iter().map(|agent| found.get(agent.as_str()).copied()).collect())
 }
 
-/// Stores the last changes of tenants. Runs in a transaction that has locked them.
-pub(super) async fn note(db: &mut PgConnection, changes: &BTreeMap<&str, [u8; 12]>) -> Result<()> {
-    if changes.is_empty() {
-        return Ok(());
-    }
+/// Notes a change of contacts of tenants, in order. Runs in a transaction that has locked them.
+pub(super) async fn note(db: &mut PgConnection, agents: &[&str]) -> Result<()> {
     let statement = Statement::new(
-        "INSERT INTO contact_change (agent, entry) SELECT * FROM unnest($1::text[], $2::bytea[]) \
+        "INSERT INTO contact_change (agent, entry) \
+         SELECT agent, substr(uuid_send(gen_random_uuid()), 1, 12) FROM unnest($1::text[]) AS u (agent) \
          ON CONFLICT (agent) DO UPDATE SET entry = excluded.entry",
     )
-    .bind(changes.keys().copied().collect::<Vec<_>>())?
-    .bind(changes.values().map(<[u8; 12]>::as_slice).collect::<Vec<_>>())?;
+    .bind(agents)?;
     execute(db, statement).await.map(drop)
 }

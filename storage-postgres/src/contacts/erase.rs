@@ -1,10 +1,7 @@
 //! Removing contacts. Everything here runs in a transaction that has locked the tenant.
 
-use std::collections::BTreeMap;
-
-use openapi_core::audit::AuditEntry;
-use openapi_core::storage::StorageErrorKind;
-use openapi_core::values::{AgentId, ContactId};
+use openapi_core::storage::{Effects, StorageErrorKind};
+use openapi_core::values::{AgentId, ContactId, Timestamp};
 use sqlx::PgConnection;
 
 use super::cache;
@@ -14,14 +11,15 @@ use crate::chat::conversations;
 use crate::connect::{execute, fetch};
 use crate::error::Result;
 use crate::rows::{RowReader, Statement, signed};
-use crate::{audit, files, forms, replays, tenant};
+use crate::{audit, effects, files, forms, replays, tenant};
 
 /// As [`openapi_core::storage::ContactStore::erase_contact`].
 pub(super) async fn erase(
     db: &mut PgConnection,
     agent: &AgentId,
     id: ContactId,
-    entry: &AuditEntry,
+    at: Timestamp,
+    effects: &Effects,
 ) -> Result<()> {
     tenant::lock(db, agent).await?;
     let statement =
@@ -33,13 +31,13 @@ pub(super) async fn erase(
         return Err(StorageErrorKind::Missing.into());
     }
     remove(db, agent, &found).await?;
-    cache::note(db, &BTreeMap::from([(agent.as_str(), *entry.id.as_bytes())])).await?;
+    cache::note(db, &[agent.as_str()]).await?;
     replays::remove_of(db, agent, id).await?;
-    files::erase_of(db, agent, id, entry.at).await?;
+    files::erase_of(db, agent, id, at).await?;
     forms::erase_of(db, agent, id).await?;
-    conversations::erase_of(db, agent, id, entry.at).await?;
+    conversations::erase_of(db, agent, id, at).await?;
     audit::empty_payloads(db, agent, id).await?;
-    audit::append(db, entry).await
+    effects::apply(db, agent, effects).await
 }
 
 async fn stored(db: &mut PgConnection, statement: Statement) -> Result<Vec<Stored>> {
@@ -80,10 +78,10 @@ pub(crate) async fn purge(db: &mut PgConnection, agent: &AgentId, at_most: u64) 
     .bind(agent.as_str())?
     .bind(signed(at_most)?)?;
     let found = stored(db, statement).await?;
-    if let Some(last) = found.last() {
+    if !found.is_empty() {
         remove(db, agent, &found).await?;
         // A transfer may restore the deleted tenant without its contacts, so the cache must not return them.
-        cache::note(db, &BTreeMap::from([(agent.as_str(), *last.id.as_bytes())])).await?;
+        cache::note(db, &[agent.as_str()]).await?;
     }
     if (found.len() as u64) < at_most {
         let statement = Statement::new("DELETE FROM contact_count WHERE agent = $1").bind(agent.as_str())?;

@@ -1,12 +1,11 @@
 //! The implementation of [`ContactStore`].
 
 use async_trait::async_trait;
-use openapi_core::audit::AuditEntry;
 use openapi_core::contacts::{ContactRef, SharedContact, UniqueValue};
 use openapi_core::storage::{
-    ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, StorageError, Window,
+    ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, Effects, StorageError, Window,
 };
-use openapi_core::values::{AgentId, ContactId, ExternalId};
+use openapi_core::values::{AgentId, ContactId, ExternalId, Timestamp};
 use storage_common::in_transaction;
 
 use super::{duplicates, erase, list};
@@ -69,9 +68,10 @@ impl ContactStore for PostgresStorage {
         &self,
         agent: &AgentId,
         contact: ContactId,
-        audit: &AuditEntry,
+        at: Timestamp,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        let erased = in_transaction!(self.db.write(), erase::erase(agent, *contact, audit));
+        let erased = in_transaction!(self.db.write(), erase::erase(agent, *contact, *at, effects));
         self.loader.forget(contact);
         erased
     }

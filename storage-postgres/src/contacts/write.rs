@@ -1,6 +1,6 @@
 //! Creating and changing contacts, many at once: every query and every change is one statement for all of them.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::values::AgentId;
@@ -13,9 +13,9 @@ use super::duplicates::{Holders, Wanted};
 use super::row::{ContactRows, contact_rows};
 use super::stored::{STORED, Stored};
 use crate::connect::{execute, fetch};
+use crate::effects;
 use crate::error::{Result, corrupt};
 use crate::rows::{RowReader, Statement};
-use crate::{audit, replays};
 
 /// Decides on the writes of a batch and stores those that are not refused, deferred or locked. Runs in its own transaction.
 pub(crate) async fn store_batch(
@@ -115,7 +115,7 @@ async fn replayed(db: &mut PgConnection, batch: &[&Pending]) -> Result<HashSet<u
             indexes.push(index as i64);
             agents.push(agent.as_str());
             keys.push(replay.key.0.as_slice());
-            times.push(write.effects.audit.at.millis());
+            times.push(write.at.millis());
         }
     }
     if indexes.is_empty() {
@@ -135,14 +135,14 @@ async fn replayed(db: &mut PgConnection, batch: &[&Pending]) -> Result<HashSet<u
 async fn write(db: &mut PgConnection, winners: &[(usize, &Pending)], known: &Known) -> Result<()> {
     let (mut new, mut changed) = (ContactRows::default(), ContactRows::default());
     let mut derived = Derived::default();
-    let mut last_changes = BTreeMap::new();
+    let mut changed_agents = BTreeSet::new();
     for (index, Pending { agent, write, expected_version }) in winners {
         let rows = if expected_version.is_none() { &mut new } else { &mut changed };
         rows.push(agent, &write.contact, &write.keys)?;
         let before = known.stored.get(index).filter(|_| expected_version.is_some());
         if expected_version.is_some() {
             derived.free(agent, write.contact.id);
-            last_changes.insert(agent.as_str(), *write.effects.audit.id.as_bytes());
+            changed_agents.insert(agent.as_str());
         }
         derived.set(agent, &write.contact, &write.keys, before);
     }
@@ -151,14 +151,11 @@ async fn write(db: &mut PgConnection, winners: &[(usize, &Pending)], known: &Kno
     }
     if !changed.is_empty() {
         execute(db, changed.bind(Statement::new(UPDATE))?).await?;
-        cache::note(db, &last_changes).await?;
+        cache::note(db, &Vec::from_iter(changed_agents)).await?;
     }
     derived.write(db).await?;
-    let answers = winners
-        .iter()
-        .filter_map(|(_, pending)| Some((&pending.agent, pending.write.effects.replay.as_ref()?)));
-    replays::insert_all(db, answers).await?;
-    audit::append_all(db, winners.iter().map(|(_, pending)| &pending.write.effects.audit)).await.map(drop)
+    let all: Vec<_> = winners.iter().map(|(_, pending)| (&pending.agent, &pending.write.effects)).collect();
+    effects::apply_all(db, &all).await
 }
 
 /// Stores new contacts of a locked tenant, with their keys.

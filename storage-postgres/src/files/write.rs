@@ -1,9 +1,8 @@
 //! Changing files. Everything here runs in a transaction that has locked the tenant.
 
-use openapi_core::audit::AuditEntry;
 use openapi_core::files::ContactFile;
 use openapi_core::ports::BlobKey;
-use openapi_core::storage::{FileDeletion, FileTombstone, FileWrite, StorageErrorKind};
+use openapi_core::storage::{Effects, FileDeletion, FileTombstone, FileWrite, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, Timestamp};
 use sqlx::PgConnection;
 
@@ -11,18 +10,14 @@ use super::read;
 use crate::connect::{execute, fetch_one};
 use crate::error::{Result, corrupt};
 use crate::rows::{RowReader, Statement, json_text, signed};
-use crate::{audit, contacts, content, documents, replays, tenant};
+use crate::{contacts, content, documents, effects, tenant};
 
 /// As [`openapi_core::storage::FileStore::insert_file`].
 pub(super) async fn create(db: &mut PgConnection, agent: &AgentId, write: &FileWrite) -> Result<()> {
     tenant::lock(db, agent).await?;
     let file = &write.file;
     contacts::refuse_stale(db, agent, file.contact_id, write.contact_version).await?;
-    if let Some(replay) = &write.effects.replay
-        && replays::is_stored(db, agent, &replay.key, write.effects.audit.at).await?
-    {
-        return Err(StorageErrorKind::ReplayExists.into());
-    }
+    effects::refuse_replayed(db, agent, &write.effects, write.at).await?;
     let usage = fetch_one(db, read::usage(agent, file.contact_id)?).await?;
     let usage = read::used(&mut RowReader::new(&usage.ok_or_else(|| corrupt("a locked tenant is absent"))?))?;
     write.quota.admit(usage, file.file_size).map_err(StorageErrorKind::QuotaExceeded)?;
@@ -30,8 +25,7 @@ pub(super) async fn create(db: &mut PgConnection, agent: &AgentId, write: &FileW
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     content::add_bytes(db, agent, signed(file.file_size)?).await?;
-    replays::insert_all(db, write.effects.replay.iter().map(|replay| (agent, replay))).await?;
-    audit::append(db, &write.effects.audit).await
+    effects::apply(db, agent, &write.effects).await
 }
 
 /// Stores the record of a file; false when its id is taken. [`content::add_bytes`] counts its bytes.
@@ -76,7 +70,7 @@ pub(super) async fn delete(db: &mut PgConnection, agent: &AgentId, deletion: &Fi
     bury(db, agent, tombstone).await?;
     content::add_bytes(db, agent, -bytes).await?;
     content::make_due(db, agent, tombstone.file, deletion.purge_at).await?;
-    audit::append(db, &deletion.audit).await
+    effects::apply(db, agent, &deletion.effects).await
 }
 
 /// Replaces a file by its tombstone.
@@ -136,13 +130,13 @@ pub(super) async fn hasten(
     db: &mut PgConnection,
     agent: &AgentId,
     now: Timestamp,
-    entry: &AuditEntry,
+    effects: &Effects,
 ) -> Result<u64> {
     let statement = Statement::new("UPDATE blob_purge SET due_at = $2 WHERE agent = $1 AND due_at > $2")
         .bind(agent.as_str())?
         .bind(now.millis())?;
     let hastened = execute(db, statement).await?;
-    audit::append(db, entry).await?;
+    effects::apply(db, agent, effects).await?;
     Ok(hastened)
 }
 

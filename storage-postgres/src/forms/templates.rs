@@ -1,8 +1,9 @@
 //! Templates, and their content at each version. Changes run in a transaction that has locked the tenant.
 
-use openapi_core::audit::AuditEntry;
 use openapi_core::forms::FormTemplate;
-use openapi_core::storage::{StorageErrorKind, TemplatePage, TemplatePosition, TemplateQuery, Window};
+use openapi_core::storage::{
+    Effects, StorageErrorKind, TemplatePage, TemplatePosition, TemplateQuery, Window,
+};
 use openapi_core::values::{AgentId, TemplateId};
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
@@ -11,7 +12,7 @@ use storage_common::{records, template_columns, template_summary_columns};
 use crate::connect::{execute, fetch_one, fetch_version};
 use crate::error::{Result, corrupt};
 use crate::rows::{self, RowReader, Statement, bounded, code, json_text, signed};
-use crate::{audit, tenant};
+use crate::{effects, tenant};
 
 /// As [`openapi_core::storage::FormStore::template`].
 pub(super) fn current(agent: &AgentId, id: TemplateId) -> Result<Statement> {
@@ -91,14 +92,14 @@ pub(super) async fn create(
     db: &mut PgConnection,
     agent: &AgentId,
     template: &FormTemplate,
-    entry: &AuditEntry,
+    effects: &Effects,
 ) -> Result<()> {
     tenant::lock(db, agent).await?;
     if !insert_base(db, agent, template).await? {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     insert_content(db, agent, template).await?;
-    audit::append(db, entry).await
+    effects::apply(db, agent, effects).await
 }
 
 /// Stores a new template without its content; false when its id is taken.
@@ -121,7 +122,7 @@ pub(super) async fn replace(
     db: &mut PgConnection,
     agent: &AgentId,
     template: &FormTemplate,
-    entry: &AuditEntry,
+    effects: &Effects,
 ) -> Result<()> {
     tenant::lock(db, agent).await?;
     let stored = generation(db, agent, template.id).await?.ok_or(StorageErrorKind::Missing)?;
@@ -134,7 +135,7 @@ pub(super) async fn replace(
     );
     execute(db, bind_base(statement, agent, template)?).await?;
     insert_content(db, agent, template).await?;
-    audit::append(db, entry).await
+    effects::apply(db, agent, effects).await
 }
 
 fn bind_base(statement: Statement, agent: &AgentId, template: &FormTemplate) -> Result<Statement> {

@@ -13,17 +13,13 @@ use super::{row, templates};
 use crate::connect::{execute, fetch_one, fetch_version};
 use crate::error::{Result, corrupt};
 use crate::rows::{RowReader, Statement, json_text, object_text, signed};
-use crate::{audit, contacts, replays, tenant};
+use crate::{contacts, effects, tenant};
 
 /// As [`openapi_core::storage::FormStore::insert_submissions`].
 pub(super) async fn create(db: &mut PgConnection, agent: &AgentId, write: &SubmissionsWrite) -> Result<()> {
     tenant::lock(db, agent).await?;
     contacts::refuse_stale(db, agent, write.contact, write.contact_version).await?;
-    if let Some(replay) = &write.replay
-        && replays::is_stored(db, agent, &replay.key, write.at).await?
-    {
-        return Err(StorageErrorKind::ReplayExists.into());
-    }
+    effects::refuse_replayed(db, agent, &write.effects, write.at).await?;
     let mut ids = HashSet::new();
     for new in &write.submissions {
         check(db, agent, new).await?;
@@ -39,8 +35,7 @@ pub(super) async fn create(db: &mut PgConnection, agent: &AgentId, write: &Submi
             return Err(corrupt("a free id was taken while its tenant is locked"));
         }
     }
-    replays::insert_all(db, write.replay.iter().map(|replay| (agent, replay))).await?;
-    audit::append_all(db, write.submissions.iter().map(|new| &new.audit)).await.map(drop)
+    effects::apply(db, agent, &write.effects).await
 }
 
 /// As [`openapi_core::storage::FormStore::update_submission`].
@@ -66,7 +61,7 @@ pub(super) async fn update(db: &mut PgConnection, agent: &AgentId, change: &Subm
     if let Some(replaced) = &change.replaced {
         insert_revision(db, agent, submission.id, replaced).await?;
     }
-    audit::append(db, &change.audit).await
+    effects::apply(db, agent, &change.effects).await
 }
 
 /// Checks a new submission.

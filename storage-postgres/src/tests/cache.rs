@@ -9,7 +9,7 @@ use openapi_core::audit::AuditAction;
 use openapi_core::contacts::{Contact, ContactRef, SharedContact};
 use openapi_core::json::RawObject;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{AgentStore, ContactStore};
+use openapi_core::storage::{AgentStore, ContactStore, Effects};
 use openapi_core::values::{AgentId, ContactStatus, TextValue};
 use storage_common::transfer::TransferStore;
 
@@ -127,7 +127,7 @@ fn a_change_by_any_store_is_seen_by_all_at_once() {
             assert_eq!(get(store, &id, &external("new")).await.unwrap().id, contact_id(1));
         }
         let audit = entry(&id, 99, AuditAction::ContactErase, &contact_id(1).to_string());
-        one.erase_contact(&id, contact_id(1), &audit).await.unwrap();
+        one.erase_contact(&id, contact_id(1), audit.at, &Effects::audited(audit)).await.unwrap();
         assert_eq!(
             one.loader.cached_entries(),
             1,
@@ -148,7 +148,7 @@ fn the_contacts_of_an_agent_end_with_it() {
         let agent = one.agent(&id).await.unwrap().unwrap();
         let deleted = Agent { status: AgentStatus::Deleted, ..agent.clone() };
         let audit = entry(&id, 98, AuditAction::AgentDelete, id.as_str());
-        one.update_agent(&deleted, &audit).await.unwrap();
+        one.update_agent(&deleted, &Effects::audited(audit)).await.unwrap();
         for store in [&one, &other] {
             assert_eq!(get(store, &id, &external("crm-1")).await, None);
         }

@@ -145,21 +145,22 @@ pub async fn fill(memory: &dyn TransferStore, agent: &AgentId, number: u64) {
             conversation,
             messages,
             keep: Vec::new(),
-            audit: (number == 0).then(|| audit(0)),
+            effects: (number == 0).then(|| Effects::audited(audit(0))).unwrap_or_default(),
             deferrable: false,
         };
         memory.save_conversation(agent, &write).await.unwrap();
     }
     for version in 1..=2 {
         let add = Some((document(version, 12), passages(12, "So viel kostet das. 💶")));
-        let write = KnowledgeWrite { version, remove: Vec::new(), add, audit: audit(version) };
+        let write =
+            KnowledgeWrite { version, remove: Vec::new(), add, effects: Effects::audited(audit(version)) };
         memory.change_knowledge(agent, &write).await.unwrap();
     }
     for (kind, version) in [(RecordKind::Settings, 1), (RecordKind::Settings, 2), (RecordKind::ChatUsage, 1)]
     {
         let record = record(kind, version, r#"{"b":1.10,"a":{}}"#);
-        let audit = (version == 2).then(|| audit(3));
-        memory.save_record(agent, &record, audit.as_ref()).await.unwrap();
+        let effects = (version == 2).then(|| Effects::audited(audit(3))).unwrap_or_default();
+        memory.save_record(agent, &record, &effects).await.unwrap();
     }
 }
 
@@ -250,15 +251,25 @@ pub async fn change(store: &dyn TransferStore, agent: &AgentId, number: u64) {
         ..stored
     };
     let messages = vec![message(1, 3, "replaced"), message(1, 4, "new")];
-    let write =
-        ConversationWrite { conversation, messages, keep: Vec::new(), audit: None, deferrable: false };
+    let write = ConversationWrite {
+        conversation,
+        messages,
+        keep: Vec::new(),
+        effects: Effects::default(),
+        deferrable: false,
+    };
     store.save_conversation(agent, &write).await.unwrap();
-    store.erase_conversation(agent, id(3).into(), &audit(1)).await.unwrap();
+    store.erase_conversation(agent, id(3).into(), audit(1).at, &Effects::audited(audit(1))).await.unwrap();
     let add = Some((document(1, 2), passages(2, "Nun kostet es mehr.")));
-    let write = KnowledgeWrite { version: 3, remove: vec![id(1).into(), id(8).into()], add, audit: audit(2) };
+    let write = KnowledgeWrite {
+        version: 3,
+        remove: vec![id(1).into(), id(8).into()],
+        add,
+        effects: Effects::audited(audit(2)),
+    };
     store.change_knowledge(agent, &write).await.unwrap();
     let record = record(RecordKind::Settings, 3, "{}");
-    store.save_record(agent, &record, Some(&audit(3))).await.unwrap();
+    store.save_record(agent, &record, &Effects::audited(audit(3))).await.unwrap();
 }
 
 /// The expired conversations of all agents.
@@ -294,7 +305,8 @@ pub fn large_documents_are_stored_whole(target: &(dyn Target + Sync)) {
         let mut large = passages(MANY, &drawn(0, 100));
         large.iter_mut().for_each(|passage| passage.text = drawn(passage.position, 100));
         let add = Some((document(1, MANY), large.clone()));
-        let first = KnowledgeWrite { version: 1, remove: Vec::new(), add, audit: entry(id, 2) };
+        let first =
+            KnowledgeWrite { version: 1, remove: Vec::new(), add, effects: Effects::audited(entry(id, 2)) };
         let begin = Instant::now();
         store.change_knowledge(id, &first).await.unwrap();
         report("stored", TransferKind::Passage, large.len(), begin.elapsed());
@@ -313,7 +325,12 @@ pub fn large_documents_are_stored_whole(target: &(dyn Target + Sync)) {
         // A new version removes all of it.
         let few = passages(3, "Kurz.");
         let add = Some((document(1, 3), few.clone()));
-        let second = KnowledgeWrite { version: 2, remove: vec![document(1, 3).id], add, audit: entry(id, 3) };
+        let second = KnowledgeWrite {
+            version: 2,
+            remove: vec![document(1, 3).id],
+            add,
+            effects: Effects::audited(entry(id, 3)),
+        };
         let begin = Instant::now();
         store.change_knowledge(id, &second).await.unwrap();
         report("replaced", TransferKind::Passage, large.len(), begin.elapsed());

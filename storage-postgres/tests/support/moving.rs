@@ -107,7 +107,7 @@ fn filled(target: &(dyn Target + Sync)) -> Arc<MemoryStorage> {
         let gone = living.iter_mut().find(|agent| agent.id.as_str() == "history-1-a").unwrap();
         gone.status = AgentStatus::Deleted;
         let audit = entry(&gone.id, 1);
-        memory.update_agent(gone, &audit).await.unwrap();
+        memory.update_agent(gone, &Effects::audited(audit)).await.unwrap();
     }));
     memory
 }
@@ -334,7 +334,8 @@ async fn later_writes(memory: &dyn TransferStore, store: &dyn TransferStore, age
         contact: contact.clone(),
         keys: ContactKeys::of(contact, &schema),
         schema_version: schema.version,
-        effects: Effects { audit: entry, replay: None },
+        at: entry.at,
+        effects: Effects::audited(entry),
     };
     let audit = |step: u64| entry(agent, number * 100 + step);
     let mut changes = vec![(None, write(&contact, audit(2)))];
@@ -361,7 +362,7 @@ async fn later_writes(memory: &dyn TransferStore, store: &dyn TransferStore, age
     }
     if let Some(TransferRow::Contact(second)) = moved.get(1) {
         for store in [memory, store] {
-            store.erase_contact(agent, second.id, &audit(4)).await.unwrap();
+            store.erase_contact(agent, second.id, audit(4).at, &Effects::audited(audit(4))).await.unwrap();
         }
     }
     // The transferred credits and documents are changed, and count.
@@ -371,9 +372,8 @@ async fn later_writes(memory: &dyn TransferStore, store: &dyn TransferStore, age
         at: at(6),
         account: Some(changed),
         entry: None,
-        audit: None,
-        replay: None,
         document: None,
+        effects: Effects::default(),
     };
     let documents = memory.documents(agent, None, 2).await.unwrap();
     for store in [memory, store] {
@@ -392,7 +392,7 @@ async fn later_writes(memory: &dyn TransferStore, store: &dyn TransferStore, age
     let definition = r#"{"fields":[{"name":"lastName","sensitive":true}]}"#;
     let next = redefined(memory, agent, definition).await;
     for store in [memory, store] {
-        store.replace_contact_schema(agent, &next, &audit(5)).await.unwrap();
+        store.replace_contact_schema(agent, &next, &Effects::audited(audit(5))).await.unwrap();
     }
     same_answers(memory, store, agent).await;
     compare(memory, store, agent).await.unwrap();
@@ -437,9 +437,9 @@ pub async fn crowd(memory: &MemoryStorage, name: &str, many: u64) -> Agent {
         updated_at: at(0),
     };
     let schema = ContactSchema::builtin(id.clone(), at(0));
-    memory.insert_agent(&agent, &schema, &entry(&id, 0)).await.unwrap();
+    memory.insert_agent(&agent, &schema, &Effects::audited(entry(&id, 0))).await.unwrap();
     let next = redefined(memory, &id, r#"{"fields":[{"name":"primaryEmail","unique":true}]}"#).await;
-    memory.replace_contact_schema(&id, &next, &entry(&id, 1)).await.unwrap();
+    memory.replace_contact_schema(&id, &next, &Effects::audited(entry(&id, 1))).await.unwrap();
     let contacts: Vec<TransferRow> =
         (0..many).map(|number| TransferRow::Contact(person(&id, number))).collect();
     memory.put_records(&id, &contacts).await.unwrap();

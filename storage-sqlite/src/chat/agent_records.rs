@@ -1,8 +1,7 @@
 //! Small records of agents, as JSON under the number of their kind.
 
 use async_trait::async_trait;
-use openapi_core::audit::AuditEntry;
-use openapi_core::storage::{RecordKind, RecordStore, StorageError, StorageErrorKind, StoredRecord};
+use openapi_core::storage::{Effects, RecordKind, RecordStore, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::AgentId;
 use rusqlite::{Connection, params};
 use storage_common::records;
@@ -10,7 +9,7 @@ use storage_common::records;
 use crate::error::Result;
 use crate::rows::{self, signed};
 use crate::store::SqliteStorage;
-use crate::{audit, tenant};
+use crate::{effects, tenant};
 
 /// Fails unless `version` follows the stored version.
 pub(super) fn refuse_stale(db: &Connection, agent: i64, kind: RecordKind, version: u64) -> Result<()> {
@@ -38,16 +37,11 @@ pub(crate) fn put_new(db: &Connection, agent: i64, record: &StoredRecord) -> Res
 }
 
 /// As [`RecordStore::save_agent_record`], inside the writer's transaction.
-fn save(
-    db: &Connection,
-    agent_id: &AgentId,
-    record: &StoredRecord,
-    entry: Option<&AuditEntry>,
-) -> Result<()> {
+fn save(db: &Connection, agent_id: &AgentId, record: &StoredRecord, effects: &Effects) -> Result<()> {
     let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     refuse_stale(db, agent, record.kind, record.version)?;
     put(db, agent, record)?;
-    entry.into_iter().try_for_each(|entry| audit::append(db, entry))
+    effects::apply(db, agent, effects)
 }
 
 #[async_trait]
@@ -63,9 +57,9 @@ impl RecordStore for SqliteStorage {
         &self,
         agent: &AgentId,
         record: &StoredRecord,
-        audit: Option<&AuditEntry>,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        let (agent, record, audit) = (agent.clone(), record.clone(), audit.cloned());
-        self.writer.write(move |db| save(db, &agent, &record, audit.as_ref())).await
+        let (agent, record, effects) = (agent.clone(), record.clone(), effects.clone());
+        self.writer.write(move |db| save(db, &agent, &record, &effects)).await
     }
 }

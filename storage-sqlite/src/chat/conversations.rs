@@ -6,8 +6,7 @@ use ::conversations::storage::{
 };
 use ::conversations::{Conversation, Message};
 use async_trait::async_trait;
-use openapi_core::audit::AuditEntry;
-use openapi_core::storage::{StorageError, StorageErrorKind};
+use openapi_core::storage::{Effects, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
@@ -18,7 +17,7 @@ use crate::error::Result;
 use crate::readers::snapshot;
 use crate::rows::{self, RowReader, code, json_text, signed};
 use crate::store::SqliteStorage;
-use crate::{audit, documents, tenant};
+use crate::{documents, effects, tenant};
 
 /// Every conversation of an agent: the record and the columns next to it.
 pub(crate) const EVERY_OF_AGENT: &str = "SELECT body, id, agent_id, version, status, mode, contact, last_message_at, \
@@ -158,18 +157,24 @@ fn save(db: &Connection, agent_id: &AgentId, write: &ConversationWrite) -> Resul
     for message in &write.messages {
         messages::put(db, agent, conversation.id, message)?;
     }
-    write.audit.iter().try_for_each(|entry| audit::append(db, entry))
+    effects::apply(db, agent, &write.effects)
 }
 
 /// As [`ConversationStore::erase_conversation`], inside the writer's transaction.
-fn erase(db: &Connection, agent_id: &AgentId, id: ConversationId, entry: &AuditEntry) -> Result<()> {
+fn erase(
+    db: &Connection,
+    agent_id: &AgentId,
+    id: ConversationId,
+    at: Timestamp,
+    effects: &Effects,
+) -> Result<()> {
     let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     messages::remove_of(db, agent, id)?;
     let sql = "DELETE FROM conversation WHERE agent = ?1 AND id = ?2 RETURNING body";
     let removed: Option<Conversation> = rows::first(db, sql, params![agent, id.as_bytes()], |r| r.json())?;
     let removed = removed.ok_or(StorageErrorKind::Missing)?;
-    discard_uploads(db, agent_id, &removed, entry.at)?;
-    audit::append(db, entry)
+    discard_uploads(db, agent_id, &removed, at)?;
+    effects::apply(db, agent, effects)
 }
 
 /// The uploads of an erased conversation's visitor are removed with it.
@@ -295,10 +300,11 @@ impl ConversationStore for SqliteStorage {
         &self,
         agent: &AgentId,
         id: ConversationId,
-        audit: &AuditEntry,
+        at: Timestamp,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        let (agent, audit) = (agent.clone(), audit.clone());
-        self.writer.write(move |db| erase(db, &agent, id, &audit)).await
+        let (agent, effects) = (agent.clone(), effects.clone());
+        self.writer.write(move |db| erase(db, &agent, id, at, &effects)).await
     }
 
     async fn expired_conversations(

@@ -13,7 +13,7 @@ use super::agent_records;
 use crate::error::Result;
 use crate::rows::{self, json_text};
 use crate::store::SqliteStorage;
-use crate::{audit, tenant};
+use crate::{effects, tenant};
 
 fn is_stored(db: &Connection, agent: i64, document: KnowledgeId) -> Result<bool> {
     let sql = "SELECT 1 FROM knowledge WHERE agent = ?1 AND id = ?2";
@@ -69,7 +69,7 @@ fn change(db: &Connection, agent_id: &AgentId, write: &KnowledgeWrite) -> Result
     }
     let record = StoredRecord { kind, version: write.version, body: RawObject::default() };
     agent_records::put(db, agent, &record)?;
-    audit::append(db, &write.audit)
+    effects::apply(db, agent, &write.effects)
 }
 
 #[async_trait]

@@ -1,24 +1,29 @@
 //! Erasing a contact with everything that belongs to it. Runs inside the writer's transaction.
 
-use openapi_core::audit::AuditEntry;
-use openapi_core::storage::StorageErrorKind;
-use openapi_core::values::{AgentId, ContactId};
+use openapi_core::storage::{Effects, StorageErrorKind};
+use openapi_core::values::{AgentId, ContactId, Timestamp};
 use rusqlite::Connection;
 
 use super::write;
 use crate::chat::conversations;
 use crate::error::Result;
-use crate::{audit, files, forms, replays, tenant};
+use crate::{audit, effects, files, forms, replays, tenant};
 
 /// As [`openapi_core::storage::ContactStore::erase_contact`].
-pub(super) fn erase(db: &Connection, agent_id: &AgentId, id: ContactId, entry: &AuditEntry) -> Result<()> {
+pub(super) fn erase(
+    db: &Connection,
+    agent_id: &AgentId,
+    id: ContactId,
+    at: Timestamp,
+    effects: &Effects,
+) -> Result<()> {
     let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?;
     let stored = write::stored(db, agent.number, id)?.ok_or(StorageErrorKind::Missing)?;
     write::remove(db, agent.number, &stored)?;
     replays::remove_of(db, agent.number, id)?;
-    files::erase_of(db, agent_id, agent.number, id, entry.at)?;
+    files::erase_of(db, agent_id, agent.number, id, at)?;
     forms::erase_of(db, agent.number, id)?;
-    conversations::erase_of(db, agent_id, agent.number, id, entry.at)?;
+    conversations::erase_of(db, agent_id, agent.number, id, at)?;
     audit::empty_payloads(db, agent_id, id)?;
-    audit::append(db, entry)
+    effects::apply(db, agent.number, effects)
 }

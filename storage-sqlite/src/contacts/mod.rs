@@ -18,10 +18,11 @@ mod tag_plan;
 mod write;
 
 use async_trait::async_trait;
-use openapi_core::audit::AuditEntry;
 use openapi_core::contacts::{Contact, ContactRef, SharedContact, UniqueValue};
-use openapi_core::storage::{ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, StorageError};
-use openapi_core::values::{AgentId, ContactId, ExternalId};
+use openapi_core::storage::{
+    ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, Effects, StorageError,
+};
+use openapi_core::values::{AgentId, ContactId, ExternalId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 use storage_common::{contact_columns, records};
 
@@ -156,10 +157,11 @@ impl ContactStore for SqliteStorage {
         &self,
         agent: &AgentId,
         contact: ContactId,
-        audit: &AuditEntry,
+        at: Timestamp,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        let (agent, audit) = (agent.clone(), audit.clone());
-        self.writer.write(move |db| erase::erase(db, &agent, contact, &audit)).await
+        let (agent, effects) = (agent.clone(), effects.clone());
+        self.writer.write(move |db| erase::erase(db, &agent, contact, at, &effects)).await
     }
 }
 

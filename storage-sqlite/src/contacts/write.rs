@@ -9,10 +9,10 @@ use rusqlite::{Connection, ToSql, params};
 use storage_common::{contact_columns, records};
 
 use super::{keys, row, row_number};
+use crate::effects;
 use crate::error::{Result, corrupt};
 use crate::rows::{self, RowReader};
 use crate::tenant::{self, Living};
-use crate::{audit, replays};
 
 /// As [`openapi_core::storage::ContactStore::insert_contact`].
 pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &ContactWrite) -> Result<()> {
@@ -23,7 +23,7 @@ pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &ContactWrite) 
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     put_new(db, agent.number, contact, &write.keys)?;
-    effects(db, agent.number, write)
+    effects::apply(db, agent.number, &write.effects)
 }
 
 /// Stores a new contact with its derived values.
@@ -50,7 +50,7 @@ pub(super) fn update(
     let before = keys::StoredKeys::read(db, stored.n)?;
     update_record(db, &stored, contact)?;
     keys::update(db, agent.number, stored.n, &before, &stored.tags, contact, &write.keys)?;
-    effects(db, agent.number, write)
+    effects::apply(db, agent.number, &write.effects)
 }
 
 /// Removes a contact from its agent's lists, counters and search index.
@@ -101,11 +101,7 @@ fn check(db: &Connection, agent: &Living, write: &ContactWrite) -> Result<()> {
     if agent.schema_version != write.schema_version {
         return Err(StorageErrorKind::Stale.into());
     }
-    if let Some(replay) = &write.effects.replay
-        && replays::is_stored(db, agent.number, &replay.key, write.effects.audit.at)?
-    {
-        return Err(StorageErrorKind::ReplayExists.into());
-    }
+    effects::refuse_replayed(db, agent.number, &write.effects, write.at)?;
     let contact = &write.contact;
     let external = contact.external_reference_id.as_ref();
     match duplicate(db, agent.number, Some(contact.id), external, &write.keys.unique)? {
@@ -153,13 +149,6 @@ pub(crate) fn refuse_stale(db: &Connection, agent: i64, contact: ContactId, vers
         Some(stored) if stored != version => Err(StorageErrorKind::Stale.into()),
         Some(_) => Ok(()),
     }
-}
-
-fn effects(db: &Connection, agent: i64, write: &ContactWrite) -> Result<()> {
-    if let Some(replay) = &write.effects.replay {
-        replays::put(db, agent, replay)?;
-    }
-    audit::append(db, &write.effects.audit)
 }
 
 /// The values of a stored contact that a change needs.

@@ -5,11 +5,11 @@ pub(crate) mod usage;
 mod write;
 
 use async_trait::async_trait;
-use openapi_core::audit::AuditEntry;
 use openapi_core::files::ContactFile;
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::storage::{
-    FileDeletion, FilePage, FileQuery, FileSort, FileStore, FileTombstone, FileUsage, FileWrite, StorageError,
+    Effects, FileDeletion, FilePage, FileQuery, FileSort, FileStore, FileTombstone, FileUsage, FileWrite,
+    StorageError,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
@@ -67,10 +67,10 @@ impl FileStore for SqliteStorage {
         &self,
         agent: &AgentId,
         now: Timestamp,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<u64, StorageError> {
-        let (agent, audit) = (agent.clone(), audit.clone());
-        self.writer.write(move |db| write::hasten(db, &agent, now, &audit)).await
+        let (agent, effects) = (agent.clone(), effects.clone());
+        self.writer.write(move |db| write::hasten(db, &agent, now, &effects)).await
     }
 
     async fn blobs_due_for_deletion(

@@ -1,28 +1,23 @@
 //! Changing files. Everything here runs inside the writer's transaction.
 
-use openapi_core::audit::AuditEntry;
 use openapi_core::files::ContactFile;
 use openapi_core::ports::BlobKey;
-use openapi_core::storage::{FileDeletion, FileTombstone, FileWrite, StorageErrorKind};
+use openapi_core::storage::{Effects, FileDeletion, FileTombstone, FileWrite, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::read;
 use super::usage::{add_bytes, make_due};
 use crate::error::Result;
 use crate::rows::{self, RowReader, json_text, signed};
-use crate::{audit, contacts, documents, replays, tenant};
+use crate::{contacts, documents, effects, tenant};
 
 /// As [`openapi_core::storage::FileStore::insert_file`].
 pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &FileWrite) -> Result<()> {
     let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     let file = &write.file;
     contacts::refuse_stale(db, agent, file.contact_id, write.contact_version)?;
-    if let Some(replay) = &write.effects.replay
-        && replays::is_stored(db, agent, &replay.key, write.effects.audit.at)?
-    {
-        return Err(StorageErrorKind::ReplayExists.into());
-    }
+    effects::refuse_replayed(db, agent, &write.effects, write.at)?;
     let usage = read::usage(db, agent, file.contact_id)?;
     write.quota.admit(usage, file.file_size).map_err(StorageErrorKind::QuotaExceeded)?;
     let sql = "SELECT 1 FROM file WHERE agent = ?1 AND id = ?2";
@@ -30,10 +25,7 @@ pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &FileWrite) -> 
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     put_new(db, agent, file, &write.name_key)?;
-    if let Some(replay) = &write.effects.replay {
-        replays::put(db, agent, replay)?;
-    }
-    audit::append(db, &write.effects.audit)
+    effects::apply(db, agent, &write.effects)
 }
 
 /// Stores a new file.
@@ -91,7 +83,7 @@ pub(super) fn delete(db: &Connection, agent_id: &AgentId, deletion: &FileDeletio
     contacts::refuse_stale(db, agent, deletion.contact, deletion.contact_version)?;
     bury(db, agent, tombstone)?;
     make_due(db, agent_id, tombstone.file, deletion.purge_at)?;
-    audit::append(db, &deletion.audit)
+    effects::apply(db, agent, &deletion.effects)
 }
 
 /// Removes the files of a contact, deleted ones included; their contents are due now.
@@ -148,24 +140,23 @@ impl Found {
 }
 
 /// As [`openapi_core::storage::FileStore::expedite_purges`].
-pub(super) fn hasten(db: &Connection, agent: &AgentId, now: Timestamp, entry: &AuditEntry) -> Result<u64> {
+pub(super) fn hasten(db: &Connection, agent: &AgentId, now: Timestamp, effects: &Effects) -> Result<u64> {
     let hastened = db
         .prepare_cached("UPDATE blob_purge SET due_at = ?2 WHERE agent = ?1 AND due_at > ?2")?
         .execute(params![agent.as_str(), now.millis()])?;
-    audit::append(db, entry)?;
+    let number = tenant::number(db, agent)?;
+    effects::apply(db, number.unwrap_or_default(), effects)?;
     Ok(hastened as u64)
 }
 
 /// As [`openapi_core::storage::FileStore::remove_blob_records`].
 pub(super) fn forget(db: &Connection, keys: &[BlobKey]) -> Result<()> {
     let mut purges = db.prepare_cached("DELETE FROM blob_purge WHERE agent = ?1 AND file = ?2")?;
-    let mut agents = db.prepare_cached("SELECT n FROM agent WHERE id = ?1")?;
     let mut files =
         db.prepare_cached("DELETE FROM file WHERE agent = ?1 AND id = ?2 AND deleted_at IS NOT NULL")?;
     for key in keys {
         purges.execute(params![key.agent.as_str(), key.file.as_bytes()])?;
-        let agent: Option<i64> = agents.query_row([key.agent.as_str()], |row| row.get(0)).optional()?;
-        let Some(agent) = agent else { continue };
+        let Some(agent) = tenant::number(db, &key.agent)? else { continue };
         files.execute(params![agent, key.file.as_bytes()])?;
         documents::remove(db, agent, key.file)?;
     }

@@ -6,10 +6,9 @@ mod templates;
 mod write;
 
 use async_trait::async_trait;
-use openapi_core::audit::AuditEntry;
 use openapi_core::forms::{FormDataRevision, FormTemplate, Submission};
 use openapi_core::storage::{
-    FormStore, LatestQuery, StorageError, SubmissionChange, SubmissionPage, SubmissionQuery,
+    Effects, FormStore, LatestQuery, StorageError, SubmissionChange, SubmissionPage, SubmissionQuery,
     SubmissionsWrite, TemplatePage, TemplateQuery,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, SubmissionId, TemplateId};
@@ -57,20 +56,20 @@ impl FormStore for SqliteStorage {
         &self,
         agent: &AgentId,
         template: &FormTemplate,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        let (agent, template, audit) = (agent.clone(), template.clone(), audit.clone());
-        self.writer.write(move |db| templates::insert(db, &agent, &template, &audit)).await
+        let (agent, template, effects) = (agent.clone(), template.clone(), effects.clone());
+        self.writer.write(move |db| templates::insert(db, &agent, &template, &effects)).await
     }
 
     async fn replace_template(
         &self,
         agent: &AgentId,
         template: &FormTemplate,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        let (agent, template, audit) = (agent.clone(), template.clone(), audit.clone());
-        self.writer.write(move |db| templates::replace(db, &agent, &template, &audit)).await
+        let (agent, template, effects) = (agent.clone(), template.clone(), effects.clone());
+        self.writer.write(move |db| templates::replace(db, &agent, &template, &effects)).await
     }
 
     async fn submission(

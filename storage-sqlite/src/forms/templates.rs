@@ -1,8 +1,9 @@
 //! Templates, and their content at each version. Changes run inside the writer's transaction.
 
-use openapi_core::audit::AuditEntry;
 use openapi_core::forms::{FormField, FormTemplate};
-use openapi_core::storage::{StorageErrorKind, TemplatePage, TemplatePosition, TemplateQuery, Window};
+use openapi_core::storage::{
+    Effects, StorageErrorKind, TemplatePage, TemplatePosition, TemplateQuery, Window,
+};
 use openapi_core::values::{AgentId, Block, Line, TemplateId, fold};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
@@ -11,7 +12,7 @@ use storage_common::{records, template_columns, template_summary_columns};
 
 use crate::error::{Error, Result};
 use crate::rows::{self, RowReader, code, json_text, signed};
-use crate::{audit, tenant};
+use crate::{effects, tenant};
 
 /// Every template of an agent: its id, its sort key, the name at the current version, NULL if that version is absent,
 /// and the disabled transitions.
@@ -123,7 +124,7 @@ pub(super) fn insert(
     db: &Connection,
     agent_id: &AgentId,
     template: &FormTemplate,
-    entry: &AuditEntry,
+    effects: &Effects,
 ) -> Result<()> {
     let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     if generation(db, agent, template.id)?.is_some() {
@@ -131,7 +132,7 @@ pub(super) fn insert(
     }
     put_standing(db, agent, template)?;
     put_content(db, agent, template)?;
-    audit::append(db, entry)
+    effects::apply(db, agent, effects)
 }
 
 /// Stores a new template without its content.
@@ -160,7 +161,7 @@ pub(super) fn replace(
     db: &Connection,
     agent_id: &AgentId,
     template: &FormTemplate,
-    entry: &AuditEntry,
+    effects: &Effects,
 ) -> Result<()> {
     let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     let stored = generation(db, agent, template.id)?.ok_or(StorageErrorKind::Missing)?;
@@ -183,7 +184,7 @@ pub(super) fn replace(
         template.updated_at.millis()
     ])?;
     put_content(db, agent, template)?;
-    audit::append(db, entry)
+    effects::apply(db, agent, effects)
 }
 
 /// Stores the content of a version.

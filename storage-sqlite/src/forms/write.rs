@@ -12,17 +12,13 @@ use rusqlite::{Connection, params};
 use super::{row, templates};
 use crate::error::Result;
 use crate::rows::{self, json_text, object_text, signed};
-use crate::{audit, contacts, replays, tenant};
+use crate::{contacts, effects, tenant};
 
 /// As [`openapi_core::storage::FormStore::insert_submissions`].
 pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &SubmissionsWrite) -> Result<()> {
     let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     contacts::refuse_stale(db, agent, write.contact, write.contact_version)?;
-    if let Some(replay) = &write.replay
-        && replays::is_stored(db, agent, &replay.key, write.at)?
-    {
-        return Err(StorageErrorKind::ReplayExists.into());
-    }
+    effects::refuse_replayed(db, agent, &write.effects, write.at)?;
     // All checks precede the first change, so a refusal does not affect the other writes of the batch.
     let mut ids = HashSet::new();
     for new in &write.submissions {
@@ -37,10 +33,7 @@ pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &SubmissionsWri
         }
         row::insert(db, agent, &new.submission)?;
     }
-    if let Some(replay) = &write.replay {
-        replays::put(db, agent, replay)?;
-    }
-    write.submissions.iter().try_for_each(|new| audit::append(db, &new.audit))
+    effects::apply(db, agent, &write.effects)
 }
 
 /// As [`openapi_core::storage::FormStore::update_submission`].
@@ -65,7 +58,7 @@ pub(super) fn update(db: &Connection, agent_id: &AgentId, change: &SubmissionCha
     if let Some(replaced) = &change.replaced {
         keep(db, agent, submission.id, replaced)?;
     }
-    audit::append(db, &change.audit)
+    effects::apply(db, agent, &change.effects)
 }
 
 /// The checks of each new submission.

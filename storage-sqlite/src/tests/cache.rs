@@ -7,7 +7,7 @@ use openapi_core::audit::AuditAction;
 use openapi_core::contacts::{Contact, ContactRef, SharedContact};
 use openapi_core::json::RawObject;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{AgentStore, ContactStore};
+use openapi_core::storage::{AgentStore, ContactStore, Effects};
 use openapi_core::values::{AgentId, ContactStatus, TextValue};
 use storage_common::transfer::TransferStore;
 use storage_common::{contact_columns, records};
@@ -110,7 +110,7 @@ fn a_change_is_seen_at_once() {
     assert_eq!(get(&store, &id, &external("crm-1")).unwrap().id, contact_id(2));
     assert_eq!(get(&store, &id, &external("new")).unwrap().id, contact_id(1));
     let audit = entry(&id, 99, AuditAction::ContactErase, &contact_id(1).to_string());
-    wait(store.erase_contact(&id, contact_id(1), &audit)).unwrap();
+    wait(store.erase_contact(&id, contact_id(1), audit.at, &Effects::audited(audit))).unwrap();
     assert_eq!(cached(&store), 1, "the other contact; the erased one has left the memory");
     assert_eq!(get(&store, &id, &by_id), None);
     assert_eq!(get(&store, &id, &external("new")), None);
@@ -126,7 +126,7 @@ fn the_contacts_of_an_agent_end_with_it() {
         if ends_in_a_transfer {
             wait(store.put_agent(&deleted)).unwrap();
         } else {
-            wait(store.update_agent(&deleted, &audit)).unwrap();
+            wait(store.update_agent(&deleted, &Effects::audited(audit))).unwrap();
         }
         assert_eq!(get(&store, &id, &external("crm-1")), None);
         // A transfer that restores the agent restores its contacts.

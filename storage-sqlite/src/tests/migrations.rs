@@ -152,7 +152,7 @@ fn deletion() -> FileDeletion {
             reason: TextValue::parse("Uploaded twice").ok(),
         },
         purge_at: at(5_000),
-        audit: entry(&file.agent_id, 41, AuditAction::FileDelete, &file.id.to_string()),
+        effects: Effects::audited(entry(&file.agent_id, 41, AuditAction::FileDelete, &file.id.to_string())),
     }
 }
 
@@ -196,7 +196,12 @@ fn forms() -> (FormTemplate, FormTemplate, [Submission; 2], SubmissionChange) {
         template_generation: None,
         succession: None,
         replaced: Some(FormDataRevision { version: 1, at: at(54), by, form_data: later.form_data }),
-        audit: entry(&contact.agent_id, 54, AuditAction::SubmissionUpdate, &changed.id.to_string()),
+        effects: Effects::audited(entry(
+            &contact.agent_id,
+            54,
+            AuditAction::SubmissionUpdate,
+            &changed.id.to_string(),
+        )),
     };
     (first, second, [earlier, changed], change)
 }
@@ -204,7 +209,7 @@ fn forms() -> (FormTemplate, FormTemplate, [Submission; 2], SubmissionChange) {
 fn fill_extraction(store: &SqliteStorage) {
     let id = agent_id("695b6f80de7378c4412112d3");
     let (account, entry) = (Some(extraction::account()), Some(extraction::entry()));
-    let write = CreditWrite { at: at(60), account, entry, audit: None, replay: None, document: None };
+    let write = CreditWrite { at: at(60), account, entry, document: None, effects: Effects::default() };
     wait(store.save_credits(&id, &write)).unwrap();
     wait(store.save_credits(&id, &extraction::keeping(9))).unwrap();
 }
@@ -227,7 +232,7 @@ fn fill_forms(store: &SqliteStorage) {
     forms::insert_template(store, &first);
     forms::submit(store, contact, &first, 52);
     let audit = entry(id, 51, AuditAction::TemplateEdit, &second.id.to_string());
-    wait(store.replace_template(id, &second, &audit)).unwrap();
+    wait(store.replace_template(id, &second, &Effects::audited(audit))).unwrap();
     let mut later = forms::submission(contact, &second, 53);
     (later.revision, later.supersedes) = (2, Some(earlier.id));
     later.client_id = change.submission.client_id.clone();
@@ -257,7 +262,8 @@ fn compare_forms(store: &SqliteStorage) {
 fn fill(store: &SqliteStorage) {
     let id = agent_id("695b6f80de7378c4412112d3");
     let schema = insert_agent(store, &id);
-    wait(store.insert_key(&id, &key(&id), &entry(&id, 1, AuditAction::KeyCreate, "key"))).unwrap();
+    wait(store.insert_key(&id, &key(&id), &Effects::audited(entry(&id, 1, AuditAction::KeyCreate, "key"))))
+        .unwrap();
     wait(store.save_rate_limit_window(&id, key(&id).key.id, &window())).unwrap();
     for (number, contact) in contacts().iter().enumerate() {
         let mut write = write(contact, &schema, number as u64 + 10);
@@ -266,11 +272,11 @@ fn fill(store: &SqliteStorage) {
     }
     let changed = ContactSchema { version: 2, allow_undeclared_custom_fields: false, ..schema };
     let audit = entry(&id, 30, AuditAction::ContactSchemaReplace, id.as_str());
-    wait(store.replace_contact_schema(&id, &changed, &audit)).unwrap();
+    wait(store.replace_contact_schema(&id, &changed, &Effects::audited(audit))).unwrap();
     for file in files() {
         let audit = entry(&id, 40, AuditAction::FileUpload, &file.id.to_string());
         let quota = FileQuota { files_of_contact: 9, bytes_of_agent: None };
-        let effects = Effects { audit, replay: None };
+        let effects = Effects::audited(audit);
         wait(store.insert_file(&id, &FileWrite::new(file, &contacts()[0], quota, effects))).unwrap();
     }
     wait(store.delete_file(&id, &deletion())).unwrap();
@@ -281,7 +287,11 @@ fn fill(store: &SqliteStorage) {
     insert_agent(store, &gone);
     let mut deleted = agent(&gone);
     deleted.status = AgentStatus::Deleted;
-    wait(store.update_agent(&deleted, &entry(&gone, 31, AuditAction::AgentDelete, "deleted"))).unwrap();
+    wait(
+        store
+            .update_agent(&deleted, &Effects::audited(entry(&gone, 31, AuditAction::AgentDelete, "deleted"))),
+    )
+    .unwrap();
 }
 
 /// Fails unless a store holds what [`fill`] puts there.

@@ -9,7 +9,7 @@ use openapi_core::json::RawObject;
 use openapi_core::schema::{ContactSchema, FieldDefinition, FieldType};
 use openapi_core::storage::{
     AgentStore, AuditQuery, AuditStore, ContactFilter, ContactQuery, ContactSchemaStore, ContactSort,
-    ContactStore, IdempotencyKey, IdempotencyRecord, IdempotencyStore, Order, Result, SortPosition,
+    ContactStore, Effects, IdempotencyKey, IdempotencyRecord, IdempotencyStore, Order, Result, SortPosition,
     StorageErrorKind, Window,
 };
 use openapi_core::values::{AgentId, ContactStatus, Email, Phone, PhoneCode, Tag, TextValue};
@@ -183,11 +183,12 @@ impl Run {
                 );
             }
             14 => {
-                let audit = entry(&agent, self.clock, AuditAction::ContactErase, &id.to_string());
+                let effects =
+                    Effects::audited(entry(&agent, self.clock, AuditAction::ContactErase, &id.to_string()));
                 same(
                     "erase",
-                    wait(self.sqlite.erase_contact(&agent, id, &audit)),
-                    wait(self.memory.erase_contact(&agent, id, &audit)),
+                    wait(self.sqlite.erase_contact(&agent, id, effects.audit[0].at, &effects)),
+                    wait(self.memory.erase_contact(&agent, id, effects.audit[0].at, &effects)),
                 );
             }
             15 => {
@@ -243,11 +244,12 @@ impl Run {
                 field.sensitive = self.rng.one_in(2);
             }
         }
-        let audit = entry(agent, self.clock, AuditAction::ContactSchemaReplace, agent.as_str());
+        let effects =
+            Effects::audited(entry(agent, self.clock, AuditAction::ContactSchemaReplace, agent.as_str()));
         let outcome = same(
             "schema",
-            wait(self.sqlite.replace_contact_schema(agent, &schema, &audit)),
-            wait(self.memory.replace_contact_schema(agent, &schema, &audit)),
+            wait(self.sqlite.replace_contact_schema(agent, &schema, &effects)),
+            wait(self.memory.replace_contact_schema(agent, &schema, &effects)),
         );
         if outcome.is_some() {
             self.agents[index].1 = schema;
@@ -348,11 +350,11 @@ pub(super) fn run(folder: &Folder, seed: u64, steps: u64) {
     for (id, _) in run.agents.clone() {
         let mut agent = super::support::agent(&id);
         agent.status = openapi_core::agents::AgentStatus::Deleted;
-        let audit = entry(&id, run.clock + 1, AuditAction::AgentDelete, id.as_str());
+        let effects = Effects::audited(entry(&id, run.clock + 1, AuditAction::AgentDelete, id.as_str()));
         same(
             "delete",
-            wait(run.sqlite.update_agent(&agent, &audit)),
-            wait(run.memory.update_agent(&agent, &audit)),
+            wait(run.sqlite.update_agent(&agent, &effects)),
+            wait(run.memory.update_agent(&agent, &effects)),
         );
         loop {
             let removed =

@@ -8,8 +8,8 @@ use openapi_core::forms::SubmissionStatus;
 use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    ContactFilter, ContactSort, CreditWrite, LedgerQuery, Order, SortKey, SortPosition, SubmissionFilter,
-    SubmissionPosition, Window,
+    ContactFilter, ContactSort, CreditWrite, Effects, LedgerQuery, Order, SortKey, SortPosition,
+    SubmissionFilter, SubmissionPosition, Window,
 };
 use openapi_core::values::{ContactStatus, PlatformId};
 use rusqlite::Connection;
@@ -122,14 +122,18 @@ fn charge_and_keep(store: &dyn ConversationStorage) {
     let id = agent_id("charged");
     let agent = agent(&id);
     let schema = ContactSchema::builtin(id.clone(), at(0));
-    wait(store.insert_agent(&agent, &schema, &entry(&id, 1, AuditAction::AgentCreate, "charged"))).unwrap();
+    wait(store.insert_agent(
+        &agent,
+        &schema,
+        &Effects::audited(entry(&id, 1, AuditAction::AgentCreate, "charged")),
+    ))
+    .unwrap();
     let (account, first) = (extraction::account(), extraction::entry());
     let write = CreditWrite {
         at: at(1),
         account: Some(account),
         entry: Some(first.clone()),
-        audit: None,
-        replay: None,
+        effects: Effects::default(),
         document: None,
     };
     wait(store.save_credits(&id, &write)).unwrap();
@@ -148,7 +152,8 @@ fn charge_and_keep(store: &dyn ConversationStorage) {
     assert_eq!(wait(store.existing_blobs(&[key(3), key(4)])).unwrap(), [true, false]);
     wait(store.remove_blob_records(&[key(2)])).unwrap();
     let gone = Agent { status: AgentStatus::Deleted, ..agent };
-    wait(store.update_agent(&gone, &entry(&id, 3, AuditAction::AgentDelete, "charged"))).unwrap();
+    wait(store.update_agent(&gone, &Effects::audited(entry(&id, 3, AuditAction::AgentDelete, "charged"))))
+        .unwrap();
     // The schema, the account, its entry, a document and two payloads.
     assert_eq!(wait(store.purge_agent(&id, 100)).unwrap(), 6);
 }
@@ -172,14 +177,21 @@ fn chat_with(store: &dyn ConversationStorage) {
     let schema = ContactSchema::builtin(id.clone(), at(0));
     wait(store.insert_contact(&id, &write(&contact(&id, 1), &schema, 80))).unwrap();
     let audit = entry(&id, 81, AuditAction::ContactErase, "contact");
-    wait(store.erase_contact(&id, contact_id(1), &audit)).unwrap();
+    wait(store.erase_contact(&id, contact_id(1), audit.at, &Effects::audited(audit))).unwrap();
     let audit = entry(&id, 82, AuditAction::ConversationErase, "conversation");
-    wait(store.erase_conversation(&id, chat::conversation_id(2), &audit)).unwrap();
+    wait(store.erase_conversation(&id, chat::conversation_id(2), audit.at, &Effects::audited(audit)))
+        .unwrap();
     let audit = entry(&id, 83, AuditAction::KnowledgeRemove, "document");
-    let removal = KnowledgeWrite { version: 2, remove: vec![chat::document().id], add: None, audit };
+    let removal = KnowledgeWrite {
+        version: 2,
+        remove: vec![chat::document().id],
+        add: None,
+        effects: Effects::audited(audit),
+    };
     wait(store.change_knowledge(&id, &removal)).unwrap();
     let gone = Agent { status: AgentStatus::Deleted, ..agent(&id) };
-    wait(store.update_agent(&gone, &entry(&id, 84, AuditAction::AgentDelete, "chatting"))).unwrap();
+    wait(store.update_agent(&gone, &Effects::audited(entry(&id, 84, AuditAction::AgentDelete, "chatting"))))
+        .unwrap();
     while wait(store.purge_agent(&id, 100)).unwrap() > 0 {}
 }
 

@@ -10,7 +10,7 @@ use conversations::{
 use openapi_core::audit::AuditAction;
 use openapi_core::files::Sha256Digest;
 use openapi_core::json::RawObject;
-use openapi_core::storage::{RecordKind, StoredRecord};
+use openapi_core::storage::{Effects, RecordKind, StoredRecord};
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId, MessageId, PlatformId};
 
 use super::{at, contact_id, entry, wait};
@@ -126,7 +126,7 @@ pub fn fill(store: &(impl ConversationStorage + ?Sized), agent: &AgentId) {
             conversation: conversation(agent, number),
             messages: vec![message(1), message(2)],
             keep: Vec::new(),
-            audit: None,
+            effects: Effects::default(),
             deferrable: false,
         };
         wait(store.save_conversation(agent, &write)).expect("test support");
@@ -135,10 +135,10 @@ pub fn fill(store: &(impl ConversationStorage + ?Sized), agent: &AgentId) {
         version: 1,
         remove: Vec::new(),
         add: Some((document(), vec![passage(0), passage(1)])),
-        audit: entry(agent, 74, AuditAction::KnowledgeAdd, &document().id.to_string()),
+        effects: Effects::audited(entry(agent, 74, AuditAction::KnowledgeAdd, &document().id.to_string())),
     };
     wait(store.change_knowledge(agent, &write)).expect("test support");
-    wait(store.save_record(agent, &settings(), None)).expect("test support");
+    wait(store.save_record(agent, &settings(), &Effects::default())).expect("test support");
 }
 
 /// The query for the messages of the numbered conversation.

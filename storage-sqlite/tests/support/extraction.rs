@@ -3,7 +3,7 @@
 use openapi_core::access::Actor;
 use openapi_core::credits::{CreditAccount, CreditEntry, CreditEntryKind, CreditRates, Reservation};
 use openapi_core::files::Sha256Digest;
-use openapi_core::storage::{CreditWrite, DocumentWrite, StoredDocument};
+use openapi_core::storage::{CreditWrite, DocumentWrite, Effects, StoredDocument};
 use openapi_core::values::{FileId, PlatformId};
 
 use super::at;
@@ -55,5 +55,5 @@ pub fn document(number: u8) -> StoredDocument {
 /// A change that retains that document and does nothing else.
 pub fn keeping(number: u8) -> CreditWrite {
     let document = Some(DocumentWrite { document: document(number), max_bytes: None });
-    CreditWrite { at: at(61), account: None, entry: None, audit: None, replay: None, document }
+    CreditWrite { at: at(61), account: None, entry: None, document, effects: Effects::default() }
 }

@@ -9,7 +9,7 @@ use openapi_core::forms::{
 };
 use openapi_core::json::RawObject;
 use openapi_core::storage::{
-    FormStore, NewSubmission, Result, SubmissionChange, SubmissionsWrite, Supersession,
+    Effects, FormStore, NewSubmission, Result, SubmissionChange, SubmissionsWrite, Supersession,
 };
 use openapi_core::values::{AgentId, PlatformId, SubmissionId, TemplateId, TextValue};
 
@@ -127,18 +127,18 @@ pub fn submissions_write(
         contact_version: contact.version,
         at: submission.created_at,
         submissions: vec![NewSubmission {
-            audit: entry(agent, number, AuditAction::SubmissionCreate, &resource),
             template_generation: template.generation,
             succession: submission.submitted_at.map(|_| Supersession { head }),
             submission,
         }],
-        replay: None,
+        effects: Effects::audited(entry(agent, number, AuditAction::SubmissionCreate, &resource)),
     }
 }
 
 pub fn insert_template(store: &(impl FormStore + ?Sized), template: &FormTemplate) {
     let audit = entry(&template.agent_id, 0, AuditAction::TemplateCreate, &template.id.to_string());
-    wait(store.insert_template(&template.agent_id, template, &audit)).expect("test support");
+    wait(store.insert_template(&template.agent_id, template, &Effects::audited(audit)))
+        .expect("test support");
 }
 
 /// Submits the next revision for a contact and returns it.
@@ -187,7 +187,12 @@ pub fn change(submission: &Submission, data: &str) -> SubmissionChange {
             by: Actor::User("editor".to_owned()),
             form_data: submission.form_data.clone(),
         }),
-        audit: entry(&changed.agent_id, number, AuditAction::SubmissionUpdate, &changed.id.to_string()),
+        effects: Effects::audited(entry(
+            &changed.agent_id,
+            number,
+            AuditAction::SubmissionUpdate,
+            &changed.id.to_string(),
+        )),
         submission: changed,
     }
 }

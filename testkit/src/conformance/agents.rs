@@ -56,9 +56,9 @@ pub(super) fn a_deleted_agent_is_absent_everywhere(backend: &mut dyn Backend) {
             "its keys admit nobody"
         );
         assert_fails(world.try_insert(&contact).await, &StorageErrorKind::Missing);
-        let audit = world.audit(Some(&a), AuditAction::KeyCreate, "k", 4);
+        let effects = world.effects(Some(&a), AuditAction::KeyCreate, "k", 4);
         assert_fails(
-            world.storage.insert_key(&a, &world.key(&a, 4), &audit).await,
+            world.storage.insert_key(&a, &world.key(&a, 4), &effects).await,
             &StorageErrorKind::Missing,
         );
         assert_fails(world.set_status(&a, AgentStatus::Active, 5).await, &StorageErrorKind::Missing);

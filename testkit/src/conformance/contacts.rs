@@ -219,8 +219,11 @@ pub(super) fn absent_rows_are_missing(backend: &mut dyn Backend) {
             world.try_update(&absent, &World::changed(&absent, 2, |_| {})).await,
             &StorageErrorKind::Missing,
         );
-        let audit = world.audit(Some(&a), AuditAction::ContactErase, "c", 2);
-        assert_fails(world.storage.erase_contact(&a, absent.id, &audit).await, &StorageErrorKind::Missing);
+        let effects = world.effects(Some(&a), AuditAction::ContactErase, "c", 2);
+        assert_fails(
+            world.storage.erase_contact(&a, absent.id, at(2), &effects).await,
+            &StorageErrorKind::Missing,
+        );
         assert_eq!(world.by_id(&a, absent.id).await, None);
         let nobody = agent_id("nobody");
         assert_eq!(world.by_id(&nobody, absent.id).await, None);
@@ -285,8 +288,8 @@ pub(super) fn erasing_removes_everything_of_a_contact(backend: &mut dyn Backend)
         write.effects.replay = Some(replay(2, Some(retained.id), 1_000));
         world.storage.insert_contact(&a, &write).await.expect("insert");
         world.insert(&b, body, 3).await;
-        let audit = world.audit(Some(&a), AuditAction::ContactErase, &contact.id.to_string(), 4);
-        world.storage.erase_contact(&a, contact.id, &audit).await.expect("erase");
+        let effects = world.effects(Some(&a), AuditAction::ContactErase, &contact.id.to_string(), 4);
+        world.storage.erase_contact(&a, contact.id, at(4), &effects).await.expect("erase");
         assert_eq!(world.by_id(&a, contact.id).await, None);
         assert_eq!(world.by_external(&a, "x").await, None);
         assert_eq!(world.list(&a, &everything()).await, (vec![retained.clone()], 1));
@@ -324,8 +327,11 @@ pub(super) fn contacts_belong_to_their_agent(backend: &mut dyn Backend) {
         let mut write = world.write(&World::changed(&contact, 2, |_| {}), 2).await;
         write.contact.agent_id = b.clone();
         assert_fails(world.storage.update_contact(&b, 1, &write).await, &StorageErrorKind::Missing);
-        let audit = world.audit(Some(&b), AuditAction::ContactErase, &contact.id.to_string(), 3);
-        assert_fails(world.storage.erase_contact(&b, contact.id, &audit).await, &StorageErrorKind::Missing);
+        let effects = world.effects(Some(&b), AuditAction::ContactErase, &contact.id.to_string(), 3);
+        assert_fails(
+            world.storage.erase_contact(&b, contact.id, at(3), &effects).await,
+            &StorageErrorKind::Missing,
+        );
         let external = contact.external_reference_id.as_ref();
         let found = world.storage.duplicate_contact(&b, None, external, &[]).await.expect("duplicate");
         assert_eq!(found, None);

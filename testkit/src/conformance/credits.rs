@@ -14,7 +14,8 @@ use openapi_core::credits::{
     CreditAccount, CreditEntry, CreditEntryKind, CreditPool, CreditRates, Reservation,
 };
 use openapi_core::storage::{
-    CreditWrite, DocumentWrite, LedgerQuery, QuotaExcess, QuotaUnit, Result, StorageErrorKind,
+    CreditWrite, DocumentWrite, Effects, IdempotencyRecord, LedgerQuery, QuotaExcess, QuotaUnit, Result,
+    StorageErrorKind,
 };
 use openapi_core::values::{AgentId, PlatformId, Timestamp};
 
@@ -56,7 +57,12 @@ fn entry(number: u8, millis: i64) -> CreditEntry {
 
 /// An empty change.
 pub(super) fn nothing(millis: i64) -> CreditWrite {
-    CreditWrite { at: at(millis), account: None, entry: None, audit: None, replay: None, document: None }
+    CreditWrite { at: at(millis), account: None, entry: None, document: None, effects: Effects::default() }
+}
+
+/// The effects of a write that stores a response.
+fn answered(replay: IdempotencyRecord) -> Effects {
+    Effects { replay: Some(replay), ..Effects::default() }
 }
 
 /// A retained document of 10 bytes.
@@ -169,33 +175,30 @@ pub(super) fn credits_need_the_stored_version(backend: &mut dyn Backend) {
 pub(super) fn changes_of_credits_are_stored_as_a_whole(backend: &mut dyn Backend) {
     on(backend, async |storage| {
         let (world, a, _) = World::with_agents(storage).await;
-        let audit = |millis| world.audit(Some(&a), AuditAction::KeyEdit, "credits", millis);
+        let effects = |millis| world.effects(Some(&a), AuditAction::KeyEdit, "credits", millis);
         let noted = world.audit_of(Some(&a)).await.len();
         let write = CreditWrite {
             at: at(10),
             account: Some(account(1)),
             entry: Some(entry(1, 10)),
-            audit: Some(audit(10)),
-            replay: Some(replay(1, None, 100)),
             document: document_write(1, Some(10)),
+            effects: Effects { replay: Some(replay(1, None, 100)), ..effects(10) },
         };
         world.save(&a, &write).await;
         assert_eq!(world.documents(&a, None, 10).await, [document(1, 10)]);
         let stored = world.storage.replay(&a, &replay(1, None, 0).key, at(11)).await.expect("replay");
-        assert_eq!(stored, write.replay);
-        assert_eq!(
-            world.audit_of(Some(&a)).await.get(noted..),
-            write.audit.as_ref().map(std::slice::from_ref)
-        );
+        assert_eq!(stored, write.effects.replay);
+        assert_eq!(world.audit_of(Some(&a)).await.get(noted..), Some(&*write.effects.audit));
         // The first of several errors is reported, and nothing is stored.
         let nobody: AgentId = agent_id("nobody");
         let again = CreditWrite {
             at: at(99),
-            audit: Some(audit(20)),
             document: document_write(2, Some(19)),
+            effects: Effects { replay: write.effects.replay.clone(), ..effects(20) },
             ..write.clone()
         };
-        let other = CreditWrite { replay: Some(replay(2, None, 100)), ..again.clone() };
+        let unanswered = Effects { replay: Some(replay(2, None, 100)), ..effects(20) };
+        let other = CreditWrite { effects: unanswered, ..again.clone() };
         let full = CreditWrite { account: Some(account(2)), ..other.clone() };
         let known = CreditWrite { document: document_write(2, Some(20)), ..full.clone() };
         let used =
@@ -224,17 +227,17 @@ pub(super) fn changes_of_credits_are_stored_as_a_whole(backend: &mut dyn Backend
             at: at(100),
             account: Some(account(2)),
             entry: Some(entry(2, 10)),
-            replay: Some(replay(1, None, 300)),
+            effects: answered(replay(1, None, 300)),
             ..nothing(0)
         };
         world.save(&a, &later).await;
         let stored = world.storage.replay(&a, &replay(1, None, 0).key, at(101)).await.expect("replay");
-        assert_eq!(stored, later.replay);
+        assert_eq!(stored, later.effects.replay);
         // The stored response alone, without a charge.
-        let free = CreditWrite { replay: Some(replay(3, None, 300)), ..nothing(100) };
+        let free = CreditWrite { effects: answered(replay(3, None, 300)), ..nothing(100) };
         world.save(&a, &free).await;
         let stored = world.storage.replay(&a, &replay(3, None, 0).key, at(101)).await.expect("replay");
-        assert_eq!(stored, free.replay);
+        assert_eq!(stored, free.effects.replay);
         assert_eq!(world.credits(&a).await, Some(account(2)));
         assert_eq!(world.ledger(&a, None, 10).await.len(), 2);
     });

@@ -202,11 +202,11 @@ pub(super) fn contents_of_documents_are_due_at_their_end(backend: &mut dyn Backe
         assert_eq!(world.due(1_000, 10).await, [key(&b, 2), key(&a, 3)]);
         assert_eq!((world.bytes(&a).await, world.bytes(&b).await), (10, 10));
         // An expedited purge does not wait.
-        let audit = world.audit(Some(&a), AuditAction::FilePurge, a.as_str(), 250);
-        assert_eq!(world.storage.expedite_purges(&a, at(250), &audit).await.expect("hasten"), 1);
+        let effects = world.effects(Some(&a), AuditAction::FilePurge, a.as_str(), 250);
+        assert_eq!(world.storage.expedite_purges(&a, at(250), &effects).await.expect("hasten"), 1);
         assert_eq!(world.due(250, 10).await, [key(&b, 2), key(&a, 3)]);
         assert_eq!(world.document(&a, 3).await, Some(document(3, 10)));
-        assert_eq!(world.storage.expedite_purges(&a, at(250), &audit).await.expect("hasten"), 0);
+        assert_eq!(world.storage.expedite_purges(&a, at(250), &effects).await.expect("hasten"), 0);
     });
 }
 
@@ -301,8 +301,8 @@ pub(super) fn documents_belong_to_their_agent(backend: &mut dyn Backend) {
         assert_eq!(world.bytes(&b).await, 0);
         world.discard(&b, 1, 20).await;
         assert_eq!(world.document(&a, 1).await, Some(document(1, 10)));
-        let audit = world.audit(Some(&b), AuditAction::FilePurge, b.as_str(), 30);
-        assert_eq!(world.storage.expedite_purges(&b, at(30), &audit).await.expect("hasten"), 0);
+        let effects = world.effects(Some(&b), AuditAction::FilePurge, b.as_str(), 30);
+        assert_eq!(world.storage.expedite_purges(&b, at(30), &effects).await.expect("hasten"), 0);
         assert!(world.due(99, 10).await.is_empty());
         // The same id under another agent names another document.
         let theirs = StoredDocument { file_name: "theirs".to_owned(), ..document(1, 7) };

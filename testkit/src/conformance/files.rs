@@ -39,8 +39,8 @@ impl World {
     pub(super) fn file_write(&self, file: &ContactFile, contact: &Contact, millis: i64) -> FileWrite {
         let resource = file.id.to_string();
         let audit = self.audit(Some(&file.agent_id), AuditAction::FileUpload, &resource, millis);
-        let audit = AuditEntry { contact_id: Some(contact.id), ..audit };
-        FileWrite::new(file.clone(), contact, ROOMY, Effects { audit, replay: None })
+        let effects = Effects::audited(AuditEntry { contact_id: Some(contact.id), ..audit });
+        FileWrite { at: at(millis), ..FileWrite::new(file.clone(), contact, ROOMY, effects) }
     }
 
     async fn try_file(&self, file: &ContactFile, contact: &Contact) -> Result<()> {
@@ -65,10 +65,10 @@ impl World {
                 reason: Some(parsed("Uploaded\ntwice")),
             },
             purge_at,
-            audit: AuditEntry {
+            effects: Effects::audited(AuditEntry {
                 contact_id: Some(contact.id),
                 ..self.audit(Some(&contact.agent_id), AuditAction::FileDelete, &file.to_string(), 200)
-            },
+            }),
         }
     }
 
@@ -227,8 +227,8 @@ pub(super) fn file_quotas_are_exact(backend: &mut dyn Backend) {
         world.storage.remove_blob_records(&[key(&deleted)]).await.expect("forget");
         let usage = FileUsage { files_of_contact: 2, bytes_of_agent: 100 };
         assert_eq!(world.usage(&a, contact.id).await, usage);
-        let audit = world.audit(Some(&a), AuditAction::ContactErase, &contact.id.to_string(), 300);
-        world.storage.erase_contact(&a, contact.id, &audit).await.expect("erase");
+        let effects = world.effects(Some(&a), AuditAction::ContactErase, &contact.id.to_string(), 300);
+        world.storage.erase_contact(&a, contact.id, at(300), &effects).await.expect("erase");
         assert_eq!(world.usage(&a, contact.id).await, FileUsage::default());
     });
 }
@@ -327,12 +327,12 @@ pub(super) fn contents_are_due_in_their_time(backend: &mut dyn Backend) {
         assert_eq!(world.storage.file_tombstone(&a, early.id).await.expect("tombstone"), None);
         assert_eq!(world.file(&a, retained.id).await, Some(retained));
         // An expedited purge does not wait.
-        let audit = world.audit(Some(&a), AuditAction::FilePurge, a.as_str(), 300);
-        assert_eq!(world.storage.expedite_purges(&a, at(300), &audit).await.expect("hasten"), 1);
+        let effects = world.effects(Some(&a), AuditAction::FilePurge, a.as_str(), 300);
+        assert_eq!(world.storage.expedite_purges(&a, at(300), &effects).await.expect("hasten"), 1);
         assert_eq!(world.due(300, 10).await, [key(&late)]);
         let noted = world.audit_of(Some(&a)).await;
         assert!(noted.iter().any(|entry| entry.action == AuditAction::FilePurge));
-        assert_eq!(world.storage.expedite_purges(&a, at(400), &audit).await.expect("hasten"), 0);
+        assert_eq!(world.storage.expedite_purges(&a, at(400), &effects).await.expect("hasten"), 0);
     });
 }
 
@@ -349,8 +349,8 @@ pub(super) fn erasing_makes_contents_due(backend: &mut dyn Backend) {
         let gone = world.add_file(&contact, 4, "d.pdf", 5, 4).await;
         world.delete(&gone, &contact, at(250)).await;
         world.storage.remove_blob_records(&[key(&gone)]).await.expect("forget");
-        let audit = world.audit(Some(&a), AuditAction::ContactErase, &contact.id.to_string(), 300);
-        world.storage.erase_contact(&a, contact.id, &audit).await.expect("erase");
+        let effects = world.effects(Some(&a), AuditAction::ContactErase, &contact.id.to_string(), 300);
+        world.storage.erase_contact(&a, contact.id, at(300), &effects).await.expect("erase");
         let mut due = world.due(300, 10).await;
         due.sort();
         assert_eq!(due, [key(&live), key(&deleted)]);
@@ -440,8 +440,8 @@ pub(super) fn files_belong_to_their_agent(backend: &mut dyn Backend) {
         assert_fails(world.storage.delete_file(&b, &deletion).await, &StorageErrorKind::Missing);
         world.delete(&file, &contact, at(1_000)).await;
         assert_eq!(world.storage.file_tombstone(&b, file.id).await.expect("tombstone"), None);
-        let audit = world.audit(Some(&b), AuditAction::FilePurge, b.as_str(), 300);
-        assert_eq!(world.storage.expedite_purges(&b, at(300), &audit).await.expect("hasten"), 0);
+        let effects = world.effects(Some(&b), AuditAction::FilePurge, b.as_str(), 300);
+        assert_eq!(world.storage.expedite_purges(&b, at(300), &effects).await.expect("hasten"), 0);
         assert!(world.due(999, 10).await.is_empty());
     });
 }

@@ -57,14 +57,25 @@ impl World {
     pub(super) async fn insert_agent(&self, id: &AgentId, millis: i64) -> Result<()> {
         let agent = agent(id, millis);
         let schema = ContactSchema::builtin(id.clone(), at(millis));
-        let audit = self.audit(Some(id), AuditAction::AgentCreate, id.as_str(), millis);
-        self.storage.insert_agent(&agent, &schema, &audit).await
+        let effects = self.effects(Some(id), AuditAction::AgentCreate, id.as_str(), millis);
+        self.storage.insert_agent(&agent, &schema, &effects).await
     }
 
     pub(super) async fn set_status(&self, id: &AgentId, status: AgentStatus, millis: i64) -> Result<()> {
         let changed = Agent { status, updated_at: at(millis), ..agent(id, 0) };
-        let audit = self.audit(Some(id), AuditAction::AgentDisable, id.as_str(), millis);
-        self.storage.update_agent(&changed, &audit).await
+        let effects = self.effects(Some(id), AuditAction::AgentDisable, id.as_str(), millis);
+        self.storage.update_agent(&changed, &effects).await
+    }
+
+    /// The effects of a write that leaves one audit entry.
+    pub(super) fn effects(
+        &self,
+        agent: Option<&AgentId>,
+        action: AuditAction,
+        resource: &str,
+        millis: i64,
+    ) -> Effects {
+        Effects::audited(self.audit(agent, action, resource, millis))
     }
 
     pub(super) fn audit(
@@ -118,9 +129,9 @@ impl World {
 
     pub(super) async fn insert_key(&self, agent: &AgentId, millis: i64) -> StoredKey {
         let key = self.key(agent, millis);
-        let audit = self.audit(Some(agent), AuditAction::KeyCreate, key.key.api_key.as_str(), millis);
+        let effects = self.effects(Some(agent), AuditAction::KeyCreate, key.key.api_key.as_str(), millis);
         self.storage
-            .insert_key(agent, &key, &audit)
+            .insert_key(agent, &key, &effects)
             .await
             .unwrap_or_else(|error| panic!("insert key: {error}"));
         key
@@ -138,8 +149,8 @@ impl World {
             .unwrap_or_else(|error| panic!("{error}"));
         let schema = self.schema(agent).await.redefined(&object(definition), &service_info, at(millis));
         let schema = schema.unwrap_or_else(|violations| panic!("{violations:?}"));
-        let audit = self.audit(Some(agent), AuditAction::ContactSchemaReplace, agent.as_str(), millis);
-        self.storage.replace_contact_schema(agent, &schema, &audit).await
+        let effects = self.effects(Some(agent), AuditAction::ContactSchemaReplace, agent.as_str(), millis);
+        self.storage.replace_contact_schema(agent, &schema, &effects).await
     }
 
     /// The contact built from a create body.
@@ -169,15 +180,13 @@ impl World {
         ContactWrite {
             keys: ContactKeys::of(contact, &schema),
             schema_version: schema.version,
-            effects: Effects {
-                audit: self.audit(
-                    Some(&contact.agent_id),
-                    AuditAction::ContactUpdate,
-                    &contact.id.to_string(),
-                    millis,
-                ),
-                replay: None,
-            },
+            at: at(millis),
+            effects: self.effects(
+                Some(&contact.agent_id),
+                AuditAction::ContactUpdate,
+                &contact.id.to_string(),
+                millis,
+            ),
             contact: contact.clone(),
         }
     }

@@ -292,8 +292,8 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, n: i64) -> Out
         }
         Step::Erase { agent, contact } => {
             let agent = &agents[*agent];
-            let audit = world.audit(Some(agent), AuditAction::ContactErase, &contact.to_string(), millis);
-            outcome(world.storage.erase_contact(agent, *contact, &audit).await)
+            let effects = world.effects(Some(agent), AuditAction::ContactErase, &contact.to_string(), millis);
+            outcome(world.storage.erase_contact(agent, *contact, at(millis), &effects).await)
         }
         Step::List { agent, query, onward } => {
             Outcome::Page(list(world, &agents[*agent], query, *onward).await)

@@ -30,7 +30,7 @@ pub(super) fn key_ids_are_taken_once(backend: &mut dyn Backend) {
     on(backend, async |storage| {
         let (world, a, b) = World::with_agents(storage).await;
         let stored = world.insert_key(&a, 1).await;
-        let audit = world.audit(Some(&b), AuditAction::KeyCreate, "k", 2);
+        let effects = world.effects(Some(&b), AuditAction::KeyCreate, "k", 2);
         for other in [true, false] {
             let mut key = world.key(&b, 2);
             if other {
@@ -38,11 +38,14 @@ pub(super) fn key_ids_are_taken_once(backend: &mut dyn Backend) {
             } else {
                 key.key.id = stored.key.id;
             }
-            assert_fails(world.storage.insert_key(&b, &key, &audit).await, &StorageErrorKind::AlreadyExists);
+            assert_fails(
+                world.storage.insert_key(&b, &key, &effects).await,
+                &StorageErrorKind::AlreadyExists,
+            );
         }
         let nobody = agent_id("nobody");
         let key = world.key(&nobody, 2);
-        assert_fails(world.storage.insert_key(&nobody, &key, &audit).await, &StorageErrorKind::Missing);
+        assert_fails(world.storage.insert_key(&nobody, &key, &effects).await, &StorageErrorKind::Missing);
         assert!(world.storage.keys(&b).await.expect("keys").is_empty());
     });
 }
@@ -56,8 +59,8 @@ async fn update(
     let mut changed = StoredKey { version: expected + 1, ..stored.clone() };
     changed.key.updated_at = at(50);
     change(&mut changed);
-    let audit = world.audit(Some(&stored.key.agent_id), AuditAction::KeyEdit, "k", 50);
-    world.storage.update_key(&stored.key.agent_id, expected, &changed, &audit).await.map(|()| changed)
+    let effects = world.effects(Some(&stored.key.agent_id), AuditAction::KeyEdit, "k", 50);
+    world.storage.update_key(&stored.key.agent_id, expected, &changed, &effects).await.map(|()| changed)
 }
 
 pub(super) fn key_updates_need_the_stored_version(backend: &mut dyn Backend) {
@@ -135,8 +138,8 @@ pub(super) fn keys_belong_to_their_agent(backend: &mut dyn Backend) {
         assert!(world.storage.keys(&b).await.expect("keys").is_empty());
         let mut stolen = StoredKey { version: 2, ..stored.clone() };
         stolen.key.status = KeyStatus::Revoked;
-        let audit = world.audit(Some(&b), AuditAction::KeyRevoke, "k", 2);
-        assert_fails(world.storage.update_key(&b, 1, &stolen, &audit).await, &StorageErrorKind::Missing);
+        let effects = world.effects(Some(&b), AuditAction::KeyRevoke, "k", 2);
+        assert_fails(world.storage.update_key(&b, 1, &stolen, &effects).await, &StorageErrorKind::Missing);
         assert_eq!(world.storage.keys(&a).await.expect("keys"), [stored]);
     });
 }

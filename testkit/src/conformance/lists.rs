@@ -214,8 +214,8 @@ pub(super) fn positions_outlive_their_contact(backend: &mut dyn Backend) {
             window: Window::After { position: position(ContactSort::LastName, gone), limit: 100 },
             ..everything()
         };
-        let audit = world.audit(Some(&a), AuditAction::ContactErase, &gone.id.to_string(), 5_000);
-        world.storage.erase_contact(&a, gone.id, &audit).await.expect("erase");
+        let effects = world.effects(Some(&a), AuditAction::ContactErase, &gone.id.to_string(), 5_000);
+        world.storage.erase_contact(&a, gone.id, at(5_000), &effects).await.expect("erase");
         assert_eq!(world.list(&a, &query).await, (expected[5..].to_vec(), 11), "nothing shifts");
     });
 }
@@ -258,8 +258,8 @@ pub(super) fn counts_follow_every_change(backend: &mut dyn Backend) {
         };
         contact = world.update(&contact, 5, back).await;
         counts("back", [1, 1, 0, 1, 1, 1]).await;
-        let audit = world.audit(Some(&a), AuditAction::ContactErase, &contact.id.to_string(), 6);
-        world.storage.erase_contact(&a, contact.id, &audit).await.expect("erase");
+        let effects = world.effects(Some(&a), AuditAction::ContactErase, &contact.id.to_string(), 6);
+        world.storage.erase_contact(&a, contact.id, at(6), &effects).await.expect("erase");
         counts("erased", [0, 0, 0, 0, 0, 0]).await;
     });
 }

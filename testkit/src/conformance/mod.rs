@@ -14,6 +14,7 @@ mod chat;
 mod contacts;
 mod credits;
 mod documents;
+mod effects;
 mod faults;
 mod files;
 mod fixture;
@@ -263,6 +264,10 @@ cases! {
         every_change_is_noted_once
         entries_are_read_in_both_directions
         entries_of_an_agent_can_be_distinguished
+    }
+    effects {
+        writes_of_tenants_store_their_effects
+        writes_of_contacts_store_their_effects
     }
     races {
         of_equal_external_ids_one_wins

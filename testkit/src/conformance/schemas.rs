@@ -33,11 +33,11 @@ pub(super) fn schema_changes_need_the_version_before(backend: &mut dyn Backend) 
         let (world, a, _) = World::with_agents(storage).await;
         world.redefine(&a, "{}", 1).await.expect("second");
         let current = world.schema(&a).await;
-        let audit = world.audit(Some(&a), openapi_core::audit::AuditAction::ContactSchemaReplace, "a", 2);
+        let effects = world.effects(Some(&a), openapi_core::audit::AuditAction::ContactSchemaReplace, "a", 2);
         for version in [2, 4] {
             let schema = ContactSchema { version, ..current.clone() };
             assert_fails(
-                world.storage.replace_contact_schema(&a, &schema, &audit).await,
+                world.storage.replace_contact_schema(&a, &schema, &effects).await,
                 &StorageErrorKind::Stale,
             );
         }

@@ -163,8 +163,8 @@ pub(super) fn search_follows_every_change(backend: &mut dyn Backend) {
             ("newtag", "After"),
         ];
         expect(&world, &a, &cases).await;
-        let audit = world.audit(Some(&a), AuditAction::ContactErase, &changed.id.to_string(), 3);
-        world.storage.erase_contact(&a, changed.id, &audit).await.expect("erase");
+        let effects = world.effects(Some(&a), AuditAction::ContactErase, &changed.id.to_string(), 3);
+        world.storage.erase_contact(&a, changed.id, at(3), &effects).await.expect("erase");
         expect(&world, &a, &[("after", ""), ("example", "")]).await;
         world.insert(&a, &body.replace("Before", "Again"), 4).await;
         expect(&world, &a, &[("after", ""), ("oldtag", "Again")]).await;

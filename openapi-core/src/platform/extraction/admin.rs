@@ -7,9 +7,11 @@ use crate::admin::{AdminError, CreditChange};
 use crate::audit::AuditAction;
 use crate::credits::{CreditAccount, CreditEntry, CreditEntryKind, CreditPool, MAX_CREDITS};
 use crate::json::{Json, Object};
-use crate::platform::{ATTEMPTS, Platform, seal};
+use crate::platform::errors::lost_race;
+use crate::platform::{Platform, seal};
 use crate::ports::BlobKey;
-use crate::storage::{CreditWrite, StorageErrorKind, StoredDocument};
+use crate::storage::retry::{RetryOn, retry_on_conflict};
+use crate::storage::{CreditWrite, Effects, StorageErrorKind, StoredDocument};
 use crate::values::{AgentId, FileId};
 
 /// The account of an agent; one that nothing is charged to where there is none.
@@ -33,7 +35,7 @@ pub(in crate::platform) async fn change_credits(
     change: &CreditChange,
 ) -> Result<CreditAccount, AdminError> {
     refuse(change)?;
-    for _ in 0..ATTEMPTS {
+    retry_on_conflict(lost_race, |_| async move {
         let mut account = credits(platform, agent).await?;
         let now = platform.now();
         let moved = apply(&mut account, change)?;
@@ -57,17 +59,13 @@ pub(in crate::platform) async fn change_credits(
             at: now,
             account: Some(account.clone()),
             entry,
-            audit: Some(audit),
-            replay: None,
             document: None,
+            effects: Effects::audited(audit),
         };
-        match platform.storage.save_credits(agent, &write).await {
-            Ok(()) => return Ok(account),
-            Err(error) if error.kind == StorageErrorKind::Stale => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Err(AdminError::Conflict("the credits are being changed by others; try again".to_owned()))
+        let saved = platform.storage.save_credits(agent, &write).await;
+        Ok(saved.retry_on(&[StorageErrorKind::Stale])?.map(|()| account))
+    })
+    .await
 }
 
 /// How a change moves the balances.

@@ -1,5 +1,7 @@
 //! The credits of an extraction: reserved before the engine runs, spent with the response, otherwise released.
 
+use std::ops::ControlFlow::{Break, Continue};
+
 use super::errors::{credits_in_use, too_few_credits};
 use super::running::{Abandoned, JobSource};
 use super::task::Refused;
@@ -8,12 +10,13 @@ use crate::audit::AuditAction;
 use crate::credits::{CreditAccount, CreditEntry, CreditEntryKind};
 use crate::extraction::{DocumentText, Usage};
 use crate::json::{Json, Object};
+use crate::platform::Platform;
 use crate::platform::errors::{agent_gone, quota_exceeded};
-use crate::platform::idempotency::Claim;
-use crate::platform::{ATTEMPTS, Platform};
+use crate::platform::idempotency::{Claim, replay};
 use crate::reply::ApiError;
 use crate::service::{Extracted, ExtractedDocument};
-use crate::storage::{CreditWrite, DocumentWrite, LedgerQuery, StorageError, StorageErrorKind};
+use crate::storage::retry::{MAX_ATTEMPTS, RetryOn, retry_on_conflict, retry_with};
+use crate::storage::{CreditWrite, DocumentWrite, Effects, LedgerQuery, StorageError, StorageErrorKind};
 use crate::values::{AgentId, PlatformId, Timestamp};
 
 /// Reservations of a server that is gone go back by themselves so long after the deadline of their extraction.
@@ -38,11 +41,11 @@ impl<'a> Payment<'a> {
         id: PlatformId,
         text: &DocumentText,
     ) -> Result<Self, ApiError> {
-        let mut payment = Payment { platform, caller, id, reserved: None, at_stake: None };
         let held = platform.extraction.deadline_millis.saturating_add(BEYOND_DEADLINE_MILLIS);
-        for _ in 0..ATTEMPTS {
+        retry_on_conflict(credits_in_use, |_| async move {
+            let mut payment = Payment { platform, caller, id, reserved: None, at_stake: None };
             let Some(mut account) = charged_account(platform, &caller.agent_id).await? else {
-                return Ok(payment);
+                return Ok(Some(payment));
             };
             let now = platform.now();
             account.release_expired(now);
@@ -52,39 +55,36 @@ impl<'a> Payment<'a> {
                 // What clients that have left had set aside is there again as soon as somebody needs it.
                 if platform.extractions.has_abandoned(&caller.agent_id) {
                     platform.settle_abandoned(JobSource::Agent(&caller.agent_id)).await?;
-                    continue;
+                    return Ok(None);
                 }
                 return Err(too_few_credits(shortage));
             }
             // From here on it may be stored, whatever the store says.
             payment.reserved = Some(cost);
-            match platform.storage.save_credits(&caller.agent_id, &changed(account, now)).await {
-                Ok(()) => return Ok(payment),
-                Err(error) => match error.kind {
-                    StorageErrorKind::Stale => payment.reserved = None,
-                    StorageErrorKind::Missing => {
-                        payment.reserved = None;
-                        return Err(agent_gone());
-                    }
-                    _ => return Err(error.into()),
-                },
+            let saved = platform.storage.save_credits(&caller.agent_id, &changed(account, now)).await;
+            let Err(error) = saved else { return Ok(Some(payment)) };
+            match error.kind {
+                StorageErrorKind::Stale | StorageErrorKind::Missing => payment.complete(),
+                _ => return Err(error.into()),
             }
-        }
-        Err(credits_in_use())
+            if error.kind == StorageErrorKind::Stale { Ok(None) } else { Err(agent_gone()) }
+        })
+        .await
     }
 
     /// Spends the reservation, and stores it with the response that it paid for and the retained document.
     pub(super) async fn settle(
-        mut self,
-        mut document: ExtractedDocument,
+        self,
+        document: ExtractedDocument,
         retained: Option<DocumentWrite>,
         claimed: Option<&Claim<'_, ExtractedDocument>>,
         now: Timestamp,
     ) -> Result<Extracted, Refused> {
         let Payment { platform, caller, id, .. } = self;
-        for _ in 0..ATTEMPTS {
-            let (account, entry) = match self.reserved {
-                Some(_) => self.spend(now).await.map_err(Refused::Definite)?,
+        let (retained, exhausted) = (&retained, || Refused::Definite(credits_in_use()));
+        retry_with(MAX_ATTEMPTS, (self, document), exhausted, |(mut payment, mut document)| async move {
+            let (account, entry) = match payment.reserved {
+                Some(_) => payment.spend(now).await.map_err(Refused::Definite)?,
                 None => (None, None),
             };
             document.metadata.usage = Usage {
@@ -95,15 +95,14 @@ impl<'a> Payment<'a> {
             let resource = id.to_string();
             let audit =
                 platform.caller_audit(caller, AuditAction::DocumentExtract, resource, None, &details, now);
-            let replay = claimed.map(|claim| claim.replay(&document, None, now)).transpose();
-            let replay = replay.map_err(Refused::Definite)?;
-            let audit = Some(audit);
+            let replay = replay(claimed, &document, None, now).map_err(Refused::Definite)?;
             // A client that disconnects now gets the response only by a retry with its key.
-            self.at_stake = replay.is_none().then_some(now);
-            let write = CreditWrite { at: now, account, entry, audit, replay, document: retained.clone() };
+            payment.at_stake = replay.is_none().then_some(now);
+            let effects = Effects { replay, ..Effects::audited(audit) };
+            let write = CreditWrite { at: now, account, entry, document: retained.clone(), effects };
             let Err(error) = platform.storage.save_credits(&caller.agent_id, &write).await else {
-                (self.reserved, self.at_stake) = (None, None);
-                return Ok(Extracted::New(Box::new(document)));
+                payment.complete();
+                return Ok(Break(Extracted::New(Box::new(document))));
             };
             match error.kind {
                 StorageErrorKind::Stale => {}
@@ -116,13 +115,19 @@ impl<'a> Payment<'a> {
                     if let Some(claim) = claimed
                         && let Some(stored) = claim.answer(caller).await.map_err(Refused::Definite)?
                     {
-                        return Ok(Extracted::Replayed(stored));
+                        return Ok(Break(Extracted::Replayed(stored)));
                     }
                 }
                 _ => return Err(Refused::Unclear(error.into())),
             }
-        }
-        Err(Refused::Definite(credits_in_use()))
+            Ok(Continue((payment, document)))
+        })
+        .await
+    }
+
+    /// Leaves nothing to give back.
+    fn complete(&mut self) {
+        (self.reserved, self.at_stake) = (None, None);
     }
 
     /// The account with the reservation spent, and the entry that tells.
@@ -173,30 +178,27 @@ impl Platform {
         id: PlatformId,
         spent_at: Option<Timestamp>,
     ) -> Result<(), StorageError> {
-        for _ in 0..ATTEMPTS {
-            let Some(mut account) = self.storage.credit_account(agent).await? else { return Ok(()) };
+        use StorageErrorKind::{AlreadyExists, Missing, Stale};
+        let exhausted = || Stale.into();
+        retry_on_conflict(exhausted, |_| async move {
+            let Some(mut account) = self.storage.credit_account(agent).await? else { return Ok(Some(())) };
             let mut entry = None;
             if !account.release(id) {
                 let charge = match spent_at {
                     Some(at) => self.charge(agent, id, at).await?,
                     None => None,
                 };
-                let Some(charge) = charge else { return Ok(()) };
+                let Some(charge) = charge else { return Ok(Some(())) };
                 entry = Some(account.refund(&charge));
             }
             let write = CreditWrite { entry, ..changed(account, self.now()) };
             match self.storage.save_credits(agent, &write).await {
-                Err(error) if error.kind == StorageErrorKind::Stale => {}
                 // The agent is gone, or it was given back before.
-                Err(error)
-                    if matches!(error.kind, StorageErrorKind::Missing | StorageErrorKind::AlreadyExists) =>
-                {
-                    return Ok(());
-                }
-                outcome => return outcome,
+                Err(error) if matches!(error.kind, Missing | AlreadyExists) => Ok(Some(())),
+                outcome => outcome.retry_on(&[Stale]),
             }
-        }
-        Err(StorageErrorKind::Stale.into())
+        })
+        .await
     }
 
     /// The entry of the ledger that says what an extraction has cost, if it is there.
@@ -222,7 +224,7 @@ async fn charged_account(platform: &Platform, agent: &AgentId) -> Result<Option<
 /// A change of the account alone.
 fn changed(account: CreditAccount, at: Timestamp) -> CreditWrite {
     let account = CreditAccount { version: account.version + 1, ..account };
-    CreditWrite { at, account: Some(account), entry: None, audit: None, replay: None, document: None }
+    CreditWrite { at, account: Some(account), entry: None, document: None, effects: Effects::default() }
 }
 
 fn spent(entry: &CreditEntry) -> u64 {

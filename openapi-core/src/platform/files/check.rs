@@ -10,7 +10,8 @@ use crate::access::Actor;
 use crate::audit::{AuditAction, AuditEntry};
 use crate::platform::Platform;
 use crate::ports::{BlobEntry, BlobKey};
-use crate::storage::{FileDeletion, FileTombstone, StorageErrorKind};
+use crate::storage::retry::RetryOn;
+use crate::storage::{Effects, FileDeletion, FileTombstone, StorageErrorKind};
 use crate::values::{AgentId, Block, TextValue};
 
 /// A repair sweeps the remains of uploads that nothing has touched for this long.
@@ -221,18 +222,14 @@ impl Platform {
                 reason: Block::parse(reason).ok(),
             },
             purge_at: now,
-            audit: AuditEntry {
+            effects: Effects::audited(AuditEntry {
                 contact_id: Some(file.contact_id),
                 ..self.operator_audit(by, AuditAction::FileDelete, &key.agent, &resource, &details, now)
-            },
+            }),
         };
         match self.storage.delete_file(&key.agent, &deletion).await {
-            Ok(()) => Ok(true),
-            Err(error) => match error.kind {
-                StorageErrorKind::Missing => Ok(true),
-                StorageErrorKind::Stale => Ok(false),
-                _ => Err(error.into()),
-            },
+            Err(error) if error.kind == StorageErrorKind::Missing => Ok(true),
+            outcome => Ok(outcome.retry_on(&[StorageErrorKind::Stale])?.is_some()),
         }
     }
 }

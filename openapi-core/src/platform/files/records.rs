@@ -8,10 +8,11 @@ use crate::json::{Json, Object};
 use crate::platform::cursor::FileCursors;
 use crate::platform::errors::{concurrent_update, contact_archived, file_not_found, stale_tag};
 use crate::platform::paging::Part;
-use crate::platform::{ATTEMPTS, Platform, contacts};
+use crate::platform::{Platform, contacts};
 use crate::reply::ApiError;
 use crate::service::{DeleteFile, DeletedFile, FileTarget, ListFiles, Page};
-use crate::storage::{FileDeletion, FileQuery, FileTombstone, StorageErrorKind};
+use crate::storage::retry::{RetryOn, retry_on_conflict};
+use crate::storage::{Effects, FileDeletion, FileQuery, FileTombstone, StorageErrorKind};
 use crate::values::{FileId, Timestamp};
 
 /// The contact and the file of a path.
@@ -56,7 +57,8 @@ pub(in crate::platform) async fn delete(
     caller: &Caller,
     request: DeleteFile,
 ) -> Result<DeletedFile, ApiError> {
-    for _ in 0..ATTEMPTS {
+    let request = &request;
+    retry_on_conflict(concurrent_update, |_| async move {
         let (contact, file) = find_both(platform, caller, &request.target).await?;
         let reason = request.reason.clone().check()?;
         if !request.if_match.as_ref().is_none_or(|tags| tags.matches_strongly(&file.etag())) {
@@ -83,24 +85,19 @@ pub(in crate::platform) async fn delete(
                 reason: reason.clone(),
             },
             purge_at: now.plus_millis(retention),
-            audit: audit(platform, caller, AuditAction::FileDelete, &file, &details, now),
+            effects: Effects::audited(audit(platform, caller, AuditAction::FileDelete, &file, &details, now)),
         };
-        match platform.storage.delete_file(&caller.agent_id, &deletion).await {
-            Ok(()) => {
-                if retention == 0
-                    && let Err(error) = platform.purge_due_contents().await
-                {
-                    tracing::warn!(%error, "failed to remove the content of a deleted file; retrying later");
-                }
-                return Ok(DeletedFile { id: file.id, deleted: true, deleted_at: now, reason });
-            }
-            Err(error) => match error.kind {
-                StorageErrorKind::Stale | StorageErrorKind::Missing => {}
-                _ => return Err(error.into()),
-            },
+        let deleted = platform.storage.delete_file(&caller.agent_id, &deletion).await;
+        let deleted = deleted.retry_on(&[StorageErrorKind::Stale, StorageErrorKind::Missing])?;
+        if deleted.is_some()
+            && retention == 0
+            && let Err(error) = platform.purge_due_contents().await
+        {
+            tracing::warn!(%error, "failed to remove the content of a deleted file; retrying later");
         }
-    }
-    Err(concurrent_update())
+        Ok(deleted.map(|()| DeletedFile { id: file.id, deleted: true, deleted_at: now, reason }))
+    })
+    .await
 }
 
 /// What the audit log says of every file.

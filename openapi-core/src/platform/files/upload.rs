@@ -1,5 +1,6 @@
 //! An upload: the content while it arrives, then the record.
 
+use std::ops::ControlFlow::{Break, Continue};
 use std::sync::Arc;
 
 use super::records::{about, audit};
@@ -10,11 +11,12 @@ use crate::files::{ContactFile, FileName, FileTypes, Received, ReceivedFile};
 use crate::platform::errors::{
     contact_archived, infected_file, quota_exceeded, scanner_failed, unsupported_file, upload_overtaken,
 };
-use crate::platform::idempotency::{Claim, Claimed, claim};
-use crate::platform::{ATTEMPTS, Platform, contacts};
+use crate::platform::idempotency::{Claim, Claimed, answer, claim, replay};
+use crate::platform::{Platform, contacts};
 use crate::ports::{BlobKey, BlobWriter, FileScan, Verdict};
 use crate::reply::ApiError;
 use crate::service::{Created, Idempotency, UploadFile};
+use crate::storage::retry::{MAX_ATTEMPTS, retry_with};
 use crate::storage::{Effects, FileWrite, StorageErrorKind};
 use crate::values::FileId;
 
@@ -191,11 +193,12 @@ impl Stored<'_> {
     /// Writes the record; the first time for the contact as it was read, after a race for what it has become.
     async fn insert(
         &self,
-        mut contact: SharedContact,
+        contact: SharedContact,
         claimed: Option<&Claim<'_, ContactFile>>,
     ) -> Result<Created<ContactFile>, Refused> {
         let Stored { platform, caller, id, file } = self;
-        for _ in 0..ATTEMPTS {
+        let overtaken = || Refused::Definite(upload_overtaken());
+        retry_with(MAX_ATTEMPTS, contact, overtaken, |contact| async move {
             let now = platform.now();
             let record = ContactFile {
                 id: *id,
@@ -210,34 +213,27 @@ impl Stored<'_> {
                 created_at: now,
                 updated_at: now,
             };
-            let replay = match claimed {
-                Some(claim) => Some(claim.replay(&record, Some(contact.id), now).map_err(Refused::Definite)?),
-                None => None,
-            };
+            let replay = replay(claimed, &record, Some(contact.id), now).map_err(Refused::Definite)?;
             let audit = audit(platform, caller, AuditAction::FileUpload, &record, &about(&record), now);
-            let write = FileWrite::new(record, &contact, platform.files.quota(), Effects { audit, replay });
+            let effects = Effects { replay, ..Effects::audited(audit) };
+            let write = FileWrite::new(record, &contact, platform.files.quota(), effects);
             let Err(error) = platform.storage.insert_file(&caller.agent_id, &write).await else {
-                return Ok(Created::New(write.file));
+                return Ok(Break(Created::New(write.file)));
             };
             match error.kind {
                 StorageErrorKind::Stale | StorageErrorKind::Missing => {
-                    contact = self.changed_contact(&contact).await?;
+                    Ok(Continue(self.changed_contact(&contact).await?))
                 }
-                StorageErrorKind::QuotaExceeded(excess) => {
-                    return Err(Refused::Definite(quota_exceeded(excess)));
-                }
+                StorageErrorKind::QuotaExceeded(excess) => Err(Refused::Definite(quota_exceeded(excess))),
+                // Another server was faster.
                 StorageErrorKind::ReplayExists => {
-                    // Another server was faster.
-                    if let Some(claim) = claimed
-                        && let Some(stored) = claim.answer(caller).await.map_err(Refused::Definite)?
-                    {
-                        return Ok(Created::Replayed(stored));
-                    }
+                    let answered = answer(claimed, caller).await.map_err(Refused::Definite)?;
+                    Ok(answered.map_or(Continue(contact), Break))
                 }
-                _ => return Err(Refused::Unclear(error.into())),
+                _ => Err(Refused::Unclear(error.into())),
             }
-        }
-        Err(Refused::Definite(upload_overtaken()))
+        })
+        .await
     }
 
     async fn changed_contact(&self, known: &Contact) -> Result<SharedContact, Refused> {

@@ -1,12 +1,14 @@
 //! The operator's actions on templates (contract 14).
 
 use super::super::Platform;
+use super::super::errors::lost_race;
 use crate::access::Actor;
 use crate::admin::AdminError;
 use crate::audit::AuditAction;
 use crate::forms::{FormTemplate, TemplateDefinition, TemplateStatus};
 use crate::json::Object;
-use crate::storage::StorageErrorKind;
+use crate::storage::retry::{RetryOn, retry_on_conflict};
+use crate::storage::{Effects, StorageErrorKind};
 use crate::values::{AgentId, TemplateId};
 
 impl Platform {
@@ -29,31 +31,30 @@ impl Platform {
         details
     }
 
-    /// Replaces a template with what `change` makes of it, until no other change comes in between.
+    /// Replaces a template with what `change` makes of it.
     async fn change_template(
         &self,
         by: &Actor,
         agent: &AgentId,
         template: TemplateId,
         action: AuditAction,
-        change: impl Fn(&FormTemplate) -> Option<FormTemplate>,
+        change: impl Fn(&FormTemplate) -> Option<FormTemplate> + Sync,
     ) -> Result<FormTemplate, AdminError> {
-        loop {
+        let change = &change;
+        retry_on_conflict(lost_race, |_| async move {
             let current = self.stored_template(agent, template).await?;
-            let Some(next) = change(&current) else { return Ok(current) };
+            let Some(next) = change(&current) else { return Ok(Some(current)) };
             let resource = template.to_string();
             let details = Platform::template_details(&next);
             let audit = self.operator_audit(by, action, agent, &resource, &details, next.updated_at);
-            match self.storage.replace_template(agent, &next, &audit).await {
-                Ok(()) => {
-                    // Requests from now on see the change without first running into the old version.
-                    self.templates.forget(|(owner, id, _)| owner == agent && *id == template);
-                    return Ok(next);
-                }
-                Err(error) if error.kind == StorageErrorKind::Stale => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+            let replaced = self.storage.replace_template(agent, &next, &Effects::audited(audit)).await;
+            Ok(replaced.retry_on(&[StorageErrorKind::Stale])?.map(|()| {
+                // Requests from now on see the change without first running into the old version.
+                self.templates.forget(|(owner, id, _)| owner == agent && *id == template);
+                next
+            }))
+        })
+        .await
     }
 }
 
@@ -70,7 +71,7 @@ pub(in crate::platform) async fn create_template(
     let resource = template.id.to_string();
     let details = Platform::template_details(&template);
     let audit = platform.operator_audit(by, AuditAction::TemplateCreate, agent, &resource, &details, now);
-    platform.storage.insert_template(agent, &template, &audit).await?;
+    platform.storage.insert_template(agent, &template, &Effects::audited(audit)).await?;
     Ok(template)
 }
 

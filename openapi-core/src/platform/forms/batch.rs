@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::super::errors::{concurrent_update, contact_archived, template_inactive};
-use super::super::idempotency::{Claim, Claimed, claim};
-use super::super::{ATTEMPTS, Platform, contacts};
+use super::super::idempotency::{Claim, Claimed, answer, claim, replay};
+use super::super::{Platform, contacts};
 use crate::access::Caller;
 use crate::contacts::Contact;
 use crate::forms::body::{ElementTemplate, NewForm, hands_in, template_of};
@@ -15,7 +15,8 @@ use crate::json::{Json, Object};
 use crate::reply::ApiError;
 use crate::schema::rules::{too_few_items, too_many_items};
 use crate::service::{BatchItem, BatchResult, Created, SubmitForms};
-use crate::storage::{IdempotencyRecord, NewSubmission, StorageErrorKind, SubmissionsWrite};
+use crate::storage::retry::{RetryOn, retry_on_conflict};
+use crate::storage::{NewSubmission, StorageErrorKind};
 use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use crate::values::{FileId, TemplateId, Timestamp};
 
@@ -80,8 +81,8 @@ pub(in crate::platform) async fn submit_all(
         Claimed::Answered(stored) => return Ok(Created::Replayed(stored)),
         Claimed::Run(claim) => claim,
     };
-    let mut fresh = false;
-    for _ in 0..ATTEMPTS {
+    let (claimed, request) = (claimed.as_ref(), &request);
+    retry_on_conflict(concurrent_update, |is_retry| async move {
         let contact = contacts::find(platform, agent, &request.contact).await?;
         // What is wrong around the elements is joined with their own faults where all or none is stored.
         let outer = request.body.peek().map(Outer::read);
@@ -96,7 +97,7 @@ pub(in crate::platform) async fn submit_all(
             request.body.check_with(|_| Ok(()))?;
         }
         let batch = Batch { platform, caller, contact: &contact };
-        let checked = batch.check(&elements, fresh).await?;
+        let checked = batch.check(&elements, is_retry).await?;
         if all_or_none {
             let mut found = Violations::new();
             checked
@@ -112,21 +113,15 @@ pub(in crate::platform) async fn submit_all(
         let now = platform.now();
         let outcomes = batch.outcomes(checked, all_or_none, now).await?;
         if request.dry_run {
-            return Ok(Created::Preview(result(outcomes, true)));
+            return Ok(Some(Created::Preview(result(outcomes, true))));
         }
-        let Some(result) = batch.store(outcomes, claimed.as_ref(), now).await? else {
-            fresh = true;
+        match batch.store(outcomes, claimed, now).await? {
+            Some(result) => Ok(Some(Created::New(result))),
             // Another server may have been faster.
-            if let Some(claim) = &claimed
-                && let Some(stored) = claim.answer(caller).await?
-            {
-                return Ok(Created::Replayed(stored));
-            }
-            continue;
-        };
-        return Ok(Created::New(result));
-    }
-    Err(concurrent_update())
+            None => answer(claimed, caller).await,
+        }
+    })
+    .await
 }
 
 /// The result of what became of each element.
@@ -233,7 +228,7 @@ impl Batch<'_> {
             revision,
             now,
         );
-        Ok(self.platform.to_be_stored(self.caller, submission, template, succession, now))
+        Ok(NewSubmission { template_generation: template.generation, succession, submission })
     }
 
     /// Stores what is to be stored, in one step with the answer; none when something has changed meanwhile.
@@ -246,29 +241,13 @@ impl Batch<'_> {
         let submissions: Vec<NewSubmission> =
             outcomes.iter().filter_map(|outcome| outcome.as_ref().ok()).cloned().collect();
         let result = result(outcomes, false);
-        let replay: Option<IdempotencyRecord> = match claim {
-            Some(claim) => Some(claim.replay(&result, Some(self.contact.id), now)?),
-            None => None,
-        };
+        let replay = replay(claim, &result, Some(self.contact.id), now)?;
         if submissions.is_empty() && replay.is_none() {
             return Ok(Some(result));
         }
-        let write = SubmissionsWrite {
-            contact: self.contact.id,
-            contact_version: self.contact.version,
-            submissions,
-            replay,
-            at: now,
-        };
-        match self.platform.storage.insert_submissions(&self.caller.agent_id, &write).await {
-            Ok(()) => Ok(Some(result)),
-            Err(error) => match error.kind {
-                StorageErrorKind::Stale
-                | StorageErrorKind::Missing
-                | StorageErrorKind::AlreadyExists
-                | StorageErrorKind::ReplayExists => Ok(None),
-                _ => Err(error.into()),
-            },
-        }
+        let write = self.platform.submissions_write(self.caller, self.contact, submissions, replay, now);
+        use StorageErrorKind::{AlreadyExists, Missing, ReplayExists, Stale};
+        let stored = self.platform.storage.insert_submissions(&self.caller.agent_id, &write).await;
+        Ok(stored.retry_on(&[Stale, Missing, AlreadyExists, ReplayExists])?.map(|()| result))
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::super::errors::{concurrent_update, contact_archived, template_inactive};
-use super::super::idempotency::{Claimed, claim};
-use super::super::{ATTEMPTS, Platform, contacts};
+use super::super::idempotency::{Claimed, answer, claim, replay};
+use super::super::{Platform, contacts};
 use crate::access::Caller;
 use crate::audit::AuditAction;
 use crate::contacts::Contact;
@@ -13,7 +13,10 @@ use crate::forms::{FormTemplate, StatusChange, Submission, SubmissionStatus, Tem
 use crate::json::{Json, Object};
 use crate::reply::ApiError;
 use crate::service::{Created, SubmitForm};
-use crate::storage::{NewSubmission, StorageErrorKind, SubmissionsWrite, Supersession};
+use crate::storage::retry::retry_on_conflict;
+use crate::storage::{
+    Effects, IdempotencyRecord, NewSubmission, StorageErrorKind, SubmissionsWrite, Supersession,
+};
 use crate::values::{FileId, Timestamp};
 
 pub(in crate::platform) async fn submit(
@@ -26,10 +29,10 @@ pub(in crate::platform) async fn submit(
         Claimed::Answered(stored) => return Ok(Created::Replayed(stored)),
         Claimed::Run(claim) => claim,
     };
-    let mut fresh = false;
-    for _ in 0..ATTEMPTS {
+    let (claimed, request) = (&claimed, &request);
+    retry_on_conflict(concurrent_update, |is_retry| async move {
         let contact = contacts::find(platform, agent, &request.contact).await?;
-        let compiled = platform.path_template(agent, &request.template, fresh).await?;
+        let compiled = platform.path_template(agent, &request.template, is_retry).await?;
         let data = request.body.peek().and_then(|body| body.get("formData")).and_then(Json::as_object);
         let referred = data.map(|data| compiled.files(data)).unwrap_or_default();
         let files: HashSet<FileId> = platform.files_of(agent, contact.id, referred).await?;
@@ -44,39 +47,23 @@ pub(in crate::platform) async fn submit(
         };
         let submission = platform.new_submission(caller, form, &contact, template, succession, revision, now);
         if request.dry_run {
-            return Ok(Created::Preview(submission));
+            return Ok(Some(Created::Preview(submission)));
         }
-        let replay = match &claimed {
-            Some(claim) => Some(claim.replay(&submission, Some(contact.id), now)?),
-            None => None,
-        };
-        let new = platform.to_be_stored(caller, submission, template, succession, now);
-        let write = SubmissionsWrite {
-            contact: contact.id,
-            contact_version: contact.version,
-            submissions: vec![new],
-            replay,
-            at: now,
-        };
+        let replay = replay(claimed.as_ref(), &submission, Some(contact.id), now)?;
+        let new = NewSubmission { template_generation: template.generation, succession, submission };
+        let write = platform.submissions_write(caller, &contact, vec![new], replay, now);
         let Err(error) = platform.storage.insert_submissions(agent, &write).await else {
             let stored = write.submissions.into_iter().next().ok_or_else(ApiError::internal)?;
-            return Ok(Created::New(stored.submission));
+            return Ok(Some(Created::New(stored.submission)));
         };
         match error.kind {
-            StorageErrorKind::Stale | StorageErrorKind::Missing => fresh = true,
-            StorageErrorKind::AlreadyExists => {}
-            StorageErrorKind::ReplayExists => {
-                // Another server was faster.
-                if let Some(claim) = &claimed
-                    && let Some(stored) = claim.answer(caller).await?
-                {
-                    return Ok(Created::Replayed(stored));
-                }
-            }
-            _ => return Err(error.into()),
+            StorageErrorKind::Stale | StorageErrorKind::Missing | StorageErrorKind::AlreadyExists => Ok(None),
+            // Another server was faster.
+            StorageErrorKind::ReplayExists => answer(claimed.as_ref(), caller).await,
+            _ => Err(error.into()),
         }
-    }
-    Err(concurrent_update())
+    })
+    .await
 }
 
 /// Step 14: the states that a submission meets.
@@ -139,20 +126,24 @@ impl Platform {
         }
     }
 
-    /// A new record with what is stored along with it.
-    pub(super) fn to_be_stored(
+    /// New records of a contact with what is stored along with them.
+    pub(super) fn submissions_write(
         &self,
         caller: &Caller,
-        submission: Submission,
-        template: &FormTemplate,
-        succession: Option<Supersession>,
-        now: Timestamp,
-    ) -> NewSubmission {
-        let mut details = Object::new();
-        details.insert("templateId", template.id.to_string().as_str().into());
-        details.insert("templateVersion", template.version.into());
-        details.insert("status", submission.status.as_str().into());
-        let audit = self.submission_audit(caller, AuditAction::SubmissionCreate, &submission, &details, now);
-        NewSubmission { template_generation: template.generation, succession, audit, submission }
+        contact: &Contact,
+        submissions: Vec<NewSubmission>,
+        replay: Option<IdempotencyRecord>,
+        at: Timestamp,
+    ) -> SubmissionsWrite {
+        let audit = submissions.iter().map(|NewSubmission { submission, .. }| {
+            let mut details = Object::new();
+            details.insert("templateId", submission.template_id.to_string().as_str().into());
+            details.insert("templateVersion", submission.template_version.into());
+            details.insert("status", submission.status.as_str().into());
+            self.submission_audit(caller, AuditAction::SubmissionCreate, submission, &details, at)
+        });
+        let effects = Effects { audit: audit.collect(), replay };
+        let (contact, contact_version) = (contact.id, contact.version);
+        SubmissionsWrite { contact, contact_version, submissions, at, effects }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
+use super::super::Platform;
 use super::super::errors::{
     concurrent_update, contact_archived, stale_tag, submission_locked, submission_superseded,
     transition_refused,
 };
-use super::super::{ATTEMPTS, Platform};
 use super::read::{contact_of, find};
 use crate::access::Caller;
 use crate::audit::AuditAction;
@@ -15,7 +15,8 @@ use crate::forms::{FormDataRevision, FormTemplate, StatusChange, Submission, Sub
 use crate::json::{Json, Object};
 use crate::reply::ApiError;
 use crate::service::UpdateSubmission;
-use crate::storage::{StorageErrorKind, SubmissionChange};
+use crate::storage::retry::{RetryOn, retry_on_conflict};
+use crate::storage::{Effects, StorageErrorKind, SubmissionChange};
 use crate::values::{FileId, Timestamp};
 
 pub(in crate::platform) async fn update(
@@ -24,15 +25,15 @@ pub(in crate::platform) async fn update(
     request: UpdateSubmission,
 ) -> Result<Submission, ApiError> {
     let agent = &caller.agent_id;
-    let mut fresh = false;
-    for _ in 0..ATTEMPTS {
+    let request = &request;
+    retry_on_conflict(concurrent_update, |is_retry| async move {
         let current = find(platform, caller, &request.submission).await?;
         let Some(contact) = contact_of(platform, &current).await? else {
             // Erased in between: the submission is gone as well.
-            continue;
+            return Ok(None);
         };
         let version = Some(current.template_version);
-        let compiled = platform.compiled_template(agent, current.template_id, version, fresh).await?;
+        let compiled = platform.compiled_template(agent, current.template_id, version, is_retry).await?;
         let Some(compiled) = compiled else {
             tracing::error!(submission = %current.id, "a submission refers to a missing template");
             return Err(ApiError::internal());
@@ -54,7 +55,7 @@ pub(in crate::platform) async fn update(
         }
         let now = platform.now().max(current.updated_at);
         let Some(mut next) = changed(&current, change, compiled.template(), caller, now)? else {
-            return Ok(current);
+            return Ok(Some(current));
         };
         let mut succession = None;
         if next.submitted_at.is_some() && current.submitted_at.is_none() {
@@ -69,13 +70,8 @@ pub(in crate::platform) async fn update(
             by: caller.actor.clone(),
             form_data: current.form_data.clone(),
         });
-        let audit = platform.submission_audit(
-            caller,
-            AuditAction::SubmissionUpdate,
-            &next,
-            &details(&current, &next),
-            now,
-        );
+        let action = AuditAction::SubmissionUpdate;
+        let audit = platform.submission_audit(caller, action, &next, &details(&current, &next), now);
         let change = SubmissionChange {
             template_generation: (next.status != current.status).then_some(compiled.template().generation),
             submission: next,
@@ -83,17 +79,13 @@ pub(in crate::platform) async fn update(
             contact_version: contact.version,
             succession,
             replaced,
-            audit,
+            effects: Effects::audited(audit),
         };
-        match platform.storage.update_submission(agent, &change).await {
-            Ok(()) => return Ok(change.submission),
-            Err(error) => match error.kind {
-                StorageErrorKind::Stale | StorageErrorKind::Missing => fresh = true,
-                _ => return Err(error.into()),
-            },
-        }
-    }
-    Err(concurrent_update())
+        let updated = platform.storage.update_submission(agent, &change).await;
+        let updated = updated.retry_on(&[StorageErrorKind::Stale, StorageErrorKind::Missing])?;
+        Ok(updated.map(|()| change.submission))
+    })
+    .await
 }
 
 /// The record that a change makes of the current one, if the states allow it; none when nothing changes.

@@ -5,8 +5,7 @@ use ::conversations::storage::{
 };
 use ::conversations::{Conversation, Message};
 use async_trait::async_trait;
-use openapi_core::audit::AuditEntry;
-use openapi_core::storage::StorageError;
+use openapi_core::storage::{Effects, StorageError};
 use openapi_core::values::{AgentId, ConversationId, Timestamp};
 use storage_common::in_transaction;
 
@@ -51,9 +50,10 @@ impl ConversationStore for MongoStorage {
         &self,
         agent: &AgentId,
         conversation: ConversationId,
-        audit: &AuditEntry,
+        at: Timestamp,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        in_transaction!(self.writer.write(agent), write::erase(agent, *conversation, audit))
+        in_transaction!(self.writer.write(agent), write::erase(agent, *conversation, *at, effects))
     }
 
     async fn expired_conversations(

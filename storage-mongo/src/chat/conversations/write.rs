@@ -3,8 +3,7 @@
 use ::conversations::storage::ConversationWrite;
 use ::conversations::{Conversation, Message};
 use mongodb::bson::{Document, doc};
-use openapi_core::audit::AuditEntry;
-use openapi_core::storage::StorageErrorKind;
+use openapi_core::storage::{Effects, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 
 use super::read::{message_key, messages_of};
@@ -12,7 +11,7 @@ use crate::document::{FieldReader, Fields, binary, code, integer, json, key, key
 use crate::error::Result;
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Transaction, Update};
-use crate::{audit, documents, tenant};
+use crate::{documents, effects, tenant};
 
 /// The document of a conversation.
 pub(crate) fn document(agent: &AgentId, conversation: &Conversation) -> Result<Document> {
@@ -62,7 +61,7 @@ pub(super) async fn save(tx: &mut Transaction, agent: &AgentId, write: &Conversa
     };
     let updates = write.messages.iter().map(update).collect::<Result<Vec<_>>>()?;
     tx.update(collection::MESSAGES, &updates).await?;
-    audit::append(tx, &write.audit).await
+    effects::apply(tx, agent, &write.effects).await
 }
 
 /// As [`conversations::storage::ConversationStore::erase_conversation`].
@@ -70,7 +69,8 @@ pub(super) async fn erase(
     tx: &mut Transaction,
     agent: &AgentId,
     id: ConversationId,
-    entry: &AuditEntry,
+    at: Timestamp,
+    effects: &Effects,
 ) -> Result<()> {
     tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     let find = Find {
@@ -78,10 +78,10 @@ pub(super) async fn erase(
         projection: Some(doc! { "body": 1 }),
         ..Find::default()
     };
-    if remove(tx, agent, find, entry.at).await? == 0 {
+    if remove(tx, agent, find, at).await? == 0 {
         return Err(StorageErrorKind::Missing.into());
     }
-    audit::append(tx, [entry]).await
+    effects::apply(tx, agent, effects).await
 }
 
 /// The find for the conversations of a contact.

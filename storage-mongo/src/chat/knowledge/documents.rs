@@ -4,9 +4,8 @@ use ::conversations::storage::{KnowledgeStore, KnowledgeWrite};
 use ::conversations::{KnowledgeDocument, Passage};
 use async_trait::async_trait;
 use mongodb::bson::{Document, RawDocument, doc};
-use openapi_core::audit::AuditEntry;
 use openapi_core::json::RawObject;
-use openapi_core::storage::{RecordKind, StorageError, StorageErrorKind, StoredRecord};
+use openapi_core::storage::{Effects, RecordKind, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, KnowledgeId};
 
 use super::blocks;
@@ -16,7 +15,7 @@ use crate::error::Result;
 use crate::migrate::{collection, index};
 use crate::store::MongoStorage;
 use crate::transaction::{DocumentReader, Find, Transaction};
-use crate::{audit, tenant};
+use crate::{effects, tenant};
 
 /// The stored form of a document.
 pub(crate) fn stored(agent: &AgentId, document: &KnowledgeDocument) -> Result<Document> {
@@ -45,7 +44,7 @@ struct Change {
     remove: Vec<KnowledgeId>,
     /// A document with the blocks of its passages.
     add: Option<(KnowledgeDocument, Vec<Document>)>,
-    audit: AuditEntry,
+    effects: Effects,
 }
 
 impl Change {
@@ -61,7 +60,7 @@ impl Change {
             version: write.version,
             remove: write.remove.clone(),
             add,
-            audit: write.audit.clone(),
+            effects: write.effects.clone(),
         })
     }
 }
@@ -92,7 +91,7 @@ async fn change(tx: &mut Transaction, change: &Change) -> Result<()> {
     }
     let record = StoredRecord { kind, version: change.version, body: RawObject::default() };
     agent_records::put(tx, agent, &record).await?;
-    audit::append(tx, [&change.audit]).await
+    effects::apply(tx, agent, &change.effects).await
 }
 
 #[async_trait]

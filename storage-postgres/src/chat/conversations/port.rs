@@ -5,8 +5,7 @@ use ::conversations::storage::{
 };
 use ::conversations::{Conversation, Message};
 use async_trait::async_trait;
-use openapi_core::audit::AuditEntry;
-use openapi_core::storage::StorageError;
+use openapi_core::storage::{Effects, StorageError};
 use openapi_core::values::{AgentId, ConversationId, Timestamp};
 use storage_common::in_transaction;
 
@@ -49,9 +48,10 @@ impl ConversationStore for PostgresStorage {
         &self,
         agent: &AgentId,
         conversation: ConversationId,
-        audit: &AuditEntry,
+        at: Timestamp,
+        effects: &Effects,
     ) -> Result<(), StorageError> {
-        in_transaction!(self.db.write(), write::erase(agent, *conversation, audit))
+        in_transaction!(self.db.write(), write::erase(agent, *conversation, *at, effects))
     }
 
     async fn expired_conversations(

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use ::conversations::storage::ConversationWrite;
 use ::conversations::{Conversation, Message};
-use openapi_core::audit::AuditEntry;
-use openapi_core::storage::StorageErrorKind;
+use openapi_core::storage::{Effects, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
@@ -13,7 +12,7 @@ use sqlx::postgres::PgRow;
 use crate::connect::{execute, fetch, fetch_version};
 use crate::error::Result;
 use crate::rows::{RowReader, Statement, code, json_text, signed};
-use crate::{audit, documents, tenant};
+use crate::{documents, effects, tenant};
 
 /// As [`conversations::storage::ConversationStore::save_conversation`].
 pub(super) async fn save(db: &mut PgConnection, agent: &AgentId, write: &ConversationWrite) -> Result<()> {
@@ -39,7 +38,7 @@ pub(super) async fn save(db: &mut PgConnection, agent: &AgentId, write: &Convers
     let replacing = "ON CONFLICT (agent, conversation, seq) \
                      DO UPDATE SET id = excluded.id, turn = excluded.turn, body = excluded.body";
     put_messages(db, agent, &numbered, replacing).await?;
-    audit::append_all(db, &write.audit).await.map(drop)
+    effects::apply(db, agent, &write.effects).await
 }
 
 const INSERT: &str = "INSERT INTO conversation (agent, id, version, status, mode, contact, last_message_at, expires_at, \
@@ -105,7 +104,8 @@ pub(super) async fn erase(
     db: &mut PgConnection,
     agent: &AgentId,
     id: ConversationId,
-    entry: &AuditEntry,
+    at: Timestamp,
+    effects: &Effects,
 ) -> Result<()> {
     tenant::lock(db, agent).await?;
     let statement =
@@ -116,8 +116,8 @@ pub(super) async fn erase(
     if rows.is_empty() {
         return Err(StorageErrorKind::Missing.into());
     }
-    remove_contents(db, agent, &rows, entry.at).await?;
-    audit::append(db, entry).await
+    remove_contents(db, agent, &rows, at).await?;
+    effects::apply(db, agent, effects).await
 }
 
 /// Removes the conversations of a contact with their messages and uploads.

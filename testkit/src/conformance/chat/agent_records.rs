@@ -9,7 +9,7 @@ use super::stored_record;
 use ::conversations::storage::ConversationStorage;
 use openapi_core::audit::AuditAction;
 use openapi_core::json::RawObject;
-use openapi_core::storage::{RecordKind, StorageErrorKind, StoredRecord};
+use openapi_core::storage::{Effects, RecordKind, StorageErrorKind, StoredRecord};
 use openapi_core::values::AgentId;
 
 pub(in crate::conformance) fn agent_records_come_back_as_saved(backend: &mut dyn Backend) {
@@ -48,18 +48,18 @@ pub(in crate::conformance) fn agent_records_need_the_version_before(backend: &mu
             assert_fails(saved, &StorageErrorKind::Stale);
         }
         assert_eq!(world.record_of(&a, kind).await, None);
-        let audit = |millis| world.audit(Some(&a), AuditAction::AgentConfigure, a.as_str(), millis);
+        let audit = |millis| world.effects(Some(&a), AuditAction::AgentConfigure, a.as_str(), millis);
         let noted = world.audit_of(Some(&a)).await.len();
         let (first, second) = (audit(10), audit(20));
-        let saved = world.storage.save_record(&a, &stored_record(kind, 1), Some(&first)).await;
+        let saved = world.storage.save_record(&a, &stored_record(kind, 1), &first).await;
         saved.expect("the first version");
         world.put_record(&a, &stored_record(kind, 2)).await;
-        assert_eq!(world.audit_of(Some(&a)).await.get(noted..), Some(std::slice::from_ref(&first)));
+        assert_eq!(world.audit_of(Some(&a)).await.get(noted..), Some(&*first.audit));
         let nobody = agent_id("nobody");
         let refused = [0, 1, 2, 4, u64::MAX].map(|version| (&a, version, StorageErrorKind::Stale));
         for (agent, version, is) in [(&nobody, 9, StorageErrorKind::Missing)].into_iter().chain(refused) {
             let other = StoredRecord { body: RawObject::default(), ..stored_record(kind, version) };
-            let saved = world.storage.save_record(agent, &other, Some(&second)).await;
+            let saved = world.storage.save_record(agent, &other, &second).await;
             assert_fails(saved, &is);
             assert_eq!(world.record_of(&a, kind).await, Some(stored_record(kind, 2)), "{is}");
             assert_eq!(world.audit_of(Some(&a)).await.len(), noted + 1, "{is}");
@@ -86,7 +86,7 @@ pub(in crate::conformance) fn agent_records_belong_to_their_agent(backend: &mut 
 }
 
 fn save(storage: Arc<dyn ConversationStorage>, (agent, record): (AgentId, StoredRecord)) -> Written {
-    Box::pin(async move { storage.save_record(&agent, &record, None).await })
+    Box::pin(async move { storage.save_record(&agent, &record, &Effects::default()).await })
 }
 
 pub(in crate::conformance) fn of_equal_record_versions_one_wins(backend: &mut dyn Backend) {

@@ -10,7 +10,7 @@ use ::conversations::storage::{
     ConversationFilter, ConversationQuery, ConversationStorage, ConversationWrite,
 };
 use ::conversations::{Conversation, ConversationMode, ConversationStatus};
-use openapi_core::storage::StorageErrorKind;
+use openapi_core::storage::{Effects, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId};
 
 pub(in crate::conformance) fn conversations_come_back_as_stored(backend: &mut dyn Backend) {
@@ -80,7 +80,7 @@ pub(in crate::conformance) fn refused_conversations_leave_nothing(backend: &mut 
         let (world, a, _) = World::with_agents(storage).await;
         let noted = world.audit_of(Some(&a)).await.len();
         let write = |conversation: Conversation, numbers: [u64; 2], millis| ConversationWrite {
-            audit: Some(world.chat_audit(&a, &conversation.id.to_string(), millis)),
+            effects: world.chat_effects(&a, &conversation.id.to_string(), millis),
             conversation,
             messages: messages(numbers),
             keep: Vec::new(),
@@ -88,10 +88,7 @@ pub(in crate::conformance) fn refused_conversations_leave_nothing(backend: &mut 
         };
         let first = write(conversation(&a, 1), [1, 2], 10);
         world.storage.save_conversation(&a, &first).await.expect("save");
-        assert_eq!(
-            world.audit_of(Some(&a)).await.get(noted..),
-            first.audit.as_ref().map(std::slice::from_ref)
-        );
+        assert_eq!(world.audit_of(Some(&a)).await.get(noted..), Some(&*first.effects.audit));
         // The first of several errors is reported, and nothing is stored.
         let mut stale = write(full_conversation(&a, 1), [2, 3], 20);
         stale.messages[0].text = "another text".to_owned();
@@ -232,7 +229,7 @@ pub(in crate::conformance) fn of_equal_conversation_versions_one_wins(backend: &
                 conversation: own,
                 messages: vec![spoken],
                 keep: Vec::new(),
-                audit: None,
+                effects: Effects::default(),
                 deferrable: false,
             }
         };

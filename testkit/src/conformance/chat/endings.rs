@@ -106,8 +106,8 @@ pub(in crate::conformance) fn erasing_a_contact_removes_its_conversations(backen
         // Links change; only the current one counts.
         let stored = world.conversation_of(&a, 3).await.expect("conversation");
         let moved = world.change_conversation(&stored, Vec::new(), |it| it.contact_id = Some(stays.id)).await;
-        let audit = world.audit(Some(&a), AuditAction::ContactErase, &gone.id.to_string(), 90);
-        world.storage.erase_contact(&a, gone.id, &audit).await.expect("erase");
+        let effects = world.effects(Some(&a), AuditAction::ContactErase, &gone.id.to_string(), 90);
+        world.storage.erase_contact(&a, gone.id, at(90), &effects).await.expect("erase");
         for number in [1, 2] {
             assert_eq!(world.conversation_of(&a, number).await, None);
             assert!(world.every_message(&a, number).await.is_empty());

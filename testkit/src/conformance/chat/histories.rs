@@ -188,7 +188,7 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, millis: i64) -
                 conversation: Conversation { version, ..conversation.of(agent) },
                 messages: messages.iter().map(|(seq, variant)| said(*seq, *variant, millis)).collect(),
                 keep: Vec::new(),
-                audit: noted.then(|| world.chat_audit(agent, "conversation", millis)),
+                effects: noted.then(|| world.chat_effects(agent, "conversation", millis)).unwrap_or_default(),
                 deferrable: false,
             };
             outcome(world.storage.save_conversation(agent, &write).await)
@@ -204,8 +204,8 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, millis: i64) -
                 world.try_insert(&made).await.expect("insert");
             }
             let contact = contact_id(*contact);
-            let audit = world.audit(Some(agent), AuditAction::ContactErase, &contact.to_string(), millis);
-            outcome(world.storage.erase_contact(agent, contact, &audit).await)
+            let effects = world.effects(Some(agent), AuditAction::ContactErase, &contact.to_string(), millis);
+            outcome(world.storage.erase_contact(agent, contact, at(millis), &effects).await)
         }
         Step::List { agent, query } => {
             Outcome::Page(world.storage.conversations(&agents[*agent], query).await.expect("list"))
@@ -229,8 +229,8 @@ async fn apply(world: &World, agents: &[AgentId; 2], step: &Step, millis: i64) -
                 (document, passages(positions.iter().copied()))
             });
             let remove = remove.iter().map(|number| knowledge_id(*number)).collect();
-            let audit = world.audit(Some(agent), AuditAction::KnowledgeAdd, "knowledge", millis);
-            let write = KnowledgeWrite { version, remove, add, audit };
+            let effects = world.effects(Some(agent), AuditAction::KnowledgeAdd, "knowledge", millis);
+            let write = KnowledgeWrite { version, remove, add, effects };
             outcome(world.storage.change_knowledge(agent, &write).await)
         }
         Step::Passages { agent, after, at_most } => {

@@ -211,7 +211,7 @@ pub(in crate::conformance) fn of_equal_knowledge_versions_one_wins(backend: &mut
             for writer in 0..WRITERS as u8 {
                 let number = version as u8 * 16 + writer;
                 let mut write = world.knowledge_write(&a, version);
-                write.audit.id = openapi_core::values::AuditId::from_bytes([number; 12]);
+                write.effects.audit[0].id = openapi_core::values::AuditId::from_bytes([number; 12]);
                 write.add = Some((knowledge_document(number), passages(0..2)));
                 writes.lock().expect("lock").push((a.clone(), write));
             }

@@ -17,10 +17,10 @@ use ::conversations::{
     Handoff, KnowledgeDocument, Lead, Message, MessageState, Outcome, Passage, RunningTurn, Source, Speaker,
     UploadRef, Usage, VerifiedUser, VisitorId,
 };
-use openapi_core::audit::{AuditAction, AuditEntry};
+use openapi_core::audit::AuditAction;
 use openapi_core::files::Sha256Digest;
 use openapi_core::json::RawObject;
-use openapi_core::storage::{RecordKind, Result, StoredRecord};
+use openapi_core::storage::{Effects, RecordKind, Result, StoredRecord};
 use openapi_core::values::{
     AgentId, ContactId, ConversationId, FileId, KnowledgeId, MessageId, PlatformId, Timestamp,
 };
@@ -40,7 +40,7 @@ fn conversation_id(number: u8) -> ConversationId {
 }
 
 /// A conversation with only the required properties; its times derive from its number.
-fn conversation(agent: &AgentId, number: u8) -> Conversation {
+pub(super) fn conversation(agent: &AgentId, number: u8) -> Conversation {
     let then = at(i64::from(number));
     Conversation {
         id: conversation_id(number),
@@ -231,14 +231,14 @@ fn passages(positions: impl IntoIterator<Item = u32>) -> Vec<Passage> {
     positions.into_iter().map(passage).collect()
 }
 
-fn stored_record(kind: RecordKind, version: u64) -> StoredRecord {
+pub(super) fn stored_record(kind: RecordKind, version: u64) -> StoredRecord {
     let body = if version.is_multiple_of(3) { RawObject::default() } else { members() };
     StoredRecord { kind, version, body }
 }
 
 impl World {
-    fn chat_audit(&self, agent: &AgentId, resource: &str, millis: i64) -> AuditEntry {
-        self.audit(Some(agent), AuditAction::ConversationChange, resource, millis)
+    fn chat_effects(&self, agent: &AgentId, resource: &str, millis: i64) -> Effects {
+        self.effects(Some(agent), AuditAction::ConversationChange, resource, millis)
     }
 
     async fn try_conversation(&self, conversation: &Conversation, messages: Vec<Message>) -> Result<()> {
@@ -246,7 +246,7 @@ impl World {
             conversation: conversation.clone(),
             messages,
             keep: Vec::new(),
-            audit: None,
+            effects: Effects::default(),
             deferrable: false,
         };
         self.storage.save_conversation(&conversation.agent_id, &write).await
@@ -310,8 +310,8 @@ impl World {
 
     async fn try_erase_conversation(&self, agent: &AgentId, number: u8, millis: i64) -> Result<()> {
         let id = conversation_id(number);
-        let audit = self.audit(Some(agent), AuditAction::ConversationErase, &id.to_string(), millis);
-        self.storage.erase_conversation(agent, id, &audit).await
+        let effects = self.effects(Some(agent), AuditAction::ConversationErase, &id.to_string(), millis);
+        self.storage.erase_conversation(agent, id, at(millis), &effects).await
     }
 
     /// The agents and numbers of expired conversations.
@@ -321,9 +321,9 @@ impl World {
         due.into_iter().map(|(agent, id)| (agent, id.as_bytes()[0])).collect()
     }
 
-    fn knowledge_write(&self, agent: &AgentId, version: u64) -> KnowledgeWrite {
-        let audit = self.audit(Some(agent), AuditAction::KnowledgeAdd, "knowledge", version as i64);
-        KnowledgeWrite { version, remove: Vec::new(), add: None, audit }
+    pub(super) fn knowledge_write(&self, agent: &AgentId, version: u64) -> KnowledgeWrite {
+        let effects = self.effects(Some(agent), AuditAction::KnowledgeAdd, "knowledge", version as i64);
+        KnowledgeWrite { version, remove: Vec::new(), add: None, effects }
     }
 
     async fn try_knowledge(
@@ -379,7 +379,7 @@ impl World {
     }
 
     async fn try_record(&self, agent: &AgentId, record: &StoredRecord) -> Result<()> {
-        self.storage.save_record(agent, record, None).await
+        self.storage.save_record(agent, record, &Effects::default()).await
     }
 
     async fn put_record(&self, agent: &AgentId, record: &StoredRecord) {

@@ -7,7 +7,7 @@ use super::{conversation, conversation_id};
 use ::conversations::Conversation;
 use ::conversations::storage::{ConversationFilter, ConversationWrite};
 use openapi_core::audit::AuditAction;
-use openapi_core::storage::{DocumentWrite, Result, StorageErrorKind, StoredDocument};
+use openapi_core::storage::{DocumentWrite, Effects, Result, StorageErrorKind, StoredDocument};
 use openapi_core::values::{AgentId, ContactId};
 
 impl World {
@@ -36,7 +36,7 @@ impl World {
             conversation,
             messages: Vec::new(),
             keep: ids(retained),
-            audit: None,
+            effects: Effects::default(),
             deferrable: false,
         };
         self.storage.save_conversation(agent, &write).await
@@ -57,8 +57,8 @@ pub(in crate::conformance) fn retained_uploads_do_not_expire(backend: &mut dyn B
         assert_eq!(world.document(&a, 1).await, Some(first));
         assert_eq!(world.bytes(&a).await, 30, "it counts on");
         // A document due immediately is not a retained one.
-        let audit = world.audit(Some(&a), AuditAction::FilePurge, a.as_str(), 5);
-        assert_eq!(world.storage.expedite_purges(&a, at(5), &audit).await.expect("hasten"), 2);
+        let effects = world.effects(Some(&a), AuditAction::FilePurge, a.as_str(), 5);
+        assert_eq!(world.storage.expedite_purges(&a, at(5), &effects).await.expect("hasten"), 2);
         assert_eq!(world.due(5, 9).await, [key(&a, 2), key(&a, 3)]);
         // A step is atomic: it fails if a document is missing or the version differs.
         let stale = StorageErrorKind::Stale;
@@ -108,8 +108,8 @@ pub(in crate::conformance) fn uploads_go_with_their_contact(backend: &mut dyn Ba
         for agent in [&a, &b] {
             world.try_keep(agent, 1, &[60], &[60], Some(contact.id)).await.expect("keep");
         }
-        let audit = world.audit(Some(&a), AuditAction::ContactErase, &contact.id.to_string(), 90);
-        world.storage.erase_contact(&a, contact.id, &audit).await.expect("erase");
+        let effects = world.effects(Some(&a), AuditAction::ContactErase, &contact.id.to_string(), 90);
+        world.storage.erase_contact(&a, contact.id, at(90), &effects).await.expect("erase");
         assert!(world.conversation_numbers(&a, ConversationFilter::default()).await.is_empty());
         assert_eq!(world.document(&a, 60).await, None);
         assert!(world.due(89, 9).await.is_empty());

@@ -7,9 +7,9 @@ impl Faulty {
         &self,
         agent: &Agent,
         schema: &ContactSchema,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<()> {
-        let result = self.inner.insert_agent(agent, schema, audit).await;
+        let result = self.inner.insert_agent(agent, schema, effects).await;
         if result.is_ok() {
             self.agents.lock().expect("lock").push(agent.id.clone());
         }
@@ -17,12 +17,12 @@ impl Faulty {
         if self.is(PlantedFault::DeletedIdReused) && deleted { Ok(()) } else { result }
     }
 
-    pub(super) async fn update_agent(&self, agent: &Agent, audit: &AuditEntry) -> Result<()> {
+    pub(super) async fn update_agent(&self, agent: &Agent, effects: &Effects) -> Result<()> {
         if self.is(PlantedFault::DeletedAgentAnswers) && agent.status == AgentStatus::Deleted {
             let disabled = Agent { status: AgentStatus::Disabled, ..agent.clone() };
-            return self.inner.update_agent(&disabled, audit).await;
+            return self.inner.update_agent(&disabled, effects).await;
         }
-        self.inner.update_agent(agent, audit).await
+        self.inner.update_agent(agent, effects).await
     }
 
     pub(super) async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64> {
@@ -47,13 +47,8 @@ impl Faulty {
         Ok(grant)
     }
 
-    pub(super) async fn insert_key(
-        &self,
-        agent: &AgentId,
-        key: &StoredKey,
-        audit: &AuditEntry,
-    ) -> Result<()> {
-        match self.inner.insert_key(agent, key, audit).await {
+    pub(super) async fn insert_key(&self, agent: &AgentId, key: &StoredKey, effects: &Effects) -> Result<()> {
+        match self.inner.insert_key(agent, key, effects).await {
             Err(error)
                 if self.is(PlantedFault::ApiKeyTakenTwice)
                     && error.kind == StorageErrorKind::AlreadyExists =>
@@ -69,7 +64,7 @@ impl Faulty {
         agent: &AgentId,
         expected: u64,
         key: &StoredKey,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<()> {
         let mut expected = expected;
         let stored = self.inner.find_key(&KeySelector::Id(key.key.id)).await?;
@@ -81,7 +76,7 @@ impl Faulty {
         let owner =
             stored.map(|stored| stored.key.agent_id).filter(|_| self.is(PlantedFault::KeyCrossesAgents));
         let agent = owner.as_ref().unwrap_or(agent);
-        self.inner.update_key(agent, expected, key, audit).await?;
+        self.inner.update_key(agent, expected, key, effects).await?;
         if self.is(PlantedFault::KeyEditForgetsUse) {
             let never = Timestamp::from_millis(i64::MAX);
             self.inner.record_key_use(agent, key.key.id, never, None).await?;
@@ -120,7 +115,7 @@ impl Faulty {
         &self,
         agent: &AgentId,
         schema: &ContactSchema,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<()> {
         let mut schema = schema.clone();
         let current = self.inner.contact_schema(agent).await?;
@@ -137,7 +132,7 @@ impl Faulty {
                 field.sensitive = false;
             }
         }
-        match self.inner.replace_contact_schema(agent, &schema, audit).await {
+        match self.inner.replace_contact_schema(agent, &schema, effects).await {
             Err(error)
                 if self.is(PlantedFault::UniqueWithoutCheck)
                     && matches!(error.kind, StorageErrorKind::Duplicate(_)) =>

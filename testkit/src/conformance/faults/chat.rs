@@ -94,12 +94,13 @@ impl Faulty {
     pub(super) async fn erase_linked(
         &self,
         agent: &AgentId,
-        audit: &AuditEntry,
+        at: Timestamp,
+        effects: &Effects,
         erased: impl Fn(ContactId) -> bool,
     ) -> Result<()> {
         for conversation in self.conversations_of(agent).await? {
             if conversation.contact_id.is_some_and(&erased) {
-                self.inner.erase_conversation(agent, conversation.id, audit).await?;
+                self.inner.erase_conversation(agent, conversation.id, at, effects).await?;
             }
         }
         Ok(())
@@ -223,7 +224,7 @@ impl Faulty {
         let id = write.conversation.id;
         match self.fault {
             Some(PlantedFault::ConversationForgetsTurn) => write.conversation.running = None,
-            Some(PlantedFault::ConversationWithoutAudit) => write.audit = None,
+            Some(PlantedFault::ConversationWithoutAudit) => write.effects.audit.clear(),
             Some(PlantedFault::RetainedUploadsEnd) => write.keep.clear(),
             Some(PlantedFault::AbsentUploadsRetained) => {
                 let mut there = Vec::new();
@@ -304,8 +305,8 @@ impl Faulty {
         let prepared = self.prepared_conversation(agent, write).await?;
         let result = self.inner.save_conversation(agent, &prepared).await;
         if result.is_err() {
-            if let (true, Some(audit)) = (self.is(PlantedFault::RefusedConversationNoted), &write.audit) {
-                self.inner.append_audit(audit).await?;
+            if self.is(PlantedFault::RefusedConversationNoted) {
+                self.note(&write.effects).await?;
             }
             if self.is(PlantedFault::MessagesStoredBeforeCheck) {
                 let conversation = write.conversation.id;
@@ -323,21 +324,24 @@ impl Faulty {
         &self,
         agent: &AgentId,
         id: ConversationId,
-        audit: &AuditEntry,
+        at: Timestamp,
+        effects: &Effects,
     ) -> Result<()> {
         let messages = self.message_records(agent, id).await?;
         let before = self.inner.conversation(agent, id).await?;
         let uploads = self.sent_documents(agent, before.as_ref(), PlantedFault::EraseKeepsUploads).await?;
         if self.is(PlantedFault::EraseConversationCrossesAgents) && before.is_none() {
             for other in self.others(agent) {
-                if self.inner.erase_conversation(&other, id, audit).await.is_ok() {
+                if self.inner.erase_conversation(&other, id, at, effects).await.is_ok() {
                     return Ok(());
                 }
             }
         }
-        let nobody = AuditEntry { agent_id: None, ..audit.clone() };
-        let noted = if self.is(PlantedFault::EraseConversationWithoutAudit) { &nobody } else { audit };
-        match self.inner.erase_conversation(agent, id, noted).await {
+        let mut effects = effects.clone();
+        if self.is(PlantedFault::EraseConversationWithoutAudit) {
+            effects.audit.clear();
+        }
+        match self.inner.erase_conversation(agent, id, at, &effects).await {
             Err(error)
                 if self.is(PlantedFault::EraseConversationSilent)
                     && error.kind == StorageErrorKind::Missing =>
@@ -354,7 +358,7 @@ impl Faulty {
         if self.is(PlantedFault::EraseConversationErasesContacts)
             && let Some(contact) = contact
         {
-            self.erase_linked(agent, audit, |linked| linked == contact).await?;
+            self.erase_linked(agent, at, &effects, |linked| linked == contact).await?;
         }
         Ok(())
     }

@@ -161,9 +161,12 @@ impl Faulty {
         }
         if self.is(PlantedFault::AnswerReplaced)
             && let Some(replay) = &mut write.effects.replay
-            && matches!(self.inner.replay(agent, &replay.key, write.effects.audit.at).await, Ok(Some(_)))
+            && matches!(self.inner.replay(agent, &replay.key, write.at).await, Ok(Some(_)))
         {
             write.effects.replay = None;
+        }
+        if self.is(PlantedFault::FurtherAuditEntriesLost) {
+            write.effects.audit.truncate(1);
         }
         write
     }
@@ -182,8 +185,7 @@ impl Faulty {
             let found =
                 self.inner.duplicate_contact(agent, Some(write.contact.id), Some(external), &[]).await?;
             if let Some(holder) = found.filter(|found| found.archived) {
-                let audit = write.effects.audit.clone();
-                self.inner.erase_contact(agent, holder.existing, &audit).await?;
+                self.inner.erase_contact(agent, holder.existing, write.at, &write.effects).await?;
             }
         }
         Ok(())
@@ -198,7 +200,7 @@ impl Faulty {
     async fn finished(&self, write: &ContactWrite, result: Result<()>) -> Result<()> {
         let mut result = result;
         if result.is_err() && self.is(PlantedFault::AuditOfRefusedWrite) {
-            self.inner.append_audit(&write.effects.audit).await?;
+            self.note(&write.effects).await?;
         }
         if self.is(PlantedFault::ArchivedHolderUnmarked)
             && let Err(error) = &mut result
@@ -292,7 +294,7 @@ impl Faulty {
         }
         if self.is(PlantedFault::InsertWithoutAudit) {
             let mut other = prepared.clone();
-            other.effects.audit.agent_id = None;
+            other.effects.audit.clear();
             return self.inner.insert_contact(agent, &other).await;
         }
         let result = self.inner.insert_contact(agent, &prepared).await;
@@ -315,7 +317,7 @@ impl Faulty {
         self.around_external_ids(agent, write).await?;
         let mut prepared = self.prepared(agent, write).await;
         if self.is(PlantedFault::UpdateWithoutAudit) {
-            prepared.effects.audit.agent_id = None;
+            prepared.effects.audit.clear();
         }
         let result = self.inner.update_contact(agent, expected, &prepared).await;
         if self.is(PlantedFault::RenameKeepsOldId)
@@ -332,7 +334,8 @@ impl Faulty {
         &self,
         agent: &AgentId,
         contact: ContactId,
-        audit: &AuditEntry,
+        at: Timestamp,
+        effects: &Effects,
     ) -> Result<()> {
         let before = self.stored(agent, contact).await;
         if self.is(PlantedFault::EraseKeepsExternalId)
@@ -342,7 +345,7 @@ impl Faulty {
         }
         if self.is(PlantedFault::EraseCrossesAgents) && before.is_none() {
             for other in self.others(agent) {
-                if self.inner.erase_contact(&other, contact, audit).await.is_ok() {
+                if self.inner.erase_contact(&other, contact, at, effects).await.is_ok() {
                     return Ok(());
                 }
             }
@@ -352,17 +355,17 @@ impl Faulty {
         let keys: Vec<IdempotencyKey> = (0..=9).map(|key| IdempotencyKey([key; 32])).collect();
         let mut answers = Vec::new();
         for key in &keys {
-            answers.extend(self.inner.replay(agent, key, audit.at).await?);
+            answers.extend(self.inner.replay(agent, key, at).await?);
         }
         let chat = self.chat_of(agent, contact).await?;
         let uploads = self.uploads_of(agent, contact).await?;
-        self.inner.erase_contact(agent, contact, audit).await?;
+        self.inner.erase_contact(agent, contact, at, effects).await?;
         self.put_back(agent, uploads).await?;
         if !chat.is_empty() {
             self.inner.put_records(agent, &chat).await?;
         }
         if self.is(PlantedFault::EraseContactErasesOtherConversations) {
-            self.erase_linked(agent, audit, |_| true).await?;
+            self.erase_linked(agent, at, effects, |_| true).await?;
         }
         // No port changes an existing audit entry, so later reads of the log are altered instead.
         if self.is(PlantedFault::EraseKeepsPayloads) {
@@ -373,7 +376,7 @@ impl Faulty {
             self.entries().extend(of_files.cloned());
         }
         if self.is(PlantedFault::EraseForgetsContents) {
-            let due = self.inner.blobs_due_for_deletion(audit.at, u32::MAX).await?;
+            let due = self.inner.blobs_due_for_deletion(at, u32::MAX).await?;
             self.inner.remove_blob_records(&due).await?;
         }
         if self.is(PlantedFault::EraseEmptiesOtherPayloads) {

@@ -51,8 +51,8 @@ impl Faulty {
         let mut write = write.clone();
         match self.fault {
             Some(PlantedFault::CreditsWithoutLedger) => write.entry = None,
-            Some(PlantedFault::CreditsWithoutAudit) => write.audit = None,
-            Some(PlantedFault::CreditAnswerNotStored) => write.replay = None,
+            Some(PlantedFault::CreditsWithoutAudit) => write.effects.audit.clear(),
+            Some(PlantedFault::CreditAnswerNotStored) => write.effects.replay = None,
             Some(PlantedFault::CreditVersionIgnored) => {
                 let stored = self.inner.credit_account(agent).await?;
                 if let Some(account) = &mut write.account {
@@ -61,15 +61,15 @@ impl Faulty {
             }
             Some(PlantedFault::CreditsStoredBeforeLedger) => {
                 // The account is saved separately, and stays when the rest is rejected.
-                let account =
-                    CreditWrite { entry: None, audit: None, replay: None, document: None, ..write.clone() };
+                let effects = Effects::default();
+                let account = CreditWrite { entry: None, document: None, effects, ..write.clone() };
                 self.inner.save_credits(agent, &account).await?;
                 write.account = None;
             }
             Some(PlantedFault::DocumentStoredBeforeCredits) => {
                 // The other way round.
-                let document =
-                    CreditWrite { account: None, entry: None, audit: None, replay: None, ..write.clone() };
+                let effects = Effects::default();
+                let document = CreditWrite { account: None, entry: None, effects, ..write.clone() };
                 self.inner.save_credits(agent, &document).await?;
                 write.document = None;
             }

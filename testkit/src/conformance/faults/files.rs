@@ -92,7 +92,7 @@ impl Faulty {
         match self.fault {
             Some(PlantedFault::FileQuotaOffByOne) => write.quota.files_of_contact += 1,
             Some(PlantedFault::FileQuotaIgnoresBytes) => write.quota.bytes_of_agent = None,
-            Some(PlantedFault::FileInsertWithoutAudit) => write.effects.audit.agent_id = None,
+            Some(PlantedFault::FileInsertWithoutAudit) => write.effects.audit.clear(),
             Some(PlantedFault::FileIgnoresContactVersion) => {
                 let contact = ContactRef::Id(write.file.contact_id);
                 if let Some(contact) = self.inner.contact(agent, &contact).await? {
@@ -121,7 +121,7 @@ impl Faulty {
                     deletion.contact_version = contact.map_or(0, |contact| contact.version);
                 }
             }
-            Some(PlantedFault::FileDeleteWithoutAudit) => deletion.audit.agent_id = None,
+            Some(PlantedFault::FileDeleteWithoutAudit) => deletion.effects.audit.clear(),
             Some(PlantedFault::TombstoneLosesReason) => deletion.tombstone.reason = None,
             _ => {}
         }
@@ -134,18 +134,18 @@ impl Faulty {
         &self,
         agent: &AgentId,
         now: Timestamp,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<u64> {
         if self.is(PlantedFault::HastenCrossesAgents) {
             for other in self.others(agent) {
-                self.inner.expedite_purges(&other, now, audit).await?;
+                self.inner.expedite_purges(&other, now, effects).await?;
             }
         }
         if self.is(PlantedFault::HastenSkipsDocuments) && !self.documents_of(agent).await?.is_empty() {
-            self.inner.append_audit(audit).await?;
+            self.note(effects).await?;
             return Ok(0);
         }
-        self.inner.expedite_purges(agent, now, audit).await
+        self.inner.expedite_purges(agent, now, effects).await
     }
 
     pub(super) async fn blobs_due_for_deletion(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {

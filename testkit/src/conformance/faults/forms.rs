@@ -59,16 +59,6 @@ impl Faulty {
             if !now.is_superseded() {
                 continue;
             }
-            let audit = AuditEntry {
-                agent_id: None,
-                ..self
-                    .inner
-                    .audit_entries(&AuditQuery::default())
-                    .await?
-                    .into_iter()
-                    .next()
-                    .expect("an entry")
-            };
             let change = SubmissionChange {
                 submission: Submission { superseded_by: None, superseded_at: None, ..now.clone() },
                 expected_version: now.version,
@@ -76,7 +66,7 @@ impl Faulty {
                 template_generation: None,
                 succession: None,
                 replaced: None,
-                audit,
+                effects: Effects::default(),
             };
             self.inner.update_submission(agent, &change).await?;
         }
@@ -146,18 +136,18 @@ impl Faulty {
         &self,
         agent: &AgentId,
         template: &FormTemplate,
-        audit: &AuditEntry,
+        effects: &Effects,
     ) -> Result<()> {
-        let (mut template, mut audit) = (template.clone(), audit.clone());
+        let (mut template, mut effects) = (template.clone(), effects.clone());
         if self.is(PlantedFault::TemplateGenerationIgnored)
             && let Some(stored) = self.inner.template(agent, template.id).await?
         {
             template.generation = stored.generation + 1;
         }
         if self.is(PlantedFault::TemplateChangeWithoutAudit) {
-            audit.agent_id = None;
+            effects.audit.clear();
         }
-        self.inner.replace_template(agent, &template, &audit).await
+        self.inner.replace_template(agent, &template, &effects).await
     }
 
     pub(super) async fn submission(
@@ -270,7 +260,7 @@ impl Faulty {
         let mut write = write.clone();
         write.contact_version = self.contact_version(agent, write.contact, write.contact_version).await?;
         if self.is(PlantedFault::SubmissionAnswerNotStored) {
-            write.replay = None;
+            write.effects.replay = None;
         }
         for new in &mut write.submissions {
             new.succession = self.succession(agent, &new.submission, new.succession).await?;
@@ -282,7 +272,8 @@ impl Faulty {
         let before = self.every_submission(agent).await?;
         if self.is(PlantedFault::SubmissionsStoredOneByOne) {
             for new in &write.submissions {
-                let one = SubmissionsWrite { submissions: vec![new.clone()], replay: None, ..write.clone() };
+                let effects = Effects::default();
+                let one = SubmissionsWrite { submissions: vec![new.clone()], effects, ..write.clone() };
                 self.inner.insert_submissions(agent, &one).await?;
             }
             write.submissions.clear();

@@ -16,7 +16,7 @@ impl Faulty {
                 let stored = self.inner.record(agent, RecordKind::Knowledge).await?;
                 write.version = stored.map_or(0, |stored| stored.version) + 1;
             }
-            Some(PlantedFault::KnowledgeWithoutAudit) => write.audit.agent_id = None,
+            Some(PlantedFault::KnowledgeWithoutAudit) => write.effects.audit.clear(),
             Some(PlantedFault::KnowledgeRemovesFirstOnly) => write.remove.truncate(1),
             _ => {}
         }
@@ -123,7 +123,7 @@ impl Faulty {
             _ => {}
         }
         if result.is_err() && self.is(PlantedFault::RefusedKnowledgeNoted) {
-            self.inner.append_audit(&write.audit).await?;
+            self.note(&write.effects).await?;
         }
         result
     }
@@ -158,7 +158,7 @@ impl Faulty {
         &self,
         agent: &AgentId,
         record: &StoredRecord,
-        audit: Option<&AuditEntry>,
+        effects: &Effects,
     ) -> Result<()> {
         let mut record = record.clone();
         if self.is(PlantedFault::RecordVersionIgnored) {
@@ -172,11 +172,13 @@ impl Faulty {
             members.sort_by(|(a, _), (b, _)| a.cmp(b));
             record.body = RawObject::new(&members.into_iter().collect());
         }
-        let noted = audit.filter(|_| !self.is(PlantedFault::RecordWithoutAudit));
-        let result = self.inner.save_record(agent, &record, noted).await;
-        if let (Err(_), Some(audit)) = (&result, audit.filter(|_| self.is(PlantedFault::RefusedRecordNoted)))
-        {
-            self.inner.append_audit(audit).await?;
+        let mut stored = effects.clone();
+        if self.is(PlantedFault::RecordWithoutAudit) {
+            stored.audit.clear();
+        }
+        let result = self.inner.save_record(agent, &record, &stored).await;
+        if result.is_err() && self.is(PlantedFault::RefusedRecordNoted) {
+            self.note(effects).await?;
         }
         result
     }

@@ -29,11 +29,12 @@ use openapi_core::json::RawObject;
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    AuditQuery, ContactPage, ContactQuery, ContactWrite, CreditWrite, DocumentWrite, Duplicate, FileDeletion,
-    FilePage, FileQuery, FileSort, FileUsage, FileWrite, IdempotencyKey, IdempotencyRecord, LatestQuery,
-    LedgerQuery, Order, RateLimitWindow, RecordKind, Result, SortKey, SortPosition, StorageErrorKind,
-    StoredDocument, StoredRecord, SubmissionChange, SubmissionFilter, SubmissionPage, SubmissionPosition,
-    SubmissionQuery, SubmissionsWrite, Supersession, TemplatePage, TemplatePosition, TemplateQuery, Window,
+    AuditQuery, ContactPage, ContactQuery, ContactWrite, CreditWrite, DocumentWrite, Duplicate, Effects,
+    FileDeletion, FilePage, FileQuery, FileSort, FileUsage, FileWrite, IdempotencyKey, IdempotencyRecord,
+    LatestQuery, LedgerQuery, Order, RateLimitWindow, RecordKind, Result, SortKey, SortPosition,
+    StorageErrorKind, StoredDocument, StoredRecord, SubmissionChange, SubmissionFilter, SubmissionPage,
+    SubmissionPosition, SubmissionQuery, SubmissionsWrite, Supersession, TemplatePage, TemplatePosition,
+    TemplateQuery, Window,
 };
 use openapi_core::values::{
     AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, PlatformId, SubmissionId,
@@ -66,6 +67,8 @@ faults! {
     InsertWithoutAudit,
     /// A changed contact leaves no audit entry.
     UpdateWithoutAudit,
+    /// Of several audit entries of a write of a contact, the first one alone is stored.
+    FurtherAuditEntriesLost,
     /// A rejected write leaves an audit entry.
     AuditOfRefusedWrite,
     /// A rejected write stores its contact: it is written before the check.
@@ -567,6 +570,14 @@ impl Faulty {
 
     fn entries(&self) -> MutexGuard<'_, Vec<AuditEntry>> {
         self.entries.lock().expect("lock")
+    }
+
+    /// Stores the audit entries of a write that was rejected.
+    async fn note(&self, effects: &Effects) -> Result<()> {
+        for entry in &effects.audit {
+            self.inner.append_audit(entry).await?;
+        }
+        Ok(())
     }
 
     fn is(&self, fault: PlantedFault) -> bool {

@@ -16,9 +16,9 @@ use openapi_core::forms::{
 };
 use openapi_core::json::RawObject;
 use openapi_core::storage::{
-    LatestQuery, NewSubmission, Result, StorageErrorKind, SubmissionChange, SubmissionFilter, SubmissionPage,
-    SubmissionPosition, SubmissionQuery, SubmissionsWrite, Supersession, TemplatePage, TemplatePosition,
-    TemplateQuery, Window,
+    Effects, LatestQuery, NewSubmission, Result, StorageErrorKind, SubmissionChange, SubmissionFilter,
+    SubmissionPage, SubmissionPosition, SubmissionQuery, SubmissionsWrite, Supersession, TemplatePage,
+    TemplatePosition, TemplateQuery, Window,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, SubmissionId, TemplateId};
 
@@ -101,11 +101,20 @@ pub(in crate::conformance) fn submission_of(
     }
 }
 
+pub(super) fn new_submission(
+    submission: &Submission,
+    template: &FormTemplate,
+    succession: Option<Supersession>,
+) -> NewSubmission {
+    let submission = submission.clone();
+    NewSubmission { submission, template_generation: template.generation, succession }
+}
+
 impl World {
     async fn try_template(&self, template: &FormTemplate) -> Result<()> {
         let agent = &template.agent_id;
-        let audit = self.audit(Some(agent), AuditAction::TemplateCreate, &template.id.to_string(), 50);
-        self.storage.insert_template(agent, template, &audit).await
+        let effects = self.effects(Some(agent), AuditAction::TemplateCreate, &template.id.to_string(), 50);
+        self.storage.insert_template(agent, template, &effects).await
     }
 
     async fn add_template(
@@ -122,8 +131,8 @@ impl World {
 
     async fn try_replace(&self, template: &FormTemplate) -> Result<()> {
         let agent = &template.agent_id;
-        let audit = self.audit(Some(agent), AuditAction::TemplateEdit, &template.id.to_string(), 60);
-        self.storage.replace_template(agent, template, &audit).await
+        let effects = self.effects(Some(agent), AuditAction::TemplateEdit, &template.id.to_string(), 60);
+        self.storage.replace_template(agent, template, &effects).await
     }
 
     async fn replace(&self, template: &FormTemplate) {
@@ -149,34 +158,27 @@ impl World {
         self.storage.templates(agent, &query).await.unwrap_or_else(|error| panic!("{query:?}: {error}"))
     }
 
-    pub(in crate::conformance) fn new_submission(
-        &self,
-        submission: &Submission,
-        template: &FormTemplate,
-        succession: Option<Supersession>,
-        millis: i64,
-    ) -> NewSubmission {
-        let resource = submission.id.to_string();
-        let audit = self.audit(Some(&submission.agent_id), AuditAction::SubmissionCreate, &resource, millis);
-        NewSubmission {
-            submission: submission.clone(),
-            template_generation: template.generation,
-            succession,
-            audit: AuditEntry { contact_id: Some(submission.contact_id), ..audit },
-        }
-    }
-
     pub(in crate::conformance) fn submissions_write(
+        &self,
         contact: &Contact,
         submissions: Vec<NewSubmission>,
         millis: i64,
     ) -> SubmissionsWrite {
+        let audit = submissions.iter().map(|NewSubmission { submission, .. }| AuditEntry {
+            contact_id: Some(submission.contact_id),
+            ..self.audit(
+                Some(&submission.agent_id),
+                AuditAction::SubmissionCreate,
+                &submission.id.to_string(),
+                millis,
+            )
+        });
         SubmissionsWrite {
             contact: contact.id,
             contact_version: contact.version,
-            submissions,
-            replay: None,
             at: at(millis),
+            effects: Effects { audit: audit.collect(), replay: None },
+            submissions,
         }
     }
 
@@ -188,8 +190,8 @@ impl World {
         submission: &Submission,
         succession: Option<Supersession>,
     ) -> Result<()> {
-        let new = self.new_submission(submission, template, succession, 100);
-        let write = World::submissions_write(contact, vec![new], 100);
+        let new = new_submission(submission, template, succession);
+        let write = self.submissions_write(contact, vec![new], 100);
         self.storage.insert_submissions(&contact.agent_id, &write).await
     }
 
@@ -265,7 +267,7 @@ impl World {
         ids(&page.submissions)
     }
 
-    fn change(
+    pub(super) fn change(
         &self,
         contact: &Contact,
         before: &Submission,
@@ -289,7 +291,7 @@ impl World {
             template_generation: None,
             succession: None,
             replaced,
-            audit: AuditEntry { contact_id: Some(contact.id), ..audit },
+            effects: Effects::audited(AuditEntry { contact_id: Some(contact.id), ..audit }),
         }
     }
 

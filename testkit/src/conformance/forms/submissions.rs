@@ -195,8 +195,12 @@ pub(in crate::conformance) fn erasing_removes_submissions(backend: &mut dyn Back
             world.change(&contact, &draft, 20, |submission| submission.form_data = RawObject::default());
         world.try_change(&edited).await.unwrap_or_else(|error| panic!("{error}"));
         let stays = world.submit(&other, &template, 2, 10).await;
-        let audit = world.audit(Some(&a), AuditAction::ContactErase, &contact.id.to_string(), 300);
-        world.storage.erase_contact(&a, contact.id, &audit).await.unwrap_or_else(|error| panic!("{error}"));
+        let effects = world.effects(Some(&a), AuditAction::ContactErase, &contact.id.to_string(), 300);
+        world
+            .storage
+            .erase_contact(&a, contact.id, at(300), &effects)
+            .await
+            .unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(world.submission(&a, draft.id).await, None);
         assert_eq!(world.revisions(&draft).await, []);
         assert_eq!(world.stored(&stays).await, stays);

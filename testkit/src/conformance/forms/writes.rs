@@ -73,11 +73,11 @@ pub(in crate::conformance) fn several_submissions_are_stored_or_none(backend: &m
         let head = world.submit(&contact, &one, 1, 10).await;
         let new = |id: u8, template: &FormTemplate, head: Option<SubmissionId>| {
             let submission = submission_of(&contact, template, id, SubmissionStatus::Submitted, 20);
-            world.new_submission(&submission, template, Some(Supersession { head }), 100)
+            new_submission(&submission, template, Some(Supersession { head }))
         };
         let broken = vec![new(2, &one, Some(head.id)), new(3, &two, Some(head.id))];
-        let mut write = World::submissions_write(&contact, broken, 100);
-        write.replay = Some(replay(1, Some(contact.id), 10_000));
+        let mut write = world.submissions_write(&contact, broken, 100);
+        write.effects.replay = Some(replay(1, Some(contact.id), 10_000));
         assert_fails(world.storage.insert_submissions(&a, &write).await, &StorageErrorKind::Stale);
         assert_eq!(world.listed(&a, of(&contact)).await, [1]);
         assert_eq!(world.stored(&head).await, head);
@@ -86,7 +86,7 @@ pub(in crate::conformance) fn several_submissions_are_stored_or_none(backend: &m
         let before = world.audit_of(Some(&a)).await.len();
 
         let sound = vec![new(2, &one, Some(head.id)), new(3, &two, None)];
-        let write = World::submissions_write(&contact, sound, 100);
+        let write = world.submissions_write(&contact, sound, 100);
         world.storage.insert_submissions(&a, &write).await.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(world.listed(&a, of(&contact)).await, [3, 2, 1]);
         assert!(world.stored(&head).await.is_superseded());
@@ -101,9 +101,9 @@ pub(in crate::conformance) fn submissions_are_noted_and_answered_again(backend: 
         let template = world.add_template(&a, 1, |_| {}).await;
         let answer = replay(1, Some(contact.id), 10_000);
         let submission = submission_of(&contact, &template, 1, SubmissionStatus::Draft, 10);
-        let new = world.new_submission(&submission, &template, None, 100);
-        let mut write = World::submissions_write(&contact, vec![new], 100);
-        write.replay = Some(answer.clone());
+        let new = new_submission(&submission, &template, None);
+        let mut write = world.submissions_write(&contact, vec![new], 100);
+        write.effects.replay = Some(answer.clone());
         world.storage.insert_submissions(&a, &write).await.unwrap_or_else(|error| panic!("{error}"));
         let read = async |now: i64| {
             let read = world.storage.replay(&a, &answer.key, at(now)).await;
@@ -111,12 +111,13 @@ pub(in crate::conformance) fn submissions_are_noted_and_answered_again(backend: 
         };
         assert_eq!(read(100).await, Some(answer.clone()));
         let again = submission_of(&contact, &template, 2, SubmissionStatus::Draft, 20);
-        write.submissions = vec![world.new_submission(&again, &template, None, 200)];
+        write.submissions = vec![new_submission(&again, &template, None)];
         assert_fails(world.storage.insert_submissions(&a, &write).await, &StorageErrorKind::ReplayExists);
         assert_eq!(world.listed(&a, of(&contact)).await, [1]);
         // Only a stored response is written as well.
         write.submissions = Vec::new();
-        write.replay = Some(replay(2, Some(contact.id), 10_000));
+        write.effects.audit.clear();
+        write.effects.replay = Some(replay(2, Some(contact.id), 10_000));
         world.storage.insert_submissions(&a, &write).await.unwrap_or_else(|error| panic!("{error}"));
         assert_fails(world.storage.insert_submissions(&a, &write).await, &StorageErrorKind::ReplayExists);
         let noted = world.audit_of(Some(&a)).await;
@@ -196,8 +197,8 @@ pub(in crate::conformance) fn of_equal_heads_one_wins(backend: &mut dyn Backend)
         for id in (10..).take(WRITERS) {
             let submission = submission_of(&contact, &template, id, SubmissionStatus::Submitted, 20);
             let succession = Some(Supersession { head: Some(head) });
-            let new = world.new_submission(&submission, &template, succession, 100);
-            writes.lock().expect("lock").push(World::submissions_write(&contact, vec![new], 100));
+            let new = new_submission(&submission, &template, succession);
+            writes.lock().expect("lock").push(world.submissions_write(&contact, vec![new], 100));
         }
     });
     let results = outcomes(backend, writes.into_inner().expect("lock"), insert);

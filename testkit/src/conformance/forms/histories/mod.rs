@@ -12,13 +12,13 @@ use super::super::Backend;
 use super::super::fixture::{World, agent_id, at};
 use crate::SplitMix64;
 use conversations::storage::ConversationStorage;
-use openapi_core::audit::{AuditAction, AuditEntry};
+use openapi_core::audit::AuditAction;
 use openapi_core::forms::SubmissionStatus;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    self, AgentStore, AuditQuery, AuditStore, ContactStore, FormStore, IdempotencyKey, IdempotencyStore,
-    LatestQuery, StorageErrorKind, SubmissionFilter, SubmissionPosition, SubmissionQuery, TemplatePosition,
-    TemplateQuery, Window,
+    self, AgentStore, AuditQuery, AuditStore, ContactStore, Effects, FormStore, IdempotencyKey,
+    IdempotencyStore, LatestQuery, StorageErrorKind, SubmissionFilter, SubmissionPosition, SubmissionQuery,
+    TemplatePosition, TemplateQuery, Window,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, SubmissionId, TemplateId, Timestamp};
 use storage_memory::MemoryStorage;
@@ -150,8 +150,8 @@ impl<'b> Run<'b> {
         self.wait(read).unwrap_or_else(|error| panic!("the model: {error}"))
     }
 
-    fn entry(&self, action: AuditAction, resource: &str) -> AuditEntry {
-        self.world.audit(Some(&self.agent), action, resource, self.clock)
+    fn effects(&self, action: AuditAction, resource: &str) -> Effects {
+        self.world.effects(Some(&self.agent), action, resource, self.clock)
     }
 
     fn note<T>(&self, method: &'static str, outcome: storage::Result<T>) -> storage::Result<T> {
@@ -163,8 +163,8 @@ impl<'b> Run<'b> {
     fn add_agent(&mut self) {
         self.schema = ContactSchema::builtin(self.agent.clone(), at(0));
         let agent = super::super::fixture::agent(&self.agent, 0);
-        let audit = self.entry(AuditAction::AgentCreate, self.agent.as_str());
-        let added = both!(self, insert_agent(&agent, &self.schema, &audit));
+        let effects = self.effects(AuditAction::AgentCreate, self.agent.as_str());
+        let added = both!(self, insert_agent(&agent, &self.schema, &effects));
         added.unwrap_or_else(|difference| panic!("{difference}"));
     }
 
@@ -185,8 +185,8 @@ impl<'b> Run<'b> {
             32..=33 => self.change_file()?,
             34 if self.random.one_in(3) => {
                 let id = self.random.contact();
-                let audit = self.entry(AuditAction::ContactErase, &id.to_string());
-                both!(self, erase_contact(&self.agent, id, &audit))?;
+                let effects = self.effects(AuditAction::ContactErase, &id.to_string());
+                both!(self, erase_contact(&self.agent, id, at(self.clock), &effects))?;
             }
             35 if self.random.one_in(10) => self.delete_agent()?,
             36 if self.random.one_in(5) => {

@@ -47,10 +47,8 @@ impl Run<'_> {
         let write = ContactWrite {
             keys: ContactKeys::of(&contact, &self.schema),
             schema_version: self.schema.version,
-            effects: Effects {
-                audit: self.entry(AuditAction::ContactUpdate, &contact.id.to_string()),
-                replay: None,
-            },
+            at: at(self.clock),
+            effects: self.effects(AuditAction::ContactUpdate, &contact.id.to_string()),
             contact: contact.clone(),
         };
         if known {
@@ -83,13 +81,13 @@ impl Run<'_> {
         next.updated_at = self.instant();
         let resource = next.id.to_string();
         if is_new {
-            let audit = self.entry(AuditAction::TemplateCreate, &resource);
-            both!(self, insert_template(&self.agent, &next, &audit))?;
+            let effects = self.effects(AuditAction::TemplateCreate, &resource);
+            both!(self, insert_template(&self.agent, &next, &effects))?;
         } else {
             next.generation += if self.random.one_in(8) { self.random.pick(&[0, 2]) } else { 1 };
             next.version += self.random.below(2);
-            let audit = self.entry(AuditAction::TemplateEdit, &resource);
-            both!(self, replace_template(&self.agent, &next, &audit))?;
+            let effects = self.effects(AuditAction::TemplateEdit, &resource);
+            both!(self, replace_template(&self.agent, &next, &effects))?;
         }
         Ok(())
     }
@@ -121,7 +119,7 @@ impl Run<'_> {
 
     pub(super) fn submit(&mut self) -> Outcome<()> {
         let contact = self.stored_contact();
-        let mut submissions: Vec<NewSubmission> = Vec::new();
+        let (mut submissions, mut effects) = (Vec::<NewSubmission>::new(), Effects::default());
         for _ in 0..self.random.pick(&[0, 1, 1, 1, 1, 2, 3]) {
             let template = match self.stored_template() {
                 Some(template) => template,
@@ -152,15 +150,14 @@ impl Run<'_> {
             } else if !is_first {
                 new.submitted_at = None;
             }
-            let resource = new.id.to_string();
+            effects.audit.extend(self.effects(AuditAction::SubmissionCreate, &new.id.to_string()).audit);
             submissions.push(NewSubmission {
                 template_generation: template.generation + u64::from(self.random.one_in(15)),
                 succession,
-                audit: self.entry(AuditAction::SubmissionCreate, &resource),
                 submission: new,
             });
         }
-        let replay = self.random.one_in(4).then(|| IdempotencyRecord {
+        effects.replay = self.random.one_in(4).then(|| IdempotencyRecord {
             key: IdempotencyKey([self.random.below(5) as u8; 32]),
             fingerprint: [7; 32],
             status: 201,
@@ -173,8 +170,8 @@ impl Run<'_> {
             contact: contact.id,
             contact_version: contact.version + u64::from(self.random.one_in(12)),
             submissions,
-            replay,
             at: at(self.clock),
+            effects,
         };
         both!(self, insert_submissions(&self.agent, &write))?;
         Ok(())
@@ -244,7 +241,7 @@ impl Run<'_> {
                 by,
                 form_data: stored.form_data.clone(),
             }),
-            audit: self.entry(AuditAction::SubmissionUpdate, &next.id.to_string()),
+            effects: self.effects(AuditAction::SubmissionUpdate, &next.id.to_string()),
             submission: next,
         };
         both!(self, update_submission(&self.agent, &change))?;
@@ -255,11 +252,11 @@ impl Run<'_> {
     pub(super) fn change_file(&mut self) -> Outcome<()> {
         let contact = self.stored_contact();
         let id = self.random.file();
-        let audit = self.entry(AuditAction::FileUpload, &id.to_string());
+        let effects = self.effects(AuditAction::FileUpload, &id.to_string());
         if self.random.one_in(2) {
             let file = super::super::super::files::file_of(&contact, id.as_bytes()[0], "a.pdf", 1, 0);
             let quota = FileQuota { files_of_contact: 99, bytes_of_agent: None };
-            let write = FileWrite::new(file, &contact, quota, Effects { audit, replay: None });
+            let write = FileWrite::new(file, &contact, quota, effects);
             both!(self, insert_file(&self.agent, &write))?;
         } else {
             let by = Actor::User("tests".to_owned());
@@ -268,7 +265,7 @@ impl Run<'_> {
                 contact_version: contact.version,
                 tombstone: FileTombstone { file: id, at: at(1), by, reason: None },
                 purge_at: at(9),
-                audit,
+                effects,
             };
             both!(self, delete_file(&self.agent, &deletion))?;
         }
@@ -277,8 +274,8 @@ impl Run<'_> {
 
     pub(super) fn delete_agent(&mut self) -> Outcome<()> {
         let deleted = Agent { status: AgentStatus::Deleted, ..fixture::agent(&self.agent, 0) };
-        let audit = self.entry(AuditAction::AgentDelete, self.agent.as_str());
-        both!(self, update_agent(&deleted, &audit))?;
+        let effects = self.effects(AuditAction::AgentDelete, self.agent.as_str());
+        both!(self, update_agent(&deleted, &effects))?;
         self.read()?;
         for step in 0..1_000 {
             if step == 2 {

@@ -14,9 +14,9 @@ use storage_common::transfer;
 use storage_common::transfer::{Contents, Copied, Step, TransferStore};
 use tokio::task::JoinSet;
 
-use super::context::CommandContext;
-use super::process::Logged;
 use crate::assemble::{self, Ownership, StoreUrl};
+use crate::cli::context::CommandContext;
+use crate::cli::process::Logged;
 use crate::config::Config;
 use crate::console::caller::{Caller, Stream};
 use crate::console::entry::{Entry, Wish, enter, wait_for_store};

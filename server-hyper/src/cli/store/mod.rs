@@ -1,15 +1,17 @@
 //! `migrate`, `check`, `backup`, `restore`: the store itself.
 
+mod contents;
+pub mod copy;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
 use serde_json::json;
 
-use super::contents;
-use super::context::CommandContext;
-use super::process::Logged;
 use crate::assemble::{self, StoreUrl};
+use crate::cli::context::CommandContext;
+use crate::cli::process::Logged;
 use crate::console::entry::{Entry, Wish, enter, wait_for_store};
 use crate::error::CliError;
 

@@ -10,8 +10,8 @@ use openapi_core::ports::{BlobKey, BlobStore};
 use storage_blobs::FolderBlobs;
 use storage_common::transfer;
 
-use super::context::CommandContext;
 use crate::assemble::{self, Contents, OpenStore, Ownership, StoreUrl};
+use crate::cli::context::CommandContext;
 use crate::config::Config;
 use crate::console::caller::{BACKUP_CONTENTS, BACKUP_DATABASE};
 use crate::error::CliError;

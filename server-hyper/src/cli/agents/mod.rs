@@ -1,5 +1,7 @@
 //! `agents`: the tenants.
 
+mod settings;
+
 use std::time::Duration;
 
 use ::conversations::admin::ChatAdmin;
@@ -10,9 +12,9 @@ use openapi_core::values::{AgentId, Line};
 use serde::Serialize;
 use widget::Widget;
 
-use super::agent_settings::{self, Configure};
-use super::context::CommandContext;
+use self::settings::Configure;
 use crate::assemble::Contents;
+use crate::cli::context::CommandContext;
 use crate::config::typed::Names;
 use crate::config::values::duration;
 use crate::error::CliError;
@@ -45,7 +47,7 @@ pub enum Agents {
         id: AgentId,
     },
     /// Change the settings of an agent's widget and chat, or show them
-    #[command(after_help = agent_settings::EXAMPLES)]
+    #[command(after_help = settings::EXAMPLES)]
     Configure(Configure),
     /// Show the secret with which your server signs the identity of signed-in users, or create a new one
     #[command(after_help = "Examples:\n  \

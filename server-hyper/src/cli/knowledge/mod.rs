@@ -1,5 +1,7 @@
 //! `knowledge`: the documents that an agent replies from.
 
+mod add;
+
 use std::sync::Arc;
 
 use ::conversations::admin::ChatAdmin;
@@ -10,10 +12,10 @@ use openapi_core::admin::Admin;
 use openapi_core::values::{AgentId, KnowledgeId};
 use serde::Serialize;
 
-use super::context::CommandContext;
-use super::knowledge_add::{self, Add};
-use super::output::{indented, optional, shown};
+use self::add::Add;
 use crate::assemble::{Contents, retriever};
+use crate::cli::context::CommandContext;
+use crate::cli::output::{indented, optional, shown};
 use crate::error::CliError;
 
 /// Memory for the index of a search; the index of one agent is always held.
@@ -22,7 +24,7 @@ const INDEX_BYTES: usize = 256 << 20;
 #[derive(Debug, Subcommand)]
 pub enum Knowledge {
     /// Add documents, replacing those with the same name
-    #[command(after_help = knowledge_add::EXAMPLES)]
+    #[command(after_help = add::EXAMPLES)]
     Add(Add),
     /// List the documents of an agent, by title
     #[command(after_help = "Examples:\n  openapi-server knowledge list --agent acme")]

@@ -20,9 +20,9 @@ use responders::Format;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::context::CommandContext;
-use super::output::optional;
 use crate::assemble::{Contents, confined};
+use crate::cli::context::CommandContext;
+use crate::cli::output::optional;
 use crate::config::flags::KnowledgeArgs;
 use crate::console::caller::FolderEntry;
 use crate::error::CliError;
@@ -65,7 +65,7 @@ pub struct Add {
     #[arg(long, value_name = "LANGUAGE", value_delimiter = ',', default_value = "eng")]
     ocr_languages: Vec<String>,
     #[command(flatten)]
-    pub(super) limits: KnowledgeArgs,
+    pub(in crate::cli) limits: KnowledgeArgs,
 }
 
 /// The result of the command.

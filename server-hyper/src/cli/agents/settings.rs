@@ -8,8 +8,8 @@ use clap::Args;
 use openapi_core::json::{Json, Object, parse};
 use openapi_core::values::AgentId;
 
-use super::context::CommandContext;
-use super::input;
+use crate::cli::context::CommandContext;
+use crate::cli::input;
 use crate::error::CliError;
 
 /// Examples of `agents configure`.
