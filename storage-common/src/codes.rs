@@ -1,5 +1,6 @@
 //! Numbers that stand for the values of enums in rows, documents and indexes. They never change.
 
+use conversations::{ConversationMode, ConversationStatus};
 use openapi_core::agents::AgentStatus;
 use openapi_core::forms::{SubmissionPolicy, SubmissionStatus, TemplateStatus};
 use openapi_core::values::ContactStatus;
@@ -58,6 +59,16 @@ impl Code for SubmissionPolicy {
     const VALUES: &'static [Self] = &[SubmissionPolicy::Supersede, SubmissionPolicy::KeepAll];
 }
 
+impl Code for ConversationStatus {
+    const NAME: &'static str = "status of a conversation";
+    const VALUES: &'static [Self] = &[ConversationStatus::Open, ConversationStatus::Closed];
+}
+
+impl Code for ConversationMode {
+    const NAME: &'static str = "mode of a conversation";
+    const VALUES: &'static [Self] = &[ConversationMode::Ai, ConversationMode::Human];
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,6 +91,8 @@ mod tests {
         round_trips(&SubmissionStatus::ALL);
         round_trips(&TemplateStatus::ALL);
         round_trips(&SubmissionPolicy::ALL);
+        round_trips(&[ConversationStatus::Open, ConversationStatus::Closed]);
+        round_trips(&[ConversationMode::Ai, ConversationMode::Human]);
         assert_eq!(AgentStatus::Deleted.code(), 2, "statements name it");
         assert_eq!(TemplateStatus::Active.code(), 1, "statements name it");
         assert_eq!(SubmissionStatus::Archived.code(), 5, "statements name it");

@@ -6,7 +6,7 @@
 use openapi_core::storage::{StorageError, StorageErrorKind};
 
 /// What shared code needs to know of a store's error.
-pub trait StoreError: Retryable + From<StorageErrorKind> + Into<StorageError> + Send + 'static {
+pub trait StoreError: std::fmt::Debug + From<StorageErrorKind> + Into<StorageError> + Send + 'static {
     /// A stored value that this release cannot have written, or a bug in the store.
     fn corrupt(detail: impl std::fmt::Display) -> Self;
 
@@ -43,6 +43,7 @@ macro_rules! store_error {
     ($driver:ty) => {
         /// An error inside a storage method, before it is returned to the caller.
         #[derive(Debug)]
+        #[allow(dead_code, reason = "a store without other writers has no conflicts and waits for no server")]
         pub(crate) enum Error {
             /// An outcome that the port defines.
             Known(::openapi_core::storage::StorageErrorKind),

@@ -24,6 +24,11 @@ pub trait FieldReader<'r> {
     /// An integer, unless it is absent.
     fn optional_integer(&mut self, name: &str) -> Result<Option<i64>, Self::Error>;
 
+    /// Bytes.
+    fn slice(&mut self, name: &str) -> Result<&'r [u8], Self::Error> {
+        present(self.optional_slice(name)?, name)
+    }
+
     /// The number of a [`Code`].
     fn code_number(&mut self, name: &str) -> Result<i64, Self::Error> {
         self.integer(name)
@@ -112,6 +117,50 @@ pub trait FieldReader<'r> {
         let text = self.optional_str(name)?;
         text.map(|text| serde_json::from_str(text).map_err(Self::Error::corrupt)).transpose()
     }
+}
+
+/// Gives `RowReader` the methods of [`FieldReader`] without the names, which a reader of rows ignores.
+#[macro_export]
+macro_rules! unnamed_fields {
+    () => {
+        $crate::unnamed_fields! {
+            str() -> &'r str,
+            optional_str() -> Option<&'r str>,
+            optional_string() -> Option<String>,
+            text(T: ::openapi_core::values::StoredText) -> T,
+            optional_text(T: ::openapi_core::values::StoredText) -> Option<T>,
+            slice() -> &'r [u8],
+            integer() -> i64,
+            count() -> u64,
+            code(C: $crate::codes::Code) -> C,
+            time() -> ::openapi_core::values::Timestamp,
+            optional_time() -> Option<::openapi_core::values::Timestamp>,
+            object() -> ::openapi_core::json::RawObject,
+            json(T: ::serde::de::DeserializeOwned) -> T,
+            optional_json(T: ::serde::de::DeserializeOwned) -> Option<T>,
+        }
+
+        #[allow(dead_code, reason = "each store uses a part")]
+        impl RowReader<'_> {
+            pub(crate) fn bytes<const N: usize>(&mut self) -> Result<[u8; N]> {
+                $crate::fields::FieldReader::bytes(self, "")
+            }
+
+            pub(crate) fn optional_bytes<const N: usize>(&mut self) -> Result<Option<[u8; N]>> {
+                $crate::fields::FieldReader::optional_bytes(self, "")
+            }
+        }
+    };
+    ($($method:ident($($generic:ident: $bound:path)?) -> $value:ty,)*) => {
+        #[allow(dead_code, reason = "each store uses a part")]
+        impl<'r> RowReader<'r> {
+            $(
+                pub(crate) fn $method$(<$generic: $bound>)?(&mut self) -> Result<$value> {
+                    $crate::fields::FieldReader::$method(self, "")
+                }
+            )*
+        }
+    };
 }
 
 fn present<T, E: StoreError>(value: Option<T>, name: &str) -> Result<T, E> {

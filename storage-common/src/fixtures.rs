@@ -53,21 +53,29 @@ pub fn entry(agent: &AgentId, number: u64, action: AuditAction, resource: &str) 
     }
 }
 
+/// An active tenant.
+///
+/// # Panics
+/// Never: its name is valid.
+#[must_use]
+pub fn agent(id: &AgentId) -> Agent {
+    Agent {
+        id: id.clone(),
+        name: TextValue::parse("An agent").expect("a test's value"),
+        status: AgentStatus::Active,
+        created_at: at(0),
+        updated_at: at(0),
+    }
+}
+
 /// Stores a tenant with the built-in schema, which it returns.
 ///
 /// # Panics
 /// When the store fails.
 pub async fn insert_agent(store: &(impl AgentStore + ?Sized), id: &AgentId) -> ContactSchema {
     let schema = ContactSchema::builtin(id.clone(), at(0));
-    let agent = Agent {
-        id: id.clone(),
-        name: TextValue::parse("An agent").expect("a test's value"),
-        status: AgentStatus::Active,
-        created_at: at(0),
-        updated_at: at(0),
-    };
     let audit = entry(id, 0, AuditAction::AgentCreate, id.as_str());
-    store.insert_agent(&agent, &schema, &Effects::audited(audit)).await.expect("a test's value");
+    store.insert_agent(&agent(id), &schema, &Effects::audited(audit)).await.expect("a test's value");
     schema
 }
 

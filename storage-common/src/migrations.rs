@@ -6,6 +6,32 @@ pub trait Step {
     fn version(&self) -> i64;
 }
 
+/// A step of the schema of an SQL store. A step that was released never changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Migration {
+    /// The version of the schema after it: 1 and upwards.
+    pub version: i64,
+    /// What it adds.
+    pub name: &'static str,
+    /// Its statements.
+    pub sql: &'static str,
+}
+
+impl Migration {
+    /// The step to `version`.
+    #[must_use]
+    pub const fn new(version: i64, name: &'static str, sql: &'static str) -> Self {
+        Migration { version, name, sql }
+    }
+}
+
+impl Step for Migration {
+    fn version(&self) -> i64 {
+        self.version
+    }
+}
+
 /// The steps that a database of `version` lacks.
 #[must_use]
 pub fn pending<S: Step>(steps: &'static [S], version: i64) -> &'static [S] {

@@ -3,19 +3,23 @@
 //! Each function asks for the values in the order of the columns that its macro names. A document has them under the
 //! names that the functions pass.
 
+use conversations::Passage;
 use openapi_core::access::StoredKey;
 use openapi_core::agents::Agent;
 use openapi_core::audit::{AuditAction, AuditEntry};
 use openapi_core::contacts::Contact;
 use openapi_core::files::{ContactFile, FileKind, Sha256Digest};
 use openapi_core::forms::{FormDataRevision, FormTemplate, Submission, TemplateSummary};
-use openapi_core::storage::{FileTombstone, IdempotencyKey, IdempotencyRecord};
+use openapi_core::ports::BlobKey;
+use openapi_core::storage::{
+    FileTombstone, IdempotencyKey, IdempotencyRecord, RateLimitWindow, RecordKind, StoredRecord,
+};
 use openapi_core::values::{
-    AgentId, AuditId, ContactId, FileId, StoredText, SubmissionId, TemplateId, Timestamp,
+    AgentId, AuditId, ContactId, FileId, KnowledgeId, StoredText, SubmissionId, Tag, TemplateId,
 };
 
 use crate::error::StoreError;
-use crate::fields::FieldReader;
+use crate::fields::{FieldReader, json_text};
 
 /// The columns that [`contact`] reads, of a table with the alias `c`.
 #[macro_export]
@@ -35,18 +39,38 @@ macro_rules! file_columns {
     };
 }
 
-/// The columns that [`submission`] reads, of a table with the alias `s`, but for the contact's external id, which is
-/// looked up before the last one.
+/// The columns that [`file_or_tombstone`] reads, of a table with the alias `f`.
+#[macro_export]
+macro_rules! file_or_tombstone_columns {
+    () => {
+        concat!($crate::file_columns!(), ", f.deleted_at, f.deleted_by, f.reason")
+    };
+}
+
+/// The columns that [`submission`] reads, of a table with the alias `s`, with the contact's current external id.
 #[macro_export]
 macro_rules! submission_columns {
-    ($external_id:expr) => {
-        concat!(
-            "s.id, s.contact, s.template, s.status, s.superseded_by, s.superseded_at, s.submitted_at, s.created_at, ",
-            "s.updated_at, s.version, s.template_version, s.template_name, s.revision, s.supersedes, s.client_id, ",
-            "s.source, s.created_by, s.reviewed_by, s.reviewed_at, s.submission_notes, s.review_notes, ",
-            $external_id,
-            ", s.form_data"
-        )
+    () => {
+        "s.id, s.contact, s.template, s.status, s.superseded_by, s.superseded_at, s.submitted_at, s.created_at, \
+         s.updated_at, s.version, s.template_version, s.template_name, s.revision, s.supersedes, s.client_id, \
+         s.source, s.created_by, s.reviewed_by, s.reviewed_at, s.submission_notes, s.review_notes, \
+         (SELECT c.external_reference_id FROM contact c WHERE c.agent = s.agent AND c.id = s.contact), s.form_data"
+    };
+}
+
+/// The columns that [`submission_with_history`] reads, of a table with the alias `s`.
+#[macro_export]
+macro_rules! submission_and_history_columns {
+    () => {
+        concat!($crate::submission_columns!(), ", s.status_history")
+    };
+}
+
+/// The columns that [`revision`] reads, of a table with the alias `r`.
+#[macro_export]
+macro_rules! revision_columns {
+    () => {
+        "r.version, r.at, r.by, r.form_data"
     };
 }
 
@@ -68,17 +92,44 @@ macro_rules! audit_columns {
 
 /// The columns of a template that do not depend on its version, of a table with the alias `t`.
 #[macro_export]
-macro_rules! template_columns {
+macro_rules! template_base_columns {
     () => {
         "t.id, t.status, t.submission_policy, t.created_at, t.updated_at"
     };
 }
 
-/// The columns that [`template`] reads after [`template_columns`], with the content under the alias `v`.
+/// The columns that [`template`] reads, with the content under the alias `v`.
 #[macro_export]
-macro_rules! template_content_columns {
+macro_rules! template_columns {
     () => {
-        "t.disabled_transitions, t.generation, v.version, v.name, v.description, v.fields"
+        concat!(
+            $crate::template_base_columns!(),
+            ", t.disabled_transitions, t.generation, v.version, v.name, v.description, v.fields"
+        )
+    };
+}
+
+/// The columns that [`template_summary`] reads, with the content under the alias `v`.
+#[macro_export]
+macro_rules! template_summary_columns {
+    () => {
+        concat!($crate::template_base_columns!(), ", t.version, v.name, v.description, v.field_count")
+    };
+}
+
+/// The columns that [`agent`] reads.
+#[macro_export]
+macro_rules! agent_columns {
+    () => {
+        "id, name, status, created_at, updated_at"
+    };
+}
+
+/// The columns that [`key`] reads, of a table with the alias `k`.
+#[macro_export]
+macro_rules! key_columns {
+    () => {
+        "k.body, k.last_used_at, k.last_used_address"
     };
 }
 
@@ -162,6 +213,47 @@ pub fn tombstone<'r, R: FieldReader<'r>>(file: FileId, r: &mut R) -> Result<File
     })
 }
 
+/// Reads a file, and its tombstone if it is deleted.
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn file_or_tombstone<'r, R: FieldReader<'r>>(
+    agent: &AgentId,
+    r: &mut R,
+) -> Result<(ContactFile, Option<FileTombstone>), R::Error> {
+    let file = file(agent, r)?;
+    let Some(at) = r.optional_time("deletedAt")? else { return Ok((file, None)) };
+    let (by, reason) = (r.json("deletedBy")?, r.optional_text("reason")?);
+    let tombstone = FileTombstone { file: file.id, at, by, reason };
+    Ok((file, Some(tombstone)))
+}
+
+/// Reads the key of a content: a tenant, and a file or document.
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn blob_key<'r, R: FieldReader<'r>>(r: &mut R) -> Result<BlobKey, R::Error> {
+    Ok(BlobKey::new(r.text("_id.agent")?, FileId::from_bytes(r.bytes("_id.id")?)))
+}
+
+/// Reads a contact's id and tags, folded, which a change needs.
+///
+/// # Errors
+/// When the value cannot be one.
+pub fn folded_tags<'r, C: FromIterator<String> + Default, R: FieldReader<'r>>(
+    r: &mut R,
+) -> Result<C, R::Error> {
+    let tags = r.optional_str("tags")?;
+    Ok(tags.map(|tags| tags.split('\n').map(Tag::fold).collect()).unwrap_or_default())
+}
+
+/// The text of a contact's tags; `None` when there are none.
+#[must_use]
+pub fn tags_text(contact: &Contact) -> Option<String> {
+    let tags: Vec<&str> = contact.tags.iter().map(|tag| tag.as_str()).collect();
+    (!tags.is_empty()).then(|| tags.join("\n"))
+}
+
 /// Reads a submission; its history is empty.
 ///
 /// # Errors
@@ -196,6 +288,26 @@ pub fn submission<'r, R: FieldReader<'r>>(agent: &AgentId, r: &mut R) -> Result<
     })
 }
 
+/// Reads a submission with its history.
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn submission_with_history<'r, R: FieldReader<'r>>(
+    agent: &AgentId,
+    r: &mut R,
+) -> Result<Submission, R::Error> {
+    let submission = submission(agent, r)?;
+    Ok(Submission { status_history: r.optional_json("statusHistory")?.unwrap_or_default(), ..submission })
+}
+
+/// The text of a list; `None` for an empty one.
+///
+/// # Errors
+/// When a value has no JSON.
+pub fn list_text<E: StoreError>(list: &[impl serde::Serialize]) -> Result<Option<String>, E> {
+    (!list.is_empty()).then(|| json_text(&list)).transpose()
+}
+
 /// Reads an earlier version of the data of a submission.
 ///
 /// # Errors
@@ -209,85 +321,56 @@ pub fn revision<'r, R: FieldReader<'r>>(r: &mut R) -> Result<FormDataRevision, R
     })
 }
 
-/// A template without its content: the values that do not depend on its version.
-#[derive(Clone, Copy, Debug)]
-pub struct TemplateBase {
-    /// The template.
-    pub id: TemplateId,
-    status: openapi_core::forms::TemplateStatus,
-    submission_policy: openapi_core::forms::SubmissionPolicy,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-}
-
-impl TemplateBase {
-    /// Reads [`template_columns`].
-    ///
-    /// # Errors
-    /// When a value is absent or cannot be one.
-    pub fn read<'r, R: FieldReader<'r>>(r: &mut R) -> Result<Self, R::Error> {
-        Ok(TemplateBase {
-            id: TemplateId::from_bytes(r.bytes("_id.id")?),
-            status: r.code("status")?,
-            submission_policy: r.code("submissionPolicy")?,
-            created_at: r.time("createdAt")?,
-            updated_at: r.time("updatedAt")?,
-        })
-    }
-}
-
-/// Reads a template: a row of [`template_columns`] and [`template_content_columns`], or the documents of the template
-/// and of its content. For a row `content` is `None`, because `r` goes on with the content.
+/// Reads a template: a row of [`template_columns`], or the documents of the template and of its content. For a row
+/// `content` is `None`, because `r` goes on with the content.
 ///
 /// # Errors
 /// When a value is absent or cannot be one.
-pub fn template<'r, R: FieldReader<'r>>(
+pub fn template<'r, 'a, R: FieldReader<'r>>(
     agent: &AgentId,
-    r: &mut R,
-    content: Option<&mut R>,
+    mut r: &'a mut R,
+    content: Option<&'a mut R>,
 ) -> Result<FormTemplate, R::Error> {
-    let base = TemplateBase::read(r)?;
-    let disabled_transitions = r.optional_json("disabledTransitions")?.unwrap_or_default();
-    let generation = r.count("generation")?;
-    let r = content.unwrap_or(r);
     Ok(FormTemplate {
-        id: base.id,
+        id: TemplateId::from_bytes(r.bytes("_id.id")?),
         agent_id: agent.clone(),
-        status: base.status,
-        submission_policy: base.submission_policy,
-        created_at: base.created_at,
-        updated_at: base.updated_at,
-        disabled_transitions,
-        generation,
-        version: r.count("_id.version")?,
+        status: r.code("status")?,
+        submission_policy: r.code("submissionPolicy")?,
+        created_at: r.time("createdAt")?,
+        updated_at: r.time("updatedAt")?,
+        disabled_transitions: r.optional_json("disabledTransitions")?.unwrap_or_default(),
+        generation: r.count("generation")?,
+        version: {
+            r = content.unwrap_or(r);
+            r.count("_id.version")?
+        },
         name: r.text("name")?,
         description: r.optional_text("description")?,
         fields: r.json("fields")?,
     })
 }
 
-/// Reads the summary of a template: [`template_columns`] and `version, name, description, field_count`, or two
-/// documents as [`template`].
+/// Reads the summary of a template: a row of [`template_summary_columns`], or two documents as [`template`].
 ///
 /// # Errors
 /// When a value is absent or cannot be one.
-pub fn template_summary<'r, R: FieldReader<'r>>(
+pub fn template_summary<'r, 'a, R: FieldReader<'r>>(
     agent: &AgentId,
-    r: &mut R,
-    content: Option<&mut R>,
+    mut r: &'a mut R,
+    content: Option<&'a mut R>,
 ) -> Result<TemplateSummary, R::Error> {
-    let base = TemplateBase::read(r)?;
-    let version = r.count("version")?;
-    let r = content.unwrap_or(r);
     Ok(TemplateSummary {
-        id: base.id,
+        id: TemplateId::from_bytes(r.bytes("_id.id")?),
         agent_id: agent.clone(),
-        status: base.status,
-        submission_policy: base.submission_policy,
-        created_at: base.created_at,
-        updated_at: base.updated_at,
-        version,
-        name: r.text("name")?,
+        status: r.code("status")?,
+        submission_policy: r.code("submissionPolicy")?,
+        created_at: r.time("createdAt")?,
+        updated_at: r.time("updatedAt")?,
+        version: r.count("version")?,
+        name: {
+            r = content.unwrap_or(r);
+            r.text("name")?
+        },
         description: r.optional_text("description")?,
         field_count: r.count("fieldCount")?,
     })
@@ -307,6 +390,33 @@ pub fn replay<'r, R: FieldReader<'r>>(key: IdempotencyKey, r: &mut R) -> Result<
         resource: r.optional_bytes("resource")?.map(ContactId::from_bytes),
         expires_at: r.time("expiresAt")?,
     })
+}
+
+/// Reads a rate limit window.
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn rate_limit_window<'r, R: FieldReader<'r>>(r: &mut R) -> Result<RateLimitWindow, R::Error> {
+    Ok(RateLimitWindow { version: r.count("version")?, shares: r.json("shares")? })
+}
+
+/// Reads a small record of a tenant.
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn stored_record<'r, R: FieldReader<'r>>(r: &mut R) -> Result<StoredRecord, R::Error> {
+    let number = r.integer("_id.kind")?;
+    let kind = u8::try_from(number).ok().and_then(RecordKind::of_number);
+    let kind = kind.ok_or_else(|| R::Error::corrupt(format_args!("{number} is no kind of a record")))?;
+    Ok(StoredRecord { kind, version: r.count("version")?, body: r.object("body")? })
+}
+
+/// Reads a passage after the id of its document.
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn passage<'r, R: FieldReader<'r>>(r: &mut R) -> Result<(KnowledgeId, Passage), R::Error> {
+    Ok((KnowledgeId::from_bytes(r.bytes("_id.id")?), r.json("body")?))
 }
 
 /// Reads an API key: its record, and the columns that change on their own.

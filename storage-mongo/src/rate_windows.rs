@@ -1,11 +1,12 @@
 //! Rate limit windows, which servers share, as JSON.
 
 use async_trait::async_trait;
-use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc};
+use mongodb::bson::{Document, RawDocumentBuf, doc};
 use openapi_core::storage::{RateLimitStore, RateLimitWindow, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId};
+use storage_common::records;
 
-use crate::document::{FieldReader, Fields, integer, json, key as key_of};
+use crate::document::{Fields, integer, json, key as key_of};
 use crate::error::{Error, Result, corrupt};
 use crate::migrate::collection;
 use crate::store::MongoStorage;
@@ -19,11 +20,6 @@ pub(crate) fn document(agent: &AgentId, key: KeyId, window: &RateLimitWindow) ->
         "version": integer(window.version)?,
         "shares": json(&window.shares)?,
     })
-}
-
-pub(crate) fn read(document: &RawDocument) -> Result<RateLimitWindow> {
-    let mut fields = Fields(document);
-    Ok(RateLimitWindow { version: fields.count("version")?, shares: fields.json("shares")? })
 }
 
 #[async_trait]
@@ -40,7 +36,7 @@ impl RateLimitStore for MongoStorage {
             }
             let filter = doc! { "_id": key_of(agent, key.as_bytes()) };
             let found = reads.one(collection::RATE_WINDOWS, filter, None).await?;
-            found.map(|found| read(&found)).transpose()
+            found.map(|found| records::rate_limit_window(&mut Fields(&found))).transpose()
         };
         Ok(self.handle.read(read).await?)
     }

@@ -6,19 +6,13 @@ use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{AgentStore, Effects, StorageError, StorageErrorKind};
 use openapi_core::values::AgentId;
 use sqlx::PgConnection;
-use sqlx::postgres::PgRow;
-use storage_common::{in_transaction, records};
+use storage_common::{agent_columns, in_transaction, records};
 
 use crate::connect::execute;
 use crate::error::Result;
-use crate::rows::{RowReader, Statement, code, signed};
+use crate::rows::{Statement, code, signed};
 use crate::store::PostgresStorage;
 use crate::{contact_schemas, effects, purge};
-
-/// Reads `id, name, status, created_at, updated_at`.
-pub(crate) fn read(row: &PgRow) -> Result<Agent> {
-    records::agent(&mut RowReader::new(row))
-}
 
 #[async_trait]
 impl AgentStore for PostgresStorage {
@@ -32,17 +26,18 @@ impl AgentStore for PostgresStorage {
     }
 
     async fn agent(&self, id: &AgentId) -> Result<Option<Agent>, StorageError> {
-        let statement =
-            Statement::new("SELECT id, name, status, created_at, updated_at FROM agent WHERE id = $1")
-                .bind(id.as_str())?;
-        self.db.read_one(statement, read).await
+        let statement = Statement::new(concat!("SELECT ", agent_columns!(), " FROM agent WHERE id = $1"))
+            .bind(id.as_str())?;
+        self.db.read_one(statement, |r| records::agent(r)).await
     }
 
     async fn agents(&self) -> Result<Vec<Agent>, StorageError> {
-        let statement = Statement::new(
-            "SELECT id, name, status, created_at, updated_at FROM agent WHERE status <> 2 ORDER BY created_at, id",
-        );
-        self.db.read_all(statement, read).await
+        let statement = Statement::new(concat!(
+            "SELECT ",
+            agent_columns!(),
+            " FROM agent WHERE status <> 2 ORDER BY created_at, id"
+        ));
+        self.db.read_all(statement, |r| records::agent(r)).await
     }
 
     async fn update_agent(&self, agent: &Agent, effects: &Effects) -> Result<(), StorageError> {

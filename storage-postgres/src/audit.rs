@@ -5,13 +5,12 @@ use openapi_core::audit::AuditEntry;
 use openapi_core::storage::{AuditQuery, AuditStore, StorageError};
 use openapi_core::values::{AgentId, ContactId};
 use sqlx::PgConnection;
-use sqlx::postgres::PgRow;
 use storage_common::records::{self, audit_subject};
 use storage_common::{audit_columns, in_transaction};
 
 use crate::connect::execute;
 use crate::error::Result;
-use crate::rows::{RowReader, Statement, json_text, object_text};
+use crate::rows::{Statement, json_text, object_text};
 use crate::store::PostgresStorage;
 
 /// Adds an entry.
@@ -94,29 +93,29 @@ pub(crate) async fn empty_payloads(db: &mut PgConnection, agent: &AgentId, conta
     Ok(())
 }
 
-/// The columns that [`read`] reads.
-pub(crate) const COLUMNS: &str = audit_columns!();
-
-pub(crate) fn read(row: &PgRow) -> Result<AuditEntry> {
-    records::audit_entry(&mut RowReader::new(row))
-}
-
 /// The statement that reads a part of the log.
 pub(crate) fn entries(query: &AuditQuery) -> Result<Statement> {
-    let (beyond, direction) = if query.newest_first { ("<", " DESC") } else { (">", "") };
-    let mut statement = Statement::new(format!("SELECT {COLUMNS} FROM audit"));
-    let mut conditions = Vec::new();
-    if let Some(agent) = &query.agent {
-        conditions.push(format!("agent = {}", statement.add(agent.as_str())?));
+    let (beyond, within, direction) = if query.newest_first { ("<", ">=", " DESC") } else { (">", "<=", "") };
+    let mut statement = Statement::new(concat!("SELECT ", audit_columns!(), " FROM audit"));
+    let mut order = format!("at{direction}, id{direction}");
+    let after = query.after.as_ref();
+    if query.agent.is_some() || after.is_some() {
+        let before_all = if query.newest_first { i64::MAX } else { i64::MIN };
+        let at = statement.add(after.map_or(before_all, |(at, _)| at.millis()))?;
+        let id = statement.add(after.map_or(&[] as &[u8], |(_, id)| id.as_bytes()))?;
+        match &query.agent {
+            // A range of the primary key and not an equality, as in `transfer::read`.
+            Some(agent) => {
+                let agent = statement.add(agent.as_str())?;
+                statement.push(&format!(
+                    " WHERE (agent, at, id) {beyond} ({agent}, {at}, {id}) AND agent {within} {agent}"
+                ));
+                order = format!("agent{direction}, {order}");
+            }
+            None => statement.push(&format!(" WHERE (at, id) {beyond} ({at}, {id})")),
+        }
     }
-    if let Some((at, id)) = &query.after {
-        let (at, id) = (statement.add(at.millis())?, statement.add(id.as_bytes().as_slice())?);
-        conditions.push(format!("(at, id) {beyond} ({at}, {id})"));
-    }
-    if !conditions.is_empty() {
-        statement.push(&format!(" WHERE {}", conditions.join(" AND ")));
-    }
-    statement.push(&format!(" ORDER BY at{direction}, id{direction} LIMIT {}", query.limit));
+    statement.push(&format!(" ORDER BY {order} LIMIT {}", query.limit));
     Ok(statement)
 }
 
@@ -127,6 +126,6 @@ impl AuditStore for PostgresStorage {
     }
 
     async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>, StorageError> {
-        self.db.read_all(entries(query)?, read).await
+        self.db.read_all(entries(query)?, |r| records::audit_entry(r)).await
     }
 }

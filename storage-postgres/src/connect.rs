@@ -39,28 +39,6 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How long work on all contacts of a tenant may take.
 const LONG: Duration = Duration::from_secs(3_600);
 
-/// Planner settings of a transaction with one statement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PlannerHints {
-    /// The rows come from an index in their order, and other rows are looked up one by one, as in every other statement.
-    IndexOrder,
-    /// Few rows are collected, joined and sorted.
-    Lookups,
-}
-
-impl PlannerHints {
-    /// The statement that begins a transaction with these settings, in one round trip.
-    pub(crate) const fn begin(self) -> &'static str {
-        match self {
-            PlannerHints::IndexOrder => "BEGIN READ ONLY",
-            PlannerHints::Lookups => {
-                "BEGIN READ ONLY; SET LOCAL enable_sort = on; SET LOCAL enable_hashjoin = on; \
-                 SET LOCAL enable_mergejoin = on"
-            }
-        }
-    }
-}
-
 /// The work of a transaction.
 pub(crate) type Work<'c, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'c>>;
 
@@ -77,13 +55,10 @@ pub(crate) struct Db {
 fn settings(config: &PostgresConfig) -> String {
     let PostgresConfig { schema, statement_timeout, lock_timeout, .. } = config;
     // Every statement of this crate touches few rows: compiling it or running it in parallel costs more than it saves.
-    // PostgreSQL estimates by the average tenant, and a generic plan by statistics of an hour ago. For a large tenant it
-    // would then scan a table, or sort what an index has in order; the tests of plans show it for each statement.
     format!(
         "SET search_path = \"{schema}\"; SET statement_timeout = {}; SET lock_timeout = {}; \
          SET idle_in_transaction_session_timeout = {}; SET default_transaction_isolation = 'read committed'; \
-         SET jit = off; SET max_parallel_workers_per_gather = 0; SET enable_seqscan = off; \
-         SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_sort = off; SET enable_incremental_sort = off",
+         SET jit = off; SET max_parallel_workers_per_gather = 0",
         statement_timeout.as_millis(),
         lock_timeout.as_millis(),
         (*statement_timeout + GRACE).as_millis(),
@@ -219,36 +194,24 @@ impl Db {
         found
     }
 
-    /// The rows of a statement that changes nothing, planned with `hints`.
-    pub(crate) async fn read_with_hints(
-        &self,
-        statement: Statement,
-        hints: PlannerHints,
-    ) -> Result<Vec<PgRow>> {
-        let timeout = self.step_timeout();
-        let work: for<'c> fn(&'c mut PgConnection, &'c Statement) -> Work<'c, _> =
-            |db, statement| Box::pin(rows(db, statement.clone()));
-        retry_on_conflict(self.retries(), || self.run(hints.begin(), &statement, work, timeout)).await
-    }
-
     /// The first row of a statement, read by `read`.
     pub(crate) async fn read_one<T>(
         &self,
         statement: Statement,
-        read: impl FnOnce(&PgRow) -> Result<T>,
+        read: impl FnOnce(&mut RowReader<'_>) -> Result<T>,
     ) -> Result<Option<T>, StorageError> {
         let rows = self.read(statement).await?;
-        Ok(rows.first().map(read).transpose()?)
+        Ok(rows.first().map(|row| read(&mut RowReader::new(row))).transpose()?)
     }
 
     /// The rows of a statement, each read by `read`.
     pub(crate) async fn read_all<T>(
         &self,
         statement: Statement,
-        read: impl FnMut(&PgRow) -> Result<T>,
+        mut read: impl FnMut(&mut RowReader<'_>) -> Result<T>,
     ) -> Result<Vec<T>, StorageError> {
         let rows = self.read(statement).await?;
-        Ok(rows.iter().map(read).collect::<Result<_>>()?)
+        Ok(rows.iter().map(|row| read(&mut RowReader::new(row))).collect::<Result<_>>()?)
     }
 
     /// Runs `work` in a transaction.
@@ -305,18 +268,17 @@ impl Db {
         work: for<'c> fn(&'c mut PgConnection, &'c A) -> Work<'c, T>,
         timeout: Duration,
     ) -> Result<T> {
-        retry_on_conflict(self.retries(), || self.run("BEGIN", input, work, timeout)).await
+        retry_on_conflict(self.retries(), || self.run(input, work, timeout)).await
     }
 
     async fn run<A: Sync, T: Send>(
         &self,
-        begin: &'static str,
         input: &A,
         work: for<'c> fn(&'c mut PgConnection, &'c A) -> Work<'c, T>,
         limit: Duration,
     ) -> Result<T> {
         let mut connection = self.acquire().await?;
-        match timeout(limit, attempt(connection.get()?, begin, input, work)).await {
+        match timeout(limit, attempt(connection.get()?, input, work)).await {
             Ok(Ok(done)) => {
                 connection.is_idle = true;
                 Ok(done)
@@ -359,12 +321,11 @@ pub(crate) async fn execute(db: &mut PgConnection, statement: Statement) -> Resu
 
 async fn attempt<A: Sync, T>(
     connection: &mut PgConnection,
-    begin: &'static str,
     input: &A,
     work: for<'c> fn(&'c mut PgConnection, &'c A) -> Work<'c, T>,
 ) -> Result<T, TransactionError> {
     use TransactionError::{CommitUnknown, RolledBack};
-    let mut transaction = connection.begin_with(begin).await.map_err(|error| RolledBack(error.into()))?;
+    let mut transaction = connection.begin().await.map_err(|error| RolledBack(error.into()))?;
     match work(&mut transaction, input).await {
         Ok(done) => {
             transaction.commit().await.map_err(|error| {

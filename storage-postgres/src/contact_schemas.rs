@@ -35,7 +35,7 @@ fn current(agent: &AgentId) -> Result<Statement> {
 #[async_trait]
 impl ContactSchemaStore for PostgresStorage {
     async fn contact_schema(&self, agent: &AgentId) -> Result<Option<ContactSchema>, StorageError> {
-        self.db.read_one(current(agent)?, |row| RowReader::new(row).json()).await
+        self.db.read_one(current(agent)?, |r| r.json()).await
     }
 
     async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>, StorageError> {
@@ -44,7 +44,7 @@ impl ContactSchemaStore for PostgresStorage {
              WHERE a.id = $1 AND a.status <> 2 ORDER BY s.version",
         )
         .bind(agent.as_str())?;
-        self.db.read_all(statement, |row| RowReader::new(row).json()).await
+        self.db.read_all(statement, |r| r.json()).await
     }
 
     async fn replace_contact_schema(

@@ -11,14 +11,14 @@ use storage_common::in_transaction;
 
 use crate::connect::{execute, fetch_version};
 use crate::error::Result;
-use crate::rows::{RowReader, Statement, json_text, signed};
+use crate::rows::{Statement, json_text, signed};
 use crate::store::PostgresStorage;
 use crate::{documents, effects, tenant};
 
 #[async_trait]
 impl CreditStore for PostgresStorage {
     async fn credit_account(&self, agent: &AgentId) -> Result<Option<CreditAccount>, StorageError> {
-        self.db.read_one(account(agent)?, |row| RowReader::new(row).json()).await
+        self.db.read_one(account(agent)?, |r| r.json()).await
     }
 
     async fn save_credits(&self, agent: &AgentId, write: &CreditWrite) -> Result<(), StorageError> {
@@ -26,7 +26,7 @@ impl CreditStore for PostgresStorage {
     }
 
     async fn credit_entries(&self, query: &LedgerQuery) -> Result<Vec<CreditEntry>, StorageError> {
-        self.db.read_all(entries(query)?, |row| RowReader::new(row).json()).await
+        self.db.read_all(entries(query)?, |r| r.json()).await
     }
 }
 
@@ -37,21 +37,18 @@ fn account(agent: &AgentId) -> Result<Statement> {
     .bind(agent.as_str())
 }
 
-/// The statement that reads part of a ledger, by primary key.
+/// The statement that reads part of a ledger, along the primary key: a range and not an equality, as in
+/// `transfer::read`.
 pub(crate) fn entries(query: &LedgerQuery) -> Result<Statement> {
     let mut statement = Statement::new("");
     let agent = statement.add(query.agent.as_str())?;
-    let before = match &query.before {
-        Some((at, id)) => {
-            let (at, id) = (statement.add(at.millis())?, statement.add(id.as_bytes().as_slice())?);
-            format!(" AND (e.at, e.id) < ({at}, {id})")
-        }
-        None => String::new(),
-    };
+    let before = query.before.as_ref();
+    let at = statement.add(before.map_or(i64::MAX, |(at, _)| at.millis()))?;
+    let id = statement.add(before.map_or(&[] as &[u8], |(_, id)| id.as_bytes()))?;
     statement.push(&format!(
-        "SELECT e.body FROM credit_entry e WHERE e.agent = {agent}{before} \
+        "SELECT e.body FROM credit_entry e WHERE (e.agent, e.at, e.id) < ({agent}, {at}, {id}) AND e.agent >= {agent} \
          AND EXISTS (SELECT 1 FROM agent a WHERE a.id = {agent} AND a.status <> 2) \
-         ORDER BY e.at DESC, e.id DESC LIMIT {}",
+         ORDER BY e.agent DESC, e.at DESC, e.id DESC LIMIT {}",
         query.limit
     ));
     Ok(statement)

@@ -42,7 +42,7 @@ impl DocumentStore for PostgresStorage {
         )
         .bind(agent.as_str())?
         .bind(document.as_bytes().as_slice())?;
-        self.db.read_one(statement, |row| RowReader::new(row).json()).await
+        self.db.read_one(statement, |r| r.json()).await
     }
 
     async fn documents(
@@ -51,17 +51,17 @@ impl DocumentStore for PostgresStorage {
         after: Option<FileId>,
         at_most: u32,
     ) -> Result<Vec<StoredDocument>, StorageError> {
-        self.db.read_all(list(agent, after, at_most)?, |row| RowReader::new(row).json()).await
+        self.db.read_all(list(agent, after, at_most)?, |r| r.json()).await
     }
 }
 
-/// The statement of a list, along the primary key.
+/// The statement of a list, along the primary key: a range and not an equality, as in `transfer::read`.
 pub(crate) fn list(agent: &AgentId, after: Option<FileId>, at_most: u32) -> Result<Statement> {
     // No id is as low as the empty one.
     let after = after.as_ref().map_or(&[] as &[u8], |after| after.as_bytes());
     Statement::new(
-        "SELECT d.body FROM document d WHERE d.agent = $1 AND d.id > $2 \
-         AND EXISTS (SELECT 1 FROM agent a WHERE a.id = $1 AND a.status <> 2) ORDER BY d.id LIMIT $3",
+        "SELECT d.body FROM document d WHERE (d.agent, d.id) > ($1, $2) AND d.agent <= $1 \
+         AND EXISTS (SELECT 1 FROM agent a WHERE a.id = $1 AND a.status <> 2) ORDER BY d.agent, d.id LIMIT $3",
     )
     .bind(agent.as_str())?
     .bind(after)?
@@ -182,9 +182,10 @@ pub(crate) async fn forget(db: &mut PgConnection, keys: &[BlobKey]) -> Result<()
 
 /// Removes up to `at_most` documents of a deleted agent and returns how many; their contents are due at once.
 pub(crate) async fn purge(db: &mut PgConnection, agent: &AgentId, at_most: u64) -> Result<u64> {
-    let statement = Statement::new(
-        "WITH gone AS (DELETE FROM document WHERE agent = $1 AND id IN \
-         (SELECT id FROM document WHERE agent = $1 ORDER BY id LIMIT $2) RETURNING id), \
+    let statement = Statement::unprepared(
+        "WITH gone AS (DELETE FROM document WHERE (agent, id) IN \
+         (SELECT agent, id FROM document WHERE (agent, id) > ($1, '') AND agent <= $1 ORDER BY agent, id LIMIT $2) \
+         RETURNING agent, id), \
          due AS (INSERT INTO blob_purge (agent, file, due_at) SELECT $1, id, 0 FROM gone \
          ON CONFLICT (agent, file) DO UPDATE SET due_at = 0) SELECT count(*) FROM gone",
     )

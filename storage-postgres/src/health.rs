@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use openapi_core::storage::{HealthProbe, StorageError, StorageErrorKind};
 
-use crate::rows::{RowReader, Statement};
+use crate::rows::Statement;
 use crate::store::PostgresStorage;
 
 #[async_trait]
@@ -12,7 +12,7 @@ impl HealthProbe for PostgresStorage {
         let statement = Statement::new(
             "SELECT current_setting('transaction_read_only') = 'on', (SELECT count(*) FROM (SELECT 1 FROM agent LIMIT 1) a)",
         );
-        match self.db.read_one(statement, |row| RowReader::new(row).bool()).await? {
+        match self.db.read_one(statement, |r| r.bool()).await? {
             Some(false) => Ok(()),
             _ => Err(StorageError::new(StorageErrorKind::Unavailable, "the database takes no writes")),
         }

@@ -7,8 +7,7 @@ use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
 use openapi_core::storage::{Effects, KeyStore, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId, Timestamp};
 use sqlx::PgConnection;
-use sqlx::postgres::PgRow;
-use storage_common::{in_transaction, records};
+use storage_common::{in_transaction, key_columns, records};
 
 use crate::connect::{execute, fetch_one};
 use crate::error::Result;
@@ -23,42 +22,42 @@ fn address_text(address: Option<IpAddr>) -> Option<String> {
 #[async_trait]
 impl KeyStore for PostgresStorage {
     async fn look_up_key(&self, api_key: &ApiKey) -> Result<Option<KeyLookup>, StorageError> {
-        let statement = Statement::new(
-            "SELECT a.status, k.body, k.last_used_at, k.last_used_address \
-             FROM api_key k JOIN agent a ON a.id = k.agent WHERE k.api_key = $1",
-        )
+        let statement = Statement::new(concat!(
+            "SELECT a.status, ",
+            key_columns!(),
+            " FROM api_key k JOIN agent a ON a.id = k.agent WHERE k.api_key = $1"
+        ))
         .bind(api_key.as_str())?;
-        let grant = |row: &PgRow| {
-            let mut columns = RowReader::new(row);
-            let agent_status = columns.code()?;
-            Ok(KeyLookup { stored: records::key(&mut columns)?, agent_status })
+        let grant = |r: &mut RowReader<'_>| {
+            let agent_status = r.code()?;
+            Ok(KeyLookup { stored: records::key(r)?, agent_status })
         };
         self.db.read_one(statement, grant).await
     }
 
     async fn find_key(&self, selector: &KeySelector) -> Result<Option<StoredKey>, StorageError> {
-        let statement = match selector {
-            KeySelector::Id(id) => Statement::new(
-                "SELECT k.body, k.last_used_at, k.last_used_address \
-                 FROM api_key k JOIN agent a ON a.id = k.agent WHERE k.id = $1 AND a.status <> 2",
-            )
-            .bind(id.as_bytes().as_slice())?,
-            KeySelector::ApiKey(api_key) => Statement::new(
-                "SELECT k.body, k.last_used_at, k.last_used_address \
-                 FROM api_key k JOIN agent a ON a.id = k.agent WHERE k.api_key = $1 AND a.status <> 2",
-            )
-            .bind(api_key.as_str())?,
+        let find = |column: &str| {
+            Statement::new(format!(
+                "SELECT {} FROM api_key k JOIN agent a ON a.id = k.agent WHERE k.{column} = $1 AND a.status <> 2",
+                key_columns!()
+            ))
         };
-        self.db.read_one(statement, |row| records::key(&mut RowReader::new(row))).await
+        let statement = match selector {
+            KeySelector::Id(id) => find("id").bind(id.as_bytes().as_slice())?,
+            KeySelector::ApiKey(api_key) => find("api_key").bind(api_key.as_str())?,
+        };
+        self.db.read_one(statement, |r| records::key(r)).await
     }
 
     async fn keys(&self, agent: &AgentId) -> Result<Vec<StoredKey>, StorageError> {
-        let statement = Statement::new(
-            "SELECT k.body, k.last_used_at, k.last_used_address FROM agent a JOIN api_key k ON k.agent = a.id \
-             WHERE a.id = $1 AND a.status <> 2 ORDER BY k.created_at, k.id",
-        )
+        let statement = Statement::new(concat!(
+            "SELECT ",
+            key_columns!(),
+            " FROM agent a JOIN api_key k ON k.agent = a.id",
+            " WHERE a.id = $1 AND a.status <> 2 ORDER BY k.created_at, k.id"
+        ))
         .bind(agent.as_str())?;
-        self.db.read_all(statement, |row| records::key(&mut RowReader::new(row))).await
+        self.db.read_all(statement, |r| records::key(r)).await
     }
 
     async fn insert_key(

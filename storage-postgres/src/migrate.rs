@@ -1,36 +1,22 @@
 //! The tables: numbered, append-only migrations, each applied in a transaction of its own.
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
-use storage_common::migrations::{self, Step};
+use storage_common::migrations;
+pub use storage_common::migrations::Migration;
 
 use crate::config::PostgresConfig;
 use crate::connect;
 use crate::error::{OpenError, code};
 
-/// One step of the schema. A step that was released never changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Migration {
-    /// The version of the schema after it: 1 and upwards.
-    pub version: i64,
-    /// What it adds.
-    pub name: &'static str,
-    pub(crate) sql: &'static str,
-}
-
 /// Every migration, in order; `version` is the position in the list, counted from 1.
 pub(crate) const MIGRATIONS: &[Migration] = &[
-    Migration { version: 1, name: "contacts", sql: include_str!("migrations/0001_contacts.sql") },
-    Migration { version: 2, name: "files", sql: include_str!("migrations/0002_files.sql") },
-    Migration { version: 3, name: "forms", sql: include_str!("migrations/0003_forms.sql") },
-    Migration { version: 4, name: "look-ups", sql: include_str!("migrations/0004_look_ups.sql") },
-    Migration { version: 5, name: "extraction", sql: include_str!("migrations/0005_extraction.sql") },
-    Migration { version: 6, name: "chat", sql: include_str!("migrations/0006_chat.sql") },
-    Migration {
-        version: 7,
-        name: "contact changes",
-        sql: include_str!("migrations/0007_contact_changes.sql"),
-    },
+    Migration::new(1, "contacts", include_str!("migrations/0001_contacts.sql")),
+    Migration::new(2, "files", include_str!("migrations/0002_files.sql")),
+    Migration::new(3, "forms", include_str!("migrations/0003_forms.sql")),
+    Migration::new(4, "look-ups", include_str!("migrations/0004_look_ups.sql")),
+    Migration::new(5, "extraction", include_str!("migrations/0005_extraction.sql")),
+    Migration::new(6, "chat", include_str!("migrations/0006_chat.sql")),
+    Migration::new(7, "contact changes", include_str!("migrations/0007_contact_changes.sql")),
 ];
 
 /// The version of this release.
@@ -91,12 +77,6 @@ pub(crate) async fn version(db: &mut PgConnection, config: &PostgresConfig) -> R
         return Err(OpenError::Newer { server: config.server(), found, known: KNOWN });
     }
     Ok(found)
-}
-
-impl Step for Migration {
-    fn version(&self) -> i64 {
-        self.version
-    }
 }
 
 /// The migrations that tables of `version` lack.

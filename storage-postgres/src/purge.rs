@@ -2,35 +2,49 @@
 
 use openapi_core::values::AgentId;
 use sqlx::PgConnection;
+use storage_common::transfer::TransferKind;
+use storage_common::transfer::tables::Table;
 
 use crate::connect::{execute, fetch_one};
 use crate::error::Result;
 use crate::rows::{Statement, signed};
+use crate::transfer::read::add_key;
 use crate::{contacts, content, documents, files, forms};
 
-/// Removes up to `$2` rows of a tenant from each table without a function of its own.
-const REMAINING: [&str; 12] = [
-    "DELETE FROM api_key WHERE agent = $1 AND id IN (SELECT id FROM api_key WHERE agent = $1 LIMIT $2)",
-    "DELETE FROM contact_schema WHERE agent = $1 AND version IN \
-     (SELECT version FROM contact_schema WHERE agent = $1 LIMIT $2)",
-    "DELETE FROM replay WHERE agent = $1 AND key IN (SELECT key FROM replay WHERE agent = $1 LIMIT $2)",
-    "DELETE FROM rate_window WHERE agent = $1 AND key IN \
-     (SELECT key FROM rate_window WHERE agent = $1 LIMIT $2)",
-    "DELETE FROM credit_account WHERE agent IN (SELECT agent FROM credit_account WHERE agent = $1 LIMIT $2)",
-    "DELETE FROM credit_entry WHERE agent = $1 AND (at, id) IN \
-     (SELECT at, id FROM credit_entry WHERE agent = $1 LIMIT $2)",
-    "DELETE FROM message WHERE agent = $1 AND (conversation, seq) IN \
-     (SELECT conversation, seq FROM message WHERE agent = $1 LIMIT $2)",
-    "DELETE FROM conversation WHERE agent = $1 AND id IN \
-     (SELECT id FROM conversation WHERE agent = $1 LIMIT $2)",
-    "DELETE FROM passage WHERE agent = $1 AND (document, position) IN \
-     (SELECT document, position FROM passage WHERE agent = $1 LIMIT $2)",
-    "DELETE FROM knowledge WHERE agent = $1 AND id IN (SELECT id FROM knowledge WHERE agent = $1 LIMIT $2)",
-    "DELETE FROM agent_record WHERE agent = $1 AND kind IN \
-     (SELECT kind FROM agent_record WHERE agent = $1 LIMIT $2)",
-    "UPDATE audit SET details = NULL WHERE agent = $1 AND (at, id) IN \
-     (SELECT at, id FROM audit WHERE agent = $1 AND details IS NOT NULL LIMIT $2)",
+/// The kinds of records without a function of their own.
+const REMAINING: [TransferKind; 11] = [
+    TransferKind::Key,
+    TransferKind::ContactSchema,
+    TransferKind::IdempotencyRecord,
+    TransferKind::RateLimitWindow,
+    TransferKind::CreditAccount,
+    TransferKind::CreditEntry,
+    TransferKind::Message,
+    TransferKind::Conversation,
+    TransferKind::Passage,
+    TransferKind::Knowledge,
+    TransferKind::StoredRecord,
 ];
+
+/// Empties up to `$2` payloads of a tenant's audit entries.
+const EMPTY_PAYLOADS: &str = "UPDATE audit SET details = NULL WHERE (agent, at, id) IN \
+     (SELECT agent, at, id FROM audit WHERE agent = $1 AND details IS NOT NULL LIMIT $2)";
+
+/// Removes up to `at_most` records of a kind, along the primary key. A condition on the tenant besides the keys would let
+/// PostgreSQL read all rows of the tenant each time.
+pub(crate) fn removal(agent: &AgentId, kind: TransferKind, at_most: u64) -> Result<Statement> {
+    let Table { table, key, agent: of, .. } = Table::of(kind);
+    let key = format!("{of}, {}", key.join(", "));
+    let mut statement = Statement::unprepared("");
+    let agent = statement.add(agent.as_str())?;
+    let values = add_key(&mut statement, kind, None)?.join(", ");
+    let at_most = statement.add(signed(at_most)?)?;
+    statement.push(&format!(
+        "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} \
+         WHERE ({key}) > ({agent}, {values}) AND {of} <= {agent} ORDER BY {key} LIMIT {at_most})"
+    ));
+    Ok(statement)
+}
 
 /// Removes up to `at_most` rows of a deleted tenant, table by table, and returns how many.
 pub(crate) async fn agent(db: &mut PgConnection, id: &AgentId, at_most: u32) -> Result<u64> {
@@ -53,11 +67,15 @@ pub(crate) async fn agent(db: &mut PgConnection, id: &AgentId, at_most: u32) -> 
     if removed < at_most {
         removed += forms::purge(db, id, at_most - removed).await?;
     }
-    for sql in REMAINING {
+    for kind in REMAINING {
         if removed < at_most {
-            let statement = Statement::new(sql).bind(id.as_str())?.bind(signed(at_most - removed)?)?;
-            removed += execute(db, statement).await?;
+            removed += execute(db, removal(id, kind, at_most - removed)?).await?;
         }
+    }
+    if removed < at_most {
+        let statement =
+            Statement::unprepared(EMPTY_PAYLOADS).bind(id.as_str())?.bind(signed(at_most - removed)?)?;
+        removed += execute(db, statement).await?;
     }
     Ok(removed)
 }

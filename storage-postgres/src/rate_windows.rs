@@ -4,17 +4,12 @@ use async_trait::async_trait;
 use openapi_core::storage::{RateLimitStore, RateLimitWindow, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId};
 use sqlx::PgConnection;
-use storage_common::in_transaction;
+use storage_common::{in_transaction, records};
 
 use crate::connect::{execute, fetch_one};
 use crate::error::{Result, corrupt};
 use crate::rows::{RowReader, Statement, json_text, signed};
 use crate::store::PostgresStorage;
-
-/// Reads `version, shares`.
-pub(crate) fn read(columns: &mut RowReader<'_>) -> Result<RateLimitWindow> {
-    Ok(RateLimitWindow { version: columns.count()?, shares: columns.json()? })
-}
 
 /// Stores the window of a key; false when it has one.
 pub(crate) async fn insert(
@@ -46,7 +41,7 @@ impl RateLimitStore for PostgresStorage {
         )
         .bind(agent.as_str())?
         .bind(key.as_bytes().as_slice())?;
-        self.db.read_one(statement, |row| read(&mut RowReader::new(row))).await
+        self.db.read_one(statement, |r| records::rate_limit_window(r)).await
     }
 
     async fn save_rate_limit_window(

@@ -8,7 +8,7 @@ use storage_common::{in_transaction, records, replay_columns};
 
 use crate::connect::{execute, fetch_one};
 use crate::error::{Result, corrupt};
-use crate::rows::{RowReader, Statement};
+use crate::rows::Statement;
 use crate::store::PostgresStorage;
 
 /// Whether a response is stored that has not expired by `now`.
@@ -85,7 +85,7 @@ impl IdempotencyStore for PostgresStorage {
         .bind(agent.as_str())?
         .bind(key.0.as_slice())?
         .bind(now.millis())?;
-        self.db.read_one(statement, |row| records::replay(*key, &mut RowReader::new(row))).await
+        self.db.read_one(statement, |r| records::replay(*key, r)).await
     }
 
     async fn sweep_idempotency_records(&self, now: Timestamp, at_most: u32) -> Result<u64, StorageError> {

@@ -2,21 +2,19 @@
 
 use std::borrow::Cow;
 
-use openapi_core::json::RawObject;
-use openapi_core::values::{StoredText, Timestamp};
-use serde::de::DeserializeOwned;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::{Arguments, Decode, Encode, Postgres, Row, Type, ValueRef};
 
 use storage_common::codes::Code;
 use storage_common::fields::{self, FieldReader};
 pub(crate) use storage_common::fields::{bounded, object_text};
+use storage_common::unnamed_fields;
 
 use crate::error::{Error, Result};
 
 /// Reads the columns of a row one after another.
 ///
-/// Its methods need no names; those of [`FieldReader`] are for the shared readers of records, whose names it ignores.
+/// The names of [`FieldReader`] are for documents; this reader ignores them.
 pub(crate) struct RowReader<'r> {
     row: &'r PgRow,
     at: usize,
@@ -51,51 +49,9 @@ impl<'r> RowReader<'r> {
     pub(crate) fn small(&mut self) -> Result<i16> {
         self.next()
     }
-
-    pub(crate) fn str(&mut self) -> Result<&'r str> {
-        self.next()
-    }
-
-    pub(crate) fn text<T: StoredText>(&mut self) -> Result<T> {
-        FieldReader::text(self, "")
-    }
-
-    pub(crate) fn integer(&mut self) -> Result<i64> {
-        self.next()
-    }
-
-    pub(crate) fn count(&mut self) -> Result<u64> {
-        FieldReader::count(self, "")
-    }
-
-    pub(crate) fn time(&mut self) -> Result<Timestamp> {
-        FieldReader::time(self, "")
-    }
-
-    pub(crate) fn bytes<const N: usize>(&mut self) -> Result<[u8; N]> {
-        FieldReader::bytes(self, "")
-    }
-
-    pub(crate) fn optional_bytes<const N: usize>(&mut self) -> Result<Option<[u8; N]>> {
-        FieldReader::optional_bytes(self, "")
-    }
-
-    pub(crate) fn code<C: Code>(&mut self) -> Result<C> {
-        FieldReader::code(self, "")
-    }
-
-    pub(crate) fn object(&mut self) -> Result<RawObject> {
-        FieldReader::object(self, "")
-    }
-
-    pub(crate) fn json<T: DeserializeOwned>(&mut self) -> Result<T> {
-        FieldReader::json(self, "")
-    }
-
-    pub(crate) fn optional_json<T: DeserializeOwned>(&mut self) -> Result<Option<T>> {
-        FieldReader::optional_json(self, "")
-    }
 }
+
+unnamed_fields!();
 
 impl<'r> FieldReader<'r> for RowReader<'r> {
     type Error = Error;
@@ -115,6 +71,23 @@ impl<'r> FieldReader<'r> for RowReader<'r> {
     fn optional_slice(&mut self, _: &str) -> Result<Option<&'r [u8]>> {
         self.next()
     }
+}
+
+/// The rows of a page: each has the total and a record, which `read` reads, or NULL for an empty page.
+pub(crate) fn page<T>(
+    rows: &[PgRow],
+    mut read: impl FnMut(&mut RowReader<'_>) -> Result<T>,
+) -> Result<(Vec<T>, u64)> {
+    let (mut found, mut total) = (Vec::new(), 0);
+    for row in rows {
+        let mut columns = RowReader::new(row);
+        total = columns.count()?;
+        if columns.is_absent()? {
+            break;
+        }
+        found.push(read(&mut columns)?);
+    }
+    Ok((found, total))
 }
 
 /// A [`Code`] as a `smallint`.
@@ -145,6 +118,11 @@ pub(crate) struct Statement {
 impl Statement {
     pub(crate) fn new(sql: impl Into<Cow<'static, str>>) -> Self {
         Statement { sql: sql.into(), values: PgArguments::default(), is_persistent: true }
+    }
+
+    /// A statement that PostgreSQL plans for its values each time.
+    pub(crate) fn unprepared(sql: impl Into<Cow<'static, str>>) -> Self {
+        Statement { is_persistent: false, ..Statement::new(sql) }
     }
 
     /// Adds the value of the next parameter.

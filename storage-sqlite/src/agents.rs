@@ -5,24 +5,13 @@ use openapi_core::agents::Agent;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{AgentStore, Effects, StorageError, StorageErrorKind};
 use openapi_core::values::AgentId;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, params};
+use storage_common::{agent_columns, records};
 
-use crate::contacts::{self, Columns};
-use crate::error::{Result, corrupt};
+use crate::error::Result;
+use crate::rows::{self, code, signed};
 use crate::store::SqliteStorage;
-use crate::tenant::{status, status_number};
-use crate::{audit, chat, contact_schemas, documents, effects, files, forms};
-
-pub(crate) fn read(row: &Row<'_>) -> Result<Agent> {
-    let mut columns = Columns::of(row);
-    Ok(Agent {
-        id: columns.text()?,
-        name: columns.text()?,
-        status: status(columns.integer()?)?,
-        created_at: columns.time()?,
-        updated_at: columns.time()?,
-    })
-}
+use crate::{audit, chat, contact_schemas, contacts, documents, effects, files, forms};
 
 #[async_trait]
 impl AgentStore for SqliteStorage {
@@ -37,50 +26,25 @@ impl AgentStore for SqliteStorage {
     }
 
     async fn agent(&self, id: &AgentId) -> Result<Option<Agent>, StorageError> {
-        self.readers.read_blocking(|db| {
-            let mut statement = db
-                .prepare_cached("SELECT id, name, status, created_at, updated_at FROM agent WHERE id = ?1")?;
-            let mut rows = statement.query([id.as_str()])?;
-            rows.next()?.map(read).transpose()
-        })
+        const SQL: &str = concat!("SELECT ", agent_columns!(), " FROM agent WHERE id = ?1");
+        self.readers.read_blocking(|db| rows::first(db, SQL, [id.as_str()], |r| records::agent(r)))
     }
 
     async fn agents(&self) -> Result<Vec<Agent>, StorageError> {
-        self.readers
-            .read(|db, _| {
-                let mut statement = db.prepare_cached(
-                    "SELECT id, name, status, created_at, updated_at FROM agent WHERE status <> 2 \
-                     ORDER BY created_at, id",
-                )?;
-                let mut rows = statement.query(())?;
-                let mut agents = Vec::new();
-                while let Some(row) = rows.next()? {
-                    agents.push(read(row)?);
-                }
-                Ok(agents)
-            })
-            .await
+        const SQL: &str =
+            concat!("SELECT ", agent_columns!(), " FROM agent WHERE status <> 2 ORDER BY created_at, id");
+        self.readers.read(|db, _| rows::all(db, SQL, (), |r| records::agent(r))).await
     }
 
     async fn update_agent(&self, agent: &Agent, effects: &Effects) -> Result<(), StorageError> {
         let (agent, effects) = (agent.clone(), effects.clone());
         self.writer
             .write_of_agent(move |db| {
-                let changed: Option<i64> = db
-                    .prepare_cached(
-                        "UPDATE agent SET name = ?2, status = ?3, updated_at = ?4 WHERE id = ?1 AND status <> 2 \
-                         RETURNING n",
-                    )?
-                    .query_row(
-                        params![
-                            agent.id.as_str(),
-                            agent.name.as_str(),
-                            status_number(agent.status),
-                            agent.updated_at.millis()
-                        ],
-                        |row| row.get(0),
-                    )
-                    .optional()?;
+                let sql = "UPDATE agent SET name = ?2, status = ?3, updated_at = ?4 \
+                           WHERE id = ?1 AND status <> 2 RETURNING n";
+                let (name, status) = (agent.name.as_str(), code(agent.status));
+                let values = params![agent.id.as_str(), name, status, agent.updated_at.millis()];
+                let changed = rows::first(db, sql, values, |r| r.integer())?;
                 effects::apply(db, changed.ok_or(StorageErrorKind::Missing)?, &effects)
             })
             .await
@@ -93,8 +57,7 @@ impl AgentStore for SqliteStorage {
 }
 
 fn insert(db: &Connection, agent: &Agent, schema: &ContactSchema, effects: &Effects) -> Result<()> {
-    let known = db.prepare_cached("SELECT 1 FROM agent WHERE id = ?1")?.exists([agent.id.as_str()])?;
-    if known {
+    if rows::exists(db, "SELECT 1 FROM agent WHERE id = ?1", [agent.id.as_str()])? {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     let number = put_new(db, agent, schema.version)?;
@@ -105,8 +68,7 @@ fn insert(db: &Connection, agent: &Agent, schema: &ContactSchema, effects: &Effe
 /// Stores a new agent; returns the number that its rows begin with.
 pub(crate) fn put_new(db: &Connection, agent: &Agent, schema_version: u64) -> Result<i64> {
     // Tombstones stay, so the highest number is never reused.
-    let number: i64 =
-        db.prepare_cached("SELECT coalesce(max(n), 0) + 1 FROM agent")?.query_row((), |row| row.get(0))?;
+    let number = signed(rows::count(db, "SELECT coalesce(max(n), 0) + 1 FROM agent", ())?)?;
     db.prepare_cached(
         "INSERT INTO agent (id, n, status, schema_version, name, created_at, updated_at) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -114,8 +76,8 @@ pub(crate) fn put_new(db: &Connection, agent: &Agent, schema_version: u64) -> Re
     .execute(params![
         agent.id.as_str(),
         number,
-        status_number(agent.status),
-        i64::try_from(schema_version).map_err(corrupt)?,
+        code(agent.status),
+        signed(schema_version)?,
         agent.name.as_str(),
         agent.created_at.millis(),
         agent.updated_at.millis()
@@ -125,11 +87,8 @@ pub(crate) fn put_new(db: &Connection, agent: &Agent, schema_version: u64) -> Re
 
 /// Removes rows of a deleted agent, one kind after another, until `at_most` are removed.
 fn purge(db: &Connection, id: &AgentId, at_most: u32) -> Result<u64> {
-    let number: Option<i64> = db
-        .prepare_cached("SELECT n FROM agent WHERE id = ?1 AND status = 2")?
-        .query_row([id.as_str()], |row| row.get(0))
-        .optional()?;
-    let Some(number) = number else { return Ok(0) };
+    let sql = "SELECT n FROM agent WHERE id = ?1 AND status = 2";
+    let Some(number) = rows::first(db, sql, [id.as_str()], |r| r.integer())? else { return Ok(0) };
     let mut removed = contacts::purge(db, number, at_most)?;
     let left = |removed: u64| u32::try_from(u64::from(at_most).saturating_sub(removed)).unwrap_or(u32::MAX);
     if left(removed) > 0 {

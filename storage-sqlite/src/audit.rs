@@ -1,23 +1,24 @@
 //! The audit log.
 
 use async_trait::async_trait;
-use openapi_core::audit::{AuditAction, AuditEntry};
+use openapi_core::audit::AuditEntry;
 use openapi_core::storage::{AuditQuery, AuditStore, StorageError};
-use openapi_core::values::{AgentId, AuditId, ContactId};
+use openapi_core::values::{AgentId, ContactId};
 use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
+use storage_common::{audit_columns, records};
 
-use crate::contacts::{Columns, object_text};
-use crate::error::{Result, corrupt};
+use crate::error::Result;
+use crate::rows::{self, json_text, object_text};
 use crate::store::SqliteStorage;
 
 /// Adds an entry.
 pub(crate) fn append(db: &Connection, entry: &AuditEntry) -> Result<()> {
-    let actor = serde_json::to_string(&entry.actor).map_err(corrupt)?;
-    db.prepare_cached(
-        "INSERT OR REPLACE INTO audit (at, id, agent, resource, contact, action, actor, address, request_id, details) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-    )?
+    db.prepare_cached(concat!(
+        "INSERT OR REPLACE INTO audit (",
+        audit_columns!(),
+        ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
+    ))?
     .execute(params![
         entry.at.millis(),
         entry.id.as_bytes(),
@@ -25,7 +26,7 @@ pub(crate) fn append(db: &Connection, entry: &AuditEntry) -> Result<()> {
         entry.resource,
         entry.contact_id.as_ref().map(ContactId::as_bytes),
         entry.action.as_str(),
-        actor,
+        json_text(&entry.actor)?,
         entry.address.map(|address| address.to_string()),
         entry.request_id,
         object_text(&entry.details)
@@ -57,27 +58,6 @@ pub(crate) fn empty_some_payloads(db: &Connection, agent: &AgentId, at_most: u32
     Ok(emptied as u64)
 }
 
-fn action(word: &str) -> Result<AuditAction> {
-    let known = AuditAction::ALL.iter().find(|action| action.as_str() == word);
-    known.copied().ok_or_else(|| corrupt(format_args!("'{word}' is no action of the audit log")))
-}
-
-pub(crate) fn read(row: &Row<'_>) -> Result<AuditEntry> {
-    let mut columns = Columns::of(row);
-    Ok(AuditEntry {
-        at: columns.time()?,
-        id: AuditId::from_bytes(columns.bytes()?),
-        agent_id: columns.optional_text()?,
-        resource: columns.optional_str()?.map(str::to_owned),
-        contact_id: columns.optional_bytes()?.map(ContactId::from_bytes),
-        action: action(columns.str()?)?,
-        actor: serde_json::from_str(columns.str()?).map_err(corrupt)?,
-        address: columns.optional_str()?.map(|address| address.parse().map_err(corrupt)).transpose()?,
-        request_id: columns.optional_str()?.map(str::to_owned),
-        details: columns.object()?,
-    })
-}
-
 fn entries(db: &Connection, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
     let (following, direction) = if query.newest_first { ("<", " DESC") } else { (">", "") };
     let mut conditions = Vec::new();
@@ -93,18 +73,13 @@ fn entries(db: &Connection, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
     }
     let condition =
         if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
-    let mut statement = db.prepare_cached(&format!(
-        "SELECT at, id, agent, resource, contact, action, actor, address, request_id, details FROM audit {condition} \
-         ORDER BY at{direction}, id{direction} LIMIT :limit"
-    ))?;
+    let sql = format!(
+        "SELECT {} FROM audit {condition} ORDER BY at{direction}, id{direction} LIMIT :limit",
+        audit_columns!()
+    );
     let bound: Vec<(&str, &dyn rusqlite::ToSql)> =
         bound.iter().map(|(name, value)| (*name, value as &dyn rusqlite::ToSql)).collect();
-    let mut rows = statement.query(bound.as_slice())?;
-    let mut entries = Vec::new();
-    while let Some(row) = rows.next()? {
-        entries.push(read(row)?);
-    }
-    Ok(entries)
+    rows::all(db, &sql, bound.as_slice(), |r| records::audit_entry(r))
 }
 
 #[async_trait]

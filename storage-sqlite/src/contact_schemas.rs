@@ -7,39 +7,30 @@ use openapi_core::values::AgentId;
 use rusqlite::{Connection, params};
 
 use crate::error::{Result, corrupt};
+use crate::rows::{self, json_text, signed};
 use crate::store::SqliteStorage;
 use crate::{contacts, effects, tenant};
 
 /// Stores a version.
 pub(crate) fn put(db: &Connection, agent: i64, schema: &ContactSchema) -> Result<()> {
-    let body = serde_json::to_string(schema).map_err(corrupt)?;
+    let body = json_text(schema)?;
     db.prepare_cached("INSERT INTO contact_schema (agent, version, body) VALUES (?1, ?2, ?3)")?
-        .execute(params![agent, i64::try_from(schema.version).map_err(corrupt)?, body])?;
+        .execute(params![agent, signed(schema.version)?, body])?;
     Ok(())
 }
 
 /// The current schema of an agent that is not deleted.
 pub(crate) fn current(db: &Connection, agent: &AgentId) -> Result<Option<ContactSchema>> {
-    let mut statement = db.prepare_cached(
-        "SELECT s.body FROM agent a CROSS JOIN contact_schema s ON s.agent = a.n AND s.version = a.schema_version \
-         WHERE a.id = ?1 AND a.status <> 2",
-    )?;
-    let mut rows = statement.query([agent.as_str()])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    let body = row.get_ref(0)?.as_str().map_err(corrupt)?;
-    serde_json::from_str(body).map(Some).map_err(corrupt)
+    let sql = "SELECT s.body FROM agent a CROSS JOIN contact_schema s ON s.agent = a.n AND s.version = a.schema_version \
+               WHERE a.id = ?1 AND a.status <> 2";
+    rows::first(db, sql, [agent.as_str()], |r| r.json())
 }
 
 /// The current schema of an agent, deleted or not.
 pub(crate) fn of_number(db: &Connection, agent: i64) -> Result<Option<ContactSchema>> {
-    let mut statement = db.prepare_cached(
-        "SELECT s.body FROM agent a CROSS JOIN contact_schema s ON s.agent = a.n AND s.version = a.schema_version \
-         WHERE a.n = ?1",
-    )?;
-    let mut rows = statement.query([agent])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    let body = row.get_ref(0)?.as_str().map_err(corrupt)?;
-    serde_json::from_str(body).map(Some).map_err(corrupt)
+    let sql = "SELECT s.body FROM agent a CROSS JOIN contact_schema s ON s.agent = a.n AND s.version = a.schema_version \
+               WHERE a.n = ?1";
+    rows::first(db, sql, [agent], |r| r.json())
 }
 
 #[async_trait]
@@ -50,21 +41,9 @@ impl ContactSchemaStore for SqliteStorage {
 
     async fn contact_schema_history(&self, agent: &AgentId) -> Result<Vec<ContactSchema>, StorageError> {
         let agent = agent.clone();
-        self.readers
-            .read(move |db, _| {
-                let mut statement = db.prepare_cached(
-                    "SELECT s.body FROM agent a CROSS JOIN contact_schema s ON s.agent = a.n \
-                     WHERE a.id = ?1 AND a.status <> 2 ORDER BY s.version",
-                )?;
-                let mut rows = statement.query([agent.as_str()])?;
-                let mut history = Vec::new();
-                while let Some(row) = rows.next()? {
-                    let body = row.get_ref(0)?.as_str().map_err(corrupt)?;
-                    history.push(serde_json::from_str(body).map_err(corrupt)?);
-                }
-                Ok(history)
-            })
-            .await
+        let sql = "SELECT s.body FROM agent a CROSS JOIN contact_schema s ON s.agent = a.n \
+                   WHERE a.id = ?1 AND a.status <> 2 ORDER BY s.version";
+        self.readers.read(move |db, _| rows::all(db, sql, [agent.as_str()], |r| r.json())).await
     }
 
     async fn replace_contact_schema(
@@ -89,6 +68,6 @@ fn replace(db: &Connection, agent_id: &AgentId, schema: &ContactSchema, effects:
     }
     put(db, agent.number, schema)?;
     db.prepare_cached("UPDATE agent SET schema_version = ?2 WHERE n = ?1")?
-        .execute(params![agent.number, i64::try_from(schema.version).map_err(corrupt)?])?;
+        .execute(params![agent.number, signed(schema.version)?])?;
     effects::apply(db, agent.number, effects)
 }

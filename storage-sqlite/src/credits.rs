@@ -6,42 +6,27 @@ use openapi_core::storage::{
     CreditStore, CreditWrite, DocumentWrite, LedgerQuery, StorageError, StorageErrorKind,
 };
 use openapi_core::values::AgentId;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, params};
 
-use crate::contacts::Columns;
-use crate::error::{Result, corrupt};
+use crate::error::Result;
+use crate::rows::{self, json_text, signed};
 use crate::store::SqliteStorage;
 use crate::{documents, effects, tenant};
 
-/// Entries of an agent's ledger after a time and an id, oldest first.
-pub(crate) const ENTRIES_AFTER: &str =
-    "SELECT body FROM credit_entry WHERE agent = ?1 AND (at, id) > (?2, ?3) ORDER BY at, id LIMIT ?4";
-
-/// The account of an agent: at most one row.
+/// The account of an agent and its version: at most one row.
 pub(crate) const ACCOUNT_OF_AGENT: &str = "SELECT version, body FROM credit_account WHERE agent = ?1";
-
-/// Reads a row of [`ENTRIES_AFTER`].
-pub(crate) fn entry(row: &Row<'_>) -> Result<CreditEntry> {
-    Columns::of(row).json()
-}
-
-/// The account in a row of [`ACCOUNT_OF_AGENT`].
-pub(crate) fn account(row: &Row<'_>) -> Result<CreditAccount> {
-    Columns::from(row, 1).json()
-}
 
 /// Whether the ledger has an entry of this time and id.
 fn is_noted(db: &Connection, agent: i64, entry: &CreditEntry) -> Result<bool> {
-    Ok(db
-        .prepare_cached("SELECT 1 FROM credit_entry WHERE agent = ?1 AND at = ?2 AND id = ?3")?
-        .exists(params![agent, entry.at.millis(), entry.id.as_bytes()])?)
+    let sql = "SELECT 1 FROM credit_entry WHERE agent = ?1 AND at = ?2 AND id = ?3";
+    rows::exists(db, sql, params![agent, entry.at.millis(), entry.id.as_bytes()])
 }
 
 /// Replaces an account.
 fn put(db: &Connection, agent: i64, account: &CreditAccount) -> Result<()> {
-    let version = i64::try_from(account.version).map_err(corrupt)?;
+    let version = signed(account.version)?;
     db.prepare_cached("INSERT OR REPLACE INTO credit_account (agent, version, body) VALUES (?1, ?2, ?3)")?
-        .execute(params![agent, version, serde_json::to_string(account).map_err(corrupt)?])?;
+        .execute(params![agent, version, json_text(account)?])?;
     Ok(())
 }
 
@@ -55,23 +40,13 @@ pub(crate) fn put_new(db: &Connection, agent: i64, account: &CreditAccount) -> R
 
 /// Adds an entry to a ledger that has none of its time and id.
 pub(crate) fn note(db: &Connection, agent: i64, entry: &CreditEntry) -> Result<()> {
-    db.prepare_cached("INSERT INTO credit_entry (agent, at, id, body) VALUES (?1, ?2, ?3, ?4)")?.execute(
-        params![
-            agent,
-            entry.at.millis(),
-            entry.id.as_bytes(),
-            serde_json::to_string(entry).map_err(corrupt)?
-        ],
-    )?;
+    db.prepare_cached("INSERT INTO credit_entry (agent, at, id, body) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![agent, entry.at.millis(), entry.id.as_bytes(), json_text(entry)?])?;
     Ok(())
 }
 
 fn stored_version(db: &Connection, agent: i64) -> Result<Option<u64>> {
-    let version: Option<i64> = db
-        .prepare_cached("SELECT version FROM credit_account WHERE agent = ?1")?
-        .query_row([agent], |row| row.get(0))
-        .optional()?;
-    version.map(|version| u64::try_from(version).map_err(corrupt)).transpose()
+    rows::number(db, ACCOUNT_OF_AGENT, [agent])
 }
 
 /// As [`CreditStore::save_credits`], inside the writer's transaction.
@@ -105,34 +80,25 @@ fn save(db: &Connection, agent_id: &AgentId, write: &CreditWrite) -> Result<()> 
 
 fn entries(db: &Connection, query: &LedgerQuery) -> Result<Vec<CreditEntry>> {
     let following = if query.before.is_some() { " AND (e.at, e.id) < (?3, ?4)" } else { "" };
-    let mut statement = db.prepare_cached(&format!(
+    let sql = format!(
         "SELECT e.body FROM agent a CROSS JOIN credit_entry e ON e.agent = a.n \
          WHERE a.id = ?1 AND a.status <> 2{following} ORDER BY e.at DESC, e.id DESC LIMIT ?2"
-    ))?;
-    let mut rows = match &query.before {
+    );
+    match &query.before {
         Some((at, id)) => {
-            statement.query(params![query.agent.as_str(), query.limit, at.millis(), id.as_bytes()])?
+            let values = params![query.agent.as_str(), query.limit, at.millis(), id.as_bytes()];
+            rows::all(db, &sql, values, |r| r.json())
         }
-        None => statement.query(params![query.agent.as_str(), query.limit])?,
-    };
-    let mut entries = Vec::new();
-    while let Some(row) = rows.next()? {
-        entries.push(entry(row)?);
+        None => rows::all(db, &sql, params![query.agent.as_str(), query.limit], |r| r.json()),
     }
-    Ok(entries)
 }
 
 #[async_trait]
 impl CreditStore for SqliteStorage {
     async fn credit_account(&self, agent: &AgentId) -> Result<Option<CreditAccount>, StorageError> {
-        self.readers.read_blocking(|db| {
-            let mut statement = db.prepare_cached(
-                "SELECT c.version, c.body FROM agent a CROSS JOIN credit_account c ON c.agent = a.n \
-                 WHERE a.id = ?1 AND a.status <> 2",
-            )?;
-            let mut rows = statement.query([agent.as_str()])?;
-            rows.next()?.map(account).transpose()
-        })
+        let sql = "SELECT c.body FROM agent a CROSS JOIN credit_account c ON c.agent = a.n \
+                   WHERE a.id = ?1 AND a.status <> 2";
+        self.readers.read_blocking(|db| rows::first(db, sql, [agent.as_str()], |r| r.json()))
     }
 
     async fn save_credits(&self, agent: &AgentId, write: &CreditWrite) -> Result<(), StorageError> {

@@ -6,32 +6,21 @@ use openapi_core::storage::{
     DocumentStore, DocumentWrite, QuotaExcess, QuotaUnit, StorageError, StorageErrorKind, StoredDocument,
 };
 use openapi_core::values::{AgentId, FileId, Timestamp};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, params};
 
-use crate::contacts::Columns;
-use crate::error::{Result, corrupt};
+use crate::error::Result;
+use crate::rows::{self, json_text, signed};
 use crate::store::SqliteStorage;
 use crate::{files, tenant};
 
-/// Documents of an agent after an id, by id; the counted size follows the record.
-pub(crate) const AFTER: &str =
-    "SELECT body, stored_size, id FROM document WHERE agent = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
-
-/// Reads a row that begins with the record.
-pub(crate) fn read(row: &Row<'_>) -> Result<StoredDocument> {
-    Columns::of(row).json()
-}
+/// Every document of an agent: the record, its counted size and its id.
+pub(crate) const EVERY_OF_AGENT: &str = "SELECT body, stored_size, id FROM document WHERE agent = ?1";
 
 /// Stores a new document.
 pub(crate) fn put_new(db: &Connection, agent: i64, document: &StoredDocument) -> Result<()> {
-    let bytes = i64::try_from(document.stored_size).map_err(corrupt)?;
+    let bytes = signed(document.stored_size)?;
     db.prepare_cached("INSERT INTO document (agent, id, stored_size, body) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![
-            agent,
-            document.id.as_bytes(),
-            bytes,
-            serde_json::to_string(document).map_err(corrupt)?
-        ])?;
+        .execute(params![agent, document.id.as_bytes(), bytes, json_text(document)?])?;
     files::add_bytes(db, agent, bytes)
 }
 
@@ -60,7 +49,7 @@ pub(crate) fn insert(
         "SELECT 1 FROM document WHERE agent = ?1 AND id = ?2",
         "SELECT 1 FROM file WHERE agent = ?1 AND id = ?2",
     ] {
-        if db.prepare_cached(sql)?.exists(params![agent, document.id.as_bytes()])? {
+        if rows::exists(db, sql, params![agent, document.id.as_bytes()])? {
             return Err(StorageErrorKind::AlreadyExists.into());
         }
     }
@@ -77,10 +66,8 @@ fn insert_alone(db: &Connection, agent_id: &AgentId, write: &DocumentWrite) -> R
 
 /// Removes the record of a document; returns whether there was one. Its bytes no longer count.
 pub(crate) fn remove(db: &Connection, agent: i64, document: FileId) -> Result<bool> {
-    let bytes: Option<i64> = db
-        .prepare_cached("DELETE FROM document WHERE agent = ?1 AND id = ?2 RETURNING stored_size")?
-        .query_row(params![agent, document.as_bytes()], |row| row.get(0))
-        .optional()?;
+    let sql = "DELETE FROM document WHERE agent = ?1 AND id = ?2 RETURNING stored_size";
+    let bytes = rows::first(db, sql, params![agent, document.as_bytes()], |r| r.integer())?;
     bytes.map(|bytes| files::add_bytes(db, agent, -bytes)).transpose()?;
     Ok(bytes.is_some())
 }
@@ -99,8 +86,8 @@ pub(crate) fn discard(db: &Connection, agent_id: &AgentId, document: FileId, now
 /// # Errors
 /// [`StorageErrorKind::Stale`] when the document is absent.
 pub(crate) fn keep(db: &Connection, agent_id: &AgentId, agent: i64, document: FileId) -> Result<()> {
-    let mut found = db.prepare_cached("SELECT 1 FROM document WHERE agent = ?1 AND id = ?2")?;
-    if !found.exists(params![agent, document.as_bytes()])? {
+    let sql = "SELECT 1 FROM document WHERE agent = ?1 AND id = ?2";
+    if !rows::exists(db, sql, params![agent, document.as_bytes()])? {
         return Err(StorageErrorKind::Stale.into());
     }
     db.prepare_cached("DELETE FROM blob_purge WHERE agent = ?1 AND file = ?2")?
@@ -110,12 +97,8 @@ pub(crate) fn keep(db: &Connection, agent_id: &AgentId, agent: i64, document: Fi
 
 /// Removes up to `at_most` documents of a deleted agent and returns how many; their contents are due at once.
 pub(crate) fn purge(db: &Connection, agent_id: &AgentId, agent: i64, at_most: u32) -> Result<u64> {
-    let mut statement = db.prepare_cached("SELECT id FROM document WHERE agent = ?1 LIMIT ?2")?;
-    let mut rows = statement.query(params![agent, at_most])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push(FileId::from_bytes(Columns::of(row).bytes()?));
-    }
+    let sql = "SELECT id FROM document WHERE agent = ?1 LIMIT ?2";
+    let found = rows::all(db, sql, params![agent, at_most], |r| Ok(FileId::from_bytes(r.bytes()?)))?;
     for document in &found {
         remove(db, agent, *document)?;
         files::make_due(db, agent_id, *document, Timestamp::from_millis(0))?;
@@ -129,18 +112,11 @@ fn list(
     after: Option<FileId>,
     at_most: u32,
 ) -> Result<Vec<StoredDocument>> {
-    let mut statement = db.prepare_cached(
-        "SELECT d.body FROM agent a CROSS JOIN document d ON d.agent = a.n \
-         WHERE a.id = ?1 AND a.status <> 2 AND d.id > ?2 ORDER BY d.id LIMIT ?3",
-    )?;
+    let sql = "SELECT d.body FROM agent a CROSS JOIN document d ON d.agent = a.n \
+               WHERE a.id = ?1 AND a.status <> 2 AND d.id > ?2 ORDER BY d.id LIMIT ?3";
     // No id is as low as the empty one.
     let after = after.as_ref().map_or(&[] as &[u8], |after| after.as_bytes());
-    let mut rows = statement.query(params![agent.as_str(), after, at_most])?;
-    let mut documents = Vec::new();
-    while let Some(row) = rows.next()? {
-        documents.push(read(row)?);
-    }
-    Ok(documents)
+    rows::all(db, sql, params![agent.as_str(), after, at_most], |r| r.json())
 }
 
 #[async_trait]
@@ -165,14 +141,10 @@ impl DocumentStore for SqliteStorage {
         agent: &AgentId,
         document: FileId,
     ) -> Result<Option<StoredDocument>, StorageError> {
-        self.readers.read_blocking(|db| {
-            let mut statement = db.prepare_cached(
-                "SELECT d.body FROM agent a CROSS JOIN document d ON d.agent = a.n \
-                 WHERE a.id = ?1 AND a.status <> 2 AND d.id = ?2",
-            )?;
-            let mut rows = statement.query(params![agent.as_str(), document.as_bytes()])?;
-            rows.next()?.map(read).transpose()
-        })
+        let sql = "SELECT d.body FROM agent a CROSS JOIN document d ON d.agent = a.n \
+                   WHERE a.id = ?1 AND a.status <> 2 AND d.id = ?2";
+        let values = params![agent.as_str(), document.as_bytes()];
+        self.readers.read_blocking(|db| rows::first(db, sql, values, |r| r.json()))
     }
 
     async fn documents(

@@ -4,9 +4,10 @@ use std::any::Any;
 use std::fmt;
 use std::path::PathBuf;
 
-use openapi_core::storage::{Duplicate, StorageError, StorageErrorKind};
+use openapi_core::storage::StorageErrorKind;
 use openapi_core::values::Timestamp;
 use rusqlite::ErrorCode;
+use storage_common::error::StoreError;
 
 /// Why a database file cannot be used. The text says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -157,61 +158,33 @@ impl OpenError {
     }
 }
 
-/// An error inside a storage method, before it becomes the port's error.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    /// An outcome that the port defines.
-    Known(StorageErrorKind),
-    /// SQLite's error.
-    Sqlite(rusqlite::Error),
-    /// A stored value that this release cannot have written, or a bug in this crate.
-    Corrupt(String),
-}
+storage_common::store_error!(rusqlite::Error);
 
-pub(crate) type Result<T, E = Fault> = std::result::Result<T, E>;
-
-/// The error for a stored value that this release cannot have written.
-pub(crate) fn corrupt(what: impl fmt::Display) -> Fault {
-    Fault::Corrupt(what.to_string())
-}
-
-impl From<rusqlite::Error> for Fault {
+impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
-        Fault::Sqlite(error)
+        Error::Driver(error)
     }
 }
 
-impl From<StorageErrorKind> for Fault {
-    fn from(kind: StorageErrorKind) -> Self {
-        Fault::Known(kind)
+impl StoreError for Error {
+    fn corrupt(detail: impl fmt::Display) -> Self {
+        corrupt(detail)
+    }
+
+    fn is_internal(&self) -> bool {
+        self.kind() == StorageErrorKind::Internal
     }
 }
 
-impl From<Duplicate> for Fault {
-    fn from(duplicate: Duplicate) -> Self {
-        Fault::Known(StorageErrorKind::Duplicate(duplicate))
-    }
-}
-
-impl Fault {
+impl Error {
     /// Whether the connection on which it happened must not be used again.
     pub(crate) fn spoils_connection(&self) -> bool {
-        !matches!(self, Fault::Known(_))
-    }
-}
-
-impl From<Fault> for StorageError {
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::Known(kind) => kind.into(),
-            Fault::Sqlite(error) => StorageError::new(kind_of(&error), error),
-            Fault::Corrupt(detail) => StorageError::new(StorageErrorKind::Internal, detail),
-        }
+        !matches!(self, Error::Known(_))
     }
 }
 
 /// What SQLite's error means to the caller: `Unavailable` when a later attempt may succeed.
-fn kind_of(error: &rusqlite::Error) -> StorageErrorKind {
+fn driver_kind(error: &rusqlite::Error) -> StorageErrorKind {
     match error.sqlite_error_code() {
         Some(
             ErrorCode::DatabaseBusy

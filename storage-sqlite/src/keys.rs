@@ -6,25 +6,13 @@ use async_trait::async_trait;
 use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
 use openapi_core::storage::{Effects, KeyStore, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId, Timestamp};
-use rusqlite::{Connection, OptionalExtension, ToSql, params};
+use rusqlite::{Connection, ToSql, params};
+use storage_common::{key_columns, records};
 
-use crate::contacts::Columns;
-use crate::error::{Result, corrupt};
+use crate::error::Result;
+use crate::rows::{self, json_text, signed};
 use crate::store::SqliteStorage;
 use crate::{effects, tenant};
-
-/// Reads `body, last_used_at, last_used_address`.
-pub(crate) fn read(columns: &mut Columns<'_>) -> Result<StoredKey> {
-    let mut stored: StoredKey = serde_json::from_str(columns.str()?).map_err(corrupt)?;
-    stored.key.last_used_at = columns.optional_time()?;
-    stored.key.last_used_address =
-        columns.optional_str()?.map(|address| address.parse().map_err(corrupt)).transpose()?;
-    Ok(stored)
-}
-
-fn text(key: &StoredKey) -> Result<String> {
-    serde_json::to_string(key).map_err(corrupt)
-}
 
 fn address_text(address: Option<IpAddr>) -> Option<String> {
     address.map(|address| address.to_string())
@@ -33,28 +21,28 @@ fn address_text(address: Option<IpAddr>) -> Option<String> {
 #[async_trait]
 impl KeyStore for SqliteStorage {
     async fn look_up_key(&self, api_key: &ApiKey) -> Result<Option<KeyLookup>, StorageError> {
+        let sql = concat!(
+            "SELECT a.status, ",
+            key_columns!(),
+            " FROM api_key k CROSS JOIN agent a ON a.n = k.agent WHERE k.api_key = ?1"
+        );
         self.readers.read_blocking(|db| {
-            let mut statement = db.prepare_cached(
-                "SELECT a.status, k.body, k.last_used_at, k.last_used_address \
-                 FROM api_key k CROSS JOIN agent a ON a.n = k.agent WHERE k.api_key = ?1",
-            )?;
-            let mut rows = statement.query([api_key.as_str()])?;
-            let Some(row) = rows.next()? else { return Ok(None) };
-            let mut columns = Columns::of(row);
-            let agent_status = tenant::status(columns.integer()?)?;
-            Ok(Some(KeyLookup { stored: read(&mut columns)?, agent_status }))
+            rows::first(db, sql, [api_key.as_str()], |r| {
+                let agent_status = r.code()?;
+                Ok(KeyLookup { stored: records::key(r)?, agent_status })
+            })
         })
     }
 
     async fn find_key(&self, selector: &KeySelector) -> Result<Option<StoredKey>, StorageError> {
         self.readers.read_blocking(|db| {
             let find = |condition: &str, value: &dyn ToSql| {
-                let mut statement = db.prepare_cached(&format!(
-                    "SELECT k.body, k.last_used_at, k.last_used_address \
-                     FROM api_key k CROSS JOIN agent a ON a.n = k.agent WHERE k.{condition} = ?1 AND a.status <> 2"
-                ))?;
-                let mut rows = statement.query([value])?;
-                rows.next()?.map(|row| read(&mut Columns::of(row))).transpose()
+                let sql = format!(
+                    "SELECT {} FROM api_key k CROSS JOIN agent a ON a.n = k.agent \
+                     WHERE k.{condition} = ?1 AND a.status <> 2",
+                    key_columns!()
+                );
+                rows::first(db, &sql, [value], |r| records::key(r))
             };
             match selector {
                 KeySelector::Id(id) => find("id", &id.as_bytes()),
@@ -65,21 +53,13 @@ impl KeyStore for SqliteStorage {
 
     async fn keys(&self, agent: &AgentId) -> Result<Vec<StoredKey>, StorageError> {
         let agent = agent.clone();
-        self.readers
-            .read(move |db, _| {
-                let mut statement = db.prepare_cached(
-                    "SELECT k.body, k.last_used_at, k.last_used_address \
-                     FROM agent a CROSS JOIN api_key k ON k.agent = a.n WHERE a.id = ?1 AND a.status <> 2 \
-                     ORDER BY k.created_at, k.id",
-                )?;
-                let mut rows = statement.query([agent.as_str()])?;
-                let mut keys = Vec::new();
-                while let Some(row) = rows.next()? {
-                    keys.push(read(&mut Columns::of(row))?);
-                }
-                Ok(keys)
-            })
-            .await
+        let sql = concat!(
+            "SELECT ",
+            key_columns!(),
+            " FROM agent a CROSS JOIN api_key k ON k.agent = a.n WHERE a.id = ?1 AND a.status <> 2",
+            " ORDER BY k.created_at, k.id"
+        );
+        self.readers.read(move |db, _| rows::all(db, sql, [agent.as_str()], |r| records::key(r))).await
     }
 
     async fn insert_key(
@@ -133,12 +113,8 @@ impl KeyStore for SqliteStorage {
 fn insert(db: &Connection, agent: &AgentId, stored: &StoredKey, effects: &Effects) -> Result<()> {
     let agent = tenant::living(db, agent)?.ok_or(StorageErrorKind::Missing)?;
     let key = &stored.key;
-    let taken = db
-        .prepare_cached(
-            "SELECT 1 FROM api_key WHERE id = ?1 UNION ALL SELECT 1 FROM api_key WHERE api_key = ?2",
-        )?
-        .exists(params![key.id.as_bytes(), key.api_key.as_str()])?;
-    if taken {
+    let sql = "SELECT 1 FROM api_key WHERE id = ?1 UNION ALL SELECT 1 FROM api_key WHERE api_key = ?2";
+    if rows::exists(db, sql, params![key.id.as_bytes(), key.api_key.as_str()])? {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     put_new(db, agent.number, stored)?;
@@ -157,10 +133,10 @@ pub(crate) fn put_new(db: &Connection, agent: i64, stored: &StoredKey) -> Result
         key.created_at.millis(),
         key.id.as_bytes(),
         key.api_key.as_str(),
-        i64::try_from(stored.version).map_err(corrupt)?,
+        signed(stored.version)?,
         key.last_used_at.map(Timestamp::millis),
         address_text(key.last_used_address),
-        text(stored)?
+        json_text(stored)?
     ])?;
     Ok(())
 }
@@ -174,12 +150,9 @@ fn update(
 ) -> Result<()> {
     let agent = tenant::living(db, agent)?.ok_or(StorageErrorKind::Missing)?;
     let key = &stored.key;
-    let version: i64 = db
-        .prepare_cached("SELECT version FROM api_key WHERE id = ?1 AND agent = ?2")?
-        .query_row(params![key.id.as_bytes(), agent.number], |row| row.get(0))
-        .optional()?
-        .ok_or(StorageErrorKind::Missing)?;
-    if u64::try_from(version).map_err(corrupt)? != expected_version {
+    let sql = "SELECT version FROM api_key WHERE id = ?1 AND agent = ?2";
+    let version = rows::number(db, sql, params![key.id.as_bytes(), agent.number])?;
+    if version.ok_or(StorageErrorKind::Missing)? != expected_version {
         return Err(StorageErrorKind::Stale.into());
     }
     db.prepare_cached(
@@ -189,8 +162,8 @@ fn update(
         key.id.as_bytes(),
         key.created_at.millis(),
         key.api_key.as_str(),
-        i64::try_from(stored.version).map_err(corrupt)?,
-        text(stored)?
+        signed(stored.version)?,
+        json_text(stored)?
     ])?;
     effects::apply(db, agent.number, effects)
 }

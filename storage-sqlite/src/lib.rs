@@ -57,6 +57,7 @@ mod ownership;
 mod rate_windows;
 mod readers;
 mod replays;
+mod rows;
 mod store;
 mod tenant;
 #[cfg(test)]

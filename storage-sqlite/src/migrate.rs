@@ -3,32 +3,22 @@
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
-use storage_common::migrations::{self, Step};
+use storage_common::migrations;
+pub use storage_common::migrations::Migration;
 
 use crate::error::OpenError;
 
 /// Marks a file as this service's: `PRAGMA application_id`, the letters `OAPI`.
 pub(crate) const APPLICATION_ID: i64 = 0x4f41_5049;
 
-/// One step of the schema. A step that was released never changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Migration {
-    /// The version of the schema after it: 1 and upwards.
-    pub version: i64,
-    /// What it adds.
-    pub name: &'static str,
-    pub(crate) sql: &'static str,
-}
-
 /// Every migration, in order; `version` is the position in the list, counted from 1.
 pub(crate) const MIGRATIONS: &[Migration] = &[
-    Migration { version: 1, name: "contacts", sql: include_str!("migrations/0001_contacts.sql") },
-    Migration { version: 2, name: "files", sql: include_str!("migrations/0002_files.sql") },
-    Migration { version: 3, name: "forms", sql: include_str!("migrations/0003_forms.sql") },
-    Migration { version: 4, name: "rate_shares", sql: include_str!("migrations/0004_rate_shares.sql") },
-    Migration { version: 5, name: "extraction", sql: include_str!("migrations/0005_extraction.sql") },
-    Migration { version: 6, name: "chat", sql: include_str!("migrations/0006_chat.sql") },
+    Migration::new(1, "contacts", include_str!("migrations/0001_contacts.sql")),
+    Migration::new(2, "files", include_str!("migrations/0002_files.sql")),
+    Migration::new(3, "forms", include_str!("migrations/0003_forms.sql")),
+    Migration::new(4, "rate_shares", include_str!("migrations/0004_rate_shares.sql")),
+    Migration::new(5, "extraction", include_str!("migrations/0005_extraction.sql")),
+    Migration::new(6, "chat", include_str!("migrations/0006_chat.sql")),
 ];
 
 /// The version of this release.
@@ -66,12 +56,6 @@ pub(crate) fn version(db: &Connection, path: &Path) -> Result<i64, OpenError> {
         return Err(OpenError::Newer { path: path.to_owned(), found, known: KNOWN });
     }
     Ok(found)
-}
-
-impl Step for Migration {
-    fn version(&self) -> i64 {
-        self.version
-    }
 }
 
 /// The migrations that a file of `version` lacks.

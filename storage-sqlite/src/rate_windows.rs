@@ -4,21 +4,17 @@ use async_trait::async_trait;
 use openapi_core::storage::{RateLimitStore, RateLimitWindow, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId};
 use rusqlite::{Connection, params};
+use storage_common::records;
 
-use crate::contacts::Columns;
-use crate::error::{Result, corrupt};
+use crate::error::Result;
+use crate::rows::{self, json_text, signed};
 use crate::store::SqliteStorage;
 use crate::tenant;
 
-/// Reads `version, shares`.
-pub(crate) fn read(columns: &mut Columns<'_>) -> Result<RateLimitWindow> {
-    Ok(RateLimitWindow { version: columns.count()?, shares: columns.json()? })
-}
-
 /// Stores a new window.
 pub(crate) fn put_new(db: &Connection, agent: i64, key: KeyId, window: &RateLimitWindow) -> Result<()> {
-    let shares = serde_json::to_string(&window.shares).map_err(corrupt)?;
-    let version = i64::try_from(window.version).map_err(corrupt)?;
+    let shares = json_text(&window.shares)?;
+    let version = signed(window.version)?;
     db.prepare_cached("INSERT INTO rate_window (agent, key, version, shares) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![agent, key.as_bytes(), version, shares])?;
     Ok(())
@@ -31,15 +27,10 @@ impl RateLimitStore for SqliteStorage {
         agent: &AgentId,
         key: KeyId,
     ) -> Result<Option<RateLimitWindow>, StorageError> {
-        self.readers.read_blocking(|db| {
-            let mut statement = db.prepare_cached(
-                "SELECT w.version, w.shares FROM agent a CROSS JOIN rate_window w ON w.agent = a.n \
-                 WHERE a.id = ?1 AND a.status <> 2 AND w.key = ?2",
-            )?;
-            let mut rows = statement.query(params![agent.as_str(), key.as_bytes()])?;
-            let Some(row) = rows.next()? else { return Ok(None) };
-            read(&mut Columns::of(row)).map(Some)
-        })
+        let sql = "SELECT w.version, w.shares FROM agent a CROSS JOIN rate_window w ON w.agent = a.n \
+                   WHERE a.id = ?1 AND a.status <> 2 AND w.key = ?2";
+        let values = params![agent.as_str(), key.as_bytes()];
+        self.readers.read_blocking(|db| rows::first(db, sql, values, |r| records::rate_limit_window(r)))
     }
 
     async fn save_rate_limit_window(
@@ -48,8 +39,8 @@ impl RateLimitStore for SqliteStorage {
         key: KeyId,
         window: &RateLimitWindow,
     ) -> Result<(), StorageError> {
-        let shares = serde_json::to_string(&window.shares).map_err(corrupt)?;
-        let version = i64::try_from(window.version).map_err(corrupt)?;
+        let shares = json_text(&window.shares)?;
+        let version = signed(window.version)?;
         let agent = agent.clone();
         self.writer
             .write(move |db| {

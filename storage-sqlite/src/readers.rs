@@ -11,7 +11,7 @@ use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 
 use crate::config::SqliteConfig;
-use crate::error::{Fault, OpenError, Result, corrupt, panic_text};
+use crate::error::{Error, OpenError, Result, corrupt, panic_text};
 
 /// The most idle connections that stay open.
 const MAX_IDLE: usize = 64;
@@ -41,7 +41,7 @@ impl Pool {
         let outcome = read(&db);
         let reusable = match &outcome {
             Ok(_) => db.is_autocommit(),
-            Err(fault) => !fault.spoils_connection() && db.is_autocommit(),
+            Err(error) => !error.spoils_connection() && db.is_autocommit(),
         };
         if reusable {
             let mut idle = self.idle.lock();
@@ -75,7 +75,7 @@ impl CancellationToken<'_> {
     /// When the read was cancelled.
     pub(crate) fn check(&self) -> Result<()> {
         match self.0 {
-            Some(is_over) if is_over() => Err(Fault::Known(StorageErrorKind::Unavailable)),
+            Some(is_over) if is_over() => Err(Error::Known(StorageErrorKind::Unavailable)),
             _ => Ok(()),
         }
     }

@@ -4,16 +4,16 @@ use async_trait::async_trait;
 use openapi_core::storage::{IdempotencyKey, IdempotencyRecord, IdempotencyStore, StorageError};
 use openapi_core::values::{AgentId, ContactId, Timestamp};
 use rusqlite::{Connection, params};
+use storage_common::{records, replay_columns};
 
-use crate::contacts::Columns;
-use crate::error::{Result, corrupt};
+use crate::error::Result;
+use crate::rows;
 use crate::store::SqliteStorage;
 
 /// Whether a response is stored that has not expired by `now`.
 pub(crate) fn is_stored(db: &Connection, agent: i64, key: &IdempotencyKey, now: Timestamp) -> Result<bool> {
-    Ok(db
-        .prepare_cached("SELECT 1 FROM replay WHERE agent = ?1 AND key = ?2 AND expires_at > ?3")?
-        .exists(params![agent, key.0, now.millis()])?)
+    let sql = "SELECT 1 FROM replay WHERE agent = ?1 AND key = ?2 AND expires_at > ?3";
+    rows::exists(db, sql, params![agent, key.0, now.millis()])
 }
 
 /// Stores a response, and replaces an expired one.
@@ -35,19 +35,6 @@ pub(crate) fn put(db: &Connection, agent: i64, replay: &IdempotencyRecord) -> Re
     Ok(())
 }
 
-/// Reads `fingerprint, status, location, body, resource, expires_at`.
-pub(crate) fn read(key: IdempotencyKey, columns: &mut Columns<'_>) -> Result<IdempotencyRecord> {
-    Ok(IdempotencyRecord {
-        key,
-        fingerprint: columns.bytes()?,
-        status: u16::try_from(columns.integer()?).map_err(corrupt)?,
-        location: columns.optional_str()?.map(str::to_owned),
-        body: columns.str()?.into(),
-        resource: columns.optional_bytes()?.map(ContactId::from_bytes),
-        expires_at: columns.time()?,
-    })
-}
-
 /// Removes the responses that contain a contact.
 pub(crate) fn remove_of(db: &Connection, agent: i64, contact: ContactId) -> Result<()> {
     db.prepare_cached("DELETE FROM replay WHERE agent = ?1 AND resource = ?2")?
@@ -63,24 +50,20 @@ impl IdempotencyStore for SqliteStorage {
         key: &IdempotencyKey,
         now: Timestamp,
     ) -> Result<Option<IdempotencyRecord>, StorageError> {
-        self.readers.read_blocking(|db| {
-            let mut statement = db.prepare_cached(
-                "SELECT r.fingerprint, r.status, r.location, r.body, r.resource, r.expires_at \
-                 FROM agent a CROSS JOIN replay r ON r.agent = a.n \
-                 WHERE a.id = ?1 AND a.status <> 2 AND r.key = ?2 AND r.expires_at > ?3",
-            )?;
-            let mut rows = statement.query(params![agent.as_str(), key.0, now.millis()])?;
-            let Some(row) = rows.next()? else { return Ok(None) };
-            read(*key, &mut Columns::of(row)).map(Some)
-        })
+        let sql = concat!(
+            "SELECT ",
+            replay_columns!(),
+            " FROM agent a CROSS JOIN replay r ON r.agent = a.n",
+            " WHERE a.id = ?1 AND a.status <> 2 AND r.key = ?2 AND r.expires_at > ?3"
+        );
+        let values = params![agent.as_str(), key.0, now.millis()];
+        self.readers.read_blocking(|db| rows::first(db, sql, values, |r| records::replay(*key, r)))
     }
 
     async fn sweep_idempotency_records(&self, now: Timestamp, at_most: u32) -> Result<u64, StorageError> {
         // The sweep runs often and mostly finds nothing; then it needs no transaction.
-        let any = self.readers.read_blocking(|db| {
-            Ok(db.prepare_cached("SELECT 1 FROM replay WHERE expires_at <= ?1")?.exists([now.millis()])?)
-        })?;
-        if !any {
+        let sql = "SELECT 1 FROM replay WHERE expires_at <= ?1";
+        if !self.readers.read_blocking(|db| rows::exists(db, sql, [now.millis()]))? {
             return Ok(0);
         }
         self.writer

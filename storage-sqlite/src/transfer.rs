@@ -4,15 +4,18 @@ use async_trait::async_trait;
 use openapi_core::agents::Agent;
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{IdempotencyKey, Result as StorageResult, StorageErrorKind};
-use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, SubmissionId};
-use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, ToSql, params};
-use storage_common::transfer::{TransferKey, TransferKind, TransferRow, TransferStore};
+use openapi_core::storage::{Result as StorageResult, StorageErrorKind};
+use openapi_core::values::AgentId;
+use rusqlite::types::Value;
+use rusqlite::{Connection, ErrorCode, ToSql, params, params_from_iter};
+use storage_common::transfer::tables::{self, Table};
+use storage_common::transfer::{KeyParts, TransferKey, TransferKind, TransferRow, TransferStore};
+use storage_common::{agent_columns, records};
 
 use crate::chat::{agent_records, conversations, knowledge, messages};
-use crate::contacts::Columns;
-use crate::error::{Fault, Result, corrupt};
+use crate::error::{Error, Result};
 use crate::readers::snapshot;
+use crate::rows::{self, code, signed};
 use crate::store::SqliteStorage;
 use crate::{
     agents, audit, contact_schemas, contacts, credits, documents, files, forms, keys, rate_windows, replays,
@@ -26,9 +29,9 @@ impl TransferStore for SqliteStorage {
         self.readers
             .read(move |db, _| {
                 let after = after.as_ref().map_or("", AgentId::as_str);
-                let sql = "SELECT id, name, status, created_at, updated_at FROM agent WHERE id > ?1 \
-                           ORDER BY id LIMIT ?2";
-                every(db, sql, params![after, at_most], agents::read)
+                let sql =
+                    concat!("SELECT ", agent_columns!(), " FROM agent WHERE id > ?1 ORDER BY id LIMIT ?2");
+                rows::all(db, sql, params![after, at_most], |r| records::agent(r))
             })
             .await
     }
@@ -43,12 +46,11 @@ impl TransferStore for SqliteStorage {
         let (agent, after) = (agent.clone(), after.cloned());
         self.readers
             .read(move |db, _| {
-                snapshot(db, |db| match tenant::number(db, &agent)? {
-                    Some(number) => {
-                        let agent = &Tenant { id: &agent, number };
-                        read(&Batch { db, agent, after: after.as_ref(), at_most }, kind)
-                    }
-                    None => Ok(Vec::new()),
+                snapshot(db, |db| {
+                    let Some(number) = tenant::number(db, &agent)? else { return Ok(Vec::new()) };
+                    let tenant = Tenant { id: &agent, number };
+                    let (sql, values) = self::after(&tenant, kind, after.as_ref(), at_most)?;
+                    rows::all(db, &sql, params_from_iter(values), |r| tables::record(&agent, kind, r))
                 })
             })
             .await
@@ -58,9 +60,10 @@ impl TransferStore for SqliteStorage {
         let agent = agent.clone();
         self.readers
             .read(move |db, _| {
-                snapshot(db, |db| match tenant::number(db, &agent)? {
-                    Some(number) => last(db, &Tenant { id: &agent, number }, kind),
-                    None => Ok(None),
+                snapshot(db, |db| {
+                    let Some(number) = tenant::number(db, &agent)? else { return Ok(None) };
+                    let (_, value) = table_of(&Tenant { id: &agent, number }, kind);
+                    rows::first(db, &last(kind), [value], |r| tables::key(kind, r))
                 })
             })
             .await
@@ -91,281 +94,62 @@ impl TransferStore for SqliteStorage {
 }
 
 /// An agent as its rows name it: by the id or by the number.
-struct Tenant<'a> {
-    id: &'a AgentId,
-    number: i64,
+pub(crate) struct Tenant<'a> {
+    pub(crate) id: &'a AgentId,
+    pub(crate) number: i64,
 }
 
-fn every<T>(
-    db: &Connection,
-    sql: &str,
-    values: &[&dyn ToSql],
-    read: impl Fn(&Row<'_>) -> Result<T>,
-) -> Result<Vec<T>> {
-    let mut statement = db.prepare_cached(sql)?;
-    let mut rows = statement.query(values)?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push(read(row)?);
+/// The table of a kind, and the value by which it names the agent.
+fn table_of(agent: &Tenant<'_>, kind: TransferKind) -> (Table, Value) {
+    let by_id = matches!(kind, TransferKind::Purge | TransferKind::Audit);
+    let agent = if by_id { agent.id.as_str().to_owned().into() } else { agent.number.into() };
+    (Table::of(kind), agent)
+}
+
+/// The index that has the records in the order of their keys, where SQLite might choose another one.
+const fn index(kind: TransferKind) -> &'static str {
+    match kind {
+        TransferKind::Contact => " INDEXED BY contact_by_id",
+        TransferKind::Submission => " INDEXED BY form_submission_by_id",
+        TransferKind::Conversation => " INDEXED BY conversation_by_id",
+        TransferKind::Audit => " INDEXED BY audit_by_agent",
+        _ => "",
     }
-    Ok(found)
 }
 
-const CONTACT_SCHEMAS_AFTER: &str =
-    "SELECT body FROM contact_schema WHERE agent = ?1 AND version > ?2 ORDER BY version LIMIT ?3";
-
-const CONTACTS_AFTER: &str = concat!(
-    "SELECT ",
-    contacts::columns!(),
-    " FROM contact c INDEXED BY contact_by_id WHERE c.agent = ?1 AND c.id > ?2 ORDER BY c.id LIMIT ?3"
-);
-
-const PURGES_AFTER: &str =
-    "SELECT file, due_at FROM blob_purge WHERE agent = ?1 AND file > ?2 ORDER BY file LIMIT ?3";
-
-const SUBMISSIONS_AFTER: &str = concat!(
-    "SELECT ",
-    forms::all_columns!(),
-    " FROM form_submission s INDEXED BY form_submission_by_id",
-    " WHERE s.agent = ?1 AND s.id > ?2 ORDER BY s.id LIMIT ?3"
-);
-
-const REVISIONS_AFTER: &str = "SELECT version, at, by, form_data, submission FROM form_data_revision \
-     WHERE agent = ?1 AND (submission, version) > (?2, ?3) ORDER BY submission, version LIMIT ?4";
-
-const REPLAYS_AFTER: &str = "SELECT fingerprint, status, location, body, resource, expires_at, key FROM replay \
-     WHERE agent = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
-
-const RATE_WINDOWS_AFTER: &str =
-    "SELECT version, shares, key FROM rate_window WHERE agent = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
-
-const AUDIT_AFTER: &str = "SELECT at, id, agent, resource, contact, action, actor, address, request_id, details \
-     FROM audit INDEXED BY audit_by_agent WHERE agent = ?1 AND (at, id) > (?2, ?3) ORDER BY at, id LIMIT ?4";
-
-/// The index by id is over all agents; an agent has few keys.
-const KEYS_AFTER: &str = "SELECT body, last_used_at, last_used_address FROM api_key WHERE agent = ?1 AND id > ?2 \
-     ORDER BY id LIMIT ?3";
-
-/// Some records of a kind that follow a key, in the order of their keys.
-struct Batch<'a> {
-    db: &'a Connection,
-    agent: &'a Tenant<'a>,
-    after: Option<&'a TransferKey>,
+/// The statement and the values for up to `at_most` records after a key, in the order of their keys.
+pub(crate) fn after(
+    agent: &Tenant<'_>,
+    kind: TransferKind,
+    after: Option<&TransferKey>,
     at_most: u32,
+) -> Result<(String, Vec<Value>)> {
+    let (Table { columns, table, joined, key, agent: of }, agent) = table_of(agent, kind);
+    let mut values = vec![agent];
+    match kind.key_parts::<Error>(after)? {
+        KeyParts::Id(id) => values.push(id.into()),
+        KeyParts::Number(number) => values.push(number.into()),
+        KeyParts::Version(id, version) => values.extend([id.into(), version.into()]),
+        KeyParts::Time(at, id) => values.extend([at.millis().into(), id.into()]),
+    }
+    let following = vec!["?"; values.len() - 1].join(", ");
+    values.push(at_most.into());
+    // A cross join reads the tables in this order.
+    let joined =
+        joined.map(|(table, alias, on)| format!(" CROSS JOIN {table} {alias} ON {on}")).unwrap_or_default();
+    let (index, key) = (index(kind), key.join(", "));
+    let sql = format!(
+        "SELECT {columns} FROM {table}{index}{joined} WHERE {of} = ? AND ({key}) > ({following}) ORDER BY {key} LIMIT ?"
+    );
+    Ok((sql, values))
 }
 
-type Records = Result<Vec<TransferRow>>;
-
-impl Batch<'_> {
-    /// The records of a statement that takes agent, id and limit.
-    fn by_id(&self, sql: &str, read: impl Fn(&Row<'_>) -> Result<TransferRow>) -> Records {
-        self.by_id_of(&self.agent.number, sql, read)
-    }
-
-    /// The same for a table that names agents by another value.
-    fn by_id_of(
-        &self,
-        agent: &dyn ToSql,
-        sql: &str,
-        read: impl Fn(&Row<'_>) -> Result<TransferRow>,
-    ) -> Records {
-        // No id is as low as the empty one.
-        let id = self.after.map_or(&[] as &[u8], |after| &after.0);
-        every(self.db, sql, params![agent, id, self.at_most], read)
-    }
-
-    /// The records of a statement that takes agent, number and limit.
-    fn by_number(&self, sql: &str, read: impl Fn(&Row<'_>) -> Result<TransferRow>) -> Records {
-        let after = self.after.map_or(Some(0), TransferKey::number).ok_or_else(other_kind)?;
-        every(self.db, sql, params![self.agent.number, after as i64, self.at_most], read)
-    }
-
-    /// The records of a statement that takes agent, id, version and limit.
-    fn by_version(&self, sql: &str, read: impl Fn(&Row<'_>) -> Result<TransferRow>) -> Records {
-        let (id, version) = id_and_version(self.after).ok_or_else(other_kind)?;
-        every(self.db, sql, params![self.agent.number, id, version, self.at_most], read)
-    }
-
-    /// The records of a statement that takes agent, time, id and limit.
-    fn by_time(
-        &self,
-        agent: &dyn ToSql,
-        sql: &str,
-        read: impl Fn(&Row<'_>) -> Result<TransferRow>,
-    ) -> Records {
-        let (at, id) = time_and_id(self.after).ok_or_else(other_kind)?;
-        every(self.db, sql, params![agent, at, id, self.at_most], read)
-    }
-}
-
-fn other_kind() -> Fault {
-    corrupt("a key of another kind of record")
-}
-
-fn read(batch: &Batch<'_>, kind: TransferKind) -> Records {
-    let Batch { agent, .. } = *batch;
-    match kind {
-        TransferKind::ContactSchema => batch
-            .by_number(CONTACT_SCHEMAS_AFTER, |row| Ok(TransferRow::ContactSchema(Columns::of(row).json()?))),
-        TransferKind::Template => batch.by_id(forms::TEMPLATES_AFTER, |row| {
-            Ok(TransferRow::Template(forms::read_template(agent.id, row)?))
-        }),
-        TransferKind::TemplateVersion => batch.by_version(forms::VERSIONS_AFTER, |row| {
-            Ok(TransferRow::TemplateVersion(forms::read_template(agent.id, row)?))
-        }),
-        TransferKind::Contact => {
-            batch.by_id(CONTACTS_AFTER, |row| Ok(TransferRow::Contact(contacts::read(agent.id, row)?)))
-        }
-        TransferKind::File => batch.by_id(files::AFTER, |row| {
-            let (file, tombstone) = files::file_or_tombstone(agent.id, row)?;
-            Ok(TransferRow::File { file, tombstone })
-        }),
-        TransferKind::Document => {
-            batch.by_id(documents::AFTER, |row| Ok(TransferRow::Document(documents::read(row)?)))
-        }
-        TransferKind::Purge => batch.by_id_of(&agent.id.as_str(), PURGES_AFTER, |row| {
-            let mut columns = Columns::of(row);
-            Ok(TransferRow::Purge { file: FileId::from_bytes(columns.bytes()?), due_at: columns.time()? })
-        }),
-        TransferKind::Submission => batch.by_id(SUBMISSIONS_AFTER, |row| {
-            Ok(TransferRow::Submission(forms::read_submission(agent.id, row)?))
-        }),
-        TransferKind::Revision => batch.by_version(REVISIONS_AFTER, |row| {
-            let submission = SubmissionId::from_bytes(Columns::from(row, 4).bytes()?);
-            Ok(TransferRow::Revision { submission, revision: forms::revision(row)? })
-        }),
-        TransferKind::IdempotencyRecord => batch.by_id(REPLAYS_AFTER, |row| {
-            let key = IdempotencyKey(Columns::from(row, 6).bytes()?);
-            Ok(TransferRow::IdempotencyRecord(replays::read(key, &mut Columns::of(row))?))
-        }),
-        TransferKind::RateLimitWindow => batch.by_id(RATE_WINDOWS_AFTER, |row| {
-            let key = KeyId::from_bytes(Columns::from(row, 2).bytes()?);
-            Ok(TransferRow::RateLimitWindow { key, window: rate_windows::read(&mut Columns::of(row))? })
-        }),
-        TransferKind::CreditAccount if batch.after.is_some() => Ok(Vec::new()),
-        TransferKind::CreditAccount => {
-            let sql = "SELECT version, body FROM credit_account WHERE agent = ?1 LIMIT ?2";
-            every(batch.db, sql, params![agent.number, batch.at_most], |row| {
-                Ok(TransferRow::CreditAccount(credits::account(row)?))
-            })
-        }
-        TransferKind::CreditEntry => batch.by_time(&agent.number, credits::ENTRIES_AFTER, |row| {
-            Ok(TransferRow::CreditEntry(credits::entry(row)?))
-        }),
-        TransferKind::Knowledge => {
-            batch.by_id(knowledge::AFTER, |row| Ok(TransferRow::Knowledge(knowledge::read(row)?)))
-        }
-        TransferKind::Passage => batch.by_version(knowledge::PASSAGES_AFTER, |row| {
-            let (document, passage) = knowledge::passage(row)?;
-            Ok(TransferRow::Passage { document, passage })
-        }),
-        TransferKind::Conversation => batch.by_id(conversations::AFTER, |row| {
-            Ok(TransferRow::Conversation(Box::new(conversations::read(row)?)))
-        }),
-        TransferKind::Message => batch.by_version(messages::AFTER, |row| {
-            let conversation = ConversationId::from_bytes(Columns::from(row, 1).bytes()?);
-            Ok(TransferRow::Message { conversation, message: messages::read(row)? })
-        }),
-        TransferKind::StoredRecord => batch
-            .by_number(agent_records::AFTER, |row| Ok(TransferRow::StoredRecord(agent_records::read(row)?))),
-        TransferKind::Audit => {
-            batch.by_time(&agent.id.as_str(), AUDIT_AFTER, |row| Ok(TransferRow::Audit(audit::read(row)?)))
-        }
-        TransferKind::Key => {
-            batch.by_id(KEYS_AFTER, |row| Ok(TransferRow::Key(keys::read(&mut Columns::of(row))?)))
-        }
-    }
-}
-
-/// The key of records with an id and a version; before every key without `after`.
-fn id_and_version(after: Option<&TransferKey>) -> Option<(Vec<u8>, i64)> {
-    match after {
-        Some(after) => after.version().map(|(id, version)| (id.to_vec(), version as i64)),
-        None => Some((Vec::new(), 0)),
-    }
-}
-
-/// The key of records with a time and an id; before every key without `after`.
-fn time_and_id(after: Option<&TransferKey>) -> Option<(i64, Vec<u8>)> {
-    match after {
-        Some(after) => after.time().map(|(at, id)| (at.millis(), id.to_vec())),
-        None => Some((i64::MIN, Vec::new())),
-    }
-}
-
-fn last(db: &Connection, agent: &Tenant<'_>, kind: TransferKind) -> Result<Option<TransferKey>> {
-    let of_version = |sql: &str| -> Result<Option<TransferKey>> {
-        let mut statement = db.prepare_cached(sql)?;
-        let mut rows = statement.query([agent.number])?;
-        let Some(row) = rows.next()? else { return Ok(None) };
-        let mut columns = Columns::of(row);
-        Ok(Some(TransferKey::of_version(&columns.bytes()?, columns.count()?)))
-    };
-    let of_bytes = |sql: &str, value: &dyn ToSql| -> Result<Option<TransferKey>> {
-        let found: Option<Option<Vec<u8>>> =
-            db.prepare_cached(sql)?.query_row([value], |row| row.get(0)).optional()?;
-        Ok(found.flatten().map(TransferKey))
-    };
-    let of_time = |sql: &str, value: &dyn ToSql| -> Result<Option<TransferKey>> {
-        let mut statement = db.prepare_cached(sql)?;
-        let mut rows = statement.query([value])?;
-        let Some(row) = rows.next()? else { return Ok(None) };
-        let mut columns = Columns::of(row);
-        Ok(Some(TransferKey::of_time(columns.time()?, &columns.bytes()?)))
-    };
-    let of_number = |sql: &str| -> Result<Option<TransferKey>> {
-        let number: Option<i64> = db.prepare_cached(sql)?.query_row([agent.number], |row| row.get(0))?;
-        Ok(number.map(|number| TransferKey::of_number(number as u64)))
-    };
-    let number: &dyn ToSql = &agent.number;
-    match kind {
-        TransferKind::ContactSchema => of_number("SELECT max(version) FROM contact_schema WHERE agent = ?1"),
-        TransferKind::Template => of_bytes("SELECT max(id) FROM form_template WHERE agent = ?1", number),
-        TransferKind::TemplateVersion => of_version(
-            "SELECT template, version FROM form_template_version WHERE agent = ?1 \
-             ORDER BY template DESC, version DESC LIMIT 1",
-        ),
-        TransferKind::Contact => of_bytes("SELECT max(id) FROM contact WHERE agent = ?1", number),
-        TransferKind::File => of_bytes("SELECT max(id) FROM file WHERE agent = ?1", number),
-        TransferKind::Document => of_bytes("SELECT max(id) FROM document WHERE agent = ?1", number),
-        TransferKind::Purge => {
-            of_bytes("SELECT max(file) FROM blob_purge WHERE agent = ?1", &agent.id.as_str())
-        }
-        TransferKind::Submission => of_bytes("SELECT max(id) FROM form_submission WHERE agent = ?1", number),
-        TransferKind::Revision => of_version(
-            "SELECT submission, version FROM form_data_revision WHERE agent = ?1 \
-             ORDER BY submission DESC, version DESC LIMIT 1",
-        ),
-        TransferKind::IdempotencyRecord => of_bytes("SELECT max(key) FROM replay WHERE agent = ?1", number),
-        TransferKind::RateLimitWindow => {
-            of_bytes("SELECT max(key) FROM rate_window WHERE agent = ?1", number)
-        }
-        TransferKind::CreditAccount => {
-            let is_there = db.prepare_cached(credits::ACCOUNT_OF_AGENT)?.exists([agent.number])?;
-            Ok(is_there.then(|| TransferKey::of_number(0)))
-        }
-        TransferKind::CreditEntry => of_time(
-            "SELECT at, id FROM credit_entry WHERE agent = ?1 ORDER BY at DESC, id DESC LIMIT 1",
-            number,
-        ),
-        TransferKind::Knowledge => of_bytes("SELECT max(id) FROM knowledge WHERE agent = ?1", number),
-        TransferKind::Passage => of_version(
-            "SELECT document, position FROM passage WHERE agent = ?1 \
-             ORDER BY document DESC, position DESC LIMIT 1",
-        ),
-        TransferKind::Conversation => of_bytes("SELECT max(id) FROM conversation WHERE agent = ?1", number),
-        TransferKind::Message => of_version(
-            "SELECT conversation, seq FROM message WHERE agent = ?1 \
-             ORDER BY conversation DESC, seq DESC LIMIT 1",
-        ),
-        TransferKind::StoredRecord => of_number("SELECT max(kind) FROM agent_record WHERE agent = ?1"),
-        TransferKind::Audit => of_time(
-            "SELECT at, id FROM audit INDEXED BY audit_by_agent WHERE agent = ?1 \
-             ORDER BY at DESC, id DESC LIMIT 1",
-            &agent.id.as_str(),
-        ),
-        TransferKind::Key => of_bytes("SELECT max(id) FROM api_key WHERE agent = ?1", number),
-    }
+/// The statement for the greatest key of a kind.
+pub(crate) fn last(kind: TransferKind) -> String {
+    let Table { table, key, agent: of, .. } = Table::of(kind);
+    let descending: Vec<String> = key.iter().map(|column| format!("{column} DESC")).collect();
+    let (index, key, descending) = (index(kind), key.join(", "), descending.join(", "));
+    format!("SELECT {key} FROM {table}{index} WHERE {of} = ?1 ORDER BY {descending} LIMIT 1")
 }
 
 fn put_agent(db: &Connection, agent: &Agent) -> Result<()> {
@@ -378,7 +162,7 @@ fn put_agent(db: &Connection, agent: &Agent) -> Result<()> {
     .execute(params![
         agent.id.as_str(),
         agent.name.as_str(),
-        tenant::status_number(agent.status),
+        code(agent.status),
         agent.created_at.millis(),
         agent.updated_at.millis()
     ])?;
@@ -387,7 +171,7 @@ fn put_agent(db: &Connection, agent: &Agent) -> Result<()> {
 
 fn put_contact_schema(db: &Connection, agent: i64, schema: &ContactSchema) -> Result<()> {
     contact_schemas::put(db, agent, schema)?;
-    let version = i64::try_from(schema.version).map_err(corrupt)?;
+    let version = signed(schema.version)?;
     db.prepare_cached("UPDATE agent SET schema_version = max(schema_version, ?2) WHERE n = ?1")?
         .execute([agent, version])?;
     Ok(())
@@ -409,7 +193,7 @@ fn put(
     record: &TransferRow,
 ) -> Result<()> {
     let refuse_known = |sql: &str, values: &[&dyn ToSql]| -> Result<()> {
-        if db.prepare_cached(sql)?.exists(values)? {
+        if rows::exists(db, sql, values)? {
             return Err(StorageErrorKind::AlreadyExists.into());
         }
         Ok(())
@@ -418,7 +202,7 @@ fn put(
         TransferRow::ContactSchema(schema) => put_contact_schema(db, agent.number, schema),
         TransferRow::Template(template) => forms::put_standing(db, agent.number, template),
         TransferRow::TemplateVersion(template) => {
-            let version = i64::try_from(template.version).map_err(corrupt)?;
+            let version = signed(template.version)?;
             refuse_known(
                 "SELECT 1 FROM form_template_version WHERE agent = ?1 AND template = ?2 AND version = ?3",
                 params![agent.number, template.id.as_bytes(), version],
@@ -458,7 +242,7 @@ fn put(
         }
         TransferRow::Conversation(it) => conversations::put_new(db, agent.id, agent.number, it),
         TransferRow::Message { conversation, message } => {
-            let seq = i64::try_from(message.seq).map_err(corrupt)?;
+            let seq = signed(message.seq)?;
             refuse_known(
                 "SELECT 1 FROM message WHERE agent = ?1 AND conversation = ?2 AND seq = ?3",
                 params![agent.number, conversation.as_bytes(), seq],
@@ -478,14 +262,14 @@ fn put(
 }
 
 /// The meaning of a violated constraint: the key is taken, or the record refers to an absent one.
-fn refused(fault: Fault) -> Fault {
-    match &fault {
-        Fault::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+fn refused(error: Error) -> Error {
+    match &error {
+        Error::Driver(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
             let is_foreign = error
                 .sqlite_error()
                 .is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_FOREIGNKEY);
-            Fault::Known(if is_foreign { StorageErrorKind::Missing } else { StorageErrorKind::AlreadyExists })
+            Error::Known(if is_foreign { StorageErrorKind::Missing } else { StorageErrorKind::AlreadyExists })
         }
-        _ => fault,
+        _ => error,
     }
 }

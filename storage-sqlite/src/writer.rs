@@ -23,7 +23,7 @@ use rusqlite::hooks::Wal;
 use crate::config::SqliteConfig;
 use crate::contacts::cache::{Cache, ChangedRows};
 use crate::contacts::index;
-use crate::error::{Fault, OpenError, Result, corrupt, panic_text};
+use crate::error::{Error, OpenError, Result, corrupt, panic_text};
 
 /// How long the writer waits for more writes before it updates the search index.
 const IDLE: Duration = Duration::from_millis(200);
@@ -48,7 +48,7 @@ trait Job: Send {
     /// Runs inside a transaction and stores the outcome; returns whether it succeeded.
     fn run(&mut self, db: &Connection) -> bool;
     /// Sets a failure as the outcome.
-    fn fail(&mut self, fault: Fault);
+    fn fail(&mut self, error: Error);
     /// Sends the outcome.
     fn answer(self: Box<Self>);
 }
@@ -87,8 +87,8 @@ impl<T: Send, F: FnMut(&Connection) -> Result<T> + Send> Job for Task<T, F> {
         succeeded
     }
 
-    fn fail(&mut self, fault: Fault) {
-        self.outcome = Some(Err(fault));
+    fn fail(&mut self, error: Error) {
+        self.outcome = Some(Err(error));
     }
 
     fn answer(self: Box<Self>) {
@@ -345,19 +345,19 @@ impl Work {
             Err(TransactionError::RolledBack) if batch.len() > 1 => {
                 for job in &mut batch {
                     let alone = std::slice::from_mut(job);
-                    if let Err(TransactionError::NotCommitted(fault)) = self.transaction(alone) {
-                        job.fail(fault);
+                    if let Err(TransactionError::NotCommitted(error)) = self.transaction(alone) {
+                        job.fail(error);
                     }
                 }
             }
             // The one write that failed has its outcome.
             Err(TransactionError::RolledBack) => {}
-            Err(TransactionError::NotCommitted(fault)) => {
-                let text = StorageError::from(fault);
+            Err(TransactionError::NotCommitted(error)) => {
+                let text = StorageError::from(error);
                 tracing::error!(error = ?text.source, writes = batch.len(), "commit failed: none of its writes is stored");
                 let kind = text.kind;
                 for job in &mut batch {
-                    job.fail(Fault::Known(kind.clone()));
+                    job.fail(Error::Known(kind.clone()));
                 }
             }
         }
@@ -385,9 +385,9 @@ impl Work {
         }
         let committed = self.commit(batch.iter().any(|job| job.changes_existing_contacts()));
         self.shared.failing.store(committed.is_err(), Ordering::Relaxed);
-        committed.map_err(|fault| {
+        committed.map_err(|error| {
             self.roll_back();
-            TransactionError::NotCommitted(fault)
+            TransactionError::NotCommitted(error)
         })
     }
 
@@ -445,14 +445,14 @@ impl Work {
     /// Works on the search index in a transaction of its own. A failure only makes searches slower, because they read the
     /// contacts that the index lacks; the next write tries again.
     fn run_maintenance<T>(&mut self, work: impl FnOnce(&Connection) -> Result<T>) -> Option<T> {
-        let done = self.execute("BEGIN IMMEDIATE").map_err(Fault::from).and_then(|()| {
+        let done = self.execute("BEGIN IMMEDIATE").map_err(Error::from).and_then(|()| {
             let done = catch_unwind(AssertUnwindSafe(|| work(&self.db)))
                 .unwrap_or_else(|panic| Err(corrupt(panic_text(&*panic))))?;
             self.execute("COMMIT")?;
             Ok(done)
         });
-        if let Err(fault) = &done {
-            tracing::warn!(?fault, "cannot update the search index");
+        if let Err(error) = &done {
+            tracing::warn!(?error, "cannot update the search index");
             self.roll_back();
         }
         done.ok()
@@ -463,5 +463,5 @@ enum TransactionError {
     /// A write failed after a change of its own: nothing is stored, and the other writes can run again.
     RolledBack,
     /// The transaction could not be begun or committed: nothing is stored.
-    NotCommitted(Fault),
+    NotCommitted(Error),
 }

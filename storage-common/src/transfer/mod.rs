@@ -2,8 +2,9 @@
 
 mod copy;
 mod rows;
+pub mod tables;
 
 pub use copy::{
     AgentDigest, Contents, Copied, CopyError, Step, compare, copy_agent, copy_content, copy_document, digest,
 };
-pub use rows::{TransferKey, TransferKind, TransferRow, TransferStore};
+pub use rows::{KeyParts, KeyShape, TransferKey, TransferKind, TransferRow, TransferStore};

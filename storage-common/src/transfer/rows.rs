@@ -19,6 +19,9 @@ use openapi_core::storage::{
 use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, KnowledgeId, SubmissionId, Timestamp};
 use serde::Serialize;
 
+use crate::error::StoreError;
+use crate::fields::signed;
+
 /// A store whose records can be copied to another store, and that can receive them. Only operators use it.
 ///
 /// # Contract
@@ -154,6 +157,58 @@ impl TransferKind {
         }
     }
 
+    /// The shape of the keys of its records.
+    #[must_use]
+    pub const fn key_shape(self) -> KeyShape {
+        match self {
+            TransferKind::ContactSchema | TransferKind::StoredRecord | TransferKind::CreditAccount => {
+                KeyShape::Number
+            }
+            TransferKind::TemplateVersion
+            | TransferKind::Revision
+            | TransferKind::Passage
+            | TransferKind::Message => KeyShape::Version,
+            TransferKind::CreditEntry | TransferKind::Audit => KeyShape::Time,
+            TransferKind::Template
+            | TransferKind::Contact
+            | TransferKind::File
+            | TransferKind::Document
+            | TransferKind::Purge
+            | TransferKind::Submission
+            | TransferKind::IdempotencyRecord
+            | TransferKind::RateLimitWindow
+            | TransferKind::Knowledge
+            | TransferKind::Conversation
+            | TransferKind::Key => KeyShape::Id,
+        }
+    }
+
+    /// The values of a key as databases store them; without a key, values before every key.
+    ///
+    /// # Errors
+    /// When the key is of another kind.
+    pub fn key_parts<E: StoreError>(self, key: Option<&TransferKey>) -> Result<KeyParts, E> {
+        let other_kind = || E::corrupt("a key of another kind of record");
+        Ok(match (self.key_shape(), key) {
+            (KeyShape::Number, None) => KeyParts::Number(-1),
+            (KeyShape::Number, Some(key)) => {
+                KeyParts::Number(signed::<E>(key.number().ok_or_else(other_kind)?)?)
+            }
+            // The empty byte string sorts first.
+            (KeyShape::Id, key) => KeyParts::Id(key.map(|key| key.0.clone()).unwrap_or_default()),
+            (KeyShape::Version, None) => KeyParts::Version(Vec::new(), -1),
+            (KeyShape::Version, Some(key)) => {
+                let (id, version) = key.version().ok_or_else(other_kind)?;
+                KeyParts::Version(id.to_vec(), signed::<E>(version)?)
+            }
+            (KeyShape::Time, None) => KeyParts::Time(Timestamp::from_millis(i64::MIN), Vec::new()),
+            (KeyShape::Time, Some(key)) => {
+                let (at, id) = key.time().ok_or_else(other_kind)?;
+                KeyParts::Time(at, id.to_vec())
+            }
+        })
+    }
+
     /// How many records are copied at a time; a few MiB of the kinds with large records.
     #[must_use]
     pub const fn batch(self) -> u32 {
@@ -219,6 +274,32 @@ impl TransferKey {
         let millis = (u64::from_be_bytes(*sortable) ^ (1 << 63)) as i64;
         Some((Timestamp::from_millis(millis), id.try_into().ok()?))
     }
+}
+
+/// The shape of the keys of a kind of records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyShape {
+    /// An id.
+    Id,
+    /// A number.
+    Number,
+    /// An id and a number.
+    Version,
+    /// A time and an id.
+    Time,
+}
+
+/// The values of a key, by its [`KeyShape`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyParts {
+    /// An id.
+    Id(Vec<u8>),
+    /// A number.
+    Number(i64),
+    /// An id and a number.
+    Version(Vec<u8>, i64),
+    /// A time and an id.
+    Time(Timestamp, Vec<u8>),
 }
 
 /// A stored record.

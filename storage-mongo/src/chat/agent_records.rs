@@ -1,13 +1,13 @@
 //! Settings and other small records of tenants, as JSON, each replaced as a whole.
 
 use async_trait::async_trait;
-use mongodb::bson::{Document, RawDocument, doc};
+use mongodb::bson::{Document, doc};
 use openapi_core::storage::{Effects, RecordKind, RecordStore, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::AgentId;
-use storage_common::in_transaction;
+use storage_common::{in_transaction, records};
 
 use crate::document::{FieldReader, Fields, integer, object_text, put as put_value};
-use crate::error::{Result, corrupt};
+use crate::error::Result;
 use crate::migrate::collection;
 use crate::store::MongoStorage;
 use crate::transaction::{DocumentReader, Transaction, Update};
@@ -27,14 +27,6 @@ pub(crate) fn document(agent: &AgentId, record: &StoredRecord) -> Result<Documen
     let mut document = doc! { "_id": key_of(agent, record.kind)?, "version": integer(record.version)? };
     put_value(&mut document, "body", object_text(&record.body));
     Ok(document)
-}
-
-pub(crate) fn read(document: &RawDocument) -> Result<StoredRecord> {
-    let mut fields = Fields(document);
-    let number = fields.within("_id")?.integer("kind")?;
-    let kind = u8::try_from(number).ok().and_then(RecordKind::of_number);
-    let kind = kind.ok_or_else(|| corrupt(format_args!("{number} is no kind of a record")))?;
-    Ok(StoredRecord { kind, version: fields.count("version")?, body: fields.object("body")? })
 }
 
 /// Refuses a version that does not follow the stored one. The tenant is locked.
@@ -73,7 +65,7 @@ impl RecordStore for MongoStorage {
             // Without a stored record the tenant need not be read.
             let Some(found) = reads.one(collection::AGENT_RECORDS, id, None).await? else { return Ok(None) };
             let living = tenant::find(&mut reads, agent).await?;
-            living.map(|_| read(&found)).transpose()
+            living.map(|_| records::stored_record(&mut Fields(&found))).transpose()
         };
         Ok(self.handle.read(one).await?)
     }

@@ -4,7 +4,7 @@ mod port;
 mod read;
 mod write;
 
+pub(crate) use read::of_contact;
 #[cfg(test)]
 pub(crate) use read::{due_by, find};
-pub(crate) use read::{file_or_tombstone, of_contact};
 pub(crate) use write::{document, erase_of, purge, tombstone};

@@ -36,17 +36,6 @@ pub(super) async fn tombstone(handle: &Handle, agent: &AgentId, id: FileId) -> R
     records::tombstone(id, &mut Fields(&found)).map(Some)
 }
 
-/// Reads a file, deleted or not.
-pub(crate) fn file_or_tombstone(
-    agent: &AgentId,
-    document: &RawDocument,
-) -> Result<(ContactFile, Option<FileTombstone>)> {
-    let file = records::file(agent, &mut Fields(document))?;
-    let is_live = document.get_bool("live").map_err(corrupt)?;
-    let tombstone = (!is_live).then(|| records::tombstone(file.id, &mut Fields(document))).transpose()?;
-    Ok((file, tombstone))
-}
-
 /// The filter for the files of a contact.
 fn of(agent: &AgentId, contact: ContactId) -> Document {
     doc! { "_id.agent": agent.as_str(), "contact": binary(contact.as_bytes()), "live": true }

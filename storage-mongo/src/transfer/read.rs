@@ -5,18 +5,18 @@ use std::collections::HashMap;
 
 use ::conversations::Passage;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
-use openapi_core::storage::IdempotencyKey;
-use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId};
+use openapi_core::values::{AgentId, KnowledgeId, TemplateId};
+use storage_common::transfer::tables;
 use storage_common::transfer::{TransferKey, TransferKind, TransferRow};
 
 use crate::chat::knowledge::blocks;
-use crate::chat::{agent_records, conversations, knowledge};
+use crate::chat::{agent_records, conversations};
 use crate::contacts::row;
 use crate::document::{FieldReader, Fields, binary, integer, key, keyed, of_agent, time};
 use crate::error::{Result, corrupt};
 use crate::migrate::{collection, index};
 use crate::transaction::{DocumentReader, Find};
-use crate::{audit, contacts, credits, documents, files, forms, keys, rate_windows, replays};
+use crate::{contacts, credits, forms, keys};
 
 /// The find for [`storage_common::transfer::TransferStore::agents_after`].
 pub(crate) fn agents_after(after: Option<&AgentId>, at_most: u32) -> Find {
@@ -175,49 +175,10 @@ pub(super) async fn records(
 
 /// Reads a document that is one record.
 fn record(agent: &AgentId, kind: TransferKind, document: &RawDocument) -> Result<TransferRow> {
-    let mut fields = Fields(document);
-    Ok(match kind {
-        TransferKind::ContactSchema => TransferRow::ContactSchema(fields.json("body")?),
-        TransferKind::Contact => TransferRow::Contact(row::contact(agent, document)?),
-        TransferKind::File => {
-            let (file, tombstone) = files::file_or_tombstone(agent, document)?;
-            TransferRow::File { file, tombstone }
-        }
-        TransferKind::Document => TransferRow::Document(documents::read(document)?),
-        TransferKind::Purge => {
-            TransferRow::Purge { file: FileId::from_bytes(fields.id()?), due_at: fields.time("dueAt")? }
-        }
-        TransferKind::Revision => TransferRow::Revision {
-            submission: SubmissionId::from_bytes(fields.id()?),
-            revision: forms::read::revision(document)?,
-        },
-        TransferKind::IdempotencyRecord => {
-            TransferRow::IdempotencyRecord(replays::read(&IdempotencyKey(fields.id()?), document)?)
-        }
-        TransferKind::RateLimitWindow => TransferRow::RateLimitWindow {
-            key: KeyId::from_bytes(fields.id()?),
-            window: rate_windows::read(document)?,
-        },
-        TransferKind::CreditAccount => TransferRow::CreditAccount(credits::account(document)?),
-        TransferKind::CreditEntry => TransferRow::CreditEntry(credits::entry(document)?),
-        TransferKind::Knowledge => TransferRow::Knowledge(knowledge::read(document)?),
-        TransferKind::Conversation => {
-            TransferRow::Conversation(Box::new(conversations::read::conversation(document)?))
-        }
-        TransferKind::Message => TransferRow::Message {
-            conversation: ConversationId::from_bytes(fields.id()?),
-            message: conversations::read::message(document)?,
-        },
-        TransferKind::StoredRecord => TransferRow::StoredRecord(agent_records::read(document)?),
-        TransferKind::Audit => TransferRow::Audit(audit::read(document)?),
-        TransferKind::Key => TransferRow::Key(keys::read(document)?),
-        TransferKind::Template
-        | TransferKind::TemplateVersion
-        | TransferKind::Submission
-        | TransferKind::Passage => {
-            return Err(corrupt("a record that is not one document was read from one"));
-        }
-    })
+    match kind {
+        TransferKind::Contact => Ok(TransferRow::Contact(row::contact(agent, document)?)),
+        _ => tables::record(agent, kind, &mut Fields(document)),
+    }
 }
 
 fn passage((document, passage): (KnowledgeId, Passage)) -> TransferRow {

@@ -4,18 +4,18 @@ use async_trait::async_trait;
 use openapi_core::storage::{Effects, RecordKind, RecordStore, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::AgentId;
 use sqlx::PgConnection;
-use storage_common::in_transaction;
+use storage_common::{in_transaction, records};
 
 use crate::connect::{execute, fetch_version};
-use crate::error::{Result, corrupt};
-use crate::rows::{RowReader, Statement, object_text, signed};
+use crate::error::Result;
+use crate::rows::{Statement, object_text, signed};
 use crate::store::PostgresStorage;
 use crate::{effects, tenant};
 
 #[async_trait]
 impl RecordStore for PostgresStorage {
     async fn record(&self, agent: &AgentId, kind: RecordKind) -> Result<Option<StoredRecord>, StorageError> {
-        self.db.read_one(one(agent, kind)?, |row| read(&mut RowReader::new(row))).await
+        self.db.read_one(one(agent, kind)?, |r| records::stored_record(r)).await
     }
 
     async fn save_record(
@@ -36,14 +36,6 @@ pub(crate) fn one(agent: &AgentId, kind: RecordKind) -> Result<Statement> {
     )
     .bind(agent.as_str())?
     .bind(i64::from(kind.number()))
-}
-
-/// Reads `kind, version, body`.
-pub(crate) fn read(columns: &mut RowReader<'_>) -> Result<StoredRecord> {
-    let number = columns.integer()?;
-    let kind = u8::try_from(number).ok().and_then(RecordKind::of_number);
-    let kind = kind.ok_or_else(|| corrupt(format_args!("{number} is no kind of a record")))?;
-    Ok(StoredRecord { kind, version: columns.count()?, body: columns.object()? })
 }
 
 /// As [`RecordStore::save_agent_record`], in a transaction of its own.

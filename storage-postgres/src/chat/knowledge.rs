@@ -9,13 +9,12 @@ use openapi_core::json::RawObject;
 use openapi_core::storage::{RecordKind, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, KnowledgeId};
 use sqlx::PgConnection;
-use sqlx::postgres::PgRow;
-use storage_common::in_transaction;
+use storage_common::{in_transaction, records};
 
 use crate::chat::agent_records;
 use crate::connect::execute;
 use crate::error::Result;
-use crate::rows::{RowReader, Statement, json_text};
+use crate::rows::{Statement, json_text};
 use crate::store::PostgresStorage;
 use crate::{effects, tenant};
 
@@ -26,7 +25,7 @@ const CHUNK: usize = 1_000;
 #[async_trait]
 impl KnowledgeStore for PostgresStorage {
     async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>, StorageError> {
-        self.db.read_all(documents(agent)?, |row| RowReader::new(row).json()).await
+        self.db.read_all(documents(agent)?, |r| r.json()).await
     }
 
     async fn passages(
@@ -35,7 +34,7 @@ impl KnowledgeStore for PostgresStorage {
         after: Option<(KnowledgeId, u32)>,
         at_most: u32,
     ) -> Result<Vec<(KnowledgeId, Passage)>, StorageError> {
-        self.db.read_all(passages(agent, after, at_most)?, passage).await
+        self.db.read_all(passages(agent, after, at_most)?, |r| records::passage(r)).await
     }
 
     async fn change_knowledge(&self, agent: &AgentId, write: &KnowledgeWrite) -> Result<(), StorageError> {
@@ -53,7 +52,7 @@ pub(crate) fn documents(agent: &AgentId) -> Result<Statement> {
     .bind(agent.as_str())
 }
 
-/// The statement of some passages, along the primary key.
+/// The statement of some passages, along the primary key: a range and not an equality, as in `transfer::read`.
 pub(crate) fn passages(
     agent: &AgentId,
     after: Option<(KnowledgeId, u32)>,
@@ -63,20 +62,14 @@ pub(crate) fn passages(
     let (document, position) =
         after.as_ref().map_or((&[] as &[u8], 0), |(document, position)| (document.as_bytes(), *position));
     Statement::new(
-        "SELECT p.document, p.body FROM passage p WHERE p.agent = $1 AND (p.document, p.position) > ($2, $3) \
-         AND EXISTS (SELECT 1 FROM agent a WHERE a.id = $1 AND a.status <> 2) \
-         ORDER BY p.document, p.position LIMIT $4",
+        "SELECT p.document, p.body FROM passage p WHERE (p.agent, p.document, p.position) > ($1, $2, $3) \
+         AND p.agent <= $1 AND EXISTS (SELECT 1 FROM agent a WHERE a.id = $1 AND a.status <> 2) \
+         ORDER BY p.agent, p.document, p.position LIMIT $4",
     )
     .bind(agent.as_str())?
     .bind(document)?
     .bind(i64::from(position))?
     .bind(i64::from(at_most))
-}
-
-/// Reads `document, body`.
-pub(crate) fn passage(row: &PgRow) -> Result<(KnowledgeId, Passage)> {
-    let mut columns = RowReader::new(row);
-    Ok((KnowledgeId::from_bytes(columns.bytes()?), columns.json()?))
 }
 
 /// As [`KnowledgeStore::change_knowledge`], in a transaction of its own.
@@ -111,9 +104,9 @@ pub(crate) const REMOVE: [&str; 2] = [
      WHERE k.agent = u.agent AND k.id = u.id",
 ];
 
-/// One of [`REMOVE`].
+/// One of [`REMOVE`], planned each time: a generic plan would scan a small table for a document of unknown length.
 pub(crate) fn removal(sql: &'static str, agent: &AgentId, documents: &[KnowledgeId]) -> Result<Statement> {
-    Statement::new(sql)
+    Statement::unprepared(sql)
         .bind(vec![agent.as_str(); documents.len()])?
         .bind(documents.iter().map(|document| document.as_bytes().as_slice()).collect::<Vec<_>>())
 }

@@ -71,10 +71,12 @@ async fn remove(db: &mut PgConnection, agent: &AgentId, found: &[Stored]) -> Res
 
 /// Removes up to `at_most` contacts of a tenant and returns how many.
 pub(crate) async fn purge(db: &mut PgConnection, agent: &AgentId, at_most: u64) -> Result<u64> {
-    let statement =
-        Statement::new(format!("SELECT {STORED} FROM contact c WHERE c.agent = $1 ORDER BY c.id LIMIT $2"))
-            .bind(agent.as_str())?
-            .bind(signed(at_most)?)?;
+    let statement = Statement::new(format!(
+        "SELECT {STORED} FROM contact c WHERE (c.agent, c.id) > ($1, '') AND c.agent <= $1 \
+            ORDER BY c.agent, c.id LIMIT $2"
+    ))
+    .bind(agent.as_str())?
+    .bind(signed(at_most)?)?;
     let found = stored(db, statement).await?;
     if !found.is_empty() {
         remove(db, agent, &found).await?;

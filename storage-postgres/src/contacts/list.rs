@@ -11,9 +11,8 @@ use sqlx::postgres::PgRow;
 use storage_common::{contact_columns, records};
 
 use super::index_scan::{Position, Scan, ScanOrder, Scope, Slice, column, direction, may_be_absent};
-use crate::connect::PlannerHints;
 use crate::error::Result;
-use crate::rows::{RowReader, Statement};
+use crate::rows::{self, Statement};
 
 /// The filters of a list besides archived and status.
 enum Filters<'a> {
@@ -55,16 +54,6 @@ pub(super) fn may_be_nearer_to_the_end(query: &ContactQuery, far: u64) -> bool {
         Filters::Search | Filters::Several => false,
     };
     is_scan && matches!(query.window, Window::Page { offset, .. } if offset > far)
-}
-
-/// The planner settings of a page.
-pub(crate) fn hints(query: &ContactQuery) -> PlannerHints {
-    match filters(&query.filter) {
-        Filters::Tag(_) if query.sort != ContactSort::CreatedAt => PlannerHints::Lookups,
-        Filters::Since(_, sort) if query.sort != sort => PlannerHints::Lookups,
-        Filters::Nothing | Filters::Tag(_) | Filters::Since(..) => PlannerHints::IndexOrder,
-        Filters::Search | Filters::Several => PlannerHints::Lookups,
-    }
 }
 
 /// The statement that counts a list before its page is read.
@@ -273,16 +262,8 @@ fn pattern(term: &str) -> String {
 
 /// Reads the rows of [`page`].
 pub(super) fn listed(agent: &AgentId, rows: &[PgRow]) -> Result<ContactPage> {
-    let mut page = ContactPage::default();
-    for row in rows {
-        let mut columns = RowReader::new(row);
-        page.total = columns.count()?;
-        if columns.is_absent()? {
-            break;
-        }
-        page.contacts.push(records::contact(agent, &mut columns)?);
-    }
-    Ok(page)
+    let (contacts, total) = rows::page(rows, |r| records::contact(agent, r))?;
+    Ok(ContactPage { contacts, total })
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ impl ContactStore for PostgresStorage {
                 statement = list::page_from_end(agent, query)?;
             }
         }
-        let rows = self.db.read_with_hints(statement, list::hints(query)).await?;
+        let rows = self.db.read(statement).await?;
         Ok(list::listed(agent, &rows)?)
     }
 

@@ -4,7 +4,7 @@ mod port;
 mod read;
 mod write;
 
+pub(crate) use read::of_contact;
 #[cfg(test)]
 pub(crate) use read::page;
-pub(crate) use read::{ALL_COLUMNS, booleans, file_or_tombstone, of_contact};
 pub(crate) use write::{bury, erase_of, insert, purge};

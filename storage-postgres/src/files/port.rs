@@ -7,7 +7,7 @@ use openapi_core::storage::{
     Effects, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, StorageError,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
-use storage_common::in_transaction;
+use storage_common::{in_transaction, records};
 
 use super::{read, write};
 use crate::store::PostgresStorage;
@@ -15,7 +15,7 @@ use crate::store::PostgresStorage;
 #[async_trait]
 impl FileStore for PostgresStorage {
     async fn file(&self, agent: &AgentId, file: FileId) -> Result<Option<ContactFile>, StorageError> {
-        self.db.read_one(read::one(agent, file)?, |row| read::file(agent, row)).await
+        self.db.read_one(read::one(agent, file)?, |r| records::file(agent, r)).await
     }
 
     async fn files(&self, agent: &AgentId, query: &FileQuery) -> Result<FilePage, StorageError> {
@@ -41,7 +41,7 @@ impl FileStore for PostgresStorage {
         agent: &AgentId,
         file: FileId,
     ) -> Result<Option<FileTombstone>, StorageError> {
-        self.db.read_one(read::tombstone(agent, file)?, |row| read::buried(file, row)).await
+        self.db.read_one(read::tombstone(agent, file)?, |r| records::tombstone(file, r)).await
     }
 
     async fn expedite_purges(
@@ -58,7 +58,7 @@ impl FileStore for PostgresStorage {
         now: Timestamp,
         at_most: u32,
     ) -> Result<Vec<BlobKey>, StorageError> {
-        self.db.read_all(read::due(now, at_most)?, read::key).await
+        self.db.read_all(read::due(now, at_most)?, |r| records::blob_key(r)).await
     }
 
     async fn remove_blob_records(&self, keys: &[BlobKey]) -> Result<(), StorageError> {
@@ -72,8 +72,7 @@ impl FileStore for PostgresStorage {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
-        let rows = self.db.read(read::known(keys)?).await?;
-        Ok(read::booleans(&rows)?)
+        self.db.read_all(read::known(keys)?, |r| r.bool()).await
     }
 
     async fn referenced_blobs(

@@ -1,37 +1,16 @@
 //! Reading files.
 
-use openapi_core::files::ContactFile;
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::storage::{
-    FilePage, FilePosition, FileQuery, FileSort, FileSortKey, FileTombstone, FileUsage, Order, Window,
+    FilePage, FilePosition, FileQuery, FileSort, FileSortKey, FileUsage, Order, Window,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 use sqlx::postgres::PgRow;
 use storage_common::{file_columns, records};
 
 use crate::content;
-use crate::error::{Result, corrupt};
-use crate::rows::{RowReader, Statement, bounded};
-
-/// The columns that [`file_or_tombstone`] reads.
-pub(crate) const ALL_COLUMNS: &str = concat!(file_columns!(), ", f.deleted_at, f.deleted_by, f.reason");
-
-/// Reads a file, deleted or not.
-pub(crate) fn file_or_tombstone(
-    agent: &AgentId,
-    row: &PgRow,
-) -> Result<(ContactFile, Option<FileTombstone>)> {
-    let mut columns = RowReader::new(row);
-    let file = records::file(agent, &mut columns)?;
-    let tombstone =
-        if columns.is_absent()? { None } else { Some(records::tombstone(file.id, &mut columns)?) };
-    Ok((file, tombstone))
-}
-
-/// Reads a row.
-pub(super) fn file(agent: &AgentId, row: &PgRow) -> Result<ContactFile> {
-    records::file(agent, &mut RowReader::new(row))
-}
+use crate::error::Result;
+use crate::rows::{self, RowReader, Statement, bounded};
 
 pub(super) fn one(agent: &AgentId, id: FileId) -> Result<Statement> {
     Statement::new(concat!(
@@ -53,11 +32,6 @@ pub(super) fn tombstone(agent: &AgentId, id: FileId) -> Result<Statement> {
     .bind(id.as_bytes().as_slice())
 }
 
-/// Reads a row of [`tombstone`].
-pub(super) fn buried(file: FileId, row: &PgRow) -> Result<FileTombstone> {
-    records::tombstone(file, &mut RowReader::new(row))
-}
-
 /// How much a contact and its tenant store.
 pub(super) fn usage(agent: &AgentId, contact: ContactId) -> Result<Statement> {
     Statement::new(
@@ -70,9 +44,8 @@ pub(super) fn usage(agent: &AgentId, contact: ContactId) -> Result<Statement> {
 }
 
 /// Reads a row of [`usage`].
-pub(super) fn used(row: &PgRow) -> Result<FileUsage> {
-    let mut columns = RowReader::new(row);
-    Ok(FileUsage { files_of_contact: columns.count()?, bytes_of_agent: columns.count()? })
+pub(super) fn used(r: &mut RowReader<'_>) -> Result<FileUsage> {
+    Ok(FileUsage { files_of_contact: r.count()?, bytes_of_agent: r.count()? })
 }
 
 /// The statement of a page: each row has the total and a file, or NULL for an empty page.
@@ -117,25 +90,8 @@ pub(crate) fn page(agent: &AgentId, query: &FileQuery) -> Result<Statement> {
 
 /// Reads the rows of [`page`].
 pub(super) fn listed(agent: &AgentId, rows: &[PgRow]) -> Result<FilePage> {
-    let mut page = FilePage::default();
-    for row in rows {
-        let mut columns = RowReader::new(row);
-        page.total = columns.count()?;
-        if columns.is_absent()? {
-            break;
-        }
-        page.files.push(records::file(agent, &mut columns)?);
-    }
-    Ok(page)
-}
-
-/// Reads `agent, file`.
-pub(super) fn key(row: &PgRow) -> Result<BlobKey> {
-    read_key(&mut RowReader::new(row))
-}
-
-fn read_key(columns: &mut RowReader<'_>) -> Result<BlobKey> {
-    Ok(BlobKey::new(columns.str()?.parse().map_err(corrupt)?, FileId::from_bytes(columns.bytes()?)))
+    let (files, total) = rows::page(rows, |r| records::file(agent, r))?;
+    Ok(FilePage { files, total })
 }
 
 /// For each file whether it exists, is not deleted and belongs to the contact; one row for each, in order.
@@ -148,11 +104,6 @@ pub(crate) fn of_contact(agent: &AgentId, contact: ContactId, files: &[FileId]) 
     .bind(agent.as_str())?
     .bind(contact.as_bytes().as_slice())?
     .bind(files.iter().map(|file| file.as_bytes().as_slice()).collect::<Vec<_>>())
-}
-
-/// Reads a Boolean from each row.
-pub(crate) fn booleans(rows: &[PgRow]) -> Result<Vec<bool>> {
-    rows.iter().map(|row| RowReader::new(row).bool()).collect()
 }
 
 pub(super) fn due(now: Timestamp, at_most: u32) -> Result<Statement> {
@@ -189,7 +140,6 @@ pub(crate) fn needed(after: Option<&BlobKey>, at_most: u32) -> Result<Statement>
 }
 
 /// Reads a row of [`needed`].
-pub(super) fn entry(row: &PgRow) -> Result<BlobEntry> {
-    let mut columns = RowReader::new(row);
-    Ok(BlobEntry { key: read_key(&mut columns)?, size: columns.count()? })
+pub(super) fn entry(r: &mut RowReader<'_>) -> Result<BlobEntry> {
+    Ok(BlobEntry { key: records::blob_key(r)?, size: r.count()? })
 }

@@ -19,7 +19,7 @@ pub(super) async fn create(db: &mut PgConnection, agent: &AgentId, write: &FileW
     contacts::refuse_stale(db, agent, file.contact_id, write.contact_version).await?;
     effects::refuse_replayed(db, agent, &write.effects, write.at).await?;
     let usage = fetch_one(db, read::usage(agent, file.contact_id)?).await?;
-    let usage = read::used(&usage.ok_or_else(|| corrupt("a locked tenant is absent"))?)?;
+    let usage = read::used(&mut RowReader::new(&usage.ok_or_else(|| corrupt("a locked tenant is absent"))?))?;
     write.quota.admit(usage, file.file_size).map_err(StorageErrorKind::QuotaExceeded)?;
     if !insert(db, agent, file, write.name_key.as_str()).await? {
         return Err(StorageErrorKind::AlreadyExists.into());
@@ -112,9 +112,10 @@ pub(crate) async fn erase_of(
 
 /// Removes up to `at_most` files of a deleted agent and returns how many; their contents are due at once.
 pub(crate) async fn purge(db: &mut PgConnection, agent: &AgentId, at_most: u64) -> Result<u64> {
-    let statement = Statement::new(
-        "WITH gone AS (DELETE FROM file WHERE agent = $1 AND id IN \
-         (SELECT id FROM file WHERE agent = $1 ORDER BY id LIMIT $2) RETURNING id), \
+    let statement = Statement::unprepared(
+        "WITH gone AS (DELETE FROM file WHERE (agent, id) IN \
+         (SELECT agent, id FROM file WHERE (agent, id) > ($1, '') AND agent <= $1 ORDER BY agent, id LIMIT $2) \
+         RETURNING agent, id), \
          due AS (INSERT INTO blob_purge (agent, file, due_at) SELECT $1, id, 0 FROM gone \
          ON CONFLICT (agent, file) DO UPDATE SET due_at = 0) SELECT count(*) FROM gone",
     )

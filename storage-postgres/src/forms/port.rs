@@ -7,9 +7,9 @@ use openapi_core::storage::{
     SubmissionsWrite, TemplatePage, TemplateQuery,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, SubmissionId, TemplateId};
-use storage_common::in_transaction;
+use storage_common::{in_transaction, records};
 
-use super::{read, row, templates, write};
+use super::{read, templates, write};
 use crate::error::Result;
 use crate::files;
 use crate::store::PostgresStorage;
@@ -21,7 +21,7 @@ impl FormStore for PostgresStorage {
         agent: &AgentId,
         template: TemplateId,
     ) -> Result<Option<FormTemplate>, StorageError> {
-        self.db.read_one(templates::current(agent, template)?, |row| templates::template(agent, row)).await
+        self.db.read_one(templates::current(agent, template)?, |r| records::template(agent, r, None)).await
     }
 
     async fn template_version(
@@ -33,7 +33,7 @@ impl FormStore for PostgresStorage {
         // No version exceeds an `i64`.
         let Ok(version) = i64::try_from(version) else { return Ok(None) };
         self.db
-            .read_one(templates::at_version(agent, template, version)?, |row| templates::template(agent, row))
+            .read_one(templates::at_version(agent, template, version)?, |r| records::template(agent, r, None))
             .await
     }
 
@@ -65,7 +65,7 @@ impl FormStore for PostgresStorage {
         agent: &AgentId,
         submission: SubmissionId,
     ) -> Result<Option<Submission>, StorageError> {
-        self.db.read_one(read::one(agent, submission)?, |row| row::with_history(agent, row)).await
+        self.db.read_one(read::one(agent, submission)?, |r| records::submission_with_history(agent, r)).await
     }
 
     async fn submissions(
@@ -83,7 +83,7 @@ impl FormStore for PostgresStorage {
         contact: ContactId,
         template: TemplateId,
     ) -> Result<Option<Submission>, StorageError> {
-        self.db.read_one(read::head(agent, contact, template)?, |row| row::without_history(agent, row)).await
+        self.db.read_one(read::head(agent, contact, template)?, |r| records::submission(agent, r)).await
     }
 
     async fn latest_submission(
@@ -91,8 +91,10 @@ impl FormStore for PostgresStorage {
         agent: &AgentId,
         query: &LatestQuery,
     ) -> Result<Option<Submission>, StorageError> {
-        let rows = self.db.read(read::latest(agent, query)?).await?;
-        let found = rows.iter().map(|row| row::with_history(agent, row)).collect::<Result<Vec<_>>>()?;
+        let found = self
+            .db
+            .read_all(read::latest(agent, query)?, |r| records::submission_with_history(agent, r))
+            .await?;
         Ok(found.into_iter().max_by_key(|submission| query.rank(submission)))
     }
 
@@ -105,8 +107,7 @@ impl FormStore for PostgresStorage {
         if files.is_empty() {
             return Ok(Vec::new());
         }
-        let rows = self.db.read(files::of_contact(agent, contact, files)?).await?;
-        Ok(files::booleans(&rows)?)
+        self.db.read_all(files::of_contact(agent, contact, files)?, |r| r.bool()).await
     }
 
     async fn insert_submissions(
@@ -130,6 +131,6 @@ impl FormStore for PostgresStorage {
         agent: &AgentId,
         submission: SubmissionId,
     ) -> Result<Vec<FormDataRevision>, StorageError> {
-        self.db.read_all(read::revisions(agent, submission)?, read::revision).await
+        self.db.read_all(read::revisions(agent, submission)?, |r| records::revision(r)).await
     }
 }

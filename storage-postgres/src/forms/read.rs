@@ -1,20 +1,18 @@
 //! Reading submissions.
 
-use openapi_core::forms::FormDataRevision;
 use openapi_core::storage::{LatestQuery, SubmissionPage, SubmissionPosition, SubmissionQuery, Window};
 use openapi_core::values::{AgentId, ContactId, SubmissionId, TemplateId};
 use sqlx::postgres::PgRow;
-use storage_common::records;
+use storage_common::{records, revision_columns, submission_and_history_columns, submission_columns};
 
-use super::row::{all_columns, columns};
 use crate::error::Result;
-use crate::rows::{RowReader, Statement, bounded, code};
+use crate::rows::{self, Statement, bounded, code};
 
 /// As [`openapi_core::storage::FormStore::submission`].
 pub(super) fn one(agent: &AgentId, id: SubmissionId) -> Result<Statement> {
     Statement::new(concat!(
         "SELECT ",
-        all_columns!(),
+        submission_and_history_columns!(),
         " FROM agent a JOIN form_submission s ON s.agent = a.id",
         " WHERE a.id = $1 AND a.status <> 2 AND s.id = $2"
     ))
@@ -59,36 +57,31 @@ pub(crate) fn page(agent: &AgentId, query: &SubmissionQuery) -> Result<Statement
             (format!(" AND (s.created_at, s.id) < ({at}, {id})"), format!("LIMIT {limit}"))
         }
     };
+    // The keys come from the index alone, so PostgreSQL has no reason to sort the rows. The limit on each submission makes it
+    // look them up one by one.
     statement.push(&format!(
         "SELECT t.total, {} FROM (SELECT count(*) AS total FROM form_submission s WHERE {condition}) t \
-         LEFT JOIN (SELECT s.* FROM form_submission s WHERE {condition}{after} \
-         ORDER BY s.created_at DESC, s.id DESC {slice}) s ON true \
+         LEFT JOIN (SELECT s.created_at, s.id FROM form_submission s WHERE {condition}{after} \
+         ORDER BY s.created_at DESC, s.id DESC {slice}) p ON true \
+         LEFT JOIN LATERAL (SELECT s.* FROM form_submission s WHERE s.agent = {agent} AND s.id = p.id LIMIT 1) s ON true \
          WHERE EXISTS (SELECT 1 FROM agent a WHERE a.id = {agent} AND a.status <> 2) \
-         ORDER BY s.created_at DESC, s.id DESC",
-        columns!()
+         ORDER BY p.created_at DESC, p.id DESC",
+        submission_columns!()
     ));
     Ok(statement)
 }
 
 /// Reads the rows of [`page`].
 pub(super) fn listed(agent: &AgentId, rows: &[PgRow]) -> Result<SubmissionPage> {
-    let mut page = SubmissionPage::default();
-    for row in rows {
-        let mut columns = RowReader::new(row);
-        page.total = columns.count()?;
-        if columns.is_absent()? {
-            break;
-        }
-        page.submissions.push(records::submission(agent, &mut columns)?);
-    }
-    Ok(page)
+    let (submissions, total) = rows::page(rows, |r| records::submission(agent, r))?;
+    Ok(SubmissionPage { submissions, total })
 }
 
 /// As [`openapi_core::storage::FormStore::head_submission`].
 pub(crate) fn head(agent: &AgentId, contact: ContactId, template: TemplateId) -> Result<Statement> {
     Statement::new(concat!(
         "SELECT ",
-        columns!(),
+        submission_columns!(),
         " FROM form_submission s WHERE s.agent = $1 AND s.contact = $2 AND s.template = $3",
         " AND s.submitted_at IS NOT NULL AND s.superseded_by IS NULL",
         " AND EXISTS (SELECT 1 FROM agent a WHERE a.id = $1 AND a.status <> 2)",
@@ -103,7 +96,7 @@ pub(crate) fn head(agent: &AgentId, contact: ContactId, template: TemplateId) ->
 pub(crate) fn latest(agent: &AgentId, query: &LatestQuery) -> Result<Statement> {
     const SUBMITTED: &str = concat!(
         "(SELECT ",
-        all_columns!(),
+        submission_and_history_columns!(),
         " FROM form_submission s WHERE s.agent = $1 AND s.contact = $2 AND s.template = $3",
         " AND s.submitted_at IS NOT NULL AND s.superseded_by IS NULL AND s.status <> 5",
         " AND EXISTS (SELECT 1 FROM agent a WHERE a.id = $1 AND a.status <> 2)",
@@ -111,7 +104,7 @@ pub(crate) fn latest(agent: &AgentId, query: &LatestQuery) -> Result<Statement> 
     );
     const DRAFT: &str = concat!(
         " UNION ALL (SELECT ",
-        all_columns!(),
+        submission_and_history_columns!(),
         " FROM form_submission s WHERE s.agent = $1 AND s.contact = $2 AND s.template = $3",
         " AND s.submitted_at IS NULL AND s.superseded_by IS NULL AND s.status <> 5",
         " AND EXISTS (SELECT 1 FROM agent a WHERE a.id = $1 AND a.status <> 2)",
@@ -127,17 +120,14 @@ pub(crate) fn latest(agent: &AgentId, query: &LatestQuery) -> Result<Statement> 
         .bind(query.template.as_bytes().as_slice())
 }
 
-/// Reads `version, at, by, form_data`.
-pub(crate) fn revision(row: &PgRow) -> Result<FormDataRevision> {
-    records::revision(&mut RowReader::new(row))
-}
-
 /// As [`openapi_core::storage::FormStore::form_data_revisions`].
 pub(super) fn revisions(agent: &AgentId, submission: SubmissionId) -> Result<Statement> {
-    Statement::new(
-        "SELECT r.version, r.at, r.by, r.form_data FROM agent a JOIN form_data_revision r ON r.agent = a.id \
-         WHERE a.id = $1 AND a.status <> 2 AND r.submission = $2 ORDER BY r.version",
-    )
+    Statement::new(concat!(
+        "SELECT ",
+        revision_columns!(),
+        " FROM agent a JOIN form_data_revision r ON r.agent = a.id",
+        " WHERE a.id = $1 AND a.status <> 2 AND r.submission = $2 ORDER BY r.version"
+    ))
     .bind(agent.as_str())?
     .bind(submission.as_bytes().as_slice())
 }

@@ -1,52 +1,13 @@
-//! The columns of a submission.
+//! The columns of a submission, written from the record.
 
 use openapi_core::forms::Submission;
 use openapi_core::values::{AgentId, SubmissionId, Timestamp};
 use sqlx::PgConnection;
-use sqlx::postgres::PgRow;
 use storage_common::records;
 
 use crate::connect::execute;
-use crate::error::Result;
-use crate::rows::{RowReader, Statement, code, json_text, object_text, signed};
-
-/// The columns that [`without_history`] reads, with the contact's current external id.
-macro_rules! columns {
-    () => {
-        storage_common::submission_columns!(
-            "(SELECT c.external_reference_id FROM contact c WHERE c.agent = s.agent AND c.id = s.contact)"
-        )
-    };
-}
-pub(super) use columns;
-
-/// The same and the history, for [`with_history`].
-macro_rules! all_columns {
-    () => {
-        concat!($crate::forms::row::columns!(), ", s.status_history")
-    };
-}
-pub(super) use all_columns;
-
-/// [`all_columns`], for assembled statements.
-pub(crate) const ALL_COLUMNS: &str = all_columns!();
-
-/// Reads a row of [`columns`]; the history is empty.
-pub(super) fn without_history(agent: &AgentId, row: &PgRow) -> Result<Submission> {
-    records::submission(agent, &mut RowReader::new(row))
-}
-
-/// Reads a row of [`all_columns`].
-pub(crate) fn with_history(agent: &AgentId, row: &PgRow) -> Result<Submission> {
-    let mut columns = RowReader::new(row);
-    let submission = records::submission(agent, &mut columns)?;
-    Ok(Submission { status_history: columns.optional_json()?.unwrap_or_default(), ..submission })
-}
-
-/// The history as text; `None` for an empty one.
-fn history(submission: &Submission) -> Result<Option<String>> {
-    (!submission.status_history.is_empty()).then(|| json_text(&submission.status_history)).transpose()
-}
+use crate::error::{Error, Result};
+use crate::rows::{Statement, code, json_text, object_text, signed};
 
 fn bytes(id: Option<&SubmissionId>) -> Option<&[u8]> {
     id.map(|id| id.as_bytes().as_slice())
@@ -70,7 +31,7 @@ fn bind_changeable(statement: Statement, agent: &AgentId, submission: &Submissio
         .bind(submission.submission_notes.as_ref().map(|notes| notes.as_str()))?
         .bind(submission.review_notes.as_ref().map(|notes| notes.as_str()))?
         .bind(object_text(&submission.form_data))?
-        .bind(history(submission)?)
+        .bind(records::list_text::<Error>(&submission.status_history)?)
 }
 
 /// Stores a new submission; false when its id is taken.

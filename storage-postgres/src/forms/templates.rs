@@ -7,28 +7,18 @@ use openapi_core::storage::{
 use openapi_core::values::{AgentId, TemplateId};
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
-use storage_common::{records, template_columns, template_content_columns};
+use storage_common::{records, template_columns, template_summary_columns};
 
 use crate::connect::{execute, fetch_one, fetch_version};
 use crate::error::{Result, corrupt};
-use crate::rows::{RowReader, Statement, bounded, code, json_text, signed};
+use crate::rows::{self, RowReader, Statement, bounded, code, json_text, signed};
 use crate::{effects, tenant};
-
-/// The columns that [`template`] reads.
-pub(crate) const COLUMNS: &str = concat!(template_columns!(), ", ", template_content_columns!());
-
-/// Reads a row of [`COLUMNS`].
-pub(crate) fn template(agent: &AgentId, row: &PgRow) -> Result<FormTemplate> {
-    records::template(agent, &mut RowReader::new(row), None)
-}
 
 /// As [`openapi_core::storage::FormStore::template`].
 pub(super) fn current(agent: &AgentId, id: TemplateId) -> Result<Statement> {
     Statement::new(concat!(
         "SELECT ",
         template_columns!(),
-        ", ",
-        template_content_columns!(),
         " FROM agent a JOIN form_template t ON t.agent = a.id",
         " JOIN form_template_version v ON v.agent = t.agent AND v.template = t.id AND v.version = t.version",
         " WHERE a.id = $1 AND a.status <> 2 AND t.id = $2"
@@ -42,8 +32,6 @@ pub(super) fn at_version(agent: &AgentId, id: TemplateId, version: i64) -> Resul
     Statement::new(concat!(
         "SELECT ",
         template_columns!(),
-        ", ",
-        template_content_columns!(),
         " FROM agent a JOIN form_template t ON t.agent = a.id",
         " JOIN form_template_version v ON v.agent = t.agent AND v.template = t.id AND v.version = $3",
         " WHERE a.id = $1 AND a.status <> 2 AND t.id = $2"
@@ -70,37 +58,21 @@ pub(crate) fn page(agent: &AgentId, query: &TemplateQuery) -> Result<Statement> 
         }
     };
     statement.push(&format!(
-        concat!(
-            "SELECT n.total, ",
-            template_columns!(),
-            ", t.version, v.name, v.description, v.field_count",
-            " FROM (SELECT count(*) AS total FROM form_template t WHERE t.agent = {agent}{only}) n",
-            " LEFT JOIN (SELECT t.* FROM form_template t WHERE t.agent = {agent}{only}{after}",
-            " ORDER BY t.name_key, t.id {slice}) t ON true",
-            " LEFT JOIN form_template_version v ON v.agent = t.agent AND v.template = t.id AND v.version = t.version",
-            " WHERE EXISTS (SELECT 1 FROM agent a WHERE a.id = {agent} AND a.status <> 2)",
-            " ORDER BY t.name_key, t.id"
-        ),
-        agent = agent,
-        only = only,
-        after = after,
-        slice = slice
+        "SELECT n.total, {} FROM (SELECT count(*) AS total FROM form_template t WHERE t.agent = {agent}{only}) n \
+         LEFT JOIN (SELECT t.* FROM form_template t WHERE t.agent = {agent}{only}{after} \
+         ORDER BY t.name_key, t.id {slice}) t ON true \
+         LEFT JOIN LATERAL (SELECT * FROM form_template_version v WHERE v.agent = t.agent AND v.template = t.id \
+         AND v.version = t.version LIMIT 1) v ON true \
+         WHERE EXISTS (SELECT 1 FROM agent a WHERE a.id = {agent} AND a.status <> 2) ORDER BY t.name_key, t.id",
+        template_summary_columns!()
     ));
     Ok(statement)
 }
 
 /// Reads the rows of [`page`].
 pub(super) fn listed(agent: &AgentId, rows: &[PgRow]) -> Result<TemplatePage> {
-    let mut page = TemplatePage::default();
-    for row in rows {
-        let mut columns = RowReader::new(row);
-        page.total = columns.count()?;
-        if columns.is_absent()? {
-            break;
-        }
-        page.templates.push(records::template_summary(agent, &mut columns, None)?);
-    }
-    Ok(page)
+    let (templates, total) = rows::page(rows, |r| records::template_summary(agent, r, None))?;
+    Ok(TemplatePage { templates, total })
 }
 
 /// The generation of a stored template.
@@ -205,10 +177,11 @@ pub(crate) async fn insert_content(
 
 /// Removes up to `at_most` templates of a deleted tenant, with all their versions, and returns how many.
 pub(super) async fn purge(db: &mut PgConnection, agent: &AgentId, at_most: u64) -> Result<u64> {
-    let statement = Statement::new(
-        "WITH gone AS (DELETE FROM form_template WHERE agent = $1 AND id IN \
-         (SELECT id FROM form_template WHERE agent = $1 ORDER BY id LIMIT $2) RETURNING id), \
-         versions AS (DELETE FROM form_template_version WHERE agent = $1 AND template IN (SELECT id FROM gone)) \
+    let statement = Statement::unprepared(
+        "WITH gone AS (DELETE FROM form_template WHERE (agent, id) IN \
+         (SELECT agent, id FROM form_template WHERE (agent, id) > ($1, '') AND agent <= $1 ORDER BY agent, id LIMIT $2) \
+         RETURNING agent, id), \
+         versions AS (DELETE FROM form_template_version WHERE (agent, template) IN (SELECT agent, id FROM gone)) \
          SELECT count(*) FROM gone",
     )
     .bind(agent.as_str())?

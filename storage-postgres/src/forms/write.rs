@@ -159,8 +159,8 @@ pub(crate) async fn insert_revision(
 /// Removes the submissions of a contact with their revisions.
 pub(crate) async fn erase_of(db: &mut PgConnection, agent: &AgentId, contact: ContactId) -> Result<()> {
     let statement = Statement::new(
-        "WITH gone AS (DELETE FROM form_submission WHERE agent = $1 AND contact = $2 RETURNING id) \
-         DELETE FROM form_data_revision WHERE agent = $1 AND submission IN (SELECT id FROM gone)",
+        "WITH gone AS (DELETE FROM form_submission WHERE agent = $1 AND contact = $2 RETURNING agent, id) \
+         DELETE FROM form_data_revision WHERE (agent, submission) IN (SELECT agent, id FROM gone)",
     )
     .bind(agent.as_str())?
     .bind(contact.as_bytes().as_slice())?;
@@ -177,10 +177,11 @@ pub(crate) async fn purge(db: &mut PgConnection, agent: &AgentId, at_most: u64) 
 
 /// Removes up to `at_most` submissions of a deleted tenant, with their revisions, and returns how many.
 async fn purge_submissions(db: &mut PgConnection, agent: &AgentId, at_most: u64) -> Result<u64> {
-    let statement = Statement::new(
-        "WITH gone AS (DELETE FROM form_submission WHERE agent = $1 AND id IN \
-         (SELECT id FROM form_submission WHERE agent = $1 ORDER BY id LIMIT $2) RETURNING id), \
-         revisions AS (DELETE FROM form_data_revision WHERE agent = $1 AND submission IN (SELECT id FROM gone)) \
+    let statement = Statement::unprepared(
+        "WITH gone AS (DELETE FROM form_submission WHERE (agent, id) IN \
+         (SELECT agent, id FROM form_submission WHERE (agent, id) > ($1, '') AND agent <= $1 ORDER BY agent, id LIMIT $2) \
+         RETURNING agent, id), \
+         revisions AS (DELETE FROM form_data_revision WHERE (agent, submission) IN (SELECT agent, id FROM gone)) \
          SELECT count(*) FROM gone",
     )
     .bind(agent.as_str())?

@@ -4,17 +4,18 @@ use async_trait::async_trait;
 use openapi_core::agents::Agent;
 use openapi_core::storage::StorageError;
 use openapi_core::values::AgentId;
-use storage_common::in_transaction;
+use storage_common::transfer::tables;
 use storage_common::transfer::{TransferKey, TransferKind, TransferRow, TransferStore};
 
+use storage_common::{in_transaction, records};
+
 use super::{put, read};
-use crate::agents;
 use crate::store::PostgresStorage;
 
 #[async_trait]
 impl TransferStore for PostgresStorage {
     async fn agents_after(&self, after: Option<&AgentId>, at_most: u32) -> Result<Vec<Agent>, StorageError> {
-        self.db.read_all(read::agents_after(after, at_most)?, agents::read).await
+        self.db.read_all(read::agents_after(after, at_most)?, |r| records::agent(r)).await
     }
 
     async fn records(
@@ -24,9 +25,7 @@ impl TransferStore for PostgresStorage {
         after: Option<&TransferKey>,
         at_most: u32,
     ) -> Result<Vec<TransferRow>, StorageError> {
-        self.db
-            .read_all(read::after(agent, kind, after, at_most)?, |row| read::record(agent, kind, row))
-            .await
+        self.db.read_all(read::after(agent, kind, after, at_most)?, |r| tables::record(agent, kind, r)).await
     }
 
     async fn last_record(
@@ -34,7 +33,7 @@ impl TransferStore for PostgresStorage {
         agent: &AgentId,
         kind: TransferKind,
     ) -> Result<Option<TransferKey>, StorageError> {
-        self.db.read_one(read::last(agent, kind)?, |row| read::key(kind, row)).await
+        self.db.read_one(read::last(agent, kind)?, |r| tables::key(kind, r)).await
     }
 
     async fn put_agent(&self, agent: &Agent) -> Result<(), StorageError> {

@@ -4,47 +4,29 @@ use ::conversations::storage::{
     ConversationFilter, ConversationPage, ConversationQuery, ConversationStore, ConversationWrite,
     MessageQuery,
 };
-use ::conversations::{Conversation, ConversationMode, ConversationStatus, Message};
+use ::conversations::{Conversation, Message};
 use async_trait::async_trait;
 use openapi_core::storage::{Effects, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Connection, params, params_from_iter};
+use storage_common::fields::bounded;
 
 use super::messages;
-use crate::contacts::Columns;
-use crate::error::{Result, corrupt};
+use crate::error::Result;
 use crate::readers::snapshot;
+use crate::rows::{self, RowReader, code, json_text, signed};
 use crate::store::SqliteStorage;
 use crate::{documents, effects, tenant};
 
-/// Conversations of an agent after an id, by id; the columns follow the record.
-pub(crate) const AFTER: &str = "SELECT body, id, agent_id, version, status, mode, contact, last_message_at, \
-     expires_at FROM conversation INDEXED BY conversation_by_id WHERE agent = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+/// Every conversation of an agent: the record and the columns next to it.
+pub(crate) const EVERY_OF_AGENT: &str = "SELECT body, id, agent_id, version, status, mode, contact, last_message_at, \
+     expires_at FROM conversation INDEXED BY conversation_by_id WHERE agent = ?1";
 
 /// Conversations of all agents that have expired, oldest first.
 const EXPIRED: &str = "SELECT c.agent_id, c.id FROM conversation c INDEXED BY conversation_by_expiry \
      CROSS JOIN agent a ON a.n = c.agent WHERE c.expires_at <= ?1 AND a.status <> 2 \
      ORDER BY c.expires_at, c.agent_id, c.id LIMIT ?2";
-
-/// Reads a row that begins with the record.
-pub(crate) fn read(row: &Row<'_>) -> Result<Conversation> {
-    Columns::of(row).json()
-}
-
-const fn status_number(status: ConversationStatus) -> i64 {
-    match status {
-        ConversationStatus::Open => 0,
-        ConversationStatus::Closed => 1,
-    }
-}
-
-const fn mode_number(mode: ConversationMode) -> i64 {
-    match mode {
-        ConversationMode::Ai => 0,
-        ConversationMode::Human => 1,
-    }
-}
 
 /// The columns next to the record, in their order.
 #[derive(PartialEq)]
@@ -66,26 +48,25 @@ impl ConversationColumns {
             id: *it.id.as_bytes(),
             agent: agent.as_str().to_owned(),
             version: it.version,
-            status: status_number(it.status),
-            mode: mode_number(it.mode),
+            status: code(it.status),
+            mode: code(it.mode),
             contact: it.contact_id.map(|contact| *contact.as_bytes()),
             last_message_at: it.last_message_at,
             expires_at: it.expires_at,
         }
     }
 
-    /// The values of a row of [`AFTER`].
-    pub(crate) fn read(row: &Row<'_>) -> Result<Self> {
-        let mut columns = Columns::from(row, 1);
+    /// Reads the columns that follow the record in [`EVERY_OF_AGENT`].
+    pub(crate) fn read(r: &mut RowReader<'_>) -> Result<Self> {
         Ok(ConversationColumns {
-            id: columns.bytes()?,
-            agent: columns.str()?.to_owned(),
-            version: columns.count()?,
-            status: columns.integer()?,
-            mode: columns.integer()?,
-            contact: columns.optional_bytes()?,
-            last_message_at: columns.time()?,
-            expires_at: columns.time()?,
+            id: r.bytes()?,
+            agent: r.str()?.to_owned(),
+            version: r.count()?,
+            status: r.integer()?,
+            mode: r.integer()?,
+            contact: r.optional_bytes()?,
+            last_message_at: r.time()?,
+            expires_at: r.time()?,
         })
     }
 
@@ -95,11 +76,9 @@ impl ConversationColumns {
     }
 }
 
-fn stored_version(db: &Connection, agent: i64, id: ConversationId) -> Result<Option<i64>> {
-    Ok(db
-        .prepare_cached("SELECT version FROM conversation WHERE agent = ?1 AND id = ?2")?
-        .query_row(params![agent, id.as_bytes()], |row| row.get(0))
-        .optional()?)
+fn stored_version(db: &Connection, agent: i64, id: ConversationId) -> Result<Option<u64>> {
+    let sql = "SELECT version FROM conversation WHERE agent = ?1 AND id = ?2";
+    rows::number(db, sql, params![agent, id.as_bytes()])
 }
 
 /// Replaces a conversation.
@@ -109,13 +88,13 @@ fn put(db: &Connection, agent_id: &AgentId, agent: i64, conversation: &Conversat
         agent,
         derived.id,
         derived.agent,
-        i64::try_from(derived.version).map_err(corrupt)?,
+        signed(derived.version)?,
         derived.status,
         derived.mode,
         derived.contact,
         derived.last_message_at.millis(),
         derived.expires_at.millis(),
-        serde_json::to_string(conversation).map_err(corrupt)?
+        json_text(conversation)?
     ];
     // Usually only the text of a reply has grown: the index columns are unchanged, so this statement leaves them out.
     let replaced = db
@@ -153,17 +132,16 @@ pub(crate) fn put_new(
 
 /// Derives the columns of an agent's conversations again. A check lists the records that cannot be read.
 pub(crate) fn repair(db: &Connection, agent_id: &AgentId, agent: i64) -> Result<()> {
-    let mut every = db.prepare_cached(AFTER)?;
-    let mut rows = every.query(params![agent, &[] as &[u8], i64::MAX])?;
-    let mut wrong = Vec::new();
-    while let Some(row) = rows.next()? {
-        let (Ok(conversation), Ok(derived)) = (read(row), ConversationColumns::read(row)) else { continue };
-        if derived.id == *conversation.id.as_bytes()
+    let mut wrong: Vec<Conversation> = Vec::new();
+    rows::each(db, EVERY_OF_AGENT, [agent], |r| {
+        if let (Ok(conversation), Ok(derived)) = (r.json::<Conversation>(), ConversationColumns::read(r))
+            && derived.id == *conversation.id.as_bytes()
             && derived != ConversationColumns::of(agent_id, &conversation)
         {
             wrong.push(conversation);
         }
-    }
+        Ok(())
+    })?;
     wrong.iter().try_for_each(|conversation| put(db, agent_id, agent, conversation))
 }
 
@@ -192,11 +170,8 @@ fn erase(
 ) -> Result<()> {
     let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     messages::remove_of(db, agent, id)?;
-    let removed: Option<Conversation> = db
-        .prepare_cached("DELETE FROM conversation WHERE agent = ?1 AND id = ?2 RETURNING body")?
-        .query_row(params![agent, id.as_bytes()], |row| Ok(read(row)))
-        .optional()?
-        .transpose()?;
+    let sql = "DELETE FROM conversation WHERE agent = ?1 AND id = ?2 RETURNING body";
+    let removed: Option<Conversation> = rows::first(db, sql, params![agent, id.as_bytes()], |r| r.json())?;
     let removed = removed.ok_or(StorageErrorKind::Missing)?;
     discard_uploads(db, agent_id, &removed, at)?;
     effects::apply(db, agent, effects)
@@ -220,15 +195,9 @@ pub(crate) fn erase_of(
          INDEXED BY conversation_by_contact WHERE agent = ?1 AND contact = ?2)",
     )?
     .execute(params![agent, contact.as_bytes()])?;
-    let mut removal = db.prepare_cached(
-        "DELETE FROM conversation INDEXED BY conversation_by_contact WHERE agent = ?1 AND contact = ?2 \
-         RETURNING body",
-    )?;
-    let mut rows = removal.query(params![agent, contact.as_bytes()])?;
-    let mut erased = Vec::new();
-    while let Some(row) = rows.next()? {
-        erased.push(read(row)?);
-    }
+    let sql = "DELETE FROM conversation INDEXED BY conversation_by_contact WHERE agent = ?1 AND contact = ?2 \
+               RETURNING body";
+    let erased = rows::all(db, sql, params![agent, contact.as_bytes()], |r| r.json())?;
     erased.iter().try_for_each(|conversation| discard_uploads(db, agent_id, conversation, now))
 }
 
@@ -254,10 +223,10 @@ impl Chosen {
             narrow(" AND c.last_message_at >= ?", Value::Integer(since.millis()));
         }
         if let Some(status) = filter.status {
-            narrow(" AND c.status = ?", Value::Integer(status_number(status)));
+            narrow(" AND c.status = ?", Value::Integer(code(status)));
         }
         if let Some(mode) = filter.mode {
-            narrow(" AND c.mode = ?", Value::Integer(mode_number(mode)));
+            narrow(" AND c.mode = ?", Value::Integer(code(mode)));
         }
         Chosen { sql, values }
     }
@@ -279,18 +248,12 @@ fn page(db: &Connection, id: &AgentId, query: &ConversationQuery) -> Result<Conv
         return Ok(ConversationPage::default());
     };
     let chosen = Chosen::of(agent, &query.filter);
-    let total: i64 =
-        db.prepare_cached(&chosen.count())?.query_row(params_from_iter(&chosen.values), |row| row.get(0))?;
-    let mut statement = db.prepare_cached(&chosen.page())?;
-    let mut values = chosen.values;
+    let total = rows::count(db, &chosen.count(), params_from_iter(&chosen.values))?;
+    let (sql, mut values) = (chosen.page(), chosen.values);
     values.push(Value::Integer(query.limit.into()));
-    values.push(Value::Integer(i64::try_from(query.offset).unwrap_or(i64::MAX)));
-    let mut rows = statement.query(params_from_iter(values))?;
-    let mut conversations = Vec::new();
-    while let Some(row) = rows.next()? {
-        conversations.push(read(row)?);
-    }
-    Ok(ConversationPage { conversations, total: u64::try_from(total).map_err(corrupt)? })
+    values.push(Value::Integer(bounded(query.offset)));
+    let conversations = rows::all(db, &sql, params_from_iter(values), |r| r.json())?;
+    Ok(ConversationPage { conversations, total })
 }
 
 #[async_trait]
@@ -300,14 +263,10 @@ impl ConversationStore for SqliteStorage {
         agent: &AgentId,
         id: ConversationId,
     ) -> Result<Option<Conversation>, StorageError> {
-        self.readers.read_blocking(|db| {
-            let mut statement = db.prepare_cached(
-                "SELECT c.body FROM agent a CROSS JOIN conversation c ON c.agent = a.n \
-                 WHERE a.id = ?1 AND a.status <> 2 AND c.id = ?2",
-            )?;
-            let mut rows = statement.query(params![agent.as_str(), id.as_bytes()])?;
-            rows.next()?.map(read).transpose()
-        })
+        let sql = "SELECT c.body FROM agent a CROSS JOIN conversation c ON c.agent = a.n \
+                   WHERE a.id = ?1 AND a.status <> 2 AND c.id = ?2";
+        let values = params![agent.as_str(), id.as_bytes()];
+        self.readers.read_blocking(|db| rows::first(db, sql, values, |r| r.json()))
     }
 
     async fn conversations(
@@ -353,17 +312,7 @@ impl ConversationStore for SqliteStorage {
         now: Timestamp,
         at_most: u32,
     ) -> Result<Vec<(AgentId, ConversationId)>, StorageError> {
-        self.readers
-            .read(move |db, _| {
-                let mut statement = db.prepare_cached(EXPIRED)?;
-                let mut rows = statement.query(params![now.millis(), at_most])?;
-                let mut due = Vec::new();
-                while let Some(row) = rows.next()? {
-                    let mut columns = Columns::of(row);
-                    due.push((columns.text()?, ConversationId::from_bytes(columns.bytes()?)));
-                }
-                Ok(due)
-            })
-            .await
+        let key = |r: &mut RowReader<'_>| Ok((r.text()?, ConversationId::from_bytes(r.bytes()?)));
+        self.readers.read(move |db, _| rows::all(db, EXPIRED, params![now.millis(), at_most], key)).await
     }
 }

@@ -6,43 +6,23 @@ use async_trait::async_trait;
 use openapi_core::json::RawObject;
 use openapi_core::storage::{RecordKind, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, KnowledgeId};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
+use storage_common::records;
 
 use super::agent_records;
-use crate::contacts::Columns;
-use crate::error::{Result, corrupt};
+use crate::error::Result;
+use crate::rows::{self, json_text};
 use crate::store::SqliteStorage;
 use crate::{effects, tenant};
 
-/// Documents of an agent after an id, by id; the id of the row follows the record.
-pub(crate) const AFTER: &str =
-    "SELECT body, id FROM knowledge WHERE agent = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
-
-/// Passages of an agent after a document's id and a position; both follow the record.
-pub(crate) const PASSAGES_AFTER: &str = "SELECT body, document, position FROM passage \
-     WHERE agent = ?1 AND (document, position) > (?2, ?3) ORDER BY document, position LIMIT ?4";
-
-/// Reads a row that begins with the record.
-pub(crate) fn read(row: &Row<'_>) -> Result<KnowledgeDocument> {
-    Columns::of(row).json()
-}
-
-/// Reads a row of [`PASSAGES_AFTER`].
-pub(crate) fn passage(row: &Row<'_>) -> Result<(KnowledgeId, Passage)> {
-    let mut columns = Columns::of(row);
-    let passage = columns.json()?;
-    Ok((KnowledgeId::from_bytes(columns.bytes()?), passage))
-}
-
 fn is_stored(db: &Connection, agent: i64, document: KnowledgeId) -> Result<bool> {
-    Ok(db
-        .prepare_cached("SELECT 1 FROM knowledge WHERE agent = ?1 AND id = ?2")?
-        .exists(params![agent, document.as_bytes()])?)
+    let sql = "SELECT 1 FROM knowledge WHERE agent = ?1 AND id = ?2";
+    rows::exists(db, sql, params![agent, document.as_bytes()])
 }
 
 /// Stores a new document.
 pub(crate) fn put_new(db: &Connection, agent: i64, document: &KnowledgeDocument) -> Result<()> {
-    let body = serde_json::to_string(document).map_err(corrupt)?;
+    let body = json_text(document)?;
     db.prepare_cached("INSERT INTO knowledge (agent, id, body) VALUES (?1, ?2, ?3)")?.execute(params![
         agent,
         document.id.as_bytes(),
@@ -58,7 +38,7 @@ pub(crate) fn put_passage(
     document: KnowledgeId,
     passage: &Passage,
 ) -> Result<()> {
-    let body = serde_json::to_string(passage).map_err(corrupt)?;
+    let body = json_text(passage)?;
     db.prepare_cached("INSERT INTO passage (agent, document, position, body) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![agent, document.as_bytes(), passage.position, body])?;
     Ok(())
@@ -96,20 +76,9 @@ fn change(db: &Connection, agent_id: &AgentId, write: &KnowledgeWrite) -> Result
 impl KnowledgeStore for SqliteStorage {
     async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>, StorageError> {
         let agent = agent.clone();
-        self.readers
-            .read(move |db, _| {
-                let mut statement = db.prepare_cached(
-                    "SELECT k.body FROM agent a CROSS JOIN knowledge k ON k.agent = a.n \
-                     WHERE a.id = ?1 AND a.status <> 2 ORDER BY k.id",
-                )?;
-                let mut rows = statement.query([agent.as_str()])?;
-                let mut documents = Vec::new();
-                while let Some(row) = rows.next()? {
-                    documents.push(read(row)?);
-                }
-                Ok(documents)
-            })
-            .await
+        let sql = "SELECT k.body FROM agent a CROSS JOIN knowledge k ON k.agent = a.n \
+                   WHERE a.id = ?1 AND a.status <> 2 ORDER BY k.id";
+        self.readers.read(move |db, _| rows::all(db, sql, [agent.as_str()], |r| r.json())).await
     }
 
     async fn passages(
@@ -121,20 +90,14 @@ impl KnowledgeStore for SqliteStorage {
         let agent = agent.clone();
         self.readers
             .read(move |db, _| {
-                let mut statement = db.prepare_cached(
-                    "SELECT p.body, p.document FROM agent a CROSS JOIN passage p ON p.agent = a.n \
-                     WHERE a.id = ?1 AND a.status <> 2 AND (p.document, p.position) > (?2, ?3) \
-                     ORDER BY p.document, p.position LIMIT ?4",
-                )?;
+                let sql = "SELECT p.document, p.body FROM agent a CROSS JOIN passage p ON p.agent = a.n \
+                           WHERE a.id = ?1 AND a.status <> 2 AND (p.document, p.position) > (?2, ?3) \
+                           ORDER BY p.document, p.position LIMIT ?4";
                 // No id is as low as the empty one.
                 let document = after.as_ref().map_or(&[] as &[u8], |(document, _)| document.as_bytes());
                 let position = after.map_or(0, |(_, position)| position);
-                let mut rows = statement.query(params![agent.as_str(), document, position, at_most])?;
-                let mut passages = Vec::new();
-                while let Some(row) = rows.next()? {
-                    passages.push(passage(row)?);
-                }
-                Ok(passages)
+                let values = params![agent.as_str(), document, position, at_most];
+                rows::all(db, sql, values, |r| records::passage(r))
             })
             .await
     }

@@ -4,19 +4,11 @@ use ::conversations::Message;
 use ::conversations::storage::{MessageQuery, MessageSelector};
 use openapi_core::values::{AgentId, ConversationId};
 use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params, params_from_iter};
+use rusqlite::{Connection, params, params_from_iter};
+use storage_common::fields::bounded;
 
-use crate::contacts::Columns;
-use crate::error::{Result, corrupt};
-
-/// Messages of an agent after a conversation's id and a number; the columns of the key follow the record.
-pub(crate) const AFTER: &str = "SELECT body, conversation, seq, id, turn FROM message \
-     WHERE agent = ?1 AND (conversation, seq) > (?2, ?3) ORDER BY conversation, seq LIMIT ?4";
-
-/// Reads a row that begins with the record.
-pub(crate) fn read(row: &Row<'_>) -> Result<Message> {
-    Columns::of(row).json()
-}
+use crate::error::Result;
+use crate::rows::{self, json_text, signed};
 
 /// Replaces the message of its number.
 pub(crate) fn put(
@@ -33,10 +25,10 @@ pub(crate) fn put(
     .execute(params![
         agent,
         conversation.as_bytes(),
-        i64::try_from(message.seq).map_err(corrupt)?,
+        signed(message.seq)?,
         message.id.as_bytes(),
         message.turn,
-        serde_json::to_string(message).map_err(corrupt)?
+        json_text(message)?
     ])?;
     Ok(())
 }
@@ -51,7 +43,7 @@ pub(super) fn remove_of(db: &Connection, agent: i64, conversation: ConversationI
 /// As [`::conversations::storage::ConversationStore::messages`].
 pub(super) fn some(db: &Connection, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>> {
     // No message has a number beyond what a column holds.
-    let number = |seq: u64| Value::Integer(i64::try_from(seq).unwrap_or(i64::MAX));
+    let number = |seq: u64| Value::Integer(bounded(seq));
     let (index, which, value, order) = match &query.which {
         MessageSelector::After(seq) => ("", "m.seq > ?3", number(*seq), ""),
         MessageSelector::Before(seq) => ("", "m.seq < ?3", number(*seq), " DESC"),
@@ -62,21 +54,17 @@ pub(super) fn some(db: &Connection, agent: &AgentId, query: &MessageQuery) -> Re
             ("INDEXED BY message_by_turn ", "m.turn = ?3", Value::Text(turn.clone()), "")
         }
     };
-    let mut statement = db.prepare_cached(&format!(
+    let sql = format!(
         "SELECT m.body FROM agent a CROSS JOIN message m {index}ON m.agent = a.n \
          WHERE a.id = ?1 AND a.status <> 2 AND m.conversation = ?2 AND {which} ORDER BY m.seq{order} LIMIT ?4"
-    ))?;
+    );
     let values = [
         Value::Text(agent.as_str().to_owned()),
         Value::Blob(query.conversation.as_bytes().to_vec()),
         value,
         Value::Integer(query.limit.into()),
     ];
-    let mut rows = statement.query(params_from_iter(values))?;
-    let mut messages = Vec::new();
-    while let Some(row) = rows.next()? {
-        messages.push(read(row)?);
-    }
+    let mut messages = rows::all(db, &sql, params_from_iter(values), |r| r.json())?;
     if matches!(query.which, MessageSelector::Before(_)) {
         messages.reverse();
     }

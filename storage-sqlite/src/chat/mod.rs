@@ -7,7 +7,7 @@ pub(crate) mod messages;
 
 use openapi_core::storage::StorageErrorKind;
 
-use crate::error::{Result, corrupt};
+use crate::error::Result;
 
 /// The statements with which [`crate::agents`] removes rows of a deleted agent, referring rows first: `?1` is the
 /// agent, `?2` the most rows.
@@ -24,7 +24,10 @@ pub(crate) const PURGES: [&str; 5] = [
 ];
 
 /// Fails unless `version` follows the stored version; 0 stands for no record.
-fn refuse_stale(stored: Option<i64>, version: u64) -> Result<()> {
-    let stored = u64::try_from(stored.unwrap_or(0)).map_err(corrupt)?;
-    if stored.checked_add(1) == Some(version) { Ok(()) } else { Err(StorageErrorKind::Stale.into()) }
+fn refuse_stale(stored: Option<u64>, version: u64) -> Result<()> {
+    if stored.unwrap_or(0).checked_add(1) == Some(version) {
+        Ok(())
+    } else {
+        Err(StorageErrorKind::Stale.into())
+    }
 }

@@ -1,41 +1,39 @@
 //! How many contacts a list holds: from counters that each write maintains, or from an index alone.
 
 use openapi_core::storage::ContactSort;
-use rusqlite::{Connection, Rows, params};
+use rusqlite::{Connection, Params, params};
 
 use super::index_scan::{View, column};
 use super::offset_seek::IndexRange;
 use crate::error::Result;
+use crate::rows;
 
 pub(super) fn size(ranges: &[IndexRange]) -> u64 {
     ranges.iter().map(|range| range.size).sum()
 }
 
-/// Reads archived, status and the count.
-fn shown(rows: &mut Rows<'_>, view: View) -> Result<Vec<IndexRange>> {
+/// The ranges of a view from a statement with archived, status and the count.
+fn shown(db: &Connection, sql: &str, values: impl Params, view: View) -> Result<Vec<IndexRange>> {
     let mut ranges = Vec::new();
-    while let Some(row) = rows.next()? {
-        let (archived, status) = (row.get(0)?, row.get(1)?);
+    rows::each(db, sql, values, |r| {
+        let (archived, status, size) = (r.integer()?, r.integer()?, r.integer()?);
         if view.shows(archived, status) {
-            let size = u64::try_from(row.get::<_, i64>(2)?).unwrap_or(0);
-            ranges.push(IndexRange { archived, status, size });
+            ranges.push(IndexRange { archived, status, size: u64::try_from(size).unwrap_or(0) });
         }
-    }
+        Ok(())
+    })?;
     Ok(ranges)
 }
 
 /// The ranges of a view, from the counters.
 pub(super) fn ranges(db: &Connection, agent: i64, view: View) -> Result<Vec<IndexRange>> {
-    let mut statement =
-        db.prepare_cached("SELECT archived, status, total FROM contact_count WHERE agent = ?1")?;
-    shown(&mut statement.query([agent])?, view)
+    shown(db, "SELECT archived, status, total FROM contact_count WHERE agent = ?1", [agent], view)
 }
 
 /// The ranges of a view with a tag, from the counters.
 pub(super) fn ranges_with_tag(db: &Connection, agent: i64, view: View, tag: &str) -> Result<Vec<IndexRange>> {
-    let mut statement =
-        db.prepare_cached("SELECT archived, status, total FROM tag_count WHERE agent = ?1 AND tag = ?2")?;
-    shown(&mut statement.query(params![agent, tag])?, view)
+    let sql = "SELECT archived, status, total FROM tag_count WHERE agent = ?1 AND tag = ?2";
+    shown(db, sql, params![agent, tag], view)
 }
 
 /// How many contacts a view shows.
@@ -66,9 +64,8 @@ pub(super) fn ranges_since(
     since: i64,
 ) -> Result<Vec<IndexRange>> {
     let rows = rows_since(view, sort);
-    let mut statement =
-        db.prepare_cached(&format!("SELECT archived, status, count(*) {rows} GROUP BY archived, status"))?;
-    shown(&mut statement.query([agent, since])?, view)
+    let sql = format!("SELECT archived, status, count(*) {rows} GROUP BY archived, status");
+    shown(db, &sql, [agent, since], view)
 }
 
 /// How many contacts of a view were created or updated since a time, counted up to `at_most`, in the index alone.
@@ -82,8 +79,5 @@ pub(super) fn counted_since(
 ) -> Result<u64> {
     let rows = rows_since(view, sort);
     let at_most = i64::try_from(at_most).unwrap_or(i64::MAX);
-    let total: i64 = db
-        .prepare_cached(&format!("SELECT count(*) FROM (SELECT 1 {rows} LIMIT ?3)"))?
-        .query_row([agent, since, at_most], |row| row.get(0))?;
-    Ok(u64::try_from(total).unwrap_or(0))
+    rows::count(db, &format!("SELECT count(*) FROM (SELECT 1 {rows} LIMIT ?3)"), [agent, since, at_most])
 }

@@ -13,9 +13,9 @@ use rusqlite::{CachedStatement, Connection, Row, ToSql, params};
 use super::counts::{counted, counted_since, counted_with_tag};
 use super::index_scan::{IndexScan, ScanOrder, ScanPart, View, column};
 use super::query_context::QueryContext;
-use super::row::Columns;
 use super::{candidates, grams, row_number};
 use crate::error::Result;
+use crate::rows::RowReader;
 use crate::thresholds::Thresholds;
 
 /// The interval, in rows, at which a long read checks whether it was cancelled.
@@ -279,7 +279,7 @@ impl FilterScan<'_> {
     /// Compares a candidate with every filter.
     fn candidate(&mut self, row: &Row<'_>, tagged: &mut CachedStatement<'_>, except: &[i64]) -> Result<()> {
         let filter = &self.query.filter;
-        let mut columns = Columns::of(row);
+        let mut columns = RowReader::new(row);
         let n = columns.integer()?;
         let (archived, status) = (columns.integer()?, columns.integer()?);
         let (created_at, updated_at) = (columns.time()?, columns.time()?);
@@ -303,7 +303,7 @@ impl FilterScan<'_> {
             }
         }
         if !filter.search.is_empty() {
-            let mut columns = Columns::from(row, 9);
+            let mut columns = columns.at(9);
             for (scratch, text) in
                 [(&mut self.scratch.search, columns.str()?), (&mut self.scratch.digits, columns.str()?)]
             {

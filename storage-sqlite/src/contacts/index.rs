@@ -4,21 +4,21 @@
 //! contains. A search reads those contacts directly ([`super::filter_scan`]). The writer updates the index when it is
 //! idle; each contact of a large update costs a fraction of a single one.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::grams::{Searched, difference};
 use super::row_number;
 use crate::error::Result;
+use crate::rows;
 
 /// How many contacts wait for the index.
 pub(crate) fn pending(db: &Connection) -> Result<u64> {
-    Ok(db.prepare_cached("SELECT count(*) FROM search_pending")?.query_row((), |row| row.get::<_, i64>(0))?
-        as u64)
+    rows::count(db, "SELECT count(*) FROM search_pending", ())
 }
 
 /// Whether contacts wait for the index.
 pub(super) fn is_out_of_date(db: &Connection) -> Result<bool> {
-    Ok(db.prepare_cached("SELECT 1 FROM search_pending LIMIT 1")?.exists(())?)
+    rows::exists(db, "SELECT 1 FROM search_pending LIMIT 1", ())
 }
 
 /// Records that a new contact is not in the index.
@@ -40,10 +40,8 @@ pub(super) fn note_change(db: &Connection, n: i64, before: Searched<'_>) -> Resu
 
 /// Removes a contact, whose searched text is `current`, from the index at once.
 pub(super) fn remove(db: &Connection, n: i64, current: Searched<'_>) -> Result<()> {
-    let noted = db
-        .prepare_cached("DELETE FROM search_pending WHERE n = ?1 RETURNING search, digits")?
-        .query_row([n], |row| Ok((row.get::<_, Option<String>>(0)?, row.get::<_, Option<String>>(1)?)))
-        .optional()?;
+    let sql = "DELETE FROM search_pending WHERE n = ?1 RETURNING search, digits";
+    let noted = rows::first(db, sql, [n], |r| Ok((r.optional_string()?, r.optional_string()?)))?;
     match &noted {
         None => exchange(db, n, current, Searched::default()),
         Some((None, _)) => Ok(()),
@@ -56,26 +54,19 @@ pub(super) fn remove(db: &Connection, n: i64, current: Searched<'_>) -> Result<(
 
 /// Adds up to `at_most` waiting contacts to the index and returns how many still wait.
 pub(crate) fn settle(db: &Connection, at_most: u32) -> Result<u64> {
-    {
-        let mut waiting = db.prepare_cached(
-            "SELECT p.n, p.search, p.digits, k.search, k.digits
-             FROM search_pending p LEFT JOIN contact_key k ON k.n = p.n ORDER BY p.n LIMIT ?1",
-        )?;
-        let mut rows = waiting.query([at_most])?;
-        let mut last = None;
-        while let Some(row) = rows.next()? {
-            let text = |at| row.get_ref(at).map_err(Into::into).and_then(super::row::optional_str);
-            let n: i64 = row.get(0)?;
-            let before =
-                Searched { search: text(1)?.unwrap_or_default(), digits: text(2)?.unwrap_or_default() };
-            let after =
-                Searched { search: text(3)?.unwrap_or_default(), digits: text(4)?.unwrap_or_default() };
-            exchange(db, n, before, after)?;
-            last = Some(n);
-        }
-        if let Some(last) = last {
-            db.prepare_cached("DELETE FROM search_pending WHERE n <= ?1")?.execute([last])?;
-        }
+    let sql = "SELECT p.n, p.search, p.digits, k.search, k.digits \
+               FROM search_pending p LEFT JOIN contact_key k ON k.n = p.n ORDER BY p.n LIMIT ?1";
+    let mut last = None;
+    rows::each(db, sql, [at_most], |r| {
+        let n = r.integer()?;
+        let mut text = || r.optional_str().map(Option::unwrap_or_default);
+        let before = Searched { search: text()?, digits: text()? };
+        exchange(db, n, before, Searched { search: text()?, digits: text()? })?;
+        last = Some(n);
+        Ok(())
+    })?;
+    if let Some(last) = last {
+        db.prepare_cached("DELETE FROM search_pending WHERE n <= ?1")?.execute([last])?;
     }
     pending(db)
 }

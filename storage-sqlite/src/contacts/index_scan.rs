@@ -7,8 +7,8 @@ use openapi_core::storage::{ContactFilter, ContactSort, Order, SortKey, SortPosi
 use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, Rows, ToSql};
 
-use super::row::status_number;
 use crate::error::Result;
+use crate::rows::{self, code};
 
 /// The combinations of archived and status in a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct View {
 
 impl View {
     pub(crate) fn of(filter: &ContactFilter) -> Self {
-        View { include_archived: filter.include_archived, status: filter.status.map(status_number) }
+        View { include_archived: filter.include_archived, status: filter.status.map(code) }
     }
 
     pub(super) fn shows(self, archived: i64, status: i64) -> bool {
@@ -198,19 +198,15 @@ impl IndexScan {
 
     /// The row numbers, all of them.
     pub(super) fn numbers(&self, db: &Connection) -> Result<Vec<i64>> {
-        let mut statement = db.prepare_cached(&self.sql)?;
-        let mut rows = self.rows(&mut statement)?;
-        let mut numbers = Vec::new();
-        while let Some(row) = rows.next()? {
-            numbers.push(row.get(0)?);
-        }
-        Ok(numbers)
+        rows::all(db, &self.sql, self.named().as_slice(), |r| r.integer())
     }
 
     /// The rows, for reading one by one.
     pub(super) fn rows<'s>(&self, statement: &'s mut CachedStatement<'_>) -> Result<Rows<'s>> {
-        let bound: Vec<(&str, &dyn ToSql)> =
-            self.bound.iter().map(|(name, value)| (*name, value as &dyn ToSql)).collect();
-        Ok(statement.query(bound.as_slice())?)
+        Ok(statement.query(self.named().as_slice())?)
+    }
+
+    fn named(&self) -> Vec<(&str, &dyn ToSql)> {
+        self.bound.iter().map(|(name, value)| (*name, value as &dyn ToSql)).collect()
     }
 }

@@ -3,12 +3,12 @@
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::values::Timestamp;
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, ToSql, params};
+use rusqlite::{Connection, ToSql, params};
 
 use super::grams::Searched;
 use super::index;
-use super::row::{Columns, status_number};
-use crate::error::Result;
+use crate::error::{Result, corrupt};
+use crate::rows::{self, code};
 
 /// The columns of a contact that counters and tags share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl CounterKey {
     pub(super) fn of(contact: &Contact) -> Self {
         CounterKey {
             archived: i64::from(contact.is_archived()),
-            status: status_number(contact.status),
+            status: code(contact.status),
             created_at: contact.created_at,
         }
     }
@@ -43,28 +43,25 @@ pub(super) struct StoredKeys {
 
 impl StoredKeys {
     pub(super) fn read(db: &Connection, n: i64) -> Result<Self> {
-        let mut statement = db.prepare_cached(
-            "SELECT archived, status, created_at, updated_at, first_name, last_name, primary_email, email, search, \
-             digits FROM contact_key WHERE n = ?1",
-        )?;
-        let mut rows = statement.query([n])?;
-        let row =
-            rows.next()?.ok_or_else(|| crate::error::corrupt(format_args!("contact {n} has no keys")))?;
-        let mut columns = Columns::of(row);
-        Ok(StoredKeys {
-            counter_key: CounterKey {
-                archived: columns.integer()?,
-                status: columns.integer()?,
-                created_at: columns.time()?,
-            },
-            updated_at: columns.time()?,
-            first_name: columns.optional_str()?.map(str::to_owned),
-            last_name: columns.optional_str()?.map(str::to_owned),
-            primary_email: columns.str()?.to_owned(),
-            email: columns.optional_str()?.map(str::to_owned),
-            search: columns.str()?.to_owned(),
-            digits: columns.str()?.to_owned(),
-        })
+        let sql = "SELECT archived, status, created_at, updated_at, first_name, last_name, primary_email, email, \
+                   search, digits FROM contact_key WHERE n = ?1";
+        let keys = rows::first(db, sql, [n], |r| {
+            Ok(StoredKeys {
+                counter_key: CounterKey {
+                    archived: r.integer()?,
+                    status: r.integer()?,
+                    created_at: r.time()?,
+                },
+                updated_at: r.time()?,
+                first_name: r.optional_string()?,
+                last_name: r.optional_string()?,
+                primary_email: r.str()?.to_owned(),
+                email: r.optional_string()?,
+                search: r.str()?.to_owned(),
+                digits: r.str()?.to_owned(),
+            })
+        })?;
+        keys.ok_or_else(|| corrupt(format_args!("contact {n} has no keys")))
     }
 
     pub(super) fn searched(&self) -> Searched<'_> {
@@ -120,11 +117,8 @@ impl Derived {
     /// number.
     pub(crate) fn stored(db: &Connection, agent: i64, n: i64, contact: &Contact) -> Result<Self> {
         let keys = StoredKeys::read(db, n)?;
-        let id: Vec<u8> = db
-            .prepare_cached("SELECT id FROM contact_key WHERE n = ?1 AND agent = ?2")?
-            .query_row([n, agent], |row| row.get(0))
-            .optional()?
-            .unwrap_or_default();
+        let sql = "SELECT id FROM contact_key WHERE n = ?1 AND agent = ?2";
+        let id = rows::first(db, sql, [n, agent], |r| Ok(r.slice()?.to_vec()))?.unwrap_or_default();
         let mut tagged = db.prepare_cached(
             "SELECT 1 FROM contact_tag WHERE agent = ?1 AND tag = ?2 AND archived = ?3 AND status = ?4 \
              AND created_at = ?5 AND id = ?6 AND n = ?7",
@@ -137,12 +131,8 @@ impl Derived {
                 tags.push(tag.to_owned());
             }
         }
-        let mut unique = db.prepare_cached(
-            "SELECT field, value FROM contact_unique WHERE n = ?1 AND agent = ?2 ORDER BY 1, 2",
-        )?;
-        let unique = unique
-            .query_map([n, agent], |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<rusqlite::Result<_>>()?;
+        let sql = "SELECT field, value FROM contact_unique WHERE n = ?1 AND agent = ?2 ORDER BY 1, 2";
+        let unique = rows::all(db, sql, [n, agent], |r| Ok((r.str()?.to_owned(), r.str()?.to_owned())))?;
         Ok(Derived { keys, id, tags, unique })
     }
 

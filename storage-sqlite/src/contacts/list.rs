@@ -102,7 +102,7 @@ pub(super) fn page(
     let view = View::of(&query.filter);
     let scan = |along, ranges: &[IndexRange]| {
         let numbers = along_index(db, agent, view, query, along, ranges, context)?;
-        Ok::<_, crate::error::Fault>((size(ranges), numbers))
+        Ok::<_, crate::error::Error>((size(ranges), numbers))
     };
     let (total, numbers) = match only(&query.filter) {
         Only::Nothing => scan(ScanOrder::Sort, &ranges(db, agent, view)?)?,

@@ -24,19 +24,19 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, ContactId, ExternalId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
+use storage_common::{contact_columns, records};
 
 #[cfg(test)]
 pub(crate) use candidates::select as candidates;
 #[cfg(test)]
 pub(crate) use index_scan::{IndexScan, ScanOrder, ScanPart, View, column as sort_column};
 pub(crate) use keys::{Derived, insert as insert_derived};
-pub(crate) use row::contact as read;
-pub(crate) use row::{Columns, broken_rule, columns, object_text};
+pub(crate) use row::broken_rule;
 pub(crate) use write::{duplicate, purge, put_new, refuse_stale, rekey};
 
-/// Reads all contacts of an agent, each with its row number `n` after the columns of [`read`].
+/// Reads all contacts of an agent, each after its row number.
 pub(crate) const EVERY_OF_AGENT: &str =
-    concat!("SELECT ", row::columns!(), ", c.n FROM contact c WHERE c.n BETWEEN ?1 AND ?2");
+    concat!("SELECT c.n, ", contact_columns!(), " FROM contact c WHERE c.n BETWEEN ?1 AND ?2");
 
 /// The tokens of a contact in the search index, with blanks between them.
 pub(crate) fn tokens(agent: i64, search: &str, digits: &str) -> String {
@@ -59,10 +59,10 @@ pub(crate) fn indexed(db: &Connection, n: i64) -> Result<(String, String)> {
     }
 }
 
-use crate::error::Result;
+use crate::error::{Result, corrupt};
 use crate::readers::{CancellationToken, snapshot};
 use crate::store::SqliteStorage;
-use crate::tenant;
+use crate::{rows, tenant};
 use query_context::QueryContext;
 
 #[async_trait]
@@ -81,16 +81,16 @@ impl ContactStore for SqliteStorage {
                 ContactRef::External(id) => (BY_EXTERNAL_REFERENCE_ID, &id.as_str()),
                 ContactRef::Id(id) => (BY_ID, &id.as_bytes()),
             };
-            let mut statement = db.prepare_cached(sql)?;
-            let mut rows = statement.query(params![agent.as_str(), key])?;
-            let Some(row) = rows.next()? else { return Ok(None) };
-            let read = row::contact(agent, row)?;
-            if self.config.contact_cache_kib == 0 {
-                return Ok(Some(read.into()));
-            }
-            let read = SharedContact::written(read);
-            self.cache.insert(epoch, agent, contact, row.get(row::COUNT)?, read.clone());
-            Ok(Some(read))
+            rows::first(db, sql, params![agent.as_str(), key], |r| {
+                let n = r.integer()?;
+                let read = records::contact(agent, r)?;
+                if self.config.contact_cache_kib == 0 {
+                    return Ok(read.into());
+                }
+                let read = SharedContact::written(read);
+                self.cache.insert(epoch, agent, contact, n, read.clone());
+                Ok(read)
+            })
         })
     }
 
@@ -166,29 +166,24 @@ impl ContactStore for SqliteStorage {
 }
 
 const BY_ID: &str = concat!(
-    "SELECT ",
-    row::columns!(),
-    ", c.n FROM agent a CROSS JOIN contact c ON c.agent = a.n WHERE a.id = ?1 AND a.status <> 2 AND c.id = ?2"
+    "SELECT c.n, ",
+    contact_columns!(),
+    " FROM agent a CROSS JOIN contact c ON c.agent = a.n WHERE a.id = ?1 AND a.status <> 2 AND c.id = ?2"
 );
 
 const BY_EXTERNAL_REFERENCE_ID: &str = concat!(
-    "SELECT ",
-    row::columns!(),
-    ", c.n FROM agent a CROSS JOIN contact c ON c.agent = a.n",
+    "SELECT c.n, ",
+    contact_columns!(),
+    " FROM agent a CROSS JOIN contact c ON c.agent = a.n",
     " WHERE a.id = ?1 AND a.status <> 2 AND c.external_reference_id = ?2"
 );
 
 /// The contacts with these row numbers, in the given order.
 fn numbered(db: &Connection, agent: &AgentId, numbers: &[i64]) -> Result<Vec<Contact>> {
-    let mut statement =
-        db.prepare_cached(concat!("SELECT ", row::columns!(), " FROM contact c WHERE c.n = ?1"))?;
-    numbers
-        .iter()
-        .map(|n| {
-            let contact = statement.query_row([n], |row| Ok(row::contact(agent, row))).optional()?;
-            contact.unwrap_or_else(|| {
-                Err(crate::error::corrupt(format_args!("contact {n} has keys and no record")))
-            })
-        })
-        .collect()
+    const SQL: &str = concat!("SELECT ", contact_columns!(), " FROM contact c WHERE c.n = ?1");
+    let numbered = |n: &i64| {
+        rows::first(db, SQL, [n], |r| records::contact(agent, r))?
+            .ok_or_else(|| corrupt(format_args!("contact {n} has keys and no record")))
+    };
+    numbers.iter().map(numbered).collect()
 }

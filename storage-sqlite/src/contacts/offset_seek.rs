@@ -6,14 +6,14 @@
 //! there, and merges only the rest. It starts at the end of the list when that is nearer.
 
 use openapi_core::storage::{ContactSort, Order, SortKey, SortPosition};
-use openapi_core::values::{ContactId, Timestamp};
+use openapi_core::values::ContactId;
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, ToSql};
+use rusqlite::{Connection, ToSql};
 
 use super::index_scan::{ScanOrder, column, may_be_absent, source};
 use super::query_context::QueryContext;
-use super::row::Columns;
 use crate::error::Result;
+use crate::rows;
 
 /// The most seeks for one page. Each reduces the remaining offset to a fraction.
 const MAX_SEEKS: u32 = 32;
@@ -238,19 +238,15 @@ impl List<'_> {
         let by_key = if class == Class::Absent { String::new() } else { format!("{key}{direction}, ") };
         sql.push_str(&format!(" ORDER BY {by_key}id{direction} LIMIT 1 OFFSET :skip"));
         bound.push((":skip", Value::from(i64::try_from(by.saturating_sub(1)).unwrap_or(i64::MAX))));
-        let mut statement = self.db.prepare_cached(&sql)?;
-        let mut rows = statement.query(named(&bound).as_slice())?;
-        let Some(row) = rows.next()? else { return Ok(None) };
-        let mut columns = Columns::of(row);
-        let key = match self.sort {
-            ContactSort::CreatedAt | ContactSort::UpdatedAt => {
-                SortKey::Time(Timestamp::from_millis(columns.integer()?))
-            }
-            ContactSort::FirstName | ContactSort::LastName | ContactSort::PrimaryEmail => {
-                SortKey::Text(columns.optional_str()?.map(str::to_owned))
-            }
-        };
-        Ok(Some(SortPosition { key, id: ContactId::from_bytes(columns.bytes()?) }))
+        rows::first(self.db, &sql, named(&bound).as_slice(), |r| {
+            let key = match self.sort {
+                ContactSort::CreatedAt | ContactSort::UpdatedAt => SortKey::Time(r.time()?),
+                ContactSort::FirstName | ContactSort::LastName | ContactSort::PrimaryEmail => {
+                    SortKey::Text(r.optional_string()?)
+                }
+            };
+            Ok(SortPosition { key, id: ContactId::from_bytes(r.bytes()?) })
+        })
     }
 
     /// How many rows of a range are between two positions.
@@ -266,9 +262,7 @@ impl List<'_> {
         let mut sql = format!("SELECT count(*) {rows}");
         bind(&mut sql, &mut bound, key, class, ">", low, (":low", ":low_id"));
         bind(&mut sql, &mut bound, key, class, "<", high, (":high", ":high_id"));
-        let count: Option<i64> =
-            self.db.prepare_cached(&sql)?.query_row(named(&bound).as_slice(), |row| row.get(0)).optional()?;
-        Ok(count.and_then(|count| u64::try_from(count).ok()).unwrap_or(0))
+        rows::count(self.db, &sql, named(&bound).as_slice())
     }
 }
 

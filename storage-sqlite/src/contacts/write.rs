@@ -3,14 +3,15 @@
 use openapi_core::contacts::{Contact, ContactKeys, UniqueValue};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{ContactWrite, Duplicate, StorageErrorKind};
-use openapi_core::values::{AgentId, ContactId, ExternalId, Tag};
+use openapi_core::values::{AgentId, ContactId, ExternalId};
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, ToSql, params};
+use storage_common::{contact_columns, records};
 
-use super::row::{self, Columns};
-use super::{keys, row_number};
+use super::{keys, row, row_number};
 use crate::effects;
 use crate::error::{Result, corrupt};
+use crate::rows::{self, RowReader};
 use crate::tenant::{self, Living};
 
 /// As [`openapi_core::storage::ContactStore::insert_contact`].
@@ -62,15 +63,12 @@ pub(super) fn remove(db: &Connection, agent: i64, stored: &Stored) -> Result<()>
 /// Removes up to `at_most` contacts of an agent and returns how many.
 pub(crate) fn purge(db: &Connection, agent: i64, at_most: u32) -> Result<u64> {
     let (low, high) = row_number::range(agent);
-    let mut statement = db.prepare_cached(
-        "SELECT n, id, version, tags, external_reference_id FROM contact \
-         WHERE n BETWEEN ?1 AND ?2 LIMIT ?3",
+    let found = rows::all(
+        db,
+        "SELECT n, id, version, tags, external_reference_id FROM contact WHERE n BETWEEN ?1 AND ?2 LIMIT ?3",
+        params![low, high, at_most],
+        Stored::read,
     )?;
-    let mut rows = statement.query(params![low, high, at_most])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push(Stored::read(row)?);
-    }
     for stored in &found {
         remove(db, agent, stored)?;
     }
@@ -81,23 +79,21 @@ pub(crate) fn purge(db: &Connection, agent: i64, at_most: u32) -> Result<u64> {
 pub(crate) fn rekey(db: &Connection, agent_id: &AgentId, agent: i64, schema: &ContactSchema) -> Result<()> {
     let (low, high) = row_number::range(agent);
     db.prepare_cached("DELETE FROM contact_unique WHERE agent = ?1")?.execute([agent])?;
-    let mut statement = db.prepare_cached(concat!(
-        "SELECT ",
-        row::columns!(),
-        ", c.n FROM contact c INDEXED BY contact_by_id WHERE c.agent = ?1 AND c.n BETWEEN ?2 AND ?3 ORDER BY c.id"
-    ))?;
-    let mut rows = statement.query([agent, low, high])?;
-    while let Some(row) = rows.next()? {
-        let contact = row::contact(agent_id, row)?;
-        let n: i64 = row.get("n")?;
+    let sql = concat!(
+        "SELECT c.n, ",
+        contact_columns!(),
+        " FROM contact c INDEXED BY contact_by_id WHERE c.agent = ?1 AND c.n BETWEEN ?2 AND ?3 ORDER BY c.id"
+    );
+    rows::each(db, sql, [agent, low, high], |r| {
+        let n = r.integer()?;
+        let contact = records::contact(agent_id, r)?;
         let keys = ContactKeys::of(&contact, schema);
         if let Some(duplicate) = duplicate(db, agent, Some(contact.id), None, &keys.unique)? {
             return Err(duplicate.into());
         }
         let before = keys::StoredKeys::read(db, n)?;
-        keys::update(db, agent, n, &before, &keys.tags, &contact, &keys)?;
-    }
-    Ok(())
+        keys::update(db, agent, n, &before, &keys.tags, &contact, &keys)
+    })
 }
 
 /// The checks that inserts and updates share.
@@ -122,32 +118,23 @@ pub(crate) fn duplicate(
     external_reference_id: Option<&ExternalId>,
     unique: &[UniqueValue],
 ) -> Result<Option<Duplicate>> {
-    let holder = |field: &str, row: &Row<'_>| -> Result<Option<Duplicate>> {
-        let mut columns = Columns::of(row);
-        let existing = ContactId::from_bytes(columns.bytes()?);
-        let archived = columns.optional_time()?.is_some();
-        Ok((Some(existing) != except).then(|| Duplicate { field: field.to_owned(), existing, archived }))
+    let holder = |field: &str, sql: &str, values: &[&dyn ToSql]| -> Result<Option<Duplicate>> {
+        let found = rows::first(db, sql, values, |r| {
+            let existing = ContactId::from_bytes(r.bytes()?);
+            Ok(Duplicate { field: field.to_owned(), existing, archived: r.optional_time()?.is_some() })
+        })?;
+        Ok(found.filter(|duplicate| Some(duplicate.existing) != except))
     };
     if let Some(external) = external_reference_id {
-        let mut statement = db.prepare_cached(
-            "SELECT id, archived_at FROM contact WHERE agent = ?1 AND external_reference_id = ?2",
-        )?;
-        let mut rows = statement.query(params![agent, external.as_str()])?;
-        if let Some(row) = rows.next()?
-            && let Some(duplicate) = holder("externalReferenceId", row)?
-        {
+        let sql = "SELECT id, archived_at FROM contact WHERE agent = ?1 AND external_reference_id = ?2";
+        if let Some(duplicate) = holder("externalReferenceId", sql, params![agent, external.as_str()])? {
             return Ok(Some(duplicate));
         }
     }
     for UniqueValue { field, value } in unique {
-        let mut statement = db.prepare_cached(
-            "SELECT c.id, c.archived_at FROM contact_unique u CROSS JOIN contact c ON c.n = u.n \
-             WHERE u.agent = ?1 AND u.field = ?2 AND u.value = ?3",
-        )?;
-        let mut rows = statement.query(params![agent, field, value])?;
-        if let Some(row) = rows.next()?
-            && let Some(duplicate) = holder(field, row)?
-        {
+        let sql = "SELECT c.id, c.archived_at FROM contact_unique u CROSS JOIN contact c ON c.n = u.n \
+                   WHERE u.agent = ?1 AND u.field = ?2 AND u.value = ?3";
+        if let Some(duplicate) = holder(field, sql, params![agent, field, value])? {
             return Ok(Some(duplicate));
         }
     }
@@ -156,13 +143,10 @@ pub(crate) fn duplicate(
 
 /// Refuses a change of a record of a contact unless the contact has the version that the caller read.
 pub(crate) fn refuse_stale(db: &Connection, agent: i64, contact: ContactId, version: u64) -> Result<()> {
-    let stored: Option<i64> = db
-        .prepare_cached("SELECT version FROM contact WHERE agent = ?1 AND id = ?2")?
-        .query_row(params![agent, contact.as_bytes()], |row| row.get(0))
-        .optional()?;
-    match stored {
+    let sql = "SELECT version FROM contact WHERE agent = ?1 AND id = ?2";
+    match rows::number(db, sql, params![agent, contact.as_bytes()])? {
         None => Err(StorageErrorKind::Missing.into()),
-        Some(stored) if u64::try_from(stored) != Ok(version) => Err(StorageErrorKind::Stale.into()),
+        Some(stored) if stored != version => Err(StorageErrorKind::Stale.into()),
         Some(_) => Ok(()),
     }
 }
@@ -177,37 +161,27 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    fn read(row: &Row<'_>) -> Result<Self> {
-        let mut columns = Columns::of(row);
+    fn read(r: &mut RowReader<'_>) -> Result<Self> {
         Ok(Stored {
-            n: columns.integer()?,
-            id: ContactId::from_bytes(columns.bytes()?),
-            version: columns.count()?,
-            tags: columns
-                .optional_str()?
-                .map(|tags| tags.split('\n').map(Tag::fold).collect())
-                .unwrap_or_default(),
-            external_reference_id: columns.optional_str()?.map(str::to_owned),
+            n: r.integer()?,
+            id: ContactId::from_bytes(r.bytes()?),
+            version: r.count()?,
+            tags: records::folded_tags(r)?,
+            external_reference_id: r.optional_string()?,
         })
     }
 }
 
 pub(super) fn stored(db: &Connection, agent: i64, id: ContactId) -> Result<Option<Stored>> {
-    let mut statement = db.prepare_cached(
-        "SELECT n, id, version, tags, external_reference_id FROM contact WHERE agent = ?1 AND id = ?2",
-    )?;
-    let mut rows = statement.query(params![agent, id.as_bytes()])?;
-    rows.next()?.map(Stored::read).transpose()
+    let sql = "SELECT n, id, version, tags, external_reference_id FROM contact WHERE agent = ?1 AND id = ?2";
+    rows::first(db, sql, params![agent, id.as_bytes()], Stored::read)
 }
 
 /// The row number after the last one of an agent.
 fn next_number(db: &Connection, agent: i64) -> Result<i64> {
     let (low, high) = row_number::range(agent);
-    let last: Option<i64> = db
-        .prepare_cached("SELECT n FROM contact WHERE n BETWEEN ?1 AND ?2 ORDER BY n DESC LIMIT 1")?
-        .query_row([low, high], |row| row.get(0))
-        .optional()?;
-    match last {
+    let sql = "SELECT n FROM contact WHERE n BETWEEN ?1 AND ?2 ORDER BY n DESC LIMIT 1";
+    match rows::first(db, sql, [low, high], |r| r.integer())? {
         None => Ok(low + 1),
         Some(last) if last < high => Ok(last + 1),
         Some(_) => Err(corrupt("the agent has used up its row numbers")),
@@ -217,13 +191,7 @@ fn next_number(db: &Connection, agent: i64) -> Result<i64> {
 fn insert_record(db: &Connection, agent: i64, n: i64, contact: &Contact) -> Result<()> {
     let number = |number| ToSqlOutput::Borrowed(ValueRef::Integer(number));
     let values = [number(n), number(agent)].into_iter().chain(row::values(contact));
-    db.prepare_cached(
-        "INSERT INTO contact (n, agent, id, external_reference_id, salutation, first_name, middle_name, last_name, \
-         dob, gender, primary_email, primary_phone, primary_phone_code, full_address, tags, status, source, \
-         last_contacted_at, custom_fields, archived_at, created_at, updated_at, version) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    )?
-    .execute(rusqlite::params_from_iter(values))?;
+    db.prepare_cached(&row::INSERT)?.execute(rusqlite::params_from_iter(values))?;
     Ok(())
 }
 
@@ -235,12 +203,7 @@ fn update_record(db: &Connection, stored: &Stored, contact: &Contact) -> Result<
             .execute(params![external, stored.n])?;
     }
     let n = ToSqlOutput::Borrowed(ValueRef::Integer(stored.n));
-    db.prepare_cached(
-        "UPDATE contact SET salutation = ?, first_name = ?, middle_name = ?, last_name = ?, dob = ?, gender = ?, \
-         primary_email = ?, primary_phone = ?, primary_phone_code = ?, full_address = ?, tags = ?, status = ?, \
-         source = ?, last_contacted_at = ?, custom_fields = ?, archived_at = ?, created_at = ?, updated_at = ?, \
-         version = ? WHERE n = ?",
-    )?
-    .execute(rusqlite::params_from_iter(row::values(contact).skip(2).chain([n])))?;
+    let values = row::values(contact).skip(2).chain([n]);
+    db.prepare_cached(&row::UPDATE)?.execute(rusqlite::params_from_iter(values))?;
     Ok(())
 }

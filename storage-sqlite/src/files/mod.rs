@@ -13,8 +13,7 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
-pub(crate) use read::file as read;
-pub(crate) use read::{AFTER, EVERY_OF_AGENT, file_or_tombstone, of_contact};
+pub(crate) use read::{EVERY_OF_AGENT, of_contact};
 pub(crate) use usage::{add_bytes, bytes, make_due, remove_counter};
 pub(crate) use write::{bury, erase_of, purge, put_new};
 

@@ -1,95 +1,38 @@
 //! Reading files.
 
-use openapi_core::files::{ContactFile, FileKind, Sha256Digest};
+use openapi_core::files::ContactFile;
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::storage::{
     FilePage, FilePosition, FileQuery, FileSort, FileSortKey, FileTombstone, FileUsage, Order, Window,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params, params_from_iter};
+use rusqlite::{Connection, params, params_from_iter};
+use storage_common::fields::bounded;
+use storage_common::{file_columns, records};
 
 use super::usage;
-use crate::contacts::Columns;
-use crate::error::{Result, corrupt};
-use crate::tenant;
+use crate::error::Result;
+use crate::{rows, tenant};
 
-/// The columns in the order in which [`file`] reads them.
-macro_rules! columns {
-    () => {
-        "f.id, f.contact, f.name, f.size, f.content_type, f.sha256, f.source, f.uploaded_by, f.created_at, f.updated_at"
-    };
-}
-
-/// The number of these columns.
-const COLUMNS: usize = 10;
-
-/// All files of an agent, deleted ones included, each with its sort key and the time of its deletion after the
-/// columns of [`file`].
+/// All files of an agent, deleted ones included, each after its sort key.
 pub(crate) const EVERY_OF_AGENT: &str =
-    concat!("SELECT ", columns!(), ", f.name_key, f.deleted_at FROM file f WHERE f.agent = ?1");
-
-/// The same in the order of their ids after one, each with its tombstone after the
-/// columns of [`file`].
-pub(crate) const AFTER: &str = concat!(
-    "SELECT ",
-    columns!(),
-    ", f.deleted_at, f.deleted_by, f.reason FROM file f WHERE f.agent = ?1 AND f.id > ?2 ORDER BY f.id LIMIT ?3"
-);
-
-/// Reads a row.
-pub(crate) fn file(agent: &AgentId, row: &Row<'_>) -> Result<ContactFile> {
-    let mut columns = Columns::of(row);
-    Ok(ContactFile {
-        id: FileId::from_bytes(columns.bytes()?),
-        agent_id: agent.clone(),
-        contact_id: ContactId::from_bytes(columns.bytes()?),
-        file_name: columns.text()?,
-        file_size: columns.count()?,
-        content_type: FileKind::of_media_type(columns.str()?),
-        sha256: Sha256Digest(columns.bytes()?),
-        source: columns.str()?.to_owned(),
-        uploaded_by: columns.json()?,
-        created_at: columns.time()?,
-        updated_at: columns.time()?,
-    })
-}
+    concat!("SELECT f.name_key, ", file_columns!(), " FROM file f WHERE f.agent = ?1");
 
 pub(super) fn one(db: &Connection, agent: &AgentId, id: FileId) -> Result<Option<ContactFile>> {
-    let mut statement = db.prepare_cached(concat!(
+    let sql = concat!(
         "SELECT ",
-        columns!(),
+        file_columns!(),
         " FROM agent a CROSS JOIN file f ON f.agent = a.n",
         " WHERE a.id = ?1 AND a.status <> 2 AND f.id = ?2 AND f.deleted_at IS NULL"
-    ))?;
-    let mut rows = statement.query(params![agent.as_str(), id.as_bytes()])?;
-    rows.next()?.map(|row| file(agent, row)).transpose()
+    );
+    rows::first(db, sql, params![agent.as_str(), id.as_bytes()], |r| records::file(agent, r))
 }
 
 pub(super) fn tombstone(db: &Connection, agent: &AgentId, id: FileId) -> Result<Option<FileTombstone>> {
-    let mut statement = db.prepare_cached(
-        "SELECT f.deleted_at, f.deleted_by, f.reason FROM agent a CROSS JOIN file f ON f.agent = a.n \
-         WHERE a.id = ?1 AND a.status <> 2 AND f.id = ?2 AND f.deleted_at IS NOT NULL",
-    )?;
-    let mut rows = statement.query(params![agent.as_str(), id.as_bytes()])?;
-    rows.next()?.map(|row| read_tombstone(id, &mut Columns::of(row))).transpose()
-}
-
-/// Reads the time of a deletion, who did it and why.
-fn read_tombstone(file: FileId, columns: &mut Columns<'_>) -> Result<FileTombstone> {
-    Ok(FileTombstone { file, at: columns.time()?, by: columns.json()?, reason: columns.optional_text()? })
-}
-
-/// Reads a row of [`AFTER`].
-pub(crate) fn file_or_tombstone(
-    agent: &AgentId,
-    row: &Row<'_>,
-) -> Result<(ContactFile, Option<FileTombstone>)> {
-    let file = file(agent, row)?;
-    let deleted_at: Option<i64> = row.get("deleted_at")?;
-    let tombstone =
-        deleted_at.map(|_| read_tombstone(file.id, &mut Columns::from(row, COLUMNS))).transpose()?;
-    Ok((file, tombstone))
+    let sql = "SELECT f.deleted_at, f.deleted_by, f.reason FROM agent a CROSS JOIN file f ON f.agent = a.n \
+               WHERE a.id = ?1 AND a.status <> 2 AND f.id = ?2 AND f.deleted_at IS NOT NULL";
+    rows::first(db, sql, params![agent.as_str(), id.as_bytes()], |r| records::tombstone(id, r))
 }
 
 pub(super) fn usage(db: &Connection, agent: i64, contact: ContactId) -> Result<FileUsage> {
@@ -97,22 +40,15 @@ pub(super) fn usage(db: &Connection, agent: i64, contact: ContactId) -> Result<F
 }
 
 fn count(db: &Connection, agent: i64, contact: ContactId) -> Result<u64> {
-    let counted: i64 = db
-        .prepare_cached("SELECT count(*) FROM file WHERE agent = ?1 AND contact = ?2 AND deleted_at IS NULL")?
-        .query_row(params![agent, contact.as_bytes()], |row| row.get(0))?;
-    u64::try_from(counted).map_err(corrupt)
+    let sql = "SELECT count(*) FROM file WHERE agent = ?1 AND contact = ?2 AND deleted_at IS NULL";
+    rows::count(db, sql, params![agent, contact.as_bytes()])
 }
 
 pub(super) fn page(db: &Connection, id: &AgentId, query: &FileQuery) -> Result<FilePage> {
     let Some(agent) = tenant::living(db, id)? else { return Ok(FilePage::default()) };
     let total = count(db, agent.number, query.contact)?;
     let (sql, values) = statement(agent.number, query);
-    let mut statement = db.prepare_cached(&sql)?;
-    let mut rows = statement.query(params_from_iter(values))?;
-    let mut files = Vec::new();
-    while let Some(row) = rows.next()? {
-        files.push(file(id, row)?);
-    }
+    let files = rows::all(db, &sql, params_from_iter(values), |r| records::file(id, r))?;
     Ok(FilePage { files, total })
 }
 
@@ -127,7 +63,7 @@ pub(crate) fn statement(agent: i64, query: &FileQuery) -> (String, Vec<Value>) {
         Order::Ascending => ("", ">"),
         Order::Descending => ("DESC", "<"),
     };
-    let integer = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
+    let integer = |number: u64| Value::Integer(bounded(number));
     let mut values = vec![Value::Integer(agent), Value::Blob(query.contact.as_bytes().to_vec())];
     let (following, offset, limit) = match &query.window {
         Window::Page { offset, limit } => (String::new(), *offset, *limit),
@@ -145,13 +81,9 @@ pub(crate) fn statement(agent: i64, query: &FileQuery) -> (String, Vec<Value>) {
     let sql = format!(
         "SELECT {} FROM file f INDEXED BY file_by_contact WHERE f.agent = ? AND f.contact = ? \
          AND f.deleted_at IS NULL{following} ORDER BY f.{column} {word}, f.id {word} LIMIT ? OFFSET ?",
-        columns!()
+        file_columns!()
     );
     (sql, values)
-}
-
-fn key(agent: &str, file: [u8; 12]) -> Result<BlobKey> {
-    Ok(BlobKey::new(agent.parse().map_err(corrupt)?, FileId::from_bytes(file)))
 }
 
 /// For each file whether it exists, is not deleted and belongs to the contact.
@@ -171,16 +103,8 @@ pub(crate) fn of_contact(
 }
 
 pub(super) fn due(db: &Connection, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
-    let mut statement = db.prepare_cached(
-        "SELECT agent, file FROM blob_purge WHERE due_at <= ?1 ORDER BY due_at, agent, file LIMIT ?2",
-    )?;
-    let mut rows = statement.query(params![now.millis(), at_most])?;
-    let mut keys = Vec::new();
-    while let Some(row) = rows.next()? {
-        let mut columns = Columns::of(row);
-        keys.push(key(columns.str()?, columns.bytes()?)?);
-    }
-    Ok(keys)
+    let sql = "SELECT agent, file FROM blob_purge WHERE due_at <= ?1 ORDER BY due_at, agent, file LIMIT ?2";
+    rows::all(db, sql, params![now.millis(), at_most], |r| records::blob_key(r))
 }
 
 pub(super) fn known(db: &Connection, keys: &[BlobKey]) -> Result<Vec<bool>> {
@@ -211,12 +135,10 @@ pub(super) fn needed(db: &Connection, after: Option<&BlobKey>, at_most: u32) -> 
     ] {
         let left = (at_most as usize).saturating_sub(entries.len());
         let key_of_row = if entries.is_empty() && sql.contains("a.id = ?1") { start.1 } else { [0; 12] };
-        let mut statement = db.prepare_cached(sql)?;
-        let mut rows = statement.query(params![start.0, key_of_row, left as i64])?;
-        while let Some(row) = rows.next()? {
-            let mut columns = Columns::of(row);
-            entries.push(BlobEntry { key: key(columns.str()?, columns.bytes()?)?, size: columns.count()? });
-        }
+        rows::each(db, sql, params![start.0, key_of_row, left as i64], |r| {
+            entries.push(BlobEntry { key: records::blob_key(r)?, size: r.count()? });
+            Ok(())
+        })?;
     }
     Ok(entries)
 }

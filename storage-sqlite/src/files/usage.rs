@@ -1,9 +1,10 @@
 //! The contents of files and documents: how many bytes an agent stores, and which contents are due for deletion.
 
 use openapi_core::values::{AgentId, FileId, Timestamp};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
-use crate::error::{Result, corrupt};
+use crate::error::Result;
+use crate::rows;
 
 /// Changes the counter of the bytes that an agent's files and documents take.
 pub(crate) fn add_bytes(db: &Connection, agent: i64, bytes: i64) -> Result<()> {
@@ -30,9 +31,5 @@ pub(crate) fn make_due(db: &Connection, agent: &AgentId, file: FileId, due_at: T
 
 /// The bytes of all files and documents of an agent.
 pub(crate) fn bytes(db: &Connection, agent: i64) -> Result<u64> {
-    let bytes: Option<i64> = db
-        .prepare_cached("SELECT bytes FROM file_total WHERE agent = ?1")?
-        .query_row([agent], |row| row.get(0))
-        .optional()?;
-    u64::try_from(bytes.unwrap_or(0)).map_err(corrupt)
+    Ok(rows::number(db, "SELECT bytes FROM file_total WHERE agent = ?1", [agent])?.unwrap_or(0))
 }

@@ -8,8 +8,8 @@ use rusqlite::{Connection, params};
 
 use super::read;
 use super::usage::{add_bytes, make_due};
-use crate::contacts::Columns;
-use crate::error::{Result, corrupt};
+use crate::error::Result;
+use crate::rows::{self, RowReader, json_text, signed};
 use crate::{contacts, documents, effects, tenant};
 
 /// As [`openapi_core::storage::FileStore::insert_file`].
@@ -20,10 +20,8 @@ pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &FileWrite) -> 
     effects::refuse_replayed(db, agent, &write.effects, write.at)?;
     let usage = read::usage(db, agent, file.contact_id)?;
     write.quota.admit(usage, file.file_size).map_err(StorageErrorKind::QuotaExceeded)?;
-    let is_known = db
-        .prepare_cached("SELECT 1 FROM file WHERE agent = ?1 AND id = ?2")?
-        .exists(params![agent, file.id.as_bytes()])?;
-    if is_known {
+    let sql = "SELECT 1 FROM file WHERE agent = ?1 AND id = ?2";
+    if rows::exists(db, sql, params![agent, file.id.as_bytes()])? {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     put_new(db, agent, file, &write.name_key)?;
@@ -32,7 +30,7 @@ pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &FileWrite) -> 
 
 /// Stores a new file.
 pub(crate) fn put_new(db: &Connection, agent: i64, file: &ContactFile, name_key: &str) -> Result<()> {
-    let bytes = i64::try_from(file.file_size).map_err(corrupt)?;
+    let bytes = signed(file.file_size)?;
     db.prepare_cached(
         "INSERT INTO file (agent, id, contact, name, name_key, size, content_type, sha256, source, uploaded_by, \
          created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
@@ -47,7 +45,7 @@ pub(crate) fn put_new(db: &Connection, agent: i64, file: &ContactFile, name_key:
         file.content_type.media_type(),
         file.sha256.0,
         file.source,
-        serde_json::to_string(&file.uploaded_by).map_err(corrupt)?,
+        json_text(&file.uploaded_by)?,
         file.created_at.millis(),
         file.updated_at.millis()
     ])?;
@@ -66,7 +64,7 @@ pub(crate) fn bury(db: &Connection, agent: i64, tombstone: &FileTombstone) -> Re
                 agent,
                 tombstone.file.as_bytes(),
                 tombstone.at.millis(),
-                serde_json::to_string(&tombstone.by).map_err(corrupt)?,
+                json_text(&tombstone.by)?,
                 tombstone.reason.as_ref().map(|reason| reason.as_str())
             ],
             |row| row.get(0),
@@ -78,12 +76,8 @@ pub(crate) fn bury(db: &Connection, agent: i64, tombstone: &FileTombstone) -> Re
 pub(super) fn delete(db: &Connection, agent_id: &AgentId, deletion: &FileDeletion) -> Result<()> {
     let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     let tombstone = &deletion.tombstone;
-    let is_there = db
-        .prepare_cached(
-            "SELECT 1 FROM file WHERE agent = ?1 AND id = ?2 AND contact = ?3 AND deleted_at IS NULL",
-        )?
-        .exists(params![agent, tombstone.file.as_bytes(), deletion.contact.as_bytes()])?;
-    if !is_there {
+    let sql = "SELECT 1 FROM file WHERE agent = ?1 AND id = ?2 AND contact = ?3 AND deleted_at IS NULL";
+    if !rows::exists(db, sql, params![agent, tombstone.file.as_bytes(), deletion.contact.as_bytes()])? {
         return Err(StorageErrorKind::Missing.into());
     }
     contacts::refuse_stale(db, agent, deletion.contact, deletion.contact_version)?;
@@ -100,15 +94,8 @@ pub(crate) fn erase_of(
     contact: ContactId,
     now: Timestamp,
 ) -> Result<()> {
-    let mut statement = db.prepare_cached(
-        "SELECT n, id, size, deleted_at FROM file INDEXED BY file_by_contact WHERE agent = ?1 AND contact = ?2",
-    )?;
-    let mut rows = statement.query(params![agent, contact.as_bytes()])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push(Found::read(row)?);
-    }
-    for file in found {
+    let sql = "SELECT n, id, size, deleted_at FROM file INDEXED BY file_by_contact WHERE agent = ?1 AND contact = ?2";
+    for file in rows::all(db, sql, params![agent, contact.as_bytes()], Found::read)? {
         file.remove(db, agent_id, agent, now)?;
     }
     Ok(())
@@ -116,14 +103,8 @@ pub(crate) fn erase_of(
 
 /// Removes up to `at_most` files of a deleted agent and returns how many; their contents are due at once.
 pub(crate) fn purge(db: &Connection, agent_id: &AgentId, agent: i64, at_most: u32) -> Result<u64> {
-    let mut statement = db.prepare_cached(
-        "SELECT n, id, size, deleted_at FROM file INDEXED BY file_by_id WHERE agent = ?1 LIMIT ?2",
-    )?;
-    let mut rows = statement.query(params![agent, at_most])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push(Found::read(row)?);
-    }
+    let sql = "SELECT n, id, size, deleted_at FROM file INDEXED BY file_by_id WHERE agent = ?1 LIMIT ?2";
+    let found = rows::all(db, sql, params![agent, at_most], Found::read)?;
     for file in &found {
         file.remove(db, agent_id, agent, Timestamp::from_millis(0))?;
     }
@@ -139,13 +120,12 @@ struct Found {
 }
 
 impl Found {
-    fn read(row: &rusqlite::Row<'_>) -> Result<Self> {
-        let mut columns = Columns::of(row);
+    fn read(r: &mut RowReader<'_>) -> Result<Self> {
         Ok(Found {
-            n: columns.integer()?,
-            id: FileId::from_bytes(columns.bytes()?),
-            size: columns.integer()?,
-            is_deleted: columns.optional_time()?.is_some(),
+            n: r.integer()?,
+            id: FileId::from_bytes(r.bytes()?),
+            size: r.integer()?,
+            is_deleted: r.optional_time()?.is_some(),
         })
     }
 

@@ -16,11 +16,11 @@ use rusqlite::Connection;
 
 #[cfg(test)]
 pub(crate) use read::Chosen;
-pub(crate) use read::{EVERY_OF_AGENT as EVERY_SUBMISSION_OF_AGENT, REVISIONS_OF_AGENT, revision};
-pub(crate) use row::{all_columns, broken_rule, columns, insert as put_new, with_history as read_submission};
+pub(crate) use read::{EVERY_OF_AGENT as EVERY_SUBMISSION_OF_AGENT, REVISIONS_OF_AGENT};
+pub(crate) use row::{broken_rule, insert as put_new};
 pub(crate) use templates::{
-    AFTER as TEMPLATES_AFTER, Content, EVERY_CONTENT_OF_AGENT, EVERY_OF_AGENT as EVERY_TEMPLATE_OF_AGENT,
-    VERSIONS_AFTER, disabled_transitions, put_content, put_standing, repair, template as read_template,
+    Content, EVERY_CONTENT_OF_AGENT, EVERY_OF_AGENT as EVERY_TEMPLATE_OF_AGENT, put_content, put_standing,
+    repair,
 };
 pub(crate) use write::{erase_of, keep};
 

@@ -6,31 +6,32 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, ContactId, SubmissionId, TemplateId};
 use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params, params_from_iter};
+use rusqlite::{Connection, params, params_from_iter};
+use storage_common::fields::bounded;
+use storage_common::{records, revision_columns, submission_and_history_columns, submission_columns};
 
-use super::row::{self, all_columns, columns, status_number};
-use crate::contacts::Columns;
-use crate::error::{Result, corrupt};
+use crate::error::Result;
+use crate::rows::{self, code};
 use crate::tenant;
 
 /// All submissions of an agent.
 pub(crate) const EVERY_OF_AGENT: &str =
-    concat!("SELECT ", all_columns!(), " FROM form_submission s WHERE s.agent = ?1");
+    concat!("SELECT ", submission_and_history_columns!(), " FROM form_submission s WHERE s.agent = ?1");
 
-/// All revisions of an agent, each with its submission after the columns of [`revision`].
+/// All revisions of an agent.
 pub(crate) const REVISIONS_OF_AGENT: &str =
-    "SELECT version, at, by, form_data, submission FROM form_data_revision WHERE agent = ?1";
+    concat!("SELECT ", revision_columns!(), " FROM form_data_revision r WHERE r.agent = ?1");
 
 /// As [`openapi_core::storage::FormStore::submission`].
 pub(super) fn one(db: &Connection, agent: &AgentId, id: SubmissionId) -> Result<Option<Submission>> {
-    let mut statement = db.prepare_cached(concat!(
+    let sql = concat!(
         "SELECT ",
-        all_columns!(),
+        submission_and_history_columns!(),
         " FROM agent a CROSS JOIN form_submission s ON s.agent = a.n",
         " WHERE a.id = ?1 AND a.status <> 2 AND s.id = ?2"
-    ))?;
-    let mut rows = statement.query(params![agent.as_str(), id.as_bytes()])?;
-    rows.next()?.map(|row| row::with_history(agent, row)).transpose()
+    );
+    let values = params![agent.as_str(), id.as_bytes()];
+    rows::first(db, sql, values, |r| records::submission_with_history(agent, r))
 }
 
 /// As [`openapi_core::storage::FormStore::submissions`].
@@ -39,16 +40,10 @@ pub(super) fn page(db: &Connection, id: &AgentId, query: &SubmissionQuery) -> Re
         return Ok(SubmissionPage::default());
     };
     let chosen = Chosen::of(agent, &query.filter);
-    let total: i64 =
-        db.prepare_cached(&chosen.count())?.query_row(params_from_iter(&chosen.values), |row| row.get(0))?;
+    let total = rows::count(db, &chosen.count(), params_from_iter(&chosen.values))?;
     let (sql, values) = chosen.page(&query.window);
-    let mut statement = db.prepare_cached(&sql)?;
-    let mut rows = statement.query(params_from_iter(values))?;
-    let mut submissions = Vec::new();
-    while let Some(row) = rows.next()? {
-        submissions.push(row::without_history(id, row)?);
-    }
-    Ok(SubmissionPage { submissions, total: u64::try_from(total).map_err(corrupt)? })
+    let submissions = rows::all(db, &sql, params_from_iter(values), |r| records::submission(id, r))?;
+    Ok(SubmissionPage { submissions, total })
 }
 
 /// The rows that match a filter, in the index that has them newest first.
@@ -79,7 +74,7 @@ impl Chosen {
         }
         if let Some(status) = filter.status {
             sql += " AND s.status = ?";
-            values.push(Value::Integer(status_number(status)));
+            values.push(Value::Integer(code(status)));
         }
         if let Some(client_id) = &filter.client_id {
             sql += " AND s.client_id = ?";
@@ -105,10 +100,10 @@ impl Chosen {
             }
         };
         values.push(Value::Integer(limit.into()));
-        values.push(Value::Integer(i64::try_from(offset).unwrap_or(i64::MAX)));
+        values.push(Value::Integer(bounded(offset)));
         let sql = format!(
             "SELECT {} {sql}{following} ORDER BY s.created_at DESC, s.id DESC LIMIT ? OFFSET ?",
-            columns!()
+            submission_columns!()
         );
         (sql, values)
     }
@@ -122,15 +117,15 @@ pub(super) fn head(
     contact: ContactId,
     template: TemplateId,
 ) -> Result<Option<Submission>> {
-    let mut statement = db.prepare_cached(concat!(
+    let sql = concat!(
         "SELECT ",
-        columns!(),
+        submission_columns!(),
         " FROM form_submission s INDEXED BY form_submission_head WHERE s.agent = ?1 AND s.contact = ?2",
         " AND s.template = ?3 AND s.submitted_at IS NOT NULL AND s.superseded_by IS NULL",
         " ORDER BY s.submitted_at DESC, s.id DESC LIMIT 1"
-    ))?;
-    let mut rows = statement.query(params![agent, contact.as_bytes(), template.as_bytes()])?;
-    rows.next()?.map(|row| row::without_history(id, row)).transpose()
+    );
+    let values = params![agent, contact.as_bytes(), template.as_bytes()];
+    rows::first(db, sql, values, |r| records::submission(id, r))
 }
 
 /// As [`openapi_core::storage::FormStore::latest_submission`].
@@ -141,14 +136,12 @@ pub(super) fn latest(
     query: &LatestQuery,
 ) -> Result<Option<Submission>> {
     let newest = |sql: &str| -> Result<Option<Submission>> {
-        let mut statement = db.prepare_cached(sql)?;
-        let mut rows =
-            statement.query(params![agent, query.contact.as_bytes(), query.template.as_bytes()])?;
-        rows.next()?.map(|row| row::with_history(id, row)).transpose()
+        let values = params![agent, query.contact.as_bytes(), query.template.as_bytes()];
+        rows::first(db, sql, values, |r| records::submission_with_history(id, r))
     };
     let submitted = newest(concat!(
         "SELECT ",
-        all_columns!(),
+        submission_and_history_columns!(),
         " FROM form_submission s INDEXED BY form_submission_head WHERE s.agent = ?1 AND s.contact = ?2",
         " AND s.template = ?3 AND s.submitted_at IS NOT NULL AND s.superseded_by IS NULL AND s.status <> 5",
         " ORDER BY s.submitted_at DESC, s.id DESC LIMIT 1"
@@ -158,7 +151,7 @@ pub(super) fn latest(
     }
     let draft = newest(concat!(
         "SELECT ",
-        all_columns!(),
+        submission_and_history_columns!(),
         " FROM form_submission s INDEXED BY form_submission_by_contact_current",
         " WHERE s.agent = ?1 AND s.contact = ?2 AND s.template = ?3",
         " AND s.submitted_at IS NULL AND s.superseded_by IS NULL AND s.status <> 5",
@@ -167,31 +160,17 @@ pub(super) fn latest(
     Ok([submitted, draft].into_iter().flatten().max_by_key(|submission| query.rank(submission)))
 }
 
-/// Reads a revision.
-pub(crate) fn revision(row: &Row<'_>) -> Result<FormDataRevision> {
-    let mut columns = Columns::of(row);
-    Ok(FormDataRevision {
-        version: columns.count()?,
-        at: columns.time()?,
-        by: columns.json()?,
-        form_data: columns.object()?,
-    })
-}
-
 /// As [`openapi_core::storage::FormStore::form_data_revisions`].
 pub(super) fn revisions(
     db: &Connection,
     agent: &AgentId,
     submission: SubmissionId,
 ) -> Result<Vec<FormDataRevision>> {
-    let mut statement = db.prepare_cached(
-        "SELECT r.version, r.at, r.by, r.form_data FROM agent a CROSS JOIN form_data_revision r ON r.agent = a.n \
-         WHERE a.id = ?1 AND a.status <> 2 AND r.submission = ?2 ORDER BY r.version",
-    )?;
-    let mut rows = statement.query(params![agent.as_str(), submission.as_bytes()])?;
-    let mut revisions = Vec::new();
-    while let Some(row) = rows.next()? {
-        revisions.push(revision(row)?);
-    }
-    Ok(revisions)
+    let sql = concat!(
+        "SELECT ",
+        revision_columns!(),
+        " FROM agent a CROSS JOIN form_data_revision r ON r.agent = a.n",
+        " WHERE a.id = ?1 AND a.status <> 2 AND r.submission = ?2 ORDER BY r.version"
+    );
+    rows::all(db, sql, params![agent.as_str(), submission.as_bytes()], |r| records::revision(r))
 }

@@ -1,32 +1,18 @@
 //! Templates, and their content at each version. Changes run inside the writer's transaction.
 
-use openapi_core::forms::{
-    FormField, FormTemplate, SubmissionPolicy, TemplateStatus, TemplateSummary, Transition,
-};
+use openapi_core::forms::{FormField, FormTemplate};
 use openapi_core::storage::{
     Effects, StorageErrorKind, TemplatePage, TemplatePosition, TemplateQuery, Window,
 };
-use openapi_core::values::{AgentId, Block, Line, TemplateId, Timestamp, fold};
+use openapi_core::values::{AgentId, Block, Line, TemplateId, fold};
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, params_from_iter};
+use rusqlite::{Connection, params, params_from_iter};
+use storage_common::fields::bounded;
+use storage_common::{records, template_columns, template_summary_columns};
 
-use crate::contacts::Columns;
-use crate::error::{Result, corrupt};
+use crate::error::{Error, Result};
+use crate::rows::{self, RowReader, code, json_text, signed};
 use crate::{effects, tenant};
-
-/// The columns that do not depend on the version, in the order in which [`Standing::read`] reads them.
-macro_rules! standing {
-    () => {
-        "t.id, t.status, t.submission_policy, t.created_at, t.updated_at"
-    };
-}
-
-/// The other columns, in the order in which [`template`] reads them.
-macro_rules! content {
-    () => {
-        "t.disabled_transitions, t.generation, v.version, v.name, v.description, v.fields"
-    };
-}
 
 /// Every template of an agent: its id, its sort key, the name at the current version, NULL if that version is absent,
 /// and the disabled transitions.
@@ -37,27 +23,6 @@ pub(crate) const EVERY_OF_AGENT: &str = "SELECT t.id, t.name_key, v.name, t.disa
 /// The content of every version of an agent's templates, as [`Content::read`] reads it.
 pub(crate) const EVERY_CONTENT_OF_AGENT: &str = "SELECT v.template, v.version, v.name, v.description, v.field_count, v.fields \
      FROM form_template_version v WHERE v.agent = ?1";
-
-/// The values of a template that do not depend on its version.
-struct Standing {
-    id: TemplateId,
-    status: TemplateStatus,
-    submission_policy: SubmissionPolicy,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-}
-
-impl Standing {
-    fn read(columns: &mut Columns<'_>) -> Result<Self> {
-        Ok(Standing {
-            id: TemplateId::from_bytes(columns.bytes()?),
-            status: status(columns.integer()?)?,
-            submission_policy: policy(columns.integer()?)?,
-            created_at: columns.time()?,
-            updated_at: columns.time()?,
-        })
-    }
-}
 
 /// The stored content of a template at a version.
 pub(crate) struct Content {
@@ -71,108 +36,28 @@ pub(crate) struct Content {
 
 impl Content {
     /// Reads a row of [`EVERY_CONTENT_OF_AGENT`].
-    pub(crate) fn read(row: &Row<'_>) -> Result<Self> {
-        let mut columns = Columns::of(row);
+    pub(crate) fn read(r: &mut RowReader<'_>) -> Result<Self> {
         Ok(Content {
-            template: TemplateId::from_bytes(columns.bytes()?),
-            version: columns.count()?,
-            name: columns.text()?,
-            description: columns.optional_text()?,
-            field_count: columns.count()?,
-            fields: columns.json()?,
+            template: TemplateId::from_bytes(r.bytes()?),
+            version: r.count()?,
+            name: r.text()?,
+            description: r.optional_text()?,
+            field_count: r.count()?,
+            fields: r.json()?,
         })
     }
-}
-
-const fn status_number(status: TemplateStatus) -> i64 {
-    match status {
-        TemplateStatus::Draft => 0,
-        TemplateStatus::Active => 1,
-        TemplateStatus::Archived => 2,
-    }
-}
-
-fn status(number: i64) -> Result<TemplateStatus> {
-    let known = TemplateStatus::ALL.into_iter().find(|status| status_number(*status) == number);
-    known.ok_or_else(|| corrupt(format_args!("{number} is no state of a template")))
-}
-
-const fn policy_number(policy: SubmissionPolicy) -> i64 {
-    match policy {
-        SubmissionPolicy::Supersede => 0,
-        SubmissionPolicy::KeepAll => 1,
-    }
-}
-
-fn policy(number: i64) -> Result<SubmissionPolicy> {
-    let known = SubmissionPolicy::ALL.into_iter().find(|policy| policy_number(*policy) == number);
-    known.ok_or_else(|| corrupt(format_args!("{number} is no submission policy")))
-}
-
-/// Reads the column of the disabled transitions.
-pub(crate) fn disabled_transitions(columns: &mut Columns<'_>) -> Result<Vec<Transition>> {
-    Ok(columns.optional_json()?.unwrap_or_default())
-}
-
-/// Reads a row of [`standing`] and [`content`].
-pub(crate) fn template(agent: &AgentId, row: &Row<'_>) -> Result<FormTemplate> {
-    let mut columns = Columns::of(row);
-    let standing = Standing::read(&mut columns)?;
-    Ok(FormTemplate {
-        id: standing.id,
-        agent_id: agent.clone(),
-        status: standing.status,
-        submission_policy: standing.submission_policy,
-        created_at: standing.created_at,
-        updated_at: standing.updated_at,
-        disabled_transitions: disabled_transitions(&mut columns)?,
-        generation: columns.count()?,
-        version: columns.count()?,
-        name: columns.text()?,
-        description: columns.optional_text()?,
-        fields: columns.json()?,
-    })
-}
-
-/// Templates at the current version, after an id; as [`template`] reads them.
-pub(crate) const AFTER: &str = concat!(
-    "SELECT ",
-    standing!(),
-    ", ",
-    content!(),
-    " FROM form_template t CROSS JOIN form_template_version v",
-    " ON v.agent = t.agent AND v.template = t.id AND v.version = t.version",
-    " WHERE t.agent = ?1 AND t.id > ?2 ORDER BY t.id LIMIT ?3"
-);
-
-/// Templates at each version, after an id and a version; as [`template`] reads them.
-pub(crate) const VERSIONS_AFTER: &str = concat!(
-    "SELECT ",
-    standing!(),
-    ", ",
-    content!(),
-    " FROM form_template_version v CROSS JOIN form_template t ON t.agent = v.agent AND t.id = v.template",
-    " WHERE v.agent = ?1 AND (v.template, v.version) > (?2, ?3) ORDER BY v.template, v.version LIMIT ?4"
-);
-
-fn one(db: &Connection, agent: &AgentId, sql: &str, values: &[&dyn ToSql]) -> Result<Option<FormTemplate>> {
-    let mut statement = db.prepare_cached(sql)?;
-    let mut rows = statement.query(values)?;
-    rows.next()?.map(|row| template(agent, row)).transpose()
 }
 
 /// As [`openapi_core::storage::FormStore::template`].
 pub(super) fn current(db: &Connection, agent: &AgentId, id: TemplateId) -> Result<Option<FormTemplate>> {
     let sql = concat!(
         "SELECT ",
-        standing!(),
-        ", ",
-        content!(),
+        template_columns!(),
         " FROM agent a CROSS JOIN form_template t ON t.agent = a.n",
         " CROSS JOIN form_template_version v ON v.agent = t.agent AND v.template = t.id AND v.version = t.version",
         " WHERE a.id = ?1 AND a.status <> 2 AND t.id = ?2"
     );
-    one(db, agent, sql, params![agent.as_str(), id.as_bytes()])
+    rows::first(db, sql, params![agent.as_str(), id.as_bytes()], |r| records::template(agent, r, None))
 }
 
 /// As [`openapi_core::storage::FormStore::template_version`].
@@ -186,14 +71,14 @@ pub(super) fn at_version(
     let Ok(version) = i64::try_from(version) else { return Ok(None) };
     let sql = concat!(
         "SELECT ",
-        standing!(),
-        ", ",
-        content!(),
+        template_columns!(),
         " FROM agent a CROSS JOIN form_template t ON t.agent = a.n",
         " CROSS JOIN form_template_version v ON v.agent = t.agent AND v.template = t.id AND v.version = ?3",
         " WHERE a.id = ?1 AND a.status <> 2 AND t.id = ?2"
     );
-    one(db, agent, sql, params![agent.as_str(), id.as_bytes(), version])
+    rows::first(db, sql, params![agent.as_str(), id.as_bytes(), version], |r| {
+        records::template(agent, r, None)
+    })
 }
 
 /// As [`openapi_core::storage::FormStore::templates`].
@@ -202,11 +87,10 @@ pub(super) fn page(db: &Connection, id: &AgentId, query: &TemplateQuery) -> Resu
         return Ok(TemplatePage::default());
     };
     let only = if query.only_active { " AND t.status = 1" } else { "" };
-    let total: i64 = db
-        .prepare_cached(&format!(
-            "SELECT count(*) FROM form_template t INDEXED BY form_template_by_name WHERE t.agent = ?1{only}"
-        ))?
-        .query_row([agent], |row| row.get(0))?;
+    let sql = format!(
+        "SELECT count(*) FROM form_template t INDEXED BY form_template_by_name WHERE t.agent = ?1{only}"
+    );
+    let total = rows::count(db, &sql, [agent])?;
     let mut values = vec![Value::Integer(agent)];
     let (following, offset, limit) = match &query.window {
         Window::Page { offset, limit } => ("", *offset, *limit),
@@ -217,51 +101,22 @@ pub(super) fn page(db: &Connection, id: &AgentId, query: &TemplateQuery) -> Resu
         }
     };
     values.push(Value::Integer(limit.into()));
-    values.push(Value::Integer(i64::try_from(offset).unwrap_or(i64::MAX)));
-    let mut statement = db.prepare_cached(&format!(
-        concat!(
-            "SELECT ",
-            standing!(),
-            ", t.version, v.name, v.description, v.field_count",
-            " FROM form_template t INDEXED BY form_template_by_name CROSS JOIN form_template_version v",
-            " ON v.agent = t.agent AND v.template = t.id AND v.version = t.version",
-            " WHERE t.agent = ?{only}{following} ORDER BY t.name_key, t.id LIMIT ? OFFSET ?"
-        ),
-        only = only,
-        following = following
-    ))?;
-    let mut rows = statement.query(params_from_iter(values))?;
-    let mut templates = Vec::new();
-    while let Some(row) = rows.next()? {
-        templates.push(summary(id, row)?);
-    }
-    Ok(TemplatePage { templates, total: u64::try_from(total).map_err(corrupt)? })
-}
-
-fn summary(agent: &AgentId, row: &Row<'_>) -> Result<TemplateSummary> {
-    let mut columns = Columns::of(row);
-    let standing = Standing::read(&mut columns)?;
-    Ok(TemplateSummary {
-        id: standing.id,
-        agent_id: agent.clone(),
-        status: standing.status,
-        submission_policy: standing.submission_policy,
-        created_at: standing.created_at,
-        updated_at: standing.updated_at,
-        version: columns.count()?,
-        name: columns.text()?,
-        description: columns.optional_text()?,
-        field_count: columns.count()?,
-    })
+    values.push(Value::Integer(bounded(offset)));
+    let sql = format!(
+        "SELECT {} FROM form_template t INDEXED BY form_template_by_name CROSS JOIN form_template_version v \
+         ON v.agent = t.agent AND v.template = t.id AND v.version = t.version \
+         WHERE t.agent = ?{only}{following} ORDER BY t.name_key, t.id LIMIT ? OFFSET ?",
+        template_summary_columns!()
+    );
+    let templates =
+        rows::all(db, &sql, params_from_iter(values), |r| records::template_summary(id, r, None))?;
+    Ok(TemplatePage { templates, total })
 }
 
 /// The generation of a stored template.
 pub(super) fn generation(db: &Connection, agent: i64, id: TemplateId) -> Result<Option<u64>> {
-    let generation: Option<i64> = db
-        .prepare_cached("SELECT generation FROM form_template WHERE agent = ?1 AND id = ?2")?
-        .query_row(params![agent, id.as_bytes()], |row| row.get(0))
-        .optional()?;
-    generation.map(|generation| u64::try_from(generation).map_err(corrupt)).transpose()
+    let sql = "SELECT generation FROM form_template WHERE agent = ?1 AND id = ?2";
+    rows::number(db, sql, params![agent, id.as_bytes()])
 }
 
 /// As [`openapi_core::storage::FormStore::insert_template`].
@@ -290,11 +145,11 @@ pub(crate) fn put_standing(db: &Connection, agent: i64, template: &FormTemplate)
         agent,
         template.id.as_bytes(),
         template.name_key(),
-        status_number(template.status),
-        i64::try_from(template.version).map_err(corrupt)?,
-        i64::try_from(template.generation).map_err(corrupt)?,
-        policy_number(template.submission_policy),
-        disabled(template)?,
+        code(template.status),
+        signed(template.version)?,
+        signed(template.generation)?,
+        code(template.submission_policy),
+        records::list_text::<Error>(&template.disabled_transitions)?,
         template.updated_at.millis(),
         template.created_at.millis()
     ])?;
@@ -321,21 +176,15 @@ pub(super) fn replace(
         agent,
         template.id.as_bytes(),
         template.name_key(),
-        status_number(template.status),
-        i64::try_from(template.version).map_err(corrupt)?,
-        i64::try_from(template.generation).map_err(corrupt)?,
-        policy_number(template.submission_policy),
-        disabled(template)?,
+        code(template.status),
+        signed(template.version)?,
+        signed(template.generation)?,
+        code(template.submission_policy),
+        records::list_text::<Error>(&template.disabled_transitions)?,
         template.updated_at.millis()
     ])?;
     put_content(db, agent, template)?;
     effects::apply(db, agent, effects)
-}
-
-/// The disabled transitions as text; `None` when there are none.
-fn disabled(template: &FormTemplate) -> Result<Option<String>> {
-    let disabled = &template.disabled_transitions;
-    (!disabled.is_empty()).then(|| serde_json::to_string(disabled).map_err(corrupt)).transpose()
 }
 
 /// Stores the content of a version.
@@ -347,11 +196,11 @@ pub(crate) fn put_content(db: &Connection, agent: i64, template: &FormTemplate) 
     .execute(params![
         agent,
         template.id.as_bytes(),
-        i64::try_from(template.version).map_err(corrupt)?,
+        signed(template.version)?,
         template.name.as_str(),
         template.description.as_ref().map(|text| text.as_str()),
         template.fields.len() as i64,
-        serde_json::to_string(&template.fields).map_err(corrupt)?
+        json_text(&template.fields)?
     ])?;
     Ok(())
 }
@@ -372,31 +221,26 @@ pub(super) fn purge(db: &Connection, agent: i64, at_most: u32) -> Result<u64> {
 /// Derives the columns of an agent's templates again from their contents. A check lists the contents that cannot be
 /// read.
 pub(crate) fn repair(db: &Connection, agent: i64) -> Result<()> {
-    let mut every = db.prepare_cached(EVERY_OF_AGENT)?;
-    let mut rows = every.query([agent])?;
-    let mut wrong = Vec::new();
-    while let Some(row) = rows.next()? {
-        let mut columns = Columns::of(row);
-        let template: [u8; 12] = columns.bytes()?;
-        let (key, name) = (columns.str()?, columns.optional_str()?);
-        if let Some(name) = name.filter(|name| fold(name) != key) {
-            wrong.push((template, fold(name)));
-        }
-    }
+    let mut wrong: Vec<([u8; 12], String)> = Vec::new();
+    rows::each(db, EVERY_OF_AGENT, [agent], |r| {
+        let (template, key, name) = (r.bytes()?, r.str()?, r.optional_str()?);
+        wrong.extend(name.map(fold).filter(|name| name != key).map(|name| (template, name)));
+        Ok(())
+    })?;
     let mut update =
         db.prepare_cached("UPDATE form_template SET name_key = ?3 WHERE agent = ?1 AND id = ?2")?;
     for (template, key) in wrong {
         update.execute(params![agent, template, key])?;
     }
-    let mut every = db.prepare_cached(EVERY_CONTENT_OF_AGENT)?;
-    let mut rows = every.query([agent])?;
     let mut wrong = Vec::new();
-    while let Some(row) = rows.next()? {
-        let Ok(content) = Content::read(row) else { continue };
-        if content.field_count != content.fields.len() as u64 {
+    rows::each(db, EVERY_CONTENT_OF_AGENT, [agent], |r| {
+        if let Ok(content) = Content::read(r)
+            && content.field_count != content.fields.len() as u64
+        {
             wrong.push((content.template, content.version as i64, content.fields.len() as i64));
         }
-    }
+        Ok(())
+    })?;
     let mut update = db.prepare_cached(
         "UPDATE form_template_version SET field_count = ?4 WHERE agent = ?1 AND template = ?2 AND version = ?3",
     )?;

@@ -7,12 +7,12 @@ use openapi_core::storage::{
     NewSubmission, StorageErrorKind, SubmissionChange, SubmissionsWrite, Supersession,
 };
 use openapi_core::values::{AgentId, ContactId, SubmissionId, TemplateId};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::{row, templates};
-use crate::contacts::{self, Columns, object_text};
-use crate::error::{Result, corrupt};
-use crate::{effects, tenant};
+use crate::error::Result;
+use crate::rows::{self, json_text, object_text, signed};
+use crate::{contacts, effects, tenant};
 
 /// As [`openapi_core::storage::FormStore::insert_submissions`].
 pub(super) fn insert(db: &Connection, agent_id: &AgentId, write: &SubmissionsWrite) -> Result<()> {
@@ -78,11 +78,8 @@ fn check(db: &Connection, agent: i64, new: &NewSubmission) -> Result<()> {
 
 /// The version of a stored submission.
 fn version(db: &Connection, agent: i64, id: SubmissionId) -> Result<Option<u64>> {
-    let version: Option<i64> = db
-        .prepare_cached("SELECT version FROM form_submission WHERE agent = ?1 AND id = ?2")?
-        .query_row(params![agent, id.as_bytes()], |row| row.get(0))
-        .optional()?;
-    version.map(|version| u64::try_from(version).map_err(corrupt)).transpose()
+    let sql = "SELECT version FROM form_submission WHERE agent = ?1 AND id = ?2";
+    rows::number(db, sql, params![agent, id.as_bytes()])
 }
 
 /// Refuses a change when the head of the contact and template is not the one that the caller read.
@@ -106,14 +103,11 @@ fn head(
     contact: ContactId,
     template: TemplateId,
 ) -> Result<Option<SubmissionId>> {
-    let mut statement = db.prepare_cached(
-        "SELECT id FROM form_submission INDEXED BY form_submission_head \
-         WHERE agent = ?1 AND contact = ?2 AND template = ?3 AND submitted_at IS NOT NULL AND superseded_by IS NULL \
-         ORDER BY submitted_at DESC, id DESC LIMIT 1",
-    )?;
-    let mut rows = statement.query(params![agent, contact.as_bytes(), template.as_bytes()])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    Ok(Some(SubmissionId::from_bytes(Columns::of(row).bytes()?)))
+    let sql = "SELECT id FROM form_submission INDEXED BY form_submission_head \
+               WHERE agent = ?1 AND contact = ?2 AND template = ?3 AND submitted_at IS NOT NULL \
+               AND superseded_by IS NULL ORDER BY submitted_at DESC, id DESC LIMIT 1";
+    let values = params![agent, contact.as_bytes(), template.as_bytes()];
+    rows::first(db, sql, values, |r| Ok(SubmissionId::from_bytes(r.bytes()?)))
 }
 
 /// Marks the other heads of the contact and template as superseded by this submission.
@@ -148,9 +142,9 @@ pub(crate) fn keep(
     .execute(params![
         agent,
         submission.as_bytes(),
-        i64::try_from(replaced.version).map_err(corrupt)?,
+        signed(replaced.version)?,
         replaced.at.millis(),
-        serde_json::to_string(&replaced.by).map_err(corrupt)?,
+        json_text(&replaced.by)?,
         object_text(&replaced.form_data)
     ])?;
     Ok(())

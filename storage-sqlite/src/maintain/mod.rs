@@ -31,7 +31,7 @@ fn integrity(db: &Connection) -> rusqlite::Result<Vec<String>> {
 /// Refuses a damaged copy.
 fn refuse_damage(db: &Connection, path: &Path) -> Result<(), OpenError> {
     match integrity(db).map_err(|error| OpenError::of(path, error))?.first() {
-        Some(fault) => Err(OpenError::Damaged { path: path.to_owned(), detail: fault.clone() }),
+        Some(error) => Err(OpenError::Damaged { path: path.to_owned(), detail: error.clone() }),
         None => Ok(()),
     }
 }

@@ -4,12 +4,13 @@ use openapi_core::contacts::ContactKeys;
 use openapi_core::storage::StorageError;
 use openapi_core::values::AgentId;
 use rusqlite::{Connection, params};
+use storage_common::records;
 
 use crate::chat::conversations;
 use crate::contacts::{self, row_number};
 use crate::error::{Result, corrupt};
 use crate::store::SqliteStorage;
-use crate::{contact_schemas, files, forms};
+use crate::{contact_schemas, files, forms, rows};
 
 /// The result of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,24 +50,21 @@ fn repair(db: &Connection) -> Result<Repair> {
                 SELECT agent, size AS bytes FROM file WHERE deleted_at IS NULL
                 UNION ALL SELECT agent, stored_size FROM document) GROUP BY agent;",
     )?;
-    let mut agents = db.prepare("SELECT id, n FROM agent ORDER BY n")?;
-    let mut rows = agents.query(())?;
-    while let Some(row) = rows.next()? {
-        let (id, number): (String, i64) = (row.get(0)?, row.get(1)?);
-        let id: AgentId = id.parse().map_err(corrupt)?;
+    let agents = rows::all(db, "SELECT id, n FROM agent ORDER BY n", (), |r| {
+        Ok((r.str()?.parse::<AgentId>().map_err(corrupt)?, r.integer()?))
+    })?;
+    for (id, number) in agents {
         let Some(schema) = contact_schemas::of_number(db, number)? else { continue };
-        let mut statement = db.prepare_cached(contacts::EVERY_OF_AGENT)?;
         let (low, high) = row_number::range(number);
-        let mut rows = statement.query([low, high])?;
-        while let Some(row) = rows.next()? {
-            let n: i64 = row.get("n")?;
-            let contact = match contacts::read(&id, row) {
+        rows::each(db, contacts::EVERY_OF_AGENT, [low, high], |r| {
+            let n = r.integer()?;
+            let contact = match records::contact(&id, r) {
                 Ok(contact) => contact,
-                Err(fault) => {
-                    let source = StorageError::from(fault).source;
+                Err(error) => {
+                    let source = StorageError::from(error).source;
                     done.left
                         .push(format!("the contact in row {n} of agent {id} cannot be read: {source:?}"));
-                    continue;
+                    return Ok(());
                 }
             };
             if let Some(broken) = contacts::broken_rule(&contact) {
@@ -82,7 +80,8 @@ fn repair(db: &Connection) -> Result<Repair> {
             }
             contacts::insert_derived(db, number, n, &contact, &keys)?;
             done.contacts += 1;
-        }
+            Ok(())
+        })?;
         rekey_files(db, &id, number)?;
         forms::repair(db, number)?;
         conversations::repair(db, &id, number)?;
@@ -92,16 +91,16 @@ fn repair(db: &Connection) -> Result<Repair> {
 
 /// Computes the sort keys of an agent's files again. A check lists the files that cannot be read.
 fn rekey_files(db: &Connection, id: &AgentId, number: i64) -> Result<()> {
-    let mut every = db.prepare_cached(files::EVERY_OF_AGENT)?;
-    let mut rows = every.query([number])?;
     let mut wrong = Vec::new();
-    while let Some(row) = rows.next()? {
-        let Ok(file) = files::read(id, row) else { continue };
-        let key = file.file_name.sort_key();
-        if row.get_ref("name_key")?.as_str() != Ok(&key) {
-            wrong.push((file.id, key));
+    rows::each(db, files::EVERY_OF_AGENT, [number], |r| {
+        let stored = r.optional_str().ok().flatten();
+        if let Ok(file) = records::file(id, r)
+            && stored != Some(file.file_name.sort_key().as_str())
+        {
+            wrong.push((file.id, file.file_name.sort_key()));
         }
-    }
+        Ok(())
+    })?;
     let mut update = db.prepare_cached("UPDATE file SET name_key = ?3 WHERE agent = ?1 AND id = ?2")?;
     for (file, key) in wrong {
         update.execute(params![number, file.as_bytes(), key])?;

@@ -10,6 +10,7 @@ use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{AgentStore, ContactStore, Effects};
 use openapi_core::values::{AgentId, ContactStatus, TextValue};
 use storage_common::transfer::TransferStore;
+use storage_common::{contact_columns, records};
 
 use testkit::SplitMix64;
 
@@ -179,15 +180,13 @@ fn a_contact_that_was_read_before_a_change_is_not_cached_after_it() {
     store
         .readers
         .read_blocking(|db| {
-            let sql = concat!("SELECT ", crate::contacts::columns!(), ", c.n FROM contact c");
-            let mut statement = db.prepare(sql)?;
-            let mut rows = statement.query(())?;
-            let row = rows.next()?.unwrap();
-            let n: i64 = row.get("n")?;
-            update(&store, &version(&id, 1, 2), &schema, 2);
-            assert_eq!(get(&store, &id, &reference).unwrap().version, 2);
-            store.cache.insert(epoch, &id, &reference, n, crate::contacts::read(&id, row)?.into());
-            Ok(())
+            let sql = concat!("SELECT c.n, ", contact_columns!(), " FROM contact c");
+            crate::rows::each(db, sql, (), |r| {
+                update(&store, &version(&id, 1, 2), &schema, 2);
+                assert_eq!(get(&store, &id, &reference).unwrap().version, 2);
+                store.cache.insert(epoch, &id, &reference, r.integer()?, records::contact(&id, r)?.into());
+                Ok(())
+            })
         })
         .unwrap();
     assert_eq!(get(&store, &id, &reference).unwrap().version, 2);

@@ -175,5 +175,5 @@ fn survive_a_thousand_power_cuts() {
 fn without_a_sync_for_each_commit_writes_are_lost() {
     let (damaged, first) = cut(true, 60);
     assert!(damaged > 20, "only {damaged} of 60 cuts took anything");
-    assert!(first.iter().any(|fault| fault.ends_with("was acknowledged and is lost")), "{first:#?}");
+    assert!(first.iter().any(|error| error.ends_with("was acknowledged and is lost")), "{first:#?}");
 }

@@ -5,32 +5,16 @@ use std::collections::HashMap;
 use ::conversations::storage::{
     ConversationFilter, ConversationPage, ConversationQuery, MessageQuery, MessageSelector,
 };
-use ::conversations::{Conversation, ConversationMode, ConversationStatus, Message};
+use ::conversations::{Conversation, Message};
 use mongodb::bson::{Binary, Bson, Document, RawDocument, doc};
 use openapi_core::values::{AgentId, ConversationId, Timestamp};
 
 use crate::connect::Handle;
-use crate::document::{FieldReader, Fields, binary, integer, key, time};
+use crate::document::{FieldReader, Fields, binary, code, integer, key, time};
 use crate::error::Result;
 use crate::migrate::{collection, index};
 use crate::tenant;
 use crate::transaction::{DocumentReader, Find};
-
-/// The number that stands for a status.
-pub(super) const fn status_number(status: ConversationStatus) -> i32 {
-    match status {
-        ConversationStatus::Open => 0,
-        ConversationStatus::Closed => 1,
-    }
-}
-
-/// The number that stands for a mode.
-pub(super) const fn mode_number(mode: ConversationMode) -> i32 {
-    match mode {
-        ConversationMode::Ai => 0,
-        ConversationMode::Human => 1,
-    }
-}
 
 pub(crate) fn conversation(document: &RawDocument) -> Result<Conversation> {
     Fields(document).json("body")
@@ -67,9 +51,9 @@ pub(crate) fn chosen(agent: &AgentId, filter: &ConversationFilter) -> (Document,
     if let Some(contact) = &filter.contact {
         chosen.insert("contact", binary(contact.as_bytes()));
     }
-    let statuses = filter.status.map_or(vec![0, 1], |status| vec![status_number(status)]);
+    let statuses = filter.status.map_or(vec![0, 1], |status| vec![code(status)]);
     chosen.insert("status", doc! { "$in": statuses });
-    let modes = filter.mode.map_or(vec![0, 1], |mode| vec![mode_number(mode)]);
+    let modes = filter.mode.map_or(vec![0, 1], |mode| vec![code(mode)]);
     chosen.insert("mode", doc! { "$in": modes });
     if let Some(since) = filter.since {
         chosen.insert("lastMessageAt", doc! { "$gte": time(since) });

@@ -6,8 +6,8 @@ use mongodb::bson::{Document, doc};
 use openapi_core::storage::{Effects, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 
-use super::read::{message_key, messages_of, mode_number, status_number};
-use crate::document::{FieldReader, Fields, binary, integer, json, key, keyed, put, time};
+use super::read::{message_key, messages_of};
+use crate::document::{FieldReader, Fields, binary, code, integer, json, key, keyed, put, time};
 use crate::error::Result;
 use crate::migrate::{collection, index};
 use crate::transaction::{Find, Transaction, Update};
@@ -18,8 +18,8 @@ pub(crate) fn document(agent: &AgentId, conversation: &Conversation) -> Result<D
     let mut document = doc! {
         "_id": key(agent, conversation.id.as_bytes()),
         "version": integer(conversation.version)?,
-        "status": status_number(conversation.status),
-        "mode": mode_number(conversation.mode),
+        "status": code(conversation.status),
+        "mode": code(conversation.mode),
         "lastMessageAt": time(conversation.last_message_at),
         "expiresAt": time(conversation.expires_at),
         "body": json(conversation)?,

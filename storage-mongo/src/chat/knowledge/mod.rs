@@ -5,4 +5,4 @@ mod documents;
 
 #[cfg(test)]
 pub(crate) use documents::find;
-pub(crate) use documents::{read, stored};
+pub(crate) use documents::stored;

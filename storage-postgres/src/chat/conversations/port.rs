@@ -10,7 +10,6 @@ use openapi_core::values::{AgentId, ConversationId, Timestamp};
 use storage_common::in_transaction;
 
 use super::{read, write};
-use crate::rows::RowReader;
 use crate::store::PostgresStorage;
 
 #[async_trait]
@@ -20,7 +19,7 @@ impl ConversationStore for PostgresStorage {
         agent: &AgentId,
         conversation: ConversationId,
     ) -> Result<Option<Conversation>, StorageError> {
-        self.db.read_one(read::one(agent, conversation)?, |row| RowReader::new(row).json()).await
+        self.db.read_one(read::one(agent, conversation)?, |r| r.json()).await
     }
 
     async fn conversations(
@@ -33,7 +32,7 @@ impl ConversationStore for PostgresStorage {
     }
 
     async fn messages(&self, agent: &AgentId, query: &MessageQuery) -> Result<Vec<Message>, StorageError> {
-        let found = self.db.read_all(read::messages(agent, query)?, |row| RowReader::new(row).json()).await?;
+        let found = self.db.read_all(read::messages(agent, query)?, |r| r.json()).await?;
         Ok(read::in_order(query, found))
     }
 

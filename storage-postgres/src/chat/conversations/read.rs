@@ -1,28 +1,12 @@
 //! Reading conversations and messages.
 
+use ::conversations::Message;
 use ::conversations::storage::{ConversationPage, ConversationQuery, MessageQuery, MessageSelector};
-use ::conversations::{ConversationMode, ConversationStatus, Message};
 use openapi_core::values::{AgentId, ConversationId, Timestamp};
 use sqlx::postgres::PgRow;
 
-use crate::error::{Result, corrupt};
-use crate::rows::{RowReader, Statement, bounded};
-
-/// The stored number of a status.
-pub(super) const fn status_number(status: ConversationStatus) -> i16 {
-    match status {
-        ConversationStatus::Open => 0,
-        ConversationStatus::Closed => 1,
-    }
-}
-
-/// The stored number of a mode.
-pub(super) const fn mode_number(mode: ConversationMode) -> i16 {
-    match mode {
-        ConversationMode::Ai => 0,
-        ConversationMode::Human => 1,
-    }
-}
+use crate::error::Result;
+use crate::rows::{self, RowReader, Statement, bounded, code};
 
 /// As [`conversations::storage::ConversationStore::conversation`].
 pub(crate) fn one(agent: &AgentId, id: ConversationId) -> Result<Statement> {
@@ -58,8 +42,8 @@ pub(crate) fn page(agent: &AgentId, query: &ConversationQuery) -> Result<Stateme
         let offset = statement.add(bounded(query.offset.min(MAX_OFFSET)))?;
         (format!("LIMIT {limit} OFFSET {offset}"), format!("LIMIT {limit} + {offset}"))
     };
-    let statuses = filter.status.map_or(vec![0, 1], |status| vec![status_number(status)]);
-    let modes = filter.mode.map_or(vec![0, 1], |mode| vec![mode_number(mode)]);
+    let statuses = filter.status.map_or(vec![0, 1], |status| vec![code(status)]);
+    let modes = filter.mode.map_or(vec![0, 1], |mode| vec![code(mode)]);
     let ranges = statuses.iter().flat_map(|status| modes.iter().map(move |mode| (status, mode)));
     // Each range has its own order and limit: otherwise PostgreSQL does not merge them and reads all of them.
     let (mut keys, mut counts) = (Vec::new(), Vec::new());
@@ -90,16 +74,8 @@ const MAX_OFFSET: u64 = i64::MAX as u64 / 2;
 
 /// Reads the rows of [`page`].
 pub(super) fn listed(rows: &[PgRow]) -> Result<ConversationPage> {
-    let mut page = ConversationPage::default();
-    for row in rows {
-        let mut columns = RowReader::new(row);
-        page.total = columns.count()?;
-        if columns.is_absent()? {
-            break;
-        }
-        page.conversations.push(columns.json()?);
-    }
-    Ok(page)
+    let (conversations, total) = rows::page(rows, |r| r.json())?;
+    Ok(ConversationPage { conversations, total })
 }
 
 /// The statement of messages, for [`in_order`].
@@ -107,17 +83,31 @@ pub(crate) fn messages(agent: &AgentId, query: &MessageQuery) -> Result<Statemen
     let mut statement = Statement::new("");
     let agent = statement.add(agent.as_str())?;
     let conversation = statement.add(query.conversation.as_bytes().as_slice())?;
-    let (condition, direction) = match &query.which {
-        MessageSelector::After(seq) => (format!("m.seq > {}", statement.add(bounded(*seq))?), ""),
-        MessageSelector::Before(seq) => (format!("m.seq < {}", statement.add(bounded(*seq))?), " DESC"),
-        MessageSelector::Id(id) => (format!("m.id = {}", statement.add(id.as_bytes().as_slice())?), ""),
-        MessageSelector::Turn(turn) => (format!("m.turn = {}", statement.add(turn.as_str())?), ""),
+    let range = |beyond, within, seq: String, direction| {
+        let key = format!("m.agent{direction}, m.conversation{direction}, m.seq{direction}");
+        // A range and not an equality, as in `transfer::read`.
+        let condition = format!(
+            "(m.agent, m.conversation, m.seq) {beyond} ({agent}, {conversation}, {seq}) \
+             AND (m.agent, m.conversation) {within} ({agent}, {conversation})"
+        );
+        (condition, key)
+    };
+    let single = |column, value: String| {
+        let condition =
+            format!("m.agent = {agent} AND m.conversation = {conversation} AND m.{column} = {value}");
+        (condition, "m.seq".to_owned())
+    };
+    let (condition, order) = match &query.which {
+        MessageSelector::After(seq) => range(">", "<=", statement.add(bounded(*seq))?, ""),
+        MessageSelector::Before(seq) => range("<", ">=", statement.add(bounded(*seq))?, " DESC"),
+        MessageSelector::Id(id) => single("id", statement.add(id.as_bytes().as_slice())?),
+        MessageSelector::Turn(turn) => single("turn", statement.add(turn.as_str())?),
     };
     let at_most = statement.add(i64::from(query.limit))?;
     statement.push(&format!(
-        "SELECT m.body FROM message m WHERE m.agent = {agent} AND m.conversation = {conversation} AND {condition} \
+        "SELECT m.body FROM message m WHERE {condition} \
          AND EXISTS (SELECT 1 FROM agent a WHERE a.id = {agent} AND a.status <> 2) \
-         ORDER BY m.seq{direction} LIMIT {at_most}"
+         ORDER BY {order} LIMIT {at_most}"
     ));
     Ok(statement)
 }
@@ -143,7 +133,6 @@ pub(crate) fn expired(now: Timestamp, at_most: u32) -> Result<Statement> {
 }
 
 /// Reads `agent, id`.
-pub(super) fn key(row: &PgRow) -> Result<(AgentId, ConversationId)> {
-    let mut columns = RowReader::new(row);
-    Ok((columns.str()?.parse().map_err(corrupt)?, ConversationId::from_bytes(columns.bytes()?)))
+pub(super) fn key(r: &mut RowReader<'_>) -> Result<(AgentId, ConversationId)> {
+    Ok((r.text()?, ConversationId::from_bytes(r.bytes()?)))
 }

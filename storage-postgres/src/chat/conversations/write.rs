@@ -9,10 +9,9 @@ use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
 
-use super::read::{mode_number, status_number};
 use crate::connect::{execute, fetch, fetch_version};
 use crate::error::Result;
-use crate::rows::{RowReader, Statement, json_text, signed};
+use crate::rows::{RowReader, Statement, code, json_text, signed};
 use crate::{documents, effects, tenant};
 
 /// As [`conversations::storage::ConversationStore::save_conversation`].
@@ -50,8 +49,8 @@ fn bind(sql: String, agent: &AgentId, conversation: &Conversation) -> Result<Sta
         .bind(agent.as_str())?
         .bind(conversation.id.as_bytes().as_slice())?
         .bind(signed(conversation.version)?)?
-        .bind(status_number(conversation.status))?
-        .bind(mode_number(conversation.mode))?
+        .bind(code(conversation.status))?
+        .bind(code(conversation.mode))?
         .bind(conversation.contact_id.as_ref().map(|contact| contact.as_bytes().as_slice()))?
         .bind(conversation.last_message_at.millis())?
         .bind(conversation.expires_at.millis())?

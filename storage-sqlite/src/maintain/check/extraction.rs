@@ -1,27 +1,24 @@
 //! Checks of credits and documents.
 
-use openapi_core::credits::CreditEntry;
+use openapi_core::credits::{CreditAccount, CreditEntry};
+use openapi_core::storage::StoredDocument;
 use openapi_core::values::{AgentId, FileId, PlatformId};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::Connection;
 
-use super::{FindingKind, Findings, text};
-use crate::contacts::Columns;
+use super::{FindingKind, Findings, readable, text};
 use crate::error::{Result, corrupt};
-use crate::{credits, documents};
+use crate::{credits, documents, rows};
 
 /// Documents whose contents never fall due. Documents of conversations are removed with the conversation.
 pub(super) fn references(db: &Connection, findings: &mut Findings) -> Result<()> {
-    let mut statement = db.prepare(
-        "SELECT d.id FROM document d JOIN agent a ON a.n = d.agent \
-         LEFT JOIN blob_purge p ON p.agent = a.id AND p.file = d.id WHERE p.file IS NULL \
-         AND json_extract(d.body, '$.conversation') IS NULL",
-    )?;
-    let mut rows = statement.query(())?;
-    while let Some(row) = rows.next()? {
-        let id = FileId::from_bytes(Columns::of(row).bytes()?);
+    let sql = "SELECT d.id FROM document d JOIN agent a ON a.n = d.agent \
+               LEFT JOIN blob_purge p ON p.agent = a.id AND p.file = d.id WHERE p.file IS NULL \
+               AND json_extract(d.body, '$.conversation') IS NULL";
+    rows::each(db, sql, (), |r| {
+        let id = FileId::from_bytes(r.bytes()?);
         findings.note(FindingKind::Reference, format_args!("the content of document {id} never falls due"));
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Reads all documents and credits of an agent, and compares redundant values.
@@ -31,34 +28,22 @@ pub(super) fn of_agent(db: &Connection, id: &AgentId, number: i64, findings: &mu
 }
 
 fn documents_of(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings) -> Result<()> {
-    let mut every = db.prepare_cached(documents::AFTER)?;
-    let mut rows = every.query(params![number, &[] as &[u8], i64::MAX])?;
-    while let Some(row) = rows.next()? {
-        let mut columns = Columns::from(row, 1);
-        let (bytes, key) = (columns.count()?, FileId::from_bytes(columns.bytes()?));
-        match documents::read(row) {
-            Ok(document) if (document.stored_size, document.id) != (bytes, key) => {
-                let detail = format_args!("document {key} of agent {id} is counted or found as another one");
-                findings.note(FindingKind::Record, detail);
-            }
-            Ok(_) => {}
-            Err(fault) => {
-                findings.note(FindingKind::Record, format_args!("a document of agent {id}: {}", text(fault)));
-            }
+    let what = format!("a document of agent {id}");
+    readable(db, documents::EVERY_OF_AGENT, number, &what, findings, |r, findings| {
+        let document: StoredDocument = r.json()?;
+        let (bytes, key) = (r.count()?, FileId::from_bytes(r.bytes()?));
+        if (document.stored_size, document.id) != (bytes, key) {
+            let detail = format_args!("document {key} of agent {id} is counted or found as another one");
+            findings.note(FindingKind::Record, detail);
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// The pools and the reserved credits together equal the sum of the ledger.
 fn credits_of(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings) -> Result<()> {
-    let account = db
-        .prepare_cached(credits::ACCOUNT_OF_AGENT)?
-        .query_row([number], |row| {
-            Ok(Columns::of(row).count().and_then(|version| Ok((version, credits::account(row)?))))
-        })
-        .optional()?
-        .transpose();
+    let account: Result<Option<(u64, CreditAccount)>> =
+        rows::first(db, credits::ACCOUNT_OF_AGENT, [number], |r| Ok((r.count()?, r.json()?)));
     let held = match account {
         Ok(None) => 0,
         Ok(Some((version, account))) => {
@@ -68,8 +53,8 @@ fn credits_of(db: &Connection, id: &AgentId, number: i64, findings: &mut Finding
             }
             i128::from(account.available()) + i128::from(account.reserved())
         }
-        Err(fault) => {
-            findings.note(FindingKind::Record, format_args!("the credits of agent {id}: {}", text(fault)));
+        Err(error) => {
+            findings.note(FindingKind::Record, format_args!("the credits of agent {id}: {}", text(error)));
             return Ok(());
         }
     };
@@ -88,24 +73,18 @@ fn sum_of_ledger(
     number: i64,
     findings: &mut Findings,
 ) -> Result<Option<i128>> {
-    let mut every = db.prepare_cached("SELECT body, at, id FROM credit_entry WHERE agent = ?1")?;
-    let mut rows = every.query([number])?;
-    let mut sum = Some(0);
-    while let Some(row) = rows.next()? {
-        let mut columns = Columns::from(row, 1);
-        let key = (columns.time()?, PlatformId::from_bytes(columns.bytes()?));
-        let entry: Result<CreditEntry> = credits::entry(row).and_then(|entry| {
-            let is_equal = (entry.at, entry.id) == key;
-            if is_equal { Ok(entry) } else { Err(corrupt("its key has another time or id than its record")) }
-        });
-        match entry {
-            Ok(entry) => sum = sum.map(|sum| sum + i128::from(entry.plan) + i128::from(entry.top_up)),
-            Err(fault) => {
-                sum = None;
-                let detail = format_args!("an entry of the ledger of agent {id}: {}", text(fault));
-                findings.note(FindingKind::Record, detail);
-            }
+    let (mut rows, mut readable_rows, mut sum) = (0, 0, 0);
+    let sql = "SELECT at, id, body FROM credit_entry WHERE agent = ?1";
+    readable(db, sql, number, &format!("an entry of the ledger of agent {id}"), findings, |r, _| {
+        rows += 1;
+        let key = (r.time()?, PlatformId::from_bytes(r.bytes()?));
+        let entry: CreditEntry = r.json()?;
+        if (entry.at, entry.id) != key {
+            return Err(corrupt("its key has another time or id than its record"));
         }
-    }
-    Ok(sum)
+        readable_rows += 1;
+        sum += i128::from(entry.plan) + i128::from(entry.top_up);
+        Ok(())
+    })?;
+    Ok((rows == readable_rows).then_some(sum))
 }

@@ -1,12 +1,14 @@
 //! Checking templates and submissions.
 
+use openapi_core::forms::Transition;
 use openapi_core::values::{AgentId, Block, Line, SubmissionId, TemplateId, TextValue, fold};
 use rusqlite::Connection;
+use storage_common::records;
 
-use super::{FindingKind, Findings, text};
-use crate::contacts::Columns;
+use super::{FindingKind, Findings, readable, text};
 use crate::error::Result;
 use crate::forms::{self, Content};
+use crate::rows;
 
 /// Rows of the submissions `s` of agents that are not deleted: those of deleted agents are removed in portions.
 const LIVING: &str = "FROM form_submission s JOIN agent a ON a.n = s.agent AND a.status <> 2";
@@ -56,66 +58,44 @@ pub(super) fn references(db: &Connection, findings: &mut Findings) -> Result<()>
             "is the end of a succession, and another one of its contact and template is as well",
         ),
     ] {
-        let mut statement = db.prepare(&format!("SELECT s.id {LIVING} {condition}"))?;
-        let mut rows = statement.query(())?;
-        while let Some(row) = rows.next()? {
-            let id = SubmissionId::from_bytes(Columns::of(row).bytes()?);
+        rows::each(db, &format!("SELECT s.id {LIVING} {condition}"), (), |r| {
+            let id = SubmissionId::from_bytes(r.bytes()?);
             findings.note(kind, format_args!("submission {id} {detail}"));
-        }
+            Ok(())
+        })?;
     }
-    let mut statement = db.prepare(
-        "SELECT r.submission FROM form_data_revision r LEFT JOIN form_submission s ON s.agent = r.agent \
-         AND s.id = r.submission WHERE s.n IS NULL",
-    )?;
-    let mut rows = statement.query(())?;
-    while let Some(row) = rows.next()? {
-        let id = SubmissionId::from_bytes(Columns::of(row).bytes()?);
+    let sql = "SELECT r.submission FROM form_data_revision r LEFT JOIN form_submission s ON s.agent = r.agent \
+               AND s.id = r.submission WHERE s.n IS NULL";
+    rows::each(db, sql, (), |r| {
+        let id = SubmissionId::from_bytes(r.bytes()?);
         let detail = format_args!("a revision belongs to submission {id}, which does not exist");
         findings.note(FindingKind::Reference, detail);
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Reads all templates and submissions of an agent, and compares the derived values with them.
 pub(super) fn of_agent(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings) -> Result<()> {
     templates(db, id, number, findings)?;
     contents(db, id, number, findings)?;
-    let mut every = db.prepare_cached(forms::EVERY_SUBMISSION_OF_AGENT)?;
-    let mut rows = every.query([number])?;
-    while let Some(row) = rows.next()? {
-        match forms::read_submission(id, row) {
-            Ok(submission) => {
-                let submission_id = submission.id;
-                if let Some(broken) = forms::broken_rule(submission) {
-                    let detail = format_args!("submission {submission_id} of agent {id}: {broken}");
-                    findings.note(FindingKind::Record, detail);
-                }
-            }
-            Err(fault) => {
-                findings
-                    .note(FindingKind::Record, format_args!("a submission of agent {id}: {}", text(fault)));
-            }
-        }
-    }
-    let mut every = db.prepare_cached(forms::REVISIONS_OF_AGENT)?;
-    let mut rows = every.query([number])?;
-    while let Some(row) = rows.next()? {
-        if let Err(fault) = forms::revision(row) {
-            let detail =
-                format_args!("the data of a submission of agent {id} before a change: {}", text(fault));
+    let what = format!("a submission of agent {id}");
+    readable(db, forms::EVERY_SUBMISSION_OF_AGENT, number, &what, findings, |r, findings| {
+        let submission = records::submission_with_history(id, r)?;
+        let submission_id = submission.id;
+        if let Some(broken) = forms::broken_rule(submission) {
+            let detail = format_args!("submission {submission_id} of agent {id}: {broken}");
             findings.note(FindingKind::Record, detail);
         }
-    }
-    Ok(())
+        Ok(())
+    })?;
+    let what = format!("the data of a submission of agent {id} before a change");
+    readable(db, forms::REVISIONS_OF_AGENT, number, &what, findings, |r, _| records::revision(r).map(drop))
 }
 
 fn templates(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings) -> Result<()> {
-    let mut every = db.prepare_cached(forms::EVERY_TEMPLATE_OF_AGENT)?;
-    let mut rows = every.query([number])?;
-    while let Some(row) = rows.next()? {
-        let mut columns = Columns::of(row);
-        let template = TemplateId::from_bytes(columns.bytes()?);
-        let (key, name) = (columns.str()?, columns.optional_str()?);
+    rows::each(db, forms::EVERY_TEMPLATE_OF_AGENT, [number], |r| {
+        let template = TemplateId::from_bytes(r.bytes()?);
+        let (key, name) = (r.str()?, r.optional_str()?);
         match name {
             None => {
                 let detail =
@@ -128,26 +108,18 @@ fn templates(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings
             }
             Some(_) => {}
         }
-        if let Err(fault) = forms::disabled_transitions(&mut columns) {
-            let detail = format_args!("template {template} of agent {id}: {}", text(fault));
+        if let Err(error) = r.optional_json::<Vec<Transition>>() {
+            let detail = format_args!("template {template} of agent {id}: {}", text(error));
             findings.note(FindingKind::Record, detail);
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn contents(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings) -> Result<()> {
-    let mut every = db.prepare_cached(forms::EVERY_CONTENT_OF_AGENT)?;
-    let mut rows = every.query([number])?;
-    while let Some(row) = rows.next()? {
-        let content = match Content::read(row) {
-            Ok(content) => content,
-            Err(fault) => {
-                let detail = format_args!("a version of a template of agent {id}: {}", text(fault));
-                findings.note(FindingKind::Record, detail);
-                continue;
-            }
-        };
+    let what = format!("a version of a template of agent {id}");
+    readable(db, forms::EVERY_CONTENT_OF_AGENT, number, &what, findings, |r, findings| {
+        let content = Content::read(r)?;
         let what = format!("version {} of template {} of agent {id}", content.version, content.template);
         let description = content.description.as_ref();
         if Line::<100>::parse(content.name.as_str()).is_err()
@@ -159,6 +131,6 @@ fn contents(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings)
         if content.field_count != content.fields.len() as u64 {
             findings.note(FindingKind::Keys, format_args!("the number of fields of {what} is wrong"));
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }

@@ -13,12 +13,14 @@ use openapi_core::files::FileName;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, TextValue};
-use rusqlite::{Connection, Row};
+use rusqlite::Connection;
+use storage_common::records;
 
 use super::integrity;
 use crate::contacts::{Derived, row_number, tokens};
-use crate::error::{Fault, Result, corrupt};
+use crate::error::{Error, Result, corrupt};
 use crate::readers::snapshot;
+use crate::rows::{self, RowReader};
 use crate::store::SqliteStorage;
 use crate::{connect, contact_schemas, contacts, files};
 
@@ -145,16 +147,16 @@ impl SqliteStorage {
         db.progress_handler(CANCEL_CHECK_INTERVAL, Some(is_cancelled))?;
         let findings = snapshot(&db, |db| {
             let mut findings = Findings::default();
-            for fault in integrity(db)? {
-                findings.note(FindingKind::File, fault);
+            for error in integrity(db)? {
+                findings.note(FindingKind::File, error);
             }
             // An unreadable file is damaged as well, and the other checks would fail on it.
             if findings.listed.is_empty()
-                && let Err(fault) = everything(db, &mut findings)
+                && let Err(error) = everything(db, &mut findings)
             {
                 findings.note(
                     FindingKind::File,
-                    StorageError::from(fault).source.map_or_else(String::new, |source| source.to_string()),
+                    StorageError::from(error).source.map_or_else(String::new, |source| source.to_string()),
                 );
             }
             Ok(findings)
@@ -168,11 +170,8 @@ fn everything(db: &Connection, findings: &mut Findings) -> Result<()> {
     forms::references(db, findings)?;
     extraction::references(db, findings)?;
     let mut expected = Expected::default();
-    let mut agents = db.prepare("SELECT id, n FROM agent ORDER BY n")?;
-    let mut rows = agents.query(())?;
-    while let Some(row) = rows.next()? {
-        let id: String = row.get(0)?;
-        let number: i64 = row.get(1)?;
+    rows::each(db, "SELECT id, n FROM agent ORDER BY n", (), |r| {
+        let (id, number) = (r.str()?, r.integer()?);
         match id.parse::<AgentId>() {
             Ok(id) => {
                 contacts_of(db, &id, number, &mut expected, findings)?;
@@ -183,21 +182,21 @@ fn everything(db: &Connection, findings: &mut Findings) -> Result<()> {
             }
             Err(invalid) => findings.note(FindingKind::Record, format_args!("agent '{id}': {invalid}")),
         }
-    }
+        Ok(())
+    })?;
     counters(db, findings)?;
     search_index(db, expected, findings)
 }
 
 fn references(db: &Connection, findings: &mut Findings) -> Result<()> {
-    let mut statement = db.prepare("PRAGMA foreign_key_check")?;
-    let mut rows = statement.query(())?;
-    while let Some(row) = rows.next()? {
-        let (table, parent): (String, String) = (row.get(0)?, row.get(2)?);
+    rows::each(db, "PRAGMA foreign_key_check", (), |r| {
+        let (table, parent) = (r.str()?, r.at(2).str()?);
         findings.note(
             FindingKind::Reference,
             format_args!("a row of {table} refers to a row of {parent} that is not there"),
         );
-    }
+        Ok(())
+    })?;
     for (sql, detail) in [
         (
             "SELECT k.n FROM contact_key k LEFT JOIN contact c ON c.n = k.n WHERE c.n IS NULL",
@@ -210,22 +209,18 @@ fn references(db: &Connection, findings: &mut Findings) -> Result<()> {
         ),
         ("SELECT c.n FROM contact c WHERE c.n >> 32 <> c.agent", "lies among the contacts of another agent"),
     ] {
-        let mut statement = db.prepare(sql)?;
-        let mut rows = statement.query(())?;
-        while let Some(row) = rows.next()? {
-            findings.note(FindingKind::Keys, format_args!("row {} {detail}", row.get::<_, i64>(0)?));
-        }
+        rows::each(db, sql, (), |r| {
+            findings.note(FindingKind::Keys, format_args!("row {} {detail}", r.integer()?));
+            Ok(())
+        })?;
     }
-    let mut statement = db.prepare(
-        "SELECT f.n FROM file f JOIN agent a ON a.n = f.agent AND a.status <> 2 \
-         LEFT JOIN contact c ON c.agent = f.agent AND c.id = f.contact WHERE c.n IS NULL",
-    )?;
-    let mut rows = statement.query(())?;
-    while let Some(row) = rows.next()? {
-        let detail = format_args!("the file in row {} belongs to no contact", row.get::<_, i64>(0)?);
+    let sql = "SELECT f.n FROM file f JOIN agent a ON a.n = f.agent AND a.status <> 2 \
+               LEFT JOIN contact c ON c.agent = f.agent AND c.id = f.contact WHERE c.n IS NULL";
+    rows::each(db, sql, (), |r| {
+        let detail = format_args!("the file in row {} belongs to no contact", r.integer()?);
         findings.note(FindingKind::Reference, detail);
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// For each contact the sum of the hashes of the tokens that the search index must contain. Equal tokens have equal
@@ -260,31 +255,29 @@ fn contacts_of(
 ) -> Result<()> {
     let schema = match contact_schemas::of_number(db, number) {
         Ok(schema) => schema,
-        Err(fault) => {
-            findings.note(FindingKind::Record, format_args!("contact schema of agent {id}: {}", text(fault)));
+        Err(error) => {
+            findings.note(FindingKind::Record, format_args!("contact schema of agent {id}: {}", text(error)));
             None
         }
     };
-    let mut statement = db.prepare_cached(contacts::EVERY_OF_AGENT)?;
     let (low, high) = row_number::range(number);
-    let mut rows = statement.query([low, high])?;
     let mut tags = 0;
-    while let Some(row) = rows.next()? {
-        let n: i64 = row.get("n")?;
-        match contact(db, id, number, n, schema.as_ref(), row, findings) {
+    rows::each(db, contacts::EVERY_OF_AGENT, [low, high], |r| {
+        let n = r.integer()?;
+        match contact(db, id, number, n, schema.as_ref(), r, findings) {
             Ok(count) => tags += count,
-            Err(fault) => findings
-                .note(FindingKind::Record, format_args!("contact in row {n} of agent {id}: {}", text(fault))),
+            Err(error) => findings
+                .note(FindingKind::Record, format_args!("contact in row {n} of agent {id}: {}", text(error))),
         }
         // The index contains the text that was recorded when the contact was last indexed.
         let (search, digits) = contacts::indexed(db, n)?;
         let tokens = tokens(number, &search, &digits);
         *expected.sum(n) =
             tokens.split_ascii_whitespace().fold(0, |sum, token| sum.wrapping_add(hash(token)));
-    }
-    let stored: i64 =
-        db.query_row("SELECT count(*) FROM contact_tag WHERE agent = ?1", [number], |row| row.get(0))?;
-    if stored as u64 != tags {
+        Ok(())
+    })?;
+    let stored = rows::count(db, "SELECT count(*) FROM contact_tag WHERE agent = ?1", [number])?;
+    if stored != tags {
         let detail =
             format!("the contacts of agent {id} have {tags} tags where the tag index holds {stored}");
         findings.note(FindingKind::Keys, detail);
@@ -294,31 +287,40 @@ fn contacts_of(
 
 /// Reads each file of an agent, and compares its derived values with its record.
 fn files_of(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings) -> Result<()> {
-    let mut statement = db.prepare_cached(files::EVERY_OF_AGENT)?;
-    let mut rows = statement.query([number])?;
-    while let Some(row) = rows.next()? {
-        match files::read(id, row) {
-            Ok(file) => {
-                if FileName::parse(file.file_name.as_str()).is_err() {
-                    let detail =
-                        format_args!("file {} of agent {id} has a name that breaks its rule", file.id);
-                    findings.note(FindingKind::Record, detail);
-                }
-                if row.get_ref("name_key")?.as_str() != Ok(&file.file_name.sort_key()) {
-                    let detail = format_args!("the sort key of file {} of agent {id} is wrong", file.id);
-                    findings.note(FindingKind::Keys, detail);
-                }
-            }
-            Err(fault) => {
-                findings.note(FindingKind::Record, format_args!("a file of agent {id}: {}", text(fault)));
-            }
+    readable(db, files::EVERY_OF_AGENT, number, &format!("a file of agent {id}"), findings, |r, findings| {
+        let sort_key = r.optional_str().ok().flatten();
+        let file = records::file(id, r)?;
+        if FileName::parse(file.file_name.as_str()).is_err() {
+            let detail = format_args!("file {} of agent {id} has a name that breaks its rule", file.id);
+            findings.note(FindingKind::Record, detail);
         }
-    }
-    Ok(())
+        if sort_key != Some(file.file_name.sort_key().as_str()) {
+            let detail = format_args!("the sort key of file {} of agent {id} is wrong", file.id);
+            findings.note(FindingKind::Keys, detail);
+        }
+        Ok(())
+    })
 }
 
-fn text(fault: Fault) -> String {
-    StorageError::from(fault).source.map_or_else(String::new, |source| source.to_string())
+/// Calls `check` with each row of a statement on an agent, and reports rows that cannot be read as `what`.
+fn readable(
+    db: &Connection,
+    sql: &str,
+    agent: i64,
+    what: &str,
+    findings: &mut Findings,
+    mut check: impl FnMut(&mut RowReader<'_>, &mut Findings) -> Result<()>,
+) -> Result<()> {
+    rows::each(db, sql, [agent], |r| {
+        if let Err(error) = check(r, findings) {
+            findings.note(FindingKind::Record, format_args!("{what}: {}", text(error)));
+        }
+        Ok(())
+    })
+}
+
+fn text(error: Error) -> String {
+    StorageError::from(error).source.map_or_else(String::new, |source| source.to_string())
 }
 
 /// Compares the derived values of a contact with its record, and returns the number of its tags.
@@ -328,10 +330,10 @@ fn contact(
     number: i64,
     n: i64,
     schema: Option<&ContactSchema>,
-    row: &Row<'_>,
+    r: &mut RowReader<'_>,
     findings: &mut Findings,
 ) -> Result<u64> {
-    let contact = contacts::read(id, row)?;
+    let contact = records::contact(id, r)?;
     if let Some(broken) = contacts::broken_rule(&contact) {
         findings.note(FindingKind::Record, format_args!("contact {} of agent {id}: {broken}", contact.id));
     }
@@ -346,14 +348,14 @@ fn contact(
 fn counters(db: &Connection, findings: &mut Findings) -> Result<()> {
     for (sql, detail) in [
         (
-            "SELECT agent, archived, status, sum(counted), sum(stored) FROM (\
+            "SELECT agent, sum(counted), sum(stored), archived, status FROM (\
                 SELECT agent, archived, status, count(*) AS counted, 0 AS stored FROM contact_key GROUP BY 1, 2, 3 \
                 UNION ALL SELECT agent, archived, status, 0, total FROM contact_count) \
-             GROUP BY 1, 2, 3 HAVING sum(counted) <> sum(stored)",
+             GROUP BY agent, archived, status HAVING sum(counted) <> sum(stored)",
             "contacts",
         ),
         (
-            "SELECT agent, tag, archived, sum(counted), sum(stored), status FROM (\
+            "SELECT agent, sum(counted), sum(stored), tag, archived, status FROM (\
                 SELECT agent, tag, archived, status, count(*) AS counted, 0 AS stored FROM contact_tag \
                 GROUP BY 1, 2, 3, 4 \
                 UNION ALL SELECT agent, tag, archived, status, 0, total FROM tag_count) \
@@ -361,7 +363,7 @@ fn counters(db: &Connection, findings: &mut Findings) -> Result<()> {
             "contacts with a tag",
         ),
         (
-            "SELECT agent, 0, 0, sum(counted), sum(stored) FROM (\
+            "SELECT agent, sum(counted), sum(stored) FROM (\
                 SELECT agent, size AS counted, 0 AS stored FROM file WHERE deleted_at IS NULL \
                 UNION ALL SELECT agent, stored_size, 0 FROM document \
                 UNION ALL SELECT agent, 0, bytes FROM file_total) \
@@ -369,15 +371,14 @@ fn counters(db: &Connection, findings: &mut Findings) -> Result<()> {
             "bytes of files and documents",
         ),
     ] {
-        let mut statement = db.prepare(sql)?;
-        let mut rows = statement.query(())?;
-        while let Some(row) = rows.next()? {
-            let (agent, counted, stored): (i64, i64, i64) = (row.get(0)?, row.get(3)?, row.get(4)?);
+        rows::each(db, sql, (), |r| {
+            let (agent, counted, stored) = (r.integer()?, r.integer()?, r.integer()?);
             findings.note(
                 FindingKind::Counter,
                 format_args!("agent number {agent} has {counted} {detail} where {stored} are counted"),
             );
-        }
+            Ok(())
+        })?;
     }
     Ok(())
 }
@@ -388,13 +389,12 @@ fn search_index(db: &Connection, mut expected: Expected, findings: &mut Findings
     db.execute_batch(
         "CREATE VIRTUAL TABLE IF NOT EXISTS temp.search_instance USING fts5vocab (main, search_gram, instance)",
     )?;
-    let mut statement = db.prepare("SELECT term, doc FROM temp.search_instance")?;
-    let mut rows = statement.query(())?;
-    while let Some(row) = rows.next()? {
-        let token = row.get_ref(0)?.as_str().map_err(corrupt)?;
-        let sum = expected.sum(row.get(1)?);
+    rows::each(db, "SELECT term, doc FROM temp.search_instance", (), |r| {
+        let token = r.str()?;
+        let sum = expected.sum(r.integer()?);
         *sum = sum.wrapping_sub(hash(token));
-    }
+        Ok(())
+    })?;
     for (agent, sums) in expected.0 {
         for (index, sum) in sums.into_iter().enumerate() {
             if sum != 0 {
