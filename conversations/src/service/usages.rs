@@ -1,9 +1,9 @@
 //! What this process knows about the usage of chats.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use openapi_core::values::{AgentId, Timestamp};
+use parking_lot::Mutex;
 
 /// The most pieces in which agents' changes wait for each other.
 const QUEUES: usize = 64;
@@ -31,13 +31,13 @@ impl Usages {
 
     /// How much of the turns of the day of `now` an agent has used, as far as this process knows: 0 to 1.
     pub(super) fn share_of_day(&self, agent: &AgentId, now: Timestamp) -> f64 {
-        let shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let shares = self.shares.lock();
         let (day, shares) = &*shares;
         shares.get(agent).filter(|_| *day == day_of(now)).copied().unwrap_or(0.0)
     }
 
     pub(super) fn note_share(&self, agent: &AgentId, now: Timestamp, share: f64) {
-        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shares = self.shares.lock();
         let (day, shares) = &mut *shares;
         if std::mem::replace(day, day_of(now)) != *day {
             shares.clear();

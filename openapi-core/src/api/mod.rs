@@ -10,13 +10,14 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Request, Response};
 use http_body::Body;
+use parking_lot::Mutex;
 
 pub use crate::limits::AddressLimits;
 pub use crate::reply::{ApiBody, ApiBodyError};

@@ -1,9 +1,9 @@
 //! A decoded request, before its type is known: captured path parameters, query pairs, headers, the parsed body.
 
 use std::cell::RefCell;
-use std::sync::{Mutex, PoisonError};
 
 use http::{HeaderMap, HeaderName, header};
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use crate::extraction::DocumentForm;
@@ -66,19 +66,14 @@ impl DecodedRequest<'_> {
     /// The form with the file.
     #[must_use]
     pub fn take_upload(&self) -> Upload {
-        let upload = self.upload.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let upload = self.upload.lock().take();
         upload.map_or_else(Upload::absent, |upload| *upload)
     }
 
     /// The form with the document.
     #[must_use]
     pub fn take_document(&self) -> DocumentForm {
-        self.document
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
-            .map(|form| *form)
-            .unwrap_or_default()
+        self.document.lock().take().map(|form| *form).unwrap_or_default()
     }
 
     /// The text of a header; lines of one name are joined as a list.
