@@ -4,9 +4,9 @@
 mod model;
 
 use std::net::IpAddr;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use async_trait::async_trait;
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use conversations::storage::{
     ConversationPage, ConversationQuery, ConversationStore, ConversationWrite, KnowledgeStore,
@@ -49,11 +49,11 @@ impl MemoryStorage {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, World> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.0.read()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, World> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.0.write()
     }
 }
 

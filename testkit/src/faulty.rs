@@ -1,13 +1,14 @@
 //! A store that fails, stalls or loses races on demand, to test 503 responses without a server and without waiting.
 
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use conversations::storage::ConversationStorage;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{CreditWrite, Result, StorageErrorKind};
 use openapi_core::values::AgentId;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::delegate::Delegate;
 
@@ -88,7 +89,7 @@ impl FaultyStorage {
     }
 
     fn switches(&self) -> MutexGuard<'_, Switches> {
-        self.switches.lock().unwrap_or_else(PoisonError::into_inner)
+        self.switches.lock()
     }
 
     /// Makes everything that requests read or write (contacts, files, forms, credits, the chat, idempotency records)

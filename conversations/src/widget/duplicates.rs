@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 
 use openapi_core::limits::Window;
 use openapi_core::values::{ConversationId, Timestamp};
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 /// The most conversations that are stored for a text.
@@ -34,7 +34,7 @@ impl DuplicateMessageLimiter {
         windows: &[Window],
         now: Timestamp,
     ) -> bool {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.0.lock();
         let Some(uses) = seen.get(&(address, key(text))) else { return false };
         windows.iter().filter(|window| window.limit > 0).any(|window| {
             let is_other = |(at, id): &&(Timestamp, ConversationId)| {
@@ -57,7 +57,7 @@ impl DuplicateMessageLimiter {
         let longest = windows.iter().filter(|window| window.limit > 0).map(|window| window.millis).max();
         // A message may have files only.
         let Some(longest) = longest.filter(|_| !text.is_empty()) else { return };
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.0.lock();
         if seen.len() >= MOST_TEXTS {
             seen.retain(|_, uses| uses.back().is_some_and(|(at, _)| now.millis_since(*at) < longest));
             if seen.len() >= MOST_TEXTS {

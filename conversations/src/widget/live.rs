@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -11,6 +11,7 @@ use futures_core::Stream;
 use openapi_core::platform::AgentObserver;
 use openapi_core::ports::{Task, Timer};
 use openapi_core::values::{AgentId, ConversationId, Timestamp};
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -219,7 +220,7 @@ impl State {
 
 impl LiveTurn {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Whether a client with this token received these events and no others.
@@ -332,7 +333,7 @@ impl Turns {
 
 impl LiveTurns {
     fn turns(&self) -> MutexGuard<'_, Turns> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// A new turn, which replaces a failed one.

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use openapi_core::values::AgentId;
+use parking_lot::Mutex;
 
 /// How many streams may be open at once; 0 is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,12 +69,12 @@ impl StreamLimiter {
     /// Whether the process has a slot for one more stream.
     pub(crate) fn has_room(&self) -> bool {
         let most = self.limits.per_process;
-        most == 0 || self.counts.lock().unwrap_or_else(PoisonError::into_inner).all < most
+        most == 0 || self.counts.lock().all < most
     }
 
     pub(crate) fn open(&self, agent: &AgentId, address: IpAddr) -> Result<OpenStream, StreamLimitExceeded> {
         let is_full = |count: u32, most: u32| most > 0 && count >= most;
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.counts.lock();
         let of_address = counts.addresses.get(&address).copied().unwrap_or(0);
         let of_agent = counts.agents.get(agent).copied().unwrap_or(0);
         if is_full(of_address, self.limits.per_address) {
@@ -97,7 +98,7 @@ impl StreamLimiter {
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.counts.lock();
         counts.all = counts.all.saturating_sub(1);
         less(&mut counts.agents, &self.agent);
         less(&mut counts.addresses, &self.address);
@@ -134,7 +135,7 @@ mod tests {
         assert!(!streams.has_room());
         drop((first, second, third, fourth));
         assert!(streams.has_room());
-        let counts = streams.counts.lock().expect("the counts");
+        let counts = streams.counts.lock();
         assert!(counts.agents.is_empty() && counts.addresses.is_empty() && counts.all == 0);
     }
 }

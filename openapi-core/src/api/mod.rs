@@ -8,12 +8,13 @@ mod target;
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 
 use futures_core::future::BoxFuture;
 use http::request::Parts;
 use http::{Request, Response, header};
+use parking_lot::Mutex;
 
 pub use crate::limits::AddressLimits;
 pub use crate::reply::{ApiBody, ApiBodyError};

@@ -7,9 +7,10 @@ mod headers;
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue};
+use parking_lot::RwLock;
 
 use crate::access::{Actor, ApiKey, ApiSecret, Caller, KeyStatus, SecretHash, StoredKey};
 use crate::agents::AgentStatus;
@@ -86,7 +87,7 @@ impl Authenticator {
 
     /// Makes a change of a key or an agent act on the next request.
     pub(crate) fn forget(&self, agent: &AgentId) {
-        let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.keys.write();
         keys.retain(|_, cached| cached.stored.key.agent_id != *agent);
     }
 
@@ -97,10 +98,7 @@ impl Authenticator {
     /// When the store fails; the next call goes on.
     pub async fn maintain(&self) -> Result<(), StorageError> {
         let now = self.clock.now();
-        self.keys
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .retain(|_, cached| now.millis_since(cached.read_at) < KEY_LIFETIME_MILLIS);
+        self.keys.write().retain(|_, cached| now.millis_since(cached.read_at) < KEY_LIFETIME_MILLIS);
         self.limiter.maintain(&*self.store, now).await
     }
 
@@ -171,7 +169,7 @@ impl Authenticator {
     async fn key(&self, sent: &str, now: Timestamp) -> Result<Option<Arc<CachedKey>>, StorageError> {
         let fresh =
             |cached: &&Arc<CachedKey>| (0..KEY_LIFETIME_MILLIS).contains(&now.millis_since(cached.read_at));
-        let known = self.keys.read().unwrap_or_else(PoisonError::into_inner).get(sent).filter(fresh).cloned();
+        let known = self.keys.read().get(sent).filter(fresh).cloned();
         if known.is_some() {
             return Ok(known);
         }
@@ -186,7 +184,7 @@ impl Authenticator {
             window,
             rate_policy,
         });
-        let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.keys.write();
         if keys.len() >= MAX_CACHED_KEYS {
             keys.clear();
         }

@@ -8,9 +8,10 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use super::log::{HOUR, MINUTE};
 use super::{Decision, SlidingLog};
@@ -105,9 +106,9 @@ impl KeyLimiter {
 
     /// The window of a key.
     pub(crate) fn window(&self, agent: &AgentId, key: KeyId) -> Arc<KeyWindow> {
-        let known = self.windows.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let known = self.windows.read().get(&key).cloned();
         known.unwrap_or_else(|| {
-            let mut windows = self.windows.write().unwrap_or_else(PoisonError::into_inner);
+            let mut windows = self.windows.write();
             let new = || {
                 Arc::new(KeyWindow {
                     agent: agent.clone(),
@@ -167,7 +168,7 @@ impl KeyLimiter {
             if has_ended { window.give_back(store, now).await } else { Ok(()) }
         })
         .await?;
-        let mut windows = self.windows.write().unwrap_or_else(PoisonError::into_inner);
+        let mut windows = self.windows.write();
         windows.retain(|_, window| {
             let mut state = window.state();
             // Another holder of the window may be about to use it.
@@ -194,13 +195,13 @@ impl KeyLimiter {
     }
 
     fn all(&self) -> Vec<Arc<KeyWindow>> {
-        self.windows.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.windows.read().values().cloned().collect()
     }
 }
 
 impl KeyWindow {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// The decision, or what comes before it.

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
-use std::sync::{Mutex, PoisonError};
 
 use crate::values::Timestamp;
+use parking_lot::Mutex;
 
 /// So many in such a stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl<K: Hash + Eq> Windows<K> {
     /// The window that is full.
     pub fn peek(&self, key: &K, windows: &[Window], now: Timestamp) -> Result<WindowUsage, Full> {
         let now = now.millis();
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.0.lock();
         let none = VecDeque::new();
         let times = seen.get(key).unwrap_or(&none);
         fits(times.iter().copied(), windows, now)?;
@@ -101,7 +101,7 @@ impl<K: Hash + Eq> Windows<K> {
         let longest = windows.iter().filter(|window| window.limit > 0).map(|window| window.millis).max();
         let Some(longest) = longest else { return Ok(WindowUsage { share: 0.0 }) };
         let now = now.millis();
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.0.lock();
         if seen.len() >= MAX_TRACKED && !seen.contains_key(&key) {
             make_room(&mut seen, now - longest);
         }
@@ -168,7 +168,7 @@ mod tests {
         for key in 0..120_000 {
             let _ = windows.admit(key, &WINDOWS, Timestamp::from_millis(key));
         }
-        assert!(windows.0.lock().expect("the map").len() <= MAX_TRACKED);
+        assert!(windows.0.lock().len() <= MAX_TRACKED);
     }
 
     proptest! {

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use crate::values::Timestamp;
+use parking_lot::RwLock;
 
 /// How long something read from the store is used for checks without reading it again. Writes are safe all the same:
 /// the store refuses one that was checked against another version.
@@ -25,7 +26,7 @@ impl<K, V> Default for Cache<K, V> {
 impl<K: Eq + Hash, V> Cache<K, V> {
     /// A value that is not too old.
     pub fn fresh(&self, key: &K, now: Timestamp) -> Option<Arc<V>> {
-        let cached = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let cached = self.0.read();
         let (read_at, value) = cached.get(key)?;
         (0..LIFETIME_MILLIS).contains(&now.millis_since(*read_at)).then(|| Arc::clone(value))
     }
@@ -38,7 +39,7 @@ impl<K: Eq + Hash, V> Cache<K, V> {
         is_same: impl Fn(&V) -> bool,
         make: impl FnOnce() -> Result<V, E>,
     ) -> Result<Arc<V>, E> {
-        let mut cached = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.0.write();
         if let Some((read_at, known)) = cached.get_mut(&key)
             && is_same(known)
         {
@@ -55,6 +56,6 @@ impl<K: Eq + Hash, V> Cache<K, V> {
 
     /// Forgets what `is_over` says of.
     pub fn forget(&self, is_over: impl Fn(&K) -> bool) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).retain(|key, _| !is_over(key));
+        self.0.write().retain(|key, _| !is_over(key));
     }
 }

@@ -1,7 +1,5 @@
 //! Idempotency: one response for one key, however often the request is sent (contract 5.5).
 
-use std::sync::PoisonError;
-
 use sha2::{Digest, Sha256};
 
 use super::Platform;
@@ -33,7 +31,7 @@ pub(super) enum Claimed<'a, T> {
 impl<T> Drop for Claim<'_, T> {
     /// Also when the request is given up half-way.
     fn drop(&mut self) {
-        self.platform.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+        self.platform.running.lock().remove(&self.key);
     }
 }
 
@@ -45,7 +43,7 @@ pub(super) async fn claim<'a, T>(
 ) -> Result<Claimed<'a, T>, ApiError> {
     let Some(idempotency) = idempotency else { return Ok(Claimed::Run(None)) };
     let key = replay_key(caller, idempotency);
-    let is_new = platform.running.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+    let is_new = platform.running.lock().insert(key);
     if !is_new {
         return Err(ApiError::new(
             ErrorCode::IdempotencyKeyInUse,

@@ -1,7 +1,7 @@
 //! The platform: its state, and its caches of compiled schemas and templates.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use super::cache::Cache;
 use super::errors::agent_gone;
@@ -17,6 +17,7 @@ use crate::service::OpenApiService;
 use crate::service_info::ServiceInfo;
 use crate::storage::{IdempotencyKey, Storage};
 use crate::values::{AgentId, TemplateId, Timestamp};
+use parking_lot::Mutex;
 
 /// Templates ready for use, by agent, id and version; without a version the one in force.
 type Templates = Cache<(AgentId, TemplateId, Option<u64>), CompiledTemplate>;
@@ -119,14 +120,14 @@ impl Platform {
 
     /// Registers an observer of deleted agents, for as long as it lives.
     pub fn observe_agents(&self, observer: Weak<dyn AgentObserver>) {
-        let mut observers = self.observers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut observers = self.observers.lock();
         observers.retain(|known| known.strong_count() > 0);
         observers.push(observer);
     }
 
     /// Notifies the observers of a deleted agent.
     pub(super) fn announce_deletion(&self, agent: &AgentId) {
-        let observers = self.observers.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let observers = self.observers.lock().clone();
         observers.iter().filter_map(Weak::upgrade).for_each(|observer| observer.agent_deleted(agent));
     }
 

@@ -1,10 +1,10 @@
 //! The clock and the randomness of the machine (feature `system`).
 
-use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{Clock, IdGenerator};
 use crate::values::Timestamp;
+use parking_lot::Mutex;
 
 /// The machine's wall clock.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,7 +43,7 @@ impl IdGenerator for SystemIds {
     /// # Panics
     /// If the operating system provides no randomness, because no id or secret may be made without it.
     fn fill(&self, bytes: &mut [u8]) {
-        let mut pool = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut pool = self.0.lock();
         for byte in bytes {
             if pool.used == POOL {
                 if let Err(error) = getrandom::fill(&mut pool.bytes) {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 
@@ -14,17 +14,17 @@ static WATCHED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// Records from now on the statements of connections to this database.
 pub(super) fn watch(path: PathBuf) {
-    *WATCHED.lock().unwrap_or_else(PoisonError::into_inner) = Some(path);
+    *WATCHED.lock() = Some(path);
 }
 
 /// A connection to `path`, which records if it is the recorded database.
 pub(crate) fn remembering(mut db: Connection, path: &Path) -> Connection {
-    if WATCHED.lock().unwrap_or_else(PoisonError::into_inner).as_deref() != Some(path) {
+    if WATCHED.lock().as_deref() != Some(path) {
         return db;
     }
     let remember = |event: TraceEvent<'_>| {
         if let TraceEvent::Stmt(statement, _) = event {
-            SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(statement.sql().into_owned());
+            SEEN.lock().insert(statement.sql().into_owned());
         }
     };
     db.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(remember)).unwrap();
@@ -33,5 +33,5 @@ pub(crate) fn remembering(mut db: Connection, path: &Path) -> Connection {
 
 /// The recorded statements.
 pub(super) fn seen() -> BTreeSet<String> {
-    SEEN.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    SEEN.lock().clone()
 }

@@ -4,12 +4,13 @@
 //! The parser copies whatever it is given. Bytes in which no boundary can begin go past it: of a large file nearly all.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_core::Stream;
 use memchr::memmem::Finder;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::reply::ApiError;
 
@@ -44,7 +45,7 @@ pub(super) struct ChunkStream {
 pub(super) struct SharedChunkStream(pub(super) Arc<Mutex<ChunkStream>>);
 
 pub(super) fn lock(feed: &Mutex<ChunkStream>) -> MutexGuard<'_, ChunkStream> {
-    feed.lock().unwrap_or_else(PoisonError::into_inner)
+    feed.lock()
 }
 
 /// The parser only needs to know that there will be no more; the error is stored in the stream.

@@ -5,12 +5,13 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_core::Stream;
 use multer::{Field, Multipart};
+use parking_lot::Mutex;
 
 use super::chunk_stream::{BodyStream, CHUNK_BYTES, ChunkStream, SharedChunkStream, advance, lock};
 use super::head;

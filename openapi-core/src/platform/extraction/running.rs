@@ -1,13 +1,13 @@
 //! Extractions that run, and what abandoned ones reserved.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::errors::{too_many_documents, too_many_running};
 use crate::access::{Actor, Caller};
 use crate::ports::BlobKey;
 use crate::reply::ApiError;
 use crate::values::{AgentId, FileId, PlatformId, Timestamp};
+use parking_lot::{Mutex, MutexGuard};
 
 /// The extractions of this process.
 #[derive(Default)]
@@ -120,7 +120,7 @@ pub(super) struct Running<'a> {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 impl Extractions {

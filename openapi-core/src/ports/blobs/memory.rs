@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::store::{
     BlobEntry, BlobErrorKind, BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter,
@@ -29,7 +30,7 @@ impl MemoryBlobs {
     }
 
     fn blobs(&self) -> MutexGuard<'_, Blobs> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

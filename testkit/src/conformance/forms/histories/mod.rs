@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::super::Backend;
 use super::super::fixture::{World, agent_id, at};
@@ -21,6 +21,7 @@ use openapi_core::storage::{
     TemplatePosition, TemplateQuery, Window,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, SubmissionId, TemplateId, Timestamp};
+use parking_lot::Mutex;
 use storage_memory::MemoryStorage;
 
 const CONTACTS: u64 = 5;
@@ -135,9 +136,9 @@ impl<'b> Run<'b> {
         let result = Mutex::new(None);
         self.backend.block_on(Box::pin(async {
             let done = future.await;
-            *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+            *result.lock() = Some(done);
         }));
-        let done = result.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let done = result.into_inner();
         done.unwrap_or_else(|| panic!("the backend does not run futures to their end"))
     }
 
