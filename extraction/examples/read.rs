@@ -1,35 +1,46 @@
-//! Reads a document and prints what was found:
-//! `cargo run -p extraction --release --example read -- FILE [--json] [--in-process] [--no-OCR]`.
+//! Reads a document and prints what was found: `cargo run -p extraction --release --example read -- FILE`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap::Parser as _;
 use extraction::document::ocr::{OcrEngine, Tesseract};
 use extraction::document::{Document, Limits, Line};
 use extraction::worker::{Reader, Worker, run_if_asked};
+
+#[derive(clap::Parser)]
+#[command(name = "read", about = "Reads a document and prints what was found")]
+struct Options {
+    file: PathBuf,
+    /// Print the document as JSON
+    #[arg(long)]
+    json: bool,
+    /// Read in this process instead of a worker
+    #[arg(long)]
+    in_process: bool,
+    #[arg(long)]
+    no_ocr: bool,
+}
 
 fn main() -> ExitCode {
     if let Some(code) = run_if_asked() {
         return code;
     }
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let is_set = |flag: &str| arguments.iter().any(|argument| argument == flag);
-    let Some(file) = arguments.iter().find(|argument| !argument.starts_with("--")) else {
-        eprintln!("Usage: read FILE [--json] [--in-process] [--no-recognition]");
-        return ExitCode::from(2);
-    };
+    let options = Options::parse();
+    let file = &options.file;
     let bytes: Arc<[u8]> = match std::fs::read(file) {
         Ok(bytes) => bytes.into(),
         Err(error) => {
-            eprintln!("{file}: {error}");
+            eprintln!("{}: {error}", file.display());
             return ExitCode::FAILURE;
         }
     };
     let reader = match Worker::own() {
-        Ok(worker) if !is_set("--in-process") => Reader::Worker(worker),
+        Ok(worker) if !options.in_process => Reader::Worker(worker),
         _ => Reader::InProcess,
     };
-    let engine = (!is_set("--no-recognition")).then(|| Arc::new(Tesseract::default()) as Arc<dyn OcrEngine>);
+    let engine = (!options.no_ocr).then(|| Arc::new(Tesseract::default()) as Arc<dyn OcrEngine>);
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
     #[expect(clippy::disallowed_methods, reason = "an example measures time")]
@@ -37,7 +48,7 @@ fn main() -> ExitCode {
     let result = runtime.block_on(reader.read(bytes, Limits::default(), engine));
     let elapsed = begin.elapsed().as_secs_f64() * 1e3;
     match result {
-        Ok(document) if is_set("--json") => {
+        Ok(document) if options.json => {
             println!("{}", serde_json::to_string_pretty(&document).expect("a document serialises"));
         }
         Ok(document) => {

@@ -1,19 +1,20 @@
-//! How fast a large index is, in an optimised build: `cargo test --release -p chat --test speed -- --ignored --nocapture`
+//! How fast a large index is, in an optimised build: `cargo test --release -p responders --test speed -- --ignored --nocapture`
 
 #![expect(clippy::disallowed_methods, reason = "time is what is measured")]
 
+#[path = "support/mod.rs"]
+mod support;
+
 use std::time::{Duration, Instant};
 
-use conversations::{
-    ChatAgent, ChatEvent, ChatLine, ChatResponder as _, ChatSettings, ChatTurn, ChatVisitor,
-    KnowledgeDocument, Passage, Question, Retrieved, Speaker,
-};
+use conversations::{ChatEvent, ChatResponder as _, KnowledgeDocument, Passage, Question};
 use futures_util::StreamExt as _;
 use openapi_core::files::Sha256Digest;
-use openapi_core::values::{AgentId, ConversationId, KnowledgeId, PlatformId, Timestamp};
+use openapi_core::values::{KnowledgeId, PlatformId};
 use responders::{Index, IndexBuilder, KnowledgeResponder};
 
-const NOW: Timestamp = Timestamp::from_millis(1_780_000_000_000);
+use support::{NOW, turn};
+
 const DOCUMENTS: u64 = 1_000;
 const PASSAGES: u32 = 50;
 const VOCABULARY: f64 = 60_000.0;
@@ -128,7 +129,7 @@ fn a_large_index() {
         let text = words.text(length);
         let begun = Instant::now();
         let found = index.search(&Question { text: text.clone(), before: None, locale: "en".to_owned() }, 12);
-        let mut events = KnowledgeResponder.respond(turn(text, found));
+        let mut events = KnowledgeResponder.respond(turn(&text, "en", found));
         let first = pollster::block_on(events.next());
         times.push(begun.elapsed());
         assert!(matches!(first, Some(ChatEvent::Delta(_))), "{first:?}");
@@ -141,25 +142,4 @@ fn hold(what: &str, times: &mut [Duration], most: Duration) {
     times.sort_unstable();
     println!("{what}: median {:?}, p95 {:?}, slowest {:?}", times[500], times[950], times[999]);
     assert!(times[950] <= most, "{what}: {:?}", times[950]);
-}
-
-fn turn(text: String, found: Retrieved) -> ChatTurn {
-    let id = PlatformId::new(NOW, [1; 8]);
-    ChatTurn {
-        agent: ChatAgent {
-            id: AgentId::from(id),
-            name: "Agent".to_owned(),
-            settings: ChatSettings::default(),
-            link_hosts: Vec::new(),
-        },
-        conversation: ConversationId::from(id),
-        turn: "turn".to_owned(),
-        history: vec![ChatLine { speaker: Speaker::Visitor, text }],
-        visitor: ChatVisitor { locale: "en".to_owned(), ..ChatVisitor::default() },
-        found,
-        can_offer_form: true,
-        budget: Default::default(),
-        now: NOW,
-        deadline: Timestamp::from_millis(NOW.millis() + 90_000),
-    }
 }

@@ -1,23 +1,24 @@
 //! The engine that is measured: the built-in one, or a model at an endpoint.
 
-use std::time::Duration;
-
 use extraction::document::Document;
 use extraction::engine::builtin;
 use openapi_core::extraction::ExtractionSchema;
 
 /// What the arguments say about a model.
-pub struct Options {
+#[derive(clap::Args)]
+pub struct ModelOptions {
+    /// Use a model at this endpoint of the chat-completions protocol instead of the built-in engine
+    #[arg(long = "llm-url", value_name = "URL")]
     pub endpoint: Option<String>,
+    /// The model's name at the endpoint
+    #[arg(long = "llm-model", value_name = "NAME")]
     pub model: Option<String>,
+    /// Environment variable with the endpoint's API key
+    #[arg(long = "llm-key-env", value_name = "VAR")]
     pub key_variable: Option<String>,
-    pub timeout: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options { endpoint: None, model: None, key_variable: None, timeout: Duration::from_secs(120) }
-    }
+    /// Timeout of one document in seconds
+    #[arg(long = "llm-timeout", value_name = "SECONDS", default_value_t = 120)]
+    pub timeout: u64,
 }
 
 /// An engine.
@@ -30,7 +31,7 @@ pub enum Engine {
 impl Engine {
     /// The engine that the arguments name.
     #[cfg(feature = "model")]
-    pub fn of(options: &Options) -> Result<Self, Box<dyn std::error::Error>> {
+    pub fn of(options: &ModelOptions) -> Result<Self, Box<dyn std::error::Error>> {
         match (&options.endpoint, &options.model) {
             (None, None) => Ok(Engine::BuiltIn),
             (Some(endpoint), Some(name)) => {
@@ -42,10 +43,10 @@ impl Engine {
 
     /// The engine that the arguments name.
     #[cfg(not(feature = "model"))]
-    pub fn of(options: &Options) -> Result<Self, Box<dyn std::error::Error>> {
+    pub fn of(options: &ModelOptions) -> Result<Self, Box<dyn std::error::Error>> {
         let is_asked =
             options.endpoint.is_some() || options.model.is_some() || options.key_variable.is_some();
-        let is_short = options.timeout.is_zero();
+        let is_short = options.timeout == 0;
         if is_asked || is_short {
             Err("built without the feature `model`".into())
         } else {
@@ -65,11 +66,13 @@ impl Engine {
 
 #[cfg(feature = "model")]
 mod model {
+    use std::time::Duration;
+
     use extraction::engine::model::{ModelConfig, ModelEngine};
     use llm::{ApiKey, EndpointConfig};
     use tokio::runtime::Runtime;
 
-    use super::{Document, Duration, ExtractionSchema, Options, builtin};
+    use super::{Document, ExtractionSchema, ModelOptions, builtin};
 
     /// A model, and the runtime that its requests need.
     pub struct Asked {
@@ -82,7 +85,7 @@ mod model {
         pub fn new(
             endpoint: &str,
             name: &str,
-            options: &Options,
+            options: &ModelOptions,
         ) -> Result<Self, Box<dyn std::error::Error>> {
             let mut endpoint = EndpointConfig::parse(endpoint, name)?;
             if let Some(variable) = &options.key_variable {
@@ -92,7 +95,7 @@ mod model {
             Ok(Asked {
                 engine: ModelEngine::new(ModelConfig::new(endpoint))?,
                 runtime: Runtime::new()?,
-                timeout: options.timeout,
+                timeout: Duration::from_secs(options.timeout),
             })
         }
 

@@ -9,6 +9,9 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::manifest::Field;
 
+/// From this similarity on, texts are the same.
+const ALIKE: f64 = 0.9;
+
 /// True positives, false positives, false negatives.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
@@ -63,28 +66,6 @@ fn number(value: &Value) -> Option<f64> {
     value.as_f64().or_else(|| value.as_str()?.parse().ok())
 }
 
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.iter().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let changed = corner + usize::from(from != to);
-            corner = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(corner + 1);
-        }
-    }
-    row[b.len()]
-}
-
-fn alike(a: &str, b: &str) -> bool {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let longer = a.len().max(b.len());
-    longer > 0
-        && a.len().abs_diff(b.len()) as f64 <= 0.1 * longer as f64
-        && 1.0 - distance(&a, &b) as f64 / longer as f64 >= 0.9
-}
-
 pub fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -111,7 +92,7 @@ fn same(kind: &str, gold: &Value, found: &Value) -> bool {
         "email" => text(gold) == text(found),
         _ => {
             let (gold, found) = (text(gold), text(found));
-            gold == found || alike(&gold, &found)
+            gold == found || strsim::normalized_levenshtein(&gold, &found) >= ALIKE
         }
     }
 }

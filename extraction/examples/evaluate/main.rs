@@ -1,14 +1,11 @@
 //! Measures extraction on labelled documents.
 //!
-//! `cargo run -p extraction --release --example evaluate -- FOLDER [options]`, where FOLDER holds `manifest.jsonl`: JSON
+//! `cargo run -p extraction --release --example evaluate -- FOLDER`, with options that `--help` lists, where FOLDER holds `manifest.jsonl`: JSON
 //! lines of `id`, `set`, `media_type`, `file`, `schema` (a list of `name`, `type`, `description`, `items`,
 //! `properties`) and `expected` (a value for each name, `null` where the document has none, `{"any": […]}` where
 //! several are right).
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "a measuring program looks at the clock and reads its arguments"
-)]
+#![expect(clippy::disallowed_methods, reason = "a measuring program looks at the clock")]
 
 mod asked;
 mod calibration;
@@ -24,6 +21,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use clap::Parser as _;
 use extraction::document::ocr::Tesseract;
 use extraction::document::{Document, Limits, read_with};
 use extraction::engine::builtin::confidence::Features;
@@ -33,89 +31,47 @@ use manifest::{Entry, Part};
 use report::Times;
 use require::Requirement;
 
-const USAGE: &str = "\
-Usage: evaluate FOLDER [options]
-  --set PREFIX          only sets whose name begins so
-  --part PART           tuning (two thirds of the documents), final (the others) or all (default)
-  --predictions FILE    write what was found, as JSON lines
-  --documents FOLDER    keep the text of documents there and read it from there: recognition is slow
-  --errors N            show the first N fields that are wrong
-  --fields              show a line for each set and field
-  --require FIGURE      end with status 1 unless the figure is so: all>=0.9, macro, absent, ece<=0.06, auroc, precision,
-                        coverage (of confidence 0.8), set:NAME and type:NAME (F1); repeatable
-  --text ID             show the text of one document and what was found in it
-  --fit                 fit the weights of confidence on what was found, and print them
-  --also FOLDER         a further folder of documents, with --fit
-  --llm-url URL         use a model at this endpoint of the chat-completions protocol instead of the built-in engine
-  --llm-model NAME      the model's name at the endpoint
-  --llm-key-env VAR     environment variable with the endpoint's API key
-  --llm-timeout S       timeout of one document in seconds, 120 by default";
-
+#[derive(clap::Parser)]
+#[command(name = "evaluate", about = "Measures extraction on labelled documents")]
 struct Options {
+    /// Folder that holds manifest.jsonl
     folder: PathBuf,
+    /// Only sets whose name begins so
+    #[arg(long, value_name = "PREFIX", default_value = "")]
     set: String,
+    #[arg(long, value_enum, default_value_t = Part::All)]
     part: Part,
+    /// Write what was found, as JSON lines
+    #[arg(long, value_name = "FILE")]
     predictions: Option<PathBuf>,
+    /// Keep the text of documents there and read it from there: OCR is slow
+    #[arg(long, value_name = "FOLDER")]
     documents: Option<PathBuf>,
+    /// Show the first N fields that are wrong
+    #[arg(long, value_name = "N", default_value_t = 0)]
     errors: usize,
+    /// Show a line for each set and field
+    #[arg(long)]
     fields: bool,
+    /// End with status 1 unless the figure is so: all>=0.9, macro, absent, ece<=0.06, auroc, precision, coverage (of
+    /// confidence 0.8), set:NAME and type:NAME (F1); repeatable
+    #[arg(long, value_name = "FIGURE", value_parser = Requirement::parse)]
     require: Vec<Requirement>,
+    /// Show the text of one document and what was found in it
+    #[arg(long, value_name = "ID")]
     text: Option<String>,
+    /// Fit the weights of confidence on what was found, and print them
+    #[arg(long)]
     fit: bool,
+    /// A further folder of documents, with --fit; repeatable
+    #[arg(long, value_name = "FOLDER")]
     also: Vec<PathBuf>,
-    asked: asked::Options,
+    #[command(flatten)]
+    asked: asked::ModelOptions,
 }
 
-fn options() -> Option<Options> {
-    let mut words = std::env::args().skip(1);
-    let mut options = Options {
-        folder: PathBuf::new(),
-        set: String::new(),
-        part: Part::All,
-        predictions: None,
-        documents: None,
-        errors: 0,
-        fields: false,
-        require: Vec::new(),
-        text: None,
-        fit: false,
-        also: Vec::new(),
-        asked: asked::Options::default(),
-    };
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "--set" => options.set = words.next()?,
-            "--part" => options.part = Part::parse(&words.next()?)?,
-            "--predictions" => options.predictions = Some(words.next()?.into()),
-            "--documents" => options.documents = Some(words.next()?.into()),
-            "--errors" => options.errors = words.next()?.parse().ok()?,
-            "--fields" => options.fields = true,
-            "--require" => options.require.push(Requirement::parse(&words.next()?)?),
-            "--text" => options.text = Some(words.next()?),
-            "--fit" => options.fit = true,
-            "--also" => options.also.push(words.next()?.into()),
-            "--llm-url" => options.asked.endpoint = Some(words.next()?),
-            "--llm-model" => options.asked.model = Some(words.next()?),
-            "--llm-key-env" => options.asked.key_variable = Some(words.next()?),
-            "--llm-timeout" => options.asked.timeout = Duration::from_secs(words.next()?.parse().ok()?),
-            folder if !folder.starts_with("--") && options.folder.as_os_str().is_empty() => {
-                options.folder = folder.into();
-            }
-            _ => return None,
-        }
-    }
-    (!options.folder.as_os_str().is_empty()).then_some(options)
-}
-
-fn main() {
-    let Some(options) = options() else {
-        eprintln!("{USAGE}");
-        std::process::exit(2);
-    };
-    if let Err(error) = run(&options) {
-        eprintln!("{error}");
-        std::process::exit(1);
-    }
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    run(&Options::parse())
 }
 
 /// What was found in one document.

@@ -86,23 +86,16 @@ pub fn read(folder: &Path) -> Result<Vec<Entry>, Box<dyn std::error::Error>> {
 }
 
 /// Which documents are looked at: rules are made on the tuning part, and the final part says what they are worth.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
 pub enum Part {
+    /// Two thirds of the documents
     Tuning,
+    /// The others
     Final,
     All,
 }
 
 impl Part {
-    pub fn parse(word: &str) -> Option<Self> {
-        match word {
-            "tuning" => Some(Part::Tuning),
-            "final" => Some(Part::Final),
-            "all" => Some(Part::All),
-            _ => None,
-        }
-    }
-
     /// Whether the part has a document: a third of them, chosen by a hash (FNV-1a) of the last part of the id, is final, so
     /// that one text in several formats is wholly in one part.
     pub fn has(self, id: &str) -> bool {

@@ -10,6 +10,7 @@ use crate::compare::{Counts, compare, is_empty};
 use crate::machine;
 use crate::manifest::Entry;
 
+#[derive(Default)]
 pub struct Report {
     errors: usize,
     documents: usize,
@@ -28,20 +29,7 @@ pub struct Report {
 
 impl Report {
     pub fn new(errors: usize) -> Self {
-        Report {
-            errors,
-            documents: 0,
-            failed: 0,
-            all: Counts::default(),
-            sets: BTreeMap::new(),
-            types: BTreeMap::new(),
-            fields: BTreeMap::new(),
-            absent: (0, 0),
-            outcomes: BTreeMap::new(),
-            reading: Vec::new(),
-            extracting: Vec::new(),
-            processor: BTreeMap::new(),
-        }
+        Report { errors, ..Report::default() }
     }
 
     pub fn add(&mut self, entry: &Entry, found: &Map<String, Value>, failed: bool, times: &Times) {

@@ -3,6 +3,7 @@
 use crate::report::Report;
 
 /// A figure and its bound.
+#[derive(Clone)]
 pub struct Requirement {
     text: String,
     name: String,
@@ -12,13 +13,14 @@ pub struct Requirement {
 
 impl Requirement {
     /// Out of `NAME>=BOUND` or `NAME<=BOUND`.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (name, at_least, bound) = match text.split_once(">=") {
-            Some((name, bound)) => (name, true, bound),
-            None => text.split_once("<=").map(|(name, bound)| (name, false, bound))?,
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (at_least, parts) = match text.split_once(">=") {
+            Some(parts) => (true, Some(parts)),
+            None => (false, text.split_once("<=")),
         };
-        let bound = bound.trim().parse().ok()?;
-        Some(Requirement { text: text.to_owned(), name: name.trim().to_owned(), at_least, bound })
+        let (name, bound) = parts.ok_or("it needs >= or <=")?;
+        let bound = bound.trim().parse().map_err(|error| format!("{bound}: {error}"))?;
+        Ok(Requirement { text: text.to_owned(), name: name.trim().to_owned(), at_least, bound })
     }
 }
 

@@ -4,8 +4,6 @@
 //!
 //! `cargo run -p extraction --release --example generate-corpus -- FOLDER [--count N] [--seed N]`
 
-#![expect(clippy::disallowed_methods, reason = "a program of its own ends with a code")]
-
 mod bills;
 mod kinds;
 mod pieces;
@@ -17,39 +15,24 @@ mod write;
 use std::io::Write;
 use std::path::PathBuf;
 
+use clap::Parser as _;
 use random::Random;
 use serde_json::json;
 
-const USAGE: &str = "Usage: generate-corpus FOLDER [--count N] [--seed N]";
+#[derive(clap::Parser)]
+#[command(name = "generate-corpus", about = "Makes a corpus of labelled documents")]
+struct Options {
+    folder: PathBuf,
+    /// How many documents
+    #[arg(long, default_value_t = 240)]
+    count: u64,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
 
-fn main() {
-    let mut folder = PathBuf::new();
-    let (mut count, mut seed) = (240_u64, 1_u64);
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        let number = |next: Option<String>| next.and_then(|next| next.parse().ok());
-        let read = match word.as_str() {
-            "--count" => number(words.next()).map(|number| count = number),
-            "--seed" => number(words.next()).map(|number| seed = number),
-            path if !path.starts_with("--") => {
-                folder = path.into();
-                Some(())
-            }
-            _ => None,
-        };
-        if read.is_none() {
-            eprintln!("{USAGE}");
-            std::process::exit(2);
-        }
-    }
-    if folder.as_os_str().is_empty() {
-        eprintln!("{USAGE}");
-        std::process::exit(2);
-    }
-    if let Err(error) = generate(&folder, count, seed) {
-        eprintln!("{error}");
-        std::process::exit(1);
-    }
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let options = Options::parse();
+    generate(&options.folder, options.count, options.seed)
 }
 
 fn generate(folder: &std::path::Path, count: u64, seed: u64) -> Result<(), Box<dyn std::error::Error>> {

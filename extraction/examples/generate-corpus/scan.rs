@@ -1,5 +1,5 @@
 //! Documents as a scanner or a camera sees them: a printed page, a little turned, on grey paper, with noise; as PNG, as
-//! JPEG, or as a PDF whose page is a image. Some lie on a side or stand on their head.
+//! JPEG, or as a PDF whose page is an image. Some lie on a side or stand on their head.
 
 use std::io::Cursor;
 
@@ -19,7 +19,7 @@ const HEIGHT: f32 = 842.0;
 /// The shade of what is outside of the page.
 const OUTSIDE: f32 = 235.0;
 
-/// A image of a printed page.
+/// An image of a printed page.
 pub struct Scan {
     /// The ending of its file.
     pub format: &'static str,
@@ -114,7 +114,7 @@ fn jpeg(page: &GrayImage, quality: u8) -> Result<Vec<u8>, image::ImageError> {
     Ok(bytes)
 }
 
-/// A PDF whose only page is a image, as scanners make it.
+/// A PDF whose only page is an image, as scanners make it.
 fn imaged(page: &GrayImage, quality: u8) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     let bytes = jpeg(page, quality)?;
     let (catalog, tree, sheet, stream, image) =

@@ -4,23 +4,25 @@ mod answers;
 mod failures;
 mod hostile;
 mod prompts;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use conversations::{
-    ChatAgent, ChatError, ChatEvent, ChatLine, ChatResponder as _, ChatSettings, ChatTurn, ChatVisitor,
-    FoundPassage, Outcome, Retrieved, Source, Speaker, Usage,
+    ChatError, ChatEvent, ChatResponder as _, ChatSettings, ChatTurn, FoundPassage, Outcome, Retrieved,
+    Source, Usage,
 };
 use futures_util::StreamExt as _;
 use llm::{ApiKey, EndpointConfig, Price};
 use openapi_core::ports::{FixedClock, SequentialIds};
-use openapi_core::values::{AgentId, ConversationId, KnowledgeId, PlatformId, Timestamp};
+use openapi_core::values::{KnowledgeId, PlatformId};
 use responders::LlmResponder;
 
 use llm::stub::Stub;
+use support::NOW;
 
-const NOW: Timestamp = Timestamp::from_millis(1_780_000_000_000);
 const KEY: &str = "sk-Secret0123456789";
 const INSTRUCTIONS: &str = "Be warm. Recommend the blue bicycles first, and never say that the red ones are sold out until next spring.";
 
@@ -38,30 +40,16 @@ fn passage(position: u32, text: &str) -> FoundPassage {
 }
 
 fn turn(question: &str) -> ChatTurn {
-    let id = PlatformId::new(NOW, [2; 8]);
     let passages =
         vec![passage(0, "Home visits are available in Leeds."), passage(1, "A visit costs 40 pounds.")];
-    ChatTurn {
-        agent: ChatAgent {
-            id: AgentId::from(id),
-            name: "Wheels".to_owned(),
-            settings: ChatSettings {
-                responder: "llm".to_owned(),
-                instructions: Some(INSTRUCTIONS.to_owned()),
-                ..ChatSettings::default()
-            },
-            link_hosts: Vec::new(),
-        },
-        conversation: ConversationId::from(id),
-        turn: "5f0c2b1e-8a47-4d3b-9c61-2e7d90a4f318".to_owned(),
-        history: vec![ChatLine { speaker: Speaker::Visitor, text: question.to_owned() }],
-        visitor: ChatVisitor { locale: "en".to_owned(), ..ChatVisitor::default() },
-        found: Retrieved { passages, coverage: 1.0, has_documents: true },
-        can_offer_form: true,
-        budget: Default::default(),
-        now: NOW,
-        deadline: Timestamp::from_millis(NOW.millis() + 90_000),
-    }
+    let mut turn = support::turn(question, "en", Retrieved { passages, coverage: 1.0, has_documents: true });
+    turn.agent.name = "Wheels".to_owned();
+    turn.agent.settings = ChatSettings {
+        responder: "llm".to_owned(),
+        instructions: Some(INSTRUCTIONS.to_owned()),
+        ..ChatSettings::default()
+    };
+    turn
 }
 
 fn endpoint(stub: &Stub) -> EndpointConfig {

@@ -10,19 +10,17 @@
 //! are right was judged by readers who had the pools of `pools_of_passages` and did not know the places in them.
 
 mod set;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use conversations::{
-    ChatAgent, ChatEvent, ChatLine, ChatResponder as _, ChatSettings, ChatTurn, ChatVisitor, FoundPassage,
-    Outcome, Question, Retrieved, Source, Speaker,
-};
+use conversations::{ChatEvent, ChatResponder as _, FoundPassage, Outcome, Question, Retrieved, Source};
 use futures_util::StreamExt as _;
-use openapi_core::values::{AgentId, ConversationId, PlatformId, Timestamp};
 use responders::{Index, KnowledgeResponder};
 
-use set::{Asked, NOW, Part, documents, index, questions};
+use set::{Asked, Part, documents, index, questions};
 
 /// Passages that are retrieved for a turn.
 const AT_MOST: usize = 6;
@@ -68,24 +66,7 @@ struct Reply {
 }
 
 fn reply(asked: &Asked, found: Retrieved) -> Reply {
-    let id = PlatformId::new(NOW, [1; 8]);
-    let turn = ChatTurn {
-        agent: ChatAgent {
-            id: AgentId::from(id),
-            name: "Agent".to_owned(),
-            settings: ChatSettings::default(),
-            link_hosts: Vec::new(),
-        },
-        conversation: ConversationId::from(id),
-        turn: "turn".to_owned(),
-        history: vec![ChatLine { speaker: Speaker::Visitor, text: asked.question.clone() }],
-        visitor: ChatVisitor { locale: asked.locale.to_owned(), ..ChatVisitor::default() },
-        found,
-        can_offer_form: true,
-        budget: Default::default(),
-        now: NOW,
-        deadline: Timestamp::from_millis(NOW.millis() + 90_000),
-    };
+    let turn = support::turn(&asked.question, asked.locale, found);
     let events: Vec<ChatEvent> = pollster::block_on(KnowledgeResponder.respond(turn).collect());
     let text = events
         .iter()

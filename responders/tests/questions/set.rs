@@ -4,10 +4,10 @@ use std::path::Path;
 
 use conversations::KnowledgeDocument;
 use openapi_core::files::Sha256Digest;
-use openapi_core::values::{KnowledgeId, PlatformId, Timestamp};
+use openapi_core::values::{KnowledgeId, PlatformId};
 use responders::{CutDocument, Format, Index, IndexBuilder, cut, title};
 
-pub const NOW: Timestamp = Timestamp::from_millis(1_780_000_000_000);
+use crate::support::NOW;
 
 /// Documents of the project beside those under `docs/`.
 const OWN: [&str; 2] = ["CONTRIBUTING.md", "SECURITY.md"];

@@ -3,6 +3,9 @@
 //! The document becomes a row of words (`view`); what is there without a question is found once (`annotations`, `labels`);
 //! arrays are read from tables and lists; every other field gets candidates (`candidates`), of which one assignment
 //! for all is chosen (`assign`). Values are quotations: nothing is returned that the document does not say.
+//!
+//! The rules read their weights from `scoring`, and their words from `vocabulary` and `lexicon.txt`. `weights` are those of
+//! confidence, which are fitted.
 
 mod address;
 pub(super) mod annotations;

@@ -4,6 +4,7 @@ use rust_decimal::Decimal;
 
 use super::text::has_digit;
 use super::view::{Span, View};
+use super::vocabulary::CURRENCIES;
 
 /// The mark before the decimals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,46 +31,11 @@ pub(crate) struct Amount {
     pub(crate) has_mark: bool,
 }
 
-const SIGNS: [(&str, &str); 32] = [
-    ("us$", "USD"),
-    ("usd", "USD"),
-    ("a$", "AUD"),
-    ("c$", "CAD"),
-    ("s$", "SGD"),
-    ("hk$", "HKD"),
-    ("$", "USD"),
-    ("€", "EUR"),
-    ("eur", "EUR"),
-    ("euro", "EUR"),
-    ("£", "GBP"),
-    ("gbp", "GBP"),
-    ("chf", "CHF"),
-    ("sfr", "CHF"),
-    ("rm", "MYR"),
-    ("myr", "MYR"),
-    ("idr", "IDR"),
-    ("rp", "IDR"),
-    ("¥", "JPY"),
-    ("jpy", "JPY"),
-    ("cny", "CNY"),
-    ("₹", "INR"),
-    ("inr", "INR"),
-    ("sek", "SEK"),
-    ("nok", "NOK"),
-    ("dkk", "DKK"),
-    ("pln", "PLN"),
-    ("czk", "CZK"),
-    ("cad", "CAD"),
-    ("aud", "AUD"),
-    ("sgd", "SGD"),
-    ("brl", "BRL"),
-];
-
 /// The ISO 4217 code of a sign or code of a currency.
 pub(crate) fn currency(word: &str) -> Option<&'static str> {
     let lower =
         word.trim_matches(|c: char| matches!(c, '.' | ':' | '(' | ')' | ',' | '[' | ']')).to_lowercase();
-    SIGNS.iter().find(|(sign, _)| *sign == lower).map(|(_, code)| *code)
+    CURRENCIES.iter().find(|(_, signs)| signs.has(&lower)).map(|(code, _)| *code)
 }
 
 /// The parts of a word that holds a number: what is before, the digits with their marks, what is after.

@@ -42,7 +42,7 @@ pub mod similarity {
     ];
     /// The most that a term weighs if it follows from the type of the field.
     pub const MAX_IMPLIED: f64 = 0.3;
-    /// The share of terms that only the label has.
+    /// The share that terms count which only the label has.
     pub const EXTRA: f64 = 0.7;
     /// From this Jaro-Winkler similarity on, two words are one but for a slip of the pen or of OCR.
     pub const SAME_WORD: f64 = 0.94;
@@ -96,9 +96,9 @@ pub mod label {
     pub const NEXT_BELOW_IN_TEXT: f64 = 0.75;
     /// The value is below the label, and another is next to it.
     pub const BELOW_AND_ADJACENT: f64 = 0.65;
-    /// A candidate with this share of its region's score is a value; lesser regions than the other share of this one are
-    /// then not looked at.
+    /// A candidate with at least this share of its region's score is a value.
     pub const IS_VALUE: f64 = 0.7;
+    /// After a value, regions whose share is less than this fraction of its region's are skipped.
     pub const LESSER_REGION: f64 = 0.6;
     /// The field's options, pattern or bounds exclude the value, or options or pattern allow it.
     pub const EXCLUDED: f64 = 0.2;
@@ -208,9 +208,9 @@ pub mod law {
         ("droit", 0.5),
         ("state of", 0.7),
     ];
-    /// No word nearby says that the law governs.
+    /// Subtracted if no word nearby says that the law governs.
     pub const NOT_GOVERNING: f64 = 0.35;
-    /// A nation, where a state may be meant.
+    /// Subtracted from a nation, where a state may be meant.
     pub const NATION: f64 = 0.3;
     /// `governed by Kansas law`
     pub const GOVERNED_BY: f64 = 0.75;
@@ -226,7 +226,7 @@ pub mod effective {
     pub const BASE: f64 = 0.22;
     pub const MAX: f64 = 0.85;
     pub const STEP: f64 = 0.02;
-    /// Takes effect.
+    /// The agreement takes effect, or is made.
     pub const EFFECT: [Cue; 2] = [
         Cue {
             after: super::Words("effective"),
@@ -334,7 +334,7 @@ pub mod choice {
     pub const MIN_CONFIDENCE: f64 = 0.5;
     /// The margin of a value without competitors.
     pub const NO_COMPETITOR: f64 = 0.6;
-    /// A value that is behind by less competes.
+    /// A value whose score is lower by less competes.
     pub const COMPETES: f64 = 0.15;
     pub const MAX_COMPETITORS: u8 = 6;
     /// The bounds of confidence: nothing is certain, and a returned value is more than a guess.

@@ -148,6 +148,31 @@ pub(super) const STREETS: Fragments = Fragments(
      jalan| blvd| court| way ",
 );
 
+// Numbers.
+
+/// Currencies by their ISO 4217 codes, with their signs and names.
+pub(super) const CURRENCIES: [(&str, Words); 19] = [
+    ("USD", Words("us$ usd $")),
+    ("EUR", Words("€ eur euro")),
+    ("GBP", Words("£ gbp")),
+    ("CHF", Words("chf sfr")),
+    ("MYR", Words("rm myr")),
+    ("IDR", Words("idr rp")),
+    ("JPY", Words("¥ jpy")),
+    ("CNY", Words("cny")),
+    ("INR", Words("₹ inr")),
+    ("AUD", Words("a$ aud")),
+    ("CAD", Words("c$ cad")),
+    ("SGD", Words("s$ sgd")),
+    ("HKD", Words("hk$")),
+    ("SEK", Words("sek")),
+    ("NOK", Words("nok")),
+    ("DKK", Words("dkk")),
+    ("PLN", Words("pln")),
+    ("CZK", Words("czk")),
+    ("BRL", Words("brl")),
+];
+
 // Sentences.
 
 /// Words for an absent value.
