@@ -2,10 +2,11 @@
 //! bodies.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
 
 use jsonschema::Validator;
 use openapi_core::service_info::ServiceInfo;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// {origin} of the examples.
@@ -99,7 +100,7 @@ pub fn compile(schema: &Value) -> Validator {
 /// If the body does not match.
 pub fn validate(id: &str, status: u16, body: &Value) {
     let validator = {
-        let mut validators = VALIDATORS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut validators = VALIDATORS.lock();
         let entry = validators.entry((id.to_owned(), status));
         Arc::clone(entry.or_insert_with(|| {
             Arc::new(compile(&response(id, status)["content"]["application/json"]["schema"]))

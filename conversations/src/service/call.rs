@@ -1,7 +1,7 @@
 //! A call of the widget: the context of its request, and what its operation receives.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, header};
@@ -11,6 +11,7 @@ use openapi_core::json::Object;
 use openapi_core::limits::network;
 use openapi_core::reply::ApiError;
 use openapi_core::values::Timestamp;
+use parking_lot::Mutex;
 
 use super::agent_view::AgentView;
 use super::errors::token_invalid;

@@ -1,12 +1,13 @@
 //! The open sessions: which token belongs to which user, and until when.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use openapi_core::ports::{Clock, IdGenerator};
 use openapi_core::values::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::session::Session;
 
@@ -30,7 +31,7 @@ impl Sessions {
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<String, (Session, Timestamp)>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 
     /// Begins a session and returns its token: 32 random bytes. `None` if there are too many sessions.

@@ -4,7 +4,7 @@ mod answers;
 mod customers;
 mod list;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use openapi_core::access::Caller;
@@ -25,6 +25,7 @@ use openapi_core::service::{
 };
 use openapi_core::validation::{ValidationCode, Violations};
 use openapi_core::values::Timestamp;
+use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use customers::failed;
@@ -53,7 +54,7 @@ impl OwnCrm {
         behavior: TransactionBehavior,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
-        let mut crm = self.crm.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut crm = self.crm.lock();
         let step = crm.transaction_with_behavior(behavior).map_err(failed)?;
         let done = work(&step)?;
         step.commit().map_err(failed)?;

@@ -358,8 +358,8 @@ impl Assembly {
     }
 }
 
-/// `metadata` as it is answered.
-pub(crate) struct Answered<'a> {
+/// The `metadata` of a response (contract 12.1): confidences, validation and facts about the document.
+pub struct Answered<'a> {
     extraction: &'a Extraction,
     metadata: &'a ExtractionMetadata,
 }

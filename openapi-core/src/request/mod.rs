@@ -5,9 +5,8 @@ mod metadata;
 mod query;
 pub(crate) mod rules;
 
-use std::sync::{Mutex, PoisonError};
-
 use http::{HeaderMap, HeaderName};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 pub use metadata::{Access, Base, BodyKind, Conditional, EndpointMetadata, Method};
@@ -70,19 +69,14 @@ impl DecodedRequest<'_> {
     /// The form with the file.
     #[must_use]
     pub fn take_upload(&self) -> Upload {
-        let upload = self.upload.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let upload = self.upload.lock().take();
         upload.map_or_else(Upload::absent, |upload| *upload)
     }
 
     /// The form with the document.
     #[must_use]
     pub fn take_document(&self) -> DocumentForm {
-        self.document
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
-            .map(|form| *form)
-            .unwrap_or_default()
+        self.document.lock().take().map(|form| *form).unwrap_or_default()
     }
 
     /// The text of a header; lines of one name are joined as a list.

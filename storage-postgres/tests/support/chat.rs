@@ -145,7 +145,7 @@ pub async fn fill(memory: &dyn TransferStore, agent: &AgentId, number: u64) {
             conversation,
             messages,
             keep: Vec::new(),
-            effects: (number == 0).then(|| Effects::audited(audit(0))).unwrap_or_default(),
+            effects: if number == 0 { Effects::audited(audit(0)) } else { Effects::default() },
             deferrable: false,
         };
         memory.save_conversation(agent, &write).await.unwrap();
@@ -159,7 +159,7 @@ pub async fn fill(memory: &dyn TransferStore, agent: &AgentId, number: u64) {
     for (kind, version) in [(RecordKind::Settings, 1), (RecordKind::Settings, 2), (RecordKind::ChatUsage, 1)]
     {
         let record = record(kind, version, r#"{"b":1.10,"a":{}}"#);
-        let effects = (version == 2).then(|| Effects::audited(audit(3))).unwrap_or_default();
+        let effects = if version == 2 { Effects::audited(audit(3)) } else { Effects::default() };
         memory.save_record(agent, &record, &effects).await.unwrap();
     }
 }

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -93,7 +94,7 @@ pub(in crate::figures) fn run(_: &Options) -> Measured {
         MANNER.pace.as_millis() * MANNER.words as u128,
         PHASE.as_secs()
     ));
-    for (status, count) in &*answers.lock().unwrap_or_else(PoisonError::into_inner) {
+    for (status, count) in &*answers.lock() {
         let what =
             if *status == 0 { "flood: closed".to_owned() } else { format!("flood: answered {status}") };
         report.detail(what, *count as f64, "");
@@ -160,7 +161,7 @@ async fn flood(chat: Chat, round: usize, answers: Answers) -> Result<(), Failure
                 // Honest visitors have lower numbers.
                 let number = 1_000_000 + (round * CONNECTIONS + connection) * each + number;
                 let status = sender.send(&chat, number).await.unwrap_or(0);
-                let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut answers = answers.lock();
                 *answers.entry(status).or_default() += 1;
             }
         });

@@ -12,11 +12,12 @@ mod world;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use contract_tests::SplitMix64;
 use contract_tests::traffic::{self, Known, Step};
+use parking_lot::Mutex;
 
 pub use self::case::{Case, Who};
 pub use self::mutate::mutated;
@@ -128,7 +129,7 @@ struct Campaign {
 
 impl Campaign {
     fn try_case(&mut self, world: &mut World, case: &Case, running: &Mutex<Vec<u8>>) {
-        *running.lock().unwrap_or_else(PoisonError::into_inner) = case.bytes();
+        *running.lock() = case.bytes();
         let sent = match caught(|| world.send(case)) {
             Ok(Sent::Nothing) => return,
             Ok(sent) => sent,
@@ -212,7 +213,7 @@ fn campaign(seed: u64, seconds: f64, has_defect: bool) -> Campaign {
             }
             Err(mpsc::RecvTimeoutError::Disconnected) => panic!("the campaign itself failed"),
             Err(mpsc::RecvTimeoutError::Timeout) => {
-                let case = running.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let case = running.lock().clone();
                 if case == before {
                     fs::write(output_path("fuzz-finding-endless.http"), &case).expect("a file in target/tmp");
                     eprintln!("a request is not answered in {TIMEOUT:?}:\n{}", case.escape_ascii());

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow::{Break, Continue};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use openapi_core::access::Actor;
 use openapi_core::credits::{CreditAccount, CreditEntry, CreditEntryKind};
@@ -11,6 +11,7 @@ use openapi_core::json::RawObject;
 use openapi_core::storage::retry::{MAX_ATTEMPTS, RetryOn, retry_with};
 use openapi_core::storage::{CreditWrite, Effects, RecordKind, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, PlatformId, Timestamp};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::reply::Job;
@@ -50,13 +51,13 @@ impl Usages {
 
     /// The share of its daily turns that an agent has used on the day of `now`, 0 to 1, as far as this process knows.
     pub(crate) fn share_of_day(&self, agent: &AgentId, now: Timestamp) -> f64 {
-        let shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let shares = self.shares.lock();
         let (day, shares) = &*shares;
         shares.get(agent).filter(|_| *day == day_of(now)).copied().unwrap_or(0.0)
     }
 
     fn note_share(&self, agent: &AgentId, now: Timestamp, share: f64) {
-        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shares = self.shares.lock();
         let (day, shares) = &mut *shares;
         if std::mem::replace(day, day_of(now)) != *day {
             shares.clear();

@@ -4,7 +4,7 @@
 mod form;
 
 use std::ops::ControlFlow::{Break, Continue};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use bytes::BytesMut;
 use openapi_core::access::Actor;
@@ -58,7 +58,7 @@ impl Uploads {
             self.admission.admit_address(call.request, AddressLimit::Sessions)?;
         }
         let Call { request, view, token, body, file, .. } = call;
-        let mut upload = file.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut upload = file.into_inner();
         let (file, content, _room) = self.read(&view, &mut upload).await?;
         let conversation =
             stored.unwrap_or_else(|| self.repository.create(&view, None, Default::default(), request));
