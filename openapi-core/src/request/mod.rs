@@ -127,7 +127,7 @@ pub(crate) fn header_fault(name: &HeaderName, words: &'static str) -> Validation
     ValidationError::new(Location::Header, shown, None, ValidationIssue::new(ValidationCode::Format, words))
 }
 
-/// A part of a request. A whole request is a part made of parts: see [`request`].
+/// A part of a request. A whole request is a part made of parts: see the macro `request`.
 pub trait Part {
     /// What the part is read as.
     type Value;

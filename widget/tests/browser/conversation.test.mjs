@@ -73,7 +73,15 @@ test('deltas, replacements and the final text render the same as the text at onc
   const visit = await s.visit();
   await say(visit, 'stream');
   await replied(visit);
-  const drawn = (n) => until(async () => ((await texts(visit))[n]?.length ?? 0) > 9000 && !(await visit.page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 400)))), 'all of it');
+  // The widget draws a long text in pieces. All of it is there once the tree has not changed for a second.
+  const drawn = async (n) => {
+    let [before, since] = ['', Date.now()];
+    await until(async () => {
+      const now = (await texts(visit))[n] ?? '';
+      if (now != before || now.length <= 9000) [before, since] = [now, Date.now()];
+      return Date.now() - since > 1000;
+    }, 'all of it', 30000);
+  };
   await drawn(0);
   const streamed = await visit.at('.m:not(.v):has(time) .b').innerHTML();
   host.script.deltaChars = 1e9;
