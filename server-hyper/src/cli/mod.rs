@@ -191,12 +191,13 @@ pub fn run_in_server(
 /// say otherwise. The store is the server's, and the caller itself waits and writes the log of its process.
 fn differing_flags(given: &FlagValues, server: &Config) -> Result<(), CliError> {
     const OF_THE_CALLER: [&str; 5] = ["store", "store_file", "wait_for_store", "log", "log_format"];
-    let differs = |(key, texts): &(&String, &Vec<String>)| {
-        let of_server = server.values().iter().find(|value| value.key == **key);
-        !OF_THE_CALLER.contains(&key.as_str()) && of_server.is_none_or(|value| value.texts != **texts)
-    };
-    let Some((key, _)) = given.iter().find(differs) else { return Ok(()) };
-    let of_server = match server.values().iter().find(|value| value.key == *key) {
+    let differing =
+        given.iter().filter(|(key, _)| !OF_THE_CALLER.contains(&key.as_str())).find_map(|(key, texts)| {
+            let of_server = server.values().iter().find(|value| value.key == *key);
+            of_server.is_none_or(|value| value.texts != *texts).then_some((key, of_server))
+        });
+    let Some((key, of_server)) = differing else { return Ok(()) };
+    let of_server = match of_server {
         Some(value) if value.texts.is_empty() => "has no such setting".to_owned(),
         Some(value) => format!("has {}", value.shown()),
         None => "has settings of its own".to_owned(),
