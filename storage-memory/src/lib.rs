@@ -25,11 +25,11 @@ use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
     AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
-    ContactWrite, CreditStore, CreditWrite, DocumentStore, DocumentWrite, Duplicate, Effects, FileDeletion,
-    FilePage, FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe,
-    IdempotencyKey, IdempotencyRecord, IdempotencyStore, KeyStore, LatestQuery, LedgerQuery, RateLimitStore,
-    RateLimitWindow, RecordKind, RecordStore, Result, StoredDocument, StoredRecord, SubmissionChange,
-    SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage, TemplateQuery,
+    ContactWrite, CreditStore, CreditWrite, DocumentStore, DocumentWrite, Duplicate, Effects, ErasureState,
+    FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, FormStore,
+    HealthProbe, IdempotencyKey, IdempotencyRecord, IdempotencyStore, KeyStore, LatestQuery, LedgerQuery,
+    RateLimitStore, RateLimitWindow, RecordKind, RecordStore, Result, StoredDocument, StoredRecord,
+    SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage, TemplateQuery,
 };
 use openapi_core::values::{
     AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId,
@@ -181,6 +181,10 @@ impl ContactStore for MemoryStorage {
         effects: &Effects,
     ) -> Result<()> {
         self.write().erase_contact(agent, contact, at, effects)
+    }
+
+    async fn complete_erasures(&self) -> Result<ErasureState> {
+        Ok(ErasureState::Final)
     }
 }
 

@@ -52,7 +52,7 @@ impl AgentStore for SqliteStorage {
 
     async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64, StorageError> {
         let id = id.clone();
-        self.writer.write(move |db| purge(db, &id, at_most)).await
+        self.writer.write_erasure(move |db| purge(db, &id, at_most)).await
     }
 }
 

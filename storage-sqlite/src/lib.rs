@@ -34,7 +34,9 @@
 //!
 //! # Erasure
 //! The file is in `secure_delete` mode: erased data is overwritten with zeros, in the tables and in the search index.
-//! Erased contacts also leave the cache.
+//! Erased contacts also leave the cache. The write-ahead log, which contains earlier states of pages, is truncated within
+//! a minute of an erasure; `complete_erasures` does it at once and waits. A reader of an older state, such as a running
+//! backup, delays it.
 
 mod agents;
 mod audit;
@@ -46,6 +48,7 @@ mod contacts;
 mod credits;
 mod documents;
 mod effects;
+mod erasures;
 mod error;
 mod files;
 mod forms;

@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use futures_channel::oneshot;
-use openapi_core::storage::{StorageError, StorageErrorKind};
+use openapi_core::storage::{ErasureState, StorageError, StorageErrorKind};
 use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 use rusqlite::hooks::Wal;
@@ -23,6 +23,7 @@ use rusqlite::hooks::Wal;
 use crate::config::SqliteConfig;
 use crate::contacts::cache::{Cache, ChangedRows};
 use crate::contacts::index;
+use crate::erasures::{Erasures, Waiter};
 use crate::error::{Error, OpenError, Result, corrupt, panic_text};
 
 /// How long the writer waits for more writes before it updates the search index.
@@ -45,6 +46,8 @@ trait Job: Send {
     fn is_abandoned(&self) -> bool;
     /// Whether it may change which contacts exist without changing their rows.
     fn changes_existing_contacts(&self) -> bool;
+    /// Whether it removes what must not stay readable in the log.
+    fn erases(&self) -> bool;
     /// Runs inside a transaction and stores the outcome; returns whether it succeeded.
     fn run(&mut self, db: &Connection) -> bool;
     /// Sets a failure as the outcome.
@@ -68,6 +71,8 @@ enum Kind {
     Lingering,
     /// May delete or restore an agent, and with it all of its contacts.
     Agent,
+    /// Removes what must not stay readable in the log.
+    Erasure,
 }
 
 impl<T: Send, F: FnMut(&Connection) -> Result<T> + Send> Job for Task<T, F> {
@@ -77,6 +82,10 @@ impl<T: Send, F: FnMut(&Connection) -> Result<T> + Send> Job for Task<T, F> {
 
     fn changes_existing_contacts(&self) -> bool {
         self.kind == Kind::Agent
+    }
+
+    fn erases(&self) -> bool {
+        self.kind == Kind::Erasure
     }
 
     fn run(&mut self, db: &Connection) -> bool {
@@ -106,6 +115,8 @@ struct Queue {
     deferrable: bool,
     /// Set when a read found contacts that are not in the search index.
     settle: bool,
+    /// The callers that wait for the end of the erasures.
+    waiters: Vec<Waiter>,
     closed: bool,
 }
 
@@ -151,6 +162,7 @@ impl Writer {
             pending: 0,
             needs_merge: true,
             settling: false,
+            erasures: Erasures::at_start(config),
         };
         let thread = std::thread::Builder::new()
             .name("sqlite-writer".to_owned())
@@ -182,6 +194,22 @@ impl Writer {
         work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T, StorageError> {
         self.queue(work, Kind::Agent).await
+    }
+
+    /// As [`Writer::write`], of a write that removes what must not stay readable in the log.
+    pub(crate) async fn write_erasure<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T, StorageError> {
+        self.queue(work, Kind::Erasure).await
+    }
+
+    /// Waits until the log contains nothing that was erased before the call, at most a minute.
+    pub(crate) async fn complete_erasures(&self) -> ErasureState {
+        let (waiter, state) = Waiter::new();
+        self.shared.queue.lock().waiters.push(waiter);
+        self.shared.more.notify_one();
+        state.await.unwrap_or(ErasureState::Pending)
     }
 
     async fn queue<T: Send + 'static>(
@@ -275,6 +303,7 @@ struct Work {
     needs_merge: bool,
     /// Whether the writer is updating the index, so it continues without a pause.
     settling: bool,
+    erasures: Erasures,
 }
 
 enum Next {
@@ -300,6 +329,7 @@ impl Work {
                 Next::Idle => self.merge_segments(),
                 Next::Closed => break,
             }
+            self.complete_erasures();
             self.checkpoint_wal();
         }
         while self.pending > 0 && self.settle(PENDING_MOST) {}
@@ -322,12 +352,21 @@ impl Work {
             if queue.closed {
                 return Next::Closed;
             }
+            if !queue.waiters.is_empty() {
+                return Next::Idle;
+            }
             if std::mem::take(&mut queue.settle) {
                 self.pending = self.pending.max(1);
             }
             if self.pending == 0 && !self.needs_merge {
                 self.settling = false;
-                self.shared.more.wait(&mut queue);
+                let Some(attempt) = self.erasures.next_attempt() else {
+                    self.shared.more.wait(&mut queue);
+                    continue;
+                };
+                if self.shared.more.wait_until(&mut queue, attempt).timed_out() {
+                    return Next::Idle;
+                }
             } else if self.settling {
                 return Next::Idle;
             } else {
@@ -363,6 +402,9 @@ impl Work {
         }
         if self.db.total_changes() != before {
             self.pending += batch.len() as u64;
+            if batch.iter().any(|job| job.erases()) {
+                self.erasures.note();
+            }
         }
         for job in batch {
             job.answer();
@@ -395,6 +437,14 @@ impl Work {
     fn commit(&self, everything: bool) -> Result<()> {
         let _invalidation = self.cache.invalidate(&self.changed, everything);
         Ok(self.execute("COMMIT")?)
+    }
+
+    /// Truncates a log that contains erased data, when the time for it has come.
+    fn complete_erasures(&mut self) {
+        self.erasures.wait(&mut self.shared.queue.lock().waiters);
+        if self.erasures.complete(&self.db, &self.config) {
+            self.log_pages.store(0, Ordering::Relaxed);
+        }
     }
 
     /// Checkpoints a long log. A checkpoint that readers block completes later.

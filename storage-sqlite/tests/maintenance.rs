@@ -12,7 +12,8 @@ use openapi_core::contacts::{ContactRef, SearchTerm};
 use openapi_core::forms::FormTemplate;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    ContactFilter, ContactQuery, ContactSort, ContactStore, Effects, FormStore, LatestQuery, Order, Window,
+    ContactFilter, ContactQuery, ContactSort, ContactStore, Effects, ErasureState, FormStore, LatestQuery,
+    Order, Window,
 };
 use openapi_core::values::{Tag, TextValue};
 use rusqlite::Connection;
@@ -379,4 +380,65 @@ fn what_is_no_backup_replaces_nothing() {
     std::fs::write(&path, &before).unwrap();
     damage(&path, "PRAGMA user_version = 99");
     assert!(matches!(refused("newer"), OpenError::Newer { found: 99, .. }));
+}
+
+/// The files of the store in whose bytes the text occurs.
+fn files_with(folder: &Folder, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder.database().parent().unwrap()).unwrap() {
+        let entry = entry.unwrap();
+        let bytes = std::fs::read(entry.path()).unwrap();
+        if bytes.windows(text.len()).any(|window| window == text.as_bytes()) {
+            found.push(entry.file_name().into_string().unwrap());
+        }
+    }
+    found
+}
+
+/// A store in which a contact with this name was stored, changed and erased.
+fn erased(folder: &Folder, name: &str) -> SqliteStorage {
+    let store = filled(folder);
+    let agent = agent_id("a");
+    let schema =
+        wait(openapi_core::storage::ContactSchemaStore::contact_schema(&store, &agent)).unwrap().unwrap();
+    let mut contact = contact(&agent, 1_000);
+    contact.first_name = TextValue::parse(name).ok();
+    insert(&store, &contact, &schema);
+    assert!(!files_with(folder, name).is_empty());
+    let entry = entry(&agent, 1_000, AuditAction::ContactErase, &contact.id.to_string());
+    wait(store.erase_contact(&agent, contact.id, entry.at, &Effects::audited(entry))).unwrap();
+    store
+}
+
+#[test]
+fn an_erased_contact_leaves_every_file_of_the_store() {
+    let folder = Folder::new();
+    let store = erased(&folder, "Xanthippe");
+    assert_eq!(
+        files_with(&folder, "Xanthippe"),
+        ["openapi.db-wal"],
+        "the log has earlier states of its pages"
+    );
+    assert_eq!(wait(store.complete_erasures()).unwrap(), ErasureState::Final);
+    assert_eq!(files_with(&folder, "Xanthippe"), [""; 0]);
+    assert_eq!(found(&store, "a", "zoe"), 25);
+    assert_eq!(store.check().unwrap(), []);
+}
+
+#[test]
+fn a_reader_of_an_older_state_delays_the_end_of_an_erasure_and_no_write() {
+    let folder = Folder::new();
+    let store = erased(&folder, "Xanthippe");
+    let reader = Connection::open(folder.database()).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM contact").unwrap();
+    std::thread::scope(|scope| {
+        let end = scope.spawn(|| wait(store.complete_erasures()).unwrap());
+        // Writes are committed meanwhile.
+        insert_agent(&store, &agent_id("c"));
+        assert!(!end.is_finished());
+        assert_eq!(files_with(&folder, "Xanthippe"), ["openapi.db-wal"]);
+        reader.execute_batch("COMMIT").unwrap();
+        assert_eq!(end.join().unwrap(), ErasureState::Final);
+    });
+    assert_eq!(files_with(&folder, "Xanthippe"), [""; 0]);
 }

@@ -58,6 +58,7 @@ macro_rules! storage_methods {
                 insert_contact(agent: &AgentId, write: &ContactWrite) -> ();
                 update_contact(agent: &AgentId, expected_version: u64, write: &ContactWrite) -> ();
                 erase_contact(agent: &AgentId, contact: ContactId, at: Timestamp, effects: &Effects) -> ();
+                complete_erasures() -> ErasureState;
             }
             FileStore {
                 file(agent: &AgentId, file: FileId) -> Option<ContactFile>;
@@ -249,7 +250,7 @@ pub mod names {
     pub use openapi_core::schema::ContactSchema;
     pub use openapi_core::storage::{
         AuditQuery, ContactPage, ContactQuery, ContactWrite, CreditWrite, DocumentWrite, Duplicate, Effects,
-        FileDeletion, FilePage, FileQuery, FileTombstone, FileUsage, FileWrite, IdempotencyKey,
+        ErasureState, FileDeletion, FilePage, FileQuery, FileTombstone, FileUsage, FileWrite, IdempotencyKey,
         IdempotencyRecord, LatestQuery, LedgerQuery, RateLimitWindow, RecordKind, Result, StoredDocument,
         StoredRecord, SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage,
         TemplateQuery,

@@ -17,8 +17,8 @@ use crate::forms::{FormDataRevision, FormTemplate, Submission, TemplateSummary};
 use crate::json::Object;
 use crate::schema::ContactSchema;
 use crate::storage::{
-    AuditQuery, LedgerQuery, SortPosition, StoredDocument, SubmissionFilter, SubmissionPosition,
-    TemplatePosition,
+    AuditQuery, ErasureState, LedgerQuery, SortPosition, StoredDocument, SubmissionFilter,
+    SubmissionPosition, TemplatePosition,
 };
 use crate::values::{AgentId, FileId, SubmissionId, TemplateId};
 
@@ -137,6 +137,9 @@ pub trait Admin: Send + Sync {
         agent: &AgentId,
         contact: &ContactRef,
     ) -> Result<Contact, AdminError>;
+
+    /// Waits, at most a minute, until what was erased before has left the store's own files.
+    async fn complete_erasures(&self) -> Result<ErasureState, AdminError>;
 
     /// Creates a form template: a draft at version 1. `definition` has `name`, `description`, `submissionPolicy`,
     /// `disabledTransitions` and `fields` (contract 2.3.1); see

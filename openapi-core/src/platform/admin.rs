@@ -17,8 +17,8 @@ use crate::schema::ContactSchema;
 use crate::service::{ContactTarget, CreateContact, Created, UpdateContact, Updated, Upsert};
 use crate::storage::retry::retry_on_conflict;
 use crate::storage::{
-    AuditQuery, ContactFilter, ContactQuery, ContactSort, Effects, LedgerQuery, Order, SortPosition,
-    StorageErrorKind, StoredDocument, SubmissionFilter, SubmissionPosition, SubmissionQuery,
+    AuditQuery, ContactFilter, ContactQuery, ContactSort, Effects, ErasureState, LedgerQuery, Order,
+    SortPosition, StorageErrorKind, StoredDocument, SubmissionFilter, SubmissionPosition, SubmissionQuery,
     TemplatePosition, TemplateQuery, Window,
 };
 use crate::validation::Violations;
@@ -313,6 +313,10 @@ impl Admin for Platform {
             Err(error) if error.kind == StorageErrorKind::Missing => Err(not_found()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    async fn complete_erasures(&self) -> Result<ErasureState, AdminError> {
+        Ok(self.storage.complete_erasures().await?)
     }
 
     async fn create_template(

@@ -11,6 +11,7 @@
 //! - A dropped future leaves the store either unchanged or completely changed.
 
 mod effects;
+mod erasure;
 mod error;
 mod extraction;
 mod files;
@@ -24,6 +25,7 @@ use async_trait::async_trait;
 pub use effects::{
     ContactWrite, Effects, IdempotencyKey, IdempotencyRecord, RateLimitLease, RateLimitWindow,
 };
+pub use erasure::ErasureState;
 pub use error::{Duplicate, StorageError, StorageErrorKind};
 pub use extraction::{CreditWrite, DocumentWrite, LedgerQuery, StoredDocument};
 pub use files::{
@@ -243,6 +245,11 @@ pub trait ContactStore: Send + Sync {
         at: Timestamp,
         effects: &Effects,
     ) -> Result<()>;
+
+    /// Waits until whatever was erased before the call, of contacts, conversations and agents, has left the files that
+    /// the store itself keeps: its tables, its indexes and its write-ahead log. Waits at most a minute. The operator's
+    /// own.
+    async fn complete_erasures(&self) -> Result<ErasureState>;
 }
 
 /// Files of contacts: the records, and which contents are due for deletion. The contents themselves are in a

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use openapi_core::contacts::{ContactRef, SharedContact, UniqueValue};
 use openapi_core::storage::{
-    ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, Effects, StorageError,
+    ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, Effects, ErasureState, StorageError,
 };
 use openapi_core::values::{AgentId, ContactId, ExternalId, Timestamp};
 use storage_common::in_transaction;
@@ -68,5 +68,9 @@ impl ContactStore for MongoStorage {
         effects: &Effects,
     ) -> Result<(), StorageError> {
         in_transaction!(self.writer.write(agent), erase::erase(agent, *contact, *at, effects))
+    }
+
+    async fn complete_erasures(&self) -> Result<ErasureState, StorageError> {
+        Ok(ErasureState::LeftToDatabase)
     }
 }

@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use openapi_core::contacts::{ContactRef, SharedContact, UniqueValue};
 use openapi_core::storage::{
-    ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, Effects, StorageError, Window,
+    ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, Effects, ErasureState, StorageError,
+    Window,
 };
 use openapi_core::values::{AgentId, ContactId, ExternalId, Timestamp};
 use storage_common::in_transaction;
@@ -74,5 +75,9 @@ impl ContactStore for PostgresStorage {
         let erased = in_transaction!(self.db.write(), erase::erase(agent, *contact, *at, effects));
         self.loader.forget(contact);
         erased
+    }
+
+    async fn complete_erasures(&self) -> Result<ErasureState, StorageError> {
+        Ok(ErasureState::LeftToDatabase)
     }
 }

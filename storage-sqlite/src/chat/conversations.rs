@@ -304,7 +304,7 @@ impl ConversationStore for SqliteStorage {
         effects: &Effects,
     ) -> Result<(), StorageError> {
         let (agent, effects) = (agent.clone(), effects.clone());
-        self.writer.write(move |db| erase(db, &agent, id, at, &effects)).await
+        self.writer.write_erasure(move |db| erase(db, &agent, id, at, &effects)).await
     }
 
     async fn expired_conversations(

@@ -20,7 +20,7 @@ mod write;
 use async_trait::async_trait;
 use openapi_core::contacts::{Contact, ContactRef, SharedContact, UniqueValue};
 use openapi_core::storage::{
-    ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, Effects, StorageError,
+    ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, Effects, ErasureState, StorageError,
 };
 use openapi_core::values::{AgentId, ContactId, ExternalId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
@@ -161,7 +161,11 @@ impl ContactStore for SqliteStorage {
         effects: &Effects,
     ) -> Result<(), StorageError> {
         let (agent, effects) = (agent.clone(), effects.clone());
-        self.writer.write(move |db| erase::erase(db, &agent, contact, at, &effects)).await
+        self.writer.write_erasure(move |db| erase::erase(db, &agent, contact, at, &effects)).await
+    }
+
+    async fn complete_erasures(&self) -> Result<ErasureState, StorageError> {
+        Ok(self.writer.complete_erasures().await)
     }
 }
 

@@ -86,7 +86,7 @@ impl FileStore for SqliteStorage {
             return Ok(());
         }
         let keys = keys.to_vec();
-        self.writer.write(move |db| write::forget(db, &keys)).await
+        self.writer.write_erasure(move |db| write::forget(db, &keys)).await
     }
 
     async fn existing_blobs(&self, keys: &[BlobKey]) -> Result<Vec<bool>, StorageError> {

@@ -15,6 +15,7 @@ use openapi_core::values::AgentId;
 use format::Format;
 
 use super::context::CommandContext;
+use super::erasure;
 use super::output::optional;
 use crate::assemble::Contents;
 use crate::error::CliError;
@@ -61,7 +62,7 @@ pub enum Contacts {
         openapi-server contacts erase --agent acme crm-1001\n  \
         openapi-server contacts erase --agent acme --external crm-1002\n\n\
         Its files go with it, contents included. The audit log keeps that something happened to the contact, emptied of \
-        what it was.")]
+        what it was. The command returns when no file of an SQLite store contains the contact; it waits at most a minute.")]
     Erase {
         /// The agent
         #[arg(long)]
@@ -99,7 +100,8 @@ impl Contacts {
                         ("erased", erased.id.to_string()),
                         ("external id", optional(erased.external_reference_id.as_ref())),
                     ];
-                    context.print_record(json, &erased, &lines)
+                    context.print_record(json, &erased, &lines)?;
+                    erasure::wait(context, platform).await
                 })
             }
         }

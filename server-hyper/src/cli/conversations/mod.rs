@@ -9,6 +9,7 @@ use openapi_core::values::{AgentId, ConversationId};
 use selection::{Mode, Selection};
 
 use super::context::CommandContext;
+use super::erasure;
 use crate::assemble::Contents;
 use crate::error::CliError;
 
@@ -151,7 +152,8 @@ impl Conversations {
                     let erased = chat.erase_conversation(&by, &agent, conversation).await?;
                     let lines =
                         [("erased", erased.id.to_string()), ("messages", erased.message_count.to_string())];
-                    return context.print_record(json, &read::Shown::of(&erased), &lines);
+                    context.print_record(json, &read::Shown::of(&erased), &lines)?;
+                    return erasure::wait(context, &**chat.platform()).await;
                 }
             };
             read::print_one(context, json, &changed)
