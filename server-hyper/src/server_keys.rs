@@ -115,10 +115,21 @@ impl KeySource {
     /// # Errors
     /// As [`KeySource::entries`].
     pub fn load(&self, clock: &dyn Clock, ids: &dyn IdGenerator) -> Result<ServerKeys, KeyError> {
-        let entries = self.entries(clock, ids)?;
-        let mut keys = entries.iter().map(|entry| ServerKey::new(&entry.bytes));
-        let current = keys.next().ok_or_else(|| KeyError::Empty { location: self.to_string() })?;
-        Ok(ServerKeys::new(current, keys.collect()))
+        let keys = server_keys(&self.entries(clock, ids)?);
+        keys.ok_or_else(|| KeyError::Empty { location: self.to_string() })
+    }
+
+    /// The keys, if there are any: no file is created.
+    ///
+    /// # Errors
+    /// The keys cannot be read.
+    pub fn existing(&self) -> Result<Option<ServerKeys>, KeyError> {
+        let entries = match self {
+            KeySource::Given(text) => Some(parse(text, "OPENAPI_SERVER_KEY")?),
+            KeySource::File(path) => read(path)?,
+            KeySource::Drawn | KeySource::Shared => None,
+        };
+        Ok(entries.and_then(|entries| server_keys(&entries)))
     }
 
     /// Adds a new current key; the previous ones still verify.
@@ -154,6 +165,13 @@ impl std::fmt::Display for KeySource {
             KeySource::Shared => f.write_str("OPENAPI_SERVER_KEY"),
         }
     }
+}
+
+/// The keys as the platform uses them; `None` without any.
+fn server_keys(entries: &[Entry]) -> Option<ServerKeys> {
+    let mut keys = entries.iter().map(|entry| ServerKey::new(&entry.bytes));
+    let current = keys.next()?;
+    Some(ServerKeys::new(current, keys.collect()))
 }
 
 fn file_error(action: &'static str, path: &Path, source: io::Error) -> KeyError {

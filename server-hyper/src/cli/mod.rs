@@ -8,6 +8,7 @@ mod conversations;
 mod credits;
 mod demo;
 mod documents;
+mod erasure;
 mod export;
 mod extract;
 mod files;
@@ -119,6 +120,9 @@ enum Command {
     /// Copy the store and the contents of files to a new folder; servers may run
     #[command(after_help = store::BACKUP_EXAMPLES)]
     Backup(store::Backup),
+    /// Backups that were made: list, verify
+    #[command(subcommand)]
+    Backups(store::backups::Backups),
     /// Replace the store with a backup; no server may run
     #[command(after_help = store::RESTORE_EXAMPLES)]
     Restore(store::Restore),
@@ -266,6 +270,7 @@ impl Command {
             // A server, a command that replaces or reads whole stores, or one that needs no store.
             Command::Serve(_)
             | Command::Demo(_)
+            | Command::Backups(_)
             | Command::Restore(_)
             | Command::Copy(_)
             | Command::ServerKey(_)
@@ -315,6 +320,7 @@ impl Command {
             Command::Migrate(command) => command.run(context),
             Command::Check(command) => command.run(context),
             Command::Backup(command) => command.run(context),
+            Command::Backups(command) => command.run(context),
             Command::Restore(command) => command.run(context),
             Command::Extract(command) => command.run(context),
             Command::Copy(command) => command.run(context),

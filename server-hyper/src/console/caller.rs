@@ -18,6 +18,29 @@ pub const BACKUP_DATABASE: &str = "openapi.db";
 /// The contents of files in the folder of a backup.
 pub const BACKUP_CONTENTS: &str = "blobs";
 
+/// The manifest in the folder of a backup.
+pub const BACKUP_MANIFEST: &str = "manifest.json";
+
+/// A file of a backup besides the contents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BackupFile {
+    /// [`BACKUP_DATABASE`].
+    Database,
+    /// [`BACKUP_MANIFEST`].
+    Manifest,
+}
+
+impl BackupFile {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            BackupFile::Database => BACKUP_DATABASE,
+            BackupFile::Manifest => BACKUP_MANIFEST,
+        }
+    }
+}
+
 /// A stream that a command writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stream {
@@ -106,11 +129,11 @@ pub trait BackupTarget: Send + Sync {
     /// The path of the database file, if this process can write it itself.
     fn local_database(&self) -> Option<PathBuf>;
 
-    /// Creates the database file, for a command that cannot write it itself.
+    /// Creates a file. Flushing completes it.
     ///
     /// # Errors
     /// As the system reports them.
-    fn create_database(&self) -> io::Result<Box<dyn Write + Send>>;
+    fn create(&self, file: BackupFile) -> io::Result<Box<dyn Write + Send>>;
 
     /// The store for contents of files. It only creates blobs.
     ///
@@ -243,8 +266,8 @@ impl BackupTarget for BackupFolder {
         Some(self.partial.join(BACKUP_DATABASE))
     }
 
-    fn create_database(&self) -> io::Result<Box<dyn Write + Send>> {
-        OwnProcess.create(&self.partial.join(BACKUP_DATABASE))
+    fn create(&self, file: BackupFile) -> io::Result<Box<dyn Write + Send>> {
+        OwnProcess.create(&self.partial.join(file.name()))
     }
 
     fn contents(&self) -> io::Result<Arc<dyn BlobStore>> {
@@ -255,8 +278,10 @@ impl BackupTarget for BackupFolder {
     fn finish(mut self: Box<Self>) -> io::Result<()> {
         // The lock of the process that opened the copy.
         let _ = std::fs::remove_file(self.partial.join(format!("{BACKUP_DATABASE}-owner")));
-        if let Ok(database) = File::open(self.partial.join(BACKUP_DATABASE)) {
-            database.sync_all()?;
+        for file in [BackupFile::Database, BackupFile::Manifest] {
+            if let Ok(file) = File::open(self.partial.join(file.name())) {
+                file.sync_all()?;
+            }
         }
         std::fs::rename(&self.partial, &self.to)?;
         self.is_finished = true;

@@ -162,8 +162,8 @@ impl Lending {
                 self.backup = Some(backup);
                 Ok(Reply::Done)
             }
-            Call::CreateBackupDatabase => {
-                let file = self.backup.as_ref().ok_or_else(no_handle)?.create_database()?;
+            Call::CreateBackupFile(file) => {
+                let file = self.backup.as_ref().ok_or_else(no_handle)?.create(file)?;
                 Ok(self.opened(Target::File(file)))
             }
             Call::CreateBackupContent(key, name) => self.create_content(&key, &name),

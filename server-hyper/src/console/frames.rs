@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::caller::{CallerFacts, FolderEntry};
+use super::caller::{BackupFile, CallerFacts, FolderEntry};
 
 /// The most bytes of a stream or file that one frame carries.
 pub const MAX_CHUNK: usize = 256 * 1024;
@@ -66,8 +66,8 @@ pub enum Call {
     List(OsString),
     /// Begin a backup: [`Reply::Opened`]; a caller has one at a time.
     BeginBackup(OsString),
-    /// Create the database of the backup: [`Reply::Opened`].
-    CreateBackupDatabase,
+    /// Create a file of the backup: [`Reply::Opened`].
+    CreateBackupFile(BackupFile),
     /// Create the content of a file in the backup, by key and name: [`Reply::Opened`].
     CreateBackupContent(String, String),
     /// Give the backup its name: [`Reply::Done`].

@@ -22,7 +22,7 @@ use tokio::net::UnixListener;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::caller::{BackupTarget, Caller, CallerFacts, FolderEntry, Stream, Waiting};
+use super::caller::{BackupFile, BackupTarget, Caller, CallerFacts, FolderEntry, Stream, Waiting};
 use super::frames::{Call, Frame, Handle, MAX_CHUNK, PROGRAM, Refusal, Reply, STDERR, STDIN, STDOUT};
 use crate::error::CliError;
 use crate::ports::monotonic;
@@ -432,8 +432,8 @@ impl BackupTarget for RemoteBackup {
         None
     }
 
-    fn create_database(&self) -> io::Result<Box<dyn Write + Send>> {
-        let handle = self.session.opened(Call::CreateBackupDatabase)?;
+    fn create(&self, file: BackupFile) -> io::Result<Box<dyn Write + Send>> {
+        let handle = self.session.opened(Call::CreateBackupFile(file))?;
         Ok(Box::new(Target { session: Arc::clone(&self.session), handle, is_finished: false }))
     }
 

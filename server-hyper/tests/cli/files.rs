@@ -25,7 +25,10 @@ fn contents_go_through_backup_restore_check_and_purge() {
     // While the server runs. Contents of deleted files are in no backup.
     let said = sandbox.json(&["backup", "saved/monday"]);
     assert_eq!(said, json!({ "backup": "saved/monday", "files": 2 }));
-    assert_eq!(names(&sandbox.path("saved/monday")), ["blobs", "openapi.db"].map(String::from).into());
+    assert_eq!(
+        names(&sandbox.path("saved/monday")),
+        ["blobs", "manifest.json", "openapi.db"].map(String::from).into()
+    );
     let contents = BTreeSet::from([live.clone(), lost.clone()]);
     assert_eq!(names(&sandbox.path("saved/monday/blobs/acme")), contents);
     assert!(sandbox.run(&["backup", "saved/monday"]).failed(1).contains("exists"));
@@ -35,11 +38,16 @@ fn contents_go_through_backup_restore_check_and_purge() {
     server.end();
     assert!(!sandbox.read("stderr").contains(&signature), "a signature is in the log");
 
+    assert!(sandbox.run(&["backups", "verify", "saved/monday"]).done().contains("2 file(s)"));
+    let listed = sandbox.json(&["backups", "list", "saved"]);
+    assert_eq!((listed[0]["files"].as_u64(), listed.as_array().map(Vec::len)), (Some(2), Some(1)));
+
     // Elsewhere, under the same server keys.
     let elsewhere = ["--store", "sqlite:./other/openapi.db"];
     let restore = [&["restore", "saved/monday"][..], &elsewhere].concat();
-    assert_eq!(sandbox.json(&restore)["files"], 2);
+    std::fs::create_dir(sandbox.path("other")).unwrap();
     std::fs::copy(sandbox.path("data/server-keys"), sandbox.path("other/server-keys")).unwrap();
+    assert_eq!(sandbox.json(&restore)["files"], 2);
     sandbox.run(&[&["check"][..], &elsewhere].concat()).done();
     let server = sandbox.serve(&elsewhere);
     let client = Client { origin: &server.api, keys: &keys, agent: "acme", contact: &contact };
@@ -72,6 +80,49 @@ fn contents_go_through_backup_restore_check_and_purge() {
 
     sandbox.run(&["contacts", "erase", "--agent", "acme", "crm-1"]).done();
     assert_eq!(names(&sandbox.path("data/blobs/acme")), BTreeSet::new());
+}
+
+#[test]
+fn a_backup_that_was_changed_or_is_of_other_keys_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
+    contact(&sandbox);
+    sandbox.run(&["backup", "saved"]).done();
+    let to = ["--store", "sqlite:./other/openapi.db"];
+    let restore = |further: &[&str]| sandbox.run(&[&["restore", "saved"][..], &to, further].concat());
+    // Without keys the digests are compared, and the command says what that leaves open.
+    let said = restore(&[]);
+    assert!(said.stderr.contains("no server key is here"), "{said:?}");
+    said.done();
+    // Another store has made keys of its own.
+    sandbox
+        .run(&[&["agents", "create", "own", "Own"][..], &["--store", "sqlite:./own/openapi.db"]].concat())
+        .done();
+    let foreign = ["backups", "verify", "saved", "--store", "sqlite:./own/openapi.db"];
+    assert!(sandbox.run(&foreign).failed(1).contains("not among the server keys"));
+
+    std::fs::copy(sandbox.path("data/server-keys"), sandbox.path("other/server-keys")).unwrap();
+    restore(&[]).done();
+    let database = sandbox.path("saved/openapi.db");
+    let intact = std::fs::read(&database).unwrap();
+    // The change counter of the file: SQLite itself finds nothing wrong.
+    let mut changed = intact.clone();
+    changed[27] ^= 1;
+    std::fs::write(&database, changed).unwrap();
+    for refused in [sandbox.run(&["backups", "verify", "saved"]), restore(&[])] {
+        assert!(refused.failed(1).contains("changed since it was made"));
+    }
+    restore(&["--unverified"]).done();
+    std::fs::write(&database, intact).unwrap();
+
+    // A manifest that was made to agree.
+    let manifest = sandbox.path("saved/manifest.json");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    std::fs::write(&manifest, text.replace("\"files\": 0", "\"files\": 1")).unwrap();
+    assert!(restore(&[]).failed(1).contains("not authentic"));
+    std::fs::remove_file(&manifest).unwrap();
+    assert!(restore(&[]).failed(1).contains("has no manifest"));
+    restore(&["--unverified"]).done();
 }
 
 #[test]

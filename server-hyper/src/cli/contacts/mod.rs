@@ -101,7 +101,7 @@ impl Contacts {
                         ("external id", optional(erased.external_reference_id.as_ref())),
                     ];
                     context.print_record(json, &erased, &lines)?;
-                    erasure::wait(context, platform).await
+                    erasure::wait(context, &**platform).await
                 })
             }
         }

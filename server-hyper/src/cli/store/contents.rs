@@ -6,15 +6,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use conversations::storage::ConversationStorage;
-use openapi_core::ports::{BlobKey, BlobStore};
+use openapi_core::ports::{BlobKey, BlobStore, Clock};
 use storage_blobs::FolderBlobs;
 use storage_common::transfer;
 
+use super::discard::Discard;
+use super::manifest::{DatabaseDigest, Manifest, Proof};
 use crate::assemble::{self, Contents, OpenStore, Ownership, StoreUrl};
 use crate::cli::context::CommandContext;
 use crate::config::Config;
-use crate::console::caller::{BACKUP_CONTENTS, BACKUP_DATABASE};
+use crate::console::caller::{BACKUP_CONTENTS, BACKUP_DATABASE, BackupFile};
 use crate::error::CliError;
+use crate::ports::{SystemClock, SystemRandom};
 
 /// Chunk size of a database transfer, in bytes.
 const CHUNK: usize = 256 * 1024;
@@ -57,6 +60,8 @@ pub async fn check(
 pub async fn backup(context: &CommandContext, to: &Path) -> Result<u64, CliError> {
     let store = context.store().await?;
     let source = context.blobs(&store)?;
+    let config = context.config()?;
+    let keys = store.url().key_source(&config).load(&SystemClock, &SystemRandom)?;
     let target = context.caller().begin_backup(to)?;
     // A caller of a server has the backup in a folder that the server may not reach: the copy travels through the console.
     let scratch = match target.local_database() {
@@ -72,21 +77,68 @@ pub async fn backup(context: &CommandContext, to: &Path) -> Result<u64, CliError
     let copy = assemble::backup(&store, &database, &note)?;
     let live = store.storage();
     let contents = target.contents()?;
+    let mut absent = Vec::new();
     let copied = copy_contents(&copy, &*source, &*contents, "copied", &note, async |key| {
-        // Deleted and removed since the records were copied.
         let is_file = live.file(&key.agent, key.file).await?.is_some();
-        Ok(!is_file && live.document(&key.agent, key.file).await?.is_none())
+        let is_absent = !is_file && live.document(&key.agent, key.file).await?.is_none();
+        if is_absent {
+            absent.push(key.to_string());
+        }
+        Ok(is_absent)
     })
     .await?;
+    // The file gets its final bytes when the copy is closed.
     drop((copy, contents));
     if scratch.is_some() {
         let mut file = std::fs::File::open(&database)?;
-        let mut copy = target.create_database()?;
+        let mut copy = target.create(BackupFile::Database)?;
         std::io::copy(&mut file, &mut BufWriter::with_capacity(CHUNK, &mut copy))?;
         copy.flush()?;
     }
+    let manifest = Manifest::sealed(DatabaseDigest::of(&database)?, copied, absent, SystemClock.now(), &keys);
+    let mut file = target.create(BackupFile::Manifest)?;
+    file.write_all(&manifest.to_file())?;
+    file.flush()?;
     target.finish()?;
     Ok(copied)
+}
+
+/// Compares a backup with its manifest: the database with its digest, the manifest with the server key.
+///
+/// # Errors
+/// When the backup has no manifest, was changed, or was made under a server key that is not here.
+pub fn verify_manifest(
+    config: &Config,
+    store: &StoreUrl,
+    from: &Path,
+) -> Result<(Manifest, Proof), CliError> {
+    let Some(manifest) = Manifest::read(from)? else {
+        let what = if from.join(BACKUP_DATABASE).is_file() { "has no manifest" } else { "is not a backup" };
+        return Err(CliError::new(format!(
+            "{} {what}; name the folder that `openapi-server backup` made",
+            from.display()
+        )));
+    };
+    let keys = store.key_source(config).existing()?;
+    let proof = manifest.verify(from, keys.as_ref())?;
+    Ok((manifest, proof))
+}
+
+/// Reads every content of a backup and compares it with the digest in its record. Returns the number of contents.
+///
+/// # Errors
+/// At the first content that is missing or damaged.
+pub async fn verify_contents(
+    context: &CommandContext,
+    from: &Path,
+    manifest: &Manifest,
+) -> Result<u64, CliError> {
+    // The backup itself stays as it is: opening it would bring it to this version's schema.
+    let scratch = tempfile::tempdir()?;
+    let records = assemble::open_backup(&from.join(BACKUP_DATABASE), &scratch.path().join(BACKUP_DATABASE))?;
+    let source = FolderBlobs::open(from.join(BACKUP_CONTENTS)).map_err(storage_blobs::OpenError::from)?;
+    let note = |text: &str| context.info(text);
+    copy_contents(&records, &source, &Discard, "verified", &note, async |key| Ok(manifest.lacks(key))).await
 }
 
 /// Replaces the store with a backup: first the contents, then the records. Returns the number of contents.
@@ -99,7 +151,23 @@ pub async fn restore(
     store: &StoreUrl,
     ownership: Option<&Ownership>,
     from: &Path,
+    unverified: bool,
 ) -> Result<u64, CliError> {
+    let manifest = if unverified {
+        context.info("the manifest of the backup is not checked");
+        Manifest::read(from).unwrap_or_default()
+    } else {
+        let (manifest, proof) = verify_manifest(config, store, from)?;
+        if proof == Proof::NoServerKey {
+            context.info(&format!(
+                "the database has the digest of the manifest, but no server key is here to verify the manifest itself: \
+                 copy the server keys, key {} among them, and run `openapi-server backups verify`",
+                manifest.server_key
+            ));
+        }
+        Some(manifest)
+    };
+    let is_absent = |key: &BlobKey| manifest.as_ref().is_some_and(|manifest| manifest.lacks(key));
     // The backup itself stays as it is: opening it would bring it to this version's schema.
     std::fs::create_dir_all(store.folder())?;
     let scratch = tempfile::tempdir_in(store.folder())?;
@@ -108,9 +176,17 @@ pub async fn restore(
     let source = FolderBlobs::open(from.join(BACKUP_CONTENTS)).map_err(storage_blobs::OpenError::from)?;
     let target = assemble::open_blobs(config, store)?;
     let note = |text: &str| context.info(text);
-    let copied = copy_contents(&records, &source, &*target, "restored", &note, async |_| Ok(false)).await?;
+    let copied =
+        copy_contents(&records, &source, &*target, "restored", &note, async |key| Ok(is_absent(key))).await?;
     drop(records);
     assemble::restore(store, ownership, &database, &note)?;
+    let absent = manifest.map_or(0, |manifest| manifest.absent.len());
+    if absent > 0 {
+        context.info(&format!(
+            "{absent} file(s) were deleted while the backup was made and have no content: `openapi-server check --repair` \
+             removes their records"
+        ));
+    }
     Ok(copied)
 }
 
@@ -122,7 +198,7 @@ async fn copy_contents(
     to: &dyn BlobStore,
     done: &str,
     note: &dyn Fn(&str),
-    dispensable: impl AsyncFn(&BlobKey) -> Result<bool, CliError>,
+    mut dispensable: impl AsyncFnMut(&BlobKey) -> Result<bool, CliError>,
 ) -> Result<u64, CliError> {
     let contents = transfer::Contents { from, to };
     let mut copied = 0;

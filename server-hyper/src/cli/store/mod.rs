@@ -1,7 +1,10 @@
 //! `migrate`, `check`, `backup`, `restore`: the store itself.
 
+pub mod backups;
 mod contents;
 pub mod copy;
+mod discard;
+mod manifest;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,15 +27,17 @@ pub const CHECK_EXAMPLES: &str = "Examples:\n  openapi-server check\n  openapi-s
 /// Examples of `backup`.
 pub const BACKUP_EXAMPLES: &str = "Examples:\n  \
     openapi-server backup ./backups/monday\n\n\
-    The folder gets a copy of the database, openapi.db, and of the contents of files, blobs; every content is compared \
-    with the digest in its record. The server keys are not in the backup: keep them apart from it. \
+    The folder gets a copy of the database, openapi.db, of the contents of files, blobs, and a manifest, manifest.json. \
+    Every content is compared with the digest in its record. The manifest has the digest of the database and is \
+    authenticated with the server key; `openapi-server backups verify` checks it. The server keys are not in the backup: keep them apart from it. \
     `openapi-server server-key list` says which are needed.";
 
 /// Examples of `restore`.
 pub const RESTORE_EXAMPLES: &str = "Examples:\n  \
     openapi-server restore ./backups/monday --store sqlite:./restored/openapi.db\n\n\
     Contents of files go to the configured location (--blobs); existing contents stay. The previous database stays \
-    next to the new one.";
+    next to the new one. A backup that was changed is refused. Put the server keys next to the new database first: \
+    without them the digests are compared, but the manifest cannot be authenticated.";
 
 #[derive(Debug, Args)]
 pub struct Migrate {
@@ -59,6 +64,9 @@ pub struct Backup {
 pub struct Restore {
     /// The backup
     from: PathBuf,
+    /// Restore a backup whose manifest is missing or does not verify
+    #[arg(long)]
+    unverified: bool,
 }
 
 impl Migrate {
@@ -131,8 +139,14 @@ impl Restore {
             Entry::Open(ownership) => ownership,
             Entry::Ran(_) => return Err(CliError::new("the store is in use")),
         };
-        let files =
-            context.run(contents::restore(context, &config, &store, ownership.as_ref(), &self.from))?;
+        let files = context.run(contents::restore(
+            context,
+            &config,
+            &store,
+            ownership.as_ref(),
+            &self.from,
+            self.unverified,
+        ))?;
         if context.json() {
             return context.print_json(&json!({ "restored": self.from, "files": files }));
         }
