@@ -6,7 +6,7 @@
 //! most the limit, or nobody else held one and the server compares each request with what it knows. This needs the
 //! servers' clocks to agree: a difference shortens the window by as much.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ const AT_ONCE: usize = 8;
 
 /// The windows of all keys in use.
 pub(crate) struct KeyLimiter {
-    windows: RwLock<HashMap<KeyId, Arc<KeyWindow>>>,
+    windows: RwLock<BTreeMap<KeyId, Arc<KeyWindow>>>,
     server: PlatformId,
 }
 

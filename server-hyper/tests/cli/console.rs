@@ -401,7 +401,7 @@ fn a_backup_of_a_running_server_lies_where_the_caller_says() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names, ["blobs", "openapi.db"]);
+    assert_eq!(names, ["blobs", "manifest.json", "openapi.db"]);
     assert!(!sandbox.path("monday.partial").exists());
     assert!(sandbox.run(&["backup", "monday"]).failed(1).contains("exists"));
     let left = std::fs::read_dir(sandbox.path("data")).unwrap();

@@ -96,7 +96,7 @@ fn a_backup_that_was_changed_or_is_of_other_keys_is_refused() {
     said.done();
     // Another store has made keys of its own.
     sandbox
-        .run(&[&["agents", "create", "own", "Own"][..], &["--store", "sqlite:./own/openapi.db"]].concat())
+        .run(&[&["agents", "create", "Own"][..], &["--store", "sqlite:./own/openapi.db"]].concat())
         .done();
     let foreign = ["backups", "verify", "saved", "--store", "sqlite:./own/openapi.db"];
     assert!(sandbox.run(&foreign).failed(1).contains("not among the server keys"));

@@ -1,0 +1,225 @@
+//! Clients of the Open API. Each creates, changes, reads and lists contacts of its own, and repeats what was not
+//! acknowledged under the same idempotency key.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+use openapi_core::api::PeerAddress;
+use serde_json::{Value, json};
+
+use crate::executor::Simulation;
+use crate::service::Service;
+use crate::tenant::{Erased, Known, Tenant};
+
+/// How often a request is repeated before its outcome stays unknown.
+const ATTEMPTS: u32 = 12;
+
+pub struct Client {
+    pub service: Arc<Service>,
+    pub tenant: Arc<Tenant>,
+    /// Its number among the clients of the tenant.
+    pub number: usize,
+    /// The external ids of its contacts.
+    pub own: Vec<String>,
+}
+
+impl Client {
+    /// Works until `until`.
+    pub async fn run(mut self, until: i64) {
+        let simulation = self.service.simulation.clone();
+        while simulation.now() < until {
+            simulation.sleep(simulation.below(3_000)).await;
+            match (self.own.len(), simulation.below(10)) {
+                (0..=2, _) | (_, 0..=1) => self.create().await,
+                (_, 2..=4) => self.update().await,
+                (_, 5..=7) => self.get().await,
+                _ => self.list().await,
+            }
+        }
+    }
+
+    fn simulation(&self) -> &Simulation {
+        &self.service.simulation
+    }
+
+    /// Sends a request, again and again until it has a response that is final; `None` if it never gets one.
+    async fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        idempotency_key: Option<&str>,
+        body: Option<&Value>,
+    ) -> Option<(u16, Value)> {
+        let (key, secret) = &self.tenant.keys[self.number];
+        for attempt in 0..ATTEMPTS {
+            let mut request = Request::builder()
+                .method(method)
+                .uri(format!("/v1/open{path}"))
+                .header("X-API-Key", key)
+                .header("X-API-Secret", secret)
+                .header("content-type", "application/json")
+                .extension(PeerAddress([192, 0, 2, 1].into()));
+            if let Some(key) = idempotency_key {
+                request = request.header("Idempotency-Key", key);
+            }
+            let body = body.map(Value::to_string).unwrap_or_default();
+            let request = request.body(Full::new(Bytes::from(body))).expect("a request");
+            let sent = self.simulation().now();
+            let answer = self.service.ask(request).await;
+            let status = answer.as_ref().map(|(status, _)| status.as_u16());
+            self.simulation()
+                .note(format!("{} {} {method} {path} {status:?}", self.tenant.agent, self.number));
+            match answer {
+                Some((status, body)) if !matches!(status.as_u16(), 401 | 429 | 503) => {
+                    let has = (sent, self.simulation().now());
+                    self.tenant.admitted.lock().entry(self.number).or_default().push(has);
+                    // Another attempt under the same idempotency key is still running.
+                    let is_running = status == 409 && body["code"] == "IDEMPOTENCY_KEY_IN_USE";
+                    assert!(status.as_u16() < 500, "{method} {path}: {body}");
+                    self.check_tenant(&body);
+                    if !is_running {
+                        return Some((status.as_u16(), body));
+                    }
+                }
+                Some((status, _)) if status == 429 => self.simulation().sleep(10_000).await,
+                _ => {}
+            }
+            self.simulation().sleep(u64::from(attempt + 1) * 700).await;
+        }
+        None
+    }
+
+    /// No response contains anything of another tenant.
+    fn check_tenant(&self, body: &Value) {
+        let text = body.to_string();
+        for found in text.match_indices("mark") {
+            assert!(text[found.0..].starts_with(&self.tenant.mark), "{} reads {text}", self.tenant.agent);
+        }
+    }
+
+    fn first_name(&self) -> String {
+        format!("{} {}", self.tenant.mark, self.simulation().below(1_000_000))
+    }
+
+    fn idempotency_key(&self) -> String {
+        format!("key-{}", self.simulation().below(u64::MAX))
+    }
+
+    async fn create(&mut self) {
+        let external = format!("{}-{}-{}", self.tenant.mark, self.number, self.own.len());
+        let first_name = self.first_name();
+        let known = Known { id: None, first_names: vec![first_name.clone()], erased: Erased::No };
+        self.tenant.contacts.lock().insert(external.clone(), known);
+        self.own.push(external.clone());
+        let email = format!("{external}@example.com");
+        let body = json!({ "externalReferenceId": external, "firstName": first_name, "primaryEmail": email });
+        let path = format!("/contacts/chatbots/{}", self.tenant.agent);
+        let Some((status, answer)) =
+            self.ask("POST", &path, Some(&self.idempotency_key()), Some(&body)).await
+        else {
+            return;
+        };
+        assert_eq!(status, 201, "a creation that nobody else makes succeeds once: {answer}");
+        let id = answer["data"]["id"].as_str().expect("an id").to_owned();
+        self.tenant.contacts.lock().get_mut(&external).expect("known").id = Some(id);
+    }
+
+    /// One of the contacts whose creation was acknowledged.
+    fn pick(&self) -> Option<(String, String)> {
+        let contacts = self.tenant.contacts.lock();
+        let known: Vec<(String, String)> = self
+            .own
+            .iter()
+            .filter_map(|external| Some((external.clone(), contacts[external].id.clone()?)))
+            .collect();
+        match known.len() {
+            0 => None,
+            count => Some(known[self.simulation().below(count as u64) as usize].clone()),
+        }
+    }
+
+    fn known(&self, external: &str) -> Known {
+        self.tenant.contacts.lock()[external].clone()
+    }
+
+    async fn update(&mut self) {
+        let Some((external, id)) = self.pick() else { return };
+        let first_name = self.first_name();
+        let before = self.known(&external);
+        let path = format!("/contacts/platformid/{id}/chatbots/{}", self.tenant.agent);
+        self.tenant.contacts.lock().get_mut(&external).expect("known").first_names.push(first_name.clone());
+        let body = json!({ "firstName": first_name });
+        let Some((status, answer)) = self.ask("PUT", &path, Some(&self.idempotency_key()), Some(&body)).await
+        else {
+            return;
+        };
+        match status {
+            200 => {
+                assert_ne!(before.erased, Erased::Yes, "an erased contact was changed: {answer}");
+                self.tenant.contacts.lock().get_mut(&external).expect("known").first_names = vec![first_name];
+            }
+            404 => self.assert_may_be_erased(&external),
+            _ => panic!("{answer}"),
+        }
+    }
+
+    async fn get(&mut self) {
+        let Some((external, id)) = self.pick() else { return };
+        let before = self.known(&external);
+        let path = match self.simulation().one_in(2) {
+            true => format!("/contacts/platformid/{id}/chatbots/{}", self.tenant.agent),
+            false => format!("/contacts/{external}/chatbots/{}", self.tenant.agent),
+        };
+        let Some((status, answer)) = self.ask("GET", &path, None, None).await else { return };
+        match status {
+            200 => {
+                assert_ne!(before.erased, Erased::Yes, "an erased contact is read: {answer}");
+                let name = answer["data"]["firstName"].as_str().unwrap_or_default();
+                assert!(
+                    before.first_names.iter().any(|may| may == name),
+                    "{external} has {name}, not one of {:?}",
+                    before.first_names
+                );
+            }
+            404 => self.assert_may_be_erased(&external),
+            _ => panic!("{answer}"),
+        }
+    }
+
+    fn assert_may_be_erased(&self, external: &str) {
+        assert_ne!(self.known(external).erased, Erased::No, "{external} is lost");
+    }
+
+    /// Reads all pages. What was acknowledged before and not erased since is there, once.
+    async fn list(&mut self) {
+        let before = self.tenant.contacts.lock().clone();
+        let mut found = Vec::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let after = cursor.as_ref().map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
+            let path = format!("/contacts/chatbots/{}?limit=5{after}", self.tenant.agent);
+            let Some((status, answer)) = self.ask("GET", &path, None, None).await else { return };
+            assert_eq!(status, 200, "{answer}");
+            let page = answer["data"].as_array().expect("a page");
+            found.extend(page.iter().map(|contact| contact["id"].as_str().expect("an id").to_owned()));
+            cursor = answer["pagination"]["nextCursor"].as_str().map(str::to_owned);
+            if cursor.is_none() {
+                break;
+            }
+        }
+        let ids: BTreeSet<&String> = found.iter().collect();
+        assert_eq!(ids.len(), found.len(), "a contact is listed twice");
+        let after = self.tenant.contacts.lock().clone();
+        for (external, known) in &before {
+            let Some(id) = &known.id else { continue };
+            if known.erased == Erased::Yes {
+                assert!(!ids.contains(id), "the erased {external} is listed");
+            } else if after[external].erased == Erased::No {
+                assert!(ids.contains(id), "{external} is not listed");
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The operator: reads and answers conversations, and erases contacts.
+
+use std::sync::Arc;
+
+use conversations::Conversation;
+use conversations::storage::{ConversationFilter, ConversationQuery};
+use openapi_core::admin::{Admin, AdminError};
+use openapi_core::contacts::ContactRef;
+
+use crate::executor::Simulation;
+use crate::service::Service;
+use crate::tenant::{Erased, Tenant, operator};
+
+pub struct Operator {
+    pub service: Arc<Service>,
+    pub tenant: Arc<Tenant>,
+}
+
+impl Operator {
+    /// Works until `until`.
+    pub async fn run(self, until: i64) {
+        while self.simulation().now() < until {
+            self.simulation().sleep(2_000 + self.simulation().below(15_000)).await;
+            match self.simulation().below(3) {
+                0 => self.erase().await,
+                _ => self.answer().await,
+            }
+        }
+        // The agent answers what still waits.
+        for conversation in self.conversations().await {
+            self.change(&conversation, true).await;
+        }
+    }
+
+    fn simulation(&self) -> &Simulation {
+        &self.service.simulation
+    }
+
+    async fn conversations(&self) -> Vec<Conversation> {
+        let agent = self.tenant.agent.clone();
+        let listed = self.service.on_server(|server| async move {
+            let query = ConversationQuery { filter: ConversationFilter::default(), offset: 0, limit: 100 };
+            server.chat.conversations(&agent, &query).await
+        });
+        listed.await.and_then(Result::ok).map(|page| page.conversations).unwrap_or_default()
+    }
+
+    /// Replies in a conversation, or gives it back to the agent.
+    async fn answer(&self) {
+        let conversations = self.conversations().await;
+        if conversations.is_empty() {
+            return;
+        }
+        let at = self.simulation().below(conversations.len() as u64) as usize;
+        let is_release = self.simulation().one_in(2);
+        self.change(&conversations[at], is_release).await;
+    }
+
+    async fn change(&self, conversation: &Conversation, is_release: bool) {
+        let (agent, id) = (self.tenant.agent.clone(), conversation.id);
+        let text = format!("{} a person replies {}", self.tenant.mark, self.simulation().below(1_000));
+        let done = self.service.on_server(|server| async move {
+            match is_release {
+                true => server.chat.release_conversation(&operator(), &agent, id).await.map(drop),
+                false => {
+                    server.chat.reply_to_conversation(&operator(), &agent, id, "Ada", &text).await.map(drop)
+                }
+            }
+        });
+        let outcome = match done.await {
+            Some(Ok(())) => "done".to_owned(),
+            Some(Err(error)) => error.to_string(),
+            None => "unknown".to_owned(),
+        };
+        self.simulation().note(format!("{} operator: {outcome}", self.tenant.agent));
+    }
+
+    /// Erases a contact whose creation was acknowledged.
+    async fn erase(&self) {
+        let target = {
+            let contacts = self.tenant.contacts.lock();
+            let known: Vec<(String, String)> = contacts
+                .iter()
+                .filter(|(_, known)| known.erased == Erased::No)
+                .filter_map(|(external, known)| Some((external.clone(), known.id.clone()?)))
+                .collect();
+            match known.len() {
+                0 => return,
+                count => known[self.simulation().below(count as u64) as usize].clone(),
+            }
+        };
+        let (external, id) = target;
+        self.set(&external, Erased::Perhaps);
+        let agent = self.tenant.agent.clone();
+        let contact = ContactRef::Id(id.parse().expect("an id"));
+        let erased = self.service.on_server(|server| async move {
+            server.platform.erase_contact(&operator(), &agent, &contact).await
+        });
+        match erased.await {
+            Some(Ok(_)) => self.set(&external, Erased::Yes),
+            Some(Err(AdminError::NotFound { .. })) => panic!("{external} was lost before it was erased"),
+            _ => {}
+        }
+        self.simulation().note(format!("{} erases {external}", self.tenant.agent));
+    }
+
+    fn set(&self, external: &str, erased: Erased) {
+        self.tenant.contacts.lock().get_mut(external).expect("known").erased = erased;
+    }
+}

@@ -1,0 +1,102 @@
+//! A tenant, and what its clients know of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use openapi_core::access::{Actor, Permissions, RateLimits};
+use openapi_core::admin::{Admin, CreditChange, NewAgent, NewKey};
+use openapi_core::credits::CreditPool;
+use openapi_core::json::{Json, Object};
+use openapi_core::values::AgentId;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::service::Server;
+
+/// The credits that a tenant begins with.
+pub const CREDITS: u64 = 60;
+
+/// The requests that the key of a client may make in a minute.
+pub const PER_MINUTE: u32 = 25;
+
+/// Whether a contact was erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Erased {
+    No,
+    /// The operator has begun, and may have succeeded.
+    Perhaps,
+    Yes,
+}
+
+/// What is known of a contact.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// Its id, once a creation was acknowledged.
+    pub id: Option<String>,
+    /// The first names that it may have.
+    pub first_names: Vec<String>,
+    pub erased: Erased,
+}
+
+/// A request that a server has admitted: when the client sent it and when it had the response.
+pub type Admitted = (i64, i64);
+
+pub struct Tenant {
+    pub agent: AgentId,
+    /// A text that occurs in everything of this tenant and in nothing of others.
+    pub mark: String,
+    /// Key and secret of each client.
+    pub keys: Vec<(String, String)>,
+    /// By external id.
+    pub contacts: Mutex<BTreeMap<String, Known>>,
+    /// By client.
+    pub admitted: Mutex<BTreeMap<usize, Vec<Admitted>>>,
+}
+
+pub fn operator() -> Actor {
+    Actor::Operator("simulation".to_owned())
+}
+
+fn object(value: &Value) -> Object {
+    match Json::from(value) {
+        Json::Object(object) => object,
+        other => panic!("{other:?} is no object"),
+    }
+}
+
+impl Tenant {
+    /// Creates the tenant with a key for each client, before faults begin.
+    pub async fn create(server: Arc<Server>, number: usize, clients: usize) -> Arc<Tenant> {
+        let platform = &server.platform;
+        let agent: AgentId = format!("tenant-{number}").parse().expect("an id");
+        let new = NewAgent { id: Some(agent.clone()), ..NewAgent::new("Tenant".parse().expect("a name")) };
+        platform.create_agent(&operator(), new).await.expect("an agent");
+        let settings = json!({ "chat": {
+            "responder": "script", "llm": { "tokensPerDay": 100_000, "costPerDay": 10.0 }
+        } });
+        server.chat.configure_agent(&operator(), &agent, &object(&settings)).await.expect("settings");
+        let credits = CreditChange::Set { pool: CreditPool::Plan, credits: CREDITS, note: None };
+        platform.change_credits(&operator(), &agent, &credits).await.expect("credits");
+        let mut keys = Vec::new();
+        for client in 0..clients {
+            let new = NewKey {
+                agent_id: agent.clone(),
+                name: format!("Client {client}").parse().expect("a name"),
+                description: None,
+                permissions: Permissions::all(),
+                limits: RateLimits { per_minute: PER_MINUTE, per_hour: 1_000 },
+                allowed_addresses: Vec::new(),
+                expires_at: None,
+            };
+            let issued = platform.create_key(&operator(), new).await.expect("a key");
+            keys.push((issued.key.api_key.to_string(), issued.secret.expose().to_owned()));
+        }
+        Arc::new(Tenant {
+            agent,
+            mark: format!("mark{number}x"),
+            keys,
+            contacts: Mutex::default(),
+            admitted: Mutex::default(),
+        })
+    }
+}
