@@ -52,6 +52,7 @@ const AT_ONCE: usize = 8;
 
 /// The windows of all keys in use.
 pub(crate) struct KeyLimiter {
+    /// In a fixed order, so that maintenance saves them in the same order in each run of a simulation.
     windows: RwLock<BTreeMap<KeyId, Arc<KeyWindow>>>,
     server: PlatformId,
 }
