@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use conversations::storage::{ConversationFilter, ConversationQuery};
 use openapi_core::admin::Admin;
+use openapi_core::audit::{AuditAction, AuditEntry};
 use openapi_core::contacts::ContactRef;
-use openapi_core::storage::LedgerQuery;
+use openapi_core::storage::{AuditQuery, LedgerQuery};
 
 use crate::service::Server;
-use crate::tenant::{Admitted, CREDITS, Erased, PER_MINUTE, Tenant};
+use crate::tenant::{Admitted, COUNTER, CREDITS, Erased, PER_MINUTE, Tenant};
 use crate::visitors::Seen;
 
 /// Every acknowledged contact has a value that it may have, and no erased one is left.
@@ -34,6 +35,44 @@ pub async fn contacts(server: Arc<Server>, tenant: &Tenant) {
         }
         let name = contact.first_name.as_ref().map(|name| name.as_str().to_owned()).unwrap_or_default();
         assert!(known.first_names.contains(&name), "{found} has {name}, not one of {:?}", known.first_names);
+    }
+}
+
+/// No increment of the shared number was lost.
+pub async fn counter(server: Arc<Server>, tenant: &Tenant) {
+    let contacts = server.platform.export_contacts(&tenant.agent, None, 1_000).await.expect("contacts");
+    let counter = contacts
+        .iter()
+        .find(|contact| contact.external_reference_id.as_ref().is_some_and(|id| id.as_str() == COUNTER))
+        .expect("the counter");
+    let number: u64 = counter.last_name.as_ref().expect("a number").as_str().parse().expect("a number");
+    let (acknowledged, unknown) = *tenant.counted.lock();
+    assert!(
+        (acknowledged..=acknowledged + unknown).contains(&number),
+        "{}: {number} after {acknowledged} increments and {unknown} unknown ones",
+        tenant.agent
+    );
+}
+
+/// Each acknowledged creation has one entry, and those of erased contacts have no payload.
+pub async fn audit(server: Arc<Server>, tenant: &Tenant) {
+    let query = AuditQuery { agent: Some(tenant.agent.clone()), limit: 10_000, ..AuditQuery::default() };
+    let entries = server.platform.audit(&query).await.expect("entries");
+    assert!(entries.iter().all(|entry| entry.agent_id.as_ref() == Some(&tenant.agent)), "entries of others");
+    let all = tenant.contacts.lock().clone();
+    for (external, known) in all {
+        let Some(id) = known.id else { continue };
+        let about = |action| {
+            let is = move |entry: &&AuditEntry| entry.action == action;
+            entries.iter().filter(|entry| entry.resource.as_deref() == Some(&id)).filter(is).count()
+        };
+        assert_eq!(about(AuditAction::ContactCreate), 1, "{external}: entries of its creation");
+        if known.erased == Erased::Yes {
+            assert_eq!(about(AuditAction::ContactErase), 1, "{external}: entries of its erasure");
+        }
+        if known.first_names.len() == 1 && known.erased == Erased::No && known.was_updated {
+            assert!(about(AuditAction::ContactUpdate) >= 1, "{external}: entries of its change");
+        }
     }
 }
 

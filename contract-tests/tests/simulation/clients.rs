@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::executor::Simulation;
 use crate::service::Service;
-use crate::tenant::{Erased, Known, Tenant};
+use crate::tenant::{COUNTER, Erased, Known, Tenant};
 
 /// How often a request is repeated before its outcome stays unknown.
 const ATTEMPTS: u32 = 12;
@@ -20,6 +20,8 @@ const ATTEMPTS: u32 = 12;
 pub struct Client {
     pub service: Arc<Service>,
     pub tenant: Arc<Tenant>,
+    /// A tenant whose contacts it must never see.
+    pub other: Arc<Tenant>,
     /// Its number among the clients of the tenant.
     pub number: usize,
     /// The external ids of its contacts.
@@ -32,11 +34,16 @@ impl Client {
         let simulation = self.service.simulation.clone();
         while simulation.now() < until {
             simulation.sleep(simulation.below(3_000)).await;
-            match (self.own.len(), simulation.below(10)) {
+            match (self.own.len(), simulation.below(16)) {
                 (0..=2, _) | (_, 0..=1) => self.create().await,
-                (_, 2..=4) => self.update().await,
-                (_, 5..=7) => self.get().await,
-                _ => self.list().await,
+                (_, 2..=3) => self.update().await,
+                (_, 4..=5) => self.get().await,
+                (_, 6..=8) => self.list().await,
+                (_, 9) => self.create_again().await,
+                (_, 10) => self.get_foreign().await,
+                (_, 11) => self.search().await,
+                (_, 12) => self.archive().await,
+                _ => self.increment().await,
             }
         }
     }
@@ -53,8 +60,21 @@ impl Client {
         idempotency_key: Option<&str>,
         body: Option<&Value>,
     ) -> Option<(u16, Value)> {
+        self.ask_times(ATTEMPTS, method, path, idempotency_key, None, body).await
+    }
+
+    /// As [`Client::ask`], at most so many times, and with `If-Match`.
+    async fn ask_times(
+        &self,
+        attempts: u32,
+        method: &str,
+        path: &str,
+        idempotency_key: Option<&str>,
+        version: Option<&str>,
+        body: Option<&Value>,
+    ) -> Option<(u16, Value)> {
         let (key, secret) = &self.tenant.keys[self.number];
-        for attempt in 0..ATTEMPTS {
+        for attempt in 0..attempts {
             let mut request = Request::builder()
                 .method(method)
                 .uri(format!("/v1/open{path}"))
@@ -64,6 +84,9 @@ impl Client {
                 .extension(PeerAddress([192, 0, 2, 1].into()));
             if let Some(key) = idempotency_key {
                 request = request.header("Idempotency-Key", key);
+            }
+            if let Some(version) = version {
+                request = request.header("If-Match", version);
             }
             let body = body.map(Value::to_string).unwrap_or_default();
             let request = request.body(Full::new(Bytes::from(body))).expect("a request");
@@ -79,7 +102,10 @@ impl Client {
                     // Another attempt under the same idempotency key is still running.
                     let is_running = status == 409 && body["code"] == "IDEMPOTENCY_KEY_IN_USE";
                     assert!(status.as_u16() < 500, "{method} {path}: {body}");
-                    self.check_tenant(&body);
+                    // An error repeats the id that was asked for.
+                    if status.is_success() {
+                        self.check_tenant(&body);
+                    }
                     if !is_running {
                         return Some((status.as_u16(), body));
                     }
@@ -111,7 +137,7 @@ impl Client {
     async fn create(&mut self) {
         let external = format!("{}-{}-{}", self.tenant.mark, self.number, self.own.len());
         let first_name = self.first_name();
-        let known = Known { id: None, first_names: vec![first_name.clone()], erased: Erased::No };
+        let known = Known { first_names: vec![first_name.clone()], ..Known::default() };
         self.tenant.contacts.lock().insert(external.clone(), known);
         self.own.push(external.clone());
         let email = format!("{external}@example.com");
@@ -152,16 +178,22 @@ impl Client {
         let path = format!("/contacts/platformid/{id}/chatbots/{}", self.tenant.agent);
         self.tenant.contacts.lock().get_mut(&external).expect("known").first_names.push(first_name.clone());
         let body = json!({ "firstName": first_name });
-        let Some((status, answer)) = self.ask("PUT", &path, Some(&self.idempotency_key()), Some(&body)).await
-        else {
+        let Some((status, answer)) = self.ask("PUT", &path, None, Some(&body)).await else {
             return;
         };
         match status {
             200 => {
                 assert_ne!(before.erased, Erased::Yes, "an erased contact was changed: {answer}");
-                self.tenant.contacts.lock().get_mut(&external).expect("known").first_names = vec![first_name];
+                let mut contacts = self.tenant.contacts.lock();
+                let known = contacts.get_mut(&external).expect("known");
+                (known.first_names, known.was_updated) = (vec![first_name], true);
             }
             404 => self.assert_may_be_erased(&external),
+            409 if answer["code"] == "CONTACT_ARCHIVED" => {
+                assert_ne!(before.archived, Some(false), "{external} is not archived");
+                let mut contacts = self.tenant.contacts.lock();
+                contacts.get_mut(&external).expect("known").first_names.retain(|it| *it != first_name);
+            }
             _ => panic!("{answer}"),
         }
     }
@@ -193,14 +225,118 @@ impl Client {
         assert_ne!(self.known(external).erased, Erased::No, "{external} is lost");
     }
 
+    /// A second contact with the same external id is refused, archived or not.
+    async fn create_again(&mut self) {
+        let Some((external, _)) = self.pick() else { return };
+        // The operator does not erase it meanwhile.
+        let is_erased = |is_busy| {
+            let mut contacts = self.tenant.contacts.lock();
+            let known = contacts.get_mut(&external).expect("known");
+            known.is_busy = is_busy;
+            known.erased != Erased::No
+        };
+        if !is_erased(true) {
+            let email = format!("{external}@example.com");
+            let body =
+                json!({ "externalReferenceId": external, "firstName": "Again", "primaryEmail": email });
+            let path = format!("/contacts/chatbots/{}", self.tenant.agent);
+            let answer = self.ask("POST", &path, Some(&self.idempotency_key()), Some(&body)).await;
+            assert!(answer.is_none_or(|(status, _)| status == 409), "{external} is taken twice");
+        }
+        is_erased(false);
+    }
+
+    /// A contact of another tenant does not exist.
+    async fn get_foreign(&mut self) {
+        let foreign = self
+            .other
+            .contacts
+            .lock()
+            .iter()
+            .find_map(|(external, known)| Some((external.clone(), known.id.clone()?)));
+        let Some((external, id)) = foreign else { return };
+        let agent = &self.tenant.agent;
+        for path in [
+            format!("/contacts/platformid/{id}/chatbots/{agent}"),
+            format!("/contacts/{external}/chatbots/{agent}"),
+        ] {
+            let Some((status, answer)) = self.ask("GET", &path, None, None).await else { continue };
+            assert_eq!(status, 404, "{agent} reads {path}: {answer}");
+        }
+    }
+
+    /// A contact is found by its name, and nothing else is.
+    async fn search(&mut self) {
+        let Some((external, id)) = self.pick() else { return };
+        let before = self.known(&external);
+        let name = before.first_names[0].clone();
+        let path = format!(
+            "/contacts/chatbots/{}?search={}&includeArchived=true",
+            self.tenant.agent,
+            name.replace(' ', "%20")
+        );
+        let Some((status, answer)) = self.ask("GET", &path, None, None).await else { return };
+        assert_eq!(status, 200, "{answer}");
+        let found = answer["data"].as_array().expect("a page");
+        assert_eq!(answer["pagination"]["totalItems"], found.len(), "{answer}");
+        for contact in found {
+            let text = contact.to_string();
+            assert!(name.split(' ').all(|term| text.contains(term)), "{text} is found by {name}");
+        }
+        let after = self.known(&external);
+        if after.erased == Erased::No && after.first_names == [name] {
+            assert!(found.iter().any(|contact| contact["id"] == id.as_str()), "{external} is not found");
+        }
+    }
+
+    /// Archives a contact, or takes it out of the archive.
+    async fn archive(&mut self) {
+        let Some((external, id)) = self.pick() else { return };
+        let archives = self.simulation().one_in(2);
+        let set = |archived: Option<bool>| {
+            self.tenant.contacts.lock().get_mut(&external).expect("known").archived = archived;
+        };
+        set(None);
+        let action = if archives { "archive" } else { "unarchive" };
+        let path = format!("/contacts/platformid/{id}/chatbots/{}/{action}", self.tenant.agent);
+        match self.ask("PATCH", &path, None, None).await {
+            Some((200 | 409, _)) => set(Some(archives)),
+            Some((404, _)) => self.assert_may_be_erased(&external),
+            Some((status, answer)) => panic!("{status}: {answer}"),
+            None => {}
+        }
+    }
+
+    /// Adds 1 to the number that the clients of a tenant share: a read, and a write if nothing came in between.
+    async fn increment(&mut self) {
+        let agent = &self.tenant.agent;
+        let path = format!("/contacts/{COUNTER}/chatbots/{agent}");
+        let Some((200, answer)) = self.ask("GET", &path, None, None).await else { return };
+        let contact = &answer["data"];
+        let (id, version) =
+            (contact["id"].as_str().expect("an id"), answer["etag"].as_str().expect("an ETag"));
+        let number: u64 = contact["lastName"].as_str().expect("a number").parse().expect("a number");
+        let body = json!({ "lastName": (number + 1).to_string() });
+        let path = format!("/contacts/platformid/{id}/chatbots/{agent}");
+        // Once: a repeated one cannot tell its own change from another's.
+        match self.ask_times(1, "PUT", &path, None, Some(version), Some(&body)).await {
+            Some((200, _)) => self.tenant.counted.lock().0 += 1,
+            Some((412 | 409, _)) => {}
+            Some((status, answer)) => panic!("{status}: {answer}"),
+            None => self.tenant.counted.lock().1 += 1,
+        }
+    }
+
     /// Reads all pages. What was acknowledged before and not erased since is there, once.
     async fn list(&mut self) {
         let before = self.tenant.contacts.lock().clone();
         let mut found = Vec::new();
         let mut cursor: Option<String> = None;
+        let is_all = self.simulation().one_in(2);
+        let all = if is_all { "&includeArchived=true" } else { "" };
         loop {
             let after = cursor.as_ref().map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
-            let path = format!("/contacts/chatbots/{}?limit=5{after}", self.tenant.agent);
+            let path = format!("/contacts/chatbots/{}?limit=5{all}{after}", self.tenant.agent);
             let Some((status, answer)) = self.ask("GET", &path, None, None).await else { return };
             assert_eq!(status, 200, "{answer}");
             let page = answer["data"].as_array().expect("a page");
@@ -215,10 +351,15 @@ impl Client {
         let after = self.tenant.contacts.lock().clone();
         for (external, known) in &before {
             let Some(id) = &known.id else { continue };
-            if known.erased == Erased::Yes {
+            let now = &after[external];
+            if known.erased == Erased::Yes && now.id == known.id {
                 assert!(!ids.contains(id), "the erased {external} is listed");
-            } else if after[external].erased == Erased::No {
+            } else if now.erased != Erased::No || now.archived != known.archived || now.id != known.id {
+                // It changed meanwhile.
+            } else if is_all || known.archived == Some(false) {
                 assert!(ids.contains(id), "{external} is not listed");
+            } else if known.archived == Some(true) {
+                assert!(!ids.contains(id), "the archived {external} is listed");
             }
         }
     }

@@ -83,7 +83,8 @@ fn simulate(simulation: &Simulation, storage: Arc<dyn ConversationStorage>, serv
     for (tenant_number, tenant) in tenants.iter().enumerate() {
         for number in 0..CLIENTS {
             let (service, tenant) = (Arc::clone(&service), Arc::clone(tenant));
-            begin(Box::pin(clients::Client { service, tenant, number, own: Vec::new() }.run(until)));
+            let other = Arc::clone(&tenants[(tenant_number + 1) % TENANTS]);
+            begin(Box::pin(clients::Client { service, tenant, other, number, own: Vec::new() }.run(until)));
         }
         for number in 0..VISITORS {
             let (service, tenant, seen) = (Arc::clone(&service), Arc::clone(tenant), Arc::clone(&seen));
@@ -128,6 +129,8 @@ fn check(service: &Arc<Service>, tenants: &[Arc<Tenant>], seen: &[Seen]) {
     service.simulation.start(OUTSIDE, async move {
         for tenant in &tenants {
             checks::contacts(Arc::clone(&server), tenant).await;
+            checks::counter(Arc::clone(&server), tenant).await;
+            checks::audit(Arc::clone(&server), tenant).await;
             let used = used.lock().get(&tenant.agent).copied().unwrap_or(0);
             checks::credits(Arc::clone(&server), tenant, used).await;
         }

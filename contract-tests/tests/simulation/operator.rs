@@ -81,7 +81,7 @@ impl Operator {
             let contacts = self.tenant.contacts.lock();
             let known: Vec<(String, String)> = contacts
                 .iter()
-                .filter(|(_, known)| known.erased == Erased::No)
+                .filter(|(_, known)| known.erased == Erased::No && !known.is_busy)
                 .filter_map(|(external, known)| Some((external.clone(), known.id.clone()?)))
                 .collect();
             match known.len() {

@@ -149,15 +149,20 @@ impl Service {
         poll_fn(|cx| slot.poll(cx)).await
     }
 
-    /// Sends a request to the Open API and reads the response; `None` if the connection was lost.
+    /// Sends a request to the Open API and reads the response, with the header `ETag` as the member `etag`; `None` if the connection was lost.
     pub async fn ask(&self, request: Request<Full<Bytes>>) -> Option<(StatusCode, Value)> {
         let mut stream = self.open(request, Target::Api).await?;
         let head = stream.head().await?;
+        let version = stream.wire.lock().version.clone();
         let mut bytes = Vec::new();
         while let Some(frame) = stream.next().await {
             bytes.extend_from_slice(&frame?);
         }
-        Some((head, serde_json::from_slice(&bytes).unwrap_or_default()))
+        let mut body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        if let Some(version) = version {
+            body["etag"] = version.into();
+        }
+        Some((head, body))
     }
 
     /// Sends a call of the widget; `None` if the connection was lost before the head of the response.
@@ -216,6 +221,8 @@ fn unlimited() -> WidgetSettings {
 #[derive(Default)]
 struct Wire {
     head: Option<StatusCode>,
+    /// The header `ETag`.
+    version: Option<String>,
     frames: VecDeque<Bytes>,
     is_complete: bool,
     is_broken: bool,
@@ -246,6 +253,7 @@ impl ServerEnd {
         {
             let mut wire = self.wire.lock();
             wire.head = Some(parts.status);
+            wire.version = parts.headers.get("etag").and_then(|etag| etag.to_str().ok()).map(str::to_owned);
             wire.wake();
         }
         loop {

@@ -13,6 +13,9 @@ use serde_json::{Value, json};
 
 use crate::service::Server;
 
+/// The external id of the contact whose last name is a number that all clients of the tenant increment.
+pub const COUNTER: &str = "counter";
+
 /// The credits that a tenant begins with.
 pub const CREDITS: u64 = 60;
 
@@ -36,6 +39,25 @@ pub struct Known {
     /// The first names that it may have.
     pub first_names: Vec<String>,
     pub erased: Erased,
+    /// Whether the operator must not erase it now.
+    pub is_busy: bool,
+    /// Whether an update was acknowledged.
+    pub was_updated: bool,
+    /// Whether it is archived; `None` while that changes, or if nobody knows.
+    pub archived: Option<bool>,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Known {
+            id: None,
+            first_names: Vec::new(),
+            erased: Erased::No,
+            is_busy: false,
+            was_updated: false,
+            archived: Some(false),
+        }
+    }
 }
 
 /// A request that a server has admitted: when the client sent it and when it had the response.
@@ -49,6 +71,8 @@ pub struct Tenant {
     pub keys: Vec<(String, String)>,
     /// By external id.
     pub contacts: Mutex<BTreeMap<String, Known>>,
+    /// The increments of the shared number that were acknowledged, and those of which nobody knows.
+    pub counted: Mutex<(u64, u64)>,
     /// By client.
     pub admitted: Mutex<BTreeMap<usize, Vec<Admitted>>>,
 }
@@ -91,11 +115,17 @@ impl Tenant {
             let issued = platform.create_key(&operator(), new).await.expect("a key");
             keys.push((issued.key.api_key.to_string(), issued.secret.expose().to_owned()));
         }
+        let counter = json!({
+            "externalReferenceId": COUNTER, "firstName": format!("mark{number}x"), "lastName": "0",
+            "primaryEmail": "counter@example.com"
+        });
+        platform.import_contact(&operator(), &agent, &object(&counter)).await.expect("a contact");
         Arc::new(Tenant {
             agent,
             mark: format!("mark{number}x"),
             keys,
             contacts: Mutex::default(),
+            counted: Mutex::default(),
             admitted: Mutex::default(),
         })
     }
