@@ -3,7 +3,7 @@
 use extraction::document::{Limits, ReadError, Reason};
 use extraction::worker::{Worker, WorkerError};
 use serde_json::{Value, json};
-use server_hyper::assemble::confined;
+use server_hyper::documents::confined;
 
 use super::support::{Sandbox, credentials, request};
 
