@@ -74,6 +74,8 @@ pub struct ChatAgent {
     pub settings: ChatSettings,
     /// The hosts that a reply may link to, besides those of the passages.
     pub link_hosts: Vec<String>,
+    /// Whether it may link to no others.
+    pub only_link_hosts: bool,
 }
 
 /// The author of a message.

@@ -294,6 +294,9 @@ fn unsupported(document: &SentDocument) -> UnsupportedDocument {
 fn not_read(error: WorkerError) -> ExtractError {
     match error {
         WorkerError::Unavailable(reason) => ExtractError::Unavailable { reason, retry_after: None },
+        WorkerError::Unconfined(_) => {
+            ExtractError::Unavailable { reason: error.to_string(), retry_after: None }
+        }
         WorkerError::Document(ReadError::Encrypted) => ExtractError::Encrypted,
         WorkerError::Document(ReadError::TooLarge { unit, limit, actual }) => {
             let unit = match unit {

@@ -59,7 +59,7 @@
 //!     history: vec![ChatLine { speaker: Speaker::Visitor, text: asked.to_owned() }],
 //!     found,
 //!     // …
-//! #   agent: ChatAgent { id: AgentId::from(id), name: "Agent".to_owned(), settings: ChatSettings::default(), link_hosts: Vec::new() },
+//! #   agent: ChatAgent { id: AgentId::from(id), name: "Agent".to_owned(), settings: ChatSettings::default(), link_hosts: Vec::new(), only_link_hosts: false },
 //! #   conversation: ConversationId::from(id),
 //! #   turn: String::new(),
 //! #   visitor: ChatVisitor { locale: "en".to_owned(), ..ChatVisitor::default() },

@@ -135,6 +135,7 @@ fn turns(settings: &ChatSettings, now: Timestamp) -> Vec<(&'static str, ChatTurn
             name: "Agent".to_owned(),
             settings: settings.clone(),
             link_hosts: Vec::new(),
+            only_link_hosts: false,
         },
         conversation: ConversationId::from(id),
         turn: "5f0c2b1e-8a47-4d3b-9c61-2e7d90a4f318".to_owned(),

@@ -7,10 +7,6 @@ use std::sync::Arc;
 use conversations::admin::KnowledgeLimits;
 use conversations::storage::ConversationStorage;
 use conversations::{ChatPorts, ChatResponder, Conversations, Retriever};
-use extraction::document::ocr::Tesseract;
-use extraction::engine::model::{ModelConfig, ModelEngine};
-use extraction::worker::{Reader, Worker};
-use extraction::{Extractor, Models};
 use llm::EndpointConfig;
 use openapi_core::extraction::{DocumentExtractor, NoExtractor};
 use openapi_core::platform::{ExtractionSettings, FileSettings, Platform, Ports};
@@ -26,7 +22,6 @@ pub use storage_sqlite::Ownership;
 use storage_sqlite::{SqliteConfig, SqliteStorage};
 
 use crate::config::Config;
-use crate::config::extraction::{Engine, EngineChoice, Engines};
 use crate::error::CliError;
 use crate::ports::{SystemClock, SystemRandom, TokioSpawner, TokioThreads, TokioTimer};
 use crate::server_keys::KeySource;
@@ -370,71 +365,6 @@ pub fn responders(
 pub fn retriever(storage: Arc<dyn ConversationStorage>, memory_bytes: usize) -> Arc<dyn Retriever> {
     let settings = IndexSettings { memory_bytes, ..IndexSettings::default() };
     Arc::new(KnowledgeIndex::new(storage, Arc::new(SystemClock), settings))
-}
-
-/// A worker of this program within its limit of memory: the allocator reserves address space ahead, by itself more at
-/// once than a worker may have in all, and what is reserved before the limit is set would be free of it.
-#[must_use]
-pub fn confined(worker: Worker) -> Worker {
-    worker.with_variable("MIMALLOC_ARENA_RESERVE", "32MiB")
-}
-
-/// What reads documents, and a warning where it cannot do all of it.
-///
-/// # Errors
-/// When the system does not say which program this is, because documents are read in a process of its own; or when the
-/// client of a model's endpoint cannot be made.
-pub fn extractor(choice: &EngineChoice) -> Result<Arc<dyn DocumentExtractor>, CliError> {
-    let engines = match choice {
-        EngineChoice::Off => return Ok(Arc::new(NoExtractor)),
-        EngineChoice::On(engines) => engines,
-    };
-    let mut extractor =
-        Extractor::new(Reader::Worker(confined(Worker::own()?))).with_models(models(engines)?);
-    let names: Vec<&str> = engines.languages.iter().map(String::as_str).collect();
-    let tesseract = Tesseract::new("tesseract", &names);
-    if tesseract.is_installed() {
-        extractor = extractor.with_ocr(Arc::new(tesseract));
-    } else {
-        tracing::warn!(
-            languages = names.join("+"),
-            "tesseract or one of its languages is not installed: images and scanned pages have no text; install \
-             tesseract-ocr and a package such as tesseract-ocr-eng for each language, and start again"
-        );
-    }
-    Ok(Arc::new(extractor))
-}
-
-/// The models that are asked, and for whom.
-fn models(engines: &Engines) -> Result<Models, CliError> {
-    let mut made: BTreeMap<&str, Arc<ModelEngine>> = BTreeMap::new();
-    for engine in engines.of_agents.values().chain([&engines.of_all]) {
-        if let Engine::Model(name) = engine
-            && !made.contains_key(name.as_str())
-        {
-            made.insert(name, Arc::new(model(engines, name)?));
-        }
-    }
-    let chosen = |engine: &Engine| match engine {
-        Engine::Builtin => None,
-        Engine::Model(name) => made.get(name.as_str()).cloned(),
-    };
-    Ok(Models {
-        of_all: chosen(&engines.of_all),
-        of_agents: engines.of_agents.iter().map(|(agent, engine)| (agent.clone(), chosen(engine))).collect(),
-        fallback: engines.fallback,
-    })
-}
-
-/// The model of this name.
-///
-/// # Errors
-/// When there is none, or its client cannot be made.
-pub fn model(engines: &Engines, name: &str) -> Result<ModelEngine, CliError> {
-    let config = engines.models.get(name);
-    let config = config.ok_or_else(|| CliError::new(format!("there is no LLM endpoint '{name}'")))?;
-    ModelEngine::new(ModelConfig::new(config.clone()))
-        .map_err(|error| CliError::new(format!("llm.{name}: {error}")))
 }
 
 /// Platform and chat over open stores.

@@ -6,6 +6,7 @@ pub mod assemble;
 pub mod cli;
 pub mod config;
 pub mod console;
+pub mod documents;
 pub mod error;
 pub mod logging;
 pub mod metrics;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use mimalloc::MiMalloc;
 
-// Document workers need it as well: `assemble::confined`.
+// Document workers need it as well: `documents::confined`.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

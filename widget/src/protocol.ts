@@ -29,7 +29,7 @@ export interface Config {
   prechat: FormDefinition | null;
   feedback: boolean;
   uploads: boolean;
-  limits: { messageChars: number; uploadBytes: number; uploadTypes: string[]; imageHosts: string[] };
+  limits: { messageChars: number; uploadBytes: number; uploadTypes: string[]; imageHosts: string[]; linkHosts?: string[] | null };
   locale: string;
   strings: Record<string, string>;
 }

@@ -25,6 +25,8 @@ pub struct AgentSettings {
     pub image_hosts: Vec<String>,
     /// The hosts that replies of a model may link to, besides those of the documents.
     pub link_hosts: Vec<String>,
+    /// Whether replies link to these hosts alone, not to those of the documents. The widget enforces it too.
+    pub only_link_hosts: bool,
     /// Whether visitors may give feedback on replies.
     pub feedback: bool,
     /// The days for which a conversation is retained after its last message, 1 to 3,650.
@@ -44,6 +46,7 @@ impl Default for AgentSettings {
             origins: Vec::new(),
             image_hosts: Vec::new(),
             link_hosts: Vec::new(),
+            only_link_hosts: false,
             feedback: true,
             retention_days: 365,
             lead: LeadSettings::default(),

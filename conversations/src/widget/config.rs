@@ -45,6 +45,8 @@ struct Limits<'a> {
     upload_bytes: u64,
     upload_types: &'a [String],
     image_hosts: &'a [String],
+    /// The hosts that replies link to; `null` for any that the server lets through.
+    link_hosts: Option<&'a [String]>,
 }
 
 /// A lead form as visitors see it.
@@ -123,6 +125,7 @@ impl<'a> Configuration<'a> {
                 upload_bytes: UPLOAD_BYTES,
                 upload_types: if settings.uploads.enabled { &settings.uploads.types } else { &[] },
                 image_hosts: &settings.image_hosts,
+                link_hosts: settings.only_link_hosts.then_some(&settings.link_hosts),
             },
             locale,
             strings,

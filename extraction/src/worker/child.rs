@@ -47,7 +47,7 @@ fn work() -> io::Result<()> {
 
 #[cfg(target_os = "linux")]
 fn sandbox(limits: ResourceLimits) -> Sandbox {
-    super::sandbox::sandbox(limits)
+    super::sandbox::worker(limits)
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -1,6 +1,6 @@
 //! The protocol between worker and parent: frames of a kind, a length and that many bytes.
 
-use std::io;
+use std::{fmt, io};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,8 @@ pub(super) struct Rest {
 
 /// The argument that asks a program to be a worker.
 pub(super) const ASKED: &str = "extraction-worker";
+/// The argument that asks a program to confine itself and to become an OCR engine.
+pub(super) const ASKED_OCR: &str = "extraction-ocr";
 
 /// The parts of the sandbox that are in force. A system may lack some.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +58,31 @@ pub struct Sandbox {
     pub landlock: bool,
     /// Only the system calls that computing needs (seccomp).
     pub seccomp: bool,
+}
+
+impl Sandbox {
+    /// Whether all parts are in force. Only then is a process confined that a hostile document has taken over.
+    #[must_use]
+    pub fn is_complete(self) -> bool {
+        self.missing().next().is_none()
+    }
+
+    /// The parts that are not in force.
+    pub fn missing(self) -> impl Iterator<Item = &'static str> {
+        let parts =
+            [("landlock", self.landlock), ("seccomp", self.seccomp), ("resource limits", self.limits)];
+        parts.into_iter().filter_map(|(name, is_in_force)| (!is_in_force).then_some(name))
+    }
+}
+
+impl fmt::Display for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_complete() {
+            return f.write_str("confined by landlock, seccomp and resource limits");
+        }
+        let missing: Vec<&str> = self.missing().collect();
+        write!(f, "not confined: the system does not enforce {}", missing.join(", "))
+    }
 }
 
 /// What a worker may consume.

@@ -16,22 +16,33 @@
 //! A host that cannot do this names a program that can ([`Worker::at`]; this crate has one, `extraction-worker`), or
 //! decides to read in its own process ([`Reader::InProcess`]), where a hostile document takes the host's memory and
 //! stack.
+//!
+//! A worker whose sandbox is not complete reads nothing: [`WorkerError::Unconfined`]. A host whose system lacks landlock
+//! or seccomp, and whose documents are trusted, says so with [`Worker::allow_unconfined`]. The worker's program also
+//! starts the OCR engine, under a sandbox of its own: [`Worker::confine`].
 
 mod child;
 mod frame;
+mod ocr;
 mod parent;
 #[cfg(target_os = "linux")]
 mod sandbox;
+#[cfg(target_os = "linux")]
+mod syscalls;
 
 use std::process::ExitCode;
 
-use self::frame::ASKED;
 pub use self::frame::Sandbox;
+use self::frame::{ASKED, ASKED_OCR};
 pub use self::parent::{Reader, Worker, WorkerError};
 
-/// Runs the worker if the program was started as one; returns `None` at once otherwise. Return the exit code from
-/// `main`.
+/// Runs the worker if the program was started as one, or becomes the OCR engine if it was started to confine one;
+/// returns `None` at once otherwise. Return the exit code from `main`.
 pub fn run_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
-    (arguments.next()? == ASKED && arguments.next().is_none()).then(child::run)
+    let first = arguments.next()?;
+    if first == ASKED_OCR {
+        return Some(ocr::run(arguments));
+    }
+    (first == ASKED && arguments.next().is_none()).then(child::run)
 }

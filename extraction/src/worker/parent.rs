@@ -63,13 +63,17 @@ pub enum WorkerError {
     /// No worker: its executable does not start or is not one. The text is for the operator.
     #[error("the document worker does not start: {0}")]
     Unavailable(String),
+    /// The system does not enforce the worker's whole sandbox, so the worker was ended before it received the document.
+    #[error("the document worker is {0}")]
+    Unconfined(Sandbox),
 }
 
 /// An executable that reads one document in a process of its own.
 #[derive(Clone, Debug)]
 pub struct Worker {
-    program: PathBuf,
-    variables: Vec<(OsString, OsString)>,
+    pub(super) program: PathBuf,
+    pub(super) variables: Vec<(OsString, OsString)>,
+    pub(super) allow_unconfined: bool,
     limits: ResourceLimits,
     timeout: Duration,
 }
@@ -93,6 +97,7 @@ impl Worker {
         Self {
             program: program.into(),
             variables: Vec::new(),
+            allow_unconfined: false,
             limits: ResourceLimits { memory: 768 << 20, cpu: 5, cpu_page: 3, pages: 0 },
             // Including start and exit of the process, a document without OCR takes less than ten seconds.
             timeout: Duration::from_secs(9),
@@ -104,6 +109,14 @@ impl Worker {
     #[must_use]
     pub fn with_variable(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    /// Whether documents are read where the system does not enforce the whole sandbox. Default: they are not. A hostile
+    /// document that takes such a worker over can do whatever the host's user can.
+    #[must_use]
+    pub fn allow_unconfined(mut self, allow: bool) -> Self {
+        self.allow_unconfined = allow;
         self
     }
 
@@ -144,11 +157,20 @@ impl Worker {
         ocr: Option<Arc<dyn OcrEngine>>,
     ) -> Result<Document, WorkerError> {
         limits.check_bytes(document.len())?;
-        let (mut process, _) = Process::start(self, u64::from(limits.pages)).await?;
+        let (mut process, sandbox) = Process::start(self, u64::from(limits.pages)).await?;
+        if !self.permits(sandbox) {
+            process.end().await;
+            return Err(WorkerError::Unconfined(sandbox));
+        }
         let task = Task { limits, has_ocr: ocr.is_some() };
         let result = process.read(document, &task, ocr, self).await;
         let status = process.end().await;
         Ok(result.map_err(|silence| silence.reason(status))?)
+    }
+
+    /// Whether a worker with this sandbox may receive a document.
+    fn permits(&self, sandbox: Sandbox) -> bool {
+        self.allow_unconfined || sandbox.is_complete()
     }
 }
 
@@ -392,4 +414,25 @@ fn raster(mut payload: Vec<u8>) -> Option<Raster> {
     }
     payload.drain(..8);
     Some(Raster { width, height, dpi: 300.0, pixels: payload })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_that_lacks_any_part_of_its_sandbox_receives_nothing() {
+        let strict = Worker::at("worker");
+        let lenient = strict.clone().allow_unconfined(true);
+        for parts in 0..8_u8 {
+            let [limits, landlock, seccomp] = [1, 2, 4].map(|part| parts & part != 0);
+            let planted = format!(r#"{{"limits":{limits},"landlock":{landlock},"seccomp":{seccomp}}}"#);
+            let sandbox: Sandbox = frame::parse(planted.as_bytes()).expect("a READY answer");
+            assert_eq!(strict.permits(sandbox), parts == 7, "{planted}");
+            assert!(lenient.permits(sandbox), "{planted}");
+            assert_eq!(sandbox.missing().count(), 3 - parts.count_ones() as usize, "{sandbox}");
+        }
+        // An answer that leaves a part out is none.
+        assert!(frame::parse::<Sandbox>(br#"{"limits":true,"landlock":true}"#).is_err());
+    }
 }

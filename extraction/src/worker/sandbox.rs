@@ -1,17 +1,20 @@
-//! The sandbox of the worker: resource limits, landlock, seccomp, and exit with the parent.
+//! The sandboxes of the worker and of the OCR engine: resource limits, landlock, seccomp, and exit with the parent.
 
-use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-};
 
 use super::frame::{ResourceLimits, Sandbox};
+use super::syscalls;
 
 /// The stack limit in bytes; only a hostile document needs more.
 const STACK: u64 = 16 << 20;
@@ -19,13 +22,58 @@ const STACK: u64 = 16 << 20;
 const DESCRIPTORS: u64 = 16;
 /// Bytes of the stack of the thread that waits for the parent's end.
 const SMALL_STACK: usize = 64 << 10;
+/// The newest rules of landlock that are asked for; a kernel enforces those that it knows.
+const NEWEST: ABI = ABI::V6;
 
-pub(super) fn sandbox(limits: ResourceLimits) -> Sandbox {
+/// Folders of libraries.
+const LIBRARIES: [&str; 6] =
+    ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache"];
+/// The programs that load libraries: the kernel starts them with a program.
+const LOADERS: [&str; 6] = [
+    "/lib64/ld-linux-x86-64.so.2",
+    "/lib/ld-linux-aarch64.so.1",
+    "/lib/ld-linux-riscv64-lp64d.so.1",
+    "/lib/ld-musl-x86_64.so.1",
+    "/lib/ld-musl-aarch64.so.1",
+    "/lib/ld-musl-riscv64.so.1",
+];
+/// Below the folder of an installation: its libraries, and where packages put the models of `tesseract`.
+const INSTALLED: [&str; 5] = ["lib", "lib64", "share/tessdata", "share/tesseract", "share/tesseract-ocr"];
+
+/// The sandbox of the worker: no file, no network, no process.
+pub(super) fn worker(limits: ResourceLimits) -> Sandbox {
     let limits = limit(limits);
-    let landlock = shut_files().unwrap_or(false);
+    let landlock = restrict_files(&[]).unwrap_or(false) && is_refused(File::open("/"), Errno::ACCESS);
     end_with_parent();
-    let seccomp = shut_calls().is_some();
+    let seccomp = syscalls::enforce(syscalls::of_worker())
+        && is_refused(File::open("/"), Errno::PERM)
+        && is_refused(UnixStream::pair(), Errno::PERM);
     Sandbox { limits, landlock, seccomp }
+}
+
+/// The sandbox of an OCR engine at this path: it reads libraries and models, and can become itself.
+///
+/// The parent sets its limits, because it also does so without a sandbox.
+pub(super) fn ocr(program: &Path, models: Option<&Path>) -> Sandbox {
+    let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    let prefixes = [Some(program.to_owned()), program.canonicalize().ok()].into_iter().flatten();
+    let prefixes: Vec<PathBuf> =
+        prefixes.filter_map(|program| program.parent()?.parent().map(Path::to_owned)).collect();
+    let installed = prefixes.iter().flat_map(|prefix| INSTALLED.map(|folder| prefix.join(folder)));
+    let readable = LIBRARIES.iter().map(PathBuf::from).chain(installed).chain(models.map(Path::to_owned));
+    let executable = LOADERS.iter().map(PathBuf::from).chain([program.to_owned()]);
+    let rules: Vec<_> = readable
+        .map(|path| (path, read))
+        .chain(executable.map(|path| (path, AccessFs::Execute | AccessFs::ReadFile)))
+        .collect();
+    let landlock = restrict_files(&rules).unwrap_or(false) && is_refused(File::open("/"), Errno::ACCESS);
+    let seccomp = syscalls::enforce(syscalls::of_ocr()) && is_refused(UnixStream::pair(), Errno::PERM);
+    Sandbox { limits: true, landlock, seccomp }
+}
+
+/// Whether the kernel refuses what the sandbox forbids, in the way in which this part of the sandbox does.
+fn is_refused<T>(tried: io::Result<T>, how: Errno) -> bool {
+    tried.is_err_and(|error| error.raw_os_error() == Some(how.raw_os_error()))
 }
 
 fn limit(limits: ResourceLimits) -> bool {
@@ -47,18 +95,22 @@ fn limit(limits: ResourceLimits) -> bool {
     })
 }
 
-/// No file, no network, no signal to others, as far as the kernel knows how. Whether anything is in force.
-fn shut_files() -> Option<bool> {
-    let abi = ABI::V6;
-    let status = Ruleset::default()
+/// No file but these, no network, no signal to others, as far as the kernel knows how; `false` or an error if it does
+/// not know about files.
+fn restrict_files(rules: &[(PathBuf, BitFlags<AccessFs>)]) -> Result<bool, RulesetError> {
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(ABI::V1))?
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_all(abi))
-        .and_then(|rules| rules.handle_access(AccessNet::from_all(abi)))
-        .and_then(|rules| rules.scope(Scope::from_all(abi)))
-        .and_then(Ruleset::create)
-        .and_then(landlock::RulesetCreated::restrict_self)
-        .ok()?;
-    Some(status.ruleset != RulesetStatus::NotEnforced)
+        .handle_access(AccessFs::from_all(NEWEST))?
+        .handle_access(AccessNet::from_all(NEWEST))?
+        .scope(Scope::from_all(NEWEST))?
+        .create()?;
+    for (path, access) in rules {
+        ruleset = ruleset.add_rules(path_beneath_rules([path], *access))?;
+    }
+    let status = ruleset.restrict_self()?;
+    Ok(status.ruleset != RulesetStatus::NotEnforced && status.no_new_privs)
 }
 
 /// Ends the process when the parent's end of its input is closed, which the parent's death does as well.
@@ -66,12 +118,12 @@ fn end_with_parent() {
     let (begun, beginning) = std::sync::mpsc::channel();
     let wait = move || {
         let _ = begun.send(());
-        let input = std::io::stdin();
+        let input = io::stdin();
         let mut polled = [PollFd::new(&input, PollFlags::empty())];
         loop {
             let closed = match poll(&mut polled, None) {
                 Ok(_) => polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL),
-                Err(error) => error != rustix::io::Errno::INTR,
+                Err(error) => error != Errno::INTR,
             };
             if closed {
                 #[expect(
@@ -88,51 +140,82 @@ fn end_with_parent() {
     }
 }
 
-/// Only what computing, memory and the three standard streams need. All else fails as if it were not permitted.
-fn shut_calls() -> Option<()> {
-    let anything = [
-        libc::SYS_read,
-        libc::SYS_readv,
-        libc::SYS_write,
-        libc::SYS_writev,
-        libc::SYS_close,
-        libc::SYS_fstat,
-        libc::SYS_lseek,
-        libc::SYS_brk,
-        libc::SYS_munmap,
-        libc::SYS_mremap,
-        libc::SYS_madvise,
-        libc::SYS_futex,
-        libc::SYS_sched_yield,
-        libc::SYS_sched_getaffinity,
-        libc::SYS_ppoll,
-        libc::SYS_restart_syscall,
-        libc::SYS_clock_gettime,
-        libc::SYS_getrandom,
-        libc::SYS_getpid,
-        libc::SYS_gettid,
-        libc::SYS_tgkill,
-        libc::SYS_rt_sigaction,
-        libc::SYS_rt_sigprocmask,
-        libc::SYS_rt_sigreturn,
-        libc::SYS_sigaltstack,
-        libc::SYS_exit,
-        libc::SYS_exit_group,
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_poll,
-    ];
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
-        anything.into_iter().map(|call| (call, Vec::new())).collect();
-    // Memory, but none that can be run.
-    for call in [libc::SYS_mmap, libc::SYS_mprotect] {
-        let execute = libc::PROT_EXEC as u64;
-        let never =
-            SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(execute), 0).ok()?;
-        rules.insert(call, vec![SeccompRule::new(vec![never]).ok()?]);
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, UdpSocket};
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    use super::*;
+
+    const VARIABLE: &str = "EXTRACTION_TEST_INSIDE";
+
+    /// What a document could try that has taken the worker over; each is refused.
+    fn attempts() -> Vec<(&'static str, io::Result<()>)> {
+        let init = Pid::from_raw(1).expect("a process");
+        vec![
+            ("read a file", File::open("/etc/passwd").map(drop)),
+            ("read the process's own files", File::open("/proc/self/status").map(drop)),
+            ("list a folder", std::fs::read_dir("/").map(drop)),
+            ("write a file", File::create("/tmp/extraction-inside").map(drop)),
+            ("ask about a file", std::fs::metadata("/etc/passwd").map(drop)),
+            ("remove a file", std::fs::remove_file("/tmp/extraction-inside")),
+            ("a socket", TcpListener::bind("127.0.0.1:0").map(drop)),
+            ("a datagram socket", UdpSocket::bind("127.0.0.1:0").map(drop)),
+            ("a pair of sockets", UnixStream::pair().map(drop)),
+            ("a process", Command::new("/bin/true").status().map(drop)),
+            ("a program", Err(Command::new("/bin/true").exec())),
+            ("a thread", std::thread::Builder::new().spawn(|| ()).map(drop)),
+            ("a signal", kill_process(init, Signal::CONT).map_err(io::Error::from)),
+            (
+                "a limit",
+                setrlimit(Resource::Nofile, Rlimit { current: Some(9), maximum: Some(9) })
+                    .map_err(io::Error::from),
+            ),
+        ]
     }
-    let refuse = SeccompAction::Errno(libc::EPERM as u32);
-    let target = std::env::consts::ARCH.try_into().ok()?;
-    let filter = SeccompFilter::new(rules, refuse, SeccompAction::Allow, target).ok()?;
-    let program: BpfProgram = filter.try_into().ok()?;
-    seccompiler::apply_filter_all_threads(&program).ok()
+
+    /// The process that the next test starts.
+    #[test]
+    #[ignore = "confines its process for good"]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the started process learns from its environment what it is"
+    )]
+    fn inside() {
+        if std::env::var_os(VARIABLE).is_none() {
+            return;
+        }
+        let sandbox = worker(ResourceLimits { memory: 1 << 30, cpu: 10, cpu_page: 0, pages: 0 });
+        println!("\nsandbox {}", sandbox.is_complete());
+        for (what, tried) in attempts() {
+            println!("{what}: {:?}", tried.map_err(|error| error.kind()));
+        }
+        io::stdout().flush().expect("standard output");
+    }
+
+    #[test]
+    fn a_worker_that_is_taken_over_reaches_nothing() {
+        let mut child = Command::new(std::env::current_exe().expect("this program has a path"))
+            .args(["--exact", "worker::sandbox::tests::inside", "--ignored", "--nocapture"])
+            .env(VARIABLE, "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("this program starts again");
+        // Its end is the end of the parent.
+        let input = child.stdin.take();
+        let output = child.wait_with_output().expect("it ends");
+        drop(input);
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(printed.contains("\nsandbox true\n"), "{output:?}");
+        let tried: Vec<&str> =
+            printed.lines().filter(|line| line.contains(": Err(") || line.contains(": Ok(")).collect();
+        assert_eq!(tried.len(), 14, "{printed}");
+        assert!(tried.iter().all(|line| line.ends_with(": Err(PermissionDenied)")), "{tried:#?}");
+    }
 }

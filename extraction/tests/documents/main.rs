@@ -8,6 +8,8 @@ mod images;
 mod memory;
 mod mutations;
 mod pdf;
+#[cfg(target_os = "linux")]
+mod sandbox;
 mod worker;
 
 use extraction::document::{Document, Limits, Line, Page, ReadError, Word, read};

@@ -1,4 +1,4 @@
-//! What the filter lets through, wherever the text is cut.
+//! What the filter lets through, wherever the text is cut. `widget_tests` judges that no link leads elsewhere.
 
 use conversations::{ChatAgent, ChatSettings, ChatTurn, ChatVisitor, FoundPassage, Retrieved};
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId, PlatformId, Timestamp};
@@ -8,6 +8,10 @@ use super::filter::Filter;
 use super::links::Links;
 
 fn links() -> Links {
+    links_of(false)
+}
+
+fn links_of(only_link_hosts: bool) -> Links {
     let at = Timestamp::from_millis(0);
     let id = PlatformId::new(at, [1; 8]);
     let passage = FoundPassage {
@@ -26,6 +30,7 @@ fn links() -> Links {
             name: "A".to_owned(),
             settings: ChatSettings::default(),
             link_hosts: vec!["shop.example".to_owned()],
+            only_link_hosts,
         },
         conversation: ConversationId::from(id),
         turn: String::new(),
@@ -37,6 +42,15 @@ fn links() -> Links {
         now: at,
         deadline: at,
     })
+}
+
+#[test]
+fn an_agent_may_link_to_its_hosts_alone() {
+    let (named, passage) = ("https://shop.example/a", "https://docs.example/x");
+    assert!(links().rebuild(named).is_some() && links().rebuild(passage).is_some());
+    assert!(links_of(true).rebuild(named).is_some() && links_of(true).rebuild(passage).is_none());
+    assert!(links_of(true).rebuild("https://good.example/a").is_none(), "the address of a passage");
+    assert!(links_of(true).rebuild("mailto:help@good.example").is_some(), "no host");
 }
 
 fn whole(text: &str) -> (String, Vec<u32>, bool) {
@@ -61,11 +75,28 @@ fn citations_and_links_with_a_target_are_retained() {
         ("Open [1], closed [4]. Both [2][9].", "Open [1], closed. Both [2]."),
         ("All [1, 2, 7] of [9,8] it", "All [1][2] of it"),
         ("I do not know. [0]", "I do not know."),
-        ("`a[7]` and [7]", "`a[7]` and"),
+        ("`a[7](https://evil.example)` and [7]", "`a[7](https://evil.example)` and"),
+        ("open ` code https://evil.example", "open \\` code https:\\//evil.example"),
+        ("a `\nb` c", "a \\`\nb\\` c"),
+        ("`a || b` and `https://evil.example`", "`a || b` and `https:\\//evil.example`"),
+        ("```js\nf[7](https://evil.example)\n```\n[7]", "```js\nf[7](https://evil.example)\n```\n"),
+        ("~~~ a|b\n<https://evil.example>\n~~~", "``` ab\n<https://evil.example>\n```"),
+        (
+            "1. a\n   ```\n   <https://evil.example>\n   ```\nb",
+            "1. a\n   ~~~\n   <https://evil.example>\n   ~~~\nb",
+        ),
+        ("1. a\n   ```\nhttps://evil.example", "1. a\n   ~~~\nhttps:\\//evil.example"),
+        ("> ```\n> https://evil.example", "> ~~~\n> https:\\//evil.example"),
+        ("[9]```\nhttps://evil.example", "\\`\\`\\`\nhttps:\\//evil.example"),
         ("[a](https://good.example/x) [b](https://evil.example/x) c", "[a](https://good.example/x) b c"),
         ("![pixel](https://evil.example/p?q=1)!", "pixel!"),
         ("![logo](https://shop.example/l.png)", "![logo](https://shop.example/l.png)"),
-        ("[x](<https://evil.example>) [y](/local)", "x [y](/local)"),
+        ("[x](<https://evil.example>) [y](/local) [z](javascript:x)", "x y z"),
+        ("[a](https\\://evil.example/x) [b](mailto\\:me@evil.example)", "a b"),
+        (
+            "![p](https\\://evil.example/p) [c]( <HTTPS://GOOD.example/a(b)> \"t\" )",
+            "p [c](https://good.example/a%28b%29)",
+        ),
         (
             "see https://evil.example/a, https://docs.example/b.",
             "see https:\\//evil.example/a, https://docs.example/b.",
@@ -75,69 +106,32 @@ fn citations_and_links_with_a_target_are_retained() {
             "\\<https:\\//evil.example> <https://good.example>",
         ),
         ("[m](mailto:help@good.example) [n](mailto:x@evil.example)", "[m](mailto:help@good.example) n"),
-        ("<mailto:x@evil.example>", "\\<mailto:x@evil.example>"),
+        ("<mailto:x@evil.example>", "\\<mailto\\:x@evil.example>"),
+        ("<mailto:help@good.example> <tel:1>", "<mailto:help@good.example> \\<tel\\:1>"),
         ("\\[1] \\https://evil.example", "\\[1] \\https:\\//evil.example"),
-        ("hh [ ] ]( a < b ! h", "hh [ ] ]( a < b ! h"),
+        ("hh [ ] ]( a < b ! h", "hh [ ] ]\\( a < b ! h"),
+        ("[a]: https://evil.example [a]", "[a]\\: https:\\//evil.example [a]"),
+        ("\u{0}https\u{7}://evil.example\r\n", "https:\\//evil.example\n"),
     ] {
         assert_eq!(whole(text).0, wanted, "{text}");
     }
     assert_eq!(whole("[2] [1] [2] [0]"), ("[2] [1] [2]".to_owned(), vec![1, 2], true));
 }
 
-#[test]
-fn no_link_arises_from_what_is_left() {
-    for text in [
-        "htt[9]ps://evil.example",
-        "ht[tp](https://evil.example)s://evil.example",
-        "[https](https://evil.example)://evil.example",
-        "hthttps://tps://evil.example",
-        "https:[9]//evil.example",
-        "[a[b](https://evil.example)](https://evil.example)",
-        "[a](https://evil.example",
-        "[a\n](https://evil.example)",
-        "`[a`](https://evil.example)",
-        "![a](https://good.example@evil.example)",
-        "[a](HTTPS://EVIL.EXAMPLE)",
-        "[a](https://good.example\\@evil.example)",
-        "<HTTP://evil.example>",
-        "[a](https://evil.example(x)y)",
-        "[[[[a](https://evil.example)",
-    ] {
-        let shown = whole(text).0;
-        assert!(!has_foreign_link(&shown), "{text} becomes {shown}");
-    }
-    let long = format!("[a](https://evil.example/{})", "x".repeat(5_000));
-    assert!(!has_foreign_link(&whole(&long).0));
-    let label = format!("[{}](https://evil.example/)", "x ".repeat(500));
-    assert!(!has_foreign_link(&whole(&label).0));
-}
-
-/// Whether the widget would make a link to a host of evil: of an address in the text, or in the brackets of a link.
-fn has_foreign_link(shown: &str) -> bool {
-    let lower = shown.to_lowercase();
-    ["http://", "https://"].iter().any(|scheme| {
-        lower.match_indices(scheme).any(|(at, _)| {
-            let end = lower[at..].find(char::is_whitespace).map_or(lower.len(), |end| at + end);
-            lower[at..end].contains("evil")
-        })
-    }) || lower.contains("](mailto:x@evil")
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn it_is_the_same_in_pieces_and_never_links_elsewhere(
+    fn it_is_the_same_in_pieces(
         parts in prop::collection::vec(prop_oneof![
             Just("https://evil.example/"), Just("https://good.example/"), Just("http"), Just("s://"), Just("://evil"),
             Just("["), Just("]"), Just("]("), Just("("), Just(")"), Just("<"), Just(">"), Just("!"), Just("\\"), Just("`"),
-            Just("[1]"), Just("[9]"), Just(" "), Just("\n"), Just("a"), Just("h"), Just("evil"), Just("é"), Just(","), Just("1"),
+            Just("```"), Just("~~~"), Just("\n   "), Just("- "), Just("|"), Just("[1]"), Just("[9]"), Just(" "), Just("\n"), Just("a"), Just("h"), Just("evil"), Just("é"), Just(","), Just("1"),
         ], 0..24),
         size in 1_usize..5,
     ) {
         let text = parts.concat();
         let shown = whole(&text).0;
         prop_assert_eq!(&in_pieces(&text, size), &shown);
-        prop_assert!(!has_foreign_link(&shown) || text.contains("good.example/"), "{} becomes {}", text, shown);
     }
 }

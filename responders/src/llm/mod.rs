@@ -4,15 +4,19 @@
 //! what of it visitors see is decided here (`reply`, `filter`, `links`, `prompt_leak`): what passages and visitors say is data,
 //! and so is what a model says, because they may have dictated it.
 
+mod code;
 mod events;
 mod filter;
 #[cfg(test)]
 mod filter_tests;
 mod links;
+mod output;
 mod prompt;
 mod prompt_leak;
 mod reply;
 mod tools;
+#[cfg(test)]
+mod widget_tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

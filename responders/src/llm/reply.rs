@@ -4,15 +4,13 @@ use conversations::{ChatEvent, ChatTurn, Handoff, Outcome, Source, StatusKind, U
 use llm::{Price, StreamChunk};
 
 use super::events::Emitter;
-use super::filter::Filter;
+use super::filter::{Filter, MAX_REPLY};
 use super::links::Links;
 use super::prompt::Prompt;
 use super::prompt_leak::PromptLeakDetector;
 use super::tools::Action;
 use crate::texts::texts;
 
-/// The maximum size of a reply in bytes; the rest is dropped.
-const MAX_LENGTH: usize = 64 << 10;
 /// The tags that some models put around what they think.
 const THOUGHT: (&str, &str) = ("<think>", "</think>");
 
@@ -77,7 +75,7 @@ impl<'a> Reply<'a> {
 
     /// Whether the reply is complete, whatever else the model sends.
     pub(super) fn is_enough(&self) -> bool {
-        self.has_leaked || self.shown >= MAX_LENGTH
+        self.has_leaked || self.filter.is_full() || self.shown >= MAX_REPLY
     }
 
     /// Takes a chunk.
@@ -116,15 +114,10 @@ impl<'a> Reply<'a> {
     }
 
     fn show(&mut self, text: String, emitter: &Emitter) {
-        // Blanks in front of a reply are no reply.
-        let text = if self.shown == 0 { text.trim_start() } else { &text };
-        let room = MAX_LENGTH - self.shown.min(MAX_LENGTH);
-        let end = (0..=room.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-        let text = &text[..end];
         if !text.is_empty() {
             self.status(StatusKind::Writing, emitter);
             self.shown += text.len();
-            emitter.emit(ChatEvent::Delta(text.to_owned()));
+            emitter.emit(ChatEvent::Delta(text));
         }
     }
 

@@ -14,6 +14,7 @@ pub fn turn(question: &str, locale: &str, found: Retrieved) -> ChatTurn {
             name: "Agent".to_owned(),
             settings: ChatSettings::default(),
             link_hosts: Vec::new(),
+            only_link_hosts: false,
         },
         conversation: ConversationId::from(id),
         turn: "5f0c2b1e-8a47-4d3b-9c61-2e7d90a4f318".to_owned(),

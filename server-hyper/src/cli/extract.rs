@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use extraction::document::ocr::{OcrEngine, Tesseract};
+use extraction::document::ocr::OcrEngine;
 use extraction::document::{Document, Kind, Limits, PageSource};
 use extraction::engine::builtin;
 use extraction::engine::model::ModelEngine;
-use extraction::worker::{Reader, Worker};
+use extraction::worker::Reader;
 use openapi_core::admin::AdminError;
 use openapi_core::extraction::{
     DocumentFacts, Extraction, ExtractionMetadata, ExtractionSchema, ExtractionWarning, Finding,
@@ -26,10 +26,10 @@ use tokio::time::{Instant, timeout_at};
 use super::context::CommandContext;
 use super::input;
 use super::process::Logged;
-use crate::assemble::{self, confined};
 use crate::config::Config;
 use crate::config::extraction::{Engine, EngineChoice};
 use crate::config::flags::ExtractArgs;
+use crate::documents;
 use crate::error::CliError;
 use crate::ports::monotonic;
 
@@ -104,7 +104,7 @@ impl Extract {
         };
         let model = match &engines.of_all {
             Engine::Builtin => None,
-            Engine::Model(name) => Some(assemble::model(&engines, name)?),
+            Engine::Model(name) => Some(documents::model(&engines, name)?),
         };
         let wanted = Wanted { schema: self.schema(context)?, instructions: self.instructions()? };
         let images = model.as_ref().map_or(0, |model| model.max_image_bytes() as u64);
@@ -115,16 +115,18 @@ impl Extract {
             return Err(CliError::new(format!("the document has more than {} bytes", limits.bytes)));
         }
         let bytes: Arc<[u8]> = std::fs::read(&self.file).map_err(failed)?.into();
-        let languages: Vec<&str> = engines.languages.iter().map(String::as_str).collect();
-        let recognise: Arc<dyn OcrEngine> = Arc::new(Tesseract::new("tesseract", &languages));
-        let reader = Reader::Worker(confined(Worker::own()?));
+        let worker = documents::worker(engines.allow_unconfined)?;
+        let recognise: Arc<dyn OcrEngine> = Arc::new(documents::tesseract(&worker, &engines.languages));
+        let reader = Reader::Worker(worker);
         let wanted = Arc::new(wanted);
         let (document, found) = context.run(async {
             let until = Instant::now() + timeout;
             let work = async {
                 let document = reader.read(Arc::clone(&bytes), limits, Some(recognise)).await;
-                let document =
-                    document.map_err(|error| CliError::new(format!("{}: {error}", self.file.display())))?;
+                let failed = |error| {
+                    CliError::new(format!("{}: {}", self.file.display(), documents::not_read(&error)))
+                };
+                let document = document.map_err(failed)?;
                 let document = Arc::new(document);
                 let found = match &model {
                     Some(model) => {

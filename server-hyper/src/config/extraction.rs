@@ -42,6 +42,8 @@ pub struct Engines {
     pub of_agents: BTreeMap<AgentId, Engine>,
     /// Whether the built-in engine takes over when a language model fails.
     pub fallback: bool,
+    /// Whether documents are read where the system confines no process that reads them.
+    pub allow_unconfined: bool,
 }
 
 /// An engine.
@@ -76,6 +78,7 @@ impl EngineChoice {
         });
         let models = llms.clone();
         let fallback = reader.one("extraction_fallback", false, values::boolean);
+        let allow_unconfined = reader.one("allow_unconfined_documents", false, values::boolean);
         let model = reader.optional("extraction_llm", |text| match engine(text, llms)? {
             Engine::Builtin => Err("builtin is not an LLM endpoint; remove the setting".to_owned()),
             model => Ok(model),
@@ -89,10 +92,22 @@ impl EngineChoice {
             _ => Err(format!("'{text}' is not an engine; choose from builtin, llm, off")),
         });
         match chosen.unwrap_or_else(|| Some(model.unwrap_or(Engine::Builtin))) {
-            Some(of_all) => EngineChoice::On(Engines { languages, models, of_all, of_agents, fallback }),
+            Some(of_all) => {
+                EngineChoice::On(Engines { languages, models, of_all, of_agents, fallback, allow_unconfined })
+            }
             None => EngineChoice::Off,
         }
     }
+}
+
+/// Whether documents are read where the system confines no process that reads them.
+///
+/// # Errors
+/// A value that is no boolean.
+pub fn allow_unconfined_documents(config: &Config) -> Result<bool, ConfigError> {
+    let mut reader = Reader::new(config);
+    let allow = reader.one("allow_unconfined_documents", false, values::boolean);
+    reader.finish(allow)
 }
 
 /// The limits of an agent's knowledge.

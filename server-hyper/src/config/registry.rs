@@ -240,6 +240,9 @@ pub const SETTINGS: &[Setting] = settings! {
         ocr_languages: List "LANGUAGE" = "eng",
             "Languages of text in images and scanned pages, by their tesseract names (eng, deu, fra); each one adds \
             processing time";
+        allow_unconfined_documents: Bool "BOOL" = "false",
+            "Read documents even if the system cannot confine the processes that read them (landlock, seccomp): only if \
+            you trust every document";
     }
     Serve {
         max_document_size: Scalar "SIZE" = "20MiB", "Largest document of an extraction, up to 256MiB";

@@ -58,6 +58,7 @@ pub struct Documents {
     extractions: Family<ExtractionLabels, Counter>,
     durations: Family<EngineLabels, Histogram, fn() -> Histogram>,
     in_flight: Gauge,
+    confined: Gauge,
 }
 
 impl Documents {
@@ -69,6 +70,7 @@ impl Documents {
             extractions: Family::default(),
             durations: Family::new_with_constructor(histogram),
             in_flight: Gauge::default(),
+            confined: Gauge::default(),
         };
         registry.register("documents", "Documents read for extraction", counts.read.clone());
         registry.register("document_pages", "Pages of documents read for extraction", counts.pages.clone());
@@ -88,7 +90,17 @@ impl Documents {
             "Documents that are being processed or wait",
             counts.in_flight.clone(),
         );
+        registry.register(
+            "documents_confined",
+            "1 if no document is read outside a sandbox; 0 if the system enforces none",
+            counts.confined.clone(),
+        );
         counts
+    }
+
+    /// Records whether no document is read outside a sandbox.
+    pub fn confined(&self, is_enforced: bool) {
+        self.confined.set(i64::from(is_enforced));
     }
 
     /// Wraps an extractor in one that records metrics.

@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::drain::Drain;
+use crate::documents::DocumentSandbox;
 use crate::metrics::Metrics;
 
 /// Timeout of the store's probe.
@@ -34,6 +35,8 @@ pub struct Ops {
     pub metrics: Arc<Metrics>,
     /// The store, whose probe decides readiness.
     pub storage: Arc<dyn ConversationStorage>,
+    /// Whether the processes that read documents are confined. A server that reads none is ready all the same.
+    pub documents: DocumentSandbox,
     /// A draining server is not ready.
     pub drain: Arc<Drain>,
 }
@@ -92,7 +95,8 @@ impl Ops {
             return text(StatusCode::SERVICE_UNAVAILABLE, "draining\n");
         }
         match timeout(PROBE_TIMEOUT, self.storage.probe()).await {
-            Ok(Ok(())) => text(StatusCode::OK, "ready\n"),
+            Ok(Ok(())) if self.documents.is_enforced() => text(StatusCode::OK, "ready\n"),
+            Ok(Ok(())) => text(StatusCode::OK, format!("ready\n{}\n", self.documents)),
             Ok(Err(error)) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")),
             Err(_) => text(StatusCode::SERVICE_UNAVAILABLE, "the data store does not respond\n"),
         }

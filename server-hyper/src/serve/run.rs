@@ -12,6 +12,7 @@ use conversations::Conversations;
 use conversations::storage::ConversationStorage;
 use conversations::widget::{WidgetApi, WidgetSettings};
 use openapi_core::api::Api;
+use openapi_core::extraction::DocumentExtractor;
 use openapi_core::service_info::ServiceInfo;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -38,6 +39,7 @@ use crate::console::server::Console;
 #[cfg(unix)]
 use crate::console::server::{RemoteCaller, Session};
 use crate::console::{HostedCommand, Lent, entry};
+use crate::documents::{self, DocumentSandbox};
 use crate::error::CliError;
 use crate::logging::LogWriter;
 use crate::metrics::Metrics;
@@ -71,7 +73,9 @@ pub async fn run(
     let mut signals = Signals::listen()?;
     let listeners = Listeners::bind(&serving)?;
     let Some(lent) = open(config, &serving, &mut signals).await? else { return Ok(()) };
-    let server = Server::start(serving, &names, sink, listeners, &lent)?.with_console(lent, run_command);
+    let documents = documents::extractor(&serving.engine).await?;
+    let server =
+        Server::start(serving, &names, sink, listeners, documents, &lent)?.with_console(lent, run_command);
     // Announced last, so that a command that runs next reaches the server.
     server.listening_at.iter().try_for_each(|(name, address)| announce(name, address))?;
     let (service_info, origin) = (&server.service_info, server.widget_origin.as_deref());
@@ -164,6 +168,7 @@ impl Server {
         names: &Names,
         sink: &LogWriter,
         listeners: Listeners,
+        (extractor, sandbox): (Arc<dyn DocumentExtractor>, DocumentSandbox),
         lent: &Lent,
     ) -> Result<Self, CliError> {
         let address = listeners.origin(&listeners.api)?;
@@ -176,7 +181,8 @@ impl Server {
         let storage = lent.store.storage();
         let stores = Stores { storage: Arc::clone(&storage), blobs: Arc::clone(&lent.blobs) };
         let keys = lent.store.url().key_source(&lent.config);
-        let decisions = decisions(&serving, &metrics, &storage)?;
+        metrics.documents.confined(sandbox.is_enforced());
+        let decisions = decisions(&serving, metrics.documents.measure(extractor), &storage)?;
         let widget_settings = widget_settings(&serving.widget, widget_origin.clone());
         let platforms = Arc::new(KeyRotation::new(stores, decisions, keys, settings, widget_settings)?);
         let widget_api = Arc::new(ArcSwap::from_pointee(platforms.widget_api()));
@@ -202,7 +208,7 @@ impl Server {
         let mut listening_at = vec![("open-api", address)];
         listening_at.extend(widget_origin.clone().map(|origin| ("widget", origin)));
         if let Some(listening) = ops_listening {
-            let ops = Ops { metrics, storage, drain: Arc::clone(&drain) };
+            let ops = Ops { metrics, storage, documents: sandbox, drain: Arc::clone(&drain) };
             listening_at.push(("ops", serve_ops(listening, ops)?));
         }
         let background = background(&platforms, exchange, &widget_api);
@@ -309,13 +315,13 @@ fn connection_limiter(serving: &Serving) -> Arc<ConnectionLimiter> {
 /// The decisions that the server derives from its settings.
 fn decisions(
     serving: &Serving,
-    metrics: &Metrics,
+    extractor: Arc<dyn DocumentExtractor>,
     storage: &Arc<dyn ConversationStorage>,
 ) -> Result<Decisions, CliError> {
     Ok(Decisions {
         files: serving.files.clone(),
         extraction: serving.extraction.clone(),
-        extractor: metrics.documents.measure(assemble::extractor(&serving.engine)?),
+        extractor,
         responders: assemble::responders(&serving.widget.endpoints)?,
         retriever: Some(assemble::retriever(Arc::clone(storage), serving.widget.knowledge_cache_bytes)),
         ..Decisions::default()

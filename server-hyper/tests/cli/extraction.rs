@@ -1,11 +1,14 @@
 //! Document extraction through the real server: the worker, credits, stored documents.
 
+use std::io::Write;
+use std::net::TcpStream;
+
 use extraction::document::{Limits, ReadError, Reason};
 use extraction::worker::{Worker, WorkerError};
 use serde_json::{Value, json};
-use server_hyper::assemble::confined;
+use server_hyper::documents::confined;
 
-use super::support::{Sandbox, credentials, request};
+use super::support::{Sandbox, answer, connect, credentials, head};
 
 /// A schema of one field.
 pub const SCHEMA: &str = r#"{ "total": { "type": "number" } }"#;
@@ -16,6 +19,12 @@ const INVOICE: &str = "Invoice number: INV-2043\nInvoice date: 15 January 2026\n
 
 /// Sends a form with these parts; the document is one with a file name.
 pub fn extract(origin: &str, keys: &[(&'static str, String); 2], parts: &[(&str, &str)]) -> (u16, Value) {
+    let (status, answer) = answer(&mut send(origin, keys, parts));
+    (status, serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer}")))
+}
+
+/// Sends such a form and does not wait for the answer.
+pub fn send(origin: &str, keys: &[(&'static str, String); 2], parts: &[(&str, &str)]) -> TcpStream {
     const BOUNDARY: &str = "c41f09";
     let mut body = String::new();
     for (name, content) in parts {
@@ -27,8 +36,10 @@ pub fn extract(origin: &str, keys: &[(&'static str, String); 2], parts: &[(&str,
     let media_type = format!("multipart/form-data; boundary={BOUNDARY}");
     let mut headers: Vec<(&str, &str)> = keys.iter().map(|(name, value)| (*name, value.as_str())).collect();
     headers.push(("Content-Type", &media_type));
-    let (status, answer) = request(origin, "POST", PATH, &headers, &body);
-    (status, serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer}")))
+    let mut stream = connect(origin);
+    stream.write_all(head("POST", PATH, &headers, body.len()).as_bytes()).unwrap();
+    stream.write_all(body.as_bytes()).unwrap();
+    stream
 }
 
 /// The allocator reserves address space ahead. If that exceeded the worker's limit, documents would fail at random:

@@ -12,6 +12,8 @@ mod console;
 mod contacts;
 mod conversations;
 mod copy;
+#[cfg(target_os = "linux")]
+mod document_sandbox;
 mod engines;
 mod examples;
 mod extraction;

@@ -3,7 +3,7 @@ import type { Source } from '../public';
 import type { Render } from '../shared';
 import { fill, h, iconButton, link, safeUrl, set } from '../dom';
 import { COPY } from './icons';
-import { isImageAllowed } from './images';
+import { isImageAllowed, isLinkAllowed } from './images';
 import { say, sleep, t } from './shared';
 import { blocks } from './text/blocks';
 import { plain, type Span } from './text/spans';
@@ -42,7 +42,7 @@ export const createText = (element: HTMLElement, around: (change: () => void) =>
 
   const change = () => {
     const part = text.slice(0, shown);
-    const made = blocks(part, stable, isImageAllowed);
+    const made = blocks(part, stable, isImageAllowed, isLinkAllowed);
     element.className = shown > 400 ? 'b md wide' : 'b md';
     while (element.childNodes[stableNodes]) (element.lastChild as ChildNode).remove();
     element.append(...made.map(([node]) => build(node)));

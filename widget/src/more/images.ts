@@ -1,4 +1,4 @@
-// Images: only from hosts that the agent allows, without a referrer.
+// Images and links: only to hosts that the agent allows; images without a referrer.
 import { h } from '../dom';
 import { S } from './shared';
 
@@ -6,6 +6,17 @@ export const isImageAllowed = (url: string): boolean => {
   try {
     const { host, origin } = new URL(url);
     return origin == S._origin || !!S._config.limits?.imageHosts.includes(host);
+  } catch {
+    return false;
+  }
+};
+/** Links of replies lead to any host, unless the server names those that are allowed. */
+export const isLinkAllowed = (url: string): boolean => {
+  const hosts = S._config.limits?.linkHosts;
+  try {
+    // Addresses of mail and telephone have no host.
+    const { hostname } = new URL(url);
+    return !hosts || !hostname || hosts.some((host) => hostname == host || (host[0] == '*' && hostname.endsWith(host.slice(1))));
   } catch {
     return false;
   }

@@ -68,6 +68,7 @@ impl Replies {
                     .unwrap_or_else(|| view.agent.name.as_str().to_owned()),
                 settings: view.settings.chat.clone(),
                 link_hosts: view.settings.link_hosts.clone(),
+                only_link_hosts: view.settings.only_link_hosts,
             },
             conversation: conversation.id,
             turn: job.turn.clone(),

@@ -11,7 +11,9 @@ mod tesseract;
 
 pub use self::engine::{OcrEngine, OcrError, OcrWord, Stop};
 pub use self::raster::Raster;
-pub use self::tesseract::Tesseract;
+#[cfg(feature = "worker")]
+pub(crate) use self::tesseract::{Launcher, PROGRAM_FOLDERS, exit};
+pub use self::tesseract::{Tesseract, TesseractError};
 
 use self::album::Album;
 use self::prepare::{Prepared, prepare};

@@ -1,10 +1,13 @@
 //! OCR by the `tesseract` command line, a process for each image.
 
+use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
+
+use thiserror::Error;
 
 use super::engine::{OcrEngine, OcrError, OcrWord, Stop};
 use super::raster::Raster;
@@ -20,12 +23,50 @@ const MEMORY: u64 = 1 << 30;
 const TIMEOUT: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(25);
 
+/// Where programs are looked for that are given by name.
+pub(crate) const PROGRAM_FOLDERS: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// The exit codes of a launcher whose program does not begin.
+pub(crate) mod exit {
+    /// The system does not enforce the sandbox.
+    pub(crate) const UNCONFINED: u8 = 125;
+    /// The program cannot be executed.
+    pub(crate) const NOT_STARTED: u8 = 126;
+    /// There is no such program.
+    pub(crate) const NOT_FOUND: u8 = 127;
+}
+
+/// A program that confines itself and then becomes the one that is named after its own arguments and the folder of
+/// models.
+#[derive(Clone, Debug)]
+pub(crate) struct Launcher {
+    pub(crate) program: PathBuf,
+    pub(crate) arguments: Vec<OsString>,
+    pub(crate) variables: Vec<(OsString, OsString)>,
+}
+
+/// Why `tesseract` cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum TesseractError {
+    /// The program does not start, or lacks a language.
+    #[error("tesseract or one of its languages is not installed")]
+    NotInstalled,
+    /// It was to be confined, and the system does not enforce that. The text says what is missing.
+    #[error("tesseract is {0}")]
+    Unconfined(String),
+}
+
 /// The `tesseract` program (version 4 or 5).
+///
+/// By itself it has the rights of its host and limits of memory and time alone; a host that recognises images of others
+/// confines it with `worker::Worker::confine`.
 #[derive(Clone, Debug)]
 pub struct Tesseract {
     program: PathBuf,
     languages: String,
     models: Option<PathBuf>,
+    launcher: Option<Launcher>,
 }
 
 impl Default for Tesseract {
@@ -38,7 +79,7 @@ impl Tesseract {
     /// The program at this path, or of this name in the usual folders, with models for these languages (`eng`, `deu`).
     /// More languages take more time and are rarely better for text in Latin letters.
     pub fn new(program: impl Into<PathBuf>, languages: &[&str]) -> Self {
-        Self { program: program.into(), languages: languages.join("+"), models: None }
+        Self { program: program.into(), languages: languages.join("+"), models: None, launcher: None }
     }
 
     /// Takes the models from this folder.
@@ -48,25 +89,48 @@ impl Tesseract {
         self
     }
 
-    /// Whether the program starts and has the models of its languages.
-    pub fn is_installed(&self) -> bool {
+    #[cfg(feature = "worker")]
+    pub(crate) fn with_launcher(mut self, launcher: Launcher) -> Self {
+        self.launcher = Some(launcher);
+        self
+    }
+
+    /// Checks that the program starts and has the models of its languages.
+    ///
+    /// # Errors
+    /// See [`TesseractError`].
+    pub fn check(&self) -> Result<(), TesseractError> {
         let mut command = self.command();
         command.arg("--list-langs").stdin(Stdio::null());
-        let Ok(output) = command.output() else { return false };
-        let list =
-            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-        output.status.success()
-            && self.languages.split('+').all(|language| list.lines().any(|line| line == language))
+        let output = command.output().map_err(|_| TesseractError::NotInstalled)?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        if output.status.code() == Some(exit::UNCONFINED.into()) && self.launcher.is_some() {
+            return Err(TesseractError::Unconfined(errors.trim().to_owned()));
+        }
+        let list = String::from_utf8_lossy(&output.stdout).into_owned() + &errors;
+        let has = |language: &str| list.lines().any(|line| line == language);
+        match output.status.success() && self.languages.split('+').all(has) {
+            true => Ok(()),
+            false => Err(TesseractError::NotInstalled),
+        }
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
+        let (mut command, variables) = match &self.launcher {
+            Some(Launcher { program, arguments, variables }) => {
+                let mut command = Command::new(program);
+                command.args(arguments).arg(self.models.as_deref().unwrap_or("".as_ref())).arg(&self.program);
+                (command, variables.as_slice())
+            }
+            None => (Command::new(&self.program), Default::default()),
+        };
         // Nothing of what the environment holds is its business; threads would fight for our processors.
         command
             .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("PATH", PROGRAM_FOLDERS)
             .env("OMP_THREAD_LIMIT", "1")
-            .env("LC_ALL", "C");
+            .env("LC_ALL", "C")
+            .envs(variables.iter().map(|(name, value)| (name, value)));
         if let Some(folder) = &self.models {
             command.arg("--tessdata-dir").arg(folder);
         }
@@ -82,7 +146,9 @@ impl Tesseract {
         let mut child = Running(command.spawn().map_err(|_| OcrError::Unavailable)?);
         // Before it is given anything.
         #[cfg(target_os = "linux")]
-        limit(&child.0);
+        if !is_limited(&child.0) {
+            return Err(OcrError::Failed);
+        }
         let (input, output) = (child.0.stdin.take(), child.0.stdout.take());
         let header = format!("P5\n{} {}\n255\n", raster.width, raster.height);
         let (sender, receiver) = channel();
@@ -112,13 +178,13 @@ impl Tesseract {
                 }
             };
             // Both threads end with it.
-            let succeeded = match &answer {
-                Some(_) => child.0.wait().is_ok_and(|status| status.success()),
-                None => false,
-            };
+            let code = answer.as_ref().and_then(|_| child.0.wait().ok()?.code());
             drop(child);
-            match answer {
-                Some(answer) if succeeded => Ok(String::from_utf8_lossy(&answer).into_owned()),
+            match (answer, code.and_then(|code| u8::try_from(code).ok())) {
+                (Some(answer), Some(0)) => Ok(String::from_utf8_lossy(&answer).into_owned()),
+                (_, Some(exit::UNCONFINED | exit::NOT_STARTED | exit::NOT_FOUND)) => {
+                    Err(OcrError::Unavailable)
+                }
                 _ => Err(OcrError::Failed),
             }
         })
@@ -154,19 +220,23 @@ impl Drop for Running {
     }
 }
 
+/// Limits what a process may consume, and says whether that has succeeded.
 #[cfg(target_os = "linux")]
-fn limit(child: &Child) {
-    use rustix::process::{Pid, Resource, Rlimit, prlimit};
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    for (resource, most) in [
+fn is_limited(child: &Child) -> bool {
+    use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+    let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return false };
+    let limits = [
         (Resource::Cpu, CPU),
         (Resource::As, MEMORY),
         (Resource::Core, 0),
         (Resource::Fsize, 0),
         (Resource::Nofile, 32),
-    ] {
-        let _ = prlimit(pid, resource, Rlimit { current: Some(most), maximum: Some(most) });
-    }
+    ];
+    limits.into_iter().all(|(resource, most)| {
+        // Never more than there is already.
+        let most = most.min(getrlimit(resource).maximum.unwrap_or(u64::MAX));
+        prlimit(Some(pid), resource, Rlimit { current: Some(most), maximum: Some(most) }).is_ok()
+    })
 }
 
 /// The words of its table: level, page, block, paragraph, line, word, left, top, width, height, confidence, text.
@@ -222,7 +292,7 @@ mod tests {
     fn a_program_that_is_not_there_is_unavailable() {
         let engine = Tesseract::new("no-such-program", &["eng"]);
         let raster = Raster { width: 1, height: 1, dpi: 72.0, pixels: vec![255] };
-        assert!(!engine.is_installed());
+        assert_eq!(engine.check(), Err(TesseractError::NotInstalled));
         assert_eq!(engine.words(&raster, &Stop::default()), Err(OcrError::Unavailable));
     }
 }

@@ -10,9 +10,9 @@ use std::time::Duration;
 use ::conversations::KnowledgeDocument;
 use ::conversations::admin::{KnowledgeLimits, NewKnowledge};
 use clap::Args;
-use extraction::document::ocr::{OcrEngine, Tesseract};
+use extraction::document::ocr::OcrEngine;
 use extraction::document::{Document, Kind, Limits, Page, Warning, decode};
-use extraction::worker::{Reader, Worker};
+use extraction::worker::Reader;
 use openapi_core::admin::Admin;
 use openapi_core::files::Sha256Digest;
 use openapi_core::values::AgentId;
@@ -20,11 +20,13 @@ use responders::Format;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::assemble::{Contents, confined};
+use crate::assemble::Contents;
 use crate::cli::context::CommandContext;
 use crate::cli::output::optional;
+use crate::config::extraction::allow_unconfined_documents;
 use crate::config::flags::KnowledgeArgs;
 use crate::console::caller::FolderEntry;
+use crate::documents;
 use crate::error::CliError;
 
 /// Examples of `knowledge add`.
@@ -97,7 +99,8 @@ impl Add {
         context.with_conversations(Contents::Closed, async |chat| {
             // Report a mistyped agent once, not for every file.
             chat.platform().agent(&self.agent).await?;
-            let reading = Reading::new(&self.ocr_languages, chat.knowledge_limits())?;
+            let allow_unconfined = allow_unconfined_documents(context.config()?.as_ref())?;
+            let reading = Reading::new(&self.ocr_languages, allow_unconfined, chat.knowledge_limits())?;
             let mut names = HashSet::new();
             for (nth, source) in sources.iter().enumerate() {
                 let outcome = async {
@@ -263,13 +266,10 @@ struct Reading {
 }
 
 impl Reading {
-    fn new(languages: &[String], most: KnowledgeLimits) -> Result<Self, CliError> {
-        let languages: Vec<&str> = languages.iter().map(String::as_str).collect();
-        Ok(Reading {
-            reader: Reader::Worker(confined(Worker::own()?).with_timeout(READ_TIMEOUT)),
-            recognise: Arc::new(Tesseract::new("tesseract", &languages)),
-            most,
-        })
+    fn new(languages: &[String], allow_unconfined: bool, most: KnowledgeLimits) -> Result<Self, CliError> {
+        let worker = documents::worker(allow_unconfined)?.with_timeout(READ_TIMEOUT);
+        let recognise = Arc::new(documents::tesseract(&worker, languages));
+        Ok(Reading { reader: Reader::Worker(worker), recognise, most })
     }
 
     async fn text(
@@ -294,7 +294,7 @@ impl Reading {
                 };
                 let recognise = Some(Arc::clone(&self.recognise));
                 let document = self.reader.read(Arc::clone(bytes), limits, recognise).await;
-                let document = document.map_err(|error| error.to_string())?;
+                let document = document.map_err(|error| documents::not_read(&error))?;
                 warn(context, &source.name, &document.warnings);
                 Ok(Text {
                     page_count: document.page_count,

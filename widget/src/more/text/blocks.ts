@@ -1,5 +1,5 @@
 // The block part of the Markdown subset: parses lines into a tree of blocks.
-import { type Node, type Span, spans } from './spans';
+import { type Allow, type Node, type Span, spans } from './spans';
 
 /** A top-level block and its offset in the text. */
 export type Block = [node: Node, from: number];
@@ -15,11 +15,11 @@ const isTable = (lines: string[], i: number) =>
   lines[i].includes('|') && /^\|?[ \t]*:?-[-:| \t]*$/.test((lines[i + 1] || '').trim()) && lines[i + 1].includes('|');
 const begins = (lines: string[], i: number) => START.test(lines[i]) || isTable(lines, i);
 
-const parse = (lines: string[], depth: number, image: (url: string) => boolean): [Node, number][] => {
+const parse = (lines: string[], depth: number, image: Allow, link?: Allow): [Node, number][] => {
   const out: [Node, number][] = [];
-  const inline = (text: string) => spans(text, image, MAX_DEPTH - depth);
+  const inline = (text: string) => spans(text, image, MAX_DEPTH - depth, link);
   const inner = (some: string[]): Span[] =>
-    depth < MAX_DEPTH - 2 ? parse(some, depth + 1, image).map((one) => one[0]) : [['p', [some.join('\n')]]];
+    depth < MAX_DEPTH - 2 ? parse(some, depth + 1, image, link).map((one) => one[0]) : [['p', [some.join('\n')]]];
   const row = (line: string, tag: string): Node => [
     'tr',
     line
@@ -76,12 +76,12 @@ const parse = (lines: string[], depth: number, image: (url: string) => boolean):
   return out;
 };
 
-/** The blocks of a text from the offset of a block. */
-export const blocks = (text: string, from: number, image: (url: string) => boolean): Block[] => {
+/** The blocks of a text from the offset of a block. `image` and `link` decide which addresses are allowed. */
+export const blocks = (text: string, from: number, image: Allow, link?: Allow): Block[] => {
   const lines = text.slice(from, MAX_TEXT).split('\n');
   const offsets = [from];
   for (const line of lines) offsets.push((from += line.length + 1));
-  const out = parse(lines, 0, image).map(([node, line]): Block => [node, offsets[line]]);
+  const out = parse(lines, 0, image, link).map(([node, line]): Block => [node, offsets[line]]);
   if (text.length > MAX_TEXT) out.push([['p', [text.slice(MAX_TEXT)]], MAX_TEXT]);
   return out;
 };

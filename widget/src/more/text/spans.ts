@@ -4,6 +4,7 @@ import { safeUrl } from '../../dom';
 /** A text, or an element: its tag, its children, and the URL of a link or image. */
 export type Span = string | Node;
 export type Node = [tag: string, children: Span[], address?: string];
+export type Allow = (url: string) => unknown;
 
 interface Opener {
   _mark: string;
@@ -25,8 +26,8 @@ const withoutLinks = (kids: Span[]): Span[] =>
     typeof kid == 'string' ? [kid] : kid[0] == 'a' ? withoutLinks(kid[1]) : [[kid[0], withoutLinks(kid[1]), kid[2]]],
   );
 
-/** `image` decides which image URLs are allowed; `room` is the maximum nesting depth. */
-export const spans = (text: string, image: (url: string) => boolean, room: number): Span[] => {
+/** `image` and `allow` decide which URLs of images and links are allowed; `room` is the maximum nesting depth. */
+export const spans = (text: string, image: Allow, room: number, allow: Allow = safeUrl): Span[] => {
   const out: Span[] = [];
   // At most `room` openers: the oldest is discarded.
   let stack: Opener[] = [];
@@ -49,7 +50,7 @@ export const spans = (text: string, image: (url: string) => boolean, room: numbe
     return;
   };
   const link = (url: string, label: Span[]) => {
-    out.push(safeUrl(url) && room > 0 ? ['a', label, url] : plain(label));
+    out.push(safeUrl(url) && room > 0 && allow(url) ? ['a', label, url] : plain(label));
   };
 
   for (let match; (match = token.exec(text)); at = token.lastIndex) {
