@@ -303,3 +303,22 @@ pub(super) fn count(times: &mut Vec<Timestamp>, now: Timestamp) {
     times.retain(|at| now.millis_since(*at) < DAY_MILLIS);
     times.push(now);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subscriber_uses_no_more_than_its_part() {
+        let windows = Windows::<SubscriberTurns>::default();
+        let agent: AgentId = "acme".parse().expect("an id");
+        let of = |last: u8, most| (agent.clone(), Network::of([192, 0, 2, last].into()), most);
+        let admit = |key, second: i64| {
+            windows.admit_by(key, subscriber_windows, Timestamp::from_millis(second * 1_000)).is_ok()
+        };
+        assert!((0..60).all(|second| admit(of(1, 60), second)));
+        assert!(!admit(of(1, 60), 60), "it is used up");
+        assert!(admit(of(2, 60), 60), "another subscriber");
+        assert!(!admit(of(1, 60), 86_399) && admit(of(1, 60), 86_400), "a day later");
+    }
+}
