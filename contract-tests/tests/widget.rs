@@ -111,9 +111,9 @@ fn settings() -> WidgetSettings {
     for windows in [turns, syncs, leads, uploads, address_sessions, address_turns] {
         windows.clear();
     }
-    let WidgetLimits { address_leads, address_repeats, address_calls, agent_turns, .. } =
+    let WidgetLimits { address_leads, address_repeats, address_calls, address_requests, agent_turns, .. } =
         &mut settings.limits;
-    for windows in [address_leads, address_repeats, address_calls, agent_turns] {
+    for windows in [address_leads, address_repeats, address_calls, address_requests, agent_turns] {
         windows.clear();
     }
     settings

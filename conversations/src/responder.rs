@@ -22,13 +22,16 @@ pub type ChatEvents = Pin<Box<dyn Stream<Item = ChatEvent> + Send>>;
 ///   [`ChatError::Internal`].
 /// - Dropping the stream soon stops its work.
 /// - The caller stores the reply, enforces the limits and speaks HTTP.
+/// - A responder that costs anything reports what it has used, with [`ChatEvent::Usage`], as soon as it has sent a request
+///   and before each text that it shows. A reply that ends early, for whatever reason, is charged the latest report.
+///   Without one it is charged the input of [`ChatResponder::most`] and an estimate of its text.
 /// - The texts of visitors and passages are data. They change no rules, tools or limits.
 pub trait ChatResponder: Send + Sync {
     /// Its name. Each reply stores it, and [`ChatSettings::responder`] selects a responder by it.
     fn name(&self) -> &str;
 
-    /// The most that the reply to this turn may use. The caller reserves it before [`ChatResponder::respond`]. A
-    /// responder that costs nothing needs no budget.
+    /// The most that the reply to this turn may use, repeated requests included. The caller reserves it before
+    /// [`ChatResponder::respond`]. A responder that costs nothing needs no budget.
     fn most(&self, turn: &ChatTurn) -> Usage {
         let _ = turn;
         Usage::default()
@@ -158,6 +161,8 @@ pub enum ChatEvent {
     Form,
     /// A person takes over.
     Handoff(Handoff),
+    /// What the reply has used so far, failed attempts included. It replaces earlier reports.
+    Usage(Usage),
     /// The reply failed: the last event.
     Error(ChatError),
     /// The reply is complete: the last event.
@@ -257,6 +262,18 @@ pub struct Usage {
     pub output_tokens: u64,
     /// The price of both, in the currency of the server's prices.
     pub cost: f64,
+}
+
+impl std::ops::Add for Usage {
+    type Output = Usage;
+
+    fn add(self, other: Usage) -> Usage {
+        Usage {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            cost: self.cost + other.cost,
+        }
+    }
 }
 
 impl Usage {

@@ -263,7 +263,7 @@ async fn overloaded(response: Response, status: StatusCode) -> Error {
     if rejection.is_quota_exhausted() {
         Error::Permanent(reason)
     } else {
-        Error::Transient { reason, retry_after }
+        Error::Transient { reason, retry_after, may_be_charged: status.is_server_error() }
     }
 }
 

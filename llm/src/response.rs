@@ -30,7 +30,9 @@ pub struct Completion {
 pub struct StreamChunk {
     /// More text.
     pub text: String,
-    /// Whether the model is reasoning; the reasoning itself is dropped.
+    /// Bytes of the model's reasoning and of the arguments of tools; both are dropped.
+    pub dropped_bytes: usize,
+    /// Whether the model is reasoning.
     pub is_reasoning: bool,
     /// The names of the tools that the model calls.
     pub tool_calls: Vec<String>,
@@ -148,15 +150,22 @@ impl StreamChunk {
         };
         let message = choice.get("delta").or_else(|| choice.get("message")).unwrap_or(choice);
         chunk.text = message.get("content").and_then(text_of).unwrap_or_default();
-        chunk.is_reasoning = ["reasoning_content", "reasoning"].iter().any(|name| {
-            message.get(name).is_some_and(|thought| thought.as_str() != Some("") && !thought.is_null())
-        });
+        let thoughts = ["reasoning_content", "reasoning"].into_iter().filter_map(|name| message.get(name));
+        for thought in thoughts.filter(|thought| !thought.is_null()) {
+            let bytes = text_of(thought).unwrap_or_else(|| thought.to_string()).len();
+            chunk.is_reasoning |= bytes > 0;
+            chunk.dropped_bytes += bytes;
+        }
         chunk.is_refusal =
             message.get("refusal").and_then(Value::as_str).is_some_and(|refusal| !refusal.is_empty());
         chunk.finish_reason = choice.get("finish_reason").and_then(Value::as_str).map(str::to_owned);
         let calls = message.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
-        chunk.tool_calls =
-            calls.filter_map(|call| call.get("function")?.get("name")?.as_str()).map(str::to_owned).collect();
+        for function in calls.filter_map(|call| call.get("function")) {
+            let text = |name: &str| function.get(name).and_then(Value::as_str);
+            chunk.dropped_bytes +=
+                ["name", "arguments"].into_iter().filter_map(text).map(str::len).sum::<usize>();
+            chunk.tool_calls.extend(text("name").map(str::to_owned));
+        }
         Ok(chunk)
     }
 }
@@ -238,8 +247,10 @@ mod tests {
         let call = json!({ "choices": [{ "delta": { "tool_calls": [
             { "index": 0, "function": { "name": "request_handoff", "arguments": "" } },
             { "index": 0, "function": { "arguments": "{}" } }] } }] });
-        let calls = StreamChunk::read(&call.to_string()).map(|chunk| chunk.tool_calls);
-        assert_eq!(calls, Ok(vec!["request_handoff".to_owned()]));
+        let calls = StreamChunk::read(&call.to_string()).map(|chunk| (chunk.tool_calls, chunk.dropped_bytes));
+        assert_eq!(calls, Ok((vec!["request_handoff".to_owned()], 17)));
+        let thought = json!({ "choices": [{ "delta": { "content": "", "reasoning": "secret" } }] });
+        assert_eq!(StreamChunk::read(&thought.to_string()).map(|chunk| chunk.dropped_bytes), Ok(6));
     }
 
     #[test]

@@ -88,7 +88,7 @@ mod tests {
         ) {
             let policy = RetryPolicy { max_retries, max_wait: Duration::from_millis(max) };
             let retry_after = asked.map(Duration::from_millis);
-            let wait = policy.wait(attempt, &Error::Transient { reason: String::new(), retry_after });
+            let wait = policy.wait(attempt, &Error::Transient { reason: String::new(), retry_after, may_be_charged: true });
             let least = retry_after.unwrap_or(Duration::from_millis(500 << attempt.min(6)).min(MAX_BACKOFF));
             let is_allowed = attempt < max_retries && least <= policy.max_wait;
             proptest::prop_assert_eq!(wait.is_some(), is_allowed);
@@ -103,7 +103,11 @@ mod tests {
     #[test]
     fn a_wait_without_end_is_no_overflow() {
         let policy = RetryPolicy { max_retries: 1, max_wait: Duration::MAX };
-        let error = Error::Transient { reason: String::new(), retry_after: Some(Duration::MAX) };
+        let error = Error::Transient {
+            reason: String::new(),
+            retry_after: Some(Duration::MAX),
+            may_be_charged: true,
+        };
         assert_eq!(policy.wait(0, &error), Some(Duration::MAX));
     }
 }

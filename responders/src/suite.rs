@@ -88,6 +88,9 @@ fn faults(turn: &ChatTurn, events: &[ChatEvent]) -> Vec<String> {
         match event {
             ChatEvent::Delta(more) => text.push_str(more),
             ChatEvent::Replace(whole) => text.clone_from(whole),
+            ChatEvent::Usage(usage) if !usage.cost.is_finite() || usage.cost < 0.0 => {
+                faults.push("what it has cost so far is no amount".to_owned());
+            }
             ChatEvent::Suggestions(items) if items.len() > MAX_SUGGESTIONS => {
                 faults.push(format!("{} suggestions", items.len()));
             }

@@ -1,6 +1,6 @@
 //! Random histories of billed turns: replies, errors, panics, timeouts, visitors who stop a reply or leave, and
-//! process crashes. Every credit granted is available, reserved or charged, and neither the credits nor the daily
-//! token and cost budgets are overdrawn.
+//! process crashes. Every credit granted is available, reserved or charged, neither the credits nor the daily token and
+//! cost budgets are overdrawn, and whatever a model has been sent or has written is charged in the end.
 //!
 //! `WIDGET_HISTORIES=10000 cargo test -p contract-tests --all-features --test conversations credits` runs 10,000 of them.
 
@@ -8,7 +8,7 @@ use conversations::storage::{ConversationFilter, ConversationQuery};
 use conversations::{ChatError, ChatEvent, Outcome, Usage};
 use http_body_util::BodyExt;
 use openapi_core::admin::{Admin, CreditChange};
-use openapi_core::credits::CreditPool;
+use openapi_core::credits::{CreditEntryKind, CreditPool};
 use openapi_core::storage::LedgerQuery;
 use pollster::block_on;
 use proptest::prelude::*;
@@ -43,6 +43,8 @@ struct Step {
     fate: Fate,
     /// The maximum usage, in tokens of each kind.
     most: u64,
+    /// The output that the responder reports before it writes, with half of the maximum input.
+    reports: Option<u64>,
     /// Whether another process receives the call.
     elsewhere: bool,
     /// The pause after the turn, in seconds.
@@ -60,16 +62,48 @@ fn step() -> impl Strategy<Value = Step> {
         2 => prop_oneof![Just(0), Just(50)].prop_map(Fate::Late),
     ];
     let pause = prop_oneof![3 => Just(1), 1 => Just(30), 1 => Just(600), 1 => Just(86_400)];
-    (fate, 500_u64..3_000, any::<bool>(), pause).prop_map(|(fate, most, elsewhere, pause)| Step {
-        fate,
-        most,
-        elsewhere,
-        pause,
-    })
+    (fate, 500_u64..3_000, prop::option::of(0_u64..250), any::<bool>(), pause)
+        .prop_map(|(fate, most, reports, elsewhere, pause)| Step { fate, most, reports, elsewhere, pause })
 }
 
 fn used(input_tokens: u64, output_tokens: u64) -> Usage {
     Usage { input_tokens, output_tokens, cost: (input_tokens + output_tokens) as f64 * COST_OF_TOKEN }
+}
+
+impl Step {
+    /// The least tokens that are charged for the turn once its responder has run.
+    fn due(&self) -> u64 {
+        let written = |text: usize| self.most + (text as u64).div_ceil(3).min(self.most / 2);
+        let reported = self.reports.map(|output| self.most / 2 + output);
+        match self.fate {
+            Fate::Answered(share) => self.most * share / 1_000 + self.most / 2 * share / 1_000,
+            Fate::Failed | Fate::Ended(0) => reported.unwrap_or(0),
+            Fate::Panics => reported.unwrap_or_else(|| written(1)),
+            // Nobody knows what the model has sent, so all that was reserved is charged.
+            Fate::Left => self.most + self.most / 2,
+            Fate::Ended(text) | Fate::Cancelled(text, _) | Fate::Late(text) => {
+                reported.unwrap_or_else(|| written(text))
+            }
+        }
+    }
+}
+
+/// The tokens that the ledger has for each turn.
+fn charged_tokens(world: &World) -> Vec<(String, u64)> {
+    let query = LedgerQuery { agent: agent(), before: None, limit: 10_000 };
+    let ledger = block_on(world.platform.credit_entries(&query)).expect("entries");
+    let notes = ledger
+        .iter()
+        .filter(|entry| entry.kind == CreditEntryKind::Chat)
+        .filter_map(|entry| entry.note.as_ref());
+    notes
+        .map(|note| {
+            let mut parts = note.split(", ").skip(1);
+            let mut part = || parts.next().expect("a part");
+            let turn = part().strip_prefix("turn ").expect("a turn").to_owned();
+            (turn, part().split(' ').next().expect("a number").parse().expect("tokens"))
+        })
+        .collect()
 }
 
 /// Checks the invariants; `given` is the number of credits granted.
@@ -93,7 +127,11 @@ fn check(world: &World, given: u64, step: &Step) {
             }
         }
     }
-    assert_eq!(there, i64::try_from(given - charged).expect("never overdrawn"), "after {step:?}");
+    // What a process that has died is charged for has no message.
+    assert!(
+        0 <= there && there <= i64::try_from(given - charged).expect("never overdrawn"),
+        "after {step:?}"
+    );
     assert!(of_day <= TOKENS_PER_DAY, "{of_day} tokens of a day after {step:?}");
     assert!(cost <= COST_PER_DAY + 1e-9, "a day has cost {cost} after {step:?}");
 }
@@ -113,10 +151,12 @@ fn history(given: u64, steps: &[Step]) {
     let change = CreditChange::Set { pool: CreditPool::Plan, credits: given, note: None };
     block_on(world.platform.change_credits(&operator(), &agent(), &change)).expect("credits");
     world.knowledge.says("From the documents.");
+    let mut due = Vec::new();
     for (number, step) in (1..).zip(steps) {
         *world.script.most.lock().expect("the usage") = used(step.most, step.most / 2);
         let hanging = |text: usize| vec![delta(&"x".repeat(text)), Act::Hang];
-        world.script.will(match step.fate {
+        let report = step.reports.map(|output| Act::Say(ChatEvent::Usage(used(step.most / 2, output))));
+        let acts = match step.fate {
             Fate::Answered(share) => vec![
                 delta("A"),
                 Act::Say(ChatEvent::Done {
@@ -131,7 +171,9 @@ fn history(given: u64, steps: &[Step]) {
             Fate::Ended(text) | Fate::Cancelled(text, _) => hanging(text),
             Fate::Late(0) => vec![Act::Hang],
             Fate::Late(text) => hanging(text),
-        });
+        };
+        world.script.will(report.into_iter().chain(acts));
+        let asked = world.script.asked.lock().expect("the turns").len();
         let another;
         let api = if step.elsewhere {
             another = world.another();
@@ -156,7 +198,8 @@ fn history(given: u64, steps: &[Step]) {
                 block_on(body.collect()).expect("an end");
             }
             Fate::Late(_) => {
-                world.clock.advance_millis(20_001);
+                // Longer than both deadlines, of the first piece and between two.
+                world.clock.advance_millis(30_001);
                 block_on(body.collect()).expect("an end");
             }
             Fate::Ended(_) => {
@@ -165,12 +208,23 @@ fn history(given: u64, steps: &[Step]) {
             }
             _ => drop(block_on(body.collect()).expect("an end")),
         }
+        if world.script.asked.lock().expect("the turns").len() > asked && step.due() > 0 {
+            due.push((turn_id(number), step.due()));
+        }
         check(&world, given, step);
         world.clock.advance_millis(step.pause * 1_000);
         check(&world, given, step);
     }
-    // The reservations of crashed processes are released in the end.
-    world.clock.advance_millis(86_400_000);
+    // The reservations of crashed processes are charged with the next turn after they have expired.
+    world.clock.advance_millis(600_000);
+    *world.script.most.lock().expect("the usage") = Usage::default();
+    world.script.says("Hello.");
+    world.turn(1_000, "A question", None);
+    let charged = charged_tokens(&world);
+    for (turn, tokens) in due {
+        let found = charged.iter().find(|(of, _)| *of == turn);
+        assert!(found.is_some_and(|(_, charged)| *charged >= tokens), "{turn}: {tokens} of {found:?}");
+    }
     let account = block_on(world.platform.credits(&agent())).expect("an account");
     assert_eq!(account.reserved(), 0);
 }

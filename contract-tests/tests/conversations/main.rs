@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the environment sets how long a history is")]
 
+mod abuse;
 mod conversation;
 mod credits;
 mod cuts;

@@ -1,6 +1,7 @@
 //! A widget service with a scripted responder, and a visitor.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -21,7 +22,7 @@ use openapi_core::access::Actor;
 use openapi_core::admin::{Admin, NewAgent};
 use openapi_core::api::{ApiBody, PeerAddress};
 use openapi_core::json::{Json, Object, parse};
-use openapi_core::platform::{Platform, Ports};
+use openapi_core::platform::{ExtractionSettings, Platform, Ports};
 use openapi_core::ports::{Clock, FixedClock, MemoryBlobs, SequentialIds, Spawner, Task, Timer};
 use openapi_core::server_keys::{ServerKey, ServerKeys};
 use openapi_core::service_info::ServiceInfo;
@@ -238,7 +239,7 @@ pub fn clocked() -> World {
     world_of(without_limits(), Drive::Clock)
 }
 
-fn without_limits() -> WidgetSettings {
+pub fn without_limits() -> WidgetSettings {
     let mut settings = WidgetSettings::default();
     let limits = &mut settings.limits;
     for windows in [
@@ -250,6 +251,7 @@ fn without_limits() -> WidgetSettings {
         &mut limits.address_leads,
         &mut limits.address_repeats,
         &mut limits.address_calls,
+        &mut limits.address_requests,
         &mut limits.agent_turns,
     ] {
         windows.clear();
@@ -304,7 +306,11 @@ fn chat(
         Drive::Threads => (ports.with_timer(Arc::new(Hasty)), chat.with_spawner(Arc::new(Threads))),
     };
     let service_info = ServiceInfo::new("https://api.example.com").expect("a valid URL");
-    let platform = Arc::new(Platform::new(Arc::clone(storage) as _, ports, service_info));
+    let platform = Platform::new(Arc::clone(storage) as _, ports, service_info);
+    // Less than a visitor's file, which must not use any of it.
+    let mut extraction = ExtractionSettings::default();
+    extraction.max_held_bytes = 40;
+    let platform = Arc::new(platform.with_extraction_settings(extraction));
     Arc::new(Conversations::new(platform, Arc::clone(storage) as _, chat))
 }
 
@@ -368,6 +374,22 @@ impl World {
         change: impl FnOnce(&mut Request<Full<Bytes>>),
     ) -> Answered {
         block_on(read(block_on(api.handle(request(path, body, change)))))
+    }
+
+    /// Sends a call from an address, and again with a solution if a challenge is required.
+    pub fn post_from(&self, address: IpAddr, path: &str, body: &Value) -> Answered {
+        let from = |body: &Value| {
+            self.send(&self.api, path, body, |request| {
+                request.extensions_mut().insert(PeerAddress(address));
+            })
+        };
+        let answered = from(body);
+        if answered.status != 429 || answered.code() != "CHALLENGE_REQUIRED" {
+            return answered;
+        }
+        let mut body = body.clone();
+        body["challenge"] = answered.solution();
+        from(&body)
     }
 
     /// A turn of a new visitor, or of the visitor with this token.

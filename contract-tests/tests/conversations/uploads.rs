@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 const DAY_MILLIS: i64 = 86_400_000;
-const PDF: &[u8] = b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<<>>\n%%EOF\n";
+pub const PDF: &[u8] = b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<<>>\n%%EOF\n";
 
 /// A form with these parts, the file last.
-fn form(parts: &[(&str, &str)], name: &str, content: &[u8]) -> Request<Full<Bytes>> {
+pub fn form(parts: &[(&str, &str)], name: &str, content: &[u8]) -> Request<Full<Bytes>> {
     let mut body = Vec::new();
     for (part, text) in parts {
         let head = format!("--x\r\nContent-Disposition: form-data; name=\"{part}\"\r\n\r\n{text}\r\n");
@@ -37,7 +37,7 @@ fn form(parts: &[(&str, &str)], name: &str, content: &[u8]) -> Request<Full<Byte
 }
 
 impl World {
-    fn upload(&self, parts: &[(&str, &str)], name: &str, content: &[u8]) -> Answered {
+    pub fn upload(&self, parts: &[(&str, &str)], name: &str, content: &[u8]) -> Answered {
         block_on(read(block_on(self.api.handle(form(parts, name, content)))))
     }
 
@@ -48,7 +48,7 @@ impl World {
     }
 
     /// The content of a file, if it exists.
-    fn content(&self, id: &str) -> Option<Vec<u8>> {
+    pub fn content(&self, id: &str) -> Option<Vec<u8>> {
         let id: FileId = id.parse().expect("an id");
         block_on(self.platform.document(&agent(), id)).ok().map(|(_, content)| content)
     }
@@ -58,13 +58,13 @@ impl World {
     }
 }
 
-fn with_uploads() -> World {
+pub fn with_uploads() -> World {
     let world = boundless();
     world.configure(json!({ "chat": { "responder": "script" }, "uploads": { "enabled": true } }));
     world
 }
 
-fn id(answered: &Answered) -> String {
+pub fn id(answered: &Answered) -> String {
     assert_eq!(answered.status, 201, "{}", answered.text);
     answered.json()["data"]["id"].as_str().expect("an id").to_owned()
 }
@@ -103,11 +103,11 @@ fn a_file_is_sent_with_a_message_and_deleted_with_its_conversation() {
 }
 
 #[test]
-fn unsent_files_expire_after_a_day() {
+fn unsent_files_expire_after_half_an_hour() {
     let world = with_uploads();
     let sent = world.upload(&[("agentId", AGENT)], "letter.pdf", PDF);
     let (upload, token) = (id(&sent), sent.token());
-    world.clock.advance_millis(DAY_MILLIS - 90_000);
+    world.clock.advance_millis(30 * 60_000 - 90_000);
     world.maintain();
     assert_eq!(world.content(&upload).as_deref(), Some(PDF));
     // A file that is about to expire is rejected, because its deletion may have begun.

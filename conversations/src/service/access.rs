@@ -8,7 +8,7 @@ use openapi_core::platform::Platform;
 use openapi_core::reply::{ApiError, ErrorCode};
 use openapi_core::values::AgentId;
 
-use super::admission::{AddressLimit, Admission};
+use super::admission::Admission;
 use super::agent_view::AgentView;
 use super::agents::Agents;
 use super::call::{SentToken, WidgetRequest};
@@ -26,43 +26,46 @@ pub(super) struct Authenticator {
 }
 
 impl Authenticator {
-    /// The token and the agent of a call from a page that may show the agent's widget.
+    /// The agent of a call from a page that may show the agent's widget.
     ///
     /// # Errors
-    /// 401 TOKEN_INVALID, 404 AGENT_NOT_AVAILABLE, 403 ORIGIN_NOT_ALLOWED.
-    pub(super) async fn authenticate(
+    /// 401 TOKEN_INVALID, 404 AGENT_NOT_AVAILABLE, 403 ORIGIN_NOT_ALLOWED, 429 RATE_LIMIT_EXCEEDED.
+    pub(super) async fn view(
         &self,
         request: &mut WidgetRequest,
         operation: &Operation,
         body: &Object,
-    ) -> Result<(Option<SentToken>, Arc<AgentView>), ApiError> {
-        let token = match self.token(body, request) {
-            Ok(token) => token,
-            Err(error) => {
-                self.admission.admit_address(request, AddressLimit::Calls)?;
-                return Err(error);
-            }
-        };
-        let agent = match (&token, body.get("agentId").and_then(Json::as_str)) {
+        token: Option<&SentToken>,
+    ) -> Result<Arc<AgentView>, ApiError> {
+        if let (Handler::Visitor(_), Some(sent)) = (&operation.handler, token) {
+            self.admission.admit_visitor(request, sent.token.visitor)?;
+        }
+        let agent = match (token, body.get("agentId").and_then(Json::as_str)) {
             (Some(sent), Some(named)) if named != sent.token.agent.as_str() => return Err(token_invalid()),
             (Some(sent), _) => sent.token.agent.clone(),
             (None, Some(named)) => named.parse::<AgentId>().map_err(|_| agent_not_available())?,
-            (None, None) => match operation.handler {
-                Handler::Public(_) => return Err(agent_not_available()),
-                Handler::Visitor(_) => return Err(token_invalid()),
-            },
+            (None, None) => return Err(agent_not_available()),
         };
         let view = self.agents.view(&agent, request.now).await?;
         request.summary.agent = Some(agent);
         self.admit_origin(&view, request, matches!(operation.body, RequestBody::Query))?;
-        Ok((token, view))
+        Ok(view)
     }
 
-    fn token(&self, body: &Object, request: &WidgetRequest) -> Result<Option<SentToken>, ApiError> {
-        let text = match body.get("token") {
-            None | Some(Json::Null) => return Ok(None),
-            Some(Json::String(text)) => text,
-            Some(_) => return Err(token_invalid()),
+    /// The token of a call, which the operations of a visitor require.
+    ///
+    /// # Errors
+    /// 401 TOKEN_INVALID.
+    pub(super) fn token(
+        &self,
+        request: &WidgetRequest,
+        operation: &Operation,
+        body: &Object,
+    ) -> Result<Option<SentToken>, ApiError> {
+        let text = match (body.get("token"), &operation.handler) {
+            (None | Some(Json::Null), Handler::Public(_)) => return Ok(None),
+            (Some(Json::String(text)), _) => text,
+            _ => return Err(token_invalid()),
         };
         let keys = &self.platform.ports().server_keys;
         let token = VisitorToken::read(keys, text, &request.origin, request.now).ok_or_else(token_invalid)?;

@@ -1,4 +1,4 @@
-//! The widget's calls over HTTP: route → admit → read → authenticate → call → encode.
+//! The widget's calls over HTTP: count → route → admit → read → authenticate → call → encode.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -21,7 +21,7 @@ use openapi_core::values::PlatformId;
 use super::access::Authenticator;
 use super::admission::{AddressLimit, Admission, Counters};
 use super::agents::Agents;
-use super::call::{Call, WidgetRequest};
+use super::call::{Call, SentToken, WidgetRequest};
 use super::leads::Leads;
 use super::operations::{Handler, OPERATIONS, Operation, RequestBody, Services};
 use super::replies::{Budgets, Replies, Usages};
@@ -91,7 +91,9 @@ impl WidgetApi {
     /// HEADERS_TOO_LARGE).
     pub fn admit(&self, parts: &Parts) -> Result<(), Box<Response<ApiBody>>> {
         let context = self.0.context(parts);
-        let admitted = refuse_headers_beyond(parts, self.0.settings.max_header_bytes)
+        let admitted = self
+            .0
+            .admit_request(parts, &context)
             .and_then(|()| self.0.admission.admit_address(&context, AddressLimit::Calls));
         admitted.map(drop).map_err(|error| Box::new(respond(parts, Err(error), context)))
     }
@@ -105,6 +107,7 @@ impl WidgetApi {
             platform: Arc::clone(platform),
             limits: settings.limits.clone(),
             counters: Arc::clone(&shared.counters),
+            server: shared.server,
         });
         let services = services(conversations, &settings, &shared, &admission);
         WidgetApi(Arc::new(Inner {
@@ -184,12 +187,7 @@ fn services(
             streams: Arc::clone(&streams),
             replies,
         },
-        visitors: Visitors {
-            admission: Arc::clone(admission),
-            repository,
-            agents: Arc::clone(&agents),
-            streams: Arc::clone(&streams),
-        },
+        visitors: Visitors { repository, agents: Arc::clone(&agents), streams: Arc::clone(&streams) },
         agents,
         leads,
         streams,
@@ -224,7 +222,7 @@ impl Inner {
         body: impl HttpBody,
         request: &mut WidgetRequest,
     ) -> Result<Outcome, ApiError> {
-        refuse_headers_beyond(parts, self.settings.max_header_bytes)?;
+        self.admit_request(parts, request)?;
         let segments: Vec<Cow<'_, str>> = parts.uri.path().split('/').skip(1).map(Cow::Borrowed).collect();
         let route = self.router.find(&parts.method, &segments);
         if !matches!(route, Ok(Route::Found { .. })) {
@@ -242,8 +240,16 @@ impl Inner {
             Some(limit) => self.admission.admit_address(request, limit)?,
             None => 0.0,
         };
-        let (body, file) = read(operation.body, parts, body).await?;
-        let (token, view) = self.authenticator.authenticate(request, operation, &body).await?;
+        let (body, file, token) = match self.read_and_verify(operation, parts, body, request).await {
+            Ok(read) => read,
+            Err(error) => {
+                if operation.counts.is_none() {
+                    self.admission.admit_address(request, AddressLimit::Calls)?;
+                }
+                return Err(error);
+            }
+        };
+        let view = self.authenticator.view(request, operation, &body, token.as_ref()).await?;
         let mut stream = None;
         if operation.streams {
             // Taken before anything is stored: without a stream, the answer would reach no one.
@@ -256,6 +262,27 @@ impl Inner {
             Handler::Public(handle) => handle(&self.services, call).await,
             Handler::Visitor(handle) => handle(&self.services, call.of_visitor()?).await,
         }
+    }
+}
+
+impl Inner {
+    /// Counts a request for its address, before anything of it is looked at.
+    fn admit_request(&self, parts: &Parts, request: &WidgetRequest) -> Result<(), ApiError> {
+        self.admission.admit_address(request, AddressLimit::Requests)?;
+        refuse_headers_beyond(parts, self.settings.max_header_bytes)
+    }
+
+    /// Reads a request and verifies its token, without the store.
+    async fn read_and_verify(
+        &self,
+        operation: &Operation,
+        parts: &Parts,
+        body: impl HttpBody,
+        request: &WidgetRequest,
+    ) -> Result<(Object, Upload, Option<SentToken>), ApiError> {
+        let (body, file) = read(operation.body, parts, body).await?;
+        let token = self.authenticator.token(request, operation, &body)?;
+        Ok((body, file, token))
     }
 }
 

@@ -8,14 +8,14 @@ use http::{HeaderMap, HeaderValue, header};
 use openapi_core::api::{PeerAddress, ResponseSummary};
 use openapi_core::files::Upload;
 use openapi_core::json::Object;
-use openapi_core::limits::network;
+use openapi_core::limits::Network;
 use openapi_core::reply::ApiError;
 use openapi_core::values::Timestamp;
 use parking_lot::Mutex;
 
 use super::agent_view::AgentView;
 use super::errors::token_invalid;
-use crate::widget::OpenStream;
+use crate::widget::OpenSlot;
 use crate::widget::token::VisitorToken;
 
 /// The context of a request.
@@ -27,7 +27,7 @@ pub(super) struct WidgetRequest {
     pub(super) has_origin: bool,
     pub(super) address: IpAddr,
     /// The address, or the /64 of an IPv6 address.
-    pub(super) network: IpAddr,
+    pub(super) network: Network,
     /// The origin whose pages may read the response; `*` for all.
     pub(super) readers: HeaderValue,
     /// Whether the response depends on the origin.
@@ -49,7 +49,7 @@ impl WidgetRequest {
             origin: origin.and_then(|origin| origin.to_str().ok()).unwrap_or_default().to_ascii_lowercase(),
             has_origin: origin.is_some(),
             address,
-            network: network(address),
+            network: Network::of(address),
             readers: HeaderValue::from_static("*"),
             varies: false,
             wants_document: preferred.trim().eq_ignore_ascii_case("application/json"),
@@ -85,7 +85,7 @@ pub(super) struct Call<'a, T> {
     /// The used share of the limits that have counted the call so far, 0 to 1.
     pub(super) share: f64,
     /// The slot of the stream that an operation on events opens.
-    pub(super) stream: Option<OpenStream>,
+    pub(super) stream: Option<OpenSlot>,
 }
 
 impl<'a> Call<'a, Option<SentToken>> {

@@ -3,7 +3,7 @@
 use openapi_core::limits::Full;
 use openapi_core::reply::{ApiError, ErrorCode};
 
-use crate::widget::StreamLimitExceeded;
+use crate::widget::OpenLimitExceeded;
 
 pub(super) fn token_invalid() -> ApiError {
     ApiError::new(ErrorCode::TokenInvalid, "The token is not valid")
@@ -17,15 +17,21 @@ pub(super) fn visitor_blocked() -> ApiError {
     ApiError::new(ErrorCode::VisitorBlocked, "This chat is not available")
 }
 
-pub(super) fn too_many_streams(by: StreamLimitExceeded) -> ApiError {
-    let full = |scope, limit| limited("Too many open streams", scope, ("open", limit), 5);
+pub(super) fn too_many_streams(by: OpenLimitExceeded) -> ApiError {
+    too_many_open("Too many open streams", "Too many answers are being written", by)
+}
+
+pub(super) fn too_many_uploads(by: OpenLimitExceeded) -> ApiError {
+    too_many_open("Too many files are being sent", "Too many files are being received", by)
+}
+
+fn too_many_open(limited_by: &'static str, busy: &'static str, by: OpenLimitExceeded) -> ApiError {
+    let full = |scope, limit| limited(limited_by, scope, ("open", limit), 5);
     match by {
-        StreamLimitExceeded::Address(limit) => full("address", limit),
-        StreamLimitExceeded::Agent(limit) => full("agent", limit),
-        StreamLimitExceeded::Process => {
-            ApiError::new(ErrorCode::ServiceUnavailable, "Too many answers are being written")
-                .with_retry_after(5)
-        }
+        OpenLimitExceeded::Visitor => full("visitor", 1),
+        OpenLimitExceeded::Address(limit) => full("address", limit),
+        OpenLimitExceeded::Agent(limit) => full("agent", limit),
+        OpenLimitExceeded::Process => ApiError::new(ErrorCode::ServiceUnavailable, busy).with_retry_after(5),
     }
 }
 

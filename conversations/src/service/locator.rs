@@ -1,6 +1,7 @@
 //! Finds the conversation of a turn: that of its token, its successor, or a new one. A repeated request finds the same
 //! conversation, so its message is stored once.
 
+use openapi_core::limits::Network;
 use openapi_core::platform::concurrent_update;
 use openapi_core::reply::ApiError;
 use openapi_core::values::{ConversationId, PlatformId, Timestamp};
@@ -72,7 +73,8 @@ impl ConversationTarget {
         Err(concurrent_update())
     }
 
-    /// The conversation that a turn without a token has begun within the last hour, or begins.
+    /// The conversation that a turn without a token has begun within the last hour, or begins. Only the network that sent
+    /// the turn finds it, so that who learns the turn's id and text elsewhere gets no token.
     async fn of_first_turn(
         repository: &Repository,
         request: &WidgetRequest,
@@ -80,7 +82,8 @@ impl ConversationTarget {
         turn: &str,
     ) -> Result<Self, ApiError> {
         let now = request.now;
-        let message = format!("{}\n{turn}\n{}", view.agent.id, request.origin);
+        let site = Network::site(request.address);
+        let message = format!("{}\n{turn}\n{}\n{site}", view.agent.id, request.origin);
         let begun_at = |at| derived(repository, "first turn", &message, start_of_day(at));
         let (mut id, mut visitor) = begun_at(now);
         for at in [now, now.plus_millis(-DAY_MILLIS)] {

@@ -35,8 +35,8 @@ pub(super) struct Operation {
     pub(super) method: Method,
     pub(super) path: &'static str,
     pub(super) body: RequestBody,
-    /// The limit of the address that counts it. The others count for their visitor, so that people who share an address
-    /// do not limit each other.
+    /// The limit of the address that counts it, besides that of all requests. The others count for their visitor, so that
+    /// people who share an address hardly limit each other.
     pub(super) counts: Option<AddressLimit>,
     /// Whether the response is the events of a turn, which take a slot for a stream.
     pub(super) streams: bool,

@@ -1,10 +1,11 @@
 //! Conversations in the store, and the compare-and-swap by which they change.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::ops::ControlFlow::{Break, Continue};
 use std::sync::Arc;
 
 use openapi_core::contacts::ContactRef;
+use openapi_core::limits::Network;
 use openapi_core::platform::{Platform, concurrent_update};
 use openapi_core::reply::ApiError;
 use openapi_core::storage::StorageErrorKind;
@@ -162,7 +163,7 @@ impl Repository {
             updated_at: now,
             expires_at: now.plus_millis(i64::from(view.settings.retention_days) * DAY_MILLIS),
             epoch: FIRST_EPOCH,
-            network: truncated(request.address),
+            network: site(request.address),
             counted,
             uploads: Vec::new(),
             running: None,
@@ -230,11 +231,8 @@ impl<'a> MessageView<'a> {
     }
 }
 
-/// A network too large to identify a single subscriber: /24, IPv6 /48.
-fn truncated(address: IpAddr) -> Option<String> {
-    match address.to_canonical() {
-        IpAddr::V4(address) if address.is_unspecified() => None,
-        IpAddr::V4(address) => Some(format!("{}/24", Ipv4Addr::from_bits(address.to_bits() >> 8 << 8))),
-        IpAddr::V6(address) => Some(format!("{}/48", Ipv6Addr::from_bits(address.to_bits() >> 80 << 80))),
-    }
+/// The network of a visitor, if the host names the address.
+fn site(address: IpAddr) -> Option<String> {
+    let is_named = !address.to_canonical().is_unspecified();
+    is_named.then(|| Network::site(address).to_string())
 }

@@ -9,7 +9,6 @@ use openapi_core::values::MessageId;
 use serde::Serialize;
 use serde_json::json;
 
-use super::admission::Admission;
 use super::agent_view::AgentView;
 use super::agents::Agents;
 use super::call::{Call, SentToken, WidgetRequest};
@@ -51,24 +50,15 @@ struct State<'a> {
 
 /// Serves visitors.
 pub(super) struct Visitors {
-    pub(super) admission: Arc<Admission>,
     pub(super) repository: Arc<Repository>,
     pub(super) agents: Arc<Agents>,
     pub(super) streams: Arc<Streams>,
 }
 
 impl Visitors {
-    /// The conversation of a call that the visitor's limit admits.
-    async fn admitted(&self, call: &Call<'_, SentToken>) -> Result<Conversation, ApiError> {
-        let token = &call.token.token;
-        let conversation = self.repository.of_token(token).await?;
-        self.admission.admit_visitor(call.request, token.visitor)?;
-        Ok(conversation)
-    }
-
     /// `POST /sync`.
     pub(super) async fn sync(&self, call: Call<'_, SentToken>) -> Result<Outcome, ApiError> {
-        let mut conversation = self.admitted(&call).await?;
+        let mut conversation = self.repository.of_token(&call.token.token).await?;
         let Call { request, view, token, body, .. } = call;
         let mut members = Members::new(&body);
         let after = members.number("after").unwrap_or(0);
@@ -155,7 +145,7 @@ impl Visitors {
 
     /// `POST /history`.
     pub(super) async fn history(&self, call: Call<'_, SentToken>) -> Result<Outcome, ApiError> {
-        let conversation = self.admitted(&call).await?;
+        let conversation = self.repository.of_token(&call.token.token).await?;
         let mut members = Members::new(&call.body);
         let before = members.number("before");
         let limit = members.number("limit").unwrap_or(u64::from(PAGE));
@@ -177,7 +167,7 @@ impl Visitors {
 
     /// `POST /feedback`.
     pub(super) async fn feedback(&self, call: Call<'_, SentToken>) -> Result<Outcome, ApiError> {
-        let conversation = self.admitted(&call).await?;
+        let conversation = self.repository.of_token(&call.token.token).await?;
         let mut members = Members::new(&call.body);
         let message = members.id::<MessageId>("message");
         let value = members.opinion("value");

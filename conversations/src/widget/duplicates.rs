@@ -3,14 +3,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
-use openapi_core::limits::Window;
+use openapi_core::limits::{Network, Window, network_levels};
 use openapi_core::values::{ConversationId, Timestamp};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 /// The most conversations that are stored for a text.
 const MAX_USES: usize = 100;
-/// The most stored texts. Beyond them, the expired ones are removed, or else all.
+/// The most stored texts. Beyond them, the expired ones are removed, then those of a single conversation, or else all.
 const MOST_TEXTS: usize = 50_000;
 
 /// A short digest of a text. A collision costs the author of the other text a challenge.
@@ -19,13 +19,13 @@ type TextKey = [u8; 8];
 /// When the text was sent in which conversations, the newest last.
 type Uses = VecDeque<(Timestamp, ConversationId)>;
 
-/// The conversations in which each text was sent, by address and digest of the text.
+/// The conversations in which each text was sent, by network and digest of the text.
 #[derive(Default)]
-pub(crate) struct DuplicateMessageLimiter(Mutex<HashMap<(IpAddr, TextKey), Uses>>);
+pub(crate) struct DuplicateMessageLimiter(Mutex<HashMap<(Network, TextKey), Uses>>);
 
 impl DuplicateMessageLimiter {
-    /// Whether an address has sent a text in as many conversations as a window allows, this one included. A new
-    /// conversation may have no id yet.
+    /// Whether an address, or a network around it, has sent a text in as many conversations as a window allows, this one
+    /// included. A new conversation may have no id yet.
     pub(crate) fn is_spread(
         &self,
         address: IpAddr,
@@ -34,14 +34,17 @@ impl DuplicateMessageLimiter {
         windows: &[Window],
         now: Timestamp,
     ) -> bool {
-        let seen = self.0.lock();
-        let Some(uses) = seen.get(&(address, key(text))) else { return false };
-        windows.iter().filter(|window| window.limit > 0).any(|window| {
-            let is_other = |(at, id): &&(Timestamp, ConversationId)| {
-                // Times ahead of a clock that was set back do not count.
-                (0..window.millis).contains(&now.millis_since(*at)) && Some(*id) != conversation
-            };
-            uses.iter().filter(is_other).count() + 1 >= window.limit as usize
+        let (seen, text) = (self.0.lock(), key(text));
+        network_levels(address).any(|network| {
+            let Some(uses) = seen.get(&(network, text)) else { return false };
+            windows.iter().filter(|window| window.limit > 0).any(|window| {
+                let is_other = |(at, id): &&(Timestamp, ConversationId)| {
+                    // Times ahead of a clock that was set back do not count.
+                    (0..window.millis).contains(&now.millis_since(*at)) && Some(*id) != conversation
+                };
+                let limit = window.limit.saturating_mul(network.factor());
+                uses.iter().filter(is_other).count() + 1 >= limit as usize
+            })
         })
     }
 
@@ -61,14 +64,19 @@ impl DuplicateMessageLimiter {
         if seen.len() >= MOST_TEXTS {
             seen.retain(|_, uses| uses.back().is_some_and(|(at, _)| now.millis_since(*at) < longest));
             if seen.len() >= MOST_TEXTS {
+                seen.retain(|_, uses| uses.len() > 1);
+            }
+            if seen.len() >= MOST_TEXTS {
                 seen.clear();
             }
         }
-        let uses = seen.entry((address, key(text))).or_default();
-        uses.retain(|(_, id)| *id != conversation);
-        uses.push_back((now, conversation));
-        if uses.len() > MAX_USES {
-            uses.pop_front();
+        for network in network_levels(address) {
+            let uses = seen.entry((network, key(text))).or_default();
+            uses.retain(|(_, id)| *id != conversation);
+            uses.push_back((now, conversation));
+            if uses.len() > MAX_USES {
+                uses.pop_front();
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::stream_limiter::OpenStream;
+use super::open_limiter::OpenSlot;
 
 /// The interval between the comments of an idle stream, which prevent intermediaries from closing it.
 const HEARTBEAT_MILLIS: u64 = 15_000;
@@ -376,7 +376,7 @@ pub(crate) struct EventStream {
     /// The task of the turn if no spawner runs it. Dropping the stream then ends the turn.
     driver: Option<Task>,
     /// The slot of this stream.
-    _open: OpenStream,
+    _open: OpenSlot,
 }
 
 impl EventStream {
@@ -387,7 +387,7 @@ impl EventStream {
         (before, after): (usize, usize),
         timer: Arc<dyn Timer>,
         driver: Option<Task>,
-        open: OpenStream,
+        open: OpenSlot,
     ) -> Self {
         let heartbeat = timer.sleep(HEARTBEAT_MILLIS);
         EventStream { turn, id, next: after, before, timer, heartbeat, driver, _open: open }
@@ -442,13 +442,14 @@ impl Stream for EventStream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::widget::stream_limiter::StreamLimiter;
+    use crate::widget::{OpenLimiter, OpenLimits};
     use openapi_core::ports::NoTimer;
     use pollster::block_on;
 
     fn text_of(turn: &Arc<LiveTurn>, after: usize) -> String {
-        let open =
-            StreamLimiter::default().open(&"a".parse().expect("an id"), [192, 0, 2, 1].into()).expect("room");
+        let open = OpenLimiter::new(OpenLimits { per_address: 0, per_agent: 0, per_process: 0 })
+            .open(&"a".parse().expect("an id"), [192, 0, 2, 1].into(), None)
+            .expect("room");
         let mut stream =
             EventStream::new(Arc::clone(turn), "t".to_owned(), (0, after), Arc::new(NoTimer), None, open);
         let mut text = String::new();

@@ -8,16 +8,16 @@ pub(crate) mod config;
 pub(crate) mod duplicates;
 pub(crate) mod identity;
 pub(crate) mod live;
+mod open_limiter;
 pub(crate) mod request;
 mod settings;
-mod stream_limiter;
 pub(crate) mod texts;
 pub(crate) mod token;
 
+pub use open_limiter::OpenLimits;
+pub(crate) use open_limiter::{AGENT_CEILING, OpenLimitExceeded, OpenLimiter, OpenSlot};
 pub use openapi_core::limits::Window;
 pub use settings::{Texts, TurnDeadlines, WidgetLimits, WidgetSettings};
-pub use stream_limiter::StreamLimits;
-pub(crate) use stream_limiter::{OpenStream, StreamLimitExceeded, StreamLimiter};
 
 pub use crate::service::WidgetApi;
 

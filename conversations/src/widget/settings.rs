@@ -6,7 +6,7 @@ use std::sync::Arc;
 use openapi_core::json::Object;
 use openapi_core::limits::Window;
 
-use super::stream_limiter::StreamLimits;
+use super::open_limiter::OpenLimits;
 
 /// The texts of the widget in a language, by key, with the language's tag; [`None`] for the widget's own, in English.
 pub type Texts = Arc<dyn Fn(&str) -> Option<(String, Object)> + Send + Sync>;
@@ -53,12 +53,13 @@ impl fmt::Debug for WidgetSettings {
     }
 }
 
-/// The limits of visitors, addresses and agents. A window with the limit 0 is off.
+/// The limits of visitors, addresses and agents. A window with the limit 0 is off. The limits of an address also apply to
+/// the networks around an IPv6 address: twice as high to its /56, four times as high to its /48.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WidgetLimits {
     /// Turns of a visitor.
     pub turns: Vec<Window>,
-    /// Calls of `/sync` and the like of a visitor.
+    /// Calls of a visitor that read or change a conversation, turns excepted.
     pub syncs: Vec<Window>,
     /// Lead forms of a visitor.
     pub leads: Vec<Window>,
@@ -72,12 +73,23 @@ pub struct WidgetLimits {
     pub address_leads: Vec<Window>,
     /// The number of conversations in which an address may send the same text. The last one requires a challenge.
     pub address_repeats: Vec<Window>,
-    /// All other requests of an address: configuration, scripts, unknown paths.
+    /// Requests of an address for the configuration, scripts, unknown paths and uploads, and those without a valid
+    /// token or body.
     pub address_calls: Vec<Window>,
-    /// Turns of an agent, in this process.
+    /// All requests of an address, whatever other limit counts them.
+    pub address_requests: Vec<Window>,
+    /// Mebibytes of files that an address sends; each one begun counts.
+    pub address_upload_mib: Vec<Window>,
+    /// The same for the visitors of an agent.
+    pub agent_upload_mib: Vec<Window>,
+    /// The same for all visitors.
+    pub upload_mib: Vec<Window>,
+    /// Turns of an agent, in this process. Beyond them a challenge is required, and four times as many are the end.
     pub agent_turns: Vec<Window>,
-    /// Open streams.
-    pub streams: StreamLimits,
+    /// Open streams (8 for an address, 64 for an agent, 1,024 in the process).
+    pub streams: OpenLimits,
+    /// Running uploads (4 for an address, 32 for an agent, 128 in the process), besides one for each visitor.
+    pub open_uploads: OpenLimits,
 }
 
 impl Default for WidgetLimits {
@@ -93,7 +105,7 @@ impl Default for WidgetLimits {
                 window("hour", HOUR, 60),
                 window("day", DAY, 200),
             ],
-            syncs: vec![window("minute", MINUTE, 60)],
+            syncs: vec![window("minute", MINUTE, 120)],
             leads: vec![window("day", DAY, 5)],
             uploads: vec![window("day", DAY, 20)],
             address_sessions: vec![window("minute", 10 * MINUTE, 5)],
@@ -101,8 +113,13 @@ impl Default for WidgetLimits {
             address_leads: vec![window("hour", HOUR, 10)],
             address_repeats: vec![window("minute", 10 * MINUTE, 3)],
             address_calls: vec![window("minute", MINUTE, 300)],
+            address_requests: vec![window("minute", MINUTE, 1_200)],
+            address_upload_mib: vec![window("day", DAY, 200)],
+            agent_upload_mib: vec![window("day", DAY, 2_048)],
+            upload_mib: vec![window("day", DAY, 10_240)],
             agent_turns: vec![window("minute", MINUTE, 120)],
-            streams: StreamLimits::default(),
+            streams: OpenLimits { per_address: 8, per_agent: 64, per_process: 1_024 },
+            open_uploads: OpenLimits { per_address: 4, per_agent: 32, per_process: 128 },
         }
     }
 }

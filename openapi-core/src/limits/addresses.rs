@@ -1,8 +1,9 @@
 //! Limits per address, for requests without a valid key (contract 8.3).
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
-use super::windows::{Window, Windows};
+use super::network_windows::NetworkWindows;
+use super::windows::Window;
 use crate::values::Timestamp;
 
 /// Requests a minute and address (contract 8.3); 0 switches a limit off.
@@ -37,40 +38,26 @@ pub(crate) enum AddressClass {
     FailedAuthentication,
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct AddressLimiter {
-    limits: AddressLimits,
-    seen: Windows<(IpAddr, AddressClass)>,
-}
+#[derive(Debug)]
+pub(crate) struct AddressLimiter(NetworkWindows<AddressClass>);
 
 impl AddressLimiter {
     pub(crate) fn new(limits: AddressLimits) -> Self {
-        AddressLimiter { limits, seen: Windows::default() }
+        let minute = |limit| vec![Window::of_seconds("minute", 60, limit)];
+        AddressLimiter(NetworkWindows::new([
+            (AddressClass::Health, minute(limits.health)),
+            (AddressClass::Download, minute(limits.download)),
+            (AddressClass::Unrouted, minute(limits.unrouted)),
+            (AddressClass::FailedAuthentication, minute(limits.failed_authentication)),
+        ]))
     }
 
     /// Counts a request.
     ///
     /// # Errors
-    /// The seconds to wait when the address has used up its minute.
+    /// The seconds to wait when the address or its network has used up its minute.
     pub(crate) fn admit(&self, address: IpAddr, class: AddressClass, now: Timestamp) -> Result<(), u64> {
-        let limit = match class {
-            AddressClass::Health => self.limits.health,
-            AddressClass::Download => self.limits.download,
-            AddressClass::Unrouted => self.limits.unrouted,
-            AddressClass::FailedAuthentication => self.limits.failed_authentication,
-        };
-        let minute = [Window::of_seconds("minute", 60, limit)];
-        self.seen.admit((network(address), class), &minute, now).map(|_| ()).map_err(|full| full.wait)
-    }
-}
-
-/// What counts as one address: an IPv4 address, mapped or not; of IPv6 the network of 64 bits that one subscriber has,
-/// for whom its 2^64 addresses are free.
-#[must_use]
-pub fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
-        v4 => v4,
+        self.0.admit(address, class, now).map(drop).map_err(|full| full.wait)
     }
 }
 
@@ -108,5 +95,15 @@ mod tests {
         assert!(limiter.admit(v6("2001:db8::1"), AddressClass::Unrouted, at(0)).is_ok());
         assert!(limiter.admit(v6("2001:db8::2"), AddressClass::Unrouted, at(0)).is_err());
         assert!(limiter.admit(v6("2001:db8:0:1::1"), AddressClass::Unrouted, at(0)).is_ok());
+    }
+
+    #[test]
+    fn a_site_of_ipv6_fails_four_times_as_often_as_an_address() {
+        let limiter = AddressLimiter::new(AddressLimits::default());
+        let passed = (0..300_u16).filter(|network| {
+            let address = IpAddr::from([0x2001, 0xdb8, 1, network << 4, 0, 0, 0, 1]);
+            limiter.admit(address, AddressClass::FailedAuthentication, at(0)).is_ok()
+        });
+        assert_eq!(passed.count(), 80);
     }
 }

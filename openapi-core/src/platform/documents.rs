@@ -1,25 +1,23 @@
-//! Retained documents: encrypted in the blob store, with a record that says when they are deleted.
+//! Retained documents: encrypted in the blob store while they arrive, with a record that says when they are deleted.
+
+use bytes::Bytes;
 
 use super::Platform;
 use super::errors::{agent_gone, quota_exceeded};
-use super::seal;
+use super::seal::Sealer;
 use crate::access::Actor;
 use crate::files::{FileName, Sha256Digest};
-use crate::ports::BlobKey;
+use crate::ports::{BlobKey, BlobWriter};
 use crate::reply::ApiError;
 use crate::storage::{DocumentWrite, StorageErrorKind, StoredDocument};
 use crate::values::{AgentId, ConversationId, FileId, Timestamp};
 
 /// A document to be retained; the members are those of [`StoredDocument`].
-pub struct NewDocument<'a> {
-    /// The id.
-    pub id: FileId,
+pub struct NewDocument {
     /// The name of the file.
     pub file_name: String,
     /// The media type.
     pub content_type: String,
-    /// The content.
-    pub content: &'a [u8],
     /// SHA-256 of the content.
     pub sha256: Sha256Digest,
     /// Who sent it.
@@ -30,44 +28,85 @@ pub struct NewDocument<'a> {
     pub conversation: Option<ConversationId>,
 }
 
-impl Platform {
-    /// Stores the content of a document, sealed, and returns the record that belongs to it. Without that the content is
-    /// an orphan, which is swept.
-    pub(in crate::platform) async fn store_sealed(
-        &self,
-        agent: &AgentId,
-        new: NewDocument<'_>,
-    ) -> Result<StoredDocument, ApiError> {
-        let key = BlobKey::new(agent.clone(), new.id);
-        let sealed = seal::seal(&self.ports.server_keys, &key, new.content)?;
-        let document = StoredDocument {
-            id: new.id,
-            file_name: new.file_name,
-            content_type: new.content_type,
-            file_size: new.content.len() as u64,
-            sha256: new.sha256,
-            stored_size: sealed.len() as u64,
-            uploaded_by: new.uploaded_by,
-            created_at: self.now(),
-            expires_at: new.expires_at,
-            conversation: new.conversation,
-        };
-        let mut writer = self.ports.blobs.create(&key, &FileName::of_sent(None, "bin")).await?;
-        writer.write(sealed).await?;
-        writer.finish().await?;
-        Ok(document)
+/// The content of a document while it arrives. It is sealed and stored piece by piece; at most a frame of 64 KiB is in
+/// memory. What a dropped writer has stored cannot be read and is swept.
+pub struct DocumentWriter {
+    key: BlobKey,
+    sealer: Sealer,
+    writer: Box<dyn BlobWriter>,
+    bytes: u64,
+    stored_bytes: u64,
+}
+
+impl DocumentWriter {
+    /// Stores the next bytes.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn write(&mut self, bytes: &[u8]) -> Result<(), ApiError> {
+        self.bytes += bytes.len() as u64;
+        let sealed = self.sealer.push(bytes)?;
+        self.store(sealed).await
     }
 
-    /// Stores a document: its content first, then its record, so that no record is without its content.
+    async fn store(&mut self, sealed: Bytes) -> Result<(), ApiError> {
+        if !sealed.is_empty() {
+            self.stored_bytes += sealed.len() as u64;
+            self.writer.write(sealed).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes the content durable, and returns the record that belongs to it. Without that the content is an orphan,
+    /// which is swept.
+    pub(in crate::platform) async fn finish(
+        mut self,
+        new: NewDocument,
+        now: Timestamp,
+    ) -> Result<StoredDocument, ApiError> {
+        let rest = self.sealer.finish()?;
+        self.stored_bytes += rest.len() as u64;
+        self.writer.write(rest).await?;
+        self.writer.finish().await?;
+        Ok(StoredDocument {
+            id: self.key.file,
+            file_name: new.file_name,
+            content_type: new.content_type,
+            file_size: self.bytes,
+            sha256: new.sha256,
+            stored_size: self.stored_bytes,
+            uploaded_by: new.uploaded_by,
+            created_at: now,
+            expires_at: new.expires_at,
+            conversation: new.conversation,
+        })
+    }
+}
+
+impl Platform {
+    /// Begins the content of a document with this id.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn begin_document(&self, agent: &AgentId, id: FileId) -> Result<DocumentWriter, ApiError> {
+        let key = BlobKey::new(agent.clone(), id);
+        let writer = self.ports.blobs.create(&key, &FileName::of_sent(None, "bin")).await?;
+        let sealer = Sealer::new(&self.ports.server_keys, &key);
+        Ok(DocumentWriter { key, sealer, writer, bytes: 0, stored_bytes: 0 })
+    }
+
+    /// Stores a document whose content has arrived: the content first, then its record, so that no record is without its
+    /// content.
     ///
     /// # Errors
     /// When the agent has no room for it or is not there, and when a store fails.
     pub async fn put_document(
         &self,
         agent: &AgentId,
-        new: NewDocument<'_>,
+        content: DocumentWriter,
+        new: NewDocument,
     ) -> Result<StoredDocument, ApiError> {
-        let document = self.store_sealed(agent, new).await?;
+        let document = content.finish(new, self.now()).await?;
         let write = DocumentWrite { document, max_bytes: self.files.max_bytes_of_agent };
         let Err(error) = self.storage.insert_document(agent, &write).await else {
             return Ok(write.document);

@@ -20,9 +20,9 @@ mod service;
 mod state;
 
 pub use cache::Cache;
-pub use documents::NewDocument;
+pub use documents::{DocumentWriter, NewDocument};
 pub use errors::concurrent_update;
-pub use extraction::{ExtractionSettings, MemoryPermit};
+pub use extraction::ExtractionSettings;
 pub use files::{
     ContentCheck, ContentFault, FileSettings, MaintainError, begin_scan, push_scan, refuse_content,
 };

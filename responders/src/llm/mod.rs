@@ -36,8 +36,8 @@ const RETRIES: RetryPolicy = RetryPolicy { max_retries: 1, max_wait: Duration::f
 /// Answers by a model, from the retrieved passages. Share it: it pools connections and remembers what endpoints
 /// accept and how often they failed.
 ///
-/// Needs a tokio runtime where its streams are read. The caller enforces budgets: [`ChatResponder::most`] is
-/// the amount to reserve, the usage of [`ChatEvent::Done`] the amount to commit.
+/// Needs a tokio runtime where its streams are read. The caller enforces budgets: [`ChatResponder::most`] is the amount to
+/// reserve, the latest [`ChatEvent::Usage`] or that of [`ChatEvent::Done`] the amount to charge.
 #[derive(Clone)]
 pub struct LlmResponder {
     clients: Arc<BTreeMap<String, Client>>,
@@ -76,7 +76,9 @@ impl ChatResponder for LlmResponder {
         let settings = &turn.agent.settings.llm;
         let Some(client) = self.clients.get(&settings.endpoint) else { return Usage::default() };
         let prompt = Prompt::of(turn, client.supports_tools(), None);
-        reply::usage(client.config().price, prompt.tokens, u64::from(settings.max_output_tokens))
+        // The request may be sent twice.
+        let sent = prompt.tokens.saturating_mul(1 + u64::from(RETRIES.max_retries));
+        reply::usage(client.config().price, sent, u64::from(settings.max_output_tokens))
     }
 
     fn respond(&self, turn: ChatTurn) -> ChatEvents {
@@ -101,6 +103,9 @@ impl LlmResponder {
     /// Sends the request, and once again where a retry can help and the visitor has seen nothing yet.
     async fn attempts(&self, client: &Client, turn: &ChatTurn, emitter: &Emitter) -> ChatEvent {
         let breaker = client.circuit_breaker();
+        let price = client.config().price;
+        // The tokens of failed attempts, which the endpoint may charge as well.
+        let mut spent = llm::Usage::default();
         let mut attempt = 0;
         loop {
             if breaker.is_open(self.clock.now().millis()) {
@@ -108,16 +113,26 @@ impl LlmResponder {
             }
             let delimiter = prompt::delimiter(self.ids.as_ref());
             let prompt = Prompt::of(turn, client.supports_tools(), Some(delimiter));
-            let mut reply = Reply::new(turn, &prompt);
+            let mut reply = Reply::new(turn, &prompt, price, spent);
+            // The first event, and before the request is sent: whatever happens then, the endpoint may charge for it.
+            reply.report(emitter);
             if attempt == 0 {
                 // A model may think for long before its first token, so show that the request was sent.
                 emitter.emit(ChatEvent::Status(StatusKind::Thinking));
             }
-            let error = match stream(client, turn, prompt, &mut reply, emitter).await {
+            let max_output = u64::from(turn.agent.settings.llm.max_output_tokens);
+            let max_output =
+                u32::try_from(max_output.saturating_sub(spent.output_tokens)).unwrap_or(u32::MAX);
+            let error = match stream(client, turn, prompt, max_output.max(1), &mut reply, emitter).await {
                 Ok(()) if reply.is_refused() => return ChatEvent::Error(ChatError::Refused),
-                Ok(()) => return reply.finish(client.config().price, emitter),
+                Ok(()) => return reply.finish(emitter),
                 Err(error) => error,
             };
+            if error.may_be_charged() {
+                spent = reply.tokens();
+            } else {
+                emitter.emit(ChatEvent::Usage(reply::usage(price, spent.input_tokens, spent.output_tokens)));
+            }
             breaker.record_failure(self.clock.now().millis());
             tracing::warn!(agent = %turn.agent.id, endpoint = ?client.config(), reason = %error, "a model did not answer");
             match RETRIES.wait(attempt, &error) {
@@ -135,6 +150,7 @@ async fn stream(
     client: &Client,
     turn: &ChatTurn,
     prompt: Prompt,
+    max_output_tokens: u32,
     reply: &mut Reply<'_>,
     emitter: &Emitter,
 ) -> Result<(), Error> {
@@ -145,7 +161,7 @@ async fn stream(
         tools: &prompt.tools,
         format: None,
         temperature: Some(settings.temperature),
-        max_output_tokens: settings.max_output_tokens,
+        max_output_tokens,
     };
     let mut chunks = client.stream(&request).await?;
     // A response may take minutes.
@@ -161,5 +177,5 @@ async fn stream(
         return Ok(());
     }
     let reason = "the endpoint's answer cannot be used: it breaks off".to_owned();
-    Err(Error::Transient { reason, retry_after: None })
+    Err(Error::Transient { reason, retry_after: None, may_be_charged: true })
 }

@@ -30,9 +30,15 @@ pub(super) struct Reply<'a> {
     leaks: PromptLeakDetector,
     thoughts: Thoughts,
     actions: Vec<Action>,
+    price: Price,
+    /// The tokens of earlier attempts.
+    spent: llm::Usage,
+    /// An estimate of the tokens of the prompt.
     input_tokens: u64,
     /// Bytes of what the model said, thoughts included.
     said: usize,
+    /// How many of them the usage that the endpoint reports includes.
+    said_in_usage: usize,
     /// Bytes that were shown.
     shown: usize,
     usage: Option<llm::Usage>,
@@ -43,7 +49,7 @@ pub(super) struct Reply<'a> {
 }
 
 impl<'a> Reply<'a> {
-    pub(super) fn new(turn: &'a ChatTurn, prompt: &Prompt) -> Self {
+    pub(super) fn new(turn: &'a ChatTurn, prompt: &Prompt, price: Price, spent: llm::Usage) -> Self {
         let instructions = turn.agent.settings.instructions.as_deref().unwrap_or_default();
         Reply {
             turn,
@@ -51,8 +57,11 @@ impl<'a> Reply<'a> {
             leaks: PromptLeakDetector::new(&[&prompt.rules, instructions]),
             thoughts: Thoughts::Unclear(String::new()),
             actions: Vec::new(),
+            price,
+            spent,
             input_tokens: prompt.tokens,
             said: 0,
+            said_in_usage: 0,
             shown: 0,
             usage: None,
             // Emitted with the request.
@@ -80,7 +89,12 @@ impl<'a> Reply<'a> {
 
     /// Takes a chunk.
     pub(super) fn push(&mut self, chunk: &StreamChunk, emitter: &Emitter) {
-        self.usage = chunk.usage.or(self.usage);
+        self.said += chunk.text.len() + chunk.dropped_bytes;
+        if chunk.usage.is_some() {
+            (self.usage, self.said_in_usage) = (chunk.usage, self.said);
+        }
+        // Before the visitor sees anything of it.
+        self.report(emitter);
         self.has_ended |= chunk.finish_reason.is_some();
         self.has_refused |= chunk.is_refusal || chunk.finish_reason.as_deref() == Some("content_filter");
         for action in chunk.tool_calls.iter().filter_map(|name| Action::of_name(name)) {
@@ -91,7 +105,6 @@ impl<'a> Reply<'a> {
         if chunk.is_reasoning {
             self.status(StatusKind::Thinking, emitter);
         }
-        self.said += chunk.text.len();
         let text = self.without_thoughts(&chunk.text, emitter);
         if !text.is_empty() && !self.is_enough() {
             if self.leaks.sees(&text) {
@@ -157,7 +170,7 @@ impl<'a> Reply<'a> {
     }
 
     /// The end of a reply.
-    pub(super) fn finish(mut self, price: Price, emitter: &Emitter) -> ChatEvent {
+    pub(super) fn finish(mut self, emitter: &Emitter) -> ChatEvent {
         if !self.has_leaked {
             if let Thoughts::Unclear(seen) = &mut self.thoughts {
                 let text = self.filter.push(&std::mem::take(seen));
@@ -193,7 +206,7 @@ impl<'a> Reply<'a> {
             _ => Outcome::Answered,
         };
         let sources = if self.has_leaked { Vec::new() } else { self.sources() };
-        ChatEvent::Done { outcome, sources, usage: self.usage(price) }
+        ChatEvent::Done { outcome, sources, usage: self.used() }
     }
 
     fn sources(&self) -> Vec<Source> {
@@ -204,12 +217,25 @@ impl<'a> Reply<'a> {
         self.filter.cited().iter().filter_map(source).collect()
     }
 
-    /// The usage that the endpoint reports, or an estimate.
-    fn usage(&self, price: Price) -> Usage {
-        let estimate =
-            llm::Usage { input_tokens: self.input_tokens, output_tokens: self.said.div_ceil(3) as u64 };
-        let llm::Usage { input_tokens, output_tokens } = self.usage.unwrap_or(estimate);
-        usage(price, input_tokens, output_tokens)
+    /// Emits what the reply has used so far.
+    pub(super) fn report(&self, emitter: &Emitter) {
+        emitter.emit(ChatEvent::Usage(self.used()));
+    }
+
+    fn used(&self) -> Usage {
+        let llm::Usage { input_tokens, output_tokens } = self.tokens();
+        usage(self.price, input_tokens, output_tokens)
+    }
+
+    /// The tokens so far, those of earlier attempts included: as the endpoint reports them, and an estimate of what it
+    /// has not reported.
+    pub(super) fn tokens(&self) -> llm::Usage {
+        let reported = self.usage.unwrap_or(llm::Usage { input_tokens: self.input_tokens, output_tokens: 0 });
+        let beyond = (self.said - self.said_in_usage).div_ceil(3) as u64;
+        llm::Usage {
+            input_tokens: self.spent.input_tokens + reported.input_tokens,
+            output_tokens: self.spent.output_tokens + reported.output_tokens + beyond,
+        }
     }
 }
 

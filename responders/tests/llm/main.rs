@@ -1,6 +1,7 @@
 //! The responder `llm` against an endpoint of these tests: good, odd, slow, broken and hostile.
 
 mod answers;
+mod charges;
 mod failures;
 mod hostile;
 mod prompts;

@@ -97,8 +97,11 @@ async fn the_prompt_stays_within_its_tokens() {
     let messages = seen.body["messages"].as_array().expect("messages");
     let bytes: usize = messages.iter().map(|message| message["content"].as_str().expect("text").len()).sum();
     assert!(bytes <= 12_000 && bytes > 9_000, "{bytes}");
+    // The request may be sent twice.
     assert!(
-        most.input_tokens as usize * 3 >= bytes && most.input_tokens <= 4_100 && most.output_tokens == 800,
+        most.input_tokens as usize * 3 >= 2 * bytes
+            && most.input_tokens <= 8_200
+            && most.output_tokens == 800,
         "{most:?}"
     );
     assert!((most.cost - (most.input_tokens as f64 + 8_000.0) / 1e6).abs() < 1e-9);

@@ -194,9 +194,11 @@ pub const SETTINGS: &[Setting] = settings! {
     Serve {
         widget_limit: List "NAME=COUNT/DURATION" = "",
             "Replaces a rate limit of the widget, such as turns=8/60s or turns=off; repeat the flag for several. Per \
-            visitor: turns, syncs, leads, uploads. Per address: address_turns, address_sessions, address_leads, \
-            address_calls, and address_repeats (conversations that begin with the same text). Per agent: agent_turns. \
-            Open streams: streams=1024, agent_streams, address_streams";
+            visitor: turns, syncs, leads, uploads. Per address: address_requests (all together), address_turns, \
+            address_sessions, address_leads, address_calls, and address_repeats (conversations that begin with the same \
+            text). Per agent: agent_turns. Mebibytes of files: address_upload_mib, agent_upload_mib, upload_mib. Open \
+            streams: streams=1024, agent_streams, address_streams. Running uploads: open_uploads=128, \
+            agent_open_uploads, address_open_uploads";
         answer_timeout: List "NAME=DURATION" = "",
             "Replaces a timeout of replies to visitors; the built-in ones are first_event=10s, first_delta=30s, \
             between_deltas=20s and whole=90s";

@@ -80,8 +80,8 @@ fn limits(reader: &mut Reader<'_>) -> WidgetLimits {
         named.entry(name).or_default().push(limit);
     }
     for (name, given) in named {
-        if let Some(streams) = stream_limit(&mut limits, &name) {
-            *streams = given.last().map_or(0, |(count, _)| *count);
+        if let Some(open) = open_limit(&mut limits, &name) {
+            *open = given.last().map_or(0, |(count, _)| *count);
         } else if let Some(windows) = windows_of(&mut limits, &name) {
             if given.iter().any(|(count, millis)| *count > 0 && *millis <= 0) {
                 reader.error("widget_limit", &format!("'{name}' needs a duration, such as {name}=8/60s"));
@@ -115,11 +115,14 @@ fn limit(text: &str) -> Result<(String, (u32, i64)), String> {
     Ok((name.to_owned(), limit))
 }
 
-fn stream_limit<'a>(limits: &'a mut WidgetLimits, name: &str) -> Option<&'a mut u32> {
+fn open_limit<'a>(limits: &'a mut WidgetLimits, name: &str) -> Option<&'a mut u32> {
     Some(match name {
         "streams" => &mut limits.streams.per_process,
         "agent_streams" => &mut limits.streams.per_agent,
         "address_streams" => &mut limits.streams.per_address,
+        "open_uploads" => &mut limits.open_uploads.per_process,
+        "agent_open_uploads" => &mut limits.open_uploads.per_agent,
+        "address_open_uploads" => &mut limits.open_uploads.per_address,
         _ => return None,
     })
 }
@@ -135,6 +138,10 @@ fn windows_of<'a>(limits: &'a mut WidgetLimits, name: &str) -> Option<&'a mut Ve
         "address_leads" => &mut limits.address_leads,
         "address_repeats" => &mut limits.address_repeats,
         "address_calls" => &mut limits.address_calls,
+        "address_requests" => &mut limits.address_requests,
+        "address_upload_mib" => &mut limits.address_upload_mib,
+        "agent_upload_mib" => &mut limits.agent_upload_mib,
+        "upload_mib" => &mut limits.upload_mib,
         "agent_turns" => &mut limits.agent_turns,
         _ => return None,
     })

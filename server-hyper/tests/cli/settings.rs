@@ -101,6 +101,7 @@ fn limits_and_deadlines_of_the_widget_are_named() {
     let check = |further: &[&str]| sandbox.run(&[&["config", "check"], further].concat());
     check(&["--answer-timeout", "whole=120s", "--answer-timeout", "first_delta=45s"]).done();
     check(&["--widget-limit", "uploads=3/1h", "--widget-limit", "address_repeats=off"]).done();
+    check(&["--widget-limit", "address_upload_mib=50/24h", "--widget-limit", "open_uploads=8"]).done();
     for (flag, value, fault) in [
         ("--answer-timeout", "all=5s", "there is no timeout named 'all'"),
         ("--answer-timeout", "whole", "'whole' is not NAME=DURATION"),

@@ -42,11 +42,12 @@ const FASTEST: f64 = 200_000.0;
 const MANNER: Manner = Manner { pace: Duration::from_secs(1), words: 3_600 };
 
 /// Unlimited visitors from one address.
-const LIMITS: [&str; 8] = [
+const LIMITS: [&str; 9] = [
     "turns=off",
     "address_turns=off",
     "address_sessions=off",
     "address_calls=off",
+    "address_requests=off",
     "address_streams=off",
     "address_repeats=off",
     "agent_turns=off",

@@ -158,7 +158,9 @@ impl World {
         let submit = format!("/forms/submit/{template}/contacts/crm-1001");
         let submission = cx.post(&submit, &json!({ "formData": { "rating": 5 } })).expect(201).id();
         let mut settings = WidgetSettings::default();
+        settings.limits.address_requests.clear();
         settings.limits.address_calls.clear();
+        settings.limits.address_upload_mib.clear();
         settings.limits.address_turns.clear();
         settings.limits.address_leads.clear();
         let widget = conversations.widget_api(settings);

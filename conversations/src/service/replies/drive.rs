@@ -148,6 +148,7 @@ impl Replies {
                     reply.after.handoff = Some(handoff);
                 }
             }
+            ChatEvent::Usage(usage) => reply.usage = Some(usage),
             ChatEvent::Error(error) => return ControlFlow::Break(End::Failed(error)),
             ChatEvent::Done { outcome, sources, usage } => {
                 reply.sources = sources;

@@ -27,10 +27,10 @@ use crate::widget::live::{EventName, LiveTurn};
 use crate::widget::texts;
 use crate::{
     ChatError, ChatResponder, ChatTurn, ConversationMode, Fallback, FollowUp, Message, MessageState, Outcome,
-    Speaker, StatusKind, Usage,
+    Speaker, StatusKind,
 };
 use drive::{DRAFT_MILLIS, Step, next};
-use reply::{Deadline, End, Reply, failure_of, usage_of_stopped};
+use reply::{Deadline, End, Reply, failure_of};
 
 /// Answers turns.
 pub(crate) struct Replies {
@@ -184,14 +184,9 @@ impl Replies {
         let mut reply = self.drive(job, responder, turn, whole).await;
         responder.name().clone_into(&mut reply.author);
         if is_paid {
-            let used = match (reply.usage, reply.end) {
-                (Some(used), End::Done(_)) => used,
-                // A stopped reply is charged for its input and for the text that was written.
-                (_, End::Stopped) => usage_of_stopped(most, &reply.text),
-                _ => Usage::default(),
-            };
+            let used = reply.used(most);
             reply.usage = Some(used);
-            // The reply goes out even if charging fails. The reservation then lasts until it expires.
+            // The reply goes out even if charging fails. The reservation is then charged when it expires.
             reply.credits = match Box::pin(self.budgets.settle(job, id, used)).await {
                 Ok(credits) => credits,
                 Err(error) => {
@@ -242,8 +237,9 @@ impl Replies {
             message.sources.clone_from(&reply.sources);
             message.outcome = outcome;
             message.after = reply.after.clone();
-            message.usage = reply.usage.filter(|usage| usage.tokens() > 0);
-            message.credits = reply.credits;
+            let used = [message.usage, reply.usage].into_iter().flatten().reduce(|one, other| one + other);
+            message.usage = used.filter(|usage| usage.tokens() > 0);
+            message.credits += reply.credits;
             stored = Some(message.clone());
             Some(vec![message])
         });

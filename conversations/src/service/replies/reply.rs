@@ -95,8 +95,23 @@ pub(super) fn failure_of(error: ChatError) -> Failure {
     }
 }
 
-/// The usage of a stopped reply: all of its input, and an estimate of the output that was written.
-pub(super) fn usage_of_stopped(most: Usage, text: &str) -> Usage {
+impl Reply {
+    /// What the reply has used, however it ended: what its responder has reported or, if that reports nothing, all of
+    /// the input and an estimate of the output that was written. A responder that fails without having written anything
+    /// has used nothing.
+    pub(super) fn used(&self, most: Usage) -> Usage {
+        match (self.usage, self.end) {
+            (Some(used), _) => used,
+            (None, End::Failed(error)) if self.text.is_empty() && error != ChatError::Timeout => {
+                Usage::default()
+            }
+            (None, _) => usage_of_text(most, &self.text),
+        }
+    }
+}
+
+/// All of the input, and an estimate of the output that was written.
+fn usage_of_text(most: Usage, text: &str) -> Usage {
     let output_tokens = (text.len() as u64).div_ceil(3).min(most.output_tokens);
     let share = if most.tokens() == 0 {
         0.0

@@ -1,5 +1,6 @@
 //! Budgets of agents: turns and tokens of a day, and credits. A model's usage is reserved before it runs and settled
-//! afterwards.
+//! afterwards, however the reply ended. A reservation that nobody settles, because its process died or the store failed,
+//! is charged as a whole when it expires: nobody knows what the model has sent by then.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow::{Break, Continue};
@@ -10,7 +11,7 @@ use openapi_core::credits::{CreditAccount, CreditEntry, CreditEntryKind};
 use openapi_core::json::RawObject;
 use openapi_core::storage::retry::{MAX_ATTEMPTS, RetryOn, retry_with};
 use openapi_core::storage::{CreditWrite, Effects, RecordKind, StorageError, StorageErrorKind, StoredRecord};
-use openapi_core::values::{AgentId, PlatformId, Timestamp};
+use openapi_core::values::{AgentId, ConversationId, PlatformId, Timestamp};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -18,10 +19,13 @@ use super::reply::Job;
 use crate::conversation::DAY_MILLIS;
 use crate::service::agent_view::AgentView;
 use crate::service::repository::Repository;
-use crate::{TokenBudget, Usage};
+use crate::{TokenBudget, Usage, VisitorId};
 
 /// How long a reservation outlasts the longest turn, if its process ends without settling it.
 const GRACE_MILLIS: u64 = 60_000;
+/// How much longer credits stay reserved: until a later turn of the agent charges the expired reservation, or another use
+/// of the account releases them.
+const CREDITS_GRACE_MILLIS: i64 = DAY_MILLIS;
 /// The tokens that a step of the price pays for.
 const TOKENS_OF_STEP: u64 = 1_000;
 
@@ -91,17 +95,47 @@ struct Reservation {
     tokens: u64,
     cost: f64,
     until: Timestamp,
+    /// The turn; [`None`] in records of earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    turn: Option<ReservedTurn>,
+}
+
+/// The turn that a reservation is for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReservedTurn {
+    conversation: ConversationId,
+    turn: String,
+    visitor: VisitorId,
+    request_id: String,
+}
+
+impl ReservedTurn {
+    fn of(job: &Job) -> Self {
+        ReservedTurn {
+            conversation: job.conversation.id,
+            turn: job.turn.clone(),
+            visitor: job.conversation.visitor_id,
+            request_id: job.request_id.clone(),
+        }
+    }
 }
 
 impl DayUsage {
-    /// The usage on the day of `now`. A new day starts at zero, and expired reservations are released.
-    fn at(mut self, now: Timestamp) -> Self {
+    /// The usage on the day of `now`, and the reservations that have expired, which are used. A new day starts at zero.
+    fn at(mut self, now: Timestamp) -> (Self, Vec<Reservation>) {
         let day = day_of(now);
         if self.day != day {
             self = DayUsage { day, held: self.held, ..DayUsage::default() };
         }
-        self.held.retain(|held| held.until > now);
-        self
+        let (held, expired) = std::mem::take(&mut self.held).into_iter().partition(|held| held.until > now);
+        self.held = held;
+        let expired: Vec<Reservation> = expired;
+        for reservation in expired.iter().filter(|expired| day_of(expired.until) == day) {
+            self.tokens = self.tokens.saturating_add(reservation.tokens);
+            self.cost += reservation.cost;
+        }
+        (self, expired)
     }
 
     /// What is neither used nor reserved.
@@ -150,8 +184,15 @@ impl Budgets {
             let version = stored.as_ref().map_or(0, |stored| stored.version);
             let usage: DayUsage =
                 stored.and_then(|stored| serde_json::from_str(stored.body.as_str()).ok()).unwrap_or_default();
-            let mut usage = usage.at(self.repository.platform.now());
-            if !change(&mut usage) {
+            let (mut usage, expired) = usage.at(self.repository.platform.now());
+            // First the credits: an account charges a reservation once, however often this is repeated.
+            for Reservation { id, tokens, turn, .. } in &expired {
+                if let Some(turn) = turn {
+                    let note = format!("{tokens} tokens, all that was reserved: its process ended");
+                    self.settle_credits(agent, turn, *id, self.credits_for(*tokens), &note).await?;
+                }
+            }
+            if !change(&mut usage) && expired.is_empty() {
                 return Ok(Break(()));
             }
             let text = serde_json::to_string(&usage).unwrap_or_default();
@@ -193,12 +234,13 @@ impl Budgets {
         self.change_usage(job, |usage| {
             has_room = usage.has_room(&job.view, most);
             if has_room {
-                usage.held.push(Reservation { id, tokens: most.tokens(), cost: most.cost, until });
+                let turn = Some(ReservedTurn::of(job));
+                usage.held.push(Reservation { id, tokens: most.tokens(), cost: most.cost, until, turn });
             }
             has_room
         })
         .await?;
-        if has_room && !self.reserve_credits(job, id, self.credits(most)).await? {
+        if has_room && !self.reserve_credits(job, id, self.credits_for(most.tokens())).await? {
             self.settle_usage(job, id, Usage::default()).await?;
             has_room = false;
         }
@@ -207,8 +249,12 @@ impl Budgets {
 
     /// Replaces a reservation with what was used. Returns the credits that it cost.
     pub(super) async fn settle(&self, job: &Job, id: PlatformId, used: Usage) -> Result<u64, StorageError> {
+        let note = format!("{} tokens", used.tokens());
+        let (agent, turn) = (&job.view.agent.id, ReservedTurn::of(job));
+        // Last what an expired reservation is found by, so that neither is ever left uncharged.
+        let credits = self.settle_credits(agent, &turn, id, self.credits_for(used.tokens()), &note).await?;
         self.settle_usage(job, id, used).await?;
-        self.settle_credits(job, id, used).await
+        Ok(credits)
     }
 
     async fn settle_usage(&self, job: &Job, id: PlatformId, used: Usage) -> Result<(), StorageError> {
@@ -226,15 +272,15 @@ impl Budgets {
         self.repository.platform.now().plus_millis(i64::try_from(millis).unwrap_or(i64::MAX))
     }
 
-    fn credits(&self, usage: Usage) -> u64 {
-        let steps = usage.tokens().div_ceil(TOKENS_OF_STEP);
+    fn credits_for(&self, tokens: u64) -> u64 {
+        let steps = tokens.div_ceil(TOKENS_OF_STEP);
         steps.saturating_mul(u64::from(self.credits_per_thousand_tokens))
     }
 
     async fn reserve_credits(&self, job: &Job, id: PlatformId, cost: u64) -> Result<bool, StorageError> {
-        let until = self.reserved_until();
+        let until = self.reserved_until().plus_millis(CREDITS_GRACE_MILLIS);
         let mut is_enough = true;
-        self.change_credits(job, |account, now| {
+        self.change_credits(&job.view.agent.id, |account, now| {
             account.release_expired(now);
             is_enough = account.reserve(id, cost, until).is_ok();
             is_enough.then_some(None)
@@ -243,13 +289,18 @@ impl Budgets {
         Ok(is_enough)
     }
 
-    async fn settle_credits(&self, job: &Job, id: PlatformId, used: Usage) -> Result<u64, StorageError> {
+    async fn settle_credits(
+        &self,
+        agent: &AgentId,
+        turn: &ReservedTurn,
+        id: PlatformId,
+        cost: u64,
+        note: &str,
+    ) -> Result<u64, StorageError> {
         let mut spent = 0;
-        let cost = self.credits(used);
-        let actor = Actor::Visitor(job.conversation.visitor_id.to_string());
-        let note =
-            format!("conversation {}, turn {}, {} tokens", job.conversation.id, job.turn, used.tokens());
-        self.change_credits(job, |account, now| {
+        let actor = Actor::Visitor(turn.visitor.to_string());
+        let note = format!("conversation {}, turn {}, {note}", turn.conversation, turn.turn);
+        self.change_credits(agent, |account, now| {
             let paid = account.settle_partly(id, cost)?;
             spent = paid.credits();
             let signed = |credits: u64| i64::try_from(credits).unwrap_or(i64::MAX).saturating_neg();
@@ -261,7 +312,7 @@ impl Budgets {
                 top_up: signed(paid.top_up),
                 available: account.available(),
                 actor: actor.clone(),
-                request_id: Some(job.request_id.clone()),
+                request_id: Some(turn.request_id.clone()),
                 note: Some(note.clone()),
             }))
         })
@@ -272,10 +323,9 @@ impl Budgets {
     /// Changes the account of an agent, if it is charged. `change` returns [`None`] to leave the account as it is.
     async fn change_credits(
         &self,
-        job: &Job,
+        agent: &AgentId,
         change: impl FnMut(&mut CreditAccount, Timestamp) -> Option<Option<CreditEntry>> + Send,
     ) -> Result<(), StorageError> {
-        let agent = &job.view.agent.id;
         let exhausted = || StorageErrorKind::Stale.into();
         retry_with(MAX_ATTEMPTS, change, exhausted, |mut change| async move {
             let account =
@@ -306,12 +356,20 @@ mod tests {
     fn a_day_begins_with_nothing_but_what_is_held() {
         let at = |millis| Timestamp::from_millis(millis);
         let id = PlatformId::from_bytes([1; 12]);
-        let held = Reservation { id, tokens: 5, cost: 0.1, until: at(86_400_500) };
+        let held = Reservation { id, tokens: 5, cost: 0.1, until: at(86_400_500), turn: None };
         let usage = DayUsage { day: 0, turns: 7, tokens: 9, cost: 1.0, held: vec![held.clone()] };
-        assert_eq!(usage.clone().at(at(86_399_999)), usage);
-        let next = usage.at(at(86_400_000));
+        assert_eq!(usage.clone().at(at(86_399_999)), (usage.clone(), Vec::new()));
+        let (next, expired) = usage.at(at(86_400_000));
         assert_eq!((next.day, next.turns, next.tokens), (1, 0, 0));
-        assert_eq!(next.held, [held]);
-        assert!(next.at(at(86_400_500)).held.is_empty(), "a reservation that nobody settles expires");
+        assert_eq!((&next.held, expired), (&vec![held.clone()], Vec::new()));
+        let (later, expired) = next.clone().at(at(86_400_500));
+        assert!(later.held.is_empty());
+        assert_eq!(
+            (later.tokens, later.cost, &expired),
+            (5, 0.1, &vec![held]),
+            "what nobody settles is used"
+        );
+        let (next_day, expired) = next.at(at(2 * 86_400_000));
+        assert_eq!((next_day.tokens, expired.len()), (0, 1), "of the day before");
     }
 }

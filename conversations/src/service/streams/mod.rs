@@ -15,7 +15,7 @@ use super::agent_view::AgentView;
 use super::agents::Agents;
 use super::call::{Call, SentToken, WidgetRequest};
 use super::repository::{Repository, StoredTurn};
-use crate::widget::OpenStream;
+use crate::widget::OpenSlot;
 use crate::widget::live::{Ending, EventName, EventStream, LiveTurn, LiveTurns, Text};
 use crate::widget::request::Members;
 use crate::{Conversation, Message, Outcome};
@@ -56,7 +56,7 @@ impl Streams {
     pub(crate) async fn open(
         &self,
         request: &WidgetRequest,
-        slot: OpenStream,
+        slot: OpenSlot,
         playback: Playback,
     ) -> Result<CallOutcome, ApiError> {
         let Playback { live, turn, from, driver } = playback;

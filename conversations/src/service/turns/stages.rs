@@ -135,7 +135,7 @@ impl Turns {
         let &Attempt { request, view, sent, share, .. } = attempt;
         let Located { stored, begins, begins_session, .. } = located;
         let (admission, agent) = (&self.admission, &view.agent.id);
-        let mut share = share.max(admission.peek_agent(request, agent)?);
+        let mut share = share.max(admission.peek_agent(request, view)?);
         share = share.max(self.replies.budgets.usages.share_of_day(agent, request.now));
         if let Some(conversation) = stored {
             admission.check_visitor(conversation, VisitorLimit::Turns, request.now)?;
@@ -154,7 +154,8 @@ impl Turns {
         if admission.is_duplicate(request, &sent.text, conversation) {
             share = 1.0;
         }
-        admission.challenge(request, sent.challenge.as_ref(), share)
+        let call = format!("{}\n{}", sent.id, attempt.token.map_or("", |sent| sent.text.as_str()));
+        admission.challenge(request, agent, &call, sent.challenge.as_ref(), share)
     }
 
     /// Counts an accepted turn towards the limits.
@@ -166,7 +167,7 @@ impl Turns {
         if sent.lead.is_some() {
             self.admission.admit_address(request, AddressLimit::Leads)?;
         }
-        self.admission.admit_agent(request, &view.agent.id)
+        self.admission.admit_agent(request, view)
     }
 
     /// Creates the conversation that a turn begins. It takes over the pending uploads that the turn refers to, and

@@ -257,7 +257,7 @@ impl DocumentRequest<'_> {
             Err(Error::Unusable(reason)) => Ok(Outcome::Unusable(reason.to_owned())),
             Err(Error::PromptTooLong) => Ok(Outcome::TooLong),
             Err(Error::Timeout) => Err(ExtractError::TimedOut),
-            Err(Error::Transient { reason, retry_after }) => Err(unavailable(reason, retry_after)),
+            Err(Error::Transient { reason, retry_after, .. }) => Err(unavailable(reason, retry_after)),
             Err(error) => Err(unavailable(error.to_string(), None)),
         }
     }

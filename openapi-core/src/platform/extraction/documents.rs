@@ -7,7 +7,7 @@ use crate::access::Caller;
 use crate::platform::Platform;
 use crate::platform::documents::NewDocument;
 use crate::platform::errors::quota_exceeded;
-use crate::platform::seal::SEAL_BYTES;
+use crate::platform::seal::sealed_bytes;
 use crate::ports::BlobKey;
 use crate::reply::ApiError;
 use crate::storage::{DocumentWrite, FileQuota, StoredDocument};
@@ -24,7 +24,7 @@ pub(super) async fn refuse_excess(platform: &Platform, caller: &Caller, task: &T
 }
 
 fn stored_bytes(task: &Task) -> u64 {
-    (task.document.content.len() + SEAL_BYTES) as u64
+    sealed_bytes(task.document.content.len() as u64)
 }
 
 /// A document whose content is stored. Its record comes with the answer; dropped before, the content goes again.
@@ -45,16 +45,16 @@ impl<'a> DocumentRetention<'a> {
     ) -> Result<Self, ApiError> {
         let retention = i64::try_from(platform.extraction.retention_millis).unwrap_or(i64::MAX);
         let document = NewDocument {
-            id,
             file_name: task.document.file_name.clone(),
             content_type: task.content_type.to_owned(),
-            content: &task.document.content,
             sha256: task.sha256,
             uploaded_by: caller.actor.clone(),
             expires_at: platform.now().plus_millis(retention),
             conversation: None,
         };
-        let document = platform.store_sealed(&caller.agent_id, document).await?;
+        let mut content = platform.begin_document(&caller.agent_id, id).await?;
+        content.write(&task.document.content).await?;
+        let document = content.finish(document, platform.now()).await?;
         let key = BlobKey::new(caller.agent_id.clone(), id);
         Ok(DocumentRetention { platform, key, document, stays: false })
     }

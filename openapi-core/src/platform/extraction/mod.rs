@@ -12,6 +12,5 @@ mod task;
 
 pub(super) use admin::{change_credits, credits as credits_of, document};
 pub(super) use run::extract;
-pub use running::MemoryPermit;
 pub(super) use running::{Extractions, JobSource};
 pub use settings::ExtractionSettings;

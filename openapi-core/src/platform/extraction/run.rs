@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::credits::Payment;
 use super::documents::{self, DocumentRetention};
 use super::errors;
-use super::running::{JobSource, MemoryPermit};
+use super::running::JobSource;
 use super::task::{Refused, Task};
 use crate::access::Caller;
 use crate::extraction::{
@@ -16,15 +16,7 @@ use crate::platform::idempotency::{Claim, Claimed, claim};
 use crate::ports::timeout;
 use crate::reply::ApiError;
 use crate::service::{ExtractDocument, Extracted, ExtractedDocument, Idempotency};
-use crate::values::{AgentId, FileId, PlatformId, Timestamp};
-
-impl Platform {
-    /// Room for a document of an agent that is in memory as a whole.
-    #[must_use]
-    pub fn document_memory(&self, agent: &AgentId) -> MemoryPermit<'_> {
-        self.extractions.room(agent, self.extraction.max_held_bytes)
-    }
-}
+use crate::values::{FileId, PlatformId, Timestamp};
 
 pub(in crate::platform) async fn extract(
     platform: &Platform,
@@ -33,7 +25,7 @@ pub(in crate::platform) async fn extract(
 ) -> Result<Extracted, ApiError> {
     let ExtractDocument { form, idempotency, mut faults } = request;
     // Held until the answer is there.
-    let mut room = platform.document_memory(&caller.agent_id);
+    let mut room = platform.extractions.room(&caller.agent_id, platform.extraction.max_held_bytes);
     let received = form.receive(&mut |bytes| room.take(bytes)).await?;
     let begun = platform.now();
     let fingerprint = received.fingerprint;

@@ -74,7 +74,7 @@ impl Drop for Returning<'_> {
 const SHARE_OF_AGENT: u64 = 4;
 
 /// Bytes of one document that a server holds in memory, until it is dropped.
-pub struct MemoryPermit<'a> {
+pub(super) struct MemoryPermit<'a> {
     extractions: &'a Extractions,
     agent: AgentId,
     limit: u64,
@@ -86,7 +86,7 @@ impl MemoryPermit<'_> {
     ///
     /// # Errors
     /// 503 when the agent or the server would hold too many.
-    pub fn take(&mut self, bytes: usize) -> Result<(), ApiError> {
+    pub(super) fn take(&mut self, bytes: usize) -> Result<(), ApiError> {
         let bytes = bytes as u64;
         let mut held = lock(&self.extractions.held);
         let all: u64 = held.values().sum();
@@ -136,8 +136,8 @@ impl Extractions {
         Ok(Running { extractions: self, of })
     }
 
-    /// MemoryPermit for the bytes of a form.
-    pub(in crate::platform) fn room(&self, agent: &AgentId, limit: u64) -> MemoryPermit<'_> {
+    /// Room for the bytes of a form.
+    pub(super) fn room(&self, agent: &AgentId, limit: u64) -> MemoryPermit<'_> {
         MemoryPermit { extractions: self, agent: agent.clone(), limit, bytes: 0 }
     }
 
