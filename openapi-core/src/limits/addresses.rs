@@ -35,6 +35,8 @@ pub(crate) enum AddressClass {
     Unrouted,
     /// Failed authentication, addresses outside an allowlist.
     FailedAuthentication,
+    /// Failed authentication beyond that limit, up to ten times of it: what follows is a flood.
+    AuthenticationFlood,
 }
 
 #[derive(Debug, Default)]
@@ -53,14 +55,24 @@ impl AddressLimiter {
     /// # Errors
     /// The seconds to wait when the address has used up its minute.
     pub(crate) fn admit(&self, address: IpAddr, class: AddressClass, now: Timestamp) -> Result<(), u64> {
-        let limit = match class {
+        let minute = [Window::of_seconds("minute", 60, self.limit(class))];
+        self.seen.admit((network(address), class), &minute, now).map(|_| ()).map_err(|full| full.wait)
+    }
+
+    fn limit(&self, class: AddressClass) -> u32 {
+        match class {
             AddressClass::Health => self.limits.health,
             AddressClass::Download => self.limits.download,
             AddressClass::Unrouted => self.limits.unrouted,
             AddressClass::FailedAuthentication => self.limits.failed_authentication,
-        };
-        let minute = [Window::of_seconds("minute", 60, limit)];
-        self.seen.admit((network(address), class), &minute, now).map(|_| ()).map_err(|full| full.wait)
+            AddressClass::AuthenticationFlood => self.limits.failed_authentication.saturating_mul(10),
+        }
+    }
+
+    /// Whether an address has used up its minute.
+    pub(crate) fn is_full(&self, address: IpAddr, class: AddressClass, now: Timestamp) -> bool {
+        let minute = [Window::of_seconds("minute", 60, self.limit(class))];
+        self.seen.peek(&(network(address), class), &minute, now).is_err()
     }
 }
 
