@@ -39,6 +39,8 @@ fn contents_go_through_backup_restore_check_and_purge() {
     let elsewhere = ["--store", "sqlite:./other/openapi.db"];
     let restore = [&["restore", "saved/monday"][..], &elsewhere].concat();
     assert_eq!(sandbox.json(&restore)["files"], 2);
+    let folder = std::fs::metadata(sandbox.path("other")).unwrap();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&folder.permissions()) & 0o777, 0o700);
     std::fs::copy(sandbox.path("data/server-keys"), sandbox.path("other/server-keys")).unwrap();
     sandbox.run(&[&["check"][..], &elsewhere].concat()).done();
     let server = sandbox.serve(&elsewhere);

@@ -15,6 +15,7 @@ use crate::cli::context::CommandContext;
 use crate::config::Config;
 use crate::console::caller::{BACKUP_CONTENTS, BACKUP_DATABASE};
 use crate::error::CliError;
+use crate::private_folder;
 
 /// Chunk size of a database transfer, in bytes.
 const CHUNK: usize = 256 * 1024;
@@ -55,6 +56,7 @@ pub async fn check(
 /// # Errors
 /// When the folder exists or cannot be written, or a content is missing or damaged.
 pub async fn backup(context: &CommandContext, to: &Path) -> Result<u64, CliError> {
+    context.check_contents()?;
     let store = context.store().await?;
     let source = context.blobs(&store)?;
     let target = context.caller().begin_backup(to)?;
@@ -101,7 +103,7 @@ pub async fn restore(
     from: &Path,
 ) -> Result<u64, CliError> {
     // The backup itself stays as it is: opening it would bring it to this version's schema.
-    std::fs::create_dir_all(store.folder())?;
+    private_folder::create(store.folder())?;
     let scratch = tempfile::tempdir_in(store.folder())?;
     let database = from.join(BACKUP_DATABASE);
     let records = assemble::open_backup(&database, &scratch.path().join(BACKUP_DATABASE))?;
