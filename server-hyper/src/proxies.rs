@@ -1,60 +1,98 @@
 //! The client address of a request that arrives through trusted proxies (contract 8.3).
 
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::header::{FORWARDED, HeaderMap, HeaderName};
 use ipnet::IpNet;
 
-const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+/// The header that proxies write unless the operator names another one.
+pub const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The proxies whose forwarding headers are trusted.
-#[derive(Clone, Debug, Default)]
-pub struct TrustedProxies(Vec<IpNet>);
+/// The proxies whose forwarding header is trusted.
+#[derive(Clone, Debug)]
+pub struct TrustedProxies {
+    blocks: Arc<[IpNet]>,
+    /// The header that the proxies write. Others may come from the client.
+    header: HeaderName,
+    /// Whether a warning about a missing header was logged.
+    has_warned: Arc<AtomicBool>,
+}
+
+impl Default for TrustedProxies {
+    fn default() -> Self {
+        TrustedProxies::new(Vec::new())
+    }
+}
 
 impl TrustedProxies {
-    /// Trusts the addresses in these blocks.
+    /// Trusts the addresses in these blocks, and their `X-Forwarded-For`.
     #[must_use]
     pub fn new(blocks: Vec<IpNet>) -> Self {
-        TrustedProxies(blocks.iter().map(IpNet::trunc).collect())
+        TrustedProxies {
+            blocks: blocks.iter().map(IpNet::trunc).collect(),
+            header: X_FORWARDED_FOR,
+            has_warned: Arc::default(),
+        }
+    }
+
+    /// The same proxies, which write another header: `Forwarded`, or one with a list of addresses.
+    #[must_use]
+    pub fn writing(mut self, header: HeaderName) -> Self {
+        self.header = header;
+        self
     }
 
     /// Whether no proxy is trusted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.blocks.is_empty()
     }
 
     /// Whether `address` is a trusted proxy.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
-        self.0.iter().any(|block| block.contains(&address))
+        self.blocks.iter().any(|block| block.contains(&address))
     }
 
-    /// The client address of a request: the socket's, or, if that is a trusted proxy, the rightmost address of the chain
+    /// The client address of a request: the socket's, or, if that is a trusted proxy, the rightmost address of the header
     /// that is not one.
     ///
-    /// A proxy sets one of the two headers and passes the other one on as the client sent it. The server cannot know which,
-    /// so it ignores both if they disagree.
+    /// A proxy writes one header and passes others on as the client sent them, so the server reads no other.
     #[must_use]
     pub fn client(&self, socket: IpAddr, headers: &HeaderMap) -> IpAddr {
         let socket = socket.to_canonical();
-        if self.0.is_empty() || !self.contains(socket) {
+        if self.blocks.is_empty() || !self.contains(socket) {
             return socket;
         }
-        let listed = headers.contains_key(X_FORWARDED_FOR).then(|| {
-            let entries = text_of(headers, X_FORWARDED_FOR);
-            self.rightmost(socket, entries.rsplit(',').map(|entry| node(entry.trim())))
-        });
-        let forwarded = headers.contains_key(FORWARDED).then(|| {
-            let elements = text_of(headers, FORWARDED);
-            let nodes: Vec<_> = split_outside_quotes(&elements, ',').map(forwarded_for).collect();
+        if !headers.contains_key(&self.header) {
+            self.warn_if_misnamed(headers);
+            return socket;
+        }
+        let text = text_of(headers, &self.header);
+        if self.header == FORWARDED {
+            let nodes: Vec<_> = split_outside_quotes(&text, ',').map(forwarded_for).collect();
             self.rightmost(socket, nodes.into_iter().rev())
-        });
-        match (listed, forwarded) {
-            (Some(a), Some(b)) if a != b => socket,
-            (Some(address), _) | (None, Some(address)) => address,
-            (None, None) => socket,
+        } else {
+            self.rightmost(socket, text.rsplit(',').map(|entry| node(entry.trim())))
+        }
+    }
+
+    /// Warns once about a request whose proxy seems to write another header than the setting says.
+    fn warn_if_misnamed(&self, headers: &HeaderMap) {
+        let Some(other) = [X_FORWARDED_FOR, FORWARDED].into_iter().find(|name| headers.contains_key(name))
+        else {
+            return;
+        };
+        if !self.has_warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                expected = %self.header,
+                found = %other,
+                "a trusted proxy did not send the forwarding header, so its own address counts as the client's; if the \
+                 proxy writes the other header, name it with --forwarded-header"
+            );
         }
     }
 
@@ -74,7 +112,7 @@ impl TrustedProxies {
 }
 
 /// All lines of a header as one list, in the order received.
-fn text_of(headers: &HeaderMap, name: HeaderName) -> String {
+fn text_of(headers: &HeaderMap, name: &HeaderName) -> String {
     let lines: Vec<_> = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("?")).collect();
     lines.join(",")
 }
@@ -120,8 +158,13 @@ mod tests {
     use super::*;
 
     fn client(socket: &str, headers: &[(&'static str, &'static str)]) -> String {
+        client_by(X_FORWARDED_FOR, socket, headers)
+    }
+
+    fn client_by(header: HeaderName, socket: &str, headers: &[(&'static str, &'static str)]) -> String {
         let trusted =
             TrustedProxies::new(vec!["10.0.0.0/8".parse().unwrap(), "2001:db8::/32".parse().unwrap()]);
+        let trusted = trusted.writing(header);
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(*name, value.parse().unwrap());
@@ -170,15 +213,20 @@ mod tests {
             ("for=_hidden", "10.0.0.1"),
             ("proto=https", "10.0.0.1"),
         ] {
-            assert_eq!(client("10.0.0.1", &[("forwarded", value)]), address, "{value}");
+            assert_eq!(client_by(FORWARDED, "10.0.0.1", &[("forwarded", value)]), address, "{value}");
         }
     }
 
     #[test]
-    fn two_headers_that_disagree_count_as_none() {
-        let both =
-            |listed, forwarded| client("10.0.0.1", &[("x-forwarded-for", listed), ("forwarded", forwarded)]);
-        assert_eq!(both("198.51.100.1", "for=203.0.113.7"), "10.0.0.1");
-        assert_eq!(both("198.51.100.1", "for=198.51.100.1"), "198.51.100.1");
+    fn only_the_header_that_the_proxy_writes_counts() {
+        let headers = [
+            ("x-forwarded-for", "198.51.100.1"),
+            ("forwarded", "for=203.0.113.7"),
+            ("x-real-ip", "192.0.2.5"),
+        ];
+        assert_eq!(client("10.0.0.1", &headers), "198.51.100.1");
+        assert_eq!(client_by(FORWARDED, "10.0.0.1", &headers), "203.0.113.7");
+        assert_eq!(client_by(HeaderName::from_static("x-real-ip"), "10.0.0.1", &headers), "192.0.2.5");
+        assert_eq!(client("10.0.0.1", &headers[1..]), "10.0.0.1", "another header never replaces it");
     }
 }

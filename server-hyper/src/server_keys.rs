@@ -8,8 +8,11 @@ use openapi_core::ports::{Clock, IdGenerator};
 use openapi_core::server_keys::{ServerKey, ServerKeys};
 use openapi_core::values::Timestamp;
 
+use crate::{private_folder, text_file};
+
 const HEADING: &str = "\
-# Server keys of the Open API. Without them every API secret stops working: keep this file secret, and back it up.
+# Server keys of the Open API. Without them every API secret stops working: keep this file secret, and keep a copy of it
+# apart from the backups of the store. An attacker with both can guess secrets and decrypt files.
 # The first key creates hashes and signatures, the others only verify.
 ";
 
@@ -65,7 +68,7 @@ pub enum KeyError {
     },
     /// The source has no key.
     #[error(
-        "{location} contains no server key; restore the file from a backup, or delete it to generate new keys (every API secret then stops working)"
+        "{location} contains no server key; restore the file from your copy, or delete it to generate new keys (every API secret then stops working)"
     )]
     Empty {
         /// The source.
@@ -73,7 +76,7 @@ pub enum KeyError {
     },
     /// Servers share the store, and no key is configured.
     #[error(
-        "servers that share a store need the same server key: set OPENAPI_SERVER_KEY on all of them to 64 hexadecimal digits, such as `openssl rand -hex 32` prints, and back it up; without it every API secret stops working"
+        "servers that share a store need the same server key: set OPENAPI_SERVER_KEY on all of them to 64 hexadecimal digits, such as `openssl rand -hex 32` prints, and keep a copy apart from the backups of the store; without it every API secret stops working"
     )]
     Shared,
     /// The keys are not in a file.
@@ -99,7 +102,7 @@ impl KeySource {
                 }
                 match write(path, &[draw(clock, ids)], false) {
                     Ok(()) => {
-                        tracing::info!(path = %path.display(), "generated server keys; back up this file");
+                        tracing::info!(path = %path.display(), "generated server keys; keep a copy of this file apart from the backups of the store");
                     }
                     // Another process has created the file concurrently.
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -107,6 +110,19 @@ impl KeySource {
                 }
                 read(path)?.ok_or_else(|| file_error("read", path, io::ErrorKind::NotFound.into()))
             }
+        }
+    }
+
+    /// Checks the keys as far as they are given, and creates none.
+    ///
+    /// # Errors
+    /// The keys are malformed, or nobody has configured them although servers share the store.
+    pub fn check(&self) -> Result<(), KeyError> {
+        match self {
+            KeySource::Given(text) => parse(text, "OPENAPI_SERVER_KEY").map(drop),
+            KeySource::Shared => Err(KeyError::Shared),
+            KeySource::File(path) => read(path).map(drop),
+            KeySource::Drawn => Ok(()),
         }
     }
 
@@ -186,7 +202,7 @@ fn draw(clock: &dyn Clock, ids: &dyn IdGenerator) -> Entry {
 
 /// The keys of a file; `None` when there is no file.
 fn read(path: &Path) -> Result<Option<Vec<Entry>>, KeyError> {
-    match std::fs::read_to_string(path) {
+    match text_file::read(path) {
         Ok(text) => parse(&text, &path.display().to_string()).map(Some),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(file_error("read", path, source)),
@@ -234,7 +250,7 @@ fn write(path: &Path, entries: &[Entry], replace: bool) -> io::Result<()> {
         };
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
+    private_folder::create(folder)?;
     // Files of this kind are 0600 from the moment they exist.
     let mut file = tempfile::Builder::new().prefix(".server-keys-").tempfile_in(folder)?;
     io::Write::write_all(&mut file, text.as_bytes())?;
@@ -268,7 +284,23 @@ mod tests {
         {
             use std::os::unix::fs::PermissionsExt;
             assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+            let folder = std::fs::metadata(path.parent().unwrap()).unwrap();
+            assert_eq!(folder.permissions().mode() & 0o777, 0o700);
         }
+    }
+
+    #[test]
+    fn a_file_with_a_byte_order_mark_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("server-keys");
+        let source = KeySource::File(path.clone());
+        source.check().expect("a missing file is created later");
+        assert!(!path.exists());
+        std::fs::write(&path, format!("\u{feff}{}\r\n", "ab".repeat(32))).unwrap();
+        source.check().unwrap();
+        std::fs::write(&path, "\u{feff}ab\r\n").unwrap();
+        assert!(matches!(source.check(), Err(KeyError::Form { .. })));
+        assert!(matches!(KeySource::Shared.check(), Err(KeyError::Shared)));
     }
 
     #[test]

@@ -4,5 +4,6 @@ mod addresses;
 mod credentials;
 mod keys;
 mod limits;
+mod lookups;
 mod permissions;
 mod restarts;

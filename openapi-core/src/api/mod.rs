@@ -26,6 +26,7 @@ pub use settings::{PeerAddress, ReceiptTimeout, Settings};
 use crate::access::Caller;
 use crate::auth::{AddressRateLimiter, AuthError, Authenticator};
 use crate::endpoints::ENDPOINTS;
+use crate::endpoints::description::Description;
 use crate::extraction::DocumentForm;
 use crate::files::Upload;
 use crate::limits::AddressClass;
@@ -65,9 +66,14 @@ impl Api {
         let service_info = settings.service_info.clone();
         Api(Arc::new(Inner {
             router: Router::new(
-                ENDPOINTS.iter().map(|endpoint| {
-                    (endpoint.meta.template(service_info.id_segment()), endpoint.meta.method, endpoint)
-                }),
+                ENDPOINTS
+                    .iter()
+                    .filter(|endpoint| {
+                        settings.serves_document || endpoint.meta.id != Description::METADATA.id
+                    })
+                    .map(|endpoint| {
+                        (endpoint.meta.template(service_info.id_segment()), endpoint.meta.method, endpoint)
+                    }),
                 true,
             ),
             addresses: AddressRateLimiter::new(settings.address_limits),
@@ -109,6 +115,26 @@ impl Api {
         let mut response = encode(&parts, outcome, &mut trace.summary);
         response::api_headers(&inner.settings, &parts, &mut trace, response.headers_mut());
         (response, trace.summary)
+    }
+
+    /// Counts a request for something that the host serves next to the API, such as documentation, like a health check of
+    /// its address.
+    ///
+    /// # Errors
+    /// The response to an address over its limit, boxed because it is rare and large.
+    pub fn admit(
+        &self,
+        parts: &Parts,
+        peer: Option<IpAddr>,
+    ) -> Result<(), Box<(Response<ApiBody>, ResponseSummary)>> {
+        let inner = &*self.0;
+        let now = inner.authenticator.clock().now();
+        let address = peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        let Err(error) = inner.addresses.admit(address, AddressClass::Health, now) else { return Ok(()) };
+        let mut trace = RequestContext::new(request_id(parts, inner, now), peer, now);
+        let mut response = encode(parts, Err(error), &mut trace.summary);
+        response::api_headers(&inner.settings, parts, &mut trace, response.headers_mut());
+        Err(Box::new((response, trace.summary)))
     }
 
     /// Calls one operation without HTTP, under the same rules as a request: the caller's permission is checked, the
@@ -299,7 +325,9 @@ impl Inner {
             return Ok(caller);
         }
         let now = trace.now;
-        match self.authenticator.enter(&parts.headers, address, &trace.summary.request_id, now).await {
+        let is_flooding = || self.addresses.is_flooding(address, now);
+        let request_id = &trace.summary.request_id;
+        match self.authenticator.enter(&parts.headers, address, request_id, now, is_flooding).await {
             Ok(entry) => {
                 trace.enter(&entry);
                 Ok(entry.caller)

@@ -27,6 +27,8 @@ pub struct Settings {
     pub cors_origins: Vec<String>,
     /// Whether replies carry `Strict-Transport-Security`: the service itself terminates TLS.
     pub strict_transport_security: bool,
+    /// Whether `{origin}/openapi.json` exists.
+    pub serves_document: bool,
 }
 
 impl Settings {
@@ -46,6 +48,7 @@ impl Settings {
             address_limits: AddressLimits::default(),
             cors_origins: Vec::new(),
             strict_transport_security: false,
+            serves_document: true,
         }
     }
 }

@@ -8,6 +8,7 @@ mod headers;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use http::{HeaderMap, HeaderValue};
 use parking_lot::RwLock;
@@ -30,12 +31,16 @@ pub(crate) use headers::{RATE_HEADER_NAMES, rate_headers};
 /// What separates the keyed hash of secrets from other uses of a server key.
 const SECRET_PURPOSE: &str = "api secret";
 
-/// How long a key read from the store is used without reading it again. Changes made elsewhere act within 5 s
-/// (contract 7.2).
+/// How long a key read from the store is used without reading it again, and how long a key that the store does not have
+/// stays unknown. Changes made elsewhere act within 5 s (contract 7.2).
 const KEY_LIFETIME_MILLIS: i64 = 4_000;
 
-/// The most cached keys.
+/// How long a key is remembered as one that exists. Addresses far over their limit may use no others.
+const KEY_RETENTION_MILLIS: i64 = 600_000;
+
+/// The most cached keys, and the most keys that are known not to exist.
 const MAX_CACHED_KEYS: usize = 100_000;
+const MAX_UNKNOWN_KEYS: usize = 10_000;
 
 /// Authentication and limits over a store of keys.
 pub struct Authenticator {
@@ -44,13 +49,24 @@ pub struct Authenticator {
     ids: Arc<dyn IdGenerator>,
     server_keys: ServerKeys,
     keys: RwLock<HashMap<ApiKey, Arc<CachedKey>>>,
+    /// Keys that the store does not have, and when it was asked.
+    unknown: RwLock<HashMap<ApiKey, Timestamp>>,
     limiter: KeyLimiter,
+}
+
+/// What is known of the key of a request.
+struct FoundKey {
+    key: Option<Arc<CachedKey>>,
+    /// Whether the store was asked for it in this request.
+    was_read: bool,
 }
 
 struct CachedKey {
     stored: StoredKey,
     agent_status: AgentStatus,
     read_at: Timestamp,
+    /// When a request with a wrong secret last asked the store, in milliseconds.
+    probed_at: AtomicI64,
     window: Arc<KeyWindow>,
     rate_policy: Option<HeaderValue>,
 }
@@ -65,7 +81,8 @@ impl Authenticator {
         server_keys: ServerKeys,
     ) -> Self {
         let limiter = KeyLimiter::new(ids.platform_id(clock.now()));
-        Authenticator { store, clock, ids, server_keys, keys: RwLock::default(), limiter }
+        let (keys, unknown) = (RwLock::default(), RwLock::default());
+        Authenticator { store, clock, ids, server_keys, keys, unknown, limiter }
     }
 
     pub(crate) fn clock(&self) -> &dyn Clock {
@@ -89,6 +106,9 @@ impl Authenticator {
     pub(crate) fn forget(&self, agent: &AgentId) {
         let mut keys = self.keys.write();
         keys.retain(|_, cached| cached.stored.key.agent_id != *agent);
+        drop(keys);
+        // The change may have made a key.
+        self.unknown.write().clear();
     }
 
     /// Saves last uses, gives back leases that have ended, forgets what is stale. [`crate::platform::Platform`] does
@@ -98,7 +118,8 @@ impl Authenticator {
     /// When the store fails; the next call goes on.
     pub async fn maintain(&self) -> Result<(), StorageError> {
         let now = self.clock.now();
-        self.keys.write().retain(|_, cached| now.millis_since(cached.read_at) < KEY_LIFETIME_MILLIS);
+        self.keys.write().retain(|_, cached| now.millis_since(cached.read_at) < KEY_RETENTION_MILLIS);
+        self.unknown.write().retain(|_, read_at| is_fresh(*read_at, now));
         self.limiter.maintain(&*self.store, now).await
     }
 
@@ -110,17 +131,23 @@ impl Authenticator {
         self.limiter.drain(&*self.store, self.clock.now()).await
     }
 
-    /// Lets a request in: steps 3 to 5.
+    /// Lets a request in: steps 3 to 5. `is_flooding` says whether the address is far over its limit of failed
+    /// authentications: the store is then asked only for keys that are known to exist.
     pub(crate) async fn enter(
         &self,
         headers: &HeaderMap,
         address: IpAddr,
         request_id: &str,
         now: Timestamp,
+        is_flooding: impl Fn() -> bool,
     ) -> Result<Authenticated, AuthError> {
         let credentials = credentials::read(headers)?;
-        let cached = self.key(&credentials.key, now).await?;
-        let (cached, secret_expires) = self.authenticate(&credentials, cached.as_ref(), now)?;
+        let found = self.key(&credentials.key, now, &is_flooding).await?;
+        let authenticated = self.authenticate(&credentials, found.key.as_ref(), now);
+        if authenticated.is_err() {
+            self.equalize(&found, now, is_flooding).await?;
+        }
+        let (cached, secret_expires) = authenticated?;
         let key = &cached.stored.key;
         if !key.allowed_addresses.is_empty()
             && !key.allowed_addresses.iter().any(|block| block.contains(address))
@@ -158,7 +185,7 @@ impl Authenticator {
         key: &ApiKey,
         now: Timestamp,
     ) -> Result<Option<AgentId>, StorageError> {
-        let Some(cached) = self.key(key.as_str(), now).await? else { return Ok(None) };
+        let Some(cached) = self.key(key.as_str(), now, || false).await?.key else { return Ok(None) };
         let StoredKey { key, .. } = &cached.stored;
         let works = cached.agent_status == AgentStatus::Active
             && key.status == KeyStatus::Active
@@ -166,21 +193,52 @@ impl Authenticator {
         Ok(works.then(|| key.agent_id.clone()))
     }
 
-    async fn key(&self, sent: &str, now: Timestamp) -> Result<Option<Arc<CachedKey>>, StorageError> {
-        let fresh =
-            |cached: &&Arc<CachedKey>| (0..KEY_LIFETIME_MILLIS).contains(&now.millis_since(cached.read_at));
-        let known = self.keys.read().get(sent).filter(fresh).cloned();
-        if known.is_some() {
-            return Ok(known);
+    async fn key(
+        &self,
+        sent: &str,
+        now: Timestamp,
+        is_flooding: impl Fn() -> bool,
+    ) -> Result<FoundKey, StorageError> {
+        let known = self.keys.read().get(sent).cloned();
+        if let Some(cached) = known.as_ref().filter(|cached| is_fresh(cached.read_at, now)) {
+            return Ok(FoundKey { key: Some(Arc::clone(cached)), was_read: false });
         }
-        let Some(api_key) = ApiKey::parse(sent) else { return Ok(None) };
-        let Some(grant) = self.store.look_up_key(&api_key).await? else { return Ok(None) };
+        let unread = FoundKey { key: None, was_read: false };
+        if self.unknown.read().get(sent).is_some_and(|read_at| is_fresh(*read_at, now)) {
+            return Ok(unread);
+        }
+        let Some(api_key) = ApiKey::parse(sent) else { return Ok(unread) };
+        if known.is_none() && is_flooding() {
+            return Ok(unread);
+        }
+        let probed_at = known.map_or(i64::MIN, |cached| cached.probed_at.load(Ordering::Relaxed));
+        let key = self.read_key(&api_key, now, probed_at).await?;
+        Ok(FoundKey { key, was_read: true })
+    }
+
+    /// Reads a key from the store, and remembers what it has.
+    async fn read_key(
+        &self,
+        api_key: &ApiKey,
+        now: Timestamp,
+        probed_at: i64,
+    ) -> Result<Option<Arc<CachedKey>>, StorageError> {
+        let Some(grant) = self.store.look_up_key(api_key).await? else {
+            self.keys.write().remove(api_key);
+            let mut unknown = self.unknown.write();
+            if unknown.len() >= MAX_UNKNOWN_KEYS {
+                unknown.clear();
+            }
+            unknown.insert(api_key.clone(), now);
+            return Ok(None);
+        };
         let rate_policy = rate_policy(grant.stored.key.limits);
         let window = self.limiter.window(&grant.stored.key.agent_id, grant.stored.key.id);
         let cached = Arc::new(CachedKey {
             stored: grant.stored,
             agent_status: grant.agent_status,
             read_at: now,
+            probed_at: AtomicI64::new(probed_at),
             window,
             rate_policy,
         });
@@ -188,8 +246,28 @@ impl Authenticator {
         if keys.len() >= MAX_CACHED_KEYS {
             keys.clear();
         }
-        keys.insert(api_key, Arc::clone(&cached));
+        keys.insert(api_key.clone(), Arc::clone(&cached));
         Ok(Some(cached))
+    }
+
+    /// Makes a failed request with a key from the cache ask the store as often as one with an unknown key: once in
+    /// [`KEY_LIFETIME_MILLIS`]. Otherwise its time would tell that the key exists.
+    async fn equalize(
+        &self,
+        found: &FoundKey,
+        now: Timestamp,
+        is_flooding: impl Fn() -> bool,
+    ) -> Result<(), StorageError> {
+        let Some(cached) = &found.key else { return Ok(()) };
+        if found.was_read {
+            cached.probed_at.store(now.millis(), Ordering::Relaxed);
+            return Ok(());
+        }
+        let since_probe = now.millis().saturating_sub(cached.probed_at.load(Ordering::Relaxed));
+        if !(0..KEY_LIFETIME_MILLIS).contains(&since_probe) && !is_flooding() {
+            self.read_key(&cached.stored.key.api_key, now, now.millis()).await?;
+        }
+        Ok(())
     }
 
     /// The key whose secret was sent, and when that secret ends. Every failure that could tell whether a key exists is
@@ -272,6 +350,11 @@ impl Authenticator {
     }
 }
 
+/// Whether what was read then is still used.
+fn is_fresh(read_at: Timestamp, now: Timestamp) -> bool {
+    (0..KEY_LIFETIME_MILLIS).contains(&now.millis_since(read_at))
+}
+
 fn invalid_credentials() -> ApiError {
     ApiError::new(ErrorCode::InvalidCredentials, "The API key or secret is not valid")
 }
@@ -306,6 +389,16 @@ impl AddressRateLimiter {
     }
 
     pub(crate) fn admit(&self, address: IpAddr, class: AddressClass, now: Timestamp) -> Result<(), ApiError> {
-        self.0.admit(address, class, now).map_err(address_error)
+        let admitted = self.0.admit(address, class, now);
+        if admitted.is_err() && class == AddressClass::FailedAuthentication {
+            // Counted until the address is far over its limit.
+            let _ = self.0.admit(address, AddressClass::AuthenticationFlood, now);
+        }
+        admitted.map_err(address_error)
+    }
+
+    /// Whether an address is far over its limit of failed authentications.
+    pub(crate) fn is_flooding(&self, address: IpAddr, now: Timestamp) -> bool {
+        self.0.is_full(address, AddressClass::AuthenticationFlood, now)
     }
 }

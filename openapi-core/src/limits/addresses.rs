@@ -36,6 +36,8 @@ pub(crate) enum AddressClass {
     Unrouted,
     /// Failed authentication, addresses outside an allowlist.
     FailedAuthentication,
+    /// Failed authentication beyond that limit, up to ten times of it: what follows is a flood.
+    AuthenticationFlood,
 }
 
 #[derive(Debug)]
@@ -49,6 +51,7 @@ impl AddressLimiter {
             (AddressClass::Download, minute(limits.download)),
             (AddressClass::Unrouted, minute(limits.unrouted)),
             (AddressClass::FailedAuthentication, minute(limits.failed_authentication)),
+            (AddressClass::AuthenticationFlood, minute(limits.failed_authentication.saturating_mul(10))),
         ]))
     }
 
@@ -58,6 +61,11 @@ impl AddressLimiter {
     /// The seconds to wait when the address or its network has used up its minute.
     pub(crate) fn admit(&self, address: IpAddr, class: AddressClass, now: Timestamp) -> Result<(), u64> {
         self.0.admit(address, class, now).map(drop).map_err(|full| full.wait)
+    }
+
+    /// Whether an address or its network has used up its minute.
+    pub(crate) fn is_full(&self, address: IpAddr, class: AddressClass, now: Timestamp) -> bool {
+        self.0.peek(address, class, now).is_err()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The platform: its state, and its caches of compiled schemas and templates.
 
 use std::collections::HashSet;
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Weak};
 
 use super::cache::Cache;
@@ -41,6 +42,8 @@ pub struct Platform {
     pub(super) schemas: Cache<AgentId, CompiledSchema>,
     pub(super) templates: Templates,
     pub(super) running: Mutex<HashSet<IdempotencyKey>>,
+    /// When the store last passed the health check, in milliseconds.
+    pub(super) healthy_at: AtomicI64,
     observers: Mutex<Vec<Weak<dyn AgentObserver>>>,
 }
 
@@ -67,6 +70,7 @@ impl Platform {
             schemas: Cache::default(),
             templates: Templates::default(),
             running: Mutex::default(),
+            healthy_at: AtomicI64::new(i64::MIN),
             observers: Mutex::default(),
         }
     }

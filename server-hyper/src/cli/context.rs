@@ -177,6 +177,30 @@ impl CommandContext {
         }
     }
 
+    /// Checks the server keys before the store is opened and migrated.
+    ///
+    /// # Errors
+    /// When they are missing or malformed.
+    pub fn check_keys(&self) -> Result<(), CliError> {
+        if let Location::Own(_) = &self.location {
+            let config = self.config()?;
+            StoreUrl::parse(config.store())?.key_source(&config).check()?;
+        }
+        Ok(())
+    }
+
+    /// Checks the location of file contents before the store is opened and migrated.
+    ///
+    /// # Errors
+    /// When it is missing or malformed.
+    pub fn check_contents(&self) -> Result<(), CliError> {
+        if let Location::Own(_) = &self.location {
+            let config = self.config()?;
+            assemble::blobs_url(&config, &StoreUrl::parse(config.store())?)?;
+        }
+        Ok(())
+    }
+
     /// The platform over a store, with the chat.
     ///
     /// # Errors
@@ -206,6 +230,10 @@ impl CommandContext {
         contents: Contents,
         work: impl AsyncFnOnce(&Arc<Conversations>) -> Result<(), CliError>,
     ) -> Result<(), CliError> {
+        self.check_keys()?;
+        if contents == Contents::Open {
+            self.check_contents()?;
+        }
         self.run(async {
             let store = self.store().await?;
             let conversations = self.conversations(&store, contents)?;

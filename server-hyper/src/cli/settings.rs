@@ -67,7 +67,9 @@ impl ConfigCommand {
                 Names::of(&config)?;
                 Logging::of(&config)?;
                 wait_for_store(&config)?;
-                assemble::blobs_url(&config, &StoreUrl::parse(config.store())?)?;
+                let store = StoreUrl::parse(config.store())?;
+                assemble::blobs_url(&config, &store)?;
+                store.key_source(&config).check()?;
                 if let Some((certificate, key)) = &serving.tls {
                     Tls::load(certificate, key, serving.http2)?;
                 }

@@ -1,5 +1,6 @@
 //! Settings: flag > environment > file > default. Reading order: registry → flags, file → layers → reader → typed.
 
+pub mod exposure;
 pub mod extraction;
 pub mod file;
 pub mod flags;
@@ -19,11 +20,13 @@ use flags::GlobalArgs;
 use layers::{FlagValues, Layer, Origin, SourceError, Value};
 use registry::ValueKind;
 
+use crate::text_file;
+
 /// All settings with their values and origins.
 #[derive(Clone, Debug)]
 pub struct Config {
     values: Vec<Value>,
-    /// Environment variables that may have been meant as settings.
+    /// What the operator should know: variables that may have been meant as settings, and settings that expose secrets.
     pub warnings: Vec<String>,
 }
 
@@ -66,8 +69,10 @@ impl Config {
         if !errors.is_empty() {
             return Err(ConfigError::new(errors));
         }
-        let values = layers::resolve(&[flags, environment, file], &|path| std::fs::read_to_string(path));
-        Ok(Config { values: values.map_err(ConfigError::new)?, warnings })
+        let values = layers::resolve(&[flags, environment, file], &|path| text_file::read(path));
+        let values = values.map_err(ConfigError::new)?;
+        warnings.extend(exposure::warnings(&values, &variable));
+        Ok(Config { values, warnings })
     }
 
     /// Sets a value unless a source has one: the default of a command that differs from the registry's.
@@ -130,7 +135,7 @@ impl Value {
 fn read_file(path: &Path) -> Result<Layer, ConfigError> {
     let name = path.display().to_string();
     let error = |errors| ConfigError { errors, is_usage: false };
-    let text = std::fs::read_to_string(path)
+    let text = text_file::read(path)
         .map_err(|cause| error(vec![format!("cannot read the settings file {name}: {cause}")]))?;
     file::parse(&name, &text).map_err(error)
 }
@@ -140,6 +145,12 @@ fn variables() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(name, text)| Some((name.into_string().ok()?, text.into_string().ok()?)))
 }
 
+/// The value of an environment variable.
+#[must_use]
+pub fn variable(name: &str) -> Option<String> {
+    variables().find(|(found, text)| found == name && !text.is_empty()).map(|(_, text)| text)
+}
+
 fn config_variable() -> Option<String> {
-    variables().find(|(name, text)| name == "OPENAPI_CONFIG" && !text.is_empty()).map(|(_, text)| text)
+    variable("OPENAPI_CONFIG")
 }

@@ -211,9 +211,14 @@ pub const SETTINGS: &[Setting] = settings! {
         tls_cert: Scalar "FILE" = "", "PEM file with the certificate chain; SIGHUP reloads it";
         tls_key: Scalar "FILE" = "", "PEM file with the private key of the certificate; SIGHUP reloads it";
         trusted_proxies: List "CIDR" = "",
-            "Addresses of reverse proxies that terminate TLS, such as 10.0.0.0/8; their Forwarded or X-Forwarded-For \
-            header names the client";
+            "Addresses of reverse proxies that terminate TLS, such as 10.0.0.0/8; their forwarding header names the \
+            client, and only they may send plain HTTP from other machines";
+        forwarded_header: Scalar "NAME" = "x-forwarded-for",
+            "Header in which the trusted proxies name the client: x-forwarded-for, forwarded, or another one with a list \
+            of addresses; all others are ignored";
         http2: Bool "BOOL" = "false", "Accept HTTP/2";
+        docs: Bool "BOOL" = "true",
+            "Serve the OpenAPI document at /openapi.json and the interactive reference at /docs";
         cors_origin: List "ORIGIN" = "",
             "Origins of web pages that may call the API from a browser, such as https://app.example.com; * allows all";
         max_json_size: Scalar "SIZE" = "1MiB", "Largest JSON request body";
@@ -273,11 +278,18 @@ pub const SETTINGS: &[Setting] = settings! {
         body_total_timeout: Scalar "DURATION" = "300s", "Timeout of a whole request body";
         header_timeout: Scalar "DURATION" = "10s", "Timeout of a request head";
         keep_alive_timeout: Scalar "DURATION" = "75s", "How long an idle connection stays open";
-        write_timeout: Scalar "DURATION" = "30s", "How long a client may read no byte of a response";
+        write_timeout: Scalar "DURATION" = "30s",
+            "How long a client may read no byte of a response, in HTTP/2 less than 16 KiB";
         drain_timeout: Scalar "DURATION" = "25s", "How long running requests may continue after SIGTERM";
-        max_connections: Scalar "COUNT" = "10000", "Concurrent connections; the server answers further ones with 503";
+        max_connections: Scalar "COUNT" = "10000",
+            "Concurrent connections to the Open API. A further one replaces an idle one or gets 503. A tenth is reserved \
+            for trusted proxies and for addresses that used a valid key in the last hour";
         max_connections_per_address: Scalar "COUNT" = "1000",
-            "Concurrent connections per address that is not a trusted proxy; 0 for no limit";
+            "Concurrent connections to the Open API per address (IPv4, or IPv6 /64) that is not a trusted proxy; 0 for no \
+            limit";
+        widget_max_connections: Scalar "COUNT" = "8000", "The same for the widget, without a reserve";
+        widget_max_connections_per_address: Scalar "COUNT" = "64",
+            "The same for the widget, per address that is not a trusted proxy; 0 for no limit";
         address_limit_health: Scalar "COUNT" = "300",
             "Health and description requests per minute and address; 0 for no limit";
         address_limit_download: Scalar "COUNT" = "300", "Downloads per minute and address; 0 for no limit";

@@ -13,7 +13,7 @@ pub struct Timeouts {
     pub body_idle: Duration,
     /// For a whole request body (contract 9).
     pub body_total: Duration,
-    /// While the client reads no byte of a response.
+    /// While the client reads no byte of a response; in HTTP/2 while it takes no piece of 16 KiB.
     pub write: Duration,
     /// For a TLS handshake.
     pub handshake: Duration,
@@ -39,6 +39,8 @@ impl Default for Timeouts {
 const WIDGET_HEAD: Duration = Duration::from_secs(5);
 /// For the body of such a request.
 const WIDGET_BODY: Duration = Duration::from_secs(10);
+/// For a response that a visitor's browser does not read.
+const WIDGET_WRITE: Duration = Duration::from_secs(15);
 /// For a file that a visitor uploads.
 const WIDGET_UPLOAD: Duration = Duration::from_secs(60);
 
@@ -46,7 +48,12 @@ impl Timeouts {
     /// The timeouts of the widget listener, which is public: its own or `self`, whichever is shorter.
     #[must_use]
     pub fn of_widget(self) -> Self {
-        Timeouts { head: self.head.min(WIDGET_HEAD), body_total: self.body_total.min(WIDGET_BODY), ..self }
+        Timeouts {
+            head: self.head.min(WIDGET_HEAD),
+            body_total: self.body_total.min(WIDGET_BODY),
+            write: self.write.min(WIDGET_WRITE),
+            ..self
+        }
     }
 
     /// For a whole file that a visitor uploads. It may stall as long as any other body.
@@ -64,8 +71,8 @@ mod tests {
     fn the_widget_listener_has_shorter_timeouts() {
         let ours = Timeouts::default().of_widget();
         let upload = Timeouts::default().of_upload();
-        let times = [ours.head, ours.body_total, upload, ours.body_idle, ours.idle];
-        assert_eq!(times.map(|time| time.as_secs()), [5, 10, 60, 30, 75]);
+        let times = [ours.head, ours.body_total, upload, ours.body_idle, ours.idle, ours.write];
+        assert_eq!(times.map(|time| time.as_secs()), [5, 10, 60, 30, 75, 15]);
         let second = Duration::from_secs(1);
         let short = Timeouts { head: second, body_total: second, ..Timeouts::default() };
         let ours = short.of_widget();

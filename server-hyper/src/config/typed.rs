@@ -16,7 +16,7 @@ use super::reader::{Reader, to_millis};
 use super::timeouts::Timeouts;
 use super::widget::WidgetServing;
 use super::{Config, ConfigError, llm, values};
-use crate::proxies::TrustedProxies;
+use crate::proxies::{TrustedProxies, X_FORWARDED_FOR};
 
 /// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,14 +64,16 @@ pub struct Serving {
     pub proxies: TrustedProxies,
     /// Whether clients may use HTTP/2.
     pub http2: bool,
+    /// Whether the OpenAPI document and the interactive reference are served.
+    pub docs: bool,
     /// Timeouts of connections.
     pub timeouts: Timeouts,
     /// How long running requests may continue after SIGTERM.
     pub drain: Duration,
-    /// Concurrent connections.
-    pub max_connections: usize,
-    /// Concurrent connections per address.
-    pub max_connections_per_address: usize,
+    /// Concurrent connections to the API.
+    pub connections: ConnectionCounts,
+    /// Concurrent connections to the widget.
+    pub widget_connections: ConnectionCounts,
     /// Size of the contact cache, in bytes.
     pub contact_cache: u64,
     /// File settings.
@@ -86,6 +88,15 @@ pub struct Serving {
     limits: Limits,
 }
 
+/// The most connections of a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionCounts {
+    /// In total.
+    pub total: usize,
+    /// Per address; 0 for no limit.
+    pub per_address: usize,
+}
+
 #[derive(Clone, Debug)]
 struct Limits {
     max_json_bytes: u64,
@@ -96,6 +107,11 @@ struct Limits {
     address_limits: AddressLimits,
     cors_origins: Vec<String>,
 }
+
+/// Bytes of a head that no setting counts: the method, separators and line ends.
+const HEAD_MARGIN: usize = 4 * 1024;
+/// The least that is buffered of a head.
+const MIN_HEAD_BYTES: usize = 32 * 1024;
 
 /// A valid URL where no public one is needed.
 const PLACEHOLDER_URL: &str = "http://127.0.0.1:8080";
@@ -185,12 +201,17 @@ impl Serving {
             listen: reader.one("listen", loopback, values::listen_address),
             ops_listen: reader.one("ops_listen", None, values::optional_listen_address),
             tls: tls(&mut reader),
-            proxies: TrustedProxies::new(reader.many("trusted_proxies", values::block)),
+            proxies: proxies(&mut reader),
             http2: reader.one("http2", false, values::boolean),
+            docs: reader.one("docs", true, values::boolean),
             timeouts: timeouts(&mut reader),
             drain: reader.one("drain_timeout", Duration::ZERO, values::duration),
-            max_connections: reader.number("max_connections", 1),
-            max_connections_per_address: reader.number("max_connections_per_address", 0),
+            connections: connections(&mut reader, "max_connections", "max_connections_per_address"),
+            widget_connections: connections(
+                &mut reader,
+                "widget_max_connections",
+                "widget_max_connections_per_address",
+            ),
             contact_cache: reader.bytes("contact_cache", 0, 0, 1 << 40),
             files: files(&mut reader),
             extraction: extraction(&mut reader),
@@ -198,9 +219,6 @@ impl Serving {
             widget: WidgetServing::read(&mut reader, &llms),
             limits: limits(&mut reader),
         };
-        if serving.max_connections == 0 {
-            reader.error("max_connections", "must be at least 1");
-        }
         serving.require_encryption(&mut reader);
         reader.finish(serving)
     }
@@ -236,7 +254,15 @@ impl Serving {
         settings.address_limits = self.limits.address_limits;
         settings.cors_origins.clone_from(&self.limits.cors_origins);
         settings.strict_transport_security = self.tls.is_some();
+        settings.serves_document = self.docs;
         settings
+    }
+
+    /// The most bytes of a request head that are buffered: room for a head within the limits of the API, whose errors say
+    /// more.
+    #[must_use]
+    pub fn max_head_bytes(&self) -> usize {
+        (self.limits.max_uri_bytes + self.limits.max_header_bytes + HEAD_MARGIN).max(MIN_HEAD_BYTES)
     }
 }
 
@@ -254,6 +280,32 @@ fn tls(reader: &mut Reader<'_>) -> Option<(PathBuf, PathBuf)> {
         _ => {}
     }
     certificate.zip(key)
+}
+
+fn proxies(reader: &mut Reader<'_>) -> TrustedProxies {
+    let blocks = reader.many("trusted_proxies", |text| {
+        let block = values::block(text)?;
+        let least = if block.addr().is_ipv4() { 8 } else { 7 };
+        if block.prefix_len() >= least {
+            return Ok(block);
+        }
+        Err(format!(
+            "'{text}' trusts the forwarding header of every client in a block larger than any private network; name the \
+             addresses of the proxies, such as 10.0.0.0/8 or 192.0.2.7"
+        ))
+    });
+    let header = reader.one("forwarded_header", X_FORWARDED_FOR, |text| {
+        text.parse()
+            .map_err(|_| format!("'{text}' is not the name of a header; write x-forwarded-for or forwarded"))
+    });
+    TrustedProxies::new(blocks).writing(header)
+}
+
+fn connections(reader: &mut Reader<'_>, total: &str, per_address: &str) -> ConnectionCounts {
+    ConnectionCounts {
+        total: usize::try_from(reader.count(total, 1, u64::from(u32::MAX))).unwrap_or(usize::MAX),
+        per_address: reader.number(per_address, 0),
+    }
 }
 
 fn timeouts(reader: &mut Reader<'_>) -> Timeouts {
@@ -378,6 +430,26 @@ mod tests {
             let error = Names::of(&config(&[(key, bad)])).unwrap_err().to_string();
             assert!(error.starts_with(&format!("{key}: ")), "{error}");
         }
+    }
+
+    #[test]
+    fn a_block_larger_than_private_networks_is_no_proxy() {
+        let read = |block: &str| Serving::of(&config(&[("trusted_proxies", block)]));
+        for bad in ["0.0.0.0/0", "128.0.0.0/1", "8.0.0.0/7", "::/0", "2000::/3", "fc00::/6"] {
+            let error = read(bad).unwrap_err().to_string();
+            assert!(error.contains("name the addresses of the proxies"), "{bad}: {error}");
+        }
+        for good in ["10.0.0.0/8", "fc00::/7", "192.0.2.7", "2001:db8::/32"] {
+            assert!(read(good).is_ok(), "{good}");
+        }
+        assert!(Serving::of(&config(&[("forwarded_header", "x forwarded")])).is_err());
+    }
+
+    #[test]
+    fn a_head_within_the_limits_of_the_api_is_buffered() {
+        let buffered = |flags: &[(&str, &str)]| Serving::of(&config(flags)).unwrap().max_head_bytes();
+        assert_eq!(buffered(&[]), 32 * 1024);
+        assert_eq!(buffered(&[("max_uri_size", "32KiB"), ("max_header_size", "60KiB")]), 96 * 1024);
     }
 
     #[test]

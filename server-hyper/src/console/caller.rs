@@ -251,7 +251,7 @@ impl BackupFolder {
             std::fs::remove_dir_all(&partial)?;
         }
         if let Some(parent) = partial.parent() {
-            std::fs::create_dir_all(parent)?;
+            crate::private_folder::create(parent)?;
         }
         let mut builder = DirBuilder::new();
         #[cfg(unix)]

@@ -18,10 +18,19 @@ use crate::ports::since_epoch;
 pub use documents::Documents;
 pub use requests::{RequestMetrics, ResponseLabels};
 
-/// The label of a refused connection.
+/// The label of a listener's connections.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Listening {
+    /// `open-api` or `widget`.
+    pub listener: &'static str,
+}
+
+/// The labels of a refused connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Refused {
-    /// `total`, `address` or `handshake`.
+    /// `open-api` or `widget`.
+    pub listener: &'static str,
+    /// `total`, `address`, `plain_text` or `handshake`.
     pub reason: &'static str,
 }
 
@@ -29,9 +38,13 @@ pub struct Refused {
 pub struct Metrics {
     registry: Registry,
     /// Open connections.
-    pub connections: Gauge,
+    pub connections: Family<Listening, Gauge>,
     /// Refused connections.
     pub refused_connections: Family<Refused, Counter>,
+    /// Idle connections that made room for others in a full pool.
+    pub evicted_connections: Family<Listening, Counter>,
+    /// Response streams of HTTP/2 that were cancelled because the client did not read them.
+    pub cancelled_streams: Counter,
     /// Requests and responses.
     pub requests: RequestMetrics,
     /// Documents of extractions.
@@ -49,17 +62,37 @@ impl Metrics {
     #[must_use]
     pub fn new(version: &'static str, dropped_log_lines: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         let mut whole = Registry::default();
-        let connections = Gauge::default();
+        let connections = Family::<Listening, Gauge>::default();
         let refused_connections = Family::<Refused, Counter>::default();
+        let evicted_connections = Family::<Listening, Counter>::default();
+        let cancelled_streams = Counter::default();
         let registry = whole.sub_registry_with_prefix("openapi");
         registry.register("build", "Version of the server", Info::new([("version", version)]));
         registry.register("connections", "Open connections", connections.clone());
         registry.register("connections_refused", "Refused connections", refused_connections.clone());
+        registry.register(
+            "connections_evicted",
+            "Idle connections closed to make room for others",
+            evicted_connections.clone(),
+        );
+        registry.register(
+            "http2_streams_cancelled",
+            "HTTP/2 response streams cancelled because the client did not read them",
+            cancelled_streams.clone(),
+        );
         let requests = RequestMetrics::register(registry);
         let documents = Documents::register(registry);
         registry.register_collector(Box::new(DroppedLines(Box::new(dropped_log_lines))));
         whole.register_collector(Box::new(Process { started: since_epoch() }));
-        Metrics { registry: whole, connections, refused_connections, requests, documents }
+        Metrics {
+            registry: whole,
+            connections,
+            refused_connections,
+            evicted_connections,
+            cancelled_streams,
+            requests,
+            documents,
+        }
     }
 
     /// All metrics in the OpenMetrics text format.
@@ -159,12 +192,12 @@ mod tests {
             ResponseLabels { route: "/contacts/chatbots/{agentId}", method: "GET", status: 404, code: "X" };
         metrics.requests.record(&labels, Duration::from_millis(3));
         metrics.requests.record(&labels, Duration::from_millis(3));
-        metrics.connections.inc();
+        metrics.connections.get_or_create(&Listening { listener: "widget" }).inc();
         let text = metrics.encode();
         for line in [
             "openapi_http_requests_total{route=\"/contacts/chatbots/{agentId}\",method=\"GET\",status=\"404\",code=\"X\"} 2",
             "openapi_http_request_duration_seconds_bucket{le=\"0.005\",route=\"/contacts/chatbots/{agentId}\",method=\"GET\"} 2",
-            "openapi_connections 1",
+            "openapi_connections{listener=\"widget\"} 1",
             "openapi_log_lines_dropped_total 3",
             "openapi_build_info{version=\"1.2.3\"} 1",
         ] {

@@ -1,18 +1,112 @@
 //! Bodies: request bodies with timeouts, and response bodies.
 
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
+use hyper::body::Incoming;
 use openapi_core::api::ReceiptTimeout;
+use parking_lot::Mutex;
 use tokio::time::{Instant, Sleep};
 use tower_http::compression::CompressionBody;
 
+use super::connection_state::ActiveRequest;
+
+/// Bytes of a body that the server reads after its handler has responded, to keep the connection.
+const MAX_UNREAD: usize = 64 * 1024;
+
+/// How often it looks for more of them.
+const MAX_UNREAD_POLLS: usize = 8;
+
 /// An error of any body.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A request body as it is received. The server can read on when the handler has dropped it.
+pub enum ReceivedBody {
+    /// An empty body, or one that nobody reads after the handler.
+    Plain(Incoming),
+    /// A body that the server shares with the handler.
+    Shared(Arc<SharedBody>),
+}
+
+/// A body that the server shares with its handler.
+pub struct SharedBody {
+    body: Mutex<Incoming>,
+    /// Whether the handler has asked for any of it.
+    is_polled: AtomicBool,
+}
+
+impl SharedBody {
+    /// Shares a body.
+    #[must_use]
+    pub fn new(body: Incoming) -> Arc<Self> {
+        Arc::new(SharedBody { body: Mutex::new(body), is_polled: AtomicBool::new(false) })
+    }
+
+    /// Whether the connection can take another request: the handler has read the body, or the rest of it has arrived and
+    /// is short. A client that `expects` permission to send its body and never got it may not send it.
+    pub async fn finish(&self, expects: bool) -> bool {
+        if expects && !self.is_polled.load(Ordering::Relaxed) {
+            return false;
+        }
+        let mut taken = 0;
+        for _ in 0..MAX_UNREAD_POLLS {
+            if self.body.lock().is_end_stream() {
+                return true;
+            }
+            let next =
+                std::future::poll_fn(|cx| Poll::Ready(Pin::new(&mut *self.body.lock()).poll_frame(cx)));
+            match next.await {
+                Poll::Ready(None) => return true,
+                Poll::Ready(Some(Err(_))) => return false,
+                Poll::Ready(Some(Ok(frame))) => taken += frame.data_ref().map_or(0, Bytes::len),
+                // The connection reads on when this task yields.
+                Poll::Pending => tokio::task::yield_now().await,
+            }
+            if taken > MAX_UNREAD {
+                return false;
+            }
+        }
+        false
+    }
+}
+
+impl Body for ReceivedBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        match self.get_mut() {
+            ReceivedBody::Plain(body) => Pin::new(body).poll_frame(cx),
+            ReceivedBody::Shared(shared) => {
+                shared.is_polled.store(true, Ordering::Relaxed);
+                Pin::new(&mut *shared.body.lock()).poll_frame(cx)
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            ReceivedBody::Plain(body) => body.is_end_stream(),
+            ReceivedBody::Shared(shared) => shared.body.lock().is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            ReceivedBody::Plain(body) => body.size_hint(),
+            ReceivedBody::Shared(shared) => shared.body.lock().size_hint(),
+        }
+    }
+}
 
 pin_project_lite::pin_project! {
     /// A request body that ends with [`ReceiptTimeout`] when it stalls or takes too long (contract 9, body receipt).
@@ -98,6 +192,8 @@ pin_project_lite::pin_project! {
     {
         #[pin]
         source: Source<B>,
+        // The request is in progress until its response has been sent.
+        request: Option<ActiveRequest>,
     }
 }
 
@@ -111,23 +207,36 @@ pin_project_lite::pin_project! {
         // An encoder is large, and responses are moved: it is boxed.
         Compressed { body: Pin<Box<CompressionBody<B>>> },
         Own { #[pin] body: Full<Bytes> },
+        Failed { error: Option<BoxError> },
     }
 }
 
 impl<B: Body> ResponseBody<B> {
     /// The body of a handler.
     pub fn of_handler(body: B) -> Self {
-        ResponseBody { source: Source::Handler { body } }
+        ResponseBody { source: Source::Handler { body }, request: None }
     }
 
     /// The compressed body of a handler.
     pub fn compressed(body: Pin<Box<CompressionBody<B>>>) -> Self {
-        ResponseBody { source: Source::Compressed { body } }
+        ResponseBody { source: Source::Compressed { body }, request: None }
     }
 
     /// The body of the server's own response.
     pub fn own(bytes: Bytes) -> Self {
-        ResponseBody { source: Source::Own { body: Full::new(bytes) } }
+        ResponseBody { source: Source::Own { body: Full::new(bytes) }, request: None }
+    }
+
+    /// A body that fails, so that the client sees that the response is incomplete.
+    pub fn failed(error: BoxError) -> Self {
+        ResponseBody { source: Source::Failed { error: Some(error) }, request: None }
+    }
+
+    /// The same body, which ends this request when it is dropped.
+    #[must_use]
+    pub fn ending(mut self, request: ActiveRequest) -> Self {
+        self.request = Some(request);
+        self
     }
 }
 
@@ -151,6 +260,7 @@ where
             SourceProjection::Own { body } => {
                 body.poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(|never| match never {})))
             }
+            SourceProjection::Failed { error } => Poll::Ready(error.take().map(Err)),
         }
     }
 
@@ -159,6 +269,7 @@ where
             Source::Handler { body } => body.is_end_stream(),
             Source::Compressed { body } => body.is_end_stream(),
             Source::Own { body } => body.is_end_stream(),
+            Source::Failed { error } => error.is_none(),
         }
     }
 
@@ -167,6 +278,7 @@ where
             Source::Handler { body } => body.size_hint(),
             Source::Compressed { body } => body.size_hint(),
             Source::Own { body } => body.size_hint(),
+            Source::Failed { .. } => SizeHint::default(),
         }
     }
 }

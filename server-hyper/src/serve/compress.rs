@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, ETAG, VARY};
 use http::{HeaderMap, HeaderValue, Request, Response};
 use http_body::Body;
+use http_body_util::BodyExt;
 use tower_http::CompressionLevel;
 use tower_http::compression::Compression;
 use tower_http::compression::predicate::SizeAbove;
@@ -15,6 +16,10 @@ use super::body::{BoxError, ResponseBody};
 
 /// Responses of more bytes than this are compressed.
 const MIN_COMPRESSED_BYTES: u64 = 1024;
+
+/// Known responses up to this size are compressed as a whole before they are sent. A response that the client does not
+/// read then holds its compressed bytes, and no encoder, which takes megabytes.
+const MAX_AT_ONCE: u64 = 1024 * 1024;
 
 /// A fast level, because the client waits for the compression.
 const LEVEL: CompressionLevel = CompressionLevel::Precise(4);
@@ -54,6 +59,7 @@ where
         response.headers_mut().append(VARY, HeaderValue::from_static("accept-encoding"));
         return response.map(ResponseBody::of_handler);
     }
+    let is_known = response.body().size_hint().exact().is_some_and(|size| size <= MAX_AT_ONCE);
     let mut request = Request::new(());
     for line in accepted.0 {
         request.headers_mut().append(ACCEPT_ENCODING, line);
@@ -61,7 +67,15 @@ where
     let mut compression =
         Compression::new(Ready(Some(response))).quality(LEVEL).compress_when(SizeAbove::new(0));
     let Ok(response) = Box::pin(tower_service::Service::call(&mut compression, request)).await;
-    response.map(|body| ResponseBody::compressed(Box::pin(body)))
+    if !is_known {
+        return response.map(|body| ResponseBody::compressed(Box::pin(body)));
+    }
+    let (parts, body) = response.into_parts();
+    let body = match Box::pin(body.collect()).await {
+        Ok(body) => ResponseBody::own(body.to_bytes()),
+        Err(error) => ResponseBody::failed(error),
+    };
+    Response::from_parts(parts, body)
 }
 
 /// A service that returns a given response.

@@ -1,33 +1,36 @@
 //! One connection: TLS handshake, choice of HTTP version, requests, graceful shutdown.
 
+use std::convert::Infallible;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::connection_state::ConnectionState;
 use super::drain::Drain;
+use super::http2::{PacedBody, StreamExecutor};
 use super::io::TimeoutStream;
 use super::service::{Handler, Peer, handle};
 use super::tls::Tls;
 use crate::config::timeouts::Timeouts;
 
 /// The largest read buffer of an HTTP/1.1 connection. Each read costs a turn of the runtime: with a quarter of this an
-/// upload takes about a sixth longer. hyper starts with 8 KiB and applies the same bound to heads: it answers larger ones
-/// with a bare 431, while the API answers smaller ones over the contract's limits with a 431 that has a body.
+/// upload takes about a sixth longer. hyper starts with 8 KiB. A head gets less ([`Protocols::max_head_bytes`]).
 const READ_BUFFER: usize = 256 * 1024;
 
-/// The largest request head of HTTP/2, in bytes.
-const HEADER_LIST: u32 = 64 * 1024;
+/// Bytes that HTTP/2 buffers for a stream beyond the client's window.
+const SEND_BUFFER: usize = 64 * 1024;
 
-/// Concurrent requests per HTTP/2 connection.
-const STREAMS: u32 = 100;
+/// How long an evicted connection may take to close.
+const EVICTION_GRACE: Duration = Duration::from_millis(20);
 
 /// The protocols of a listener.
 #[derive(Debug)]
@@ -36,10 +39,41 @@ pub struct Protocols {
     pub tls: Option<Arc<Tls>>,
     /// Whether clients may use HTTP/2, by ALPN with TLS or by prior knowledge without.
     pub http2: bool,
+    /// The most bytes of a request head that are buffered. Longer heads are rejected before their end; the API rejects
+    /// shorter ones over its own limits.
+    pub max_head_bytes: usize,
 }
 
-/// Serves a connection until it ends.
+/// Serves a connection until it ends or is evicted.
 pub async fn serve<H: Handler>(
+    stream: TcpStream,
+    timeouts: Timeouts,
+    peer: Peer<H>,
+    protocols: Arc<Protocols>,
+    drain: Arc<Drain>,
+) -> Result<(), ConnectionError> {
+    let state = Arc::clone(&peer.state);
+    let mut evicted = pin!(async {
+        state.eviction.raised().await;
+        while state.is_established() {
+            tokio::time::sleep(EVICTION_GRACE).await;
+            // A request may have arrived at the same time.
+            if state.idle_since().is_some() {
+                break;
+            }
+        }
+    });
+    let mut serving = pin!(open(stream, timeouts, peer, protocols, drain));
+    std::future::poll_fn(|cx| {
+        if let Poll::Ready(ended) = serving.as_mut().poll(cx) {
+            return Poll::Ready(ended);
+        }
+        evicted.as_mut().poll(cx).map(Ok)
+    })
+    .await
+}
+
+async fn open<H: Handler>(
     stream: TcpStream,
     timeouts: Timeouts,
     peer: Peer<H>,
@@ -48,9 +82,10 @@ pub async fn serve<H: Handler>(
 ) -> Result<(), ConnectionError> {
     // Sends small responses immediately. A socket without this option still works.
     let _ = stream.set_nodelay(true);
+    let max_head_bytes = protocols.max_head_bytes;
     let Some(tls) = &protocols.tls else {
         let prior_knowledge = protocols.http2 && begins_with_http2(&stream, timeouts).await?;
-        return speak(stream, prior_knowledge, timeouts, peer, drain).await;
+        return speak(stream, prior_knowledge, timeouts, peer, max_head_bytes, drain).await;
     };
     // Boxed, like HTTP/2 below, so the tasks of plain connections need no memory for it.
     Box::pin(async {
@@ -60,7 +95,7 @@ pub async fn serve<H: Handler>(
             .map_err(|_| ConnectionError::Handshake(io::ErrorKind::TimedOut.into()))?
             .map_err(ConnectionError::Handshake)?;
         let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-        speak(stream, http2, timeouts, peer, drain).await
+        speak(stream, http2, timeouts, peer, max_head_bytes, drain).await
     })
     .await
 }
@@ -89,7 +124,7 @@ async fn begins_with_http2(stream: &TcpStream, timeouts: Timeouts) -> Result<boo
                 return Ok(true);
             }
             // Only a part has arrived, and nothing signals more while it is unread: poll.
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
     match timeout(timeouts.head, look).await {
@@ -104,6 +139,7 @@ async fn speak<S, H>(
     is_http2: bool,
     timeouts: Timeouts,
     peer: Peer<H>,
+    max_head_bytes: usize,
     drain: Arc<Drain>,
 ) -> Result<(), ConnectionError>
 where
@@ -112,51 +148,97 @@ where
 {
     let peer = Arc::new(peer);
     let state = Arc::clone(&peer.state);
+    state.set_established();
+    if is_http2 {
+        return Box::pin(speak_http2(stream, timeouts, peer, max_head_bytes, drain)).await;
+    }
     let service = service_fn(move |request| {
         let peer = Arc::clone(&peer);
-        async move { Ok::<_, std::convert::Infallible>(handle(peer, request).await) }
+        async move { Ok::<_, Infallible>(handle(peer, request).await) }
     });
-    if is_http2 {
-        let stream = TokioIo::new(TimeoutStream::new(stream, timeouts, None));
-        let connection = http2::Builder::new(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(STREAMS)
-            .max_header_list_size(HEADER_LIST)
-            .keep_alive_interval(timeouts.idle)
-            .keep_alive_timeout(timeouts.head)
-            .serve_connection(stream, service);
-        Box::pin(async { run(pin!(connection), |connection| connection.graceful_shutdown(), &drain).await })
-            .await
-    } else {
-        let stream = TokioIo::new(TimeoutStream::new(stream, timeouts, Some(state)));
-        let connection = http1::Builder::new()
-            // `TimeoutStream` limits heads and idle time without a timer per request.
-            .header_read_timeout(None)
-            .max_buf_size(READ_BUFFER)
-            .serve_connection(stream, service);
-        run(pin!(connection), |connection| connection.graceful_shutdown(), &drain).await
+    let stream = TokioIo::new(TimeoutStream::of_http1(stream, timeouts, Arc::clone(&state), max_head_bytes));
+    let connection = http1::Builder::new()
+        // `TimeoutStream` limits heads and idle time without a timer per request.
+        .header_read_timeout(None)
+        .max_buf_size(READ_BUFFER)
+        .serve_connection(stream, service);
+    run(pin!(connection), |connection| connection.graceful_shutdown(), &drain, &state).await
+}
+
+async fn speak_http2<S, H>(
+    stream: S,
+    timeouts: Timeouts,
+    peer: Arc<Peer<H>>,
+    max_head_bytes: usize,
+    drain: Arc<Drain>,
+) -> Result<(), ConnectionError>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    H: Handler,
+{
+    let state = Arc::clone(&peer.state);
+    let executor = StreamExecutor::new(timeouts.write, Arc::clone(&peer.context().metrics));
+    let streams = peer.streams();
+    let service = service_fn(move |request| {
+        let peer = Arc::clone(&peer);
+        async move { Ok::<_, Infallible>(handle(peer, request).await.map(PacedBody::new)) }
+    });
+    let connection = http2::Builder::new(executor)
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(streams)
+        .max_header_list_size(u32::try_from(max_head_bytes).unwrap_or(u32::MAX))
+        .max_send_buf_size(SEND_BUFFER)
+        .keep_alive_interval(timeouts.idle)
+        .keep_alive_timeout(timeouts.head)
+        .serve_connection(
+            TokioIo::new(TimeoutStream::of_http2(stream, timeouts, Arc::clone(&state))),
+            service,
+        );
+    let mut idle = pin!(idle_out(&state, timeouts.idle));
+    let connection = pin!(connection);
+    let mut serving = pin!(run(connection, |connection| connection.graceful_shutdown(), &drain, &state));
+    std::future::poll_fn(|cx| {
+        if !state.eviction.is_raised() && idle.as_mut().poll(cx).is_ready() {
+            state.eviction.raise();
+        }
+        serving.as_mut().poll(cx)
+    })
+    .await
+}
+
+/// Waits until a connection has had no request for `timeout`. Pings keep the transport alive, but not an idle connection.
+async fn idle_out(state: &ConnectionState, timeout: Duration) {
+    loop {
+        match state.idle_time() {
+            Some(idle) if idle >= timeout => return,
+            Some(idle) => tokio::time::sleep(timeout - idle).await,
+            None => tokio::time::sleep(timeout).await,
+        }
     }
 }
 
-/// Runs a connection to its end and starts its graceful shutdown when the server drains.
+/// Runs a connection to its end, and starts its graceful shutdown when the server drains or the connection is evicted.
 async fn run<C>(
     mut connection: Pin<&mut C>,
     shut_down: impl FnOnce(Pin<&mut C>),
     drain: &Drain,
+    state: &ConnectionState,
 ) -> Result<(), ConnectionError>
 where
     C: Future<Output = hyper::Result<()>>,
 {
     let mut begun = pin!(drain.begun());
-    // Polled once to register this task; later wake-ups read the flag, without a lock per request.
+    let mut evicted = pin!(state.eviction.raised());
+    // Polled once to register this task; later wake-ups read the flags, without a lock per request.
     let mut registered = false;
     let mut shut_down = Some(shut_down);
     std::future::poll_fn(|cx: &mut Context<'_>| {
         if !registered {
             registered = true;
             let _ = begun.as_mut().poll(cx);
+            let _ = evicted.as_mut().poll(cx);
         }
-        if drain.is_draining()
+        if (drain.is_draining() || state.eviction.is_raised())
             && let Some(shut_down) = shut_down.take()
         {
             shut_down(connection.as_mut());

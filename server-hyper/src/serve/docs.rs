@@ -1,15 +1,16 @@
-//! The interactive reference at `{origin}/docs`: vendored files under a strict policy, without external resources.
+//! The interactive reference at `{origin}/docs`: vendored files under a strict policy, without external resources; and the
+//! OpenAPI document, compressed once.
 
-use std::io::Read;
+use std::io::Write;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
 use http::header::{
     ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY,
-    CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY, VARY,
-    X_CONTENT_TYPE_OPTIONS,
+    CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use openapi_core::api::ApiBody;
 use sha2::{Digest, Sha256};
 
 /// The path of the page.
@@ -31,22 +32,22 @@ struct Asset {
     content: Bytes,
     /// Whether `content` is compressed with gzip.
     gzipped: bool,
-    /// The content for clients without gzip, decompressed on demand.
-    plain: OnceLock<Bytes>,
     /// A digest of the content.
     version: String,
 }
 
 /// The files of the reference.
+#[derive(Default)]
 pub struct Docs {
     assets: Vec<Asset>,
-    strict_transport_security: bool,
+    /// The OpenAPI document, plain and with gzip.
+    document: OnceLock<(Bytes, Bytes)>,
 }
 
 impl Docs {
-    /// The reference; with `strict_transport_security` its responses have that header.
+    /// The reference.
     #[must_use]
-    pub fn new(strict_transport_security: bool) -> Self {
+    pub fn new() -> Self {
         let mut assets = vec![
             asset("/init.js", SCRIPT, include_bytes!("../../assets/docs/init.js"), false),
             asset(
@@ -64,7 +65,24 @@ impl Docs {
             page = page.replace(&path, &format!("docs{}?v={}\"", asset.name, asset.version));
         }
         assets.push(asset("", HTML, page.as_bytes(), false));
-        Docs { assets, strict_transport_security }
+        Docs { assets, document: OnceLock::new() }
+    }
+
+    /// Replaces the body of a response with the OpenAPI document by bytes that all responses share. Without that, each one
+    /// would hold a copy or an encoder until its client has read it.
+    #[must_use]
+    pub fn share_document(&self, accepts_gzip: bool, mut response: Response<ApiBody>) -> Response<ApiBody> {
+        let Some(text) = response.body().as_bytes().filter(|text| !text.is_empty()) else { return response };
+        let (plain, gzip) = self.document.get_or_init(|| (Bytes::copy_from_slice(text), compressed(text)));
+        let headers = response.headers_mut();
+        headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
+        // The transport then leaves the body as it is.
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store, no-transform"));
+        if accepts_gzip {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        *response.body_mut() = ApiBody::from(if accepts_gzip { gzip.clone() } else { plain.clone() });
+        response
     }
 
     /// The response, if the path belongs to the reference.
@@ -74,36 +92,39 @@ impl Docs {
         if rest == "/" {
             let mut response = empty(StatusCode::PERMANENT_REDIRECT);
             response.headers_mut().insert(LOCATION, HeaderValue::from_static("../docs"));
-            return Some(self.finish(response));
+            return Some(Docs::finish(response));
         }
         let asset = self.assets.iter().find(|asset| asset.name == rest)?;
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let mut response = empty(StatusCode::METHOD_NOT_ALLOWED);
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-            return Some(self.finish(response));
+            return Some(Docs::finish(response));
         }
-        Some(self.finish(asset.respond(request)))
+        Some(Docs::finish(asset.respond(request)))
     }
 
-    fn finish(&self, mut response: Response<Bytes>) -> Response<Bytes> {
+    fn finish(mut response: Response<Bytes>) -> Response<Bytes> {
         let headers = response.headers_mut();
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
         headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-        if self.strict_transport_security {
-            headers.insert(STRICT_TRANSPORT_SECURITY, super::responses::transport_security());
-        }
         response
     }
 }
 
 impl Asset {
+    /// The file as it is stored. Decompressing it for a client would make a small request cost megabytes. RFC 9110 (12.5.3)
+    /// allows any coding if the client names none; a client that excludes gzip gets 406.
     fn respond<B>(&self, request: &Request<B>) -> Response<Bytes> {
-        let as_gzip = self.gzipped && accepts_gzip(request.headers());
-        let content = if self.gzipped && !as_gzip { self.plain() } else { &self.content };
-        // The two encodings of a file are different bytes, so they need different strong ETags.
-        let tag =
-            if as_gzip { format!("\"{}-gzip\"", self.version) } else { format!("\"{}\"", self.version) };
+        if self.gzipped && names_codings(request.headers()) && !accepts_gzip(request.headers()) {
+            let mut response = empty(StatusCode::NOT_ACCEPTABLE);
+            response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            response.headers_mut().insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+            response.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+            return response;
+        }
+        let content = &self.content;
+        let tag = format!("\"{}\"", self.version);
         let named_by_digest =
             request.uri().query().and_then(|query| query.strip_prefix("v=")) == Some(&*self.version);
         let caching = if named_by_digest { "public, max-age=31536000, immutable" } else { "no-cache" };
@@ -123,7 +144,7 @@ impl Asset {
         }
         if !known {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.media_type));
-            if as_gzip {
+            if self.gzipped {
                 headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             }
             if request.method() == Method::HEAD {
@@ -133,22 +154,21 @@ impl Asset {
         }
         response
     }
+}
 
-    fn plain(&self) -> &Bytes {
-        self.plain.get_or_init(|| {
-            let mut plain = Vec::new();
-            // The file is our own; a test reads each to its end.
-            let _ = flate2::read::GzDecoder::new(&*self.content).read_to_end(&mut plain);
-            plain.into()
-        })
-    }
+/// The text with gzip.
+fn compressed(text: &[u8]) -> Bytes {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    // Writing to memory never fails.
+    let _ = encoder.write_all(text);
+    encoder.finish().unwrap_or_default().into()
 }
 
 fn asset(name: &'static str, media_type: &'static str, content: &[u8], gzipped: bool) -> Asset {
     let digest = Sha256::digest(content);
     let version = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     let content = Bytes::copy_from_slice(content);
-    Asset { name, media_type, content, gzipped, plain: OnceLock::new(), version }
+    Asset { name, media_type, content, gzipped, version }
 }
 
 fn empty(status: StatusCode) -> Response<Bytes> {
@@ -157,7 +177,13 @@ fn empty(status: StatusCode) -> Response<Bytes> {
     response
 }
 
-fn accepts_gzip(headers: &HeaderMap) -> bool {
+/// Whether the client names the codings that it accepts.
+fn names_codings(headers: &HeaderMap) -> bool {
+    headers.contains_key(ACCEPT_ENCODING)
+}
+
+/// Whether the client names gzip among the codings that it accepts.
+pub fn accepts_gzip(headers: &HeaderMap) -> bool {
     let lines = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).any(|coding| {
         let (name, quality) = coding.split_once(';').unwrap_or((coding, ""));
@@ -175,7 +201,7 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        Docs::new(false).respond(&request.body(()).unwrap())
+        Docs::new().respond(&request.body(()).unwrap())
     }
 
     #[test]
@@ -191,10 +217,14 @@ mod tests {
             assert_eq!(file.headers()[CACHE_CONTROL], "public, max-age=31536000, immutable", "{path}");
             assert_eq!(file.headers()[CONTENT_SECURITY_POLICY], POLICY);
             assert!(!file.body().is_empty());
-            let plain = get(path, &[("accept-encoding", "gzip;q=0")]).unwrap();
-            assert!(plain.headers().get(CONTENT_ENCODING).is_none());
-            assert!(plain.body().len() >= file.body().len());
-            assert!(std::str::from_utf8(plain.body()).is_ok(), "{path} is text as a whole");
+            let is_stored_with_gzip = file.headers().get(CONTENT_ENCODING).is_some();
+            assert_eq!(get(path, &[]).unwrap().body(), file.body(), "{path} is sent as it is stored");
+            for excluding in ["gzip;q=0", "identity", "br", ""] {
+                let response = get(path, &[("accept-encoding", excluding)]).unwrap();
+                let status = if is_stored_with_gzip { StatusCode::NOT_ACCEPTABLE } else { StatusCode::OK };
+                assert_eq!(response.status(), status, "{path} for {excluding:?}");
+                assert!(response.body().len() <= file.body().len());
+            }
             let tag = file.headers()[ETAG].to_str().unwrap().to_owned();
             let again = get(path, &[("accept-encoding", "gzip"), ("if-none-match", &tag)]).unwrap();
             assert_eq!((again.status(), again.body().len()), (StatusCode::NOT_MODIFIED, 0));

@@ -1,15 +1,17 @@
 //! Graceful shutdown: a flag for listeners and connections, and the number of open connections.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::flag::Flag;
+
 /// Shared by all listeners and connections.
 #[derive(Debug, Default)]
 pub struct Drain {
-    draining: AtomicBool,
-    begun: Notify,
+    begun: Flag,
     open: AtomicUsize,
     closed: Notify,
 }
@@ -17,30 +19,24 @@ pub struct Drain {
 impl Drain {
     /// Starts draining; idempotent.
     pub fn begin(&self) {
-        self.draining.store(true, Ordering::SeqCst);
-        self.begun.notify_waiters();
+        self.begun.raise();
     }
 
     /// Whether the server drains.
     #[must_use]
     pub fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::SeqCst)
+        self.begun.is_raised()
     }
 
     /// Waits until the server drains.
     pub async fn begun(&self) {
-        let mut notified = std::pin::pin!(self.begun.notified());
-        // Registered before the flag is read, so no notification is missed.
-        notified.as_mut().enable();
-        if !self.is_draining() {
-            notified.await;
-        }
+        self.begun.raised().await;
     }
 
     /// Counts a connection until the guard is dropped.
-    pub fn open(self: &std::sync::Arc<Self>) -> Open {
+    pub fn open(self: &Arc<Self>) -> Open {
         self.open.fetch_add(1, Ordering::SeqCst);
-        Open(std::sync::Arc::clone(self))
+        Open(Arc::clone(self))
     }
 
     /// Waits until all connections have ended, for `timeout` at most, and returns how many are still open.
@@ -62,7 +58,7 @@ impl Drain {
 
 /// An open connection.
 #[derive(Debug)]
-pub struct Open(std::sync::Arc<Drain>);
+pub struct Open(Arc<Drain>);
 
 impl Drop for Open {
     fn drop(&mut self) {

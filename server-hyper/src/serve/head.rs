@@ -4,6 +4,9 @@ use http::header::{HOST, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Uri, Version};
+use openapi_core::reply::ErrorCode;
+
+use super::framing::HeadFault;
 
 /// The length of the longest accepted method; no standard has a longer one.
 const MAX_METHOD: usize = 24;
@@ -17,15 +20,34 @@ pub enum Verdict {
     OptionsAsterisk,
     /// The response is BAD_REQUEST with this reason, and the connection ends.
     Reject(&'static str),
+    /// The head exceeds what the server buffers: the response has this code, and the connection ends.
+    TooLong(ErrorCode, &'static str),
 }
 
-/// Validates a head and reduces an absolute target (`GET http://host/path`) to `/path`. `ambiguous` says that the framing
-/// has more than one length.
-pub fn validate(parts: &mut Parts, ambiguous: bool) -> Verdict {
-    if ambiguous {
-        return Verdict::Reject(
-            "The request names its length more than once, by Content-Length or Transfer-Encoding",
-        );
+/// Validates a head and reduces an absolute target (`GET http://host/path`) to `/path`. `fault` is what the stream has
+/// found.
+pub fn validate(parts: &mut Parts, fault: Option<HeadFault>) -> Verdict {
+    match fault {
+        None => {}
+        Some(HeadFault::Lengths) => {
+            return Verdict::Reject(
+                "The request names its length more than once, by Content-Length or Transfer-Encoding",
+            );
+        }
+        Some(HeadFault::BareLineFeed) => {
+            return Verdict::Reject("A line of the request ends with a line feed alone; end each with CR LF");
+        }
+        Some(HeadFault::TooLong) => {
+            // Most of such a head is either its target or its header lines; it may also be nothing but empty lines.
+            let target = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
+            let header: usize =
+                parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+            return if target > header.max(1) {
+                Verdict::TooLong(ErrorCode::UriTooLong, "Path and query are too long")
+            } else {
+                Verdict::TooLong(ErrorCode::HeadersTooLarge, "The header block is too large")
+            };
+        }
     }
     if parts.method == Method::CONNECT {
         return Verdict::Reject("This server is no proxy: CONNECT is not possible");

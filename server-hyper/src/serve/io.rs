@@ -1,5 +1,5 @@
-//! The stream below hyper: timeouts for slow heads and slow readers, framing checks, and a close that lets the client read
-//! its response.
+//! The stream below hyper: timeouts for slow heads and slow readers, checks and a limit of heads, and a close that lets the
+//! client read its response.
 
 use std::io;
 use std::pin::Pin;
@@ -21,8 +21,11 @@ const MAX_LINGER_BYTES: u64 = 64 * 1024 * 1024;
 pub struct TimeoutStream<S> {
     stream: S,
     timeouts: Timeouts,
+    state: Arc<ConnectionState>,
     /// The framing of HTTP/1.1; unset for HTTP/2, which has its own pings.
-    framing: Option<(Framing, Arc<ConnectionState>)>,
+    framing: Option<Framing>,
+    /// The longest head of HTTP/1.1, in bytes.
+    max_head_bytes: usize,
     reading: Reading,
     write: WriteTimeout,
     linger: Linger,
@@ -97,12 +100,34 @@ impl Reading {
 }
 
 impl<S> TimeoutStream<S> {
-    /// Adds timeouts to `stream`, and with `state` checks the framing of HTTP/1.1.
-    pub fn new(stream: S, timeouts: Timeouts, state: Option<Arc<ConnectionState>>) -> Self {
+    /// Adds timeouts to a stream of HTTP/2.
+    pub fn of_http2(stream: S, timeouts: Timeouts, state: Arc<ConnectionState>) -> Self {
+        TimeoutStream::new(stream, timeouts, state, None, 0)
+    }
+
+    /// Adds timeouts to a stream of HTTP/1.1, and checks its framing. Longer heads are cut off.
+    pub fn of_http1(
+        stream: S,
+        timeouts: Timeouts,
+        state: Arc<ConnectionState>,
+        max_head_bytes: usize,
+    ) -> Self {
+        TimeoutStream::new(stream, timeouts, state, Some(Framing::default()), max_head_bytes)
+    }
+
+    fn new(
+        stream: S,
+        timeouts: Timeouts,
+        state: Arc<ConnectionState>,
+        framing: Option<Framing>,
+        max_head_bytes: usize,
+    ) -> Self {
         TimeoutStream {
             stream,
             timeouts,
-            framing: state.map(|state| (Framing::default(), state)),
+            state,
+            framing,
+            max_head_bytes,
             reading: Reading::default(),
             write: WriteTimeout::default(),
             linger: Linger::No,
@@ -111,10 +136,10 @@ impl<S> TimeoutStream<S> {
 
     /// What the client has to send next, and within which time. Bodies have their own timeouts.
     fn awaited(&self) -> Option<(Awaited, Duration)> {
-        let (framing, state) = self.framing.as_ref()?;
+        let framing = self.framing.as_ref()?;
         if framing.in_head() || framing.requests() == 0 {
             Some((Awaited::Head, self.timeouts.head))
-        } else if !state.is_busy() {
+        } else if !self.state.is_active() {
             Some((Awaited::Request, self.timeouts.idle))
         } else {
             None
@@ -125,12 +150,25 @@ impl<S> TimeoutStream<S> {
 impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
+        if let Some(framing) = &mut this.framing {
+            if framing.is_cut_off() {
+                // The response ends the connection.
+                return Poll::Pending;
+            }
+            if framing.head_bytes() > this.max_head_bytes {
+                if framing.is_lost() {
+                    return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+                }
+                buf.put_slice(framing.cut_off(&this.state.faults));
+                return Poll::Ready(Ok(()));
+            }
+        }
         let before = buf.filled().len();
         match Pin::new(&mut this.stream).poll_read(cx, buf) {
             Poll::Ready(result) => {
-                if let Some((framing, state)) = &mut this.framing {
+                if let Some(framing) = &mut this.framing {
                     let requests = framing.requests();
-                    framing.feed(&buf.filled()[before..], &state.ambiguity);
+                    framing.feed(&buf.filled()[before..], &this.state.faults);
                     // A head that trickles in does not restart its timeout.
                     if framing.requests() > requests {
                         this.reading.since = None;
@@ -158,15 +196,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TimeoutStream<S> {
             Poll::Ready(result) => {
                 if self.write.armed {
                     self.write.armed = false;
+                    self.state.set_blocked(false);
                     // A client that reads its response slowly is not idle.
                     self.restart_idle();
                 }
                 Poll::Ready(result)
             }
-            Poll::Pending if self.write.passed(cx, self.timeouts.write) => {
-                Poll::Ready(Err(timed_out("the client did not read its response in time")))
+            Poll::Pending => {
+                self.state.set_blocked(true);
+                if self.write.passed(cx, self.timeouts.write) {
+                    return Poll::Ready(Err(timed_out("the client did not read its response in time")));
+                }
+                Poll::Pending
             }
-            Poll::Pending => Poll::Pending,
         }
     }
 
@@ -182,7 +224,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TimeoutStream<S> {
             match &mut self.linger {
                 Linger::No => {
                     let at_rest = match &self.framing {
-                        Some((framing, _)) => framing.between_requests(),
+                        Some(framing) => framing.between_requests(),
                         None => true,
                     };
                     self.linger = if at_rest {

@@ -7,22 +7,23 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
+use openapi_core::reply::ErrorCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::connection::{self, ConnectionError, Protocols};
-use super::connection_limit::{ConnectionLimiter, LimitExceeded};
+use super::connection_limit::{ConnectionLimiter, LimitExceeded, Permit};
 use super::drain::Drain;
 use super::service::{Handler, ListenerContext, Peer};
-use crate::metrics::Refused;
+use crate::metrics::Listening;
 
 /// Connections that the system queues until they are accepted.
 const BACKLOG: u32 = 1024;
 
-/// Concurrent 503 responses to connections over the limit; further connections are closed without one.
-const MAX_REJECTIONS: usize = 64;
+/// Concurrent responses to connections that are not admitted; further connections are closed without one.
+pub const MAX_REJECTIONS: usize = 64;
 
 /// Timeout of such a response.
 const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
@@ -69,22 +70,79 @@ pub async fn serve<H: Handler>(
                 continue;
             }
         };
-        match limiter.acquire(address.ip()) {
-            Ok(permit) => {
-                let (context, protocols) = (Arc::clone(&context), Arc::clone(&protocols));
-                let (open, drain) = (drain.open(), Arc::clone(&drain));
-                tokio::spawn(async move {
-                    context.metrics.connections.inc();
-                    let peer = Peer::new(Arc::clone(&context), address.ip().to_canonical());
-                    let ended = connection::serve(stream, context.timeouts, peer, protocols, drain).await;
-                    context.metrics.connections.dec();
-                    if let Err(error) = ended {
-                        note_end(&context, address, &error);
-                    }
-                    drop((permit, open));
-                });
+        let client = address.ip().to_canonical();
+        let state = Arc::default();
+        let reason = if context.is_for_proxies_only && !context.proxies.contains(client) {
+            Rejection::PlainText
+        } else {
+            match limiter.acquire(client, &state) {
+                Ok((permit, evicted)) => {
+                    context.count_evicted(evicted);
+                    let peer = Peer::new(Arc::clone(&context), client, state);
+                    serve_one(stream, address, peer, Arc::clone(&protocols), Arc::clone(&drain), permit);
+                    continue;
+                }
+                Err(limit) => Rejection::Limit(limit),
             }
-            Err(reason) => reject(stream, reason, &context, &protocols, &rejections),
+        };
+        reject(stream, reason, &context, &protocols, &rejections);
+    }
+}
+
+/// Starts a task that serves an admitted connection.
+fn serve_one<H: Handler>(
+    stream: TcpStream,
+    address: SocketAddr,
+    peer: Peer<H>,
+    protocols: Arc<Protocols>,
+    drain: Arc<Drain>,
+    permit: Permit,
+) {
+    let open = drain.open();
+    tokio::spawn(async move {
+        let context = Arc::clone(peer.context());
+        let connections =
+            context.metrics.connections.get_or_create_owned(&Listening { listener: context.name });
+        connections.inc();
+        let ended = connection::serve(stream, context.timeouts, peer, protocols, drain).await;
+        connections.dec();
+        if let Err(error) = ended {
+            note_end(&context, address, &error);
+        }
+        drop((permit, open));
+    });
+}
+
+/// Why a connection is not admitted.
+#[derive(Clone, Copy, Debug)]
+enum Rejection {
+    /// A limit is reached.
+    Limit(LimitExceeded),
+    /// It is not from a proxy, and the listener speaks plain text.
+    PlainText,
+}
+
+impl Rejection {
+    /// The label in metrics.
+    fn as_str(self) -> &'static str {
+        match self {
+            Rejection::Limit(limit) => limit.as_str(),
+            Rejection::PlainText => "plain_text",
+        }
+    }
+
+    fn response(self) -> (ErrorCode, &'static str) {
+        match self {
+            Rejection::Limit(LimitExceeded::Total) => {
+                (ErrorCode::ServiceUnavailable, "The server has too many connections")
+            }
+            Rejection::Limit(LimitExceeded::Address) => {
+                (ErrorCode::ServiceUnavailable, "Too many connections from this address")
+            }
+            Rejection::PlainText => (
+                ErrorCode::BadRequest,
+                "This server accepts plain HTTP from its proxies only; send requests to its https address",
+            ),
         }
     }
 }
@@ -96,29 +154,27 @@ fn is_clients_doing(error: &io::Error) -> bool {
 
 fn note_end<H>(context: &ListenerContext<H>, address: SocketAddr, error: &ConnectionError) {
     if matches!(error, ConnectionError::Handshake(_)) {
-        context.metrics.refused_connections.get_or_create(&Refused { reason: "handshake" }).inc();
+        context.count_refused("handshake");
     }
     tracing::debug!(%address, %error, "a connection broke");
 }
 
-/// Responds with 503 and closes the connection, within the limit of concurrent rejections.
+/// Responds with an error and closes the connection, within the limit of concurrent rejections.
 fn reject<H: Handler>(
     mut stream: TcpStream,
-    reason: LimitExceeded,
+    reason: Rejection,
     context: &Arc<ListenerContext<H>>,
     protocols: &Protocols,
     rejections: &Arc<Semaphore>,
 ) {
-    context.metrics.refused_connections.get_or_create(&Refused { reason: reason.as_str() }).inc();
+    context.count_refused(reason.as_str());
     let Ok(permit) = Arc::clone(rejections).try_acquire_owned() else { return };
     if protocols.tls.is_some() {
         // A handshake would cost more than serving the connection.
         return;
     }
-    let response = context.responses.unavailable(match reason {
-        LimitExceeded::Total => "The server has too many connections",
-        LimitExceeded::Address => "Too many connections from this address",
-    });
+    let (code, message) = reason.response();
+    let response = context.responses.refused(code, message);
     tokio::spawn(async move {
         let _ = timeout(REJECTION_TIMEOUT, async {
             stream.write_all(&to_bytes(&response)).await?;

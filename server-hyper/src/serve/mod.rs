@@ -1,5 +1,5 @@
-//! The HTTP transport: hyper, hardened. Reading order: run → listener → connection → io, framing → service → head, body,
-//! responses.
+//! The HTTP transport: hyper, hardened. Reading order: run → listener → connection_limit → connection → io, framing, http2 →
+//! service → head, body, responses.
 
 pub mod access_log;
 pub mod api;
@@ -11,8 +11,10 @@ pub mod connection_limit;
 pub mod connection_state;
 pub mod docs;
 pub mod drain;
+pub mod flag;
 pub mod framing;
 pub mod head;
+pub mod http2;
 pub mod io;
 pub mod key_rotation;
 pub mod listener;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, STRICT_TRANSPORT_SECURITY};
+use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName};
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode, Version};
 use openapi_core::api::ResponseSummary;
@@ -24,7 +24,6 @@ pub fn transport_security() -> HeaderValue {
 pub struct ServerResponses {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
-    strict_transport_security: bool,
 }
 
 impl std::fmt::Debug for ServerResponses {
@@ -34,16 +33,22 @@ impl std::fmt::Debug for ServerResponses {
 }
 
 impl ServerResponses {
-    /// Uses these ports; with `strict_transport_security` responses have that header.
+    /// Uses these ports.
     #[must_use]
-    pub fn new(clock: Arc<dyn Clock>, ids: Arc<dyn IdGenerator>, strict_transport_security: bool) -> Self {
-        ServerResponses { clock, ids, strict_transport_security }
+    pub fn new(clock: Arc<dyn Clock>, ids: Arc<dyn IdGenerator>) -> Self {
+        ServerResponses { clock, ids }
     }
 
-    /// 400 BAD_REQUEST. It closes the connection, because the start of the next request is uncertain.
+    /// The response to a head that is rejected. It closes the connection, because the start of the next request is
+    /// uncertain.
     #[must_use]
-    pub fn bad_request(&self, reason: &'static str, parts: &Parts) -> (Response<Bytes>, ResponseSummary) {
-        let error = ApiError::new(ErrorCode::BadRequest, reason);
+    pub fn rejected(
+        &self,
+        code: ErrorCode,
+        reason: &'static str,
+        parts: &Parts,
+    ) -> (Response<Bytes>, ResponseSummary) {
+        let error = ApiError::new(code, reason);
         let (mut response, handled) = self.error(&error, parts.headers.get(REQUEST_ID));
         if parts.version < Version::HTTP_2 {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -57,10 +62,10 @@ impl ServerResponses {
         self.error(&ApiError::internal(), request_id)
     }
 
-    /// 503 SERVICE_UNAVAILABLE for a connection over the limit.
+    /// The response to a connection that is not admitted.
     #[must_use]
-    pub fn unavailable(&self, message: &'static str) -> Response<Bytes> {
-        let (mut response, _) = self.error(&ApiError::new(ErrorCode::ServiceUnavailable, message), None);
+    pub fn refused(&self, code: ErrorCode, message: &'static str) -> Response<Bytes> {
+        let (mut response, _) = self.error(&ApiError::new(code, message), None);
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         response
     }
@@ -102,9 +107,6 @@ impl ServerResponses {
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(http::header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        if self.strict_transport_security {
-            headers.insert(STRICT_TRANSPORT_SECURITY, transport_security());
-        }
         if let Ok(value) = HeaderValue::from_str(&request_id) {
             headers.insert(REQUEST_ID, value);
         }

@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 
 use super::api::ApiHandler;
 use super::connection::Protocols;
-use super::connection_limit::ConnectionLimiter;
+use super::connection_limit::{ConnectionLimiter, MAX_CLOSING, PoolLimits};
 use super::docs::Docs;
 use super::drain::Drain;
 use super::key_rotation::KeyRotation;
@@ -46,8 +46,16 @@ use crate::metrics::Metrics;
 use crate::ports::{SystemClock, SystemRandom, monotonic};
 use crate::signals::Signals;
 
-/// Open files that are not connections: the store, the log, the listeners.
-const OTHER_FILES: usize = 64;
+/// Open files that are not connections in a pool: the store, the log, the listeners; and for each listener connections
+/// that are being refused or closed.
+const OTHER_FILES: usize = 64 + 2 * (MAX_CLOSING + listener::MAX_REJECTIONS);
+
+/// The part of the API's pool that is reserved for networks with a valid key.
+const RESERVED_PART: usize = 10;
+
+/// Concurrent requests of a client's HTTP/2 connection to the API, and to the widget.
+const STREAMS: u32 = 100;
+const WIDGET_STREAMS: u32 = 16;
 
 /// Polling interval while running replies end.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
@@ -95,6 +103,8 @@ pub async fn run(
 async fn open(config: &Config, serving: &Serving, signals: &mut Signals) -> Result<Option<Lent>, CliError> {
     let url = StoreUrl::parse(config.store())?.with_contact_cache(serving.contact_cache);
     let blobs = assemble::blobs_url(config, &url)?;
+    // Whatever the settings get wrong is reported before the store is touched.
+    url.key_source(config).check()?;
     let wait = entry::wait_for_store(config)?;
     let ownership = tokio::select! {
         ownership = entry::own(&url, wait, "serve") => ownership?,
@@ -176,7 +186,6 @@ impl Server {
         let Listeners { tls, api: listening, widget: widget_listening, ops: ops_listening } = listeners;
         let service_info = names.service_info(&address);
         let settings = serving.api_settings(service_info.clone());
-        let secure = settings.strict_transport_security;
         let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION"), sink.dropped_lines()));
         let storage = lent.store.storage();
         let stores = Stores { storage: Arc::clone(&storage), blobs: Arc::clone(&lent.blobs) };
@@ -186,25 +195,31 @@ impl Server {
         let widget_settings = widget_settings(&serving.widget, widget_origin.clone());
         let platforms = Arc::new(KeyRotation::new(stores, decisions, keys, settings, widget_settings)?);
         let widget_api = Arc::new(ArcSwap::from_pointee(platforms.widget_api()));
-        let web = ApiHandler::new(platforms.api(), Docs::new(secure));
+        let web = ApiHandler::new(platforms.api(), serving.docs.then(Docs::new));
         let exchange = web.exchange();
         let drain = Arc::new(Drain::default());
         let accepting = Accepting {
             serving: &serving,
             metrics: &metrics,
             drain: &drain,
-            protocols: Arc::new(Protocols { tls: tls.clone(), http2: serving.http2 }),
-            limiter: connection_limiter(&serving),
-            secure,
+            protocols: Arc::new(Protocols {
+                tls: tls.clone(),
+                http2: serving.http2,
+                max_head_bytes: serving.max_head_bytes(),
+            }),
         };
+        let (pool, widget_pool) = pools(&serving);
         let mut tasks = Vec::new();
         if let Some(listening) = widget_listening {
             let files = widget::Widget::new(service_info.service_name())
                 .map_err(|error| CliError::usage(error.to_string()))?;
             let host = WidgetHost::new(Arc::clone(&widget_api), files, serving.timeouts.of_upload());
-            tasks.push(accepting.spawn(listening, host, serving.timeouts.of_widget()));
+            let rules =
+                Rules { pool: widget_pool, timeouts: serving.timeouts.of_widget(), streams: WIDGET_STREAMS };
+            tasks.push(accepting.spawn("widget", listening, host, rules)?);
         }
-        tasks.push(accepting.spawn(listening, web, serving.timeouts));
+        let rules = Rules { pool, timeouts: serving.timeouts, streams: STREAMS };
+        tasks.push(accepting.spawn("open-api", listening, web, rules)?);
         let mut listening_at = vec![("open-api", address)];
         listening_at.extend(widget_origin.clone().map(|origin| ("widget", origin)));
         if let Some(listening) = ops_listening {
@@ -282,34 +297,54 @@ struct Accepting<'s> {
     metrics: &'s Arc<Metrics>,
     drain: &'s Arc<Drain>,
     protocols: Arc<Protocols>,
-    limiter: Arc<ConnectionLimiter>,
-    /// Whether responses carry `Strict-Transport-Security`.
-    secure: bool,
+}
+
+/// What differs between listeners.
+struct Rules {
+    pool: PoolLimits,
+    timeouts: Timeouts,
+    streams: u32,
 }
 
 impl Accepting<'_> {
     /// Starts a task that accepts connections and serves them with this handler.
-    fn spawn<H: Handler>(&self, listening: TcpListener, handler: H, timeouts: Timeouts) -> JoinHandle<()> {
+    fn spawn<H: Handler>(
+        &self,
+        name: &'static str,
+        listening: TcpListener,
+        handler: H,
+        rules: Rules,
+    ) -> Result<JoinHandle<()>, CliError> {
+        let proxies = self.serving.proxies.clone();
+        let is_secure = self.protocols.tls.is_some();
+        let is_local = listening.local_addr()?.ip().is_loopback();
         let context = Arc::new(ListenerContext {
+            name,
             handler,
             metrics: Arc::clone(self.metrics),
-            timeouts,
-            proxies: self.serving.proxies.clone(),
-            responses: ServerResponses::new(Arc::new(SystemClock), Arc::new(SystemRandom), self.secure),
+            timeouts: rules.timeouts,
+            responses: ServerResponses::new(Arc::new(SystemClock), Arc::new(SystemRandom)),
+            is_secure,
+            is_for_proxies_only: !is_secure && !is_local && !proxies.is_empty(),
+            streams: rules.streams,
+            proxies: proxies.clone(),
         });
-        let (protocols, limiter, drain) =
-            (Arc::clone(&self.protocols), Arc::clone(&self.limiter), Arc::clone(self.drain));
-        tokio::spawn(listener::serve(listening, context, protocols, limiter, drain))
+        let limiter = Arc::new(ConnectionLimiter::new(rules.pool, proxies));
+        let (protocols, drain) = (Arc::clone(&self.protocols), Arc::clone(self.drain));
+        Ok(tokio::spawn(listener::serve(listening, context, protocols, limiter, drain)))
     }
 }
 
-/// The connection limits that all listeners share.
-fn connection_limiter(serving: &Serving) -> Arc<ConnectionLimiter> {
-    Arc::new(ConnectionLimiter::new(
-        within_file_limit(serving.max_connections),
-        serving.max_connections_per_address,
-        serving.proxies.clone(),
-    ))
+/// The limits of the API's pool and of the widget's, within the system's limit of open files.
+fn pools(serving: &Serving) -> (PoolLimits, PoolLimits) {
+    let (api, widget) = (serving.connections, serving.widget_connections);
+    let wanted = [api.total, serving.widget.listen.map_or(0, |_| widget.total)];
+    let [total, widget_total] = within_file_limit(wanted);
+    let reserved = total / RESERVED_PART;
+    (
+        PoolLimits { total, reserved, per_address: api.per_address },
+        PoolLimits { total: widget_total, reserved: 0, per_address: widget.per_address },
+    )
 }
 
 /// The decisions that the server derives from its settings.
@@ -405,8 +440,8 @@ fn reload(tls: Option<&Tls>) {
     }
 }
 
-/// Raises the limit of open files as far as the system permits, and returns the number of connections that fit.
-fn within_file_limit(wanted: usize) -> usize {
+/// Raises the limit of open files as far as the system permits, and returns the numbers of connections that fit.
+fn within_file_limit(wanted: [usize; 2]) -> [usize; 2] {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, getrlimit, setrlimit};
@@ -415,16 +450,43 @@ fn within_file_limit(wanted: usize) -> usize {
         // The resulting limit is read back.
         let _ = setrlimit(Resource::Nofile, limit);
         if let Some(files) = getrlimit(Resource::Nofile).current {
-            let room = usize::try_from(files).unwrap_or(usize::MAX).saturating_sub(OTHER_FILES).max(1);
-            if room < wanted {
+            let room = usize::try_from(files).unwrap_or(usize::MAX).saturating_sub(OTHER_FILES);
+            let possible = shared_out(room, wanted);
+            if possible != wanted {
                 tracing::warn!(
-                    wanted,
-                    possible = room,
-                    "the system's limit of open files allows fewer connections than max_connections; raise it (ulimit -n)"
+                    wanted = wanted.iter().sum::<usize>(),
+                    possible = possible.iter().sum::<usize>(),
+                    "the system's limit of open files allows fewer connections than max_connections and \
+                     widget_max_connections; raise it (ulimit -n)"
                 );
-                return room;
             }
+            return possible;
         }
     }
     wanted
+}
+
+/// Shares out room for connections in proportion to what is wanted, at least one to each that wants any.
+fn shared_out(room: usize, wanted: [usize; 2]) -> [usize; 2] {
+    let all = wanted[0].saturating_add(wanted[1]);
+    if all <= room {
+        return wanted;
+    }
+    wanted.map(|one| {
+        let part = (room as u128 * one as u128 / all as u128) as usize;
+        part.max(one.min(1))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_shared_out_in_proportion() {
+        assert_eq!(shared_out(20_000, [10_000, 8_000]), [10_000, 8_000]);
+        assert_eq!(shared_out(9_000, [10_000, 8_000]), [5_000, 4_000]);
+        assert_eq!(shared_out(9_000, [10_000, 0]), [9_000, 0]);
+        assert_eq!(shared_out(0, [10_000, 8_000]), [1, 1]);
+    }
 }

@@ -86,14 +86,26 @@ fn what_servers_must_share_is_asked_for(database: &Database) {
     let url = database.url();
     let without_key =
         Sandbox::with(vec![("OPENAPI_STORE", url.clone()), ("OPENAPI_BLOBS", "memory:".to_owned())]);
-    let said = without_key.run(&["agents", "list"]).failed(1);
-    assert!(said.contains("OPENAPI_SERVER_KEY") && said.contains("openssl rand -hex 32"), "{said}");
+    for command in [
+        &["agents", "list"][..],
+        &["serve"],
+        &["config", "check"],
+        &["knowledge", "search", "x", "--agent", "a"],
+    ] {
+        let said = without_key.run(command).failed(1);
+        assert!(
+            said.contains("OPENAPI_SERVER_KEY") && said.contains("openssl rand -hex 32"),
+            "{command:?}: {said}"
+        );
+    }
     let without_blobs = Sandbox::with(vec![("OPENAPI_STORE", url), ("OPENAPI_SERVER_KEY", "5a".repeat(32))]);
     // Nothing is bound or opened before: the message is the same whether or not other servers run.
-    for command in [&["serve"][..], &["config", "check"]] {
+    for command in [&["serve"][..], &["config", "check"], &["check"], &["agents", "delete", "a"]] {
         let said = without_blobs.run(command).failed(2);
         assert!(said.contains("--blobs") && said.contains("s3://"), "{command:?}: {said}");
     }
+    let plan = database.sandbox().run(&["migrate", "--plan"]).done();
+    assert!(plan.contains("would be applied"), "a command that was refused has migrated: {plan}");
 }
 
 fn servers_that_start_at_once_make_one_store(database: &Database) {

@@ -36,5 +36,6 @@ mod support;
 mod visitor;
 #[cfg(target_os = "linux")]
 mod widget_abuse;
+mod widget_connections;
 mod widget_listener;
 mod widget_protection;

@@ -112,3 +112,50 @@ fn limits_and_deadlines_of_the_widget_are_named() {
         assert!(said.contains(fault), "{flag} {value}: {said}");
     }
 }
+
+#[test]
+fn settings_that_expose_secrets_cause_warnings() {
+    let sandbox = Sandbox::new();
+    let key = "5a".repeat(32);
+    let check = |variables: &[(&str, &str)], further: &[&str]| {
+        let shared = [("OPENAPI_SERVER_KEY", key.as_str()), ("OPENAPI_BLOBS", "memory:")];
+        let said =
+            sandbox.run_with(&[&shared[..], variables].concat(), &[&["config", "check"], further].concat());
+        assert_eq!((said.code, said.stdout.as_str()), (0, "the settings are sound\n"), "{said:?}");
+        said.stderr
+    };
+    let store = |url| check(&[("OPENAPI_STORE", url)], &[]);
+    assert_eq!(store("postgres://u:secret@db.internal/d?sslmode=verify-full"), "");
+    assert_eq!(store("mongodb://u:secret@127.0.0.1/d"), "");
+    for url in ["postgres://u:secret@db.internal/d", "mongodb://u:secret@db.internal/d"] {
+        let said = store(url);
+        assert!(said.contains("warning: store: ") && said.contains("plain text"), "{said}");
+        assert!(said.contains("db.internal") && !said.contains("secret"), "{said}");
+    }
+    let model = ["--llm", "main.url=http://models.example.com/v1", "--llm", "main.model=m"];
+    assert!(check(&[], &model).contains("llm.main.url: "), "a model in plain text");
+    let in_flag = check(&[], &["--store", "postgres://u:secret@localhost/d"]);
+    assert!(in_flag.contains("on the command line") && in_flag.contains("--store-file"), "{in_flag}");
+    assert!(!in_flag.contains("secret"), "{in_flag}");
+    let minio = [("AWS_ENDPOINT_URL", "http://minio.internal:9000"), ("OPENAPI_BLOBS", "s3://bucket/x")];
+    assert!(check(&minio, &[]).contains("blobs: AWS_ENDPOINT_URL"), "an object store in plain text");
+    let said = sandbox.run(&["config", "check", "--trusted-proxies", "0.0.0.0/0"]).failed(2);
+    assert!(said.contains("name the addresses of the proxies"), "{said}");
+}
+
+#[test]
+fn files_with_a_byte_order_mark_are_read() {
+    let sandbox = Sandbox::new();
+    let utf_16 = |text: &str| -> Vec<u8> {
+        [0xfeff].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+    };
+    sandbox.write("key", &format!("\u{feff}{}\r\n", "5a".repeat(32)));
+    std::fs::write(sandbox.path("store"), utf_16("sqlite:./elsewhere/openapi.db\r\n")).unwrap();
+    sandbox.write("openapi.toml", "\u{feff}store_file = \"store\"\r\nserver_key_file = \"key\"\r\n");
+    let config = ["--config", "openapi.toml"];
+    assert_eq!(sandbox.run(&[&["config", "check"][..], &config].concat()).done(), "the settings are sound\n");
+    sandbox.run(&[&["agents", "create", "A", "--id", "a"][..], &config].concat()).done();
+    assert!(sandbox.path("elsewhere/openapi.db").is_file());
+    let listed = sandbox.run(&[&["server-key", "list"][..], &config].concat());
+    assert_eq!(listed.code, 0, "{listed:?}");
+}

@@ -42,16 +42,23 @@ async fn connections_over_the_limit_get_503() {
     let mut held = Vec::new();
     for _ in 0..2 {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
-        stream.write_all(get("/").as_bytes()).await.unwrap();
-        assert_ne!(stream.read(&mut [0; 1024]).await.unwrap(), 0);
+        stream.write_all(get("/slow/60000").as_bytes()).await.unwrap();
         held.push(stream);
+    }
+    while !server.metrics.encode().contains("openapi_http_requests_in_flight 2") {
+        sleep(Duration::from_millis(5)).await;
     }
     let heard = send(server.address, get("/").as_bytes()).await;
     assert_eq!(heard.answers[0].status, 503);
     assert!(heard.answers[0].text().contains("Too many connections from this address"));
     assert_eq!(heard.answers[0].header("retry-after"), Some("1"));
     assert!(heard.closed && !heard.reset, "{heard:?}");
-    assert!(server.metrics.encode().contains("openapi_connections_refused_total{reason=\"address\"} 1"));
+    assert!(
+        server
+            .metrics
+            .encode()
+            .contains("openapi_connections_refused_total{listener=\"open-api\",reason=\"address\"} 1")
+    );
     held.clear();
     // A closed connection frees its slot.
     let begun = Instant::now();
@@ -75,7 +82,8 @@ async fn the_client_behind_a_trusted_proxy_is_known() {
     assert_eq!(peer("127.0.0.0/8 10.0.0.0/8", listed).await, "198.51.100.1");
     assert_eq!(
         peer("127.0.0.0/8 10.0.0.0/8", "Forwarded: for=203.0.113.7, for=\"[2001:db8::1]:80\"").await,
-        "2001:db8::1"
+        "127.0.0.1",
+        "the proxies write X-Forwarded-For"
     );
     assert_eq!(peer("", listed).await, "127.0.0.1");
     assert_eq!(peer("192.0.2.0/24", listed).await, "127.0.0.1");
@@ -203,7 +211,8 @@ async fn under_load_every_request_before_the_drain_is_answered_whole() {
         "{answered} were heard\n{text}"
     );
     assert!(
-        text.contains("openapi_connections 0\n") && text.contains("openapi_http_requests_cancelled_total 0")
+        text.contains("openapi_connections{listener=\"open-api\"} 0\n")
+            && text.contains("openapi_http_requests_cancelled_total 0")
     );
 }
 

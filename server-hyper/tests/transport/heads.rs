@@ -39,7 +39,6 @@ const VECTORS: &[(&str, &str, Expected)] = &[
     ("Host between blanks", "GET {health} HTTP/1.1\r\nHost:\t a \r\n\r\n", Open(&[200])),
     ("Host in capitals", "GET {health} HTTP/1.1\r\nHOST: A\r\n\r\n", Open(&[200])),
     ("empty lines in front", "\r\n\r\nGET {health} HTTP/1.1\r\n{H}\r\n", Open(&[200])),
-    ("bare line feeds", "GET {health} HTTP/1.1\nHost: a\n\n", Open(&[200])),
     ("Connection close", "GET {health} HTTP/1.1\r\n{H}Connection: close\r\n\r\n", Closed(&[200])),
     ("two in a row", "GET {health} HTTP/1.1\r\n{H}\r\nGET {health} HTTP/1.1\r\n{H}\r\n", Open(&[200, 200])),
     ("an empty header value", "GET {health} HTTP/1.1\r\n{H}X-A:\r\n\r\n", Open(&[200])),
@@ -67,6 +66,31 @@ const VECTORS: &[(&str, &str, Expected)] = &[
     ),
     ("two slashes", "GET //v1/open/health HTTP/1.1\r\n{H}\r\n", Open(&[404])),
     ("a trailing slash", "GET {health}/ HTTP/1.1\r\n{H}\r\n", Open(&[200])),
+    // Line feeds alone, which a proxy may take for data.
+    ("bare line feeds", "GET {health} HTTP/1.1\nHost: a\n\n", Closed(&[400])),
+    ("a bare line feed after the request line", "GET {health} HTTP/1.1\n{H}\r\n", Closed(&[400])),
+    (
+        "a header hidden after a bare line feed",
+        "POST {health} HTTP/1.1\r\n{H}X-A: b\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        Closed(&[400]),
+    ),
+    ("a head that ends with a bare line feed", "GET {health} HTTP/1.1\r\n{H}\n", Closed(&[400])),
+    ("a bare line feed in front", "\nGET {health} HTTP/1.1\r\n{H}\r\n", Closed(&[400])),
+    (
+        "a bare line feed after a good request",
+        "GET {health} HTTP/1.1\r\n{H}\r\nGET {health} HTTP/1.1\r\nHost: a\n\r\n",
+        Closed(&[200, 400]),
+    ),
+    (
+        "a bare line feed in trailers",
+        "POST {health} HTTP/1.1\r\n{H}Transfer-Encoding: chunked\r\n\r\n0\r\nX-A: b\n\nGET {health} HTTP/1.1\r\n{H}\r\n",
+        Closed(&[400]),
+    ),
+    (
+        "a bare line feed after the size of a chunk",
+        "POST {health} HTTP/1.1\r\n{H}Transfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n",
+        Closed(&[405]),
+    ),
     // Methods.
     ("TRACE", "TRACE {health} HTTP/1.1\r\n{H}\r\n", Open(&[405])),
     ("TRACE elsewhere", "TRACE /nothing HTTP/1.1\r\n{H}\r\n", Open(&[404])),
@@ -188,7 +212,7 @@ const VECTORS: &[(&str, &str, Expected)] = &[
     ("an escape that is no UTF-8", "GET /v1/%ff HTTP/1.1\r\n{H}\r\n", Open(&[400])),
     ("half an escape in the query", "GET {health}?a=% HTTP/1.1\r\n{H}\r\n", Open(&[400])),
     ("a path of 9 KB", "GET /{9K} HTTP/1.1\r\n{H}\r\n", Open(&[414])),
-    ("a path of 70 KB", "GET /{70K} HTTP/1.1\r\n{H}\r\n", Bare(414)),
+    ("a path of 70 KB", "GET /{70K} HTTP/1.1\r\n{H}\r\n", Closed(&[414])),
     // Versions.
     ("HTTP/0.9", "GET {health}\r\n\r\n", Bare(400)),
     ("HTTP/1.2", "GET {health} HTTP/1.2\r\n{H}\r\n", Bare(400)),
@@ -203,8 +227,9 @@ const VECTORS: &[(&str, &str, Expected)] = &[
     ("a zero byte in a value", "GET {health} HTTP/1.1\r\n{H}X-A: \0\r\n\r\n", Bare(400)),
     ("a carriage return in a value", "GET {health} HTTP/1.1\r\n{H}X-A: b\rc\r\n\r\n", Bare(400)),
     ("headers of 20 KB", "GET {health} HTTP/1.1\r\n{H}X-A: {20K}\r\n\r\n", Open(&[431])),
-    ("headers of 200 KB", "GET {health} HTTP/1.1\r\n{H}X-A: {200K}\r\n\r\n", Open(&[431])),
-    ("headers of 600 KB", "GET {health} HTTP/1.1\r\n{H}X-A: {600K}\r\n\r\n", Bare(431)),
+    ("headers of 200 KB", "GET {health} HTTP/1.1\r\n{H}X-A: {200K}\r\n\r\n", Closed(&[431])),
+    ("headers of 600 KB", "GET {health} HTTP/1.1\r\n{H}X-A: {600K}\r\n\r\n", Closed(&[431])),
+    ("a header name of 70 KB", "GET {health} HTTP/1.1\r\n{H}{70K}: b\r\n\r\n", Closed(&[431])),
     ("500 header lines", "GET {health} HTTP/1.1\r\n{H}{500 lines}\r\n", Bare(431)),
     // Other things.
     ("a TLS handshake", "\x16\x03\x01\x02\0\x01\0\x01\r\n\r\n", Bare(400)),

@@ -5,6 +5,9 @@
 
 mod conduct;
 mod heads;
+mod limits;
+mod pools;
 mod secrecy;
 mod support;
 mod timeouts;
+mod unread;

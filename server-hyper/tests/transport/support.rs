@@ -19,7 +19,7 @@ use server_hyper::ports::{SystemClock, SystemRandom};
 use server_hyper::proxies::TrustedProxies;
 use server_hyper::serve::api::ApiHandler;
 use server_hyper::serve::connection::Protocols;
-use server_hyper::serve::connection_limit::ConnectionLimiter;
+use server_hyper::serve::connection_limit::{ConnectionLimiter, PoolLimits};
 use server_hyper::serve::docs::Docs;
 use server_hyper::serve::drain::Drain;
 use server_hyper::serve::listener;
@@ -39,6 +39,10 @@ pub struct Options {
     pub http2: bool,
     pub connections: usize,
     pub per_address: usize,
+    pub reserved: usize,
+    pub max_head_bytes: usize,
+    pub streams: u32,
+    pub is_for_proxies_only: bool,
 }
 
 impl Default for Options {
@@ -50,6 +54,10 @@ impl Default for Options {
             http2: false,
             connections: 1_000,
             per_address: 0,
+            reserved: 0,
+            max_head_bytes: 32 * 1024,
+            streams: 100,
+            is_for_proxies_only: false,
         }
     }
 }
@@ -69,20 +77,39 @@ pub async fn start<H: Handler>(handler: H, options: Options) -> Server {
     let metrics = Arc::new(Metrics::new("0.0.0", || 0));
     let drain = Arc::new(Drain::default());
     let site = Arc::new(ListenerContext {
+        name: "open-api",
         handler,
         metrics: Arc::clone(&metrics),
         timeouts: options.timeouts,
         proxies: options.proxies.clone(),
-        responses: ServerResponses::new(Arc::new(SystemClock), Arc::new(SystemRandom), options.tls.is_some()),
+        responses: ServerResponses::new(Arc::new(SystemClock), Arc::new(SystemRandom)),
+        is_secure: options.tls.is_some(),
+        is_for_proxies_only: options.is_for_proxies_only,
+        streams: options.streams,
     });
-    let limiter = Arc::new(ConnectionLimiter::new(options.connections, options.per_address, options.proxies));
-    let protocols = Arc::new(Protocols { tls: options.tls, http2: options.http2 });
+    let pool = PoolLimits {
+        total: options.connections,
+        reserved: options.reserved,
+        per_address: options.per_address,
+    };
+    let limiter = Arc::new(ConnectionLimiter::new(pool, options.proxies));
+    let protocols = Arc::new(Protocols {
+        tls: options.tls,
+        http2: options.http2,
+        max_head_bytes: options.max_head_bytes,
+    });
     let accepting = tokio::spawn(listener::serve(listening, site, protocols, limiter, Arc::clone(&drain)));
     Server { address, drain, metrics, accepting }
 }
 
-/// The API on a store in memory, with an agent `acme` and a key.
+/// The API on a store in memory, with an agent `acme` and a key, without limits of addresses.
 pub async fn api() -> (ApiHandler, IssuedKey) {
+    let limits = AddressLimits { health: 0, download: 0, unrouted: 0, failed_authentication: 0 };
+    api_with(limits, Some(Docs::new())).await
+}
+
+/// The same with these limits, and with or without the reference.
+pub async fn api_with(limits: AddressLimits, docs: Option<Docs>) -> (ApiHandler, IssuedKey) {
     let service_info = ServiceInfo::new("http://127.0.0.1:8080").unwrap();
     let server_keys = ServerKeys::new(ServerKey::new(&[7; 32]), Vec::new());
     let ports = Ports::new(Arc::new(SystemClock), Arc::new(SystemRandom), server_keys);
@@ -102,8 +129,9 @@ pub async fn api() -> (ApiHandler, IssuedKey) {
     };
     let issued = platform.create_key(&by, key).await.unwrap();
     let mut settings = Settings::new(service_info);
-    settings.address_limits = AddressLimits { health: 0, download: 0, unrouted: 0, failed_authentication: 0 };
-    (ApiHandler::new(platform.api(settings), Docs::new(false)), issued)
+    settings.address_limits = limits;
+    settings.serves_document = docs.is_some();
+    (ApiHandler::new(platform.api(settings), docs), issued)
 }
 
 /// Stands in for the API where a test needs a handler that misbehaves.

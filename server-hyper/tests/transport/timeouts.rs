@@ -165,7 +165,7 @@ async fn a_client_that_does_not_read_is_let_go() {
     // More than the buffers of the system hold.
     stream.write_all(get("/big/67108864").as_bytes()).await.unwrap();
     let begun = Instant::now();
-    while server.metrics.encode().contains("openapi_connections 1\n")
+    while server.metrics.encode().contains("openapi_connections{listener=\"open-api\"} 1\n")
         || begun.elapsed() < Duration::from_millis(50)
     {
         assert!(begun.elapsed() < LONG, "the connection is still open");

@@ -76,6 +76,7 @@ impl Knowledge {
             }),
             Knowledge::Search { question, agent, locale, limit } => {
                 let question = Question { text: question, before: None, locale };
+                context.check_keys()?;
                 context.run(async {
                     let store = context.store().await?;
                     let chat = context.conversations(&store, Contents::Closed)?;

@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::console::caller::{BACKUP_CONTENTS, BACKUP_DATABASE, BackupFile};
 use crate::error::CliError;
 use crate::ports::{SystemClock, SystemRandom};
+use crate::private_folder;
 
 /// Chunk size of a database transfer, in bytes.
 const CHUNK: usize = 256 * 1024;
@@ -58,6 +59,7 @@ pub async fn check(
 /// # Errors
 /// When the folder exists or cannot be written, or a content is missing or damaged.
 pub async fn backup(context: &CommandContext, to: &Path) -> Result<u64, CliError> {
+    context.check_contents()?;
     let store = context.store().await?;
     let source = context.blobs(&store)?;
     let config = context.config()?;
@@ -169,7 +171,7 @@ pub async fn restore(
     };
     let is_absent = |key: &BlobKey| manifest.as_ref().is_some_and(|manifest| manifest.lacks(key));
     // The backup itself stays as it is: opening it would bring it to this version's schema.
-    std::fs::create_dir_all(store.folder())?;
+    private_folder::create(store.folder())?;
     let scratch = tempfile::tempdir_in(store.folder())?;
     let database = from.join(BACKUP_DATABASE);
     let records = assemble::open_backup(&database, &scratch.path().join(BACKUP_DATABASE))?;

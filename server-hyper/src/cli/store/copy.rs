@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use crate::assemble::{self, Ownership, StoreUrl};
 use crate::cli::context::CommandContext;
 use crate::cli::process::Logged;
-use crate::config::Config;
+use crate::config::{Config, exposure, variable};
 use crate::console::caller::{Caller, Stream};
 use crate::console::entry::{Entry, Wish, enter, wait_for_store};
 use crate::error::CliError;
@@ -75,6 +75,7 @@ impl Copy {
         let config = Config::read(context.flags(), None)?;
         let _log = Logged::install(&config)?;
         let (from, to) = (StoreUrl::parse(&self.from)?, StoreUrl::parse(&self.to)?);
+        self.warn(context);
         if from.is_in_memory() || to.is_in_memory() {
             return Err(CliError::usage("a store in memory ends with its process and cannot be copied"));
         }
@@ -93,6 +94,19 @@ impl Copy {
         };
         let owned = (own(&from)?, own(&to)?);
         context.run(self.copy(context, (&from, owned.0), (&to, owned.1)))
+    }
+
+    /// Warns about URLs that expose passwords or records.
+    fn warn(&self, context: &CommandContext) {
+        for (flag, url) in [("--from", &self.from), ("--to", &self.to)] {
+            if exposure::has_password(url) {
+                context
+                    .error(&format!("warning: {flag}: other users can see the password on the command line"));
+            }
+            if let Some(warning) = exposure::of_store(url, &variable) {
+                context.error(&format!("warning: {flag}: {warning}"));
+            }
+        }
     }
 
     async fn copy(

@@ -91,6 +91,7 @@ impl Migrate {
 
 impl Check {
     pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
+        context.check_contents()?;
         let faults = context.run(async {
             let store = context.store().await?;
             let mut faults = {
