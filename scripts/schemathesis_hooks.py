@@ -9,6 +9,7 @@ import collections
 import itertools
 import json
 import os
+import pathlib
 import re
 import threading
 import urllib.parse
@@ -19,6 +20,12 @@ from schemathesis.core.parameters import ParameterLocation
 
 with open(os.environ["OPENAPI_SCHEMATHESIS_STATE"], encoding="utf-8") as file:
     STATE = json.load(file)
+
+# The hostile strings of the other tests (testkit/src/strategies/hostile.rs).
+HOSTILE_FILE = pathlib.Path(__file__).resolve().parent.parent / "testkit/src/strategies/hostile.json"
+HOSTILE = json.loads(HOSTILE_FILE.read_text(encoding="utf-8"))["text"]
+# One case in this many, of those with nothing else wrong with them, gets one.
+HOSTILE_ONE_IN = 4
 
 # One generated value in this many is sent as it is: unknown, foreign and malformed ids belong to the test.
 KEEP_ONE_IN = 6
@@ -106,6 +113,42 @@ def before_call(context, case, kwargs):
             address_what_exists(case)
         if case.operation.path.startswith("/download/"):
             follow_a_link(case)
+        if not any(negative_at(case, location) for location in ParameterLocation):
+            add_hostile_string(case)
+
+
+def add_hostile_string(case):
+    """Puts a hostile string into the query, the path or the body: whatever it is, the answer is a documented one."""
+    number = number_of((case.operation.label, case.query, case.path_parameters, case.body))
+    if number % HOSTILE_ONE_IN:
+        return
+    number //= HOSTILE_ONE_IN
+    hostile = HOSTILE[number % len(HOSTILE)]
+    hostile = (hostile, f"zoe{hostile}", f"{hostile}zoe", f"zo{hostile}e", hostile * 50)[number % 5]
+    texts = [name for name in ("search", "tag", "clientId", "primaryEmail", "cursor", "templateId", "reason")
+             if any(parameter.name == name for parameter in case.operation.query)]
+    # Dots alone are steps of a path.
+    paths = [] if not hostile.strip("./\\") else [
+        name for name in case.path_parameters or {} if name not in ("agentId", "fileId")]
+    strings = list(strings_of(case.body)) if isinstance(case.body, dict) and case.media_type == "application/json" else []
+    match number % 3:
+        case 0 if texts:
+            case.query = dict(case.query or {}) | {texts[number % len(texts)]: hostile}
+        case 1 if paths:
+            case.path_parameters[paths[number % len(paths)]] = hostile
+        case _ if strings:
+            holder, name = strings[number % len(strings)]
+            holder[name] = hostile
+
+
+def strings_of(value):
+    """Where the strings of a body are: their containers, with their names or positions."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value)
+    for name, item in inside:
+        if isinstance(item, str):
+            yield value, name
+        elif isinstance(item, (dict, list)):
+            yield from strings_of(item)
 
 
 def drop_preconditions(case):

@@ -1,5 +1,6 @@
 //! The same random visitors on every store: all responses equal the model's, to the byte. Streams are cut, calls are
-//! repeated and sent to another process, humans take over, forms and files are submitted, and erased data is gone.
+//! repeated and sent to another process, humans take over, forms and files are submitted, erased data is gone, and strings are
+//! hostile.
 //!
 //! `WIDGET_STEPS` sets the number of steps on each store.
 
@@ -25,6 +26,7 @@ use openapi_core::service_info::ServiceInfo;
 use openapi_core::storage::AuditQuery;
 use openapi_core::values::{AgentId, ConversationId};
 use serde_json::{Value, json};
+use testkit::strategies::{hostile_header, hostile_json, hostile_text};
 
 /// Concurrent visitors.
 const VISITORS: usize = 3;
@@ -244,7 +246,7 @@ impl World {
         let (visitor, process) = (random.index(VISITORS), random.index(2));
         let browser = self.browsers[visitor].clone();
         let (token, by, agent) = (browser.token.clone(), operator(), agent());
-        match random.index(16) {
+        match random.index(19) {
             0 | 1 => self.turn(visitor, process, "What can you do?", &[], Reads::All),
             2 => self.turn(visitor, process, "A form, please.", &[], Reads::All),
             // Nothing drives a turn whose stream is dropped: it is repeated, or fails when its lease expires.
@@ -320,8 +322,80 @@ impl World {
                     _ => format!("{:?}", wait(chat.erase_conversation(&by, &agent, id))),
                 }
             }
-            _ => self.post(visitor, process, "/history", &json!({ "token": token }), Reads::All),
+            15 => self.post(visitor, process, "/history", &json!({ "token": token }), Reads::All),
+            16 => {
+                let (path, body) = self.hostile(visitor, random);
+                self.post(visitor, process, path, &body, Reads::All)
+            }
+            17 => {
+                let body = hostile_json(random);
+                let request = self.request("/turns", "text/plain", format!("{{\"id\":{body}}}").into());
+                self.call(visitor, process, request, Reads::All)
+            }
+            _ => {
+                let file = hostile_header(random).replace('"', "%22");
+                let form = format!(
+                    "--x\r\nContent-Disposition: form-data; name=\"agentId\"\r\n\r\n{AGENT}\r\n--x\r\n\
+                     Content-Disposition: form-data; name=\"file\"; filename=\"{file}\"\r\n\r\nA note.\r\n--x--\r\n"
+                );
+                let request = self.request("/uploads", "multipart/form-data; boundary=x", form.into());
+                self.call(visitor, process, request, Reads::All)
+            }
         }
+    }
+
+    /// A call with a hostile string in one of its members.
+    fn hostile(&mut self, visitor: usize, random: &mut SplitMix64) -> (&'static str, Value) {
+        self.turns += 1;
+        let id = format!("5f0c2b1e-8a47-4d3b-9c61-{:012x}", self.turns);
+        let hostile = json!(hostile_text(random));
+        let mut body = json!({
+            "agentId": AGENT, "id": id, "token": self.browsers[visitor].token, "text": "Hello", "elapsedMs": 9_000,
+            "page": { "url": "https://www.example.com/", "title": "T", "referrer": "r", "utm": { "source": "x" } },
+            "locale": "en", "metadata": { "plan": "gold" }, "user": { "name": "Zoë", "phone": "1" },
+            "fields": { "primaryEmail": "a@example.com", "firstName": "Zoë", "fullAddress": "12 Mill Lane" },
+            "consent": { "version": "1", "at": "2026-01-31T09:15:00Z" }, "turn": id, "message": id, "value": 1,
+        });
+        let members = [
+            "/text",
+            "/page/url",
+            "/page/title",
+            "/page/referrer",
+            "/page/utm/source",
+            "/locale",
+            "/metadata/plan",
+            "/user/name",
+            "/user/phone",
+            "/fields/firstName",
+            "/fields/fullAddress",
+            "/fields/primaryEmail",
+            "/consent/version",
+            "/turn",
+            "/message",
+            "/id",
+            "/token",
+            "/agentId",
+        ];
+        for _ in 0..=random.index(2) {
+            if let Some(member) = body.pointer_mut(random.pick(&members)) {
+                *member = hostile.clone();
+            }
+        }
+        if random.one_in(8) {
+            body["metadata"] = json!({ hostile_text(random): "x" });
+        }
+        let paths = [
+            "/turns",
+            "/turns",
+            "/turns",
+            "/lead",
+            "/lead",
+            "/sync",
+            "/feedback",
+            "/turns/cancel",
+            "/history",
+        ];
+        (random.pick(&paths), body)
     }
 
     /// All data that an operator can see.

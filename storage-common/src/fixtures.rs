@@ -4,10 +4,12 @@
 use openapi_core::access::Actor;
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::{AuditAction, AuditEntry};
-use openapi_core::contacts::{Contact, ContactKeys};
+use openapi_core::contacts::{Contact, ContactKeys, SearchTerm};
 use openapi_core::json::RawObject;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{AgentStore, ContactWrite, Effects};
+use openapi_core::storage::{
+    AgentStore, ContactFilter, ContactQuery, ContactSort, ContactStore, ContactWrite, Effects, Order, Window,
+};
 use openapi_core::values::{
     AgentId, AuditId, ContactId, ContactStatus, Email, PlatformId, TextValue, Timestamp,
 };
@@ -122,4 +124,30 @@ pub fn write(contact: &Contact, schema: &ContactSchema, number: u64) -> ContactW
         at: at(number as i64),
         effects: Effects::audited(entry(&contact.agent_id, number, action, &contact.id.to_string())),
     }
+}
+
+/// Stores a tenant with so many contacts, whose first name and telephone number an older release folded otherwise.
+///
+/// # Panics
+/// When the store fails.
+pub async fn insert_folded(store: &(impl AgentStore + ContactStore + ?Sized), id: &AgentId, count: u64) {
+    let schema = insert_agent(store, id).await;
+    for number in 1..=count {
+        let mut contact = contact(id, number);
+        contact.first_name = TextValue::parse("Łukasz").ok();
+        contact.primary_phone = TextValue::parse("020 7946 0958").ok();
+        contact.primary_phone_code = TextValue::parse("+44").ok();
+        store.insert_contact(id, &write(&contact, &schema, number)).await.expect("a test's value");
+    }
+}
+
+/// How many contacts a search finds.
+///
+/// # Panics
+/// When the store fails.
+pub async fn found(store: &(impl ContactStore + ?Sized), id: &AgentId, search: &str) -> u64 {
+    let filter = ContactFilter { search: SearchTerm::split(search), ..ContactFilter::default() };
+    let window = Window::Page { offset: 0, limit: 100 };
+    let query = ContactQuery { filter, sort: ContactSort::FirstName, order: Order::Ascending, window };
+    store.contacts(id, &query).await.expect("a test's value").total
 }

@@ -37,6 +37,7 @@
 
 mod agents;
 mod audit;
+mod backfill;
 mod chat;
 mod config;
 mod connect;

@@ -3,6 +3,7 @@
 //! An interrupted step can be repeated: it creates only what is absent. One server migrates at a time. It holds a lock
 //! that expires by the clock of the database, so a server that dies does not block the others for long.
 
+use std::pin::Pin;
 use std::time::Duration;
 
 use mongodb::bson::{Bson, DateTime, Document, doc};
@@ -122,6 +123,8 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "contacts, files, forms", collections: FIRST },
     Migration { version: 2, name: "extraction", collections: EXTRACTION },
     Migration { version: 3, name: "chat", collections: CHAT },
+    // An older release would store other search and sort keys.
+    Migration { version: 4, name: "key version", collections: &[] },
 ];
 
 /// Every index starts with the tenant, except the global ones.
@@ -346,13 +349,32 @@ fn refused(handle: &Handle, error: Error) -> OpenError {
     }
 }
 
+/// Work on the content of the database that follows the migrations.
+pub(crate) struct Backfill {
+    /// Whether it is done.
+    pub(crate) is_done: for<'h> fn(&'h Handle) -> Work<'h, bool>,
+    /// Does it, or the rest of it.
+    pub(crate) run: for<'h> fn(&'h Handle) -> Work<'h, ()>,
+}
+
+/// The future of a [`Backfill`].
+pub(crate) type Work<'h, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'h>>;
+
+/// Whether the database has the schema and the keys of this release.
+async fn is_current(handle: &Handle, backfill: &Backfill) -> Result<bool, OpenError> {
+    if !pending(version(handle).await?).is_empty() {
+        return Ok(false);
+    }
+    handle.read((backfill.is_done)(handle)).await.map_err(|error| refused(handle, error))
+}
+
 /// Migrates the database to the version of this release.
-pub(crate) async fn migrate(handle: &Handle) -> Result<(), OpenError> {
+pub(crate) async fn migrate(handle: &Handle, backfill: &Backfill) -> Result<(), OpenError> {
     let mut waited = Duration::ZERO;
-    while !pending(version(handle).await?).is_empty() {
+    while !is_current(handle, backfill).await? {
         let lock = Lock::of(handle).await.map_err(|error| refused(handle, error))?;
         if lock.take().await.map_err(|error| refused(handle, error))? {
-            let done = lock.hold_while(apply_all(handle)).await;
+            let done = lock.hold_while(apply_all(handle, backfill)).await;
             lock.release().await;
             return done.map_err(|error| refused(handle, error)).and(version(handle).await.map(drop));
         }
@@ -368,7 +390,7 @@ pub(crate) async fn migrate(handle: &Handle) -> Result<(), OpenError> {
     Ok(())
 }
 
-async fn apply_all(handle: &Handle) -> Result<()> {
+async fn apply_all(handle: &Handle, backfill: &Backfill) -> Result<()> {
     let stored =
         DocumentReader::new(handle).one(collection::MIGRATIONS, doc! { "_id": "schema" }, None).await?;
     let version = stored.map_or(Ok(0), |stored| Fields(&stored).integer("version"))?;
@@ -388,7 +410,7 @@ async fn apply_all(handle: &Handle) -> Result<()> {
             .await?;
         tracing::info!(version = step.version, name = step.name, "migrated the database");
     }
-    Ok(())
+    (backfill.run)(handle).await
 }
 
 /// Creates a collection and its indexes if they are absent.

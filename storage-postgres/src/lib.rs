@@ -35,6 +35,7 @@
 
 mod agents;
 mod audit;
+mod backfill;
 mod chat;
 mod config;
 mod connect;

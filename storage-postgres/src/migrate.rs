@@ -17,6 +17,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new(5, "extraction", include_str!("migrations/0005_extraction.sql")),
     Migration::new(6, "chat", include_str!("migrations/0006_chat.sql")),
     Migration::new(7, "contact changes", include_str!("migrations/0007_contact_changes.sql")),
+    Migration::new(8, "key version", include_str!("migrations/0009_key_version.sql")),
 ];
 
 /// The version of this release.

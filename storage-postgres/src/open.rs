@@ -1,5 +1,6 @@
 //! Opening the store.
 
+use crate::backfill;
 use crate::config::PostgresConfig;
 use crate::connect::{self, Db};
 use crate::contacts::{self, ContactLoader};
@@ -20,6 +21,10 @@ impl PostgresStorage {
         migrate::migrate(&mut db, &config).await?;
         drop(db);
         let db = Db::new(config);
+        if let Err(error) = backfill::bring_up_to_date(&db).await {
+            db.close().await;
+            return Err(OpenError::Other { server: db.config().server(), source: error.into() });
+        }
         let writer = Writer::start(&db, |connection, (jobs, wait)| {
             let batch = jobs.iter().map(|job| &job.write).collect();
             Box::pin(contacts::store_batch(connection, batch, *wait))

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::path::PathBuf;
 
-use openapi_core::storage::StorageErrorKind;
+use openapi_core::storage::{StorageError, StorageErrorKind};
 use openapi_core::values::Timestamp;
 use rusqlite::ErrorCode;
 use storage_common::error::StoreError;
@@ -154,6 +154,16 @@ impl OpenError {
                 OpenError::File { path, source: std::io::Error::other(error.to_string()) }
             }
             _ => OpenError::Sqlite { path, source: error.into() },
+        }
+    }
+}
+
+impl OpenError {
+    /// The reason why work on the file at `path` failed while it was opened.
+    pub(crate) fn of_work(path: &std::path::Path, error: Error) -> Self {
+        match error {
+            Error::Driver(error) => OpenError::of(path, error),
+            other => OpenError::Sqlite { path: path.to_owned(), source: StorageError::from(other).into() },
         }
     }
 }

@@ -40,6 +40,7 @@
 
 mod agents;
 mod audit;
+mod backfill;
 mod chat;
 mod config;
 mod connect;
@@ -56,6 +57,7 @@ mod health;
 mod keys;
 mod maintain;
 mod migrate;
+mod open;
 mod ownership;
 mod rate_windows;
 mod readers;

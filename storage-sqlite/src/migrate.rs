@@ -19,6 +19,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new(4, "rate_shares", include_str!("migrations/0004_rate_shares.sql")),
     Migration::new(5, "extraction", include_str!("migrations/0005_extraction.sql")),
     Migration::new(6, "chat", include_str!("migrations/0006_chat.sql")),
+    Migration::new(7, "key version", include_str!("migrations/0008_key_version.sql")),
 ];
 
 /// The version of this release.

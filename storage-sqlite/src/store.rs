@@ -1,15 +1,10 @@
-//! The store: its parts, and how it is opened and closed.
+//! The store: its parts, and how it is closed.
 
 use std::fmt;
 use std::sync::Arc;
 
-use rusqlite::OpenFlags;
-
 use crate::config::SqliteConfig;
-use crate::connect;
 use crate::contacts::cache::Cache;
-use crate::error::OpenError;
-use crate::migrate::{self, Migration};
 use crate::ownership::Ownership;
 use crate::readers::Readers;
 use crate::writer::Writer;
@@ -21,48 +16,10 @@ pub struct SqliteStorage {
     pub(crate) readers: Readers,
     pub(crate) cache: Arc<Cache>,
     pub(crate) config: SqliteConfig,
-    ownership: Ownership,
+    pub(crate) ownership: Ownership,
 }
 
 impl SqliteStorage {
-    /// Takes the ownership of the file and opens it with [`SqliteStorage::open_owned`].
-    ///
-    /// # Errors
-    /// [`OpenError::Owned`] while another process owns the file; otherwise as [`SqliteStorage::open_owned`].
-    pub fn open(config: SqliteConfig) -> Result<Self, OpenError> {
-        let ownership = Ownership::take(&config.path, "")?;
-        Self::open_owned(config, ownership)
-    }
-
-    /// Opens the file that this process owns, creates it if it does not exist, and migrates it to this release's schema.
-    /// Dropping the store releases the ownership.
-    ///
-    /// Blocks for some milliseconds; after a crash longer, until SQLite has read the log (up to 64 MiB).
-    ///
-    /// # Errors
-    /// [`OpenError`] says what is wrong with the file or its folder and what to do.
-    pub fn open_owned(config: SqliteConfig, ownership: Ownership) -> Result<Self, OpenError> {
-        let db = connect::writer(&config)?;
-        let readers = Readers::start(&config)?;
-        let cache = Arc::new(Cache::new(u64::from(config.contact_cache_kib) << 10));
-        let writer = Writer::start(db, Arc::clone(&cache), &config)?;
-        Ok(SqliteStorage { writer, readers, cache, config, ownership })
-    }
-
-    /// The migrations that opening the file would apply; empty when it is up to date. Changes nothing.
-    ///
-    /// # Errors
-    /// As [`SqliteStorage::open`], for a file that cannot be read, is something else or newer.
-    pub fn pending_migrations(config: &SqliteConfig) -> Result<&'static [Migration], OpenError> {
-        let path = &config.path;
-        if !path.try_exists().map_err(|source| OpenError::File { path: path.clone(), source })? {
-            return Ok(migrate::pending(0));
-        }
-        let db = connect::bare(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
-            .map_err(|error| OpenError::of(path, error))?;
-        Ok(migrate::pending(migrate::version(&db, path)?))
-    }
-
     /// The ownership of the file.
     #[must_use]
     pub fn ownership(&self) -> &Ownership {

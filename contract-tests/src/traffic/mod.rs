@@ -4,10 +4,12 @@ mod contacts;
 mod extraction;
 mod files;
 mod forms;
+mod hostile;
 mod operator;
 
 use serde_json::Value;
 
+pub use hostile::hostile_step;
 pub use operator::{Deed, definition};
 
 use crate::{Call, Reply, Sandbox, SplitMix64};

@@ -23,6 +23,7 @@ on_every_backend!(
     limit_per_address,
     not_counted_for_the_key,
     conditions_are_ignored,
+    what_the_client_has,
 );
 
 /// A file of 10 bytes, and a link to it.
@@ -300,7 +301,43 @@ fn not_counted_for_the_key(backend: Backend) {
     assert_eq!(left().expect("a number").parse::<u64>().expect("a number"), before - 1);
 }
 
-/// Contract 5.4 lists the conditional requests; a download supports only If-Range.
+/// 304 to every form of `If-None-Match` that has the entity tag, without content, whatever range is asked for.
+fn what_the_client_has(backend: Backend) {
+    let (cx, link, digest) = ten(backend);
+    let tag = format!("\"{digest}\"");
+    let forms = [
+        tag.clone(),
+        format!("W/{tag}"),
+        format!("\"other\", {tag}"),
+        format!("{tag},\"other\""),
+        format!(", \"a\",, W/{tag} ,"),
+        "*".to_owned(),
+        format!("  {tag}  "),
+    ];
+    for form in &forms {
+        for method in ["GET", "HEAD"] {
+            let call = cx.at(method, &link).anonymous().header("if-none-match", form);
+            for call in [call.clone(), call.header("range", "bytes=0-3")] {
+                let reply = call.send().expect(304);
+                assert_eq!((reply.text.as_str(), reply.header("etag")), ("", Some(tag.as_str())), "{form}");
+                assert_eq!(
+                    (reply.header("content-range"), reply.header("content-type")),
+                    (None, None),
+                    "{form}"
+                );
+            }
+        }
+    }
+    let several =
+        cx.at("GET", &link).anonymous().header("if-none-match", "\"a\"").header("if-none-match", &tag);
+    let _ = several.send().expect(304);
+    for other in ["\"x\"", "W/\"x\"", &digest, "\"", "", &tag.to_uppercase()] {
+        let reply = cx.at("GET", &link).anonymous().header("if-none-match", other).send();
+        assert_eq!(reply.expect(200).text, "0123456789", "{other}");
+    }
+}
+
+/// Contract 5.4 lists the conditional requests; a download supports If-None-Match and If-Range.
 fn conditions_are_ignored(backend: Backend) {
     let (cx, link, digest) = ten(backend);
     let call = |name: &str, value: &str| cx.at("GET", &link).anonymous().header(name, value).send();

@@ -4,7 +4,7 @@ use contract_tests::{Backend, Form, on_every_backend};
 
 use crate::support::{nothing_is_stored, sandbox, send};
 
-on_every_backend!(forms_of_the_name, malformed_parts, any_bytes_in_the_name);
+on_every_backend!(forms_of_the_name, names_in_latin_1, malformed_parts, any_bytes_in_the_name);
 
 fn forms_of_the_name(backend: Backend) {
     let (cx, contact) = sandbox(backend);
@@ -39,6 +39,10 @@ fn forms_of_the_name(backend: Backend) {
         (r#"name="file"; filename*=UTF-8''a%00b%0D%0A.txt"#, "ab.txt"),
         (r#"name="file"; filename*=UTF-8''a%2522b.txt"#, "a%22b.txt"),
         (r#"name="file"; filename*=ISO-8859-1''Zo%EB.txt"#, "Zoë.txt"),
+        (r#"name="file"; filename="=?UTF-8?B?UsOpc3Vtw6kudHh0?=""#, "Résumé.txt"),
+        (r#"name="file"; filename="=?iso-8859-1?Q?R=E9sum=E9.txt?=""#, "Résumé.txt"),
+        (r#"name="file"; filename="=?UTF-8?Q?..=2F..=2Fpasswd?=""#, "passwd"),
+        (r#"name="file"; filename="=?UTF-8?Q?a=00b=0D=0A.txt?=""#, "ab.txt"),
         // An unreadable name counts as absent.
         (r#"name="file"; filename="z.txt"; filename*=UTF-8''%FF%FE.txt"#, "z.txt"),
         (r#"name="file"; filename="z.txt"; filename*=UTF-8''%C3"#, "z.txt"),
@@ -57,6 +61,25 @@ fn forms_of_the_name(backend: Backend) {
     let form =
         Form::new().part(&["content-disposition: FORM-DATA; name=\"file\"; filename=\"a.txt\""], b"text");
     assert_eq!(send(&cx, &contact, &form).expect(201).data()["fileName"], "a.txt");
+}
+
+fn names_in_latin_1(backend: Backend) {
+    let (cx, contact) = sandbox(backend);
+    for (sent, name) in [
+        (&b"R\xe9sum\xe9.txt"[..], "Résumé.txt"),
+        (b"\xdcberweisung \x96 50 \x80.txt", "Überweisung – 50 €.txt"),
+        (b"C:\\dir\\na\xefve.txt", "naïve.txt"),
+    ] {
+        let body = [
+            b"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"",
+            sent,
+            b"\"\r\n\r\ntext\r\n--x--\r\n",
+        ]
+        .concat();
+        let call = cx.call("POST", &crate::support::files_of(&contact)).bytes(&body);
+        let reply = call.header("content-type", "multipart/form-data; boundary=x").send().expect(201);
+        assert_eq!(reply.data()["fileName"], name);
+    }
 }
 
 /// A part without a name is broken framing.

@@ -8,6 +8,8 @@ use crate::support::{ask, raw, read, sandbox, submit, try_submit, with_fields};
 on_every_backend!(
     groups_and_lists,
     required_answers,
+    blank_text_where_it_can_be_no_answer,
+    single_lines_without_what_nobody_sees,
     unknown_names,
     conditions,
     sensitive_values,
@@ -405,4 +407,100 @@ fn hints_are_never_applied(backend: Backend) {
     assert_eq!(submit(&cx, &template, &json!({ "c": 1, "b": null })).data()["formData"], json!({ "c": 1 }));
     let reply = try_submit(&cx, &template, &json!({ "formData": {} }));
     let _ = reply.invalid(&[("formData.c", "required")]);
+}
+
+/// What forms in browsers send for a question that was left open.
+fn blank_text_where_it_can_be_no_answer(backend: Backend) {
+    let cx = sandbox(backend);
+    let option = json!([{ "value": "a", "label": "A" }]);
+    let fields = json!([
+        { "name": "email", "type": "email" },
+        { "name": "phone", "type": "phone" },
+        { "name": "url", "type": "url" },
+        { "name": "date", "type": "date", "validation": { "minDate": "2020-01-01" } },
+        { "name": "time", "type": "time" },
+        { "name": "datetime", "type": "datetime" },
+        { "name": "select", "type": "select", "options": option },
+        { "name": "radio", "type": "radio", "options": option },
+        { "name": "file", "type": "file" },
+        { "name": "code", "type": "text", "validation": { "pattern": "^[0-9]{4}$" } },
+        { "name": "long", "type": "textarea", "validation": { "minLength": 2 } },
+        { "name": "shown", "type": "text", "showIf": { "field": "date", "op": "answered", "value": false } },
+        { "name": "group", "type": "group", "fields": [{ "name": "date", "type": "date" }] },
+        { "name": "list", "type": "list", "fields": [{ "name": "date", "type": "date" }, { "name": "text", "type": "text" }] },
+    ]);
+    let names = ["email", "phone", "url", "date", "time", "datetime", "select", "radio", "file", "code"];
+    let template = with_fields(&cx, fields.clone());
+    for blank in ["", " ", "\u{a0}", "\u{200b}"] {
+        let mut data: serde_json::Map<String, Value> =
+            names.iter().map(|name| ((*name).to_owned(), json!(blank))).collect();
+        data.insert("long".to_owned(), json!(""));
+        data.insert("group".to_owned(), json!({ "date": blank }));
+        data.insert("list".to_owned(), json!([{ "date": blank, "text": "x" }, { "date": "2026-01-31" }]));
+        for status in ["submitted", "draft"] {
+            let reply =
+                try_submit(&cx, &template, &json!({ "formData": data, "status": status })).expect(201);
+            let stored = json!({ "group": {}, "list": [{ "text": "x" }, { "date": "2026-01-31" }] });
+            assert_eq!(reply.data()["formData"], stored, "{blank:?} {status}");
+        }
+    }
+    // It is no answer for conditions either, and an update with it removes an answer.
+    let reply =
+        try_submit(&cx, &template, &json!({ "formData": { "date": "", "shown": "x" }, "status": "draft" }))
+            .expect(201);
+    let _ = try_submit(&cx, &template, &json!({ "formData": { "date": "2026-01-31", "shown": "x" } }))
+        .invalid(&[("formData.shown", "conflict")]);
+    let path = format!("/forms/submissions/{}/chatbots/<A>", reply.id());
+    let changed = cx.put(&path, &json!({ "formData": { "shown": null, "date": "2026-01-31" } })).expect(200);
+    assert_eq!(changed.data()["formData"], json!({ "date": "2026-01-31" }));
+    assert_eq!(
+        cx.put(&path, &json!({ "formData": { "date": "" } })).expect(200).data()["formData"],
+        json!({})
+    );
+    // Free text may be empty, and a required answer may not be blank.
+    let free =
+        with_fields(&cx, json!([{ "name": "v", "type": "text" }, { "name": "w", "type": "textarea" }]));
+    let blank = json!({ "v": "", "w": "" });
+    assert_eq!(submit(&cx, &free, &blank).data()["formData"], blank);
+    let demanded = with_fields(&cx, json!([{ "name": "v", "type": "date", "required": true }]));
+    let _ = try_submit(&cx, &demanded, &json!({ "formData": { "v": "" } }))
+        .invalid(&[("formData.v", "required")]);
+    assert_eq!(
+        try_submit(&cx, &demanded, &json!({ "formData": { "v": "" }, "status": "draft" })).expect(201).data()
+            ["formData"],
+        json!({})
+    );
+}
+
+fn single_lines_without_what_nobody_sees(backend: Backend) {
+    let cx = sandbox(backend);
+    let template = with_fields(
+        &cx,
+        json!([
+            { "name": "text", "type": "text" },
+            { "name": "email", "type": "email" },
+            { "name": "phone", "type": "phone" },
+            { "name": "url", "type": "url" },
+            { "name": "date", "type": "date" },
+            { "name": "select", "type": "select", "options": [{ "value": "a", "label": "A" }] },
+            { "name": "area", "type": "textarea" },
+        ]),
+    );
+    for mark in ["\u{200b}", "\u{200e}", "\u{202e}", "\u{2066}", "\u{feff}"] {
+        let around = |text: &str| format!("{mark}{text}{mark}");
+        let sent = json!({ "text": around(" as sent "), "email": around("a@b.co"), "phone": around("+44 20 7946 0958"),
+            "url": around("https://example.com/"), "date": around("2026-01-31"), "select": around("a"), "area": around("as sent") });
+        let stored = json!({ "text": " as sent ", "email": "a@b.co", "phone": "+44 20 7946 0958",
+            "url": "https://example.com/", "date": "2026-01-31", "select": "a", "area": around("as sent") });
+        assert_eq!(submit(&cx, &template, &sent).data()["formData"], stored, "{mark:?}");
+    }
+    for (sent, stored) in [
+        ("tel:+44-20-7946-0958", "+44-20-7946-0958"),
+        ("020 7946 0958 ext 12", "020 7946 0958 x12"),
+        ("０２０ ７９４６", "020 7946"),
+    ] {
+        assert_eq!(submit(&cx, &template, &json!({ "phone": sent })).data()["formData"]["phone"], stored);
+    }
+    let _ = try_submit(&cx, &template, &json!({ "formData": { "phone": " 020 7946 " } }))
+        .invalid(&[("formData.phone", "format")]);
 }

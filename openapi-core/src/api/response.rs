@@ -13,7 +13,7 @@ use crate::endpoints::contacts::percent_encode;
 use crate::limits::Decision;
 use crate::operation::DecodedRequest;
 use crate::reply::{ApiBody, ApiError, PageTarget, Pagination, Reply, content_type, success_body};
-use crate::service::TagMatch;
+use crate::service::is_not_modified;
 use crate::values::{AgentId, Timestamp};
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -234,20 +234,10 @@ fn answered(
     put(header::LOCATION, location.as_deref());
     put(header::ETAG, reply.etag.as_deref());
     headers.extend(reply.headers);
-    if conditional && not_modified(parts, reply.etag.as_deref()) {
+    if conditional && reply.etag.as_deref().is_some_and(|etag| is_not_modified(&parts.headers, etag)) {
         return (304, Vec::new());
     }
     (status, body)
-}
-
-fn not_modified(parts: &Parts, etag: Option<&str>) -> bool {
-    let Some(etag) = etag else { return false };
-    let etag = etag.strip_prefix("W/").unwrap_or(etag);
-    let lines = parts.headers.get_all(header::IF_NONE_MATCH).iter();
-    lines
-        .filter_map(|line| line.to_str().ok())
-        .filter_map(TagMatch::parse)
-        .any(|tags| tags.matches_weakly(etag))
 }
 
 /// The `Link` header of a list (RFC 8288): absolute URLs below the configured origin.

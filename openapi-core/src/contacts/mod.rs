@@ -2,6 +2,7 @@
 
 mod fields;
 mod keys;
+pub(crate) mod phone_forms;
 mod record;
 mod shared;
 

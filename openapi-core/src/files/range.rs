@@ -16,6 +16,8 @@ pub enum Selection {
     },
     /// Nothing of it: 416.
     Unsatisfiable,
+    /// Nothing of it, because the client has it: 304.
+    NotModified,
 }
 
 /// What a request selects of a file of this length and entity tag. A single range is honoured; every other form of

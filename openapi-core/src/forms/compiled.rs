@@ -115,8 +115,9 @@ impl CompiledTemplate {
         if files.len() > MAX_FORM_DATA / 27 { Vec::new() } else { files }
     }
 
-    /// Checks data as sent and returns it as it is stored: without members that are `null`. `root` is how errors name
-    /// the data; `has_file` says of an id whether it is a file of the contact.
+    /// Checks data as sent and returns it as it is stored: without members that are no answer, and with single lines in
+    /// plain characters ([`Rules::plain`]). `root` is how errors name the data; `has_file` says of an id whether it is a file of
+    /// the contact.
     ///
     /// # Errors
     /// Every violation, in the order of contract 6.2.
@@ -129,7 +130,12 @@ impl CompiledTemplate {
     ) -> Result<RawObject, Violations> {
         let mut walk = Walk { completeness, has_file, violations: Violations::new() };
         let path = Path::Root(root);
-        let stored = if has_null(data) { RawObject::new(&answered(data)) } else { RawObject::new(data) };
+        let plain = self.level.plain(data, completeness);
+        let data = plain.as_ref().unwrap_or(data);
+        let stored = match has_null(data) {
+            true => RawObject::new(&answered(data)),
+            false => RawObject::new(data),
+        };
         if stored.as_str().len() > MAX_FORM_DATA {
             let fault =
                 ValidationIssue::new(ValidationCode::MaxSize, "must have at most 256 KiB when serialised");
@@ -146,6 +152,19 @@ impl Level {
         let names = nodes.iter().enumerate().map(|(at, node)| (node.field.name.clone(), at)).collect();
         let is_conditional = nodes.iter().any(|node| node.field.show_if.is_some());
         Ok(Level { nodes, names, is_conditional })
+    }
+
+    /// The members with single lines in plain characters, and with `null` for text that is no answer; `None` when that is
+    /// what they are.
+    fn plain(&self, members: &Object, completeness: Completeness) -> Option<Object> {
+        let mut changed = None;
+        for (name, value) in members.iter() {
+            let node = self.names.get(name).map(|at| &self.nodes[*at]);
+            if let Some(value) = node.and_then(|node| node.plain(value, completeness)) {
+                changed.get_or_insert_with(|| members.clone()).insert(name, value);
+            }
+        }
+        changed
     }
 
     fn check(&self, members: &Object, path: &Path<'_>, is_sensitive: bool, walk: &mut Walk<'_>) {
@@ -282,6 +301,33 @@ impl Node {
             min_items: set.min_items.filter(|_| is_complete),
             max_items: set.max_items,
             ..plain
+        }
+    }
+
+    /// The value in plain characters, `null` for text that is no answer; `None` when the value stays.
+    fn plain(&self, value: &Json, completeness: Completeness) -> Option<Json> {
+        match (self.field.kind, value) {
+            (FormFieldType::Group, Json::Object(members)) => {
+                self.level.plain(members, completeness).map(Json::Object)
+            }
+            (FormFieldType::List, Json::Array(items)) => {
+                let plain = |item: &Json| self.level.plain(item.as_object()?, completeness).map(Json::Object);
+                let plain: Vec<Option<Json>> = items.iter().map(plain).collect();
+                let of = |(plain, item): (Option<Json>, &Json)| plain.unwrap_or_else(|| item.clone());
+                let is_changed = plain.iter().any(Option::is_some);
+                is_changed.then(|| Json::Array(plain.into_iter().zip(items).map(of).collect()))
+            }
+            (kind, value) => {
+                let rules = self.rules(completeness);
+                let is_file = kind == FormFieldType::File;
+                let is_unanswered =
+                    |text: &str| text.trim().is_empty() && (is_file || rules.refuses_blank(text));
+                let plain = rules.plain(value);
+                match plain.as_ref().unwrap_or(value).as_str() {
+                    Some(text) if !rules.required && is_unanswered(text) => Some(Json::Null),
+                    _ => plain,
+                }
+            }
         }
     }
 

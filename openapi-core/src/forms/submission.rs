@@ -244,7 +244,7 @@ impl JsonSchema for SubmissionPreview {
             "A submission as it would be stored: what the service would set is `null`.",
             &["id", "createdAt", "updatedAt"],
         );
-        schema["properties"]["statusHistory"] = json!({ "type": "array", "maxItems": 0 });
+        schema["properties"]["statusHistory"] = json!({ "type": "array", "items": {}, "maxItems": 0 });
         schema
     }
 }

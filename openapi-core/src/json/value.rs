@@ -54,8 +54,16 @@ impl Number {
     pub fn compare(&self, other: &Number) -> std::cmp::Ordering {
         match (self.0.parse::<i128>(), other.0.parse::<i128>()) {
             (Ok(a), Ok(b)) => a.cmp(&b),
+            // Of zero there is one, `-0.0` included.
+            _ if self.is_zero() && other.is_zero() => std::cmp::Ordering::Equal,
             _ => self.as_f64().total_cmp(&other.as_f64()),
         }
+    }
+
+    /// Whether the number is zero, of either sign: `-0.0` and `0e5` are.
+    fn is_zero(&self) -> bool {
+        let mantissa = self.0.split(['e', 'E']).next().unwrap_or_default();
+        !mantissa.bytes().any(|byte| matches!(byte, b'1'..=b'9'))
     }
 
     /// Whether the number has no fraction: `3`, `3.0` and `30e-1` have none.

@@ -71,13 +71,13 @@ pub(super) fn of_success(endpoint: &Endpoint, status: u16) -> Value {
         names.extend(COUNTED);
         names.push("X-API-Secret-Expires");
     }
-    if meta.access == Access::Link && status != 307 {
-        names.extend(["ETag", "Accept-Ranges", "Content-Disposition"]);
+    if meta.access == Access::Link && matches!(status, 200 | 206) {
+        names.extend(["Accept-Ranges", "Content-Disposition"]);
     }
     if status == 206 {
         names.push("Content-Range");
     }
-    if meta.conditional == Conditional::Read
+    if meta.conditional == Conditional::Read && status != 307
         || meta.conditional == Conditional::Tagged
         || meta.conditional == Conditional::Write && meta.method != Method::Delete
     {

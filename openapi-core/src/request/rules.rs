@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde_json::{Value, json};
 
 use crate::validation::{ValidationCode, ValidationIssue};
-use crate::values::{Invalid, Tag, TextValue, parse_boolean, refuse_longer};
+use crate::values::{Invalid, Tag, TextValue, parse_boolean, refuse_controls, refuse_longer, visible};
 
 /// How a parameter is read.
 pub(crate) trait Rule<T: Default> {
@@ -44,11 +44,11 @@ impl<T: TextValue> Rule<Option<T>> for UnlessBlank {
     }
 
     fn parse(&self, text: &str) -> Result<Option<T>, ValidationIssue> {
-        if text.trim().is_empty() { Ok(None) } else { T::parse(text).map(Some) }
+        if visible(text).trim().is_empty() { Ok(None) } else { T::parse(text).map(Some) }
     }
 }
 
-/// Any text of up to so many characters, as sent.
+/// A single line of up to so many characters, as sent.
 pub(crate) struct AsSent(pub usize);
 
 impl Rule<Option<String>> for AsSent {
@@ -57,6 +57,7 @@ impl Rule<Option<String>> for AsSent {
     }
 
     fn parse(&self, text: &str) -> Result<Option<String>, ValidationIssue> {
+        refuse_controls(text)?;
         refuse_longer(text, self.0)?;
         Ok(Some(text.to_owned()))
     }

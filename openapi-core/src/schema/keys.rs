@@ -2,22 +2,17 @@
 //! is unique.
 
 use super::ContactSchema;
+use crate::contacts::phone_forms::searched;
 use crate::contacts::{Contact, ContactKeys};
 use crate::json::Json;
-use crate::values::{Phone, fold};
+use crate::values::fold;
 
 impl ContactKeys {
     /// The keys of `contact` under `schema`, which says what is sensitive (not searched) and what is unique.
     #[must_use]
     pub fn of(contact: &Contact, schema: &ContactSchema) -> Self {
         let folded = |text: Option<&str>| text.map(fold);
-        let digits = [
-            contact.primary_phone_code.as_ref().map(|code| code.as_str()[1..].to_owned()),
-            contact.primary_phone.as_ref().map(Phone::digits),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
+        let digits = searched(contact.primary_phone.as_ref(), contact.primary_phone_code.as_ref());
         let mut keys = ContactKeys {
             first_name: folded(contact.first_name.as_ref().map(|name| name.as_str())),
             last_name: folded(contact.last_name.as_ref().map(|name| name.as_str())),

@@ -7,7 +7,8 @@ use super::{FieldOption, Pattern};
 use crate::json::{Json, Number};
 use crate::validation::{ValidationCode, ValidationIssue};
 use crate::values::{
-    Date, Email, Phone, PhoneCode, Tag, TextValue, Timestamp, refuse_controls, refuse_longer,
+    Date, Email, Phone, PhoneCode, Tag, TextValue, Timestamp, email_without_marks, refuse_controls,
+    refuse_longer, visible,
 };
 
 /// The longest single-line text without a lower limit, in characters (contract 2.3.1).
@@ -112,6 +113,34 @@ impl<'a> Rules<'a> {
             options: &[],
             min_items: None,
             max_items: None,
+        }
+    }
+
+    /// A single line, or the elements of tags, without characters that nobody sees, and a telephone number in plain ones;
+    /// `None` when the value stays.
+    pub(crate) fn plain(&self, value: &Json) -> Option<Json> {
+        if let (Form::Tags, Json::Array(items)) = (self.form, value) {
+            let tag = Rules::of(Form::Line);
+            let plain: Vec<Json> =
+                items.iter().map(|item| tag.plain(item).unwrap_or_else(|| item.clone())).collect();
+            return Some(Json::Array(plain)).filter(|plain| plain != value);
+        }
+        let text = value.as_str()?;
+        let plain = match self.form {
+            Form::Email => email_without_marks(text),
+            Form::Phone | Form::PhoneCode => Phone::plain(text),
+            Form::Choice if self.options.iter().any(|option| option.value == text) => return None,
+            Form::Line | Form::Url | Form::Date | Form::Time | Form::Datetime | Form::Choice => visible(text),
+            _ => return None,
+        };
+        (plain != text).then(|| Json::String(plain.into_owned()))
+    }
+
+    /// Whether blank text can be no answer: its form or its rules refuse it.
+    pub(crate) fn refuses_blank(&self, text: &str) -> bool {
+        match self.form {
+            Form::Line | Form::Block(_) => self.lengths(text).and_then(|()| self.matches(text)).is_err(),
+            _ => true,
         }
     }
 

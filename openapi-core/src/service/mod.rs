@@ -29,4 +29,5 @@ pub use idempotency::{Created, Idempotency, Replayable, ReplyEncoder, Updated};
 pub use open_api::OpenApiService;
 pub use page::{Page, PageRequest, PageStart};
 pub use tags::TagMatch;
+pub(crate) use tags::is_not_modified;
 pub use unvalidated::Unvalidated;

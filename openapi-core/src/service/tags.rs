@@ -1,6 +1,6 @@
 //! Entity tags of conditional requests (contract 5.4).
 
-use http::header;
+use http::{HeaderMap, header};
 
 use crate::request::{Part, Reader, header_fault};
 
@@ -21,7 +21,10 @@ impl TagMatch {
             return Some(TagMatch::Any);
         }
         let mut tags = Vec::new();
+        // A list may have empty elements (RFC 9110, 5.6.1).
+        let next = |rest: &str| rest.trim_start_matches([',', ' ', '\t']).len();
         let mut rest = text.trim();
+        rest = &rest[rest.len() - next(rest)..];
         while !rest.is_empty() {
             let weak = if rest.starts_with("W/") { 2 } else { 0 };
             let inner = rest[weak..].strip_prefix('"')?;
@@ -32,11 +35,10 @@ impl TagMatch {
             let length = weak + end + 2;
             tags.push(rest[..length].to_owned());
             rest = rest[length..].trim_start();
-            match rest.strip_prefix(',') {
-                Some(more) => rest = more.trim_start(),
-                None if rest.is_empty() => {}
-                None => return None,
+            if !rest.is_empty() && !rest.starts_with(',') {
+                return None;
             }
+            rest = &rest[rest.len() - next(rest)..];
         }
         (!tags.is_empty()).then_some(TagMatch::Tags(tags))
     }
@@ -58,6 +60,17 @@ impl TagMatch {
             TagMatch::Tags(tags) => tags.iter().any(|tag| tag.strip_prefix("W/").unwrap_or(tag) == etag),
         }
     }
+}
+
+/// Whether `If-None-Match` says that the client has the state with this entity tag, in any of its forms.
+#[must_use]
+pub(crate) fn is_not_modified(headers: &HeaderMap, etag: &str) -> bool {
+    let etag = etag.strip_prefix("W/").unwrap_or(etag);
+    let lines = headers.get_all(header::IF_NONE_MATCH).iter();
+    lines
+        .filter_map(|line| line.to_str().ok())
+        .filter_map(TagMatch::parse)
+        .any(|tags| tags.matches_weakly(etag))
 }
 
 /// The header `If-Match`.
@@ -95,7 +108,8 @@ mod tests {
             TagMatch::parse("\"a\", W/\"b\",\"\""),
             Some(TagMatch::Tags(vec!["\"a\"".into(), "W/\"b\"".into(), "\"\"".into()]))
         );
-        for bad in ["", "a", "\"a", "\"a\" \"b\"", "w/\"a\"", "\"a b\"", "*, \"a\""] {
+        assert_eq!(TagMatch::parse(", \"a\",,"), Some(TagMatch::Tags(vec!["\"a\"".into()])));
+        for bad in ["", ",", "a", "\"a", "\"a\" \"b\"", "w/\"a\"", "\"a b\"", "*, \"a\""] {
             assert_eq!(TagMatch::parse(bad), None, "{bad}");
         }
         let weak = TagMatch::parse("W/\"a\"").unwrap();

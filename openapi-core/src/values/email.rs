@@ -1,13 +1,16 @@
 //! Email addresses (contract 2.1.1, `primaryEmail`).
 
+use std::borrow::Cow;
+
 use compact_str::CompactString;
 
 use super::fold::fold_case;
-use super::{TextValue, refuse_controls, text_value};
+use super::marks::is_invisible;
+use super::{TextValue, refuse_controls, text_value, visible};
 use crate::validation::{ValidationCode, ValidationIssue};
 
 /// One address: dot-atom local part, non-ASCII allowed, a domain of at least two labels valid under IDNA. Stored as
-/// sent (trimmed), compared by [`Email::normalized`].
+/// sent (trimmed, without characters that nobody sees), compared by [`Email::normalized`].
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Email(CompactString);
 
@@ -58,8 +61,21 @@ fn ascii_domain(domain: &str) -> Option<String> {
     idna::domain_to_ascii_strict(domain).ok().filter(|ascii| !ascii.ends_with('.'))
 }
 
+/// The address without characters that nobody sees. A domain keeps the joiners that IDNA allows it.
+pub(crate) fn without_marks(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_invisible) {
+        return Cow::Borrowed(text);
+    }
+    let removed = |text: &str| text.replace(is_invisible, "");
+    let Some((local, domain)) = text.rsplit_once('@') else { return Cow::Owned(removed(text)) };
+    let joined = visible(domain);
+    let domain = if ascii_domain(joined.trim()).is_some() { joined.into_owned() } else { removed(domain) };
+    Cow::Owned(format!("{}@{domain}", removed(local)))
+}
+
 impl TextValue for Email {
     fn parse(text: &str) -> Result<Self, ValidationIssue> {
+        let text = without_marks(text);
         let text = text.trim();
         refuse_controls(text)?;
         if text.is_empty() {
@@ -140,6 +156,31 @@ mod tests {
         );
         assert_eq!(Email::parse("a\u{7}@b.co").unwrap_err().rule, ValidationCode::InvalidCharacters);
         assert_eq!(Email::parse(" a@b.co ").unwrap().as_str(), "a@b.co");
+    }
+
+    #[test]
+    fn marks_that_copying_brings_along_are_not_part_of_an_address() {
+        for mark in [
+            '\u{200b}', '\u{200c}', '\u{200d}', '\u{200e}', '\u{202a}', '\u{202e}', '\u{2068}', '\u{2060}',
+            '\u{feff}', '\u{ad}',
+        ] {
+            for sent in [
+                format!("{mark}zoe@b.co"),
+                format!("zoe@b.co{mark}"),
+                format!("zo{mark}e@b{mark}.co"),
+                format!(" {mark} zoe@b.co"),
+            ] {
+                let stored = Email::parse(&sent).unwrap();
+                assert_eq!(
+                    (stored.as_str(), stored.normalized().as_str()),
+                    ("zoe@b.co", "zoe@b.co"),
+                    "{sent:?}"
+                );
+            }
+        }
+        let joined = "a@\u{646}\u{627}\u{645}\u{647}\u{200c}\u{627}\u{6cc}.com";
+        assert_eq!(Email::parse(joined).unwrap().as_str(), joined, "IDNA allows the joiner here");
+        assert_eq!(Email::parse("\u{200b}").unwrap_err().rule, ValidationCode::Required);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use compact_str::CompactString;
 use unicode_normalization::UnicodeNormalization;
 
+use super::marks::{is_invisible, is_tag};
 use super::{TextValue, fold_case, text_value};
 use crate::validation::{ValidationCode, ValidationIssue};
 
@@ -71,7 +72,7 @@ pub(super) fn extension(name: &str) -> String {
 
 fn cleaned(sent: &str) -> String {
     let last = sent.rsplit(['/', '\\']).next().unwrap_or(sent);
-    let visible = last.chars().filter(|c| !is_invisible(*c));
+    let visible = last.chars().filter(|c| !is_hidden(*c));
     let mut name: String = visible
         .nfc()
         .map(|c| if matches!(c, '<' | '>' | ':' | '"' | '|' | '?' | '*') { '_' } else { c })
@@ -88,12 +89,9 @@ fn trimmed(name: &str) -> &str {
     name.trim_matches(|c: char| c == '.' || c.is_whitespace())
 }
 
-/// Control, zero-width and bidirectional control characters: what a reader does not see, or is misled by.
-fn is_invisible(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{2069}' | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+/// Control, zero-width and bidirectional control characters and line separators: what a reader does not see, or is misled by.
+fn is_hidden(c: char) -> bool {
+    c.is_control() || is_invisible(c) || is_tag(c) || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 fn is_device(stem: &str) -> bool {

@@ -8,6 +8,7 @@ mod email;
 mod external_id;
 mod file_name;
 mod fold;
+mod marks;
 mod phone;
 mod platform_id;
 mod status;
@@ -19,10 +20,13 @@ pub use agent_id::AgentId;
 pub(crate) use boolean::parse_boolean;
 pub use date::Date;
 pub use email::Email;
+pub(crate) use email::without_marks as email_without_marks;
 pub use external_id::ExternalId;
 pub use file_name::FileName;
 pub use fold::fold;
 pub(crate) use fold::fold_case;
+pub(crate) use marks::visible;
+pub(crate) use phone::digits;
 pub use phone::{Phone, PhoneCode};
 pub use platform_id::{
     AuditId, ContactId, ConversationId, FileId, KeyId, KnowledgeId, MessageId, PlatformId, SubmissionId,

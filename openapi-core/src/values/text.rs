@@ -2,10 +2,11 @@
 
 use compact_str::CompactString;
 
-use super::{TextValue, fold, refuse_controls, refuse_longer, text_value};
+use super::{TextValue, fold, refuse_controls, refuse_longer, text_value, visible};
 use crate::validation::{ValidationCode, ValidationIssue};
 
-/// Single-line text of 1 to `MAX` characters without control characters; stored trimmed.
+/// Single-line text of 1 to `MAX` characters without control characters; stored trimmed and without characters that nobody
+/// sees.
 ///
 /// Blank text is no `Line`: the contract reads it as `null` (contract 2.1.1), so a field is `Option<Line<MAX>>`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -15,6 +16,7 @@ text_value!(Line<MAX>, const MAX);
 
 impl<const MAX: usize> TextValue for Line<MAX> {
     fn parse(text: &str) -> Result<Self, ValidationIssue> {
+        let text = visible(text);
         let text = text.trim();
         refuse_controls(text)?;
         if text.is_empty() {
@@ -74,7 +76,8 @@ impl<const MAX: usize> TextValue for Opaque<MAX> {
     }
 }
 
-/// A tag: 1 to 64 characters on a single line, stored trimmed, compared without regard to case (contract 2.1.1).
+/// A tag: 1 to 64 characters on a single line, stored trimmed and without characters that nobody sees, compared without
+/// regard to case (contract 2.1.1).
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag(CompactString);
 
@@ -93,12 +96,13 @@ impl Tag {
     /// The form under which `text`, trimmed, equals a tag: case folded, accents preserved.
     #[must_use]
     pub fn fold(text: &str) -> String {
-        fold::fold_case(text.trim())
+        fold::fold_case(visible(text).trim())
     }
 }
 
 impl TextValue for Tag {
     fn parse(text: &str) -> Result<Self, ValidationIssue> {
+        let text = visible(text);
         let text = text.trim();
         refuse_controls(text)?;
         if text.is_empty() {

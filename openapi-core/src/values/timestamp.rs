@@ -110,8 +110,9 @@ impl Timestamp {
         let [b'T' | b't', h1, h2, b':', m1, m2, b':', s1, s2, rest @ ..] = &text[10..] else { return None };
         let hour = i8::try_from(number(&[*h1, *h2])?).ok()?;
         let minute = i8::try_from(number(&[*m1, *m2])?).ok()?;
-        // A leap second (RFC 3339) is the last second of its minute.
-        let second = i8::try_from(number(&[*s1, *s2])?).ok().filter(|second| *second <= 60)?.min(59);
+        // A leap second is stored as the second before it.
+        let sent = i8::try_from(number(&[*s1, *s2])?).ok().filter(|second| *second <= 60)?;
+        let (second, is_leap) = (sent.min(59), sent == 60);
         let (fraction, zone) = match rest.strip_prefix(b".") {
             Some(rest) => {
                 let end = rest.iter().position(|byte| !byte.is_ascii_digit()).filter(|end| *end > 0)?;
@@ -135,8 +136,15 @@ impl Timestamp {
         };
         let time = jiff::civil::Time::new(hour, minute, second, 0).ok()?;
         let local = jiff::tz::Offset::UTC.to_timestamp(date.to_datetime(time)).ok()?.as_millisecond();
-        let instant = local + millis - offset_minutes * 60_000;
-        (EARLIEST..=LATEST).contains(&instant).then_some(Timestamp(instant))
+        let instant = Timestamp(local + millis - offset_minutes * 60_000);
+        let is_real = (EARLIEST..=LATEST).contains(&instant.0) && (!is_leap || instant.may_be_leap());
+        is_real.then_some(instant)
+    }
+
+    /// Whether a leap second may follow: it ends the last day of June or December in UTC (RFC 3339, 5.7).
+    fn may_be_leap(self) -> bool {
+        let (_, month, day) = civil_from_days(self.0.div_euclid(DAY));
+        matches!((month, day), (6, 30) | (12, 31)) && self.0.rem_euclid(DAY) >= DAY - 1_000
     }
 }
 
@@ -201,6 +209,9 @@ mod tests {
             ("2026-01-31T09:15:02.1239999999Z", "2026-01-31T09:15:02.123Z"),
             ("2026-01-31T09:15:02.5+05:30", "2026-01-31T03:45:02.500Z"),
             ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59.000Z"),
+            ("2016-12-31T23:59:60.5Z", "2016-12-31T23:59:59.500Z"),
+            ("2017-01-01T05:29:60+05:30", "2016-12-31T23:59:59.000Z"),
+            ("2015-06-30T15:59:60-08:00", "2015-06-30T23:59:59.000Z"),
             ("1969-12-31T23:59:59.999Z", "1969-12-31T23:59:59.999Z"),
         ] {
             assert_eq!(Timestamp::parse(text).unwrap().to_string(), shown);
@@ -214,6 +225,12 @@ mod tests {
             "2026-01-31T09:15:02.Z",
             "2026-01-31T09:15:02+5:30",
             "2026-01-31T09:15:61Z",
+            "2026-01-31T09:15:60Z",
+            "2026-01-31T23:59:60Z",
+            "2016-12-31T23:58:60Z",
+            "2016-12-31T23:59:60+01:00",
+            "2016-12-30T23:59:60Z",
+            "2015-06-30T22:59:60Z",
             "0000-01-01T00:00:00+01:00",
             "2026-01-31T09:15:02Z[UTC]",
             "+002026-01-31T09:15:02Z",

@@ -52,7 +52,7 @@ pub(super) async fn choose(
     let fewest = |grams: &[String]| grams.iter().map(|gram| (count_of(gram), gram.clone())).min();
     let of_term = |term: &grams::Grams| {
         let mut chosen = vec![(count_of(&every), every.clone()), fewest(&term.text)?];
-        if let Some(digits) = &term.digits {
+        for digits in &term.digits {
             chosen.push(fewest(digits)?);
         }
         let at_most = chosen.iter().map(|(count, _)| count).sum();
@@ -82,10 +82,12 @@ fn counting(agent: &AgentId, grams: &[&String]) -> Vec<Document> {
 pub(super) fn every_term(terms: &[SearchTerm]) -> Vec<Document> {
     let occurs = |term: &SearchTerm| {
         let text = doc! { "keys.search": occurrence(&term.text) };
-        match &term.digits {
-            Some(digits) => doc! { "$or": [text, { "keys.digits": occurrence(digits) }] },
-            None => text,
+        if term.digits.is_empty() {
+            return text;
         }
+        let digits = term.digits.iter().map(|digits| doc! { "keys.digits": occurrence(digits) });
+        let forms: Vec<Document> = [text].into_iter().chain(digits).collect();
+        doc! { "$or": forms }
     };
     terms.iter().map(occurs).collect()
 }

@@ -40,7 +40,7 @@ fn of_word(word: &str) -> impl Iterator<Item = &str> {
 /// The different grams of a contact, sorted; [`EVERY`] alone for too many.
 pub(super) fn grams(search: &str, digits: &str) -> Vec<String> {
     let text = search.split_whitespace().flat_map(of_word).map(str::to_owned);
-    let digits = of_word(digits).map(|gram| format!("{DIGITS}{gram}"));
+    let digits = digits.split_whitespace().flat_map(of_word).map(|gram| format!("{DIGITS}{gram}"));
     let mut grams: Vec<String> = text.chain(digits).collect();
     grams.sort_unstable();
     grams.dedup();
@@ -52,17 +52,17 @@ pub(super) fn grams(search: &str, digits: &str) -> Vec<String> {
 pub(super) struct Grams {
     /// Those of the text, the most selective ones first.
     pub(super) text: Vec<String>,
-    /// Those of the digits, if the term may be a telephone number: a match may have these instead.
-    pub(super) digits: Option<Vec<String>>,
+    /// Those of the digits, for each form of the telephone number that the term may be: a match may have these instead.
+    pub(super) digits: Vec<Vec<String>>,
 }
 
 /// Some grams of a term; `None` when it is shorter than a gram.
 pub(super) fn of_term(term: &SearchTerm) -> Option<Grams> {
     let text = selective(&term.text);
-    let digits = term.digits.as_deref().map(|digits| {
-        selective(digits).into_iter().map(|gram| format!("{DIGITS}{gram}")).collect::<Vec<_>>()
-    });
-    let is_complete = !text.is_empty() && digits.as_ref().is_none_or(|digits| !digits.is_empty());
+    let of_form =
+        |digits: &String| selective(digits).into_iter().map(|gram| format!("{DIGITS}{gram}")).collect();
+    let digits: Vec<Vec<String>> = term.digits.iter().map(of_form).collect();
+    let is_complete = !text.is_empty() && !digits.iter().any(Vec::is_empty);
     is_complete.then(|| Grams { text: text.into_iter().map(str::to_owned).collect(), digits })
 }
 
@@ -121,9 +121,9 @@ mod tests {
         assert_eq!(of("zo"), None);
         assert_eq!(of("名"), None);
         assert_eq!(of("名前").unwrap().text, ["名前"]);
-        assert_eq!(of("zoe"), Some(Grams { text: vec!["zoe".to_owned()], digits: None }));
+        assert_eq!(of("zoe"), Some(Grams { text: vec!["zoe".to_owned()], digits: Vec::new() }));
         let both = of("20-203").unwrap();
-        assert_eq!(both.digits.unwrap(), ["#203", "#202", "#020"].map(str::to_owned));
+        assert_eq!(both.digits, [["#203", "#202", "#020"].map(str::to_owned)]);
         let address = of("ann4@example.com").unwrap();
         assert_eq!(address.text[0], "nn4", "a domain is not selective");
     }

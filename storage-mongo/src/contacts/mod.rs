@@ -10,7 +10,7 @@
 //! | `decide.rs`, `write.rs` | which writes of a batch are stored; a batch as few commands |
 //! | `counters.rs` | counters, which change with contacts |
 //! | `duplicates.rs` | which contact has a unique value |
-//! | `erase.rs`, `reindex.rs` | removing contacts; computing their keys again |
+//! | `erase.rs`, `reindex.rs` | removing contacts; computing their keys again under another schema |
 
 mod candidates;
 mod counters;
@@ -36,7 +36,7 @@ pub(crate) use list::plan_of;
 pub(crate) use loader::ContactLoader;
 #[cfg(test)]
 pub(crate) use loader::find_by_external_ids;
-pub(crate) use reindex::reindex;
+pub(crate) use reindex::{Pass, reindex};
 pub(crate) use row::without_keys;
 pub(crate) use stored::{every, external_ids, refuse_stale};
 pub(crate) use write::{insert, store_batch};

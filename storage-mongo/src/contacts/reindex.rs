@@ -13,30 +13,35 @@ use openapi_core::values::{AgentId, ContactId};
 
 use super::row;
 use super::stored::every;
-use crate::document::{FieldReader, Fields, key};
-use crate::error::Result;
+use crate::document::{Fields, key};
+use crate::error::{Error, Result};
 use crate::migrate::collection;
 use crate::transaction::{Find, Transaction, Update};
 
 /// A contact with its old and new keys.
-struct Reindexed {
-    contact: Contact,
-    keys: ContactKeys,
+pub(crate) struct Reindexed {
+    pub(crate) contact: Contact,
+    pub(crate) keys: ContactKeys,
     unique_before: Vec<String>,
     unique_after: Vec<String>,
-    is_same: bool,
+    /// Whether the stored keys are these.
+    pub(crate) is_same: bool,
 }
 
 impl Reindexed {
     fn of(agent: &AgentId, schema: &ContactSchema, document: &RawDocumentBuf) -> Result<Self> {
         let contact = row::contact(agent, document)?;
         let keys = ContactKeys::of(&contact, schema);
-        let mut stored = Fields(document).within("keys")?;
+        let stored = Fields(document).within("keys")?;
         let unique_before = row::strings(stored, "unique")?;
         let unique_after = row::unique_values(&contact, &keys);
+        let sort_key = |name: &str| Ok::<_, Error>(stored.value(name)?.as_str());
         let is_same = unique_before == unique_after
-            && stored.str("search")? == keys.search
-            && stored.str("digits")? == keys.digits;
+            && sort_key("firstName")? == keys.first_name.as_deref()
+            && sort_key("lastName")? == keys.last_name.as_deref()
+            && sort_key("primaryEmail")? == Some(keys.primary_email.as_str())
+            && sort_key("search")? == Some(keys.search.as_str())
+            && sort_key("digits")? == Some(keys.digits.as_str());
         Ok(Reindexed { contact, keys, unique_before, unique_after, is_same })
     }
 
@@ -50,21 +55,22 @@ impl Reindexed {
         self.remaining().len() < self.unique_before.len()
     }
 
-    fn update(&self, agent: &AgentId, change: Document) -> Update {
+    pub(crate) fn update(&self, agent: &AgentId, change: Document) -> Update {
         Update::one(doc! { "_id": key(agent, self.contact.id.as_bytes()) }, change)
     }
 }
 
 /// Reads all contacts of a tenant in chunks.
-struct Pass<'s> {
-    agent: &'s AgentId,
-    schema: &'s ContactSchema,
-    last: Option<ContactId>,
-    chunk: u32,
+pub(crate) struct Pass<'s> {
+    pub(crate) agent: &'s AgentId,
+    pub(crate) schema: &'s ContactSchema,
+    /// The last contact that was read.
+    pub(crate) last: Option<ContactId>,
+    pub(crate) chunk: u32,
 }
 
 impl Pass<'_> {
-    async fn next(&mut self, tx: &mut Transaction) -> Result<Vec<Reindexed>> {
+    pub(crate) async fn next(&mut self, tx: &mut Transaction) -> Result<Vec<Reindexed>> {
         let mut filter = every(self.agent);
         if let Some(last) = &self.last {
             let last = doc! { "_id": { "$gt": key(self.agent, last.as_bytes()) } };

@@ -63,7 +63,7 @@ pub(super) fn labels(keys: &ContactKeys) -> Vec<String> {
 }
 
 /// The keys of a contact.
-pub(super) fn keys_document(contact: &Contact, keys: &ContactKeys) -> Document {
+pub(crate) fn keys_document(contact: &Contact, keys: &ContactKeys) -> Document {
     let mut document = doc! {
         "slot": slot(contact.status, contact.is_archived()),
         "firstName": sort_key(keys.first_name.as_deref()),

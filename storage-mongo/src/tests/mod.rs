@@ -1,5 +1,6 @@
 //! Tests that look inside: plans of lists, the writer.
 
+mod backfill;
 mod blocks;
 mod chat_plans;
 mod plans;

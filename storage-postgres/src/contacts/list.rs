@@ -127,14 +127,11 @@ fn searched(mut statement: Statement, agent: &str, scope: Scope, query: &Contact
 fn terms(statement: &mut Statement, terms: &[SearchTerm]) -> Result<String> {
     let mut sql = String::new();
     for SearchTerm { text, digits } in terms {
-        let text = statement.add(pattern(text))?;
-        match digits {
-            None => sql.push_str(&format!(" AND s.search LIKE {text}")),
-            Some(digits) => {
-                let digits = statement.add(pattern(digits))?;
-                sql.push_str(&format!(" AND (s.search LIKE {text} OR s.digits LIKE {digits})"));
-            }
+        let mut forms = format!("s.search LIKE {}", statement.add(pattern(text))?);
+        for digits in digits {
+            forms.push_str(&format!(" OR s.digits LIKE {}", statement.add(pattern(digits))?));
         }
+        sql.push_str(&if digits.is_empty() { format!(" AND {forms}") } else { format!(" AND ({forms})") });
     }
     Ok(sql)
 }

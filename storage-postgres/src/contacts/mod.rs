@@ -9,7 +9,7 @@
 //! | `decide.rs`, `write.rs` | which writes of a batch are stored; a batch as few statements |
 //! | `counters.rs` | counters, tags and unique values, which change with contacts |
 //! | `duplicates.rs` | which contact has a unique value |
-//! | `erase.rs`, `reindex.rs` | removing contacts; computing their keys again |
+//! | `erase.rs`, `reindex.rs` | removing contacts; computing their keys again under another schema |
 
 pub(crate) mod cache;
 mod counters;
@@ -30,6 +30,6 @@ pub(crate) use duplicates::refuse as refuse_duplicates;
 pub(crate) use erase::REMOVE;
 pub(crate) use erase::purge;
 pub(crate) use loader::ContactLoader;
-pub(crate) use reindex::reindex;
+pub(crate) use reindex::{after, keyed, reindex, write_keys};
 pub(crate) use stored::refuse_stale;
 pub(crate) use write::{insert, store_batch};

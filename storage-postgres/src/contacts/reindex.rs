@@ -29,21 +29,24 @@ pub(crate) async fn reindex(
         let contacts = after(db, agent, last, chunk).await?;
         let Some(end) = contacts.last() else { return Ok(()) };
         last = Some(end.id);
-        let keyed: Vec<(Contact, ContactKeys)> = contacts
-            .into_iter()
-            .map(|contact| {
-                let keys = ContactKeys::of(&contact, schema);
-                (contact, keys)
-            })
-            .collect();
+        let keyed = keyed(contacts, schema);
         // No schema changes external ids.
         refuse(db, agent, keyed.iter().map(|(contact, keys)| (contact, keys, None))).await?;
         write(db, agent, &keyed).await?;
     }
 }
 
+/// Contacts with their keys under a schema.
+pub(crate) fn keyed(contacts: Vec<Contact>, schema: &ContactSchema) -> Vec<(Contact, ContactKeys)> {
+    let keyed = contacts.into_iter().map(|contact| {
+        let keys = ContactKeys::of(&contact, schema);
+        (contact, keys)
+    });
+    keyed.collect()
+}
+
 /// Up to `chunk` contacts after an id, by id.
-async fn after(
+pub(crate) async fn after(
     db: &mut PgConnection,
     agent: &AgentId,
     last: Option<ContactId>,
@@ -75,15 +78,26 @@ const UPDATE: &str = concat!(
     "(u.first_name_key, u.last_name_key, u.primary_email_key, u.email)"
 );
 
-async fn write(db: &mut PgConnection, agent: &AgentId, keyed: &[(Contact, ContactKeys)]) -> Result<()> {
+/// Writes the search and sort keys that differ.
+pub(crate) async fn write_keys(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    keyed: &[(Contact, ContactKeys)],
+) -> Result<()> {
     let mut rows = KeyRows::default();
-    let mut unique = Vec::new();
     for (contact, keys) in keyed {
         rows.push(agent, &contact.id, keys);
+    }
+    execute(db, rows.bind(Statement::new(UPDATE))?).await.map(drop)
+}
+
+async fn write(db: &mut PgConnection, agent: &AgentId, keyed: &[(Contact, ContactKeys)]) -> Result<()> {
+    write_keys(db, agent, keyed).await?;
+    let mut unique = Vec::new();
+    for (contact, keys) in keyed {
         for own in &keys.unique {
             unique.push((agent.as_str(), own.field.as_str(), own.value.as_str(), contact.id));
         }
     }
-    execute(db, rows.bind(Statement::new(UPDATE))?).await?;
     write_unique(db, &unique).await
 }

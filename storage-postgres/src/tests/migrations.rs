@@ -107,7 +107,7 @@ fn a_failed_migration_leaves_nothing() {
              DROP TABLE openapi.form_template, openapi.form_template_version, openapi.form_submission, \
              openapi.document, openapi.credit_account, openapi.credit_entry, openapi.conversation, \
              openapi.message, openapi.knowledge, openapi.passage, openapi.agent_record, \
-             openapi.contact_change",
+             openapi.contact_change, openapi.key_version",
         )
         .execute(&mut db)
         .await

@@ -1,6 +1,7 @@
 //! Tests that need more than the public interface.
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+mod backfill;
 mod cache;
 mod chat_plans;
 mod deep;

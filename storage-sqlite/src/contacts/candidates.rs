@@ -25,12 +25,18 @@ pub(crate) fn select(
     for term in terms {
         let Some(looks) = grams::looks(agent, term) else { continue };
         let Some(mut of_term) = all_of(&mut statement, &looks.text, thresholds)? else { continue };
-        if let Some(digits) = &looks.digits {
-            let Some(of_digits) = all_of(&mut statement, digits, thresholds)? else { continue };
-            of_term.extend(of_digits);
-            of_term.sort_unstable();
-            of_term.dedup();
+        let mut is_complete = true;
+        for digits in &looks.digits {
+            match all_of(&mut statement, digits, thresholds)? {
+                Some(of_digits) => of_term.extend(of_digits),
+                None => is_complete = false,
+            }
         }
+        if !is_complete {
+            continue;
+        }
+        of_term.sort_unstable();
+        of_term.dedup();
         let left = common(found, of_term);
         let is_enough = left.len() <= thresholds.selective;
         found = Some(left);

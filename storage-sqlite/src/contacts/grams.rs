@@ -122,12 +122,11 @@ pub(super) fn query(agent: i64, terms: &[SearchTerm]) -> Option<String> {
             query.push_str(" AND ");
         }
         let text = all_of(&Kind::Text.prefix(agent), &spelled(&term.text));
-        match &term.digits {
-            Some(digits) => {
-                let digits = all_of(&Kind::Digits.prefix(agent), digits);
-                query.push_str(&format!("({text} OR {digits})"));
-            }
-            None => query.push_str(&text),
+        let digits = term.digits.iter().map(|digits| all_of(&Kind::Digits.prefix(agent), digits));
+        let forms: Vec<String> = [text].into_iter().chain(digits).collect();
+        match &forms[..] {
+            [text] => query.push_str(text),
+            forms => query.push_str(&format!("({})", forms.join(" OR "))),
         }
     }
     (!query.is_empty()).then_some(query)
@@ -148,8 +147,8 @@ fn all_of(prefix: &str, term: &str) -> String {
 pub(super) struct Looks {
     /// Grams of every contact whose text contains the term.
     pub(super) text: Vec<String>,
-    /// If the term may be a telephone number, grams of every contact whose digits contain it.
-    pub(super) digits: Option<Vec<String>>,
+    /// For each form of the telephone number that the term may be, grams of every contact whose digits contain it.
+    pub(super) digits: Vec<Vec<String>>,
 }
 
 /// The samples for a term, the most selective first; `None` when it is shorter than a gram.
@@ -159,11 +158,8 @@ pub(super) fn looks(agent: i64, term: &SearchTerm) -> Option<Looks> {
         (!grams.is_empty()).then(|| phrases(&kind.prefix(agent), grams))
     };
     let text = phrases(Kind::Text, &spelled(&term.text))?;
-    let digits = match &term.digits {
-        Some(digits) => Some(phrases(Kind::Digits, digits)?),
-        None => None,
-    };
-    Some(Looks { text, digits })
+    let digits = term.digits.iter().map(|digits| phrases(Kind::Digits, digits));
+    Some(Looks { text, digits: digits.collect::<Option<_>>()? })
 }
 
 fn phrases(prefix: &str, grams: Vec<&str>) -> Vec<String> {
@@ -269,8 +265,8 @@ mod tests {
         assert_eq!(looks("zoe"), None);
         assert_eq!(looks("20-20"), None, "its digits are fewer than a gram");
         let both = looks("20-20-2").unwrap();
-        assert_eq!(both.digits.unwrap(), ["\"1#20202\""]);
-        assert_eq!(looks("okafo").unwrap(), Looks { text: vec!["\"1:okafo\"".into()], digits: None });
+        assert_eq!(both.digits, [["\"1#20202\""]]);
+        assert_eq!(looks("okafo").unwrap(), Looks { text: vec!["\"1:okafo\"".into()], digits: Vec::new() });
     }
 
     proptest::proptest! {
@@ -280,7 +276,7 @@ mod tests {
             let text = words.join(" ");
             let all: Vec<char> = text.chars().collect();
             let term: String = all.iter().skip(pick % all.len()).take(length).take_while(|c| **c != ' ').collect();
-            let term = SearchTerm { text: term, digits: None };
+            let term = SearchTerm { text: term, digits: Vec::new() };
             if let Some(query) = query(1, std::slice::from_ref(&term)) {
                 let (_, added) = difference(1, Searched::default(), Searched { search: &text, digits: "" });
                 let tokens: Vec<&str> = added.split(' ').collect();

@@ -214,10 +214,7 @@ pub(super) fn update(
     keys: &ContactKeys,
 ) -> Result<()> {
     let counter_key = CounterKey::of(contact);
-    change_columns(db, n, before, contact, keys)?;
-    if before.search != keys.search || before.digits != keys.digits {
-        index::note_change(db, n, before.searched())?;
-    }
+    change(db, n, before, contact, keys)?;
     if before.counter_key.archived != counter_key.archived || before.counter_key.status != counter_key.status
     {
         count(db, agent, before.counter_key, -1)?;
@@ -233,6 +230,20 @@ pub(super) fn update(
     }
     db.prepare_cached("DELETE FROM contact_unique WHERE n = ?1")?.execute([n])?;
     insert_unique(db, agent, n, keys)
+}
+
+/// Writes the search and sort keys that another release computes for the same contact.
+pub(crate) fn renew(db: &Connection, n: i64, contact: &Contact, keys: &ContactKeys) -> Result<()> {
+    change(db, n, &StoredKeys::read(db, n)?, contact, keys)
+}
+
+/// Writes what differs of the keys, and tells the search index.
+fn change(db: &Connection, n: i64, before: &StoredKeys, contact: &Contact, keys: &ContactKeys) -> Result<()> {
+    change_columns(db, n, before, contact, keys)?;
+    if before.search != keys.search || before.digits != keys.digits {
+        index::note_change(db, n, before.searched())?;
+    }
+    Ok(())
 }
 
 /// Writes the columns that differ, so that the indexes on the others are not touched.

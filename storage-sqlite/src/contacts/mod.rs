@@ -30,7 +30,7 @@ use storage_common::{contact_columns, records};
 pub(crate) use candidates::select as candidates;
 #[cfg(test)]
 pub(crate) use index_scan::{IndexScan, ScanOrder, ScanPart, View, column as sort_column};
-pub(crate) use keys::{Derived, insert as insert_derived};
+pub(crate) use keys::{Derived, insert as insert_derived, renew as renew_keys};
 pub(crate) use row::broken_rule;
 pub(crate) use write::{duplicate, purge, put_new, refuse_stale, rekey};
 

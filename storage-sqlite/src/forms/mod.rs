@@ -20,7 +20,7 @@ pub(crate) use read::{EVERY_OF_AGENT as EVERY_SUBMISSION_OF_AGENT, REVISIONS_OF_
 pub(crate) use row::{broken_rule, insert as put_new};
 pub(crate) use templates::{
     Content, EVERY_CONTENT_OF_AGENT, EVERY_OF_AGENT as EVERY_TEMPLATE_OF_AGENT, put_content, put_standing,
-    repair,
+    repair, repair_name_keys,
 };
 pub(crate) use write::{erase_of, keep};
 

@@ -221,6 +221,12 @@ pub(super) fn purge(db: &Connection, agent: i64, at_most: u32) -> Result<u64> {
 /// Derives the columns of an agent's templates again from their contents. A check lists the contents that cannot be
 /// read.
 pub(crate) fn repair(db: &Connection, agent: i64) -> Result<()> {
+    repair_name_keys(db, agent)?;
+    repair_field_counts(db, agent)
+}
+
+/// Computes the sort keys of an agent's templates again.
+pub(crate) fn repair_name_keys(db: &Connection, agent: i64) -> Result<()> {
     let mut wrong: Vec<([u8; 12], String)> = Vec::new();
     rows::each(db, EVERY_OF_AGENT, [agent], |r| {
         let (template, key, name) = (r.bytes()?, r.str()?, r.optional_str()?);
@@ -232,6 +238,10 @@ pub(crate) fn repair(db: &Connection, agent: i64) -> Result<()> {
     for (template, key) in wrong {
         update.execute(params![agent, template, key])?;
     }
+    Ok(())
+}
+
+fn repair_field_counts(db: &Connection, agent: i64) -> Result<()> {
     let mut wrong = Vec::new();
     rows::each(db, EVERY_CONTENT_OF_AGENT, [agent], |r| {
         if let Ok(content) = Content::read(r)

@@ -3,6 +3,7 @@
 #[path = "../../tests/support/mod.rs"]
 pub(crate) mod support;
 
+mod backfill;
 mod cache;
 mod latest;
 mod migrations;

@@ -20,7 +20,7 @@ fn parsed<T: TextValue + std::fmt::Debug>(texts: impl Strategy<Value = String>) 
 }
 
 /// Text of 1 to `most` characters without control characters: ASCII, accents, combining marks, other scripts, emoji,
-/// wildcards and quotes.
+/// wildcards, quotes and hostile pieces.
 pub fn text(most: usize) -> impl Strategy<Value = String> {
     let character = prop_oneof![
         8 => regex("[a-zA-Z]"),
@@ -30,6 +30,7 @@ pub fn text(most: usize) -> impl Strategy<Value = String> {
         1 => regex("[Ж中あア가ع]"),
         1 => Just("e\u{301}".to_owned()),
         1 => Just("👩\u{200d}🔬".to_owned()),
+        1 => super::hostile::piece(),
     ];
     proptest::collection::vec(character, 1..=most.clamp(1, 12))
         .prop_map(move |parts| parts.concat().chars().take(most).collect())

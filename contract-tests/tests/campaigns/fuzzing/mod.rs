@@ -166,8 +166,9 @@ impl Campaign {
         while self.findings.len() < self.enough && cpu_seconds() < end {
             world = World::new();
             for _ in 0..CASES_OF_WORLD {
-                let begin = match traffic::step(random.next_u64(), &of_world) {
-                    Step::Request(request) if random.one_in(4) => Case::of(&request),
+                let choose = if random.one_in(2) { traffic::hostile_step } else { traffic::step };
+                let begin = match choose(random.next_u64(), &of_world) {
+                    Step::Request(request) if random.one_in(3) => Case::of(&request),
                     _ => random.pick(&self.corpus),
                 };
                 let case = if random.one_in(30) {

@@ -3,7 +3,15 @@
 use contract_tests::{Backend, Reply, Sandbox, on_every_backend};
 use serde_json::{Value, json};
 
-on_every_backend!(addresses, bad_addresses, phone_codes, phones, phone_and_code_agree,);
+on_every_backend!(
+    addresses,
+    bad_addresses,
+    phone_codes,
+    phones,
+    phones_as_people_paste_them,
+    phone_and_code_agree,
+    characters_that_nobody_sees,
+);
 
 /// Creates a contact with one more member.
 fn create_with(cx: &Sandbox, field: &str, value: &Value) -> Reply {
@@ -147,7 +155,8 @@ fn phones(backend: Backend) {
         accepts(&cx, "primaryPhone", &json!(good), &json!(good));
     }
     refuses(&cx, "primaryPhone", &json!(format!("{longest}-")), "maxLength");
-    for bad in ["12", "+12", "1234567890123456", "12+345", "++123", "123 ext 4", "١٢٣٤", "123,456", "tel:123"]
+    for bad in
+        ["12", "+12", "1234567890123456", "12+345", "++123", "123 text 4", "١٢٣٤", "123,456", "fax:123"]
     {
         refuses(&cx, "primaryPhone", &json!(bad), "format");
     }
@@ -170,4 +179,87 @@ fn phone_and_code_agree(backend: Backend) {
     // A phone number rejected for its form is not compared.
     let _ = with("+49 x", "44").invalid(&[("primaryPhone", "format")]);
     let _ = with("+49 123", "x").invalid(&[("primaryPhoneCode", "format")]);
+}
+
+fn phones_as_people_paste_them(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    for (sent, stored) in [
+        ("tel:+44-20-7946-0958", "+44-20-7946-0958"),
+        ("+44 20 7946 0958;ext=123", "+44 20 7946 0958;ext=123"),
+        ("020 7946 0958 x123", "020 7946 0958 x123"),
+        ("020 7946 0958 ext. 123", "020 7946 0958 x123"),
+        ("020 7946 0958 #123", "020 7946 0958 x123"),
+        ("\u{202a}+44 20 7946 0958\u{202c}", "+44 20 7946 0958"),
+        ("\u{200b}020\u{a0}7946\u{a0}0958\u{feff}", "020 7946 0958"),
+        ("＋４４ ２０ ７９４６ ０９５８", "+44 20 7946 0958"),
+        ("020–7946−0958", "020-7946-0958"),
+    ] {
+        let reply = cx.create(&json!({ "primaryEmail": "a@b.co", "primaryPhone": sent }));
+        assert_eq!(reply.data()["primaryPhone"], stored, "{sent:?}");
+    }
+    for bad in [
+        "020 7946 0958 x",
+        "020 7946 0958 x12345678901",
+        "x123",
+        "020 7946 0958;isub=1",
+        "fax: 020 7946 0958",
+    ] {
+        let _ = cx
+            .try_create(&json!({ "primaryEmail": "a@b.co", "primaryPhone": bad }))
+            .invalid(&[("primaryPhone", "format")]);
+    }
+}
+
+/// Zero-width and bidirectional characters around a value are no part of it: it is found, unique and equal without them.
+fn characters_that_nobody_sees(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    let _ = cx.redefine(&json!({ "fields": [{ "name": "primaryEmail", "unique": true }, { "name": "lastName", "unique": true }],
+        "customFields": [{ "name": "member", "type": "string", "unique": true }] }));
+    let plain = json!({ "primaryEmail": "zoe@b.co", "firstName": "Zoë", "lastName": "Okafor", "primaryPhone": "020 7946 0958",
+        "primaryPhoneCode": "+44", "source": "web", "tags": ["vip"], "customFields": { "member": "M-1" } });
+    let _ = cx.create(&plain);
+    for mark in [
+        "\u{200b}", "\u{200e}", "\u{200f}", "\u{202a}", "\u{202e}", "\u{2066}", "\u{2069}", "\u{feff}",
+        "\u{ad}", "\u{200d}",
+    ] {
+        let around = |text: &str| format!("{mark}{text}{mark}");
+        let mut sent = plain.clone();
+        for name in ["primaryEmail", "firstName", "lastName", "primaryPhone", "primaryPhoneCode", "source"] {
+            sent[name] = json!(around(plain[name].as_str().expect("text")));
+        }
+        sent["tags"] = json!([around("vip")]);
+        sent["customFields"] = json!({ "member": around("M-1") });
+        assert_eq!(cx.try_create(&sent).code(), "DUPLICATE_VALUE", "{mark:?}");
+        for (name, other) in [("primaryEmail", "b@b.co"), ("lastName", "Adeyemi")] {
+            sent[name] = json!(other);
+        }
+        assert_eq!(cx.try_create(&sent).code(), "DUPLICATE_VALUE", "customFields.member after {mark:?}");
+        for (query, total) in [
+            (format!("search={mark}zo{mark}e"), 1),
+            (format!("tag={mark}vip"), 1),
+            (format!("primaryEmail={mark}zoe@b.co"), 1),
+        ] {
+            let encoded: String =
+                query.chars().map(|c| if c.is_ascii() { c.to_string() } else { percent(c) }).collect();
+            let reply = cx.get(&format!("/contacts/chatbots/<A>?{encoded}")).expect(200);
+            assert_eq!(reply.pagination()["totalItems"], total, "{query:?}");
+        }
+        let mut fresh = json!({ "primaryEmail": format!("n{}{mark}@b.co", u32::from(mark.chars().next().unwrap_or_default())) });
+        fresh["firstName"] = json!(around("Ann"));
+        fresh["customFields"] = json!({ "free": around("as sent") });
+        let reply = cx.create(&fresh);
+        assert_eq!(
+            (&reply.data()["firstName"], &reply.data()["customFields"]["free"]),
+            (&json!("Ann"), &json!(around("as sent")))
+        );
+        // Nothing else is an answer.
+        assert_eq!(cx.update(&reply.id(), &json!({ "firstName": mark })).data()["firstName"], json!(null));
+    }
+    let joined = cx.create(&json!({ "primaryEmail": "j@b.co", "firstName": "علی\u{200c}رضا 👩\u{200d}🔬" }));
+    assert_eq!(joined.data()["firstName"], "علی\u{200c}رضا 👩\u{200d}🔬", "joiners that a script needs stay");
+}
+
+fn percent(c: char) -> String {
+    let mut bytes = [0; 4];
+    c.encode_utf8(&mut bytes).bytes().map(|byte| format!("%{byte:02X}")).collect()
 }

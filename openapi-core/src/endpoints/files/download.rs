@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::files::Selection;
 use crate::operation::{
-    Access, Anonymous, Base, Context, EncodedResponse, EndpointMetadata, Method, Operation, Payload,
+    Access, Anonymous, Base, Conditional, Context, EncodedResponse, EndpointMetadata, Method, Operation,
+    Payload,
 };
 use crate::reply::{ApiBody, ApiError, ErrorCode, Reply};
 use crate::service::{ContentSource, DownloadFile, FileContent};
@@ -21,8 +22,9 @@ impl Operation for Download {
         path: "/download/files/{fileId}",
         tag: "Files",
         summary: "Download a file",
-        description: "The content of a file, under a signed URL. A single `Range` is honoured; other parameters are ignored. An operator may redirect downloads to the store of file contents (307).",
+        description: "The content of a file, under a signed URL. A single `Range` is honoured, and `If-None-Match`; other parameters are ignored. An operator may redirect downloads to the store of file contents (307).",
         access: Access::Link,
+        conditional: Conditional::Read,
         success: &[200, 206],
         errors: &[
             ErrorCode::SignedUrlInvalid,
@@ -57,15 +59,20 @@ impl Operation for Download {
                 put(header::CONTENT_RANGE, HeaderValue::try_from(range));
                 (206, last - first + 1)
             }
+            Selection::NotModified => (304, 0),
             Selection::Whole | Selection::Unsatisfiable => (200, file.file_size),
         };
-        put(header::CONTENT_LENGTH, Ok(length.into()));
+        if status != 304 {
+            put(header::CONTENT_LENGTH, Ok(length.into()));
+        }
         put(header::CACHE_CONTROL, Ok(HeaderValue::from_static("private, no-store")));
         put(header::REFERRER_POLICY, Ok(HeaderValue::from_static("no-referrer")));
         if status != 307 {
+            put(header::ETAG, HeaderValue::try_from(file.content_etag()));
+        }
+        if matches!(status, 200 | 206) {
             put(header::CONTENT_TYPE, HeaderValue::from_str(file.content_type.media_type()));
             put(header::CONTENT_DISPOSITION, Ok(disposition.header(&file.file_name)));
-            put(header::ETAG, HeaderValue::try_from(file.content_etag()));
             put(header::ACCEPT_RANGES, Ok(HeaderValue::from_static("bytes")));
             put(header::CONTENT_SECURITY_POLICY, Ok(HeaderValue::from_static("sandbox; default-src 'none'")));
         }

@@ -1,5 +1,10 @@
-//! The head of a part: its name and the name of its file (RFC 7578, RFC 6266, RFC 8187).
+//! The head of a part: its name and the name of its file (RFC 7578, RFC 6266, RFC 8187, and RFC 2047, which mail programs
+//! and their libraries use here as well).
 
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use encoding_rs::{Encoding, WINDOWS_1252};
 use http::{HeaderMap, header};
 
 /// What a part calls itself.
@@ -39,7 +44,7 @@ pub(super) fn read(headers: &HeaderMap) -> Result<Head, &'static str> {
     let name = name.ok_or("every part needs a name")?;
     let name = String::from_utf8(as_browsers_write(&name)).map_err(|_| "the name of a part is not UTF-8")?;
     let is_file = plain.is_some() || extended.is_some();
-    let plain = plain.map(|name| String::from_utf8_lossy(&as_browsers_write(&name)).into_owned());
+    let plain = plain.map(|name| file_name_of(&as_browsers_write(&name)));
     let file_name = extended.and_then(|name| extended_value(&name)).or(plain);
     Ok(Head { name, file_name, is_file })
 }
@@ -119,28 +124,94 @@ fn as_browsers_write(value: &[u8]) -> Vec<u8> {
     text
 }
 
+/// The name of a file: UTF-8, with encoded words (RFC 2047) read. Text of another encoding is of the one that programs of
+/// western languages use.
+fn file_name_of(name: &[u8]) -> String {
+    match std::str::from_utf8(name) {
+        Ok(name) => with_words_read(name),
+        Err(_) => WINDOWS_1252.decode_without_bom_handling(name).0.into_owned(),
+    }
+}
+
+/// Text with its encoded words, such as `=?UTF-8?Q?R=C3=A9sum=C3=A9?=`, read. White space between two of them is none, and
+/// a character may be split between them. What is no encoded word stays.
+fn with_words_read(text: &str) -> String {
+    let mut read = String::with_capacity(text.len());
+    let mut word: Option<(&'static Encoding, Vec<u8>)> = None;
+    let finish = |word: &mut Option<(&'static Encoding, Vec<u8>)>, read: &mut String| {
+        if let Some((encoding, bytes)) = word.take() {
+            read.push_str(&encoding.decode_without_bom_handling(&bytes).0);
+        }
+    };
+    let mut rest = text;
+    while let Some(at) = rest.find("=?") {
+        let Some((encoding, bytes, after)) = encoded_word(&rest[at..]) else {
+            finish(&mut word, &mut read);
+            read.push_str(&rest[..at + 2]);
+            rest = &rest[at + 2..];
+            continue;
+        };
+        match &mut word {
+            Some((known, before)) if *known == encoding && rest[..at].trim().is_empty() => {
+                before.extend(bytes)
+            }
+            _ => {
+                let is_between_words = word.is_some() && rest[..at].trim().is_empty();
+                finish(&mut word, &mut read);
+                read.push_str(if is_between_words { "" } else { &rest[..at] });
+                word = Some((encoding, bytes));
+            }
+        }
+        rest = after;
+    }
+    finish(&mut word, &mut read);
+    read.push_str(rest);
+    read
+}
+
+/// The encoding and the bytes of the encoded word at the beginning of a text, and what follows it.
+fn encoded_word(text: &str) -> Option<(&'static Encoding, Vec<u8>, &str)> {
+    let (charset, rest) = text.strip_prefix("=?")?.split_once('?')?;
+    let (method, rest) = rest.split_once('?')?;
+    let (data, after) = rest.split_once("?=")?;
+    let charset = charset.split('*').next().unwrap_or(charset);
+    let encoding = Encoding::for_label(charset.as_bytes())?;
+    let bytes = if method.eq_ignore_ascii_case("B") {
+        let lenient = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+        GeneralPurpose::new(&STANDARD, lenient).decode(data).ok()?
+    } else if method.eq_ignore_ascii_case("Q") {
+        unescaped(&data.replace('_', " "), b'=')?
+    } else {
+        return None;
+    };
+    Some((encoding, bytes, after))
+}
+
+/// The bytes of text in which the escape and two hexadecimal digits stand for one.
+fn unescaped(text: &str, escape: u8) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(if byte == escape {
+            let mut digit = || char::from(rest.next()?).to_digit(16);
+            u8::try_from(digit()? * 16 + digit()?).ok()?
+        } else {
+            byte
+        });
+    }
+    Some(bytes)
+}
+
 /// `charset'language'percent-encoded` (RFC 8187); `None` when it is not that.
 fn extended_value(value: &[u8]) -> Option<String> {
     let mut parts = value.splitn(3, |byte| *byte == b'\'');
     let (charset, _, encoded) = (parts.next()?, parts.next()?, parts.next()?);
-    let mut bytes = Vec::with_capacity(encoded.len());
-    let mut rest = encoded.iter();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let mut digit = || char::from(*rest.next()?).to_digit(16);
-                u8::try_from(digit()? * 16 + digit()?).ok()?
-            }
-            plain => *plain,
-        });
-    }
+    let bytes = unescaped(std::str::from_utf8(encoded).ok()?, b'%')?;
     if charset.eq_ignore_ascii_case(b"UTF-8") {
-        String::from_utf8(bytes).ok()
-    } else if charset.eq_ignore_ascii_case(b"ISO-8859-1") {
-        Some(bytes.iter().map(|byte| char::from(*byte)).collect())
-    } else {
-        None
+        return String::from_utf8(bytes).ok();
     }
+    let encoding = Encoding::for_label(charset)?;
+    encoding.decode_without_bom_handling_and_without_replacement(&bytes).map(Into::into)
 }
 
 #[cfg(test)]
@@ -176,7 +247,27 @@ mod tests {
             (r#"form-data; name="file"; filename="x"; filename*=iso-8859-1''Zo%EB.pdf"#, "Zoë.pdf"),
             (r#"form-data; name="file"; filename="x"; filename*=UTF-8''%FF"#, "x"),
             (r#"form-data; name="file"; filename="x"; filename*=UTF-8''%4"#, "x"),
-            (r#"form-data; name="file"; filename="x"; filename*=koi8-r''a"#, "x"),
+            (r#"form-data; name="file"; filename="x"; filename*=koi8-r''%CD%C9%D2"#, "мир"),
+            (r#"form-data; name="file"; filename="x"; filename*=klingon''a"#, "x"),
+            (
+                r#"form-data; name="file"; filename="=?UTF-8?B_UsOpc3Vtw6kudHh0?=""#,
+                "=?UTF-8?B_UsOpc3Vtw6kudHh0?=",
+            ),
+            (r#"form-data; name="file"; filename="=?UTF-8?B?UsOpc3Vtw6kudHh0?=""#, "Résumé.txt"),
+            (r#"form-data; name="file"; filename="=?utf-8?q?R=C3=A9sum=C3=A9_2.txt?=""#, "Résumé 2.txt"),
+            (
+                r#"form-data; name="file"; filename="=?ISO-8859-1?Q?R=E9sum=E9?= =?ISO-8859-1?Q?.txt?=""#,
+                "Résumé.txt",
+            ),
+            (
+                r#"form-data; name="file"; filename="=?UTF-8?Q?R=C3?= =?UTF-8?Q?=A9sum=C3=A9?=.txt""#,
+                "Résumé.txt",
+            ),
+            (r#"form-data; name="file"; filename="a =?UTF-8*fr?B?w6k?= b.txt""#, "a é b.txt"),
+            (
+                r#"form-data; name="file"; filename="=?UTF-8?X?a?= =?klingon?Q?b?=""#,
+                "=?UTF-8?X?a?= =?klingon?Q?b?=",
+            ),
             (r#"form-data; name="file"; filename="""#, ""),
             (r#"form-data; ; name="file"; filename = "a.pdf" ; other=1;"#, "a.pdf"),
         ] {
@@ -184,8 +275,11 @@ mod tests {
         }
         assert_eq!(file_name(r#"form-data; name="file""#), None);
         assert_eq!(
-            of(b"form-data; name=\"file\"; filename=\"\xff.pdf\"").expect("a head").file_name.as_deref(),
-            Some("\u{fffd}.pdf")
+            of(b"form-data; name=\"file\"; filename=\"R\xe9sum\xe9 \x96 \xff.pdf\"")
+                .expect("a head")
+                .file_name
+                .as_deref(),
+            Some("Résumé – ÿ.pdf")
         );
     }
 
@@ -220,6 +314,27 @@ mod tests {
             if HeaderValue::from_bytes(&line).is_ok() {
                 let _ = of(&line);
             }
+        }
+
+        #[test]
+        fn encoded_words_are_read_back(name in "\\PC{0,40}", in_base64 in any::<bool>(), pieces in 1_usize..20) {
+            let encoded: Vec<String> = name
+                .as_bytes()
+                .chunks(pieces)
+                .map(|piece| match in_base64 {
+                    true => format!("=?UTF-8?B?{}?=", base64::engine::general_purpose::STANDARD.encode(piece)),
+                    false => {
+                        let escaped: String = piece.iter().map(|byte| format!("={byte:02X}")).collect();
+                        format!("=?UTF-8?Q?{escaped}?=")
+                    }
+                })
+                .collect();
+            prop_assert_eq!(with_words_read(&encoded.join(" ")), name);
+        }
+
+        #[test]
+        fn any_text_has_its_words_read(text in "(=\\?|\\?|=|utf-8|[bq]|[a-z_ ]){0,30}") {
+            let _ = with_words_read(&text);
         }
 
         #[test]

@@ -10,7 +10,7 @@ use crate::platform::Platform;
 use crate::platform::errors::file_not_found;
 use crate::ports::BlobKey;
 use crate::reply::{ApiError, ErrorCode};
-use crate::service::{ContentSource, DownloadFile, FileContent, SignUrl, SignedUrl};
+use crate::service::{ContentSource, DownloadFile, FileContent, SignUrl, SignedUrl, is_not_modified};
 use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue};
 use crate::values::{AgentId, FileId, Timestamp};
 
@@ -86,6 +86,9 @@ pub(in crate::platform) async fn download(
         bytes,
         file: file.clone(),
     };
+    if is_not_modified(&request.headers, &file.content_etag()) {
+        return Ok(content(Selection::NotModified, ContentSource::None));
+    }
     if request.is_head {
         // A range has a meaning for GET alone (RFC 9110).
         return Ok(content(Selection::Whole, ContentSource::None));
@@ -99,7 +102,7 @@ pub(in crate::platform) async fn download(
     }
     let selection = selection(&request.headers, &file.content_etag(), file.file_size);
     let range = match selection {
-        Selection::Whole => 0..file.file_size,
+        Selection::Whole | Selection::NotModified => 0..file.file_size,
         Selection::Part { first, last } => first..last + 1,
         Selection::Unsatisfiable => return Err(unsatisfiable(file.file_size)),
     };

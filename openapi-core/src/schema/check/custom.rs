@@ -1,5 +1,7 @@
 //! `customFields`: the limits of the whole, the rules of keys and values, declared fields (contract 2.1.1, 2.1.4).
 
+use std::borrow::Cow;
+
 use super::CompiledSchema;
 use super::found::{Found, required};
 use super::limits::key;
@@ -11,6 +13,18 @@ use crate::validation::{ValidationCode, ValidationIssue};
 const MAX_STRING: usize = 5_000;
 
 impl CompiledSchema {
+    /// The members with single lines of declared fields in plain characters.
+    pub(super) fn plain_members<'a>(&self, members: &'a Object) -> Cow<'a, Object> {
+        let mut plain = Cow::Borrowed(members);
+        for field in &self.schema.custom_fields {
+            let value = members.get(&field.name).and_then(|value| field.rules(None).plain(value));
+            if let Some(value) = value {
+                plain.to_mut().insert(field.name.clone(), value);
+            }
+        }
+        plain
+    }
+
     /// Checks the members as sent.
     pub(super) fn custom_members(&self, members: &Object, at: usize, found: &mut Found) {
         for (name, value) in members.iter() {

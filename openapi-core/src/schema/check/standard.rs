@@ -6,7 +6,7 @@ use crate::contacts::{ContactFields, Field};
 use crate::json::{Json, Object, RawObject};
 use crate::schema::{FieldDefinition, FieldType, rules};
 use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue};
-use crate::values::{ContactStatus, Date, ExternalId, Tag, TextValue, Timestamp, fold_case};
+use crate::values::{ContactStatus, Date, ExternalId, Tag, TextValue, Timestamp, fold_case, visible};
 
 impl CompiledSchema {
     /// Reads every member in the order sent and notes what is wrong.
@@ -108,11 +108,12 @@ impl Member<'_> {
             Json::String(text) => text,
             _ => return self.checked(Err(ValidationIssue::wrong_type("a string"))),
         };
+        // Single-line text is trimmed and visible whatever its form (contract 2.1.1).
+        let shown = visible(text);
+        let text = if self.field.kind == FieldType::Text { text } else { shown.trim() };
         if text.trim().is_empty() {
             return self.cleared();
         }
-        // Single-line text is trimmed whatever its form (contract 2.1.1).
-        let text = if self.field.kind == FieldType::Text { text } else { text.trim() };
         let read = T::parse(text).and_then(|parsed| match self.operators_rules(&parsed.to_string())? {
             Some(spelling) => T::parse(&spelling),
             None => Ok(parsed),
@@ -171,6 +172,7 @@ impl Member<'_> {
             Json::String(text) => text,
             _ => return self.checked(Err(ValidationIssue::wrong_type("a string"))),
         };
+        let text = visible(text);
         let text = text.trim();
         if text.is_empty() {
             return self.cleared();
@@ -244,9 +246,10 @@ impl Member<'_> {
                 }
                 return cleared;
             }
-            Json::Object(members) => members,
+            Json::Object(members) => self.schema.plain_members(members),
             _ => return self.checked(Err(ValidationIssue::wrong_type("an object"))),
         };
+        let members = &*members;
         let before = self.found.total;
         self.schema.custom_members(members, self.at, self.found);
         if self.mode == Mode::Update {

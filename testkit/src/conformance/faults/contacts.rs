@@ -63,7 +63,7 @@ impl Faulty {
                 filter.search.retain(|term| !term.text.contains(['%', '_']));
             }
             Some(PlantedFault::SearchIgnoresDigits) => {
-                filter.search.iter_mut().for_each(|term| term.digits = None);
+                filter.search.iter_mut().for_each(|term| term.digits.clear());
             }
             Some(PlantedFault::ShortTermsFindNothing)
                 if filter.search.iter().any(|term| term.text.chars().count() < 3) =>
