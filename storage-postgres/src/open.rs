@@ -15,11 +15,12 @@ impl PostgresStorage {
     /// # Errors
     /// [`OpenError`] says what is wrong with the database and what to do.
     pub async fn open(config: PostgresConfig) -> Result<Self, OpenError> {
-        let mut db = connect::single(&config).await?;
-        migrate::check_server(&mut db, &config).await?;
-        migrate::migrate(&mut db, &config).await?;
-        drop(db);
-        let db = Db::new(config);
+        let ((), server) = connect::on_connection(&config, async |db| {
+            migrate::check_server(db, &config).await?;
+            migrate::migrate(db, &config).await
+        })
+        .await?;
+        let db = Db::new(config, server);
         let writer = Writer::start(&db, |connection, (jobs, wait)| {
             let batch = jobs.iter().map(|job| &job.write).collect();
             Box::pin(contacts::store_batch(connection, batch, *wait))
@@ -32,8 +33,11 @@ impl PostgresStorage {
     /// # Errors
     /// As [`PostgresStorage::open`].
     pub async fn pending_migrations(config: &PostgresConfig) -> Result<&'static [Migration], OpenError> {
-        let mut db = connect::single(config).await?;
-        migrate::check_server(&mut db, config).await?;
-        Ok(migrate::pending(migrate::version(&mut db, config).await?))
+        let (version, _) = connect::on_connection(config, async |db| {
+            migrate::check_server(db, config).await?;
+            migrate::version(db, config).await
+        })
+        .await?;
+        Ok(migrate::pending(version))
     }
 }
