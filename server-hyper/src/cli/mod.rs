@@ -2,6 +2,7 @@
 
 mod agents;
 mod audit;
+mod characters;
 mod contacts;
 mod context;
 mod conversations;
@@ -11,6 +12,8 @@ mod documents;
 mod export;
 mod extract;
 mod files;
+#[cfg(test)]
+mod guides;
 mod input;
 mod keys;
 mod knowledge;
