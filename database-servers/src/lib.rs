@@ -15,6 +15,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub mod mongo;
+pub mod pooler;
 pub mod postgres;
 mod process;
 

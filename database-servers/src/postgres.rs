@@ -1,6 +1,6 @@
 //! PostgreSQL.
 
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -89,7 +89,32 @@ impl Server {
     /// As [`Server::start`].
     #[must_use]
     pub fn with_settings(settings: &[&str]) -> Server {
+        Server::in_folder(process::folder(), settings)
+    }
+
+    /// Like [`Server::start`], with TLS by a certificate and its key in PEM.
+    ///
+    /// # Panics
+    /// As [`Server::start`].
+    #[must_use]
+    pub fn with_certificate(certificate: &str, key: &str) -> Server {
         let folder = process::folder();
+        for (name, text) in [("certificate", certificate), ("key", key)] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("a temporary file can be written");
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600))
+                .expect("its permissions can be set");
+            if let Some((user, group)) = unprivileged() {
+                chown(&path, Some(user), Some(group)).expect("root may give files away");
+            }
+        }
+        let of = |name: &str| folder.path().join(name).display().to_string();
+        let (certificate, key) =
+            (format!("ssl_cert_file={}", of("certificate")), format!("ssl_key_file={}", of("key")));
+        Server::in_folder(folder, &["ssl=on", &certificate, &key])
+    }
+
+    fn in_folder(folder: TempDir, settings: &[&str]) -> Server {
         if let Some((user, group)) = unprivileged() {
             chown(folder.path(), Some(user), Some(group)).expect("root may give folders away");
         }
@@ -207,7 +232,7 @@ fn version(binaries: &Path) -> u32 {
 }
 
 /// The server refuses to run as root. Returns the user and group to run as instead of root, `None` for other users.
-fn unprivileged() -> Option<(u32, u32)> {
+pub(crate) fn unprivileged() -> Option<(u32, u32)> {
     if !rustix::process::geteuid().is_root() {
         return None;
     }
@@ -221,7 +246,7 @@ fn unprivileged() -> Option<(u32, u32)> {
 }
 
 /// A command that ends with the calling thread and does not run as root.
-fn as_unprivileged(program: &Path) -> Command {
+pub(crate) fn as_unprivileged(program: &Path) -> Command {
     let Some((user, group)) = unprivileged() else { return process::bound(program) };
     let mut command = process::bound("setpriv");
     // The inner call sets the parent-death signal again, because changing the user clears it.

@@ -13,7 +13,7 @@ use openapi_core::platform::{ExtractionSettings, FileSettings, Platform, Ports};
 use openapi_core::ports::BlobStore;
 use openapi_core::service_info::ServiceInfo;
 use responders::{IndexSettings, KnowledgeIndex, KnowledgeResponder, LlmResponder};
-use storage_blobs::{BlobsUrl, InvalidBlobsUrl};
+use storage_blobs::{BlobsUrl, FolderBlobs, InvalidBlobsUrl};
 use storage_common::transfer::TransferStore;
 use storage_memory::MemoryStorage;
 use storage_mongo::{MongoConfig, MongoStorage};
@@ -167,6 +167,12 @@ impl OpenStore {
         self.storage
     }
 
+    /// Whether it is in a file that cannot be written.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.sqlite.as_ref().is_some_and(|store| store.ownership().is_read_only())
+    }
+
     /// The path of an SQLite file.
     #[must_use]
     pub fn database(&self) -> Option<&Path> {
@@ -192,13 +198,15 @@ pub struct OwnedStore {
     pub text: String,
 }
 
-/// Takes the ownership of a store. `command` describes this process to others.
+/// Takes the ownership of a store. `command` describes this process to others; `writes` says that it is useless without
+/// writing.
 ///
 /// # Errors
 /// When its folder or file cannot be used.
-pub fn take(url: &StoreUrl, command: &str) -> Result<Taken, CliError> {
+pub fn take(url: &StoreUrl, command: &str, writes: bool) -> Result<Taken, CliError> {
     let StoreUrl::Sqlite(config) = url else { return Ok(Taken::Free(None)) };
-    match Ownership::take(&config.path, command) {
+    let take = if writes { Ownership::take } else { Ownership::take_for_reading };
+    match take(&config.path, command) {
         Ok(ownership) => Ok(Taken::Free(Some(ownership))),
         Err(error) => match &error {
             storage_sqlite::OpenError::Owned { path, .. } => {
@@ -235,6 +243,21 @@ pub async fn open(url: &StoreUrl, ownership: Option<Ownership>) -> Result<OpenSt
 /// When it cannot be opened.
 pub fn open_blobs(config: &Config, store: &StoreUrl) -> Result<Arc<dyn BlobStore>, CliError> {
     open_contents(&blobs_url(config, store)?)
+}
+
+/// The same to read only, next to a store that cannot be written. A folder that was never needed has no contents.
+///
+/// # Errors
+/// When it cannot be opened.
+pub fn open_blobs_for_reading(config: &Config, store: &StoreUrl) -> Result<Arc<dyn BlobStore>, CliError> {
+    match blobs_url(config, store)? {
+        BlobsUrl::Folder(folder) if !folder.exists() => open_contents(&BlobsUrl::Memory),
+        BlobsUrl::Folder(folder) => {
+            let folder = FolderBlobs::open_for_reading(folder);
+            Ok(Arc::new(folder.map_err(|error| CliError::caused_by(&error))?))
+        }
+        url => open_contents(&url),
+    }
 }
 
 /// Where the contents of files are: the configured location, or the default of the store.

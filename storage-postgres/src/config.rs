@@ -1,19 +1,22 @@
 //! The database, and how the store uses it.
 
 use std::fmt;
-use std::str::FromStr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
-use url::Url;
+
+use crate::url::{InvalidUrl, StoreUrl};
 
 /// The settings of a [`PostgresStorage`](crate::PostgresStorage). Every number has a default that fits one of a few
 /// servers.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct PostgresConfig {
-    /// The server, the database and the user.
-    pub(crate) connect: PgConnectOptions,
+    /// The servers with the database and the user, at least one. The store uses the first that can write.
+    pub(crate) servers: Vec<PgConnectOptions>,
+    /// The files that TLS needs, each with the parameter that names it.
+    pub(crate) files: Vec<(String, PathBuf)>,
     /// The PostgreSQL schema that holds the tables (default `openapi`). It is created if it is absent.
     pub(crate) schema: String,
     /// The most connections (default 8). A few are faster than many: PostgreSQL works on about as many statements at a
@@ -35,6 +38,10 @@ pub struct PostgresConfig {
     /// The size of the contact cache in bytes (default 160 MiB); 0 turns it off. A cached contact is returned only after the
     /// database confirms that no contact of its tenant has changed since.
     pub contact_cache: u64,
+    /// Whether a pooler such as PgBouncer in transaction mode is between the store and the server (default `false`). Such
+    /// a pooler gives each transaction another session: the store then prepares no statements, and sets what it needs in
+    /// each transaction, which costs a read two round trips more.
+    pub is_pooled: bool,
     /// Sizes at which the store changes its method.
     pub(crate) thresholds: Thresholds,
 }
@@ -54,30 +61,6 @@ impl Default for Thresholds {
     }
 }
 
-/// The parameters of a store URL that this crate defines.
-const OWN: [&str; 4] = ["schema", "max_connections", "connect_timeout", "statement_timeout"];
-
-/// The parameters that the driver defines.
-const DRIVERS: [&str; 17] = [
-    "sslmode",
-    "ssl-mode",
-    "sslrootcert",
-    "ssl-root-cert",
-    "ssl-ca",
-    "sslcert",
-    "ssl-cert",
-    "sslkey",
-    "ssl-key",
-    "host",
-    "hostaddr",
-    "port",
-    "dbname",
-    "user",
-    "password",
-    "application_name",
-    "statement-cache-capacity",
-];
-
 /// How many prepared statements a connection caches. Lists are prepared for each sort, direction, view and page length
 /// that occurs.
 const STATEMENTS: usize = 256;
@@ -88,7 +71,11 @@ impl PostgresConfig {
     ///
     /// - `max_connections`: 2 to 1,000;
     /// - `connect_timeout` and `statement_timeout`: whole seconds, 1 to 3,600;
-    /// - `schema`: the PostgreSQL schema that holds the tables, of lower-case letters, digits and `_`.
+    /// - `schema`: the PostgreSQL schema that holds the tables, of lower-case letters, digits and `_`;
+    /// - `pooler=transaction`, or `pgbouncer=true`: see [`is_pooled`](Self::is_pooled).
+    ///
+    /// It may name several hosts, separated by commas: the store uses the first that can write, and changes to the next when
+    /// it fails.
     ///
     /// What the URL omits is taken from where PostgreSQL's own tools look: `PGHOST`, `PGPORT`, `PGUSER`, `PGPASSWORD`,
     /// `PGDATABASE` and the password file.
@@ -96,45 +83,31 @@ impl PostgresConfig {
     /// # Errors
     /// When the text is not such a URL, or a parameter is unknown or out of range.
     pub fn from_url(url: &str) -> Result<Self, InvalidUrl> {
-        let mut parsed = Url::parse(url).map_err(|error| InvalidUrl(format!("it is no URL: {error}")))?;
-        if !matches!(parsed.scheme(), "postgres" | "postgresql") {
-            return Err(InvalidUrl("it does not begin with 'postgres://'".to_owned()));
-        }
-        let (mut own, mut others) = (Vec::new(), Vec::new());
-        for (name, value) in parsed.query_pairs().into_owned() {
-            let target = if OWN.contains(&name.as_str()) { &mut own } else { &mut others };
-            target.push((name, value));
-        }
-        for (name, _) in &others {
-            if !DRIVERS.contains(&name.as_str()) && !name.starts_with("options") {
-                return Err(InvalidUrl(format!("it has an unknown parameter '{name}'")));
-            }
-        }
-        parsed.set_query(None);
-        if !others.is_empty() {
-            parsed.query_pairs_mut().extend_pairs(others);
-        }
-        let connect = PgConnectOptions::from_str(parsed.as_str())
-            .map_err(|error| InvalidUrl(format!("a parameter is wrong: {error}")))?;
-        let mut config = PostgresConfig::new(connect);
+        let StoreUrl { servers, own, files } = StoreUrl::parse(url)?;
+        let mut config = PostgresConfig::new(servers);
+        config.files = files;
         for (name, value) in &own {
             match name.as_str() {
                 "schema" => config.schema = schema_name(value)?,
                 "max_connections" => config.max_connections = number(name, value, 2, 1_000)?,
                 "connect_timeout" => config.connect_timeout = seconds(name, value)?,
+                "pooler" => config.is_pooled = choice(name, value, "transaction", &["session", "none"])?,
+                "pgbouncer" => config.is_pooled = choice(name, value, "true", &["false"])?,
                 _ => config.statement_timeout = seconds(name, value)?,
             }
         }
         Ok(config)
     }
 
-    fn new(connect: PgConnectOptions) -> Self {
-        let connect = match connect.get_application_name() {
-            None => connect.application_name("openapi"),
-            Some(_) => connect,
+    fn new(servers: Vec<PgConnectOptions>) -> Self {
+        let named = |server: PgConnectOptions| match server.get_application_name() {
+            None => server.application_name("openapi"),
+            Some(_) => server,
         };
+        let servers = servers.into_iter().map(|server| named(server).statement_cache_capacity(STATEMENTS));
         PostgresConfig {
-            connect: connect.statement_cache_capacity(STATEMENTS),
+            servers: servers.collect(),
+            files: Vec::new(),
             schema: "openapi".to_owned(),
             max_connections: 8,
             connect_timeout: Duration::from_secs(3),
@@ -143,30 +116,47 @@ impl PostgresConfig {
             write_queue: 4_096,
             write_batch: 256,
             contact_cache: 160 << 20,
+            is_pooled: false,
             thresholds: Thresholds::default(),
         }
     }
 
-    /// The server, the database and the user, without the password.
+    /// How connections to a server are made.
+    pub(crate) fn connect(&self, server: usize) -> PgConnectOptions {
+        let options = self.servers[server % self.servers.len()].clone();
+        // Poolers refuse the parameter at the start of a session; the store reads floating-point numbers as bytes.
+        if self.is_pooled { options.extra_float_digits(None) } else { options }
+    }
+
+    /// The servers, the database and the user, without the password.
     pub(crate) fn server(&self) -> String {
-        let connect = &self.connect;
-        let host = match connect.get_socket() {
-            Some(socket) => socket.display().to_string(),
-            None => connect.get_host().to_owned(),
+        let host = |server: &PgConnectOptions| match server.get_socket() {
+            Some(socket) => format!("{}:{}", socket.display(), server.get_port()),
+            None => format!("{}:{}", server.get_host(), server.get_port()),
         };
-        let user = connect.get_username();
-        format!("postgres://{user}@{host}:{}/{}", connect.get_port(), self.database())
+        let hosts: Vec<String> = self.servers.iter().map(host).collect();
+        format!("postgres://{}@{}/{}", self.servers[0].get_username(), hosts.join(","), self.database())
     }
 
     /// The database; PostgreSQL's default is the one with the user's name.
     pub(crate) fn database(&self) -> &str {
-        self.connect.get_database().unwrap_or(self.connect.get_username())
+        let server = &self.servers[0];
+        server.get_database().unwrap_or(server.get_username())
+    }
+}
+
+/// Whether a parameter has the value `yes` and none of the `others`.
+fn choice(name: &str, value: &str, yes: &str, others: &[&str]) -> Result<bool, InvalidUrl> {
+    match value {
+        value if value == yes => Ok(true),
+        value if others.contains(&value) => Ok(false),
+        _ => Err(InvalidUrl::new(format!("'{name}' must be {yes} or {}", others.join(" or ")))),
     }
 }
 
 fn number(name: &str, value: &str, least: u32, most: u32) -> Result<u32, InvalidUrl> {
     let number = value.parse().ok().filter(|number| (least..=most).contains(number));
-    number.ok_or_else(|| InvalidUrl(format!("'{name}' must be a whole number from {least} to {most}")))
+    number.ok_or_else(|| InvalidUrl::new(format!("'{name}' must be a whole number from {least} to {most}")))
 }
 
 fn seconds(name: &str, value: &str) -> Result<Duration, InvalidUrl> {
@@ -179,7 +169,7 @@ fn schema_name(value: &str) -> Result<String, InvalidUrl> {
     if is_plain && begins && value.len() <= 63 && !value.starts_with("pg_") {
         Ok(value.to_owned())
     } else {
-        Err(InvalidUrl("'schema' must be a name of small letters, digits and '_'".to_owned()))
+        Err(InvalidUrl::new("'schema' must be a name of small letters, digits and '_'"))
     }
 }
 
@@ -193,23 +183,6 @@ impl fmt::Debug for PostgresConfig {
             .finish_non_exhaustive()
     }
 }
-
-/// A store URL that names no PostgreSQL database. The message does not repeat the URL, which may contain a password.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidUrl(String);
-
-impl fmt::Display for InvalidUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the URL of the PostgreSQL store is not valid: {}; an example is \
-             postgres://openapi:PASSWORD@localhost:5432/openapi",
-            self.0
-        )
-    }
-}
-
-impl std::error::Error for InvalidUrl {}
 
 #[cfg(test)]
 mod tests {
@@ -249,7 +222,51 @@ mod tests {
             }
         }
         assert!(PostgresConfig::from_url("postgres://u@h/d?max_conections=9").is_err());
+        assert!(PostgresConfig::from_url("postgres://u@h/d?pooler=yes").is_err());
         assert!(PostgresConfig::from_url("postgres://u@h/d?schema=x;y").is_err());
         assert!(PostgresConfig::from_url("postgres://u@h/d?max_connections=1").is_err());
+    }
+
+    #[test]
+    fn urls_of_psql_are_taken_or_refused_with_the_reason() {
+        let servers = |url: &str| PostgresConfig::from_url(url).map(|config| config.server());
+        for (url, expected) in [
+            ("postgres://u:cret@a:1,b:2,c/d?schema=s", "postgres://u@a:1,b:2,c:5432/d"),
+            ("postgres://u:c,ret@a/d", "postgres://u@a:5432/d"),
+            ("postgres://u@[::1]:1,[::2]:2/d", "postgres://u@[::1]:1,[::2]:2/d"),
+            ("postgres://u@/d?host=a,b&port=7,8", "postgres://u@a:7,b:8/d"),
+            ("postgres://u@/d?host=a,b&port=7", "postgres://u@a:7,b:7/d"),
+            ("postgres://u@h/d?host=/run/postgresql", "postgres://u@/run/postgresql:5432/d"),
+            ("postgres://u%40v:c+ret%26@/d?host=/run/postgresql", "postgres://u@v@/run/postgresql:5432/d"),
+            (
+                "postgres://u@h/d?channel_binding=prefer&gssencmode=disable&target_session_attrs=read-write&keepalives=1",
+                "postgres://u@h:5432/d",
+            ),
+        ] {
+            assert_eq!(servers(url).as_deref(), Ok(expected), "{url}");
+        }
+        for (url, expected) in [
+            ("postgres://u:cret@h/d?sslmode=require&channel_binding=require", "verify-full"),
+            ("postgres://u:cret@h/d?target_session_attrs=standby", "any, read-write, primary"),
+            ("postgres://u:cret@h/d?service=x", "not supported; remove it"),
+            ("postgres://u:cret@h/d?colour=x", "unknown parameter 'colour'"),
+            ("postgres://u:cret@a:1,b:x/d", "port"),
+            ("postgres://u:cret@/d?host=a,b,c&port=1,2", "one for each host"),
+            ("postgres://u:cret@h/d?sslrootcert=system&sslmode=require", "needs sslmode=verify-full"),
+        ] {
+            let error = servers(url).unwrap_err().to_string();
+            assert!(error.contains(expected) && !error.contains("cret"), "{url}: {error}");
+        }
+        let mode = |url: &str| {
+            let config = PostgresConfig::from_url(url).unwrap();
+            (format!("{:?}", config.connect(0).get_ssl_mode()), config.files.len(), config.is_pooled)
+        };
+        assert_eq!(
+            mode("postgres://u@h/d?sslmode=require&sslrootcert=/r"),
+            ("VerifyCa".to_owned(), 1, false)
+        );
+        assert_eq!(mode("postgres://u@h/d?sslrootcert=system"), ("VerifyFull".to_owned(), 0, false));
+        assert_eq!(mode("postgres://u@h/d?pooler=transaction"), ("Prefer".to_owned(), 0, true));
+        assert_eq!(mode("postgres://u@h/d?pgbouncer=true&sslmode=disable"), ("Disable".to_owned(), 0, true));
     }
 }

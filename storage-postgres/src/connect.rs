@@ -6,16 +6,19 @@
 //!   costs the connection. The transaction runs again after a conflict or on a dead connection, but never after its commit
 //!   was lost: its outcome is then unknown, and the caller gets `Unavailable`.
 //! - Nothing waits for ever: the server bounds each statement, and a timeout here bounds each step.
+//! - Through a pooler in transaction mode each transaction has another session. Every read is a transaction then, every
+//!   transaction begins with the settings, and no statement has a name.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use openapi_core::storage::{StorageError, StorageErrorKind};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgPoolOptions, PgRow};
-use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool, Postgres, Row};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool, Postgres, Row, Transaction};
 use storage_common::retry::{RetryPolicy, retry_on_conflict};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
@@ -47,35 +50,105 @@ pub(crate) type Work<'c, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'c
 pub(crate) struct Db {
     pool: PgPool,
     config: Arc<PostgresConfig>,
+    /// The server to which new connections go, as a position in the settings.
+    server: Arc<AtomicUsize>,
     /// The runtime that the store was opened on.
     handle: Handle,
 }
 
-/// The settings of every connection.
+tokio::task_local! {
+    /// Set while the task works through a pooler in transaction mode, where a named statement would be missing in the next
+    /// session, or be there already.
+    static UNNAMED: ();
+}
+
+/// Whether statements get no names.
+fn is_unnamed() -> bool {
+    UNNAMED.try_with(|()| ()).is_ok()
+}
+
+/// The settings of every session, or those of one transaction.
 fn settings(config: &PostgresConfig) -> String {
     let PostgresConfig { schema, statement_timeout, lock_timeout, .. } = config;
+    let set = if config.is_pooled { "SET LOCAL" } else { "SET" };
     // Every statement of this crate touches few rows: compiling it or running it in parallel costs more than it saves.
-    format!(
-        "SET search_path = \"{schema}\"; SET statement_timeout = {}; SET lock_timeout = {}; \
-         SET idle_in_transaction_session_timeout = {}; SET default_transaction_isolation = 'read committed'; \
-         SET jit = off; SET max_parallel_workers_per_gather = 0",
+    let common = format!(
+        "{set} search_path = \"{schema}\"; {set} statement_timeout = {}; {set} lock_timeout = {}; \
+         {set} idle_in_transaction_session_timeout = {}; {set} jit = off; {set} max_parallel_workers_per_gather = 0",
         statement_timeout.as_millis(),
         lock_timeout.as_millis(),
         (*statement_timeout + GRACE).as_millis(),
-    )
+    );
+    if config.is_pooled {
+        format!("BEGIN ISOLATION LEVEL READ COMMITTED; {common}")
+    } else {
+        format!("{common}; SET default_transaction_isolation = 'read committed'")
+    }
 }
 
-/// A connection outside the pool, with the same settings.
-pub(crate) async fn single(config: &PostgresConfig) -> Result<PgConnection, OpenError> {
-    let connecting = async {
-        let mut db = PgConnection::connect_with(&config.connect).await?;
-        sqlx::raw_sql(AssertSqlSafe(settings(config))).execute(&mut db).await?;
-        Ok(db)
-    };
-    match timeout(config.connect_timeout, connecting).await {
-        Ok(connected) => connected.map_err(|error| OpenError::of(config, error)),
-        Err(_) => Err(OpenError::Timeout { server: config.server() }),
+/// Begins a transaction with the settings of the store.
+async fn begin<'c>(
+    db: &'c mut PgConnection,
+    config: &PostgresConfig,
+) -> sqlx::Result<Transaction<'c, Postgres>> {
+    if config.is_pooled { db.begin_with(AssertSqlSafe(settings(config))).await } else { db.begin().await }
+}
+
+/// A connection outside the pool, with the same settings, and the position of its server: the first that can write.
+pub(crate) async fn single(config: &PostgresConfig) -> Result<(PgConnection, usize), OpenError> {
+    for (parameter, path) in &config.files {
+        std::fs::metadata(path)
+            .and_then(|_| std::fs::File::open(path))
+            .map_err(|source| OpenError::File { parameter: parameter.clone(), path: path.clone(), source })?;
     }
+    let mut first = None;
+    for server in 0..config.servers.len() {
+        let connecting = async {
+            let mut db = PgConnection::connect_with(&config.connect(server)).await?;
+            if !config.is_pooled {
+                sqlx::raw_sql(AssertSqlSafe(settings(config))).execute(&mut db).await?;
+            }
+            check_writable(&mut db, config).await?;
+            Ok(db)
+        };
+        let connected = match timeout(config.connect_timeout, connecting).await {
+            Ok(connected) => connected.map_err(|error| OpenError::of(config, error)),
+            Err(_) => Err(OpenError::Timeout { server: config.server() }),
+        };
+        match connected {
+            Ok(db) => return Ok((db, server)),
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    Err(first.unwrap_or(OpenError::Timeout { server: config.server() }))
+}
+
+/// Where there are several servers, a standby is as good as unreachable.
+async fn check_writable(db: &mut PgConnection, config: &PostgresConfig) -> sqlx::Result<()> {
+    if config.servers.len() > 1 {
+        let read_only: String =
+            sqlx::raw_sql("SHOW transaction_read_only").fetch_one(db).await?.try_get(0)?;
+        if read_only == "on" {
+            return Err(sqlx::Error::Io(std::io::Error::other("the server is read-only, perhaps a standby")));
+        }
+    }
+    Ok(())
+}
+
+/// Runs work on a connection of its own, while a store is opened. Through a pooler it is one transaction.
+pub(crate) async fn on_connection<T>(
+    config: &PostgresConfig,
+    work: impl AsyncFnOnce(&mut PgConnection) -> Result<T, OpenError>,
+) -> Result<(T, usize), OpenError> {
+    let (mut db, server) = single(config).await?;
+    if !config.is_pooled {
+        return Ok((work(&mut db).await?, server));
+    }
+    let of = |error| OpenError::of(config, error);
+    let mut transaction = begin(&mut db, config).await.map_err(of)?;
+    let done = UNNAMED.scope((), work(&mut transaction)).await?;
+    transaction.commit().await.map_err(of)?;
+    Ok((done, server))
 }
 
 /// A connection of the pool. Dropped in the middle of a statement it is closed, because the rest of the statement's
@@ -114,8 +187,10 @@ enum TransactionError {
 }
 
 impl Db {
-    pub(crate) fn new(config: PostgresConfig) -> Self {
-        let set_up: Arc<str> = settings(&config).into();
+    /// A pool of connections to the server at this position.
+    pub(crate) fn new(config: PostgresConfig, server: usize) -> Self {
+        let config = Arc::new(config);
+        let set_up = Arc::clone(&config);
         let pool = PgPoolOptions::new()
             .max_connections(config.max_connections)
             .acquire_timeout(config.connect_timeout)
@@ -123,14 +198,24 @@ impl Db {
             .test_before_acquire(false)
             .acquire_slow_threshold(config.connect_timeout)
             .after_connect(move |connection, _| {
-                let set_up = Arc::clone(&set_up);
+                let config = Arc::clone(&set_up);
                 Box::pin(async move {
-                    sqlx::raw_sql(AssertSqlSafe(set_up)).execute(connection).await?;
-                    Ok(())
+                    if !config.is_pooled {
+                        sqlx::raw_sql(AssertSqlSafe(settings(&config))).execute(&mut *connection).await?;
+                    }
+                    check_writable(connection, &config).await
                 })
             })
-            .connect_lazy_with(config.connect.clone());
-        Db { pool, config: Arc::new(config), handle: Handle::current() }
+            .connect_lazy_with(config.connect(server));
+        Db { pool, config, server: Arc::new(AtomicUsize::new(server)), handle: Handle::current() }
+    }
+
+    /// Sends new connections to the next server.
+    fn fail_over(&self) {
+        if self.config.servers.len() > 1 {
+            let next = self.server.fetch_add(1, Ordering::Relaxed) + 1;
+            self.pool.set_connect_options(self.config.connect(next));
+        }
     }
 
     pub(crate) fn config(&self) -> &PostgresConfig {
@@ -172,7 +257,13 @@ impl Db {
     async fn acquire(&self) -> Result<PooledConnection> {
         // A server that is shutting down, or a load balancer, may cut a connection while it is being made.
         let cut = RetryPolicy { max_reconnects: u32::MAX, reconnect_pause: CONNECT_PAUSE, ..self.retries() };
-        let acquiring = retry_on_conflict(cut, || async { self.pool.acquire().await.map_err(Error::from) });
+        let acquiring = retry_on_conflict(cut, || async {
+            let acquired = self.pool.acquire().await.map_err(Error::from);
+            if acquired.as_ref().is_err_and(Error::ends_connection) {
+                self.fail_over();
+            }
+            acquired
+        });
         // Slightly longer than the pool's own timeout, which does not cover the statement after connecting.
         match timeout(self.config.connect_timeout + GRACE, acquiring).await {
             Ok(connection) => Ok(PooledConnection { connection: Some(connection?), is_idle: true }),
@@ -187,11 +278,22 @@ impl Db {
 
     async fn read_once(&self, statement: &Statement) -> Result<Vec<PgRow>> {
         let mut connection = self.acquire().await?;
-        let reading = timeout(self.step_timeout(), rows(connection.get()?, statement.clone()));
-        let found =
-            reading.await.unwrap_or(Err(Error::Timeout("the database did not respond to a read in time")));
+        let reading = self.one_read(connection.get()?, statement.clone());
+        let found = timeout(self.step_timeout(), reading)
+            .await
+            .unwrap_or(Err(Error::Timeout("the database did not respond to a read in time")));
         connection.is_idle = found.as_ref().err().is_none_or(|error| !error.ends_connection());
         found
+    }
+
+    async fn one_read(&self, db: &mut PgConnection, statement: Statement) -> Result<Vec<PgRow>> {
+        if !self.config.is_pooled {
+            return rows(db, statement).await;
+        }
+        let mut transaction = begin(db, &self.config).await?;
+        let found = UNNAMED.scope((), rows(&mut transaction, statement)).await?;
+        transaction.commit().await?;
+        Ok(found)
     }
 
     /// The first row of a statement, read by `read`.
@@ -278,7 +380,10 @@ impl Db {
         limit: Duration,
     ) -> Result<T> {
         let mut connection = self.acquire().await?;
-        match timeout(limit, attempt(connection.get()?, input, work)).await {
+        let attempt = attempt(connection.get()?, &self.config, input, work);
+        let attempting =
+            async { if self.config.is_pooled { UNNAMED.scope((), attempt).await } else { attempt.await } };
+        match timeout(limit, attempting).await {
             Ok(Ok(done)) => {
                 connection.is_idle = true;
                 Ok(done)
@@ -298,7 +403,8 @@ impl Db {
 
 async fn rows(db: &mut PgConnection, statement: Statement) -> Result<Vec<PgRow>> {
     let Statement { sql, values, is_persistent } = statement;
-    let query = sqlx::query_with(AssertSqlSafe(sql), values).persistent(is_persistent);
+    let is_named = is_persistent && !is_unnamed();
+    let query = sqlx::query_with(AssertSqlSafe(sql), values).persistent(is_named);
     Ok(query.fetch_all(db).await?)
 }
 
@@ -315,17 +421,19 @@ pub(crate) async fn fetch_one(db: &mut PgConnection, statement: Statement) -> Re
 /// Runs a statement inside a transaction and returns how many rows it changed.
 pub(crate) async fn execute(db: &mut PgConnection, statement: Statement) -> Result<u64> {
     let Statement { sql, values, is_persistent } = statement;
-    let done = sqlx::query_with(AssertSqlSafe(sql), values).persistent(is_persistent).execute(db).await?;
+    let is_named = is_persistent && !is_unnamed();
+    let done = sqlx::query_with(AssertSqlSafe(sql), values).persistent(is_named).execute(db).await?;
     Ok(done.rows_affected())
 }
 
 async fn attempt<A: Sync, T>(
     connection: &mut PgConnection,
+    config: &PostgresConfig,
     input: &A,
     work: for<'c> fn(&'c mut PgConnection, &'c A) -> Work<'c, T>,
 ) -> Result<T, TransactionError> {
     use TransactionError::{CommitUnknown, RolledBack};
-    let mut transaction = connection.begin().await.map_err(|error| RolledBack(error.into()))?;
+    let mut transaction = begin(connection, config).await.map_err(|error| RolledBack(error.into()))?;
     match work(&mut transaction, input).await {
         Ok(done) => {
             transaction.commit().await.map_err(|error| {
@@ -356,5 +464,5 @@ pub(crate) async fn without_timeout(db: &mut PgConnection) -> Result<()> {
 
 /// The value of a setting of the server.
 pub(crate) async fn setting(db: &mut PgConnection, name: &'static str) -> sqlx::Result<String> {
-    sqlx::query("SELECT current_setting($1)").bind(name).fetch_one(db).await?.try_get(0)
+    sqlx::query("SELECT current_setting($1)").persistent(false).bind(name).fetch_one(db).await?.try_get(0)
 }

@@ -1,6 +1,7 @@
 //! Errors: on opening, for an operator; in a storage method, as one of the kinds of the port.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use openapi_core::storage::StorageErrorKind;
 use storage_common::error::{Retry, Retryable, StoreError};
@@ -24,6 +25,37 @@ pub enum OpenError {
     Timeout {
         /// The server.
         server: String,
+    },
+    /// A file that TLS needs cannot be read.
+    #[error("cannot read {}, which the parameter {parameter} of the store's URL names: {source}", .path.display())]
+    File {
+        /// The parameter.
+        parameter: String,
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The server's certificate is not accepted, or it has none.
+    #[error("cannot connect to {server} with TLS: {detail}; {advice}")]
+    Tls {
+        /// The server.
+        server: String,
+        /// The driver's error.
+        detail: String,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// A pooler gives each transaction another session.
+    #[error(
+        "{server} is a pooler in transaction mode, such as PgBouncer ({detail}); add the parameter \
+         pooler=transaction to the store's URL"
+    )]
+    Pooler {
+        /// The server.
+        server: String,
+        /// The server's message.
+        detail: String,
     },
     /// The user or the password is wrong.
     #[error("{server} refuses the user or the password: {detail}; check both, and the server's pg_hba.conf")]
@@ -130,6 +162,14 @@ impl OpenError {
         let detail =
             || error.as_database_error().map_or_else(String::new, |error| error.message().to_owned());
         match (&error, code.as_deref()) {
+            (error, code) if code.is_some_and(|code| is_of_pooler(code, &error.to_string())) => {
+                OpenError::Pooler { server, detail: detail() }
+            }
+            (error, None) if tls_advice(&error.to_string()).is_some() => {
+                let detail = error.to_string();
+                let advice = tls_advice(&detail).unwrap_or_default();
+                OpenError::Tls { server, detail, advice }
+            }
             (_, Some("28P01" | "28000")) => OpenError::Refused { server, detail: detail() },
             (_, Some("3D000")) => OpenError::NoDatabase { server, database: config.database().to_owned() },
             (_, Some("42501")) => OpenError::NotAllowed { server, detail: detail() },
@@ -142,6 +182,39 @@ impl OpenError {
             _ => OpenError::Other { server, source: error.into() },
         }
     }
+}
+
+/// Whether an error of the server shows that statements and settings of a session are missing in the next transaction:
+/// a prepared statement that exists already or not at all, or a parameter that the pooler does not pass on.
+fn is_of_pooler(code: &str, message: &str) -> bool {
+    matches!(code, "42P05" | "26000") || code == "08P01" && message.contains("unsupported startup parameter")
+}
+
+/// What to do about an error of TLS; `None` for other errors.
+fn tls_advice(message: &str) -> Option<&'static str> {
+    let advice = match message {
+        it if it.contains("does not support TLS") => {
+            "turn TLS on at the server (`ssl = on`), or write sslmode=disable if nobody can read the network"
+        }
+        it if it.contains("CaUsedAsEndEntity") => {
+            "the server's own certificate is marked as that of an authority: sign the server's certificate by the \
+             authority, or create it with `-addext basicConstraints=critical,CA:FALSE`"
+        }
+        it if it.contains("UnknownIssuer") || it.contains("BadSignature") => {
+            "name the certificate of the authority that signed the server's with sslrootcert=FILE"
+        }
+        it if it.contains("NotValidForName") || it.contains("not valid for name") => {
+            "connect by a name that is in the certificate, or write sslmode=verify-ca to accept any name"
+        }
+        it if it.contains("xpired") || it.contains("NotValidYet") => {
+            "renew the server's certificate, and compare the clocks of both machines"
+        }
+        it if it.contains("certificate") || it.contains("TLS") || it.contains("tls") => {
+            "check sslmode, sslrootcert and the server's certificate"
+        }
+        _ => return None,
+    };
+    Some(advice)
 }
 
 /// The SQLSTATE of an error that the server sent.
@@ -211,6 +284,13 @@ fn driver_kind(error: &sqlx::Error) -> StorageErrorKind {
         | sqlx::Error::WorkerCrashed
         | sqlx::Error::BeginFailed => StorageErrorKind::Unavailable,
         sqlx::Error::Database(_) => match code(error) {
+            Some(code) if is_of_pooler(code, "") => {
+                tracing::error!(
+                    %error,
+                    "the store is connected to a pooler in transaction mode: add pooler=transaction to the store's URL"
+                );
+                StorageErrorKind::Unavailable
+            }
             // By class: connection exception, transaction rollback, insufficient resources, operator intervention,
             // system error, invalid authorization. By code: lock timeout, read-only transaction, idle timeout.
             Some(code)

@@ -61,13 +61,15 @@ mod tenant;
 #[cfg(test)]
 mod tests;
 mod transfer;
+mod url;
 mod writer;
 
 // The tests' support names the crate as integration tests do.
 #[cfg(test)]
 extern crate self as storage_postgres;
 
-pub use config::{InvalidUrl, PostgresConfig};
+pub use config::PostgresConfig;
 pub use error::OpenError;
 pub use migrate::Migration;
 pub use store::PostgresStorage;
+pub use url::InvalidUrl;

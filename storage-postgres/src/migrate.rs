@@ -59,6 +59,7 @@ pub(crate) async fn version(db: &mut PgConnection, config: &PostgresConfig) -> R
         "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
          WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'v', 'm')",
     )
+    .persistent(false)
     .bind(&config.schema)
     .fetch_all(&mut *db)
     .await
@@ -72,7 +73,8 @@ pub(crate) async fn version(db: &mut PgConnection, config: &PostgresConfig) -> R
             Err(OpenError::Foreign { server: config.server(), schema: config.schema.clone() })
         };
     }
-    let row = sqlx::query("SELECT coalesce(max(version), 0) FROM migration").fetch_one(db).await;
+    let row =
+        sqlx::query("SELECT coalesce(max(version), 0) FROM migration").persistent(false).fetch_one(db).await;
     let found: i64 = row.and_then(|row| row.try_get(0)).map_err(of)?;
     if found > KNOWN {
         return Err(OpenError::Newer { server: config.server(), found, known: KNOWN });
@@ -93,9 +95,10 @@ pub(crate) async fn migrate(db: &mut PgConnection, config: &PostgresConfig) -> R
         let mut step = db.begin().await.map_err(of)?;
         // Creating an index takes as long as it does, and another server may be creating one.
         for sql in ["SET LOCAL statement_timeout = 0", "SET LOCAL lock_timeout = 0"] {
-            sqlx::query(sql).execute(&mut *step).await.map_err(of)?;
+            sqlx::query(sql).persistent(false).execute(&mut *step).await.map_err(of)?;
         }
         sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended('migrations of ' || $1, 0))")
+            .persistent(false)
             .bind(&config.schema)
             .execute(&mut *step)
             .await
@@ -109,6 +112,7 @@ pub(crate) async fn migrate(db: &mut PgConnection, config: &PostgresConfig) -> R
         }
         sqlx::raw_sql(next.sql).execute(&mut *step).await.map_err(of)?;
         sqlx::query("INSERT INTO migration (version, name) VALUES ($1, $2)")
+            .persistent(false)
             .bind(next.version)
             .bind(next.name)
             .execute(&mut *step)
@@ -125,6 +129,7 @@ async fn prepare(step: &mut PgConnection, config: &PostgresConfig) -> Result<(),
     let of = |error| OpenError::of(config, error);
     let schema = &config.schema;
     let exists = sqlx::query("SELECT 1 FROM pg_namespace WHERE nspname = $1")
+        .persistent(false)
         .bind(schema)
         .fetch_optional(&mut *step)
         .await
@@ -132,6 +137,7 @@ async fn prepare(step: &mut PgConnection, config: &PostgresConfig) -> Result<(),
     if exists.is_none() {
         // The settings allow only lower-case letters, digits and `_` in the name.
         sqlx::query(AssertSqlSafe(format!("CREATE SCHEMA \"{schema}\"")))
+            .persistent(false)
             .execute(&mut *step)
             .await
             .map_err(of)?;
@@ -139,6 +145,7 @@ async fn prepare(step: &mut PgConnection, config: &PostgresConfig) -> Result<(),
     for name in EXTENSIONS {
         let created =
             sqlx::query(AssertSqlSafe(format!("CREATE EXTENSION IF NOT EXISTS {name} SCHEMA \"{schema}\"")))
+                .persistent(false)
                 .execute(&mut *step)
                 .await;
         if let Err(error) = created {
@@ -155,6 +162,7 @@ async fn prepare(step: &mut PgConnection, config: &PostgresConfig) -> Result<(),
         "SELECT set_config('search_path', quote_ident($1) || ', ' || string_agg(DISTINCT quote_ident(n.nspname), ', '), \
          true) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = ANY($2)",
     )
+    .persistent(false)
     .bind(schema)
     .bind(EXTENSIONS.as_slice())
     .execute(step)

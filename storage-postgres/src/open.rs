@@ -16,6 +16,7 @@ impl PostgresStorage {
     /// # Errors
     /// [`OpenError`] says what is wrong with the database and what to do.
     pub async fn open(config: PostgresConfig) -> Result<Self, OpenError> {
+<<<<<<< HEAD
         let mut db = connect::single(&config).await?;
         migrate::check_server(&mut db, &config).await?;
         migrate::migrate(&mut db, &config).await?;
@@ -25,6 +26,14 @@ impl PostgresStorage {
             db.close().await;
             return Err(OpenError::Other { server: db.config().server(), source: error.into() });
         }
+=======
+        let ((), server) = connect::on_connection(&config, async |db| {
+            migrate::check_server(db, &config).await?;
+            migrate::migrate(db, &config).await
+        })
+        .await?;
+        let db = Db::new(config, server);
+>>>>>>> import
         let writer = Writer::start(&db, |connection, (jobs, wait)| {
             let batch = jobs.iter().map(|job| &job.write).collect();
             Box::pin(contacts::store_batch(connection, batch, *wait))
@@ -37,8 +46,11 @@ impl PostgresStorage {
     /// # Errors
     /// As [`PostgresStorage::open`].
     pub async fn pending_migrations(config: &PostgresConfig) -> Result<&'static [Migration], OpenError> {
-        let mut db = connect::single(config).await?;
-        migrate::check_server(&mut db, config).await?;
-        Ok(migrate::pending(migrate::version(&mut db, config).await?))
+        let (version, _) = connect::on_connection(config, async |db| {
+            migrate::check_server(db, config).await?;
+            migrate::version(db, config).await
+        })
+        .await?;
+        Ok(migrate::pending(version))
     }
 }

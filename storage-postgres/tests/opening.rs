@@ -4,7 +4,10 @@
 
 mod support;
 
+use database_servers::postgres::Server;
+use openapi_core::storage::AgentStore;
 use sqlx::{AssertSqlSafe, Connection};
+use storage_common::fixtures::{agent_id, insert_agent};
 use storage_postgres::{OpenError, PostgresConfig, PostgresStorage};
 use support::{Database, runtime};
 
@@ -136,4 +139,34 @@ fn a_database_of_another_encoding() {
         sqlx::query(AssertSqlSafe(format!("DROP DATABASE {name}"))).execute(&mut db).await.unwrap();
         db.close().await.unwrap();
     });
+}
+
+#[test]
+fn of_several_hosts_the_first_that_can_write_is_used() {
+    let mut standby = Server::with_settings(&["default_transaction_read_only=on"]);
+    let mut primary = Server::start();
+    let address =
+        |server: &Server| server.url().rsplit_once('@').unwrap().1.split('/').next().unwrap().to_owned();
+    let hosts = format!("127.0.0.1:1,{},{}", address(&standby), address(&primary));
+    let url =
+        format!("postgres://postgres@{hosts}/postgres?connect_timeout=2&target_session_attrs=read-write");
+    let (runtime, config) = (runtime(), PostgresConfig::from_url(&url).unwrap());
+    let store = runtime.block_on(PostgresStorage::open(config)).unwrap();
+    runtime.block_on(async {
+        insert_agent(&store, &agent_id("a")).await;
+        // The primary ends, and the standby does not take over.
+        primary.kill();
+        standby.stop();
+    });
+    drop(standby);
+    primary.start_again();
+    let found = (0..10).find_map(|_| runtime.block_on(store.agent(&agent_id("a"))).ok());
+    assert!(found.is_some_and(|agent| agent.is_some()));
+    runtime.block_on(store.close());
+
+    // Without one that can write, the first error counts.
+    let reader = Server::with_settings(&["default_transaction_read_only=on"]);
+    let error =
+        refused(&format!("postgres://postgres@127.0.0.1:1,{}/postgres?connect_timeout=2", address(&reader)));
+    assert!(error.to_string().contains("127.0.0.1:1,"), "{error}");
 }

@@ -41,6 +41,8 @@ pub struct SqliteConfig {
     pub mapped_mib: u32,
     /// Sizes at which the plans of queries change.
     pub(crate) thresholds: Thresholds,
+    /// Whether the file can only be read, and nobody changes it.
+    pub(crate) is_read_only: bool,
 }
 
 impl SqliteConfig {
@@ -59,6 +61,7 @@ impl SqliteConfig {
             contact_cache_kib: 163_840,
             mapped_mib: 0,
             thresholds: Thresholds::MEASURED,
+            is_read_only: false,
         }
     }
 

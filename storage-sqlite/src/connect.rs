@@ -95,7 +95,8 @@ fn settings(db: &Connection, config: &SqliteConfig, cache_kib: u32) -> rusqlite:
     // Otherwise SQLite prepares a statement again whenever other values are bound to it.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.pragma_update(None, "foreign_keys", true)?;
-    db.pragma_update(None, "temp_store", "FILE")?;
+    // Where the database cannot be written, temporary files may have no folder either.
+    db.pragma_update(None, "temp_store", if config.is_read_only { "MEMORY" } else { "FILE" })?;
     db.pragma_update(None, "cache_size", -i64::from(cache_kib))?;
     db.pragma_update(None, "mmap_size", i64::from(config.mapped_mib) << 20)?;
     db.pragma_update(None, "trusted_schema", false)?;
@@ -107,6 +108,9 @@ fn settings(db: &Connection, config: &SqliteConfig, cache_kib: u32) -> rusqlite:
 pub(crate) fn writer(config: &SqliteConfig) -> Result<Connection, OpenError> {
     let path = &config.path;
     let of = |error| OpenError::of(path, error);
+    if config.is_read_only {
+        return unwritable(config);
+    }
     make_file(path)?;
     let mut db = bare(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(of)?;
     db.busy_timeout(config.busy_timeout).map_err(of)?;
@@ -137,8 +141,51 @@ pub(crate) fn writer(config: &SqliteConfig) -> Result<Connection, OpenError> {
     Ok(db)
 }
 
+/// Opens the connection that writes, to a file that cannot be written: it takes the place of one, and its writes fail.
+fn unwritable(config: &SqliteConfig) -> Result<Connection, OpenError> {
+    let path = &config.path;
+    let db = immutable(config)?;
+    if migrate::version(&db, path)? < migrate::KNOWN {
+        let reason = "it has the schema of an older release";
+        return Err(OpenError::NeedsWriting { path: path.clone(), reason });
+    }
+    settings(&db, config, config.write_cache_kib).map_err(|error| OpenError::of(path, error))?;
+    Ok(db)
+}
+
+/// Opens a file that nobody changes, and whose log has nothing that it lacks.
+pub(crate) fn immutable(config: &SqliteConfig) -> Result<Connection, OpenError> {
+    let path = &config.path;
+    if std::fs::metadata(with_suffix(path, "-wal")).is_ok_and(|log| log.len() > 0) {
+        let reason = "the log next to it has writes that are not in it yet";
+        return Err(OpenError::NeedsWriting { path: path.clone(), reason });
+    }
+    without_log(config).map_err(|error| OpenError::of(path, error))
+}
+
+/// SQLite needs neither locks nor the shared memory of the log of a file that nobody changes.
+fn without_log(config: &SqliteConfig) -> rusqlite::Result<Connection> {
+    let path = std::path::absolute(&config.path).unwrap_or_else(|_| config.path.clone());
+    let mut uri = "file://".to_owned();
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'\\' if cfg!(windows) => uri.push('/'),
+            b'/' | b'-' | b'_' | b'.' => uri.push(char::from(byte)),
+            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(byte)),
+            byte => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    bare(Path::new(&uri), OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI)
+}
+
 /// Opens a connection that reads.
 pub(crate) fn reader(config: &SqliteConfig) -> rusqlite::Result<Connection> {
+    if config.is_read_only {
+        let db = without_log(config)?;
+        settings(&db, config, config.read_cache_kib)?;
+        return Ok(db);
+    }
     // Read-write, because a reader of the log may be the first to make its shared memory.
     let db = bare(&config.path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     db.busy_timeout(READ_TIMEOUT)?;

@@ -60,7 +60,7 @@ impl Erasures {
     /// The state after a start. A log that has content was left by a process that was killed, and may contain anything.
     pub(crate) fn at_start(config: &SqliteConfig) -> Self {
         let log = std::fs::metadata(connect::with_suffix(&config.path, "-wal"));
-        let has_content = log.is_ok_and(|log| log.len() > 0);
+        let has_content = !config.is_read_only && log.is_ok_and(|log| log.len() > 0);
         Erasures { pending: has_content.then(Pending::new), waiters: Vec::new() }
     }
 

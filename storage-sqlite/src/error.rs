@@ -35,6 +35,14 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
+    /// A database that cannot be written needs to be: its log was not closed, or its schema is that of an older release.
+    #[error("the database file {} cannot be read where it cannot be written: {reason}; copy it, with its {}-wal if there is one, to a folder that can be written, and name the copy", .path.display(), .path.display())]
+    NeedsWriting {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: &'static str,
+    },
     /// Another process owns the file.
     #[error("the database file {} is in use by {owner}; wait until it has ended, or stop it", .path.display())]
     Owned {

@@ -22,8 +22,9 @@ const MAX_DESCRIPTION: u64 = 1_024;
 #[derive(Debug)]
 pub struct Ownership {
     database: PathBuf,
-    /// Holds the lock. Closing the file releases it.
-    _file: File,
+    /// Holds the lock. Closing the file releases it. A folder that cannot be written may have no such file.
+    _file: Option<File>,
+    is_read_only: bool,
 }
 
 impl Ownership {
@@ -56,13 +57,56 @@ impl Ownership {
             // The owner must be able to start on a full disk, in order to free space.
             tracing::warn!(%error, "cannot describe the owner of the database file");
         }
-        Ok(Ownership { database, _file: file })
+        Ok(Ownership { database, _file: Some(file), is_read_only: false })
+    }
+
+    /// The same, for a process that also makes do with reading: where the file next to the database cannot be written,
+    /// because the medium or the folder is read-only, the store is opened to be read. Nobody may change the database
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// As [`Ownership::take`]; also when the file does not exist.
+    pub fn take_for_reading(path: &Path, command: &str) -> Result<Self, OpenError> {
+        let error = match Self::take(path, command) {
+            Err(error) if path.is_file() && is_read_only(&error) => error,
+            taken => return taken,
+        };
+        let database = resolve(path)?;
+        let mut file = match File::open(connect::with_suffix(&database, "-owner")) {
+            Ok(file) => file,
+            Err(missing) if missing.kind() == io::ErrorKind::NotFound => {
+                return Ok(Ownership { database, _file: None, is_read_only: true });
+            }
+            Err(_) => return Err(error),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Ownership { database, _file: Some(file), is_read_only: true }),
+            Err(TryLockError::WouldBlock) => {
+                Err(OpenError::Owned { path: database, owner: describe(&mut file) })
+            }
+            Err(TryLockError::Error(_)) => Err(error),
+        }
+    }
+
+    /// Whether the database can only be read.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.is_read_only
     }
 
     /// The canonical name of the database file.
     #[must_use]
     pub fn database(&self) -> &Path {
         &self.database
+    }
+}
+
+/// Whether the file next to the database cannot be written.
+fn is_read_only(error: &OpenError) -> bool {
+    match error {
+        OpenError::ReadOnly { .. } => true,
+        OpenError::File { source, .. } => source.kind() == io::ErrorKind::PermissionDenied,
+        _ => false,
     }
 }
 

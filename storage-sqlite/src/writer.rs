@@ -314,7 +314,11 @@ enum Next {
 
 impl Work {
     fn run_until_closed(&mut self) {
-        self.pending = index::pending(&self.db).unwrap_or(1);
+        if self.config.is_read_only {
+            self.needs_merge = false;
+        } else {
+            self.pending = index::pending(&self.db).unwrap_or(1);
+        }
         loop {
             match self.next() {
                 Next::Batch(batch) => {
@@ -355,7 +359,7 @@ impl Work {
             if !queue.waiters.is_empty() {
                 return Next::Idle;
             }
-            if std::mem::take(&mut queue.settle) {
+            if std::mem::take(&mut queue.settle) && !self.config.is_read_only {
                 self.pending = self.pending.max(1);
             }
             if self.pending == 0 && !self.needs_merge {

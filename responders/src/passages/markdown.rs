@@ -173,13 +173,44 @@ impl Path {
     }
 }
 
-/// Where the text after the front matter begins.
-fn front_matter(text: &str) -> usize {
+/// Metadata before the text, in YAML between `---` or in TOML between `+++`: where the text after it begins, and the
+/// title that it names.
+pub(super) fn front_matter(text: &str) -> (usize, Option<String>) {
     let mut lines = lines(text, 0).take(FRONT_MATTER_LINES);
-    if lines.next().is_none_or(|line| line.text.trim_end() != "---") {
-        return 0;
+    let (ends, separator) = match lines.next().map(|line| line.text.trim_end()) {
+        Some("---") => (["---", "..."], ':'),
+        Some("+++") => (["+++", "+++"], '='),
+        _ => return (0, None),
+    };
+    let mut title = None;
+    for line in lines {
+        let trimmed = line.text.trim_end();
+        if ends.contains(&trimmed) {
+            return (line.end(), title);
+        }
+        let is_nested = trimmed.is_empty() || trimmed.starts_with([' ', '\t', '#', '-', '[', ']', '}']);
+        match trimmed.split_once(separator) {
+            _ if is_nested => {}
+            Some((key, value)) if is_key(key.trim()) => {
+                if key.trim().eq_ignore_ascii_case("title") {
+                    title = Some(unquoted(value.trim()).trim().to_owned()).filter(|title| !title.is_empty());
+                }
+            }
+            // A text between two rules.
+            _ => return (0, None),
+        }
     }
-    lines.find(|line| line.text.trim_end() == "---").map_or(0, |line| line.start + line.text.len())
+    (0, None)
+}
+
+fn is_key(key: &str) -> bool {
+    !key.is_empty()
+        && key.chars().all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | '"'))
+}
+
+fn unquoted(value: &str) -> &str {
+    let without = |mark| value.strip_prefix(mark)?.strip_suffix(mark);
+    without('"').or_else(|| without('\'')).unwrap_or(value)
 }
 
 /// The sections of a text.
@@ -187,10 +218,10 @@ pub(super) fn sections(text: &str) -> Vec<Section> {
     let mut sections = Vec::new();
     let mut path = Path::default();
     let mut fences = Fences::default();
-    let mut body = 0;
+    let (first, _) = front_matter(text);
+    let mut body = first;
     // Where the lines begin that an underline would make a heading of.
     let mut paragraph: Option<usize> = None;
-    let first = front_matter(text);
     for line in lines(&text[first..], first) {
         if fences.hold(line.text) {
             paragraph = None;

@@ -1,8 +1,8 @@
 //! Splits documents into passages.
 //!
 //! The text of a document is that of its pages, with an empty line between two of them. Markdown is cut at headings,
-//! which each passage under them carries and which are not part of its text; everything else that is not blank is in
-//! exactly one passage, word for word.
+//! which each passage under them carries and which are not part of its text; metadata before the text (front matter) is
+//! in no passage. Everything else that is not blank is in exactly one passage, word for word.
 
 mod markdown;
 mod pieces;
@@ -39,7 +39,7 @@ const PAGE_BREAK: &str = "\n\n";
 pub struct CutDocument {
     /// Its text, which positions of passages refer to.
     pub text: String,
-    /// Its first heading; none where it has no headings.
+    /// The title in the metadata of Markdown, else its first heading; none where it has neither.
     pub title: Option<String>,
     /// Its passages, by position. None at all where there is no text.
     pub passages: Vec<Passage>,
@@ -60,7 +60,11 @@ pub fn cut(pages: &[&str], format: Format) -> CutDocument {
         Format::Markdown => markdown::sections(&text),
         Format::Plain => vec![Section { headings: Vec::new(), body: 0..text.len() }],
     };
-    let title = sections.iter().find_map(|section| section.headings.first().cloned());
+    let stated = match format {
+        Format::Markdown => markdown::front_matter(&text).1,
+        Format::Plain => None,
+    };
+    let title = stated.or_else(|| sections.iter().find_map(|section| section.headings.first().cloned()));
     let mut passages = Vec::new();
     let mut counter = Counter { text: &text, byte: 0, character: 0 };
     for section in sections {

@@ -78,7 +78,33 @@ fn headings_are_found_and_carried() {
 fn front_matter_and_rules_are_no_headings() {
     let document = markdown("---\ntitle: x\n---\n# A\ntext\n\n---\n\nmore\n\n- item\n---\n");
     assert!(document.passages.iter().all(|passage| passage.headings.len() <= 1), "{document:?}");
-    assert_eq!(document.title.as_deref(), Some("A"));
+    assert_eq!(document.title.as_deref(), Some("x"));
+}
+
+#[test]
+fn front_matter_is_metadata_and_not_text() {
+    for (text, stated) in [
+        (
+            "---\ntitle: \"Opening hours\"\ntags:\n  - secret\nauthor: secret\n---\n# A\nWe open at nine.\n",
+            "Opening hours",
+        ),
+        ("---\r\nTitle: 'Opening: hours'\r\nkeys: [secret]\r\n...\r\nWe open at nine.\r\n", "Opening: hours"),
+        ("+++\ntitle = \"Opening hours\"\n[secret]\ndraft = false\n+++\nWe open at nine.\n", "Opening hours"),
+        ("---\nauthor: secret\n---\n# A\nWe open at nine.\n", "A"),
+    ] {
+        let document = markdown(text);
+        assert_eq!(document.title.as_deref(), Some(stated), "{text}");
+        let texts: Vec<&str> = document.passages.iter().map(|passage| passage.text.trim()).collect();
+        assert_eq!(texts, ["We open at nine."], "{text}");
+    }
+    // Rules around a text make no metadata of it.
+    for text in [
+        "---\nWe open at nine.\n---\nMore.\n",
+        "---\ntitle: x\nWe open at nine.\n",
+        "---\n\nAt 9: we open.\n---\n",
+    ] {
+        assert!(markdown(text).passages.iter().any(|passage| passage.text.contains("open")), "{text}");
+    }
 }
 
 #[test]

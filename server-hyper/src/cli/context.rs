@@ -13,6 +13,7 @@ use openapi_core::platform::Platform;
 use openapi_core::ports::{BlobStore, NoBlobs};
 use parking_lot::Mutex;
 
+use super::characters::{for_terminal, on_one_line};
 use super::process::on_runtime;
 use crate::assemble::{self, Contents, Decisions, OpenStore, Ownership, StoreUrl, Stores};
 use crate::config::Config;
@@ -23,6 +24,7 @@ use crate::config::typed::Names;
 use crate::console::Lent;
 use crate::console::caller::{Caller, CallerFacts, OwnProcess, Stream};
 use crate::error::CliError;
+use crate::server_keys::KeySource;
 
 /// Where the store is.
 enum Location {
@@ -149,7 +151,11 @@ impl CommandContext {
         match &self.location {
             Location::Own(ownership) => {
                 let ownership = ownership.lock().take();
-                assemble::open(&StoreUrl::parse(self.config()?.store())?, ownership).await
+                let store = assemble::open(&StoreUrl::parse(self.config()?.store())?, ownership).await?;
+                if store.is_read_only() {
+                    self.info("the store cannot be written here, so this command can only read it");
+                }
+                Ok(store)
             }
             Location::Server(lent) => Ok(lent.store.clone()),
         }
@@ -172,6 +178,9 @@ impl CommandContext {
     /// When they cannot be opened.
     pub fn blobs(&self, store: &OpenStore) -> Result<Arc<dyn BlobStore>, CliError> {
         match &self.location {
+            Location::Own(_) if store.is_read_only() => {
+                assemble::open_blobs_for_reading(&*self.config()?, store.url())
+            }
             Location::Own(_) => assemble::open_blobs(&*self.config()?, store.url()),
             Location::Server(lent) => Ok(Arc::clone(&lent.blobs)),
         }
@@ -218,7 +227,12 @@ impl CommandContext {
         let stores = Stores { storage: store.storage(), blobs };
         let decisions = Decisions { knowledge: knowledge_limits(&config)?, ..Decisions::default() };
         let service_info = Names::of(&config)?.brand_without_listener();
-        assemble::conversations_over(&stores, &store.url().key_source(&config), service_info, decisions)
+        let keys = match store.url().key_source(&config) {
+            // A backup has no server keys, and none can be written next to it. What is read here needs none.
+            KeySource::File(path) if store.is_read_only() && !path.exists() => KeySource::Drawn,
+            keys => keys,
+        };
+        assemble::conversations_over(&stores, &keys, service_info, decisions)
     }
 
     /// Runs work on the chat over the configured store.
@@ -266,7 +280,8 @@ impl CommandContext {
     /// # Errors
     /// When standard output cannot be written.
     pub fn print_unless_closed(&self, text: &str) -> Result<bool, CliError> {
-        match self.caller.write(Stream::Output, text.as_bytes()) {
+        let safe = self.facts.is_output_terminal.then(|| for_terminal(text));
+        match self.caller.write(Stream::Output, safe.as_deref().unwrap_or(text).as_bytes()) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
             written => Ok(written.map(|()| true)?),
         }
@@ -275,7 +290,11 @@ impl CommandContext {
     /// Standard output, for large output.
     #[must_use]
     pub fn output(&self) -> impl Write + use<> {
-        Output(Arc::clone(&self.caller))
+        Output {
+            caller: Arc::clone(&self.caller),
+            is_terminal: self.facts.is_output_terminal,
+            partial: Vec::new(),
+        }
     }
 
     /// Writes to standard error unchanged. A closed stream is not an error.
@@ -283,9 +302,10 @@ impl CommandContext {
         let _ = self.caller.write(Stream::Error, text.as_bytes());
     }
 
-    /// Prints a message on standard error.
+    /// Prints a message on standard error, without characters that a terminal would obey.
     pub fn info(&self, message: &str) {
-        self.write_error(&format!("{message}\n"));
+        let lines: Vec<String> = message.lines().map(on_one_line).collect();
+        self.write_error(&format!("{}\n", lines.join("\n")));
     }
 
     /// Prints an error on standard error.
@@ -299,11 +319,27 @@ impl CommandContext {
     }
 }
 
-struct Output(Arc<dyn Caller>);
+struct Output {
+    caller: Arc<dyn Caller>,
+    is_terminal: bool,
+    /// The first bytes of a character that a terminal gets as a whole.
+    partial: Vec<u8>,
+}
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(Stream::Output, bytes)?;
+        if !self.is_terminal {
+            self.caller.write(Stream::Output, bytes)?;
+            return Ok(bytes.len());
+        }
+        self.partial.extend_from_slice(bytes);
+        let whole = match std::str::from_utf8(&self.partial) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.partial.len(),
+        };
+        let text = for_terminal(&String::from_utf8_lossy(&self.partial[..whole]));
+        self.partial.drain(..whole);
+        self.caller.write(Stream::Output, text.as_bytes())?;
         Ok(bytes.len())
     }
 

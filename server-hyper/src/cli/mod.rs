@@ -2,6 +2,7 @@
 
 mod agents;
 mod audit;
+mod characters;
 mod contacts;
 mod context;
 mod conversations;
@@ -12,6 +13,8 @@ mod erasure;
 mod export;
 mod extract;
 mod files;
+#[cfg(test)]
+mod guides;
 mod input;
 mod keys;
 mod knowledge;

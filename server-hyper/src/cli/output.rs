@@ -4,6 +4,7 @@ use openapi_core::access::Actor;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
+use super::characters::on_one_line;
 use super::context::CommandContext;
 use crate::error::CliError;
 
@@ -28,7 +29,7 @@ impl CommandContext {
         let mut text = String::new();
         for (name, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
             let padding = " ".repeat(width - name.width());
-            text.push_str(&format!("{name}{padding}  {}\n", shown(value)));
+            text.push_str(&format!("{name}{padding}  {}\n", on_one_line(value)));
         }
         self.print(&text)
     }
@@ -45,7 +46,7 @@ impl CommandContext {
             return self.print_json(values);
         }
         let mut rows = vec![heads.iter().map(|head| (*head).to_uppercase()).collect::<Vec<_>>()];
-        rows.extend(values.iter().map(|value| row(value).iter().map(|cell| shown(cell)).collect()));
+        rows.extend(values.iter().map(|value| row(value).iter().map(|cell| on_one_line(cell)).collect()));
         let widths: Vec<usize> = (0..heads.len())
             .map(|column| rows.iter().map(|row| row[column].width()).max().unwrap_or(0))
             .collect();
@@ -68,12 +69,7 @@ impl CommandContext {
 
 /// Text as separate lines, each prefixed with `margin`.
 pub fn indented(text: &str, margin: &str) -> String {
-    text.lines().map(|line| format!("{margin}{}", shown(line)).trim_end().to_owned() + "\n").collect()
-}
-
-/// Text on one line: control characters could move the cursor of a terminal.
-pub fn shown(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.lines().map(|line| format!("{margin}{}", on_one_line(line)).trim_end().to_owned() + "\n").collect()
 }
 
 /// The actor of an action, as text.

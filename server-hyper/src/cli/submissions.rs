@@ -9,8 +9,9 @@ use openapi_core::storage::{SubmissionFilter, SubmissionPosition};
 use openapi_core::values::{AgentId, ContactId, SubmissionId, TemplateId};
 use serde_json::json;
 
-use super::contacts::csv::{cell, escaped};
-use super::contacts::format::Format;
+use super::contacts::csv::cell;
+use super::contacts::escape::escaped;
+use super::contacts::format::{CsvStyle, ExportArgs};
 use super::context::CommandContext;
 use super::export;
 use super::output::optional;
@@ -49,9 +50,8 @@ pub enum Submissions {
     Export {
         #[command(flatten)]
         selection: Selection,
-        /// Output format
-        #[arg(long, default_value = "ndjson")]
-        format: Format,
+        #[command(flatten)]
+        output: ExportArgs,
     },
 }
 
@@ -95,8 +95,8 @@ impl Submissions {
             Submissions::Show { submission, agent } => {
                 show(context, platform, json, &agent, submission).await
             }
-            Submissions::Export { selection, format } => {
-                export_all(context, platform, &selection, format).await
+            Submissions::Export { selection, output } => {
+                export_all(context, platform, &selection, output.csv(context)?).await
             }
         })
     }
@@ -189,7 +189,7 @@ async fn export_all(
     context: &CommandContext,
     platform: &Platform,
     selection: &Selection,
-    format: Format,
+    style: Option<CsvStyle>,
 ) -> Result<(), CliError> {
     let template = match selection.template {
         Some(template) => Some(platform.template(&selection.agent, template).await?),
@@ -201,7 +201,7 @@ async fn export_all(
         let after = last.map(SubmissionPosition::of);
         Ok(platform.submissions(&selection.agent, &filter, after, export::PAGE).await?)
     };
-    export::run(context, format, page, &columns.names(), |submission| columns.cells(submission)).await
+    export::run(context, style, page, &columns.names(), |submission| columns.cells(submission)).await
 }
 
 /// Columns of every export, in order; those of the template's fields follow, then the rest of the data.

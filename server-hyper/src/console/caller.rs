@@ -55,8 +55,12 @@ pub enum Stream {
 pub struct CallerFacts {
     /// The name of the operator for the audit log.
     pub operator: String,
+    /// Whether standard output is a terminal.
+    pub is_output_terminal: bool,
     /// Whether standard error is a terminal.
     pub is_error_terminal: bool,
+    /// The locale of numbers, such as `de_DE.UTF-8`; empty if it is not known.
+    pub locale: String,
 }
 
 /// An entry of a folder.
@@ -155,12 +159,17 @@ pub struct OwnProcess;
 impl OwnProcess {
     /// What a command knows of this process.
     #[must_use]
-    #[expect(clippy::disallowed_methods, reason = "the name of the user is no setting")]
+    #[expect(clippy::disallowed_methods, reason = "the name of the user and the locale are no settings")]
     pub fn facts() -> CallerFacts {
         let name = std::env::var("SUDO_USER").or_else(|_| std::env::var("USER")).unwrap_or_default();
+        let mut locales =
+            ["LC_ALL", "LC_NUMERIC", "LANG"].into_iter().filter_map(|name| std::env::var(name).ok());
+        let locale = locales.find(|locale| !locale.is_empty());
         CallerFacts {
             operator: if name.is_empty() { "operator".to_owned() } else { name },
+            is_output_terminal: io::stdout().is_terminal(),
             is_error_terminal: io::stderr().is_terminal(),
+            locale: locale.unwrap_or_default(),
         }
     }
 }

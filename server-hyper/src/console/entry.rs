@@ -51,7 +51,7 @@ pub fn enter(store: &StoreUrl, wait: Duration, command: &str, wish: Wish<'_>) ->
     let begun = monotonic();
     let mut is_silent = true;
     loop {
-        let owned = match assemble::take(store, command)? {
+        let owned = match assemble::take(store, command, matches!(wish, Wish::Own))? {
             Taken::Free(ownership) => return Ok(Entry::Open(ownership)),
             Taken::Owned(owned) => owned,
         };
@@ -78,7 +78,7 @@ pub async fn own(store: &StoreUrl, wait: Duration, command: &str) -> Result<Opti
     let begun = monotonic();
     let mut is_silent = true;
     loop {
-        let owned = match assemble::take(store, command)? {
+        let owned = match assemble::take(store, command, true)? {
             Taken::Free(ownership) => return Ok(ownership),
             Taken::Owned(owned) => owned,
         };

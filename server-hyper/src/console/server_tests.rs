@@ -8,7 +8,12 @@ use super::super::frames::Hello;
 use super::*;
 
 fn hello(program: &str) -> Hello {
-    let caller = CallerFacts { operator: "tester".to_owned(), is_error_terminal: false };
+    let caller = CallerFacts {
+        operator: "tester".to_owned(),
+        is_output_terminal: false,
+        is_error_terminal: false,
+        locale: String::new(),
+    };
     Hello { program: program.to_owned(), arguments: vec!["openapi-server".into()], caller }
 }
 

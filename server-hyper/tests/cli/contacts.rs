@@ -160,17 +160,21 @@ fn csv_says_what_is_wrong_and_where() {
          \n\
          b,\"b@example.com\",,not json,\n\
          c,c@example.com,,,blue\n\
-         d,d@example.com,,,,,,\n\
+         d,d@example.com,,,,x\n\
          \"e\n\",e@example.com,,,\n\
          f,f@example.com,,,\n",
     );
-    let said = sandbox.run(&["contacts", "import", "--agent", "acme", "contacts.csv"]);
+    let import = ["contacts", "import", "--agent", "acme", "contacts.csv"];
+    assert!(sandbox.run(&import).failed(1).contains("'colour'"), "nothing is imported");
+    let said = sandbox.run(&[&import[..], &["--map", "colour="]].concat());
     assert_eq!(
         (said.code, said.stdout.as_str()),
-        (1, "created 2, updated 0, unchanged 0, failed 4\n"),
+        (1, "created 3, updated 0, unchanged 0, failed 3\n"),
         "{said:?}"
     );
-    for (line, expected) in [(4, "customFields"), (5, "colour"), (6, "cells"), (7, "externalReferenceId")] {
+    for (line, expected) in
+        [(4, "customFields"), (6, "has 6 cells, the first row names 5"), (7, "externalReferenceId")]
+    {
         let found = said.stderr.lines().find(|found| found.contains(&format!("line {line}:")));
         assert!(found.is_some_and(|found| found.contains(expected)), "line {line}: {}", said.stderr);
     }

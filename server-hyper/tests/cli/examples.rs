@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::extraction;
+use super::import_files::{texts, workbook};
 use super::model_endpoint::ModelEndpoint;
 use super::support::{BINARY, Sandbox, credentials, request};
 use super::visitor::Visitor;
@@ -102,6 +103,10 @@ fn every_example_works() {
          {\"externalReferenceId\":\"crm-1002\",\"primaryEmail\":\"b@example.com\",\"lastName\":\"B\"}\n",
     );
     sandbox.write("contacts.csv", "externalReferenceId,primaryEmail,lastName\ncrm-1003,c@example.com,C\n");
+    let rows = texts(1, &["E-Mail", "Notes", "Last name"]) + &texts(2, &["d@example.com", "x", "D"]);
+    std::fs::write(sandbox.path("contacts.xlsx"), workbook(&[("People", "visible", &rows)], &[])).unwrap();
+    std::fs::write(sandbox.path("export.csv"), b"primaryEmail;lastName\r\ne@example.com;Gr\xfcn\r\n")
+        .unwrap();
     sandbox.write(
         "invoice.txt",
         "Invoice number: INV-2043\nInvoice date: 15 January 2026\nTotal: 1,234.50 GBP\n",

@@ -77,11 +77,16 @@ fn every_kind_of_document_is_found_again() {
     std::fs::create_dir_all(sandbox.path("handbook/deep/.hidden")).unwrap();
     sandbox.write(
         "handbook/deep/visits.md",
-        "# Services\r\n\r\n## Home visits\r\n\r\nHome visits are available in Leeds.\r\n",
+        "---\ntitle: Our services\nauthor: swordfish\n---\n# Services\r\n\r\n## Home visits\r\n\r\nHome visits are available in Leeds.\r\n",
     );
     sandbox.write("handbook/.secret.txt", "The password is swordfish.\n");
     sandbox.write("handbook/deep/.hidden/x.txt", "The password is swordfish.\n");
     sandbox.write("handbook/image.svg", "<svg/>");
+    sandbox.write("handbook/staff.csv", "name\nAda\n");
+    sandbox.write(
+        "handbook/deep/parking.html",
+        "<title>Parking</title><script>let password = 'swordfish';</script><h1>Cars</h1><p>Parking costs &pound;2 an hour.",
+    );
     // The encoding of western Europe.
     std::fs::write(
         sandbox.path("handbook/zeiten.txt"),
@@ -98,19 +103,38 @@ fn every_kind_of_document_is_found_again() {
         .unwrap();
     let said = sandbox.json(&["knowledge", "add", "handbook", "--agent", "acme"]);
     assert_eq!(said["failed"], json!([]));
+    let left_out: Vec<(&str, &str)> = said["leftOut"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| (it["file"].as_str().unwrap(), it["message"].as_str().unwrap()))
+        .collect();
+    for (file, reason) in [
+        ("handbook/.secret.txt", "is hidden"),
+        ("handbook/deep/.hidden", "is hidden"),
+        ("handbook/image.svg", ".svg is no document"),
+        ("handbook/staff.csv", "is a table"),
+    ] {
+        assert!(
+            left_out.iter().any(|(it, said)| *it == file && said.contains(reason)),
+            "{file}: {left_out:?}"
+        );
+    }
+    assert_eq!(left_out.len(), 4);
     let names: Vec<&Value> = said["added"].as_array().unwrap().iter().map(|it| &it["fileName"]).collect();
-    assert_eq!(names, ["deep/visits.md", "prices.pdf", "staff.docx", "zeiten.txt"]);
+    assert_eq!(names, ["deep/parking.html", "deep/visits.md", "prices.pdf", "staff.docx", "zeiten.txt"]);
     let kinds: Vec<&Value> = said["added"].as_array().unwrap().iter().map(|it| &it["contentType"]).collect();
     assert_eq!(
-        (kinds[0], kinds[1], kinds[3]),
-        (&json!("text/markdown"), &json!("application/pdf"), &json!("text/plain"))
+        (kinds[0], kinds[1], kinds[2], kinds[4]),
+        (&json!("text/html"), &json!("text/markdown"), &json!("application/pdf"), &json!("text/plain"))
     );
 
     let listed = sandbox.json(&["knowledge", "list", "--agent", "acme"]);
     let titles: Vec<&Value> = listed.as_array().unwrap().iter().map(|it| &it["title"]).collect();
-    assert_eq!(titles, ["Services", "prices", "staff", "zeiten"]);
+    assert_eq!(titles, ["Our services", "Parking", "prices", "staff", "zeiten"]);
     for (question, title, page, expected) in [
-        ("Are home visits available?", "Services", json!(null), "available in Leeds"),
+        ("Are home visits available?", "Our services", json!(null), "available in Leeds"),
+        ("What does parking cost?", "Parking", json!(null), "£2 an hour"),
         ("What does a vaccination cost?", "prices", json!(2), "forty pounds"),
         ("Who is the doctor?", "staff", json!(null), "Our doctor is Grace."),
         ("Öffnungszeiten", "zeiten", json!(null), "Die Öffnungszeiten sind"),
@@ -181,7 +205,7 @@ fn a_new_version_replaces_the_document() {
 fn bad_files_do_not_stop_the_others() {
     let sandbox = sandbox();
     sandbox.write("good.txt", "We open at nine.\n");
-    sandbox.write("page.html", "<p>We open at ten.</p>");
+    sandbox.write("page.css", "p { color: red }");
     sandbox.write("empty.md", "");
     sandbox.write("blank.md", "\n \n");
     sandbox.write("broken.pdf", "%PDF-1.7\nnothing of a document");
@@ -189,7 +213,7 @@ fn bad_files_do_not_stop_the_others() {
     std::fs::create_dir_all(sandbox.path("other/none")).unwrap();
     sandbox.write("other/good.txt", "We open at eleven.\n");
     let files = [
-        "page.html",
+        "page.css",
         "empty.md",
         "good.txt",
         "blank.md",
@@ -211,7 +235,7 @@ fn bad_files_do_not_stop_the_others() {
         .map(|it| (it["file"].as_str().unwrap(), it["message"].as_str().unwrap()))
         .collect();
     for (file, expected) in [
-        ("page.html", "save it as .md or .txt"),
+        ("page.css", "save it as .md, .html or .txt"),
         ("empty.md", "is empty"),
         ("blank.md", "has no text"),
         ("broken.pdf", "cannot be read"),

@@ -22,6 +22,7 @@ mod files;
 mod fleet;
 mod fleet_widget;
 mod forms;
+mod import_files;
 mod knowledge;
 mod model_endpoint;
 mod monitoring;
@@ -29,10 +30,14 @@ mod object_store;
 mod operators;
 #[cfg(target_os = "linux")]
 mod power_cuts;
+#[cfg(unix)]
+mod read_only;
 mod s3_server;
 mod service;
 mod settings;
 mod support;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod visitor;
 #[cfg(target_os = "linux")]
 mod widget_abuse;

@@ -54,6 +54,18 @@ impl FolderBlobs {
         tried.map_err(|source| OpenFolderError::Write { folder: root.clone(), source })?;
         Ok(FolderBlobs(Arc::new(Folder::new(root))))
     }
+
+    /// Opens an existing folder to read from it, without trying whether it can be written.
+    ///
+    /// # Errors
+    /// [`OpenFolderError::NoFolder`] when it is none.
+    pub fn open_for_reading(folder: impl Into<PathBuf>) -> Result<Self, OpenFolderError> {
+        let root: PathBuf = folder.into();
+        if !root.is_dir() {
+            return Err(OpenFolderError::NoFolder { folder: root });
+        }
+        Ok(FolderBlobs(Arc::new(Folder::new(root))))
+    }
 }
 
 /// Creates a folder and its missing parents, readable only by their owner. Their names survive a power cut.

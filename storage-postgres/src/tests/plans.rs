@@ -94,7 +94,7 @@ pub(super) async fn filled(database: &Database) -> PgConnection {
         sqlx::raw_sql(sql).execute(&mut filling).await.unwrap();
     }
     filling.close().await.unwrap();
-    single(&database.config()).await.unwrap()
+    single(&database.config()).await.unwrap().0
 }
 
 /// How many rows and entries of indexes a statement reads, and how many rows it returns.

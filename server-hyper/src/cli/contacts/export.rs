@@ -7,7 +7,7 @@ use openapi_core::storage::{SortKey, SortPosition};
 use openapi_core::values::AgentId;
 
 use super::csv::Columns;
-use super::format::Format;
+use super::format::CsvStyle;
 use crate::cli::context::CommandContext;
 use crate::cli::export;
 use crate::error::CliError;
@@ -17,12 +17,12 @@ pub async fn run(
     context: &CommandContext,
     platform: &Platform,
     agent: &AgentId,
-    format: Format,
+    style: Option<CsvStyle>,
 ) -> Result<(), CliError> {
     let columns = Columns::of(&platform.contact_schema(agent).await?);
     let page = async |last: Option<&Contact>| {
         let after = last.map(|last| SortPosition { key: SortKey::Time(last.created_at), id: last.id });
         Ok(platform.export_contacts(agent, after, export::PAGE).await?)
     };
-    export::run(context, format, page, &columns.names(), |contact| columns.cells(contact)).await
+    export::run(context, style, page, &columns.names(), |contact| columns.cells(contact)).await
 }

@@ -1,7 +1,6 @@
 //! `contacts import`: creates or updates contacts, line by line, several at a time.
 
 use std::collections::HashSet;
-use std::io::{BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +8,7 @@ use std::time::{Duration, Instant};
 use openapi_core::access::{Actor, Caller, Permissions};
 use openapi_core::admin::{Admin, AdminError, Imported};
 use openapi_core::contacts::Contact;
-use openapi_core::json::{Json, Object, parse};
+use openapi_core::json::{Json, Object};
 use openapi_core::platform::Platform;
 use openapi_core::service::{
     ContactListQuery, CreateContact, Created, ListContacts, OpenApiService, PageRequest, PageStart,
@@ -19,18 +18,14 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::csv::Columns;
-use super::format::Format;
+use super::source::{Given, Line, Source};
 use crate::assemble::Contents;
 use crate::cli::context::CommandContext;
-use crate::cli::input;
 use crate::error::CliError;
 use crate::ports::monotonic;
 
 /// Contacts written at the same time, so that they share the store's syncs.
 const MAX_CONCURRENT_WRITES: usize = 64;
-
-/// The longest line; longer than any valid contact.
-const MAX_LINE_LENGTH: usize = 2 * 1024 * 1024;
 
 /// Maximum number of invalid lines listed in JSON.
 const MAX_LISTED_ERRORS: usize = 1_000;
@@ -39,6 +34,9 @@ const MAX_LISTED_ERRORS: usize = 1_000;
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Summary {
+    /// How a table was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
     created: u64,
     updated: u64,
     unchanged: u64,
@@ -52,35 +50,36 @@ struct BadLine {
     message: String,
 }
 
-/// A line: its number, and its contact or the problem with it.
-type Line = (u64, Result<Object, String>);
-
 /// Imports a file.
-pub fn run(context: &CommandContext, agent: AgentId, file: &Path, format: Format) -> Result<(), CliError> {
-    let input = input::open(context, file)?;
+pub fn run(context: &CommandContext, agent: AgentId, file: &Path, given: &Given) -> Result<(), CliError> {
+    let mut source = Source::open(context, file, given)?;
     let mut summary = Summary::default();
+    let mut stopped = None;
     context.with_platform(Contents::Closed, async |platform| {
         let columns = Columns::of(&Admin::contact_schema(&**platform, &agent).await?);
+        let mut lines = source.lines(&columns, &given.mappings)?;
         let mut import = Import::new(context, Arc::clone(platform), agent, !context.json());
-        match format {
-            Format::Ndjson => import.all(ndjson(input)).await?,
-            Format::Csv => import.all(csv_lines(input, &columns)?).await?,
-        }
-        summary = import.finish().await;
+        stopped = import.all(&mut lines).await.err();
+        summary = Summary { source: lines.described(), ..import.finish().await };
         Ok(())
     })?;
     if context.json() {
         context.print_json(&summary)?;
     } else {
-        let Summary { created, updated, unchanged, failed, .. } = summary;
+        let Summary { source, created, updated, unchanged, failed, .. } = &summary;
+        if let Some(source) = source {
+            context.info(&format!("read as {source}"));
+        }
         context.print(&format!(
             "created {created}, updated {updated}, unchanged {unchanged}, failed {failed}\n"
         ))?;
     }
-    match summary.failed {
-        0 => Ok(()),
-        1 => Err(CliError::new("1 line was not imported")),
-        failed => Err(CliError::new(format!("{failed} lines were not imported"))),
+    match (stopped, summary.failed) {
+        // What was read was imported, so that the file can be fixed from there on.
+        (Some(error), _) => Err(CliError::new(format!("cannot read on: {error}"))),
+        (None, 0) => Ok(()),
+        (None, 1) => Err(CliError::new("1 line was not imported")),
+        (None, failed) => Err(CliError::new(format!("{failed} lines were not imported"))),
     }
 }
 
@@ -117,16 +116,10 @@ impl<'c> Import<'c> {
         }
     }
 
-    async fn all(&mut self, lines: impl Iterator<Item = std::io::Result<Line>>) -> Result<(), CliError> {
+    /// Begins the import of every line, up to the first that cannot be read.
+    async fn all(&mut self, lines: impl Iterator<Item = std::io::Result<Line>>) -> std::io::Result<()> {
         for line in lines {
-            let (number, contact) = match line {
-                Ok(line) => line,
-                Err(error) => {
-                    // Finish and report the lines that were started, so that the file can be fixed from here on.
-                    self.drain().await;
-                    return Err(CliError::new(format!("cannot read on: {error}")));
-                }
-            };
+            let (number, contact) = line?;
             match contact {
                 Err(message) => self.bad(number, message),
                 Ok(contact) => self.begin(number, contact).await,
@@ -273,93 +266,6 @@ fn message_of(error: &AdminError) -> String {
     messages.join("; ")
 }
 
-/// The lines of an NDJSON file; empty lines are skipped.
-fn ndjson(mut input: impl BufRead) -> impl Iterator<Item = std::io::Result<Line>> {
-    let mut number = 0;
-    std::iter::from_fn(move || {
-        loop {
-            let line = match read_line(&mut input) {
-                Ok(Some(line)) => line,
-                Ok(None) => return None,
-                Err(error) => return Some(Err(error)),
-            };
-            number += 1;
-            let Some(text) = line else {
-                return Some(Ok((number, Err(format!("is longer than {MAX_LINE_LENGTH} bytes")))));
-            };
-            if text.trim_ascii().is_empty() {
-                continue;
-            }
-            let contact = match parse(&text) {
-                Ok(Json::Object(contact)) => Ok(contact),
-                Ok(_) => Err("is not a JSON object".to_owned()),
-                Err(error) => Err(format!("is not JSON: {error} at column {}", error.column())),
-            };
-            return Some(Ok((number, contact)));
-        }
-    })
-}
-
-/// One line without its line feed; the inner `None` is a line that is too long and was skipped.
-#[expect(clippy::option_option, reason = "the end of the file, or a line that may be too long")]
-fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Option<Vec<u8>>>> {
-    let mut line = Vec::new();
-    let mut any = false;
-    let mut too_long = false;
-    loop {
-        let chunk = input.fill_buf()?;
-        if chunk.is_empty() {
-            return Ok(any.then(|| (!too_long).then_some(line)));
-        }
-        any = true;
-        let end = chunk.iter().position(|byte| *byte == b'\n');
-        let part = &chunk[..end.unwrap_or(chunk.len())];
-        too_long |= line.len() + part.len() > MAX_LINE_LENGTH;
-        if !too_long {
-            line.extend_from_slice(part);
-        }
-        let used = end.map_or(chunk.len(), |end| end + 1);
-        input.consume(used);
-        if end.is_some() {
-            return Ok(Some((!too_long).then_some(line)));
-        }
-    }
-}
-
-/// The rows of a CSV file after the first, each with the number of its first line.
-fn csv_lines<'a>(
-    input: Box<dyn BufRead + Send>,
-    columns: &'a Columns,
-) -> Result<impl Iterator<Item = std::io::Result<Line>> + 'a, CliError> {
-    // Every row ends with a line feed, so its last line is the one before the reader's position.
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(input.chain(&b"\n"[..]));
-    let names: Vec<String> =
-        reader.headers()?.iter().map(|name| name.trim_start_matches('\u{feff}').trim().to_owned()).collect();
-    if names.iter().all(String::is_empty) {
-        return Err(CliError::new("the first line of the CSV file names no fields"));
-    }
-    let mut record = csv::StringRecord::new();
-    Ok(std::iter::from_fn(move || {
-        loop {
-            match reader.read_record(&mut record) {
-                Ok(false) => return None,
-                Ok(true) if record.iter().all(|cell| cell.trim().is_empty()) => {}
-                Ok(true) => {
-                    let inner = record.iter().map(|cell| cell.matches('\n').count()).sum::<usize>();
-                    let number = reader.position().line().saturating_sub(1 + inner as u64);
-                    return Some(Ok((number, columns.contact(&names, &record))));
-                }
-                Err(error) => {
-                    return Some(match error.position().map(csv::Position::line) {
-                        Some(number) => Ok((number, Err(format!("is not CSV: {error}")))),
-                        None => Err(error.into()),
-                    });
-                }
-            }
-        }
-    }))
-}
-
 /// Reports the progress of the import on standard error.
 struct Progress<'c> {
     context: &'c CommandContext,
@@ -394,19 +300,5 @@ impl<'c> Progress<'c> {
             self.context.write_error("\r\x1b[K");
         }
         self.shown = false;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_are_numbered_and_long_ones_passed_over() {
-        let long = format!("\"{}\"", "x".repeat(MAX_LINE_LENGTH));
-        let text = format!("{{\"a\":1}}\r\n\n[]\n{long}\n{{\n{{}}");
-        let lines: Vec<_> = ndjson(text.as_bytes()).map(Result::unwrap).collect();
-        let shown: Vec<_> = lines.iter().map(|(number, contact)| (*number, contact.is_ok())).collect();
-        assert_eq!(shown, [(1, true), (3, false), (4, false), (5, false), (6, true)]);
     }
 }

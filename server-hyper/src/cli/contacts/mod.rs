@@ -1,18 +1,26 @@
 //! `contacts`: import, export, erase.
 
 pub mod csv;
+pub mod escape;
 mod export;
 pub mod format;
+mod header;
 mod import;
+#[cfg(test)]
+mod round_trips;
+mod source;
 
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+use encoding_rs::Encoding;
 use openapi_core::admin::Admin;
 use openapi_core::contacts::ContactRef;
 use openapi_core::values::AgentId;
 
-use format::Format;
+use format::{ExportArgs, ImportFormat, parse_delimiter};
+use header::Mapping;
+use source::Given;
 
 use super::context::CommandContext;
 use super::erasure;
@@ -24,38 +32,31 @@ use crate::error::CliError;
 pub enum Contacts {
     /// Create or update contacts from a file
     #[command(after_help = "Examples:\n  \
-        openapi-server contacts import --agent acme contacts.ndjson\n  \
         openapi-server contacts import --agent acme contacts.csv\n  \
+        openapi-server contacts import --agent acme contacts.xlsx --map 'E-Mail=primaryEmail' --map 'Notes='\n  \
+        openapi-server contacts import --agent acme export.csv --delimiter ';' --encoding windows-1252\n  \
         openapi-server contacts import --agent acme - --format ndjson < contacts.ndjson\n\n\
-        NDJSON: one contact per line, in the form of the Open API's create request. CSV: the first line names the fields; \
+        CSV and Excel workbooks (.xlsx): the first row names the fields; case, blanks, _ and - do not matter. \
         `tags` are separated by semicolons, custom fields are columns such as `customFields.plan` or one column \
-        `customFields` with JSON; an empty cell is an absent value.\n\n\
+        `customFields` with JSON; an empty cell is an absent value. Delimiter and encoding of CSV are detected. NDJSON and \
+        JSON arrays: contacts in the form of the Open API's create request.\n\n\
         Contacts with an externalReferenceId are created or updated by it. One without is created, unless a contact without \
         external id and with the same content is there already. So an import can be run twice.\n\n\
         Invalid lines are reported with their numbers, and the other lines are still imported; the exit \
-        status is then 1.")]
-    Import {
-        /// The agent
-        #[arg(long)]
-        agent: AgentId,
-        /// The file; - for standard input
-        file: PathBuf,
-        /// Format of the file [default: by its extension]
-        #[arg(long)]
-        format: Option<Format>,
-    },
+        status is then 1. A file with columns that are not fields, or with a field twice, is refused as a whole.")]
+    Import(ImportArgs),
     /// Print all contacts, archived ones included, oldest first
     #[command(after_help = "Examples:\n  \
         openapi-server contacts export --agent acme > contacts.ndjson\n  \
-        openapi-server contacts export --agent acme --format csv > contacts.csv\n\n\
+        openapi-server contacts export --agent acme --format csv > contacts.csv\n  \
+        openapi-server contacts export --agent acme --excel --delimiter ';' > contacts.csv\n\n\
         In CSV, an apostrophe precedes each cell that a spreadsheet would interpret as a formula; import removes it.")]
     Export {
         /// The agent
         #[arg(long)]
         agent: AgentId,
-        /// Output format
-        #[arg(long, default_value = "ndjson")]
-        format: Format,
+        #[command(flatten)]
+        output: ExportArgs,
     },
     /// Permanently erase a contact with everything that belongs to it
     #[command(after_help = "Examples:\n  \
@@ -75,17 +76,45 @@ pub enum Contacts {
     },
 }
 
+/// The arguments of `contacts import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// The agent
+    #[arg(long)]
+    agent: AgentId,
+    /// The file; - for standard input
+    file: PathBuf,
+    /// Format of the file [default: by its extension]
+    #[arg(long)]
+    format: Option<ImportFormat>,
+    /// Delimiter of CSV: one character, or tab [default: detected]
+    #[arg(long, value_parser = parse_delimiter)]
+    delimiter: Option<u8>,
+    /// Encoding of text, such as windows-1252 [default: detected]
+    #[arg(long, value_parser = source::parse_encoding)]
+    encoding: Option<&'static Encoding>,
+    /// Field of a column that has another name; COLUMN= leaves the column out (repeatable)
+    #[arg(long, value_name = "COLUMN=FIELD")]
+    map: Vec<Mapping>,
+    /// Sheet of a workbook [default: the first one with cells]
+    #[arg(long, value_name = "NAME")]
+    sheet: Option<String>,
+}
+
 impl Contacts {
     pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
         let json = context.json();
         match self {
-            Contacts::Import { agent, file, format } => {
-                let format = format.map_or_else(|| Format::of(&file), Ok)?;
-                import::run(context, agent, &file, format)
+            Contacts::Import(ImportArgs { agent, file, format, delimiter, encoding, map, sheet }) => {
+                let given = Given { format, delimiter, encoding, sheet, mappings: map };
+                import::run(context, agent, &file, &given)
             }
-            Contacts::Export { agent, format } => context.with_platform(Contents::Closed, async |platform| {
-                export::run(context, platform, &agent, format).await
-            }),
+            Contacts::Export { agent, output } => {
+                let style = output.csv(context)?;
+                context.with_platform(Contents::Closed, async |platform| {
+                    export::run(context, platform, &agent, style).await
+                })
+            }
             Contacts::Erase { agent, contact, external } => {
                 let by_id = if external { None } else { contact.parse().ok().map(ContactRef::Id) };
                 let target = match by_id {

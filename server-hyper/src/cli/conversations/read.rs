@@ -15,10 +15,10 @@ use openapi_core::values::{AgentId, ContactId, ConversationId, MessageId, Timest
 use serde::Serialize;
 
 use super::selection::{Selection, Status};
-use crate::cli::contacts::format::Format;
+use crate::cli::characters::on_one_line;
 use crate::cli::context::CommandContext;
 use crate::cli::export;
-use crate::cli::output::{indented, optional, shown};
+use crate::cli::output::{indented, optional};
 use crate::error::CliError;
 use crate::ports::SystemClock;
 
@@ -203,11 +203,16 @@ impl Said {
         if self.feedback != 0 {
             add(format!("feedback {:+}", self.feedback));
         }
-        let mut text = format!("{}\n{}", shown(&head), indented(&self.text, "   "));
+        let mut text = format!("{}\n{}", on_one_line(&head), indented(&self.text, "   "));
         for source in &self.sources {
             let page = source.page.map_or_else(String::new, |page| format!(", page {page}"));
             let url = source.url.as_ref().map_or_else(String::new, |url| format!(", {url}"));
             text.push_str(&indented(&format!("[{}] {}{page}{url}", source.n, source.title), "   "));
+        }
+        for upload in &self.uploads {
+            let UploadRef { id, name, media_type, size } = upload;
+            let line = format!("file {id}: {name}, {media_type}, {size} bytes");
+            text.push_str(&indented(&line, "   "));
         }
         if let Some(comment) = &self.comment {
             text.push_str(&indented(&format!("feedback: {comment}"), "   "));
@@ -417,5 +422,43 @@ pub async fn export_all(
             }
         }
     };
-    export::run(context, Format::Ndjson, page, &[], |_| Ok(Vec::new())).await
+    export::run(context, None, page, &[], |_| Ok(Vec::new())).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_names_its_files() {
+        let said: Vec<UploadRef> = vec![UploadRef {
+            id: "697dc8165d4ffa83cfc35cfc".parse().unwrap(),
+            name: "referral\u{202e}fdp.exe".to_owned(),
+            size: 1_204,
+            media_type: "application/pdf".to_owned(),
+        }];
+        let message = Said {
+            id: "697dc8165d4ffa83cfc35cfd".parse().unwrap(),
+            seq: 1,
+            role: Speaker::Visitor,
+            text: "Here it is.".to_owned(),
+            state: MessageState::Complete,
+            at: Timestamp::from_millis(0),
+            name: None,
+            responder: None,
+            outcome: None,
+            sources: Vec::new(),
+            uploads: said,
+            after: FollowUp::default(),
+            tokens: 0,
+            cost: 0.0,
+            credits: 0,
+            feedback: 0,
+            comment: None,
+            turn: None,
+        };
+        let shown = message.block();
+        let line = "   file 697dc8165d4ffa83cfc35cfc: referralfdp.exe, application/pdf, 1204 bytes";
+        assert!(shown.lines().any(|shown| shown == line), "{shown}");
+    }
 }

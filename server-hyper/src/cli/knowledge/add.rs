@@ -1,32 +1,24 @@
 //! `knowledge add`: reads documents from files and folders, splits them into passages and stores them.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
 use ::conversations::KnowledgeDocument;
-use ::conversations::admin::{KnowledgeLimits, NewKnowledge};
+use ::conversations::admin::NewKnowledge;
 use clap::Args;
-use extraction::document::ocr::OcrEngine;
-use extraction::document::{Document, Kind, Limits, Page, Warning, decode};
-use extraction::worker::Reader;
 use openapi_core::admin::Admin;
 use openapi_core::files::Sha256Digest;
 use openapi_core::values::AgentId;
-use responders::Format;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::document::{EXTENSIONS, Reading, extension, read};
 use crate::assemble::Contents;
 use crate::cli::context::CommandContext;
 use crate::cli::output::optional;
 use crate::config::extraction::allow_unconfined_documents;
 use crate::config::flags::KnowledgeArgs;
 use crate::console::caller::FolderEntry;
-use crate::documents;
 use crate::error::CliError;
 
 /// Examples of `knowledge add`.
@@ -34,17 +26,13 @@ pub const EXAMPLES: &str = "Examples:\n  \
     openapi-server knowledge add services.md --agent acme --url https://www.example.com/services\n  \
     openapi-server knowledge add handbook --agent acme\n  \
     openapi-server knowledge add handbook/hours.md handbook/prices.txt --agent acme --language en --json\n\n\
-    Markdown (.md, .markdown), plain text (.txt, in any encoding), PDF and DOCX; of a folder every such file below it, \
-    under its path in the folder. A document replaces those with the same --url or the same name. PDF and DOCX are read \
+    Markdown (.md, .markdown), web pages (.html, .htm), plain text (.txt, in any encoding), PDF and DOCX; of a folder \
+    every such file below it, under its path in the folder, and the others are listed as left out. Metadata before the \
+    text of Markdown gives the title and is not searched. A document replaces those with the same --url or the same name. PDF and DOCX are read \
     in a separate process that can reach neither files nor the network; scanned pages need \
     `tesseract` (Debian: tesseract-ocr, and a package for each language).\n\n\
     A file that cannot be added does not stop the others; the exit status is then 1. Limits are settings: \
     --help lists them. Running servers answer from a change within 5 s.";
-
-/// Timeout of each step of reading a document. It is long, because documents have many pages.
-const READ_TIMEOUT: Duration = Duration::from_secs(120);
-/// Extensions of the files that are added from folders.
-const ENDINGS: [&str; 6] = ["md", "markdown", "txt", "text", "pdf", "docx"];
 
 #[derive(Debug, Args)]
 pub struct Add {
@@ -54,7 +42,7 @@ pub struct Add {
     /// The agent
     #[arg(long)]
     agent: AgentId,
-    /// Title of the source for visitors [default: the first heading, or the file name]
+    /// Title of the source for visitors [default: that of the document, its first heading, or the file name]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
     /// URL where visitors can read the document
@@ -72,14 +60,17 @@ pub struct Add {
 
 /// The result of the command.
 #[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Summary {
     added: Vec<KnowledgeDocument>,
-    failed: Vec<Failed>,
+    failed: Vec<NotAdded>,
+    /// Entries of folders that are no documents.
+    left_out: Vec<NotAdded>,
 }
 
 /// A file that was not added.
 #[derive(Serialize)]
-struct Failed {
+struct NotAdded {
     file: String,
     message: String,
 }
@@ -94,8 +85,7 @@ struct Source {
 impl Add {
     pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
         let json = context.json();
-        let (sources, failed) = self.sources(context)?;
-        let mut summary = Summary { added: Vec::new(), failed };
+        let (sources, mut summary) = self.sources(context)?;
         context.with_conversations(Contents::Closed, async |chat| {
             // Report a mistyped agent once, not for every file.
             chat.platform().agent(&self.agent).await?;
@@ -126,7 +116,7 @@ impl Add {
                         summary.added.push(added);
                     }
                     Err(message) => {
-                        summary.failed.push(Failed { file: source.path.display().to_string(), message });
+                        summary.failed.push(NotAdded { file: source.path.display().to_string(), message });
                     }
                 }
             }
@@ -135,7 +125,10 @@ impl Add {
         if json {
             context.print_json(&summary)?;
         } else {
-            for Failed { file, message } in &summary.failed {
+            for NotAdded { file, message } in &summary.left_out {
+                context.info(&format!("left out {file}: {message}"));
+            }
+            for NotAdded { file, message } in &summary.failed {
                 context.error(&format!("{file}: {message}"));
             }
             if !summary.added.is_empty() {
@@ -150,31 +143,29 @@ impl Add {
         }
     }
 
-    /// The files to add, and the paths that cannot be found.
-    fn sources(&self, context: &CommandContext) -> Result<(Vec<Source>, Vec<Failed>), CliError> {
-        let (mut sources, mut failed) = (Vec::new(), Vec::new());
+    /// The files to add, and the paths that cannot be found or are no documents.
+    fn sources(&self, context: &CommandContext) -> Result<(Vec<Source>, Summary), CliError> {
+        let mut folder = Folder { context, sources: Vec::new(), summary: Summary::default() };
         for path in &self.files {
-            let mut lost = |path: &Path, message: String| {
-                failed.push(Failed { file: path.display().to_string(), message });
-            };
             // A missing file is reported when it is read.
             if let Ok(Some(entries)) = context.caller().list(path) {
-                let before = sources.len();
-                walk(context, path, entries, "", &mut sources, &mut lost);
-                if sources.len() == before {
-                    lost(path, format!("the folder has no files of {}", ENDINGS.join(", ")));
+                let before = folder.sources.len();
+                folder.walk(path, entries, "");
+                if folder.sources.len() == before {
+                    folder.lost(path, format!("the folder has no files of {}", EXTENSIONS.join(", ")));
                 }
             } else {
                 let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-                sources.push(Source { path: path.clone(), name });
+                folder.sources.push(Source { path: path.clone(), name });
             }
         }
+        let Folder { sources, summary, .. } = folder;
         if sources.len() > 1 && (self.title.is_some() || self.url.is_some()) {
             return Err(CliError::usage(
                 "--title and --url apply to one document; add the others without them",
             ));
         }
-        Ok((sources, failed))
+        Ok((sources, summary))
     }
 
     /// Reads a document and splits it into passages.
@@ -185,11 +176,12 @@ impl Add {
         reading: &Reading,
     ) -> Result<NewKnowledge, String> {
         let bytes = read(context, &source.path, reading.most.bytes).map_err(|error| error.to_string())?;
-        let text = reading.text(context, &bytes, source).await?;
+        let text = reading.text(context, &bytes, (&source.path, &source.name)).await?;
         let pages: Vec<&str> = text.pages.iter().map(String::as_str).collect();
         let cut = responders::cut(&pages, text.format);
         let file_name = source.name.rsplit('/').next().unwrap_or_default();
-        let title = self.title.clone().unwrap_or_else(|| responders::title(&cut, file_name));
+        let stated = self.title.clone().or(text.title);
+        let title = stated.unwrap_or_else(|| responders::title(&cut, file_name));
         Ok(NewKnowledge {
             file_name: source.name.clone(),
             // A title is one line.
@@ -205,153 +197,55 @@ impl Add {
     }
 }
 
-/// Reads a file up to the size limit.
-fn read(context: &CommandContext, path: &Path, most: u64) -> io::Result<Arc<[u8]>> {
-    let mut content = Vec::new();
-    context.caller().open(path)?.take(most + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > most {
-        return Err(io::Error::other(format!("a document has at most {most} bytes")));
-    }
-    Ok(content.into())
+/// What was found in folders.
+struct Folder<'c> {
+    context: &'c CommandContext,
+    sources: Vec<Source>,
+    summary: Summary,
 }
 
-/// Finds the documents in a folder, by name; skips hidden files and linked folders.
-fn walk(
-    context: &CommandContext,
-    folder: &Path,
-    entries: Vec<FolderEntry>,
-    prefix: &str,
-    sources: &mut Vec<Source>,
-    lost: &mut impl FnMut(&Path, String),
-) {
-    for FolderEntry { name: own, is_folder, is_file } in entries {
-        let path = folder.join(&own);
-        let own = own.to_string_lossy();
-        let name = format!("{prefix}{own}");
-        if own.starts_with('.') {
-            continue;
-        }
-        if is_folder {
-            match context.caller().list(&path) {
-                Ok(entries) => {
-                    let entries = entries.unwrap_or_default();
-                    walk(context, &path, entries, &format!("{name}/"), sources, lost);
+impl Folder<'_> {
+    /// Finds the documents in a folder, by name.
+    fn walk(&mut self, folder: &Path, entries: Vec<FolderEntry>, prefix: &str) {
+        for FolderEntry { name: own, is_folder, is_file } in entries {
+            let path = folder.join(&own);
+            let own = own.to_string_lossy();
+            let name = format!("{prefix}{own}");
+            if own.starts_with('.') {
+                self.left_out(&path, "is hidden".to_owned());
+            } else if is_folder {
+                match self.context.caller().list(&path) {
+                    Ok(entries) => self.walk(&path, entries.unwrap_or_default(), &format!("{name}/")),
+                    Err(error) => self.lost(&path, error.to_string()),
                 }
-                Err(error) => lost(&path, error.to_string()),
-            }
-        } else if is_file && ENDINGS.contains(&ending(&path).as_str()) {
-            sources.push(Source { path, name });
-        }
-    }
-}
-
-/// The extension of a file, in lower case.
-fn ending(path: &Path) -> String {
-    path.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase()
-}
-
-/// The text of a document.
-struct Text {
-    pages: Vec<String>,
-    page_count: Option<u32>,
-    format: Format,
-    content_type: &'static str,
-}
-
-/// Reads documents.
-struct Reading {
-    reader: Reader,
-    recognise: Arc<dyn OcrEngine>,
-    most: KnowledgeLimits,
-}
-
-impl Reading {
-    fn new(languages: &[String], allow_unconfined: bool, most: KnowledgeLimits) -> Result<Self, CliError> {
-        let worker = documents::worker(allow_unconfined)?.with_timeout(READ_TIMEOUT);
-        let recognise = Arc::new(documents::tesseract(&worker, languages));
-        Ok(Reading { reader: Reader::Worker(worker), recognise, most })
-    }
-
-    async fn text(
-        &self,
-        context: &CommandContext,
-        bytes: &Arc<[u8]>,
-        source: &Source,
-    ) -> Result<Text, String> {
-        if bytes.is_empty() {
-            return Err("the file is empty".to_owned());
-        }
-        let kind = Kind::of(bytes);
-        match kind {
-            Some(Kind::Text) => plain(bytes, &ending(&source.path)),
-            // The reader reports why a file is not a document.
-            Some(Kind::Pdf | Kind::Docx) | None => {
-                let limits = Limits {
-                    bytes: self.most.bytes,
-                    pages: self.most.pages,
-                    characters: self.most.characters,
-                    ..Limits::default()
+            } else if !is_file {
+                self.left_out(&path, "is a link to a folder, or no file".to_owned());
+            } else if EXTENSIONS.contains(&extension(&path).as_str()) {
+                self.sources.push(Source { path, name });
+            } else {
+                let message = match extension(&path).as_str() {
+                    "" => {
+                        "has no extension; documents are Markdown, HTML, plain text, PDF and DOCX".to_owned()
+                    }
+                    "csv" | "tsv" | "xlsx" | "xls" | "ods" => {
+                        "is a table; write what visitors may ask about it as text, or save it as PDF"
+                            .to_owned()
+                    }
+                    other => format!(
+                        ".{other} is no document; documents are Markdown, HTML, plain text, PDF and DOCX"
+                    ),
                 };
-                let recognise = Some(Arc::clone(&self.recognise));
-                let document = self.reader.read(Arc::clone(bytes), limits, recognise).await;
-                let document = document.map_err(|error| documents::not_read(&error))?;
-                warn(context, &source.name, &document.warnings);
-                Ok(Text {
-                    page_count: document.page_count,
-                    pages: pages(&document),
-                    format: Format::Plain,
-                    content_type: kind.map_or("application/octet-stream", Kind::media_type),
-                })
+                self.left_out(&path, message);
             }
-            Some(_) => Err("is an image; documents are Markdown, plain text, PDF or DOCX".to_owned()),
         }
     }
-}
 
-/// Plain text, if the extension permits it.
-fn plain(bytes: &[u8], ending: &str) -> Result<Text, String> {
-    let (format, content_type) = match ending {
-        "md" | "markdown" => (Format::Markdown, "text/markdown"),
-        "txt" | "text" | "" => (Format::Plain, "text/plain"),
-        other => {
-            return Err(format!(
-                "is text, but .{other} is neither Markdown nor plain text; save it as .md or .txt"
-            ));
-        }
-    };
-    let text = decode(bytes).replace("\r\n", "\n").replace('\r', "\n");
-    Ok(Text { pages: vec![text], page_count: None, format, content_type })
-}
-
-/// The text of each page in order; the text of an unreadable page is empty.
-fn pages(document: &Document) -> Vec<String> {
-    let last = document.pages.iter().map(|page| page.number).max().unwrap_or(0);
-    let mut texts = vec![String::new(); last as usize];
-    for page in &document.pages {
-        if let Some(text) = (page.number as usize).checked_sub(1).and_then(|nth| texts.get_mut(nth)) {
-            *text = Page::text(page);
-        }
+    fn lost(&mut self, path: &Path, message: String) {
+        self.summary.failed.push(NotAdded { file: path.display().to_string(), message });
     }
-    texts
-}
 
-/// Reports the parts of a document that were not read.
-fn warn(context: &CommandContext, name: &str, warnings: &[Warning]) {
-    let count = |is: fn(&Warning) -> bool| warnings.iter().filter(|warning| is(warning)).count();
-    for (count, what) in [
-        (
-            count(|it| matches!(it, Warning::OcrUnavailable { .. })),
-            "page(s) are images whose text needs tesseract, with the data of --ocr-languages",
-        ),
-        (count(|it| matches!(it, Warning::PageFailed { .. })), "page(s) cannot be read"),
-        (
-            count(|it| matches!(it, Warning::HiddenText { .. })),
-            "page(s) have hidden text, which was left out",
-        ),
-    ] {
-        if count > 0 {
-            context.info(&format!("{name}: {count} {what}"));
-        }
+    fn left_out(&mut self, path: &Path, message: String) {
+        self.summary.left_out.push(NotAdded { file: path.display().to_string(), message });
     }
 }
 

@@ -1,6 +1,8 @@
 //! `knowledge`: the documents that an agent replies from.
 
 mod add;
+mod document;
+mod html;
 
 use std::sync::Arc;
 
@@ -13,8 +15,9 @@ use serde::Serialize;
 
 use self::add::Add;
 use crate::assemble::{Contents, retriever};
+use crate::cli::characters::on_one_line;
 use crate::cli::context::CommandContext;
-use crate::cli::output::{indented, optional, shown};
+use crate::cli::output::{indented, optional};
 use crate::error::CliError;
 
 /// Memory for the index of a search; the index of one agent is always held.
@@ -187,7 +190,7 @@ async fn search(
         let page = passage.page.map_or_else(String::new, |page| format!(", page {page}"));
         let headings = passage.headings.join(" > ");
         let heading = format!("{}  {:.2}  {}{page}  {headings}", nth + 1, passage.score, passage.title);
-        text.push_str(&format!("{}\n{}\n", shown(heading.trim_end()), indented(passage.text, "   ")));
+        text.push_str(&format!("{}\n{}\n", on_one_line(heading.trim_end()), indented(passage.text, "   ")));
     }
     context.print(&text)?;
     if !found.has_documents {
