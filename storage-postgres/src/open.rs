@@ -16,24 +16,16 @@ impl PostgresStorage {
     /// # Errors
     /// [`OpenError`] says what is wrong with the database and what to do.
     pub async fn open(config: PostgresConfig) -> Result<Self, OpenError> {
-<<<<<<< HEAD
-        let mut db = connect::single(&config).await?;
-        migrate::check_server(&mut db, &config).await?;
-        migrate::migrate(&mut db, &config).await?;
-        drop(db);
-        let db = Db::new(config);
-        if let Err(error) = backfill::bring_up_to_date(&db).await {
-            db.close().await;
-            return Err(OpenError::Other { server: db.config().server(), source: error.into() });
-        }
-=======
         let ((), server) = connect::on_connection(&config, async |db| {
             migrate::check_server(db, &config).await?;
             migrate::migrate(db, &config).await
         })
         .await?;
         let db = Db::new(config, server);
->>>>>>> import
+        if let Err(error) = backfill::bring_up_to_date(&db).await {
+            db.close().await;
+            return Err(OpenError::Other { server: db.config().server(), source: error.into() });
+        }
         let writer = Writer::start(&db, |connection, (jobs, wait)| {
             let batch = jobs.iter().map(|job| &job.write).collect();
             Box::pin(contacts::store_batch(connection, batch, *wait))
