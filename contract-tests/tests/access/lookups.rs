@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use contract_tests::{Backend, Credentials, Sandbox};
-use openapi_core::access::ApiKey;
-use openapi_core::storage::{KeyLookup, KeyStore, Result};
+use openapi_core::access::{ApiKey, KeyLookup};
+use openapi_core::storage::{KeyStore, Result};
 use storage_memory::MemoryStorage;
 use testkit::delegate::Delegate;
 
