@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn other_bytes_are_refused() {
-        for bytes in [&b"caf\xe9"[..], b"\xff\xfea", b"\xff\xfe\x00\xd8", b"\xef\xbb"] {
+        for bytes in [&b"a\xe9"[..], b"\xff\xfea", b"\xff\xfe\x00\xd8", b"\xef\xbb"] {
             assert!(decode(bytes.to_vec()).is_err(), "{bytes:?}");
         }
     }

@@ -37,11 +37,16 @@ struct Asset {
 }
 
 /// The files of the reference.
-#[derive(Default)]
 pub struct Docs {
     assets: Vec<Asset>,
     /// The OpenAPI document, plain and with gzip.
     document: OnceLock<(Bytes, Bytes)>,
+}
+
+impl Default for Docs {
+    fn default() -> Self {
+        Docs::new()
+    }
 }
 
 impl Docs {

@@ -38,7 +38,7 @@ fn named(text: &str) -> BTreeMap<&str, BTreeSet<&str>> {
     found
 }
 
-/// The metrics of a server that has answered requests, refused a connection and holds one open.
+/// The metrics of a server that has answered requests, refused a connection, evicted one and holds one open.
 fn scraped() -> String {
     let sandbox = Sandbox::new();
     let key = sandbox.with_key();
@@ -51,7 +51,16 @@ fn scraped() -> String {
     super::support::within(std::time::Duration::from_secs(5), "a document is extracted", || {
         super::extraction::extract(&server.api, &credentials, &document).0 == 200
     });
-    let _open = super::support::connect(&server.api);
+    // An idle connection makes room for the next one; one with a request in progress does not.
+    let _idle = super::support::connect(&server.api);
+    super::support::within(std::time::Duration::from_secs(5), "a connection is evicted", || {
+        let _ = std::panic::catch_unwind(|| server.get("/v1/open/health", &[]));
+        server.ops("/metrics").1.contains("openapi_connections_evicted_total{")
+    });
+    let mut open = super::support::connect(&server.api);
+    let further = [&headers[..], &[("Content-Type", "application/json")]].concat();
+    let head = super::support::head("POST", "/v1/open/contacts/chatbots/acme", &further, 10);
+    std::io::Write::write_all(&mut open, head.as_bytes()).unwrap();
     super::support::within(std::time::Duration::from_secs(5), "a connection is refused", || {
         // The limit is reached, so the server answers this connection with 503 or closes it.
         let _ = std::panic::catch_unwind(|| server.get("/v1/open/health", &[]));
