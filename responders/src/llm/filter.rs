@@ -303,9 +303,9 @@ impl Filter {
     fn end_of_line(&mut self) -> Step {
         self.is_after_blank = self.out.is_line_blank();
         if self.line == Line::Code {
-            self.out.raw("\n")
+            self.out.raw("\n");
         } else {
-            self.out.text('\n')
+            self.out.text('\n');
         }
         self.line = Line::Beginning;
         self.has_split_code = false;
