@@ -3,6 +3,7 @@
 //! An interrupted step can be repeated: it creates only what is absent. One server migrates at a time. It holds a lock
 //! that expires by the clock of the database, so a server that dies does not block the others for long.
 
+use std::pin::Pin;
 use std::time::Duration;
 
 use mongodb::bson::{Bson, DateTime, Document, doc};
@@ -82,6 +83,7 @@ pub(crate) mod index {
     pub(crate) const REPLAYS_BY_RESOURCE: &str = "byResource";
     pub(crate) const REPLAYS_BY_EXPIRY: &str = "byExpiry";
     pub(crate) const AUDIT_BY_TIME: &str = "byTime";
+    pub(crate) const AUDIT_BY_SEQUENCE: &str = "bySequence";
     pub(crate) const AUDIT_BY_PAYLOAD: &str = "byPayload";
 }
 
@@ -122,7 +124,17 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "contacts, files, forms", collections: FIRST },
     Migration { version: 2, name: "extraction", collections: EXTRACTION },
     Migration { version: 3, name: "chat", collections: CHAT },
+    Migration { version: AUDIT_CHAIN, name: "audit chain", collections: CHAINED },
 ];
+
+/// The migration that begins the chains of the audit log.
+const AUDIT_CHAIN: i64 = 4;
+
+/// The chain of a tenant, by number.
+const CHAINED: &[Collection] = &[Collection {
+    name: collection::AUDIT,
+    indexes: &[index_of(index::AUDIT_BY_SEQUENCE, &["_id.agent", "sequence", "_id.at", "_id.id"])],
+}];
 
 /// Every index starts with the tenant, except the global ones.
 const FIRST: &[Collection] = &[
@@ -347,12 +359,14 @@ fn refused(handle: &Handle, error: Error) -> OpenError {
 }
 
 /// Migrates the database to the version of this release.
-pub(crate) async fn migrate(handle: &Handle) -> Result<(), OpenError> {
+///
+/// `begin_chains` is the work of the step that begins the chains of the audit log.
+pub(crate) async fn migrate(handle: &Handle, begin_chains: Upgrade) -> Result<(), OpenError> {
     let mut waited = Duration::ZERO;
     while !pending(version(handle).await?).is_empty() {
         let lock = Lock::of(handle).await.map_err(|error| refused(handle, error))?;
         if lock.take().await.map_err(|error| refused(handle, error))? {
-            let done = lock.hold_while(apply_all(handle)).await;
+            let done = lock.hold_while(apply_all(handle, begin_chains)).await;
             lock.release().await;
             return done.map_err(|error| refused(handle, error)).and(version(handle).await.map(drop));
         }
@@ -368,7 +382,10 @@ pub(crate) async fn migrate(handle: &Handle) -> Result<(), OpenError> {
     Ok(())
 }
 
-async fn apply_all(handle: &Handle) -> Result<()> {
+/// Work of a step besides collections and indexes. It can be repeated.
+pub(crate) type Upgrade = for<'a> fn(&'a Handle) -> Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
+
+async fn apply_all(handle: &Handle, begin_chains: Upgrade) -> Result<()> {
     let stored =
         DocumentReader::new(handle).one(collection::MIGRATIONS, doc! { "_id": "schema" }, None).await?;
     let version = stored.map_or(Ok(0), |stored| Fields(&stored).integer("version"))?;
@@ -380,6 +397,9 @@ async fn apply_all(handle: &Handle) -> Result<()> {
         }
         while let Some(made) = making.join_next().await {
             made.map_err(crate::error::corrupt)??;
+        }
+        if step.version == AUDIT_CHAIN {
+            begin_chains(handle).await?;
         }
         handle
             .collection(collection::MIGRATIONS)

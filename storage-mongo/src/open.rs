@@ -1,5 +1,6 @@
 //! Opening the store.
 
+use crate::audit;
 use crate::config::MongoConfig;
 use crate::connect;
 use crate::contacts::{self, ContactLoader};
@@ -16,7 +17,7 @@ impl MongoStorage {
     /// [`OpenError`] says what is wrong with the deployment and what to do.
     pub async fn open(config: MongoConfig) -> Result<Self, OpenError> {
         let handle = connect::open(&config).await?;
-        if let Err(error) = migrate::migrate(&handle).await {
+        if let Err(error) = migrate::migrate(&handle, |handle| Box::pin(audit::begin_chains(handle))).await {
             handle.client.clone().shutdown().immediate(true).await;
             return Err(error);
         }

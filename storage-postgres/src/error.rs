@@ -142,6 +142,14 @@ impl OpenError {
             _ => OpenError::Other { server, source: error.into() },
         }
     }
+
+    /// The same of work in a migration.
+    pub(crate) fn of_migration(config: &PostgresConfig, error: Error) -> Self {
+        match error {
+            Error::Driver(error) => OpenError::of(config, error),
+            other => OpenError::Other { server: config.server(), source: format!("{other:?}").into() },
+        }
+    }
 }
 
 /// The SQLSTATE of an error that the server sent.

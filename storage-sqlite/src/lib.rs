@@ -38,6 +38,7 @@
 
 mod agents;
 mod audit;
+mod audit_chain;
 mod chat;
 mod config;
 mod connect;

@@ -8,7 +8,7 @@ use super::super::frames::Hello;
 use super::*;
 
 fn hello(program: &str) -> Hello {
-    let caller = CallerFacts { operator: "tester".to_owned(), is_error_terminal: false };
+    let caller = CallerFacts { operator: "tester".to_owned(), is_error_terminal: false, os_user: None };
     Hello { program: program.to_owned(), arguments: vec!["openapi-server".into()], caller }
 }
 

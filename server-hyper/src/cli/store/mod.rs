@@ -131,8 +131,12 @@ impl Restore {
             Entry::Open(ownership) => ownership,
             Entry::Ran(_) => return Err(CliError::new("the store is in use")),
         };
-        let files =
-            context.run(contents::restore(context, &config, &store, ownership.as_ref(), &self.from))?;
+        let files = context.run(async {
+            let restored = contents::restore(context, &config, &store, ownership.as_ref(), &self.from);
+            let files = restored.await?;
+            contents::note_restore(context, &config, &store, ownership, &self.from).await?;
+            Ok(files)
+        })?;
         if context.json() {
             return context.print_json(&json!({ "restored": self.from, "files": files }));
         }
