@@ -331,7 +331,9 @@ fn compare(store: &SqliteStorage) {
     let noted = wait(store.audit_entries(&query)).unwrap();
     let later = ["file.", "template.", "submission.", "knowledge."];
     let is_later = |entry: &&ChainedEntry| later.iter().any(|area| entry.action.as_str().starts_with(area));
-    assert_eq!(noted.len() - noted.iter().filter(is_later).count(), 8);
+    // Before version 7 an entry replaced another one with the same id.
+    let expected = if noted[0].link.is_none() { 8 } else { 9 };
+    assert_eq!(noted.len() - noted.iter().filter(is_later).count(), expected);
     assert_eq!(wait(store.agent(&agent_id("deleted"))).unwrap().unwrap().status, AgentStatus::Deleted);
     assert_eq!(store.check().unwrap(), []);
 }
