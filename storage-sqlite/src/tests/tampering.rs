@@ -38,7 +38,7 @@ const TAMPERINGS: [&str; 14] = [
      contact, sequence, server_key, salt, digest, mac FROM audit WHERE sequence = ?1 AND ?2",
     "INSERT INTO audit SELECT at, randomblob(12), agent, resource, action, actor, address, request_id, details, \
      contact, 0, NULL, NULL, NULL, NULL FROM audit WHERE sequence = ?1 AND ?2",
-    // Two entries change places.
+    // Two entries swap their numbers.
     "UPDATE audit SET sequence = CASE sequence WHEN ?1 THEN ?2 ELSE ?1 END WHERE sequence IN (?1, ?2)",
     // An entry disappears, and the later ones close the gap.
     "UPDATE audit SET sequence = CASE WHEN sequence = ?1 THEN 1000 ELSE sequence - 1 END WHERE sequence >= ?1 AND ?2",
