@@ -4,7 +4,7 @@ use std::ops::ControlFlow::{Break, Continue};
 
 use openapi_core::access::Actor;
 use openapi_core::admin::AdminError;
-use openapi_core::audit::{AuditAction, AuditEntry};
+use openapi_core::audit::{AuditAction, SealedEntry};
 use openapi_core::json::{Json, Object, RawObject};
 use openapi_core::storage::retry::{MAX_ATTEMPTS, RetryOn, retry_on_conflict, retry_with};
 use openapi_core::storage::{Effects, RecordKind, StorageError, StorageErrorKind, StoredRecord};
@@ -60,7 +60,7 @@ impl Conversations {
         id: ConversationId,
         what: &str,
         now: Timestamp,
-    ) -> AuditEntry {
+    ) -> SealedEntry {
         let details = details("change", what.into());
         self.platform.operator_audit(by, action, agent, &id.to_string(), &details, now)
     }
@@ -106,7 +106,7 @@ impl Conversations {
         kind: RecordKind,
         version: u64,
         body: &impl serde::Serialize,
-        audit: AuditEntry,
+        audit: SealedEntry,
     ) -> Result<Option<()>, AdminError> {
         let text = serde_json::to_string(body).unwrap_or_default();
         let body = RawObject::from_text(text).map_err(|_| StorageError::from(StorageErrorKind::Internal))?;

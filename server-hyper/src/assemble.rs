@@ -9,7 +9,7 @@ use conversations::storage::ConversationStorage;
 use conversations::{ChatPorts, ChatResponder, Conversations, Retriever};
 use llm::EndpointConfig;
 use openapi_core::extraction::{DocumentExtractor, NoExtractor};
-use openapi_core::platform::{ExtractionSettings, FileSettings, Platform, Ports};
+use openapi_core::platform::{AuditSettings, ExtractionSettings, FileSettings, Platform, Ports};
 use openapi_core::ports::BlobStore;
 use openapi_core::service_info::ServiceInfo;
 use responders::{IndexSettings, KnowledgeIndex, KnowledgeResponder, LlmResponder};
@@ -343,6 +343,8 @@ pub struct Decisions {
     pub files: FileSettings,
     /// About extractions.
     pub extraction: ExtractionSettings,
+    /// About the audit log.
+    pub audit: AuditSettings,
     /// How much an agent may answer from.
     pub knowledge: KnowledgeLimits,
     /// What reads documents.
@@ -358,6 +360,7 @@ impl Default for Decisions {
         Decisions {
             files: FileSettings::default(),
             extraction: ExtractionSettings::default(),
+            audit: AuditSettings::default(),
             knowledge: KnowledgeLimits::default(),
             extractor: Arc::new(NoExtractor),
             responders: Vec::new(),
@@ -408,7 +411,8 @@ pub fn conversations_over(
         .with_blocking_executor(Arc::new(TokioThreads));
     let platform = Platform::new(Arc::clone(&stores.storage) as _, ports, service_info)
         .with_file_settings(decisions.files)
-        .with_extraction_settings(decisions.extraction);
+        .with_extraction_settings(decisions.extraction)
+        .with_audit_settings(decisions.audit);
     let chat = ChatPorts {
         responders: decisions.responders,
         retriever: decisions.retriever,

@@ -2,6 +2,7 @@
 //!
 //! Reading order: [`config`] → [`assemble`] → [`serve`] → [`cli`].
 
+pub mod anchors;
 pub mod assemble;
 pub mod cli;
 pub mod config;

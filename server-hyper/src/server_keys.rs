@@ -87,6 +87,16 @@ pub enum KeyError {
 crate::error::from_error!(KeyError);
 
 impl KeySource {
+    /// Whether there are keys already, so that using them creates none.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        match self {
+            KeySource::Given(_) => true,
+            KeySource::File(path) => path.exists(),
+            KeySource::Drawn | KeySource::Shared => false,
+        }
+    }
+
     /// The keys, the current one first. A missing file is created.
     ///
     /// # Errors

@@ -3,10 +3,11 @@
 
 use openapi_core::access::Actor;
 use openapi_core::agents::{Agent, AgentStatus};
-use openapi_core::audit::{AuditAction, AuditEntry};
+use openapi_core::audit::{AuditAction, AuditEntry, SealedEntry};
 use openapi_core::contacts::{Contact, ContactKeys, SearchTerm};
 use openapi_core::json::RawObject;
 use openapi_core::schema::ContactSchema;
+use openapi_core::server_keys::{ServerKey, ServerKeys};
 use openapi_core::storage::{
     AgentStore, ContactFilter, ContactQuery, ContactSort, ContactStore, ContactWrite, Effects, Order, Window,
 };
@@ -40,19 +41,39 @@ pub fn contact_id(number: u64) -> ContactId {
 /// # Panics
 /// Never: its details are valid.
 #[must_use]
-pub fn entry(agent: &AgentId, number: u64, action: AuditAction, resource: &str) -> AuditEntry {
-    AuditEntry {
-        id: AuditId::from(PlatformId::new(at(0), number.to_be_bytes())),
+pub fn entry(agent: &AgentId, number: u64, action: AuditAction, resource: &str) -> SealedEntry {
+    seal(AuditEntry {
+        id: audit_id(agent, number, resource),
         agent_id: Some(agent.clone()),
         at: at(number as i64),
         actor: Actor::Operator("tests".to_owned()),
+        os_user: None,
         action,
         resource: Some(resource.to_owned()),
         contact_id: None,
         address: Some([192, 0, 2, 1].into()),
         request_id: Some("request".to_owned()),
         details: RawObject::from_text(r#"{"fields":["primaryEmail"]}"#).expect("an object"),
-    }
+    })
+}
+
+/// An id that no entry of another tenant or about another resource has.
+fn audit_id(agent: &AgentId, number: u64, resource: &str) -> AuditId {
+    let named = agent.as_str().bytes().chain(resource.bytes());
+    let hash = named.fold(7_u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
+    AuditId::from(PlatformId::new(at(0), ((hash << 24) ^ number).to_be_bytes()))
+}
+
+/// The server keys under which [`seal`] seals.
+#[must_use]
+pub fn server_keys() -> ServerKeys {
+    ServerKeys::new(ServerKey::new(&[7; 32]), Vec::new())
+}
+
+/// Seals an entry of the audit log.
+#[must_use]
+pub fn seal(entry: AuditEntry) -> SealedEntry {
+    SealedEntry::new(entry, &server_keys(), [9; 16])
 }
 
 /// An active tenant.

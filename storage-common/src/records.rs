@@ -4,9 +4,9 @@
 //! names that the functions pass.
 
 use conversations::Passage;
-use openapi_core::access::StoredKey;
+use openapi_core::access::{Actor, StoredKey};
 use openapi_core::agents::Agent;
-use openapi_core::audit::{AuditAction, AuditEntry};
+use openapi_core::audit::{AuditAction, AuditEntry, ChainLink, ChainedEntry, OsUser};
 use openapi_core::contacts::Contact;
 use openapi_core::files::{ContactFile, FileKind, Sha256Digest};
 use openapi_core::forms::{FormDataRevision, FormTemplate, Submission, TemplateSummary};
@@ -17,6 +17,7 @@ use openapi_core::storage::{
 use openapi_core::values::{
     AgentId, AuditId, ContactId, FileId, KnowledgeId, StoredText, SubmissionId, Tag, TemplateId,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
 use crate::fields::{FieldReader, json_text};
@@ -86,7 +87,7 @@ macro_rules! replay_columns {
 #[macro_export]
 macro_rules! audit_columns {
     () => {
-        "at, id, agent, resource, contact, action, actor, address, request_id, details"
+        "at, id, agent, resource, contact, action, actor, address, request_id, details, sequence, server_key, salt, digest, mac"
     };
 }
 
@@ -304,7 +305,7 @@ pub fn submission_with_history<'r, R: FieldReader<'r>>(
 ///
 /// # Errors
 /// When a value has no JSON.
-pub fn list_text<E: StoreError>(list: &[impl serde::Serialize]) -> Result<Option<String>, E> {
+pub fn list_text<E: StoreError>(list: &[impl Serialize]) -> Result<Option<String>, E> {
     (!list.is_empty()).then(|| json_text(&list)).transpose()
 }
 
@@ -434,19 +435,55 @@ pub fn key<'r, R: FieldReader<'r>>(r: &mut R) -> Result<StoredKey, R::Error> {
 ///
 /// # Errors
 /// When a value is absent or cannot be one.
-pub fn audit_entry<'r, R: FieldReader<'r>>(r: &mut R) -> Result<AuditEntry, R::Error> {
-    Ok(AuditEntry {
-        at: r.time("_id.at")?,
-        id: AuditId::from_bytes(r.bytes("_id.id")?),
-        agent_id: r.optional_str("_id.agent")?.filter(|agent| !agent.is_empty()).map(StoredText::from_stored),
-        resource: r.optional_string("resource")?,
-        contact_id: r.optional_bytes("contact")?.map(ContactId::from_bytes),
-        action: action::<R::Error>(r.str("action")?)?,
-        actor: r.json("actor")?,
+pub fn audit_entry<'r, R: FieldReader<'r>>(r: &mut R) -> Result<ChainedEntry, R::Error> {
+    let (at, id) = (r.time("_id.at")?, AuditId::from_bytes(r.bytes("_id.id")?));
+    let agent_id = r.optional_str("_id.agent")?.filter(|agent| !agent.is_empty());
+    let agent_id = agent_id.map(StoredText::from_stored);
+    let resource = r.optional_string("resource")?;
+    let contact_id = r.optional_bytes("contact")?.map(ContactId::from_bytes);
+    let action = action::<R::Error>(r.str("action")?)?;
+    let AuditActor { actor, os_user } = r.json("actor")?;
+    let entry = AuditEntry {
+        id,
+        agent_id,
+        at,
+        actor,
+        os_user,
+        action,
+        resource,
+        contact_id,
         address: r.optional_address("address")?,
         request_id: r.optional_string("requestId")?,
         details: r.object("details")?,
-    })
+    };
+    let sequence = r.count("sequence")?;
+    let (server_key, salt) = (r.optional_string("serverKey")?, r.optional_bytes("salt")?);
+    let (digest, mac) = (r.optional_bytes("digest")?, r.optional_bytes("mac")?);
+    let link = match (server_key, digest, mac) {
+        (Some(server_key), Some(digest), Some(mac)) => {
+            Some(ChainLink { sequence, server_key, salt, digest, mac })
+        }
+        _ => None,
+    };
+    Ok(ChainedEntry { entry, link })
+}
+
+/// The actor of an audit entry as it is stored: with the user of the operating system, where there is one.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditActor {
+    #[serde(flatten)]
+    actor: Actor,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    os_user: Option<OsUser>,
+}
+
+impl AuditActor {
+    /// The actor of an entry.
+    #[must_use]
+    pub fn of(entry: &AuditEntry) -> Self {
+        AuditActor { actor: entry.actor.clone(), os_user: entry.os_user.clone() }
+    }
 }
 
 fn action<E: StoreError>(name: &str) -> Result<AuditAction, E> {

@@ -16,7 +16,7 @@ use conversations::{Conversation, KnowledgeDocument, Message, Passage};
 use model::World;
 use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
 use openapi_core::agents::Agent;
-use openapi_core::audit::AuditEntry;
+use openapi_core::audit::{ChainHead, ChainedEntry, SealedEntry};
 use openapi_core::contacts::{ContactRef, SharedContact, UniqueValue};
 use openapi_core::credits::{CreditAccount, CreditEntry};
 use openapi_core::files::ContactFile;
@@ -24,12 +24,13 @@ use openapi_core::forms::{FormDataRevision, FormTemplate, Submission};
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    AgentStore, AuditQuery, AuditStore, ContactPage, ContactQuery, ContactSchemaStore, ContactStore,
-    ContactWrite, CreditStore, CreditWrite, DocumentStore, DocumentWrite, Duplicate, Effects, ErasureState,
-    FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, FormStore,
-    HealthProbe, IdempotencyKey, IdempotencyRecord, IdempotencyStore, KeyStore, LatestQuery, LedgerQuery,
-    RateLimitStore, RateLimitWindow, RecordKind, RecordStore, Result, StoredDocument, StoredRecord,
-    SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage, TemplateQuery,
+    AgentStore, AuditQuery, AuditStore, ChainPosition, ChainQuery, ContactPage, ContactQuery,
+    ContactSchemaStore, ContactStore, ContactWrite, CreditStore, CreditWrite, DocumentStore, DocumentWrite,
+    Duplicate, Effects, ErasureState, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage, FileWrite,
+    FormStore, HealthProbe, IdempotencyKey, IdempotencyRecord, IdempotencyStore, KeyStore, LatestQuery,
+    LedgerQuery, RateLimitStore, RateLimitWindow, RecordKind, RecordStore, Result, StoredDocument,
+    StoredRecord, SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage,
+    TemplateQuery,
 };
 use openapi_core::values::{
     AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId,
@@ -215,7 +216,7 @@ impl FileStore for MemoryStorage {
     }
 
     async fn expedite_purges(&self, agent: &AgentId, now: Timestamp, effects: &Effects) -> Result<u64> {
-        Ok(self.write().expedite_purges(agent, now, effects))
+        self.write().expedite_purges(agent, now, effects)
     }
 
     async fn blobs_due_for_deletion(&self, now: Timestamp, at_most: u32) -> Result<Vec<BlobKey>> {
@@ -462,13 +463,28 @@ impl RateLimitStore for MemoryStorage {
 
 #[async_trait]
 impl AuditStore for MemoryStorage {
-    async fn append_audit(&self, entry: &AuditEntry) -> Result<()> {
-        self.write().append_audit(entry);
-        Ok(())
+    async fn append_audit(&self, entry: &SealedEntry) -> Result<()> {
+        self.write().append_audit(entry)
     }
 
-    async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
+    async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<ChainedEntry>> {
         Ok(self.read().audit_entries(query))
+    }
+
+    async fn audit_chain(&self, query: &ChainQuery) -> Result<Vec<ChainedEntry>> {
+        Ok(self.read().audit_chain(query))
+    }
+
+    async fn audit_head(&self, chain: Option<&AgentId>) -> Result<ChainHead> {
+        Ok(self.read().audit_head(chain))
+    }
+
+    async fn audit_heads(&self) -> Result<Vec<(Option<AgentId>, ChainHead)>> {
+        Ok(self.read().audit_heads())
+    }
+
+    async fn purge_audit(&self, through: &ChainPosition, entry: &SealedEntry) -> Result<u64> {
+        self.write().purge_audit(through, entry)
     }
 }
 

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use mongodb::bson::{RawDocument, doc};
 use openapi_core::agents::Agent;
+use openapi_core::audit::ChainHead;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{AgentStore, Effects, StorageError, StorageErrorKind};
 use openapi_core::values::AgentId;
@@ -79,7 +80,7 @@ async fn create(
     }
     insert(tx, agent, schema.version).await?;
     contact_schemas::insert(tx, &agent.id, schema).await?;
-    effects::apply(tx, &agent.id, effects).await
+    effects::apply(tx, &agent.id, effects, ChainHead::default()).await
 }
 
 /// Whether the id is or was that of a tenant.
@@ -102,7 +103,7 @@ pub(crate) async fn insert(tx: &mut Transaction, agent: &Agent, schema_version: 
 }
 
 async fn update(tx: &mut Transaction, agent: &Agent, effects: &Effects) -> Result<()> {
-    tenant::lock(tx, &agent.id).await?.ok_or(StorageErrorKind::Missing)?;
+    let state = tenant::lock(tx, &agent.id).await?.ok_or(StorageErrorKind::Missing)?;
     let status = code(agent.status);
     let change = doc! { "$set": {
         "name": agent.name.as_str(),
@@ -111,5 +112,5 @@ async fn update(tx: &mut Transaction, agent: &Agent, effects: &Effects) -> Resul
     } };
     tx.update(collection::AGENTS, &[Update::one(doc! { "_id": agent.id.as_str() }, change)]).await?;
     tenant::change(tx, &agent.id, doc! { "$set": { "status": status } }).await?;
-    effects::apply(tx, &agent.id, effects).await
+    effects::apply(tx, &agent.id, effects, state.head).await
 }

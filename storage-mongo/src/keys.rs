@@ -135,9 +135,9 @@ impl KeyStore for MongoStorage {
 }
 
 async fn create(tx: &mut Transaction, agent: &AgentId, stored: &StoredKey, effects: &Effects) -> Result<()> {
-    tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let state = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     insert(tx, agent, stored).await?;
-    effects::apply(tx, agent, effects).await
+    effects::apply(tx, agent, effects, state.head).await
 }
 
 /// Stores a key, unless one of its names is taken.
@@ -161,7 +161,7 @@ async fn update(
     stored: &StoredKey,
     effects: &Effects,
 ) -> Result<()> {
-    tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let state = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     let filter = doc! { "_id": binary(stored.key.id.as_bytes()), "agent": agent.as_str() };
     let found = tx.reads().one(collection::API_KEYS, filter, Some(doc! { "version": 1 })).await?;
     let found = found.ok_or(StorageErrorKind::Missing)?;
@@ -170,5 +170,5 @@ async fn update(
     }
     let change = doc! { "$set": fields(agent, stored)? };
     tx.update(collection::API_KEYS, &[Update::one(key_id(&stored.key.id), change)]).await?;
-    effects::apply(tx, agent, effects).await
+    effects::apply(tx, agent, effects, state.head).await
 }

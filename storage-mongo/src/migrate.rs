@@ -83,6 +83,7 @@ pub(crate) mod index {
     pub(crate) const REPLAYS_BY_RESOURCE: &str = "byResource";
     pub(crate) const REPLAYS_BY_EXPIRY: &str = "byExpiry";
     pub(crate) const AUDIT_BY_TIME: &str = "byTime";
+    pub(crate) const AUDIT_BY_SEQUENCE: &str = "bySequence";
     pub(crate) const AUDIT_BY_PAYLOAD: &str = "byPayload";
 }
 
@@ -123,9 +124,19 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "contacts, files, forms", collections: FIRST },
     Migration { version: 2, name: "extraction", collections: EXTRACTION },
     Migration { version: 3, name: "chat", collections: CHAT },
+    Migration { version: AUDIT_CHAIN, name: "audit chain", collections: CHAINED },
     // An older release would store other search and sort keys.
-    Migration { version: 4, name: "key version", collections: &[] },
+    Migration { version: 5, name: "key version", collections: &[] },
 ];
+
+/// The migration that begins the chains of the audit log.
+const AUDIT_CHAIN: i64 = 4;
+
+/// The chain of a tenant, by number.
+const CHAINED: &[Collection] = &[Collection {
+    name: collection::AUDIT,
+    indexes: &[index_of(index::AUDIT_BY_SEQUENCE, &["_id.agent", "sequence", "_id.at", "_id.id"])],
+}];
 
 /// Every index starts with the tenant, except the global ones.
 const FIRST: &[Collection] = &[
@@ -369,12 +380,18 @@ async fn is_current(handle: &Handle, backfill: &Backfill) -> Result<bool, OpenEr
 }
 
 /// Migrates the database to the version of this release.
-pub(crate) async fn migrate(handle: &Handle, backfill: &Backfill) -> Result<(), OpenError> {
+///
+/// `begin_chains` is the work of the step that begins the chains of the audit log.
+pub(crate) async fn migrate(
+    handle: &Handle,
+    begin_chains: Upgrade,
+    backfill: &Backfill,
+) -> Result<(), OpenError> {
     let mut waited = Duration::ZERO;
     while !is_current(handle, backfill).await? {
         let lock = Lock::of(handle).await.map_err(|error| refused(handle, error))?;
         if lock.take().await.map_err(|error| refused(handle, error))? {
-            let done = lock.hold_while(apply_all(handle, backfill)).await;
+            let done = lock.hold_while(apply_all(handle, begin_chains, backfill)).await;
             lock.release().await;
             return done.map_err(|error| refused(handle, error)).and(version(handle).await.map(drop));
         }
@@ -390,7 +407,10 @@ pub(crate) async fn migrate(handle: &Handle, backfill: &Backfill) -> Result<(), 
     Ok(())
 }
 
-async fn apply_all(handle: &Handle, backfill: &Backfill) -> Result<()> {
+/// Work of a step besides collections and indexes. It can be repeated.
+pub(crate) type Upgrade = for<'a> fn(&'a Handle) -> Work<'a, ()>;
+
+async fn apply_all(handle: &Handle, begin_chains: Upgrade, backfill: &Backfill) -> Result<()> {
     let stored =
         DocumentReader::new(handle).one(collection::MIGRATIONS, doc! { "_id": "schema" }, None).await?;
     let version = stored.map_or(Ok(0), |stored| Fields(&stored).integer("version"))?;
@@ -402,6 +422,9 @@ async fn apply_all(handle: &Handle, backfill: &Backfill) -> Result<()> {
         }
         while let Some(made) = making.join_next().await {
             made.map_err(crate::error::corrupt)??;
+        }
+        if step.version == AUDIT_CHAIN {
+            begin_chains(handle).await?;
         }
         handle
             .collection(collection::MIGRATIONS)

@@ -1,5 +1,6 @@
 //! Opening the store.
 
+use crate::audit;
 use crate::backfill;
 use crate::config::MongoConfig;
 use crate::connect;
@@ -17,7 +18,8 @@ impl MongoStorage {
     /// [`OpenError`] says what is wrong with the deployment and what to do.
     pub async fn open(config: MongoConfig) -> Result<Self, OpenError> {
         let handle = connect::open(&config).await?;
-        if let Err(error) = migrate::migrate(&handle, &backfill::KEYS).await {
+        let begin_chains: migrate::Upgrade = |handle| Box::pin(audit::begin_chains(handle));
+        if let Err(error) = migrate::migrate(&handle, begin_chains, &backfill::KEYS).await {
             handle.client.clone().shutdown().immediate(true).await;
             return Err(error);
         }

@@ -7,9 +7,10 @@
 
 use mongodb::bson::{Document, RawDocument, doc};
 use openapi_core::agents::AgentStatus;
+use openapi_core::audit::ChainHead;
 use openapi_core::values::AgentId;
 
-use crate::document::{FieldReader, Fields, code, key};
+use crate::document::{FieldReader, Fields, binary, code, key};
 use crate::error::Result;
 use crate::migrate::collection;
 use crate::transaction::{DocumentReader, Transaction, Update};
@@ -75,6 +76,28 @@ pub(crate) struct TenantState {
     pub(crate) bytes: i64,
     /// The numbers of contacts.
     pub(crate) counts: ContactCounts,
+    /// The end of the chain of the audit log.
+    pub(crate) head: ChainHead,
+}
+
+/// The fields of the end of a chain.
+pub(crate) fn of_head(head: ChainHead) -> Result<Document> {
+    Ok(doc! { "auditSequence": crate::document::integer(head.sequence)?, "auditMac": binary(&head.mac) })
+}
+
+/// The end of the chain of a state; of one without entries, its begin.
+pub(crate) fn head_of(state: &RawDocument) -> Result<ChainHead> {
+    let mut fields = Fields(state);
+    match fields.optional_integer("auditSequence")? {
+        Some(_) => Ok(ChainHead { sequence: fields.count("auditSequence")?, mac: fields.bytes("auditMac")? }),
+        None => Ok(ChainHead::default()),
+    }
+}
+
+/// The `_id` of the state that has the end of a chain. The chain of the entries without a tenant has one of its own, which
+/// is that of a deleted tenant without a name.
+pub(crate) fn chain_key(chain: Option<&AgentId>) -> Document {
+    doc! { "agent": chain.map_or("", AgentId::as_str), "id": binary(&[]) }
 }
 
 /// The `_id` of a tenant's state.
@@ -99,6 +122,7 @@ fn read(document: &RawDocument) -> Result<TenantState> {
         schema_version: fields.count("schema")?,
         bytes: fields.integer("bytes")?,
         counts: ContactCounts::read(fields.within("counts")?)?,
+        head: head_of(document)?,
     })
 }
 
@@ -119,9 +143,9 @@ pub(crate) async fn lock(tx: &mut Transaction, agent: &AgentId) -> Result<Option
     before.map(|state| read(&state)).transpose()
 }
 
-/// The same for a tenant that may be deleted.
-pub(crate) async fn lock_any(tx: &mut Transaction, agent: &AgentId) -> Result<Option<TenantState>> {
-    let filter = doc! { "_id": state_key(agent) };
+/// The same for a tenant that may be deleted, and for the entries without a tenant.
+pub(crate) async fn lock_any(tx: &mut Transaction, agent: Option<&AgentId>) -> Result<Option<TenantState>> {
+    let filter = doc! { "_id": chain_key(agent) };
     let before =
         tx.replace_before(collection::CONTACTS, filter, doc! { "$inc": { "writes": 1_i64 } }).await?;
     before.map(|state| read(&state)).transpose()
@@ -142,18 +166,23 @@ pub(crate) async fn create(
     status: AgentStatus,
     schema_version: u64,
 ) -> Result<()> {
+    let mut state = new_state(status, schema_version)?;
+    state.insert("_id", state_key(agent));
+    tx.insert(collection::CONTACTS, &[state]).await
+}
+
+/// The state of a tenant without records.
+pub(crate) fn new_state(status: AgentStatus, schema_version: u64) -> Result<Document> {
     let zeros = || -> Document { SLOT_NAMES.iter().map(|name| ((*name).to_owned(), 0_i64.into())).collect() };
     let counts: Document =
         ContactCounts::NAMES.iter().map(|name| ((*name).to_owned(), zeros().into())).collect();
-    let state = doc! {
-        "_id": state_key(agent),
+    Ok(doc! {
         "status": code(status),
         "schema": crate::document::integer(schema_version)?,
         "writes": 0_i64,
         "bytes": 0_i64,
         "counts": counts,
-    };
-    tx.insert(collection::CONTACTS, &[state]).await
+    })
 }
 
 /// Changes the state of a tenant that this transaction has locked.

@@ -2,16 +2,18 @@
 
 use async_trait::async_trait;
 use openapi_core::agents::Agent;
+use openapi_core::audit::ChainHead;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{AgentStore, Effects, StorageError, StorageErrorKind};
 use openapi_core::values::AgentId;
 use sqlx::PgConnection;
 use storage_common::{agent_columns, in_transaction, records};
 
-use crate::connect::execute;
+use crate::connect::{execute, fetch_one};
 use crate::error::Result;
-use crate::rows::{Statement, code, signed};
+use crate::rows::{RowReader, Statement, code, signed};
 use crate::store::PostgresStorage;
+use crate::tenant::Locked;
 use crate::{contact_schemas, effects, purge};
 
 #[async_trait]
@@ -74,19 +76,19 @@ async fn create(
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     contact_schemas::insert(db, &agent.id, schema).await?;
-    effects::apply(db, &agent.id, effects).await
+    effects::apply(db, &agent.id, effects, ChainHead::default()).await
 }
 
 async fn update(db: &mut PgConnection, agent: &Agent, effects: &Effects) -> Result<()> {
     let statement = Statement::new(
-        "UPDATE agent SET name = $2, status = $3, updated_at = $4 WHERE id = $1 AND status <> 2",
+        "UPDATE agent SET name = $2, status = $3, updated_at = $4 WHERE id = $1 AND status <> 2 \
+         RETURNING schema_version, audit_sequence, audit_mac",
     )
     .bind(agent.id.as_str())?
     .bind(agent.name.as_str())?
     .bind(code(agent.status))?
     .bind(agent.updated_at.millis())?;
-    if execute(db, statement).await? == 0 {
-        return Err(StorageErrorKind::Missing.into());
-    }
-    effects::apply(db, &agent.id, effects).await
+    let row = fetch_one(db, statement).await?.ok_or(StorageErrorKind::Missing)?;
+    let tenant = Locked::read(&mut RowReader::new(&row))?;
+    effects::apply(db, &agent.id, effects, tenant.head).await
 }

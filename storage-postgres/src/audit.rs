@@ -1,27 +1,62 @@
 //! The audit log.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
-use openapi_core::audit::AuditEntry;
-use openapi_core::storage::{AuditQuery, AuditStore, StorageError};
-use openapi_core::values::{AgentId, ContactId};
+use openapi_core::audit::{AuditEntry, ChainHead, ChainedEntry, SealedEntry};
+use openapi_core::storage::{AuditQuery, AuditStore, ChainPosition, ChainQuery, StorageError};
+use openapi_core::values::{AgentId, ContactId, StoredText};
 use sqlx::PgConnection;
-use storage_common::records::{self, audit_subject};
+use storage_common::records::{self, AuditActor, audit_subject};
 use storage_common::{audit_columns, in_transaction};
 
-use crate::connect::execute;
+use crate::connect::{execute, fetch};
 use crate::error::Result;
-use crate::rows::{Statement, json_text, object_text};
+use crate::rows::{RowReader, Statement, json_text, object_text, signed};
 use crate::store::PostgresStorage;
+use crate::tenant::{self, Locked};
 
 /// Adds an entry.
-pub(crate) async fn append(db: &mut PgConnection, entry: &AuditEntry) -> Result<()> {
-    append_all(db, [entry]).await.map(drop)
+async fn append(db: &mut PgConnection, entry: &SealedEntry) -> Result<()> {
+    let locked = tenant::lock_any(db, entry.agent_id.as_ref()).await?;
+    append_to(db, entry, locked.head).await
 }
 
-/// Adds the entries that are not stored yet and returns how many.
+async fn append_to(db: &mut PgConnection, entry: &SealedEntry, head: ChainHead) -> Result<()> {
+    append_all(db, [entry], BTreeMap::from([(chain_of(entry), head)])).await
+}
+
+fn chain_of(entry: &AuditEntry) -> &str {
+    entry.agent_id.as_ref().map_or("", AgentId::as_str)
+}
+
+/// Adds entries to the chains of locked tenants, whose ends are `heads`. One statement stores entries and ends.
 pub(crate) async fn append_all<'e>(
     db: &mut PgConnection,
-    entries: impl IntoIterator<Item = &'e AuditEntry>,
+    entries: impl IntoIterator<Item = &'e SealedEntry>,
+    mut heads: BTreeMap<&'e str, ChainHead>,
+) -> Result<()> {
+    let chained: Vec<ChainedEntry> =
+        entries.into_iter().map(|entry| heads.entry(chain_of(entry)).or_default().append(entry)).collect();
+    insert(db, &chained, &heads).await.map(drop)
+}
+
+/// Stores entries of a locked tenant with the positions that they have in the chain of another store; returns how many were
+/// not stored yet.
+pub(crate) async fn put_all(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    entries: &[&ChainedEntry],
+) -> Result<u64> {
+    let mut head = tenant::lock_any(db, Some(agent)).await?.head;
+    entries.iter().for_each(|entry| head.follow(entry));
+    insert(db, entries.iter().copied(), &BTreeMap::from([(agent.as_str(), head)])).await
+}
+
+async fn insert<'e>(
+    db: &mut PgConnection,
+    entries: impl IntoIterator<Item = &'e ChainedEntry>,
+    heads: &BTreeMap<&str, ChainHead>,
 ) -> Result<u64> {
     let mut rows = Rows::default();
     for entry in entries {
@@ -30,10 +65,15 @@ pub(crate) async fn append_all<'e>(
     if rows.at.is_empty() {
         return Ok(0);
     }
+    let sequences = heads.values().map(|head| signed(head.sequence)).collect::<Result<Vec<_>>>()?;
     let statement = Statement::new(
-        "INSERT INTO audit (agent, at, id, contact, subject, resource, action, actor, address, request_id, details) \
+        "WITH head AS (UPDATE agent a SET audit_sequence = h.sequence, audit_mac = h.mac \
+         FROM unnest($17::text[], $18::bigint[], $19::bytea[]) AS h (id, sequence, mac) WHERE a.id = h.id) \
+         INSERT INTO audit (agent, at, id, contact, subject, resource, action, actor, address, request_id, details, \
+         sequence, server_key, salt, digest, mac) \
          SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[], $6::text[], \
-         $7::text[], $8::text[], $9::text[], $10::text[], $11::text[]) ON CONFLICT DO NOTHING",
+         $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::bigint[], $13::text[], $14::bytea[], \
+         $15::bytea[], $16::bytea[])",
     )
     .bind(rows.agent)?
     .bind(rows.at)?
@@ -45,8 +85,71 @@ pub(crate) async fn append_all<'e>(
     .bind(rows.actor)?
     .bind(rows.address)?
     .bind(rows.request_id)?
-    .bind(rows.details)?;
+    .bind(rows.details)?
+    .bind(rows.sequence)?
+    .bind(rows.server_key)?
+    .bind(rows.salt)?
+    .bind(rows.digest)?
+    .bind(rows.mac)?
+    .bind(heads.keys().copied().collect::<Vec<&str>>())?
+    .bind(sequences)?
+    .bind(heads.values().map(|head| head.mac.as_slice()).collect::<Vec<_>>())?;
     execute(db, statement).await
+}
+
+/// Begins each chain after the entries that a former release has stored.
+pub(crate) async fn begin_chains(db: &mut PgConnection) -> Result<()> {
+    let mut chain: Option<(String, ChainHead)> = None;
+    let mut after = (String::new(), i64::MIN, Vec::new());
+    loop {
+        let statement = Statement::new(concat!(
+            "SELECT ",
+            audit_columns!(),
+            " FROM audit WHERE (agent, at, id) > ($1, $2, $3) ORDER BY agent, at, id LIMIT 1000"
+        ))
+        .bind(after.0.as_str())?
+        .bind(after.1)?
+        .bind(after.2.as_slice())?;
+        let rows = fetch(db, statement).await?;
+        for row in &rows {
+            let earlier = records::audit_entry(&mut RowReader::new(row))?;
+            let agent = chain_of(&earlier).to_owned();
+            after = (agent.clone(), earlier.at.millis(), earlier.id.as_bytes().to_vec());
+            if chain.as_ref().is_some_and(|(known, _)| *known != agent) {
+                set_head(db, chain.take()).await?;
+            }
+            chain.get_or_insert_with(|| (agent, ChainHead::default())).1.absorb(&earlier);
+        }
+        if rows.is_empty() {
+            return set_head(db, chain).await;
+        }
+    }
+}
+
+async fn set_head(db: &mut PgConnection, chain: Option<(String, ChainHead)>) -> Result<()> {
+    let Some((agent, head)) = chain else { return Ok(()) };
+    let statement = Statement::new("UPDATE agent SET audit_sequence = $2, audit_mac = $3 WHERE id = $1")
+        .bind(agent)?
+        .bind(signed(head.sequence)?)?
+        .bind(head.mac.as_slice())?;
+    execute(db, statement).await.map(drop)
+}
+
+/// Removes the entries of a chain up to `through` and adds the entry about it; returns how many were removed.
+async fn purge(db: &mut PgConnection, through: ChainPosition, entry: &SealedEntry) -> Result<u64> {
+    let locked = tenant::lock_any(db, entry.agent_id.as_ref()).await?;
+    let (sequence, at, id) = through;
+    let statement =
+        Statement::new("DELETE FROM audit WHERE agent = $1 AND (sequence, at, id) <= ($2, $3, $4)")
+            .bind(chain_of(entry))?
+            .bind(signed(sequence)?)?
+            .bind(at.millis())?
+            .bind(id.as_bytes().as_slice())?;
+    let removed = execute(db, statement).await?;
+    if removed > 0 {
+        append_to(db, entry, locked.head).await?;
+    }
+    Ok(removed)
 }
 
 /// The columns of entries.
@@ -63,10 +166,15 @@ struct Rows<'e> {
     address: Vec<Option<String>>,
     request_id: Vec<Option<&'e str>>,
     details: Vec<Option<&'e str>>,
+    sequence: Vec<i64>,
+    server_key: Vec<Option<&'e str>>,
+    salt: Vec<Option<&'e [u8]>>,
+    digest: Vec<Option<&'e [u8]>>,
+    mac: Vec<Option<&'e [u8]>>,
 }
 
 impl<'e> Rows<'e> {
-    fn push(&mut self, entry: &'e AuditEntry) -> Result<()> {
+    fn push(&mut self, entry: &'e ChainedEntry) -> Result<()> {
         self.agent.push(entry.agent_id.as_ref().map_or("", AgentId::as_str));
         self.at.push(entry.at.millis());
         self.id.push(entry.id.as_bytes());
@@ -74,10 +182,16 @@ impl<'e> Rows<'e> {
         self.subject.push(audit_subject(entry).map(|contact| contact.as_bytes().to_vec()));
         self.resource.push(entry.resource.as_deref());
         self.action.push(entry.action.as_str());
-        self.actor.push(json_text(&entry.actor)?);
+        self.actor.push(json_text(&AuditActor::of(entry))?);
         self.address.push(entry.address.map(|address| address.to_string()));
         self.request_id.push(entry.request_id.as_deref());
         self.details.push(object_text(&entry.details));
+        let link = entry.link.as_ref();
+        self.sequence.push(signed(entry.sequence())?);
+        self.server_key.push(link.map(|link| link.server_key.as_str()));
+        self.salt.push(link.and_then(|link| link.salt.as_ref()).map(<[u8; 16]>::as_slice));
+        self.digest.push(link.map(|link| link.digest.as_slice()));
+        self.mac.push(link.map(|link| link.mac.as_slice()));
         Ok(())
     }
 }
@@ -85,7 +199,7 @@ impl<'e> Rows<'e> {
 /// Empties the payloads of the entries about a contact and about what belongs to it.
 pub(crate) async fn empty_payloads(db: &mut PgConnection, agent: &AgentId, contact: ContactId) -> Result<()> {
     let statement = Statement::new(
-        "UPDATE audit SET details = NULL WHERE agent = $1 AND subject = $2 AND details IS NOT NULL",
+        "UPDATE audit SET details = NULL, salt = NULL WHERE agent = $1 AND subject = $2 AND details IS NOT NULL",
     )
     .bind(agent.as_str())?
     .bind(contact.as_bytes().as_slice())?;
@@ -119,13 +233,58 @@ pub(crate) fn entries(query: &AuditQuery) -> Result<Statement> {
     Ok(statement)
 }
 
+/// The statement that reads a part of a chain.
+pub(crate) fn chain_entries(query: &ChainQuery) -> Result<Statement> {
+    let (sequence, at, id) = match &query.after {
+        Some((sequence, at, id)) => (signed(*sequence)?, at.millis(), id.as_bytes().as_slice()),
+        None => (-1, 0, [].as_slice()),
+    };
+    // A range of the index and not an equality, as in `transfer::read`.
+    Statement::new(concat!(
+        "SELECT ",
+        audit_columns!(),
+        " FROM audit WHERE (agent, sequence, at, id) > ($1, $2, $3, $4) AND agent <= $1 \
+         ORDER BY agent, sequence, at, id LIMIT $5"
+    ))
+    .bind(query.chain.as_ref().map_or("", AgentId::as_str))?
+    .bind(sequence)?
+    .bind(at)?
+    .bind(id)?
+    .bind(i64::from(query.limit))
+}
+
 #[async_trait]
 impl AuditStore for PostgresStorage {
-    async fn append_audit(&self, entry: &AuditEntry) -> Result<(), StorageError> {
+    async fn append_audit(&self, entry: &SealedEntry) -> Result<(), StorageError> {
         in_transaction!(self.db.write(), append(entry))
     }
 
-    async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>, StorageError> {
+    async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<ChainedEntry>, StorageError> {
         self.db.read_all(entries(query)?, |r| records::audit_entry(r)).await
+    }
+
+    async fn audit_chain(&self, query: &ChainQuery) -> Result<Vec<ChainedEntry>, StorageError> {
+        self.db.read_all(chain_entries(query)?, |r| records::audit_entry(r)).await
+    }
+
+    async fn audit_head(&self, chain: Option<&AgentId>) -> Result<ChainHead, StorageError> {
+        let statement =
+            Statement::new("SELECT 0::bigint, audit_sequence, audit_mac FROM agent WHERE id = $1")
+                .bind(chain.map_or("", AgentId::as_str))?;
+        let head = self.db.read_one(statement, |r| Ok(Locked::read(r)?.head)).await?;
+        Ok(head.unwrap_or_default())
+    }
+
+    async fn audit_heads(&self) -> Result<Vec<(Option<AgentId>, ChainHead)>, StorageError> {
+        let statement = Statement::new("SELECT id, 0::bigint, audit_sequence, audit_mac FROM agent");
+        let heads = self.db.read_all(statement, |r| {
+            let chain = Some(r.str()?).filter(|chain| !chain.is_empty()).map(StoredText::from_stored);
+            Ok((chain, Locked::read(r)?.head))
+        });
+        Ok(heads.await?.into_iter().filter(|(_, head)| *head != ChainHead::default()).collect())
+    }
+
+    async fn purge_audit(&self, through: &ChainPosition, entry: &SealedEntry) -> Result<u64, StorageError> {
+        in_transaction!(self.db.write(), purge(*through, entry))
     }
 }

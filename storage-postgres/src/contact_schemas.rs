@@ -65,7 +65,8 @@ async fn replace(
     effects: &Effects,
     chunk: u32,
 ) -> Result<()> {
-    if tenant::lock(db, agent).await? + 1 != schema.version {
+    let tenant = tenant::lock(db, agent).await?;
+    if tenant.schema_version + 1 != schema.version {
         return Err(StorageErrorKind::Stale.into());
     }
     let row = fetch_one(db, current(agent)?).await?;
@@ -79,5 +80,5 @@ async fn replace(
         .bind(agent.as_str())?
         .bind(signed(schema.version)?)?;
     execute(db, statement).await?;
-    effects::apply(db, agent, effects).await
+    effects::apply(db, agent, effects, tenant.head).await
 }

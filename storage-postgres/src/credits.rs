@@ -56,7 +56,7 @@ pub(crate) fn entries(query: &LedgerQuery) -> Result<Statement> {
 
 /// As [`CreditStore::save_credits`], in a transaction of its own.
 async fn save(db: &mut PgConnection, agent: &AgentId, write: &CreditWrite) -> Result<()> {
-    tenant::lock(db, agent).await?;
+    let tenant = tenant::lock(db, agent).await?;
     effects::refuse_replayed(db, agent, &write.effects, write.at).await?;
     if let Some(account) = &write.account {
         let statement =
@@ -81,7 +81,7 @@ async fn save(db: &mut PgConnection, agent: &AgentId, write: &CreditWrite) -> Re
     if let Some(DocumentWrite { document, .. }) = &write.document {
         documents::add(db, agent, document).await?;
     }
-    effects::apply(db, agent, &write.effects).await
+    effects::apply(db, agent, &write.effects, tenant.head).await
 }
 
 /// Stores an account, replacing the one before.

@@ -1,5 +1,8 @@
 //! What a write stores besides its change. Everything here runs in a transaction that has locked the tenant.
 
+use std::collections::BTreeMap;
+
+use openapi_core::audit::ChainHead;
 use openapi_core::storage::{Effects, StorageErrorKind};
 use openapi_core::values::{AgentId, Timestamp};
 use sqlx::PgConnection;
@@ -23,13 +26,25 @@ pub(crate) async fn refuse_replayed(
 }
 
 /// Stores the effects of a write.
-pub(crate) async fn apply(db: &mut PgConnection, agent: &AgentId, effects: &Effects) -> Result<()> {
-    apply_all(db, &[(agent, effects)]).await
+///
+/// `head` is the end of the tenant's chain, which its lock has read.
+pub(crate) async fn apply(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    effects: &Effects,
+    head: ChainHead,
+) -> Result<()> {
+    apply_all(db, &[(agent, effects)], BTreeMap::from([(agent.as_str(), head)])).await
 }
 
 /// Stores the effects of writes with different idempotency keys: each kind of effect in one statement.
-pub(crate) async fn apply_all(db: &mut PgConnection, all: &[(&AgentId, &Effects)]) -> Result<()> {
+/// `heads` are the ends of the chains of the tenants.
+pub(crate) async fn apply_all(
+    db: &mut PgConnection,
+    all: &[(&AgentId, &Effects)],
+    heads: BTreeMap<&str, ChainHead>,
+) -> Result<()> {
     let replays = all.iter().filter_map(|(agent, effects)| Some((*agent, effects.replay.as_ref()?)));
     replays::insert_all(db, replays).await?;
-    audit::append_all(db, all.iter().flat_map(|(_, effects)| &effects.audit)).await.map(drop)
+    audit::append_all(db, all.iter().flat_map(|(_, effects)| &effects.audit), heads).await
 }

@@ -182,6 +182,14 @@ impl OpenError {
             _ => OpenError::Other { server, source: error.into() },
         }
     }
+
+    /// The same of work in a migration.
+    pub(crate) fn of_migration(config: &PostgresConfig, error: Error) -> Self {
+        match error {
+            Error::Driver(error) => OpenError::of(config, error),
+            other => OpenError::Other { server: config.server(), source: format!("{other:?}").into() },
+        }
+    }
 }
 
 /// Whether an error of the server shows that statements and settings of a session are missing in the next transaction:

@@ -110,11 +110,11 @@ pub(crate) async fn insert(db: &mut PgConnection, agent: &AgentId, stored: &Stor
 }
 
 async fn create(db: &mut PgConnection, agent: &AgentId, stored: &StoredKey, effects: &Effects) -> Result<()> {
-    tenant::lock(db, agent).await?;
+    let tenant = tenant::lock(db, agent).await?;
     if !insert(db, agent, stored).await? {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
-    effects::apply(db, agent, effects).await
+    effects::apply(db, agent, effects, tenant.head).await
 }
 
 async fn update(
@@ -124,7 +124,7 @@ async fn update(
     stored: &StoredKey,
     effects: &Effects,
 ) -> Result<()> {
-    tenant::lock(db, agent).await?;
+    let tenant = tenant::lock(db, agent).await?;
     let key = &stored.key;
     let version = Statement::new("SELECT version FROM api_key WHERE agent = $1 AND id = $2")
         .bind(agent.as_str())?
@@ -143,7 +143,7 @@ async fn update(
     .bind(signed(stored.version)?)?
     .bind(json_text(stored)?)?;
     execute(db, statement).await?;
-    effects::apply(db, agent, effects).await
+    effects::apply(db, agent, effects, tenant.head).await
 }
 
 /// One statement, without the tenant's lock: no other write changes these columns, and the time never goes back.

@@ -17,8 +17,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new(5, "extraction", include_str!("migrations/0005_extraction.sql")),
     Migration::new(6, "chat", include_str!("migrations/0006_chat.sql")),
     Migration::new(7, "contact changes", include_str!("migrations/0007_contact_changes.sql")),
-    Migration::new(8, "key version", include_str!("migrations/0009_key_version.sql")),
+    Migration::new(8, "audit chain", include_str!("migrations/0008_audit_chain.sql")),
+    Migration::new(9, "key version", include_str!("migrations/0009_key_version.sql")),
 ];
+
+/// The migration that begins the chains of the audit log.
+const AUDIT_CHAIN: i64 = 8;
 
 /// The version of this release.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
@@ -111,6 +115,10 @@ pub(crate) async fn migrate(db: &mut PgConnection, config: &PostgresConfig) -> R
             prepare(&mut step, config).await?;
         }
         sqlx::raw_sql(next.sql).execute(&mut *step).await.map_err(of)?;
+        if next.version == AUDIT_CHAIN {
+            let begun = crate::audit::begin_chains(&mut step).await;
+            begun.map_err(|error| OpenError::of_migration(config, error))?;
+        }
         sqlx::query("INSERT INTO migration (version, name) VALUES ($1, $2)")
             .persistent(false)
             .bind(next.version)

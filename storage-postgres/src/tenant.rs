@@ -9,21 +9,53 @@
 //!
 //! `FOR NO KEY UPDATE` is the lock that an update of the row takes; it does not block reads.
 
+use openapi_core::audit::ChainHead;
 use openapi_core::storage::StorageErrorKind;
 use openapi_core::values::AgentId;
 use sqlx::PgConnection;
 
-use crate::connect::fetch_version;
+use crate::connect::fetch_one;
 use crate::error::Result;
-use crate::rows::Statement;
+use crate::rows::{RowReader, Statement};
 
-/// Locks a tenant until the transaction ends and returns the version of its contact schema.
+/// A locked tenant.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Locked {
+    /// The version of the contact schema.
+    pub(crate) schema_version: u64,
+    /// The end of the chain of its audit log.
+    pub(crate) head: ChainHead,
+}
+
+impl Locked {
+    /// Reads the columns `schema_version, audit_sequence, audit_mac`.
+    pub(crate) fn read(columns: &mut RowReader<'_>) -> Result<Self> {
+        let schema_version = columns.count()?;
+        Ok(Locked { schema_version, head: ChainHead { sequence: columns.count()?, mac: columns.bytes()? } })
+    }
+}
+
+/// Locks a tenant until the transaction ends.
 ///
 /// # Errors
 /// `Missing` for a tenant that is absent or deleted.
-pub(crate) async fn lock(db: &mut PgConnection, agent: &AgentId) -> Result<u64> {
-    let statement =
-        Statement::new("SELECT schema_version FROM agent WHERE id = $1 AND status <> 2 FOR NO KEY UPDATE")
-            .bind(agent.as_str())?;
-    Ok(fetch_version(db, statement).await?.ok_or(StorageErrorKind::Missing)?)
+pub(crate) async fn lock(db: &mut PgConnection, agent: &AgentId) -> Result<Locked> {
+    let statement = Statement::new(
+        "SELECT schema_version, audit_sequence, audit_mac FROM agent WHERE id = $1 AND status <> 2 \
+         FOR NO KEY UPDATE",
+    );
+    first(db, statement.bind(agent.as_str())?).await
+}
+
+/// The same for a tenant that may be deleted, and for the row of the entries without a tenant.
+pub(crate) async fn lock_any(db: &mut PgConnection, agent: Option<&AgentId>) -> Result<Locked> {
+    let statement = Statement::new(
+        "SELECT schema_version, audit_sequence, audit_mac FROM agent WHERE id = $1 FOR NO KEY UPDATE",
+    );
+    first(db, statement.bind(agent.map_or("", AgentId::as_str))?).await
+}
+
+async fn first(db: &mut PgConnection, statement: Statement) -> Result<Locked> {
+    let row = fetch_one(db, statement).await?.ok_or(StorageErrorKind::Missing)?;
+    Locked::read(&mut RowReader::new(&row))
 }

@@ -164,6 +164,14 @@ impl OpenError {
             _ => OpenError::Sqlite { path, source: error.into() },
         }
     }
+
+    /// The same of work in a migration.
+    pub(crate) fn of_migration(path: &std::path::Path, error: Error) -> Self {
+        match error {
+            Error::Driver(error) => OpenError::of(path, error),
+            other => OpenError::Damaged { path: path.to_owned(), detail: format!("{other:?}") },
+        }
+    }
 }
 
 impl OpenError {

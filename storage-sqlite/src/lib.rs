@@ -40,6 +40,7 @@
 
 mod agents;
 mod audit;
+mod audit_chain;
 mod backfill;
 mod chat;
 mod config;

@@ -19,8 +19,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new(4, "rate_shares", include_str!("migrations/0004_rate_shares.sql")),
     Migration::new(5, "extraction", include_str!("migrations/0005_extraction.sql")),
     Migration::new(6, "chat", include_str!("migrations/0006_chat.sql")),
-    Migration::new(7, "key version", include_str!("migrations/0008_key_version.sql")),
+    Migration::new(7, "audit chain", include_str!("migrations/0007_audit_chain.sql")),
+    Migration::new(8, "key version", include_str!("migrations/0008_key_version.sql")),
 ];
+
+/// The migration that begins the chains of the audit log.
+const AUDIT_CHAIN: i64 = 7;
 
 /// The version of this release.
 pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
@@ -70,6 +74,9 @@ pub(crate) fn migrate(db: &mut Connection, path: &Path) -> Result<(), OpenError>
     for next in pending(version(db, path)?) {
         let step = db.transaction_with_behavior(TransactionBehavior::Exclusive).map_err(of)?;
         step.execute_batch(next.sql).map_err(of)?;
+        if next.version == AUDIT_CHAIN {
+            crate::audit_chain::begin_chains(&step).map_err(|error| OpenError::of_migration(path, error))?;
+        }
         step.pragma_update(None, "application_id", APPLICATION_ID).map_err(of)?;
         step.pragma_update(None, "user_version", next.version).map_err(of)?;
         step.commit().map_err(of)?;

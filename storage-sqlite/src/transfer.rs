@@ -18,8 +18,8 @@ use crate::readers::snapshot;
 use crate::rows::{self, code, signed};
 use crate::store::SqliteStorage;
 use crate::{
-    agents, audit, contact_schemas, contacts, credits, documents, files, forms, keys, rate_windows, replays,
-    tenant,
+    agents, audit_chain, contact_schemas, contacts, credits, documents, files, forms, keys, rate_windows,
+    replays, tenant,
 };
 
 #[async_trait]
@@ -255,7 +255,7 @@ fn put(
                 "SELECT 1 FROM audit WHERE at = ?1 AND id = ?2",
                 params![entry.at.millis(), entry.id.as_bytes()],
             )?;
-            audit::append(db, entry)
+            audit_chain::put(db, entry)
         }
         TransferRow::Key(stored) => keys::put_new(db, agent.number, stored),
     }

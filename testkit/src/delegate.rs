@@ -112,8 +112,12 @@ macro_rules! storage_methods {
                 save_rate_limit_window(agent: &AgentId, key: KeyId, window: &RateLimitWindow) -> ();
             }
             AuditStore {
-                append_audit(entry: &AuditEntry) -> ();
-                audit_entries(query: &AuditQuery) -> Vec<AuditEntry>;
+                append_audit(entry: &SealedEntry) -> ();
+                audit_entries(query: &AuditQuery) -> Vec<ChainedEntry>;
+                audit_chain(query: &ChainQuery) -> Vec<ChainedEntry>;
+                audit_head(chain: Option<&AgentId>) -> ChainHead;
+                audit_heads() -> Vec<(Option<AgentId>, ChainHead)>;
+                purge_audit(through: &ChainPosition, entry: &SealedEntry) -> u64;
             }
             HealthProbe {
                 probe() -> ();
@@ -241,7 +245,7 @@ pub mod names {
     pub use conversations::{Conversation, KnowledgeDocument, Message, Passage};
     pub use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
     pub use openapi_core::agents::Agent;
-    pub use openapi_core::audit::AuditEntry;
+    pub use openapi_core::audit::{ChainHead, ChainedEntry, SealedEntry};
     pub use openapi_core::contacts::{ContactRef, SharedContact, UniqueValue};
     pub use openapi_core::credits::{CreditAccount, CreditEntry};
     pub use openapi_core::files::ContactFile;
@@ -249,11 +253,11 @@ pub mod names {
     pub use openapi_core::ports::{BlobEntry, BlobKey};
     pub use openapi_core::schema::ContactSchema;
     pub use openapi_core::storage::{
-        AuditQuery, ContactPage, ContactQuery, ContactWrite, CreditWrite, DocumentWrite, Duplicate, Effects,
-        ErasureState, FileDeletion, FilePage, FileQuery, FileTombstone, FileUsage, FileWrite, IdempotencyKey,
-        IdempotencyRecord, LatestQuery, LedgerQuery, RateLimitWindow, RecordKind, Result, StoredDocument,
-        StoredRecord, SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage,
-        TemplateQuery,
+        AuditQuery, ChainPosition, ChainQuery, ContactPage, ContactQuery, ContactWrite, CreditWrite,
+        DocumentWrite, Duplicate, Effects, ErasureState, FileDeletion, FilePage, FileQuery, FileTombstone, FileUsage,
+        FileWrite, IdempotencyKey, IdempotencyRecord, LatestQuery, LedgerQuery, RateLimitWindow, RecordKind,
+        Result, StoredDocument, StoredRecord, SubmissionChange, SubmissionPage, SubmissionQuery,
+        SubmissionsWrite, TemplatePage, TemplateQuery,
     };
     pub use openapi_core::values::{
         AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId,

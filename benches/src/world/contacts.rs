@@ -1,10 +1,11 @@
 //! Realistic contacts: every field filled, with common and rare names.
 
 use openapi_core::access::Actor;
-use openapi_core::audit::{AuditAction, AuditEntry};
+use openapi_core::audit::{AuditAction, AuditEntry, SealedEntry};
 use openapi_core::contacts::ContactKeys;
 use openapi_core::json::{Json, Object, RawObject};
 use openapi_core::schema::{CompiledSchema, Identity};
+use openapi_core::server_keys::{ServerKey, ServerKeys};
 use openapi_core::storage::{ContactWrite, Effects};
 use openapi_core::values::{AgentId, AuditId, ContactId, PlatformId, Timestamp};
 
@@ -174,18 +175,23 @@ pub(crate) fn write_of(
     let contact = schema
         .create(&Person::new(number).body(), identity)
         .map_err(|violations| format!("the schema refuses contact {number}: {violations:?}"))?;
-    let audit = AuditEntry {
-        id: AuditId::from(id(&mut random)),
-        agent_id: Some(agent.clone()),
-        at,
-        actor: Actor::Operator("benches".to_owned()),
-        action: AuditAction::ContactCreate,
-        resource: Some(contact.id.to_string()),
-        contact_id: None,
-        address: None,
-        request_id: None,
-        details: RawObject::new(&Object::new()),
-    };
+    let audit = SealedEntry::new(
+        AuditEntry {
+            id: AuditId::from(id(&mut random)),
+            agent_id: Some(agent.clone()),
+            at,
+            actor: Actor::Operator("benches".to_owned()),
+            os_user: None,
+            action: AuditAction::ContactCreate,
+            resource: Some(contact.id.to_string()),
+            contact_id: None,
+            address: None,
+            request_id: None,
+            details: RawObject::new(&Object::new()),
+        },
+        &ServerKeys::new(ServerKey::new(&[1; 32]), Vec::new()),
+        [0; 16],
+    );
     Ok(ContactWrite {
         keys: ContactKeys::of(&contact, schema.schema()),
         schema_version: schema.schema().version,

@@ -2,8 +2,9 @@
 
 use contract_tests::sandbox::{instant, operator, wait};
 use contract_tests::{Backend, Credentials, Reply, Sandbox, on_every_backend};
-use openapi_core::access::{Key, KeyStatus, RateLimits};
+use openapi_core::access::{Key, KeyStatus, RateLimits, SecretHash, StoredKey};
 use openapi_core::admin::{Admin, AdminError, IssuedKey, KeyEdit};
+use openapi_core::storage::Effects;
 
 on_every_backend!(
     rotation_with_overlap,
@@ -22,6 +23,8 @@ on_every_backend!(
     allowed_addresses,
     last_use,
     secrets_are_not_stored,
+    a_transplanted_hash_opens_nothing,
+    hashes_of_former_releases_are_bound_once,
 );
 
 const LIST: &str = "/contacts/chatbots/<A>";
@@ -331,4 +334,46 @@ fn secrets_are_not_stored(backend: Backend) {
     );
     let body = &cx.credentials.secret[5..];
     assert!(!text.contains(body));
+}
+
+fn stored(cx: &Sandbox, key: &Credentials) -> StoredKey {
+    wait(cx.store.storage.find_key(&Sandbox::selector(key))).expect("read").expect("the key")
+}
+
+fn store(cx: &Sandbox, before: &StoredKey, secrets: Vec<SecretHash>) {
+    let changed = StoredKey { secrets, version: before.version + 1, ..before.clone() };
+    let agent = &before.key.agent_id;
+    wait(cx.store.storage.update_key(agent, before.version, &changed, &Effects::default())).expect("stored");
+    cx.advance(5_000);
+}
+
+/// Without a server key, write access to the store does not give a key a known secret.
+fn a_transplanted_hash_opens_nothing(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    let (own, other) = (cx.issue(|_| {}), cx.issue(|_| {}));
+    store(&cx, &stored(&cx, &other), stored(&cx, &own).secrets);
+    let crossed = Credentials { key: other.key.clone(), secret: own.secret.clone() };
+    let _ = ask(&cx, &crossed).fails(401, "INVALID_CREDENTIALS");
+    let _ = ask(&cx, &own).expect(200);
+}
+
+/// A hash of the secret alone is replaced at the first use, with an entry, and then opens nothing elsewhere.
+fn hashes_of_former_releases_are_bound_once(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    let key = cx.issue(|_| {});
+    let keys = &cx.platform.ports().server_keys;
+    let unbound = SecretHash {
+        hash: keys.tag("api secret", key.secret.as_bytes()),
+        server_key: keys.current_id().to_owned(),
+        expires_at: None,
+        is_bound: false,
+    };
+    let before = stored(&cx, &key);
+    store(&cx, &before, vec![unbound]);
+    let _ = ask(&cx, &key).expect(200);
+    let after = stored(&cx, &key);
+    assert!(after.secrets == before.secrets, "the hash is bound to the key");
+    assert_eq!(after.version, before.version + 2);
+    let _ = ask(&cx, &key).expect(200);
+    assert_eq!(stored(&cx, &key).version, after.version, "once");
 }

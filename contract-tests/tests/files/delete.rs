@@ -4,7 +4,7 @@ use contract_tests::sandbox::{instant, operator, wait};
 use contract_tests::{Backend, Reply, Sandbox, on_every_backend, story};
 use openapi_core::access::{Actor, ApiKey};
 use openapi_core::admin::Admin;
-use openapi_core::audit::{AuditAction, AuditEntry};
+use openapi_core::audit::{AuditAction, ChainedEntry};
 use openapi_core::contacts::ContactRef;
 use openapi_core::storage::AuditQuery;
 use serde_json::{Value, json};
@@ -235,7 +235,7 @@ fn an_archived_contact(backend: Backend) {
 }
 
 /// The audit entries about a file, oldest first.
-fn log(cx: &Sandbox, file: &str) -> Vec<AuditEntry> {
+fn log(cx: &Sandbox, file: &str) -> Vec<ChainedEntry> {
     let query = AuditQuery { agent: Some(cx.agent.clone()), limit: 1_000, ..AuditQuery::default() };
     let entries = wait(cx.platform.audit(&query)).expect("the log");
     entries.into_iter().filter(|entry| entry.resource.as_deref() == Some(file)).collect()

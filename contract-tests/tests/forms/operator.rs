@@ -4,7 +4,7 @@ use contract_tests::sandbox::{operator, wait};
 use contract_tests::{Backend, Sandbox, on_every_backend};
 use openapi_core::access::Actor;
 use openapi_core::admin::{Admin, AdminError};
-use openapi_core::audit::AuditEntry;
+use openapi_core::audit::ChainedEntry;
 use openapi_core::contacts::ContactRef;
 use openapi_core::forms::TemplateStatus;
 use openapi_core::storage::{AuditQuery, SubmissionFilter, TemplatePosition};
@@ -201,7 +201,7 @@ fn revisions_of_data(backend: Backend) {
     assert_eq!(stored.status_history.len(), 4);
 }
 
-fn log(cx: &Sandbox) -> Vec<AuditEntry> {
+fn log(cx: &Sandbox) -> Vec<ChainedEntry> {
     let query = AuditQuery { agent: Some(cx.agent.clone()), limit: 1_000, ..AuditQuery::default() };
     wait(cx.platform.audit(&query)).expect("the log")
 }

@@ -163,12 +163,15 @@ impl<'de> Deserialize<'de> for AllowedAddress {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretHash {
-    /// HMAC-SHA-256 of the secret.
+    /// HMAC-SHA-256 of the agent, the key and the secret.
     pub hash: [u8; 32],
     /// The id of the server key it was made with.
     pub server_key: String,
     /// When the secret ends; unset for the current one.
     pub expires_at: Option<Timestamp>,
+    /// Whether the hash covers the key and the agent as well. Former releases have hashed the secret alone.
+    #[serde(default)]
+    pub is_bound: bool,
 }
 
 impl fmt::Debug for SecretHash {

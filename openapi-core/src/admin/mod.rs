@@ -10,7 +10,7 @@ pub use requests::{CreditChange, Imported, IssuedKey, KeyEdit, NewAgent, NewKey}
 
 use crate::access::{Actor, Key, KeySelector};
 use crate::agents::Agent;
-use crate::audit::AuditEntry;
+use crate::audit::ChainedEntry;
 use crate::contacts::{Contact, ContactRef};
 use crate::credits::{CreditAccount, CreditEntry};
 use crate::forms::{FormDataRevision, FormTemplate, Submission, TemplateSummary};
@@ -257,5 +257,5 @@ pub trait Admin: Send + Sync {
     async fn purge_files(&self, by: &Actor, agent: &AgentId) -> Result<u64, AdminError>;
 
     /// Reads the audit log.
-    async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>, AdminError>;
+    async fn audit(&self, query: &AuditQuery) -> Result<Vec<ChainedEntry>, AdminError>;
 }

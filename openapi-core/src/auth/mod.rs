@@ -3,7 +3,9 @@
 
 mod credentials;
 mod error;
+mod failures;
 mod headers;
+mod secrets;
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,23 +15,21 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use http::{HeaderMap, HeaderValue};
 use parking_lot::RwLock;
 
-use crate::access::{Actor, ApiKey, ApiSecret, Caller, KeyStatus, SecretHash, StoredKey};
+use crate::access::{Actor, ApiKey, ApiSecret, Caller, Key, KeyStatus, SecretHash, StoredKey};
 use crate::agents::AgentStatus;
-use crate::audit::{AuditAction, AuditEntry};
+use crate::audit::{AuditAction, AuditEntry, SealedEntry, salt};
 use crate::json::{Json, Object, RawObject};
 use crate::limits::{AddressClass, AddressLimiter, AddressLimits, Decision, KeyLimiter, KeyWindow};
 use crate::ports::{Clock, IdGenerator};
 use crate::reply::{ApiError, ErrorCode};
 use crate::server_keys::ServerKeys;
-use crate::storage::{AccessStore, StorageError};
+use crate::storage::{AccessStore, Effects, StorageError, StorageErrorKind};
 use crate::values::{AgentId, Timestamp};
 
 pub(crate) use error::{AuthError, Authenticated};
+use failures::{Failure, FailureLog};
 use headers::rate_policy;
 pub(crate) use headers::{RATE_HEADER_NAMES, rate_headers};
-
-/// What separates the keyed hash of secrets from other uses of a server key.
-const SECRET_PURPOSE: &str = "api secret";
 
 /// How long a key read from the store is used without reading it again, and how long a key that the store does not have
 /// stays unknown. Changes made elsewhere act within 5 s (contract 7.2).
@@ -52,6 +52,7 @@ pub struct Authenticator {
     /// Keys that the store does not have, and when it was asked.
     unknown: RwLock<HashMap<ApiKey, Timestamp>>,
     limiter: KeyLimiter,
+    failures: FailureLog,
 }
 
 /// What is known of the key of a request.
@@ -81,8 +82,16 @@ impl Authenticator {
         server_keys: ServerKeys,
     ) -> Self {
         let limiter = KeyLimiter::new(ids.platform_id(clock.now()));
-        let (keys, unknown) = (RwLock::default(), RwLock::default());
-        Authenticator { store, clock, ids, server_keys, keys, unknown, limiter }
+        Authenticator {
+            store,
+            clock,
+            ids,
+            server_keys,
+            keys: RwLock::default(),
+            unknown: RwLock::default(),
+            limiter,
+            failures: FailureLog::default(),
+        }
     }
 
     pub(crate) fn clock(&self) -> &dyn Clock {
@@ -93,13 +102,9 @@ impl Authenticator {
         &*self.ids
     }
 
-    /// The keyed hash under which a new secret is stored.
-    pub(crate) fn hash_secret(&self, secret: &ApiSecret) -> SecretHash {
-        SecretHash {
-            hash: self.server_keys.tag(SECRET_PURPOSE, secret.expose().as_bytes()),
-            server_key: self.server_keys.current_id().to_owned(),
-            expires_at: None,
-        }
+    /// The keyed hash under which a new secret of a key is stored.
+    pub(crate) fn hash_secret(&self, key: &Key, secret: &ApiSecret) -> SecretHash {
+        secrets::hash(&self.server_keys, key, secret.expose().as_bytes())
     }
 
     /// Makes a change of a key or an agent act on the next request.
@@ -120,6 +125,7 @@ impl Authenticator {
         let now = self.clock.now();
         self.keys.write().retain(|_, cached| now.millis_since(cached.read_at) < KEY_RETENTION_MILLIS);
         self.unknown.write().retain(|_, read_at| is_fresh(*read_at, now));
+        self.write_failures(self.failures.take(Some(now))).await;
         self.limiter.maintain(&*self.store, now).await
     }
 
@@ -128,6 +134,7 @@ impl Authenticator {
     /// # Errors
     /// When the store fails; leases then count as used.
     pub async fn drain(&self) -> Result<(), StorageError> {
+        self.write_failures(self.failures.take(None)).await;
         self.limiter.drain(&*self.store, self.clock.now()).await
     }
 
@@ -147,7 +154,11 @@ impl Authenticator {
         if authenticated.is_err() {
             self.equalize(&found, now, is_flooding).await?;
         }
-        let (cached, secret_expires) = authenticated?;
+        let (cached, matching) = authenticated?;
+        let secret_expires = matching.expires_at;
+        if !matching.is_bound {
+            self.bind_secret(cached, matching, &credentials, request_id, now).await;
+        }
         let key = &cached.stored.key;
         if !key.allowed_addresses.is_empty()
             && !key.allowed_addresses.iter().any(|block| block.contains(address))
@@ -270,32 +281,22 @@ impl Authenticator {
         Ok(())
     }
 
-    /// The key whose secret was sent, and when that secret ends. Every failure that could tell whether a key exists is
+    /// The key whose secret was sent, and its hash. Every failure that could tell whether a key exists is
     /// one answer, given after the same work.
     fn authenticate<'a>(
         &self,
         credentials: &credentials::Credentials<'_>,
         cached: Option<&'a Arc<CachedKey>>,
         now: Timestamp,
-    ) -> Result<(&'a Arc<CachedKey>, Option<Timestamp>), AuthError> {
-        use subtle::ConstantTimeEq;
+    ) -> Result<(&'a Arc<CachedKey>, &'a SecretHash), AuthError> {
         let failed = |error: ApiError| AuthError::Failed {
             error,
             key: ApiKey::parse(&credentials.key),
             agent: cached.map(|cached| cached.stored.key.agent_id.clone()),
         };
         let secret = credentials.secret.as_bytes();
-        let current = self.server_keys.tag(SECRET_PURPOSE, secret);
-        let stored = cached.map_or(&[][..], |cached| &cached.stored.secrets);
-        let live = |secret: &&SecretHash| secret.expires_at.is_none_or(|expires_at| now < expires_at);
-        let matching = stored.iter().filter(live).find(|stored| {
-            let tag = if stored.server_key == self.server_keys.current_id() {
-                Some(current)
-            } else {
-                self.server_keys.tag_with(&stored.server_key, SECRET_PURPOSE, secret)
-            };
-            tag.is_some_and(|tag| tag.ct_eq(&stored.hash).into())
-        });
+        let stored = cached.map(|cached| &cached.stored);
+        let matching = secrets::matching(&self.server_keys, stored, &credentials.key, secret, now);
         let (Some(cached), Some(matching)) = (cached, matching) else {
             return Err(failed(invalid_credentials()));
         };
@@ -317,7 +318,53 @@ impl Authenticator {
             let error = ApiError::new(ErrorCode::ApiKeyExpired, "The API key has expired");
             return Err(failed(error.with_detail("expiredAt", Json::String(expires_at.to_string()))));
         }
-        Ok((cached, matching.expires_at))
+        Ok((cached, matching))
+    }
+
+    /// Binds a secret, whose hash a former release has stored, to its key. Whatever fails, the request is authenticated,
+    /// and the next one tries again.
+    async fn bind_secret(
+        &self,
+        cached: &CachedKey,
+        matching: &SecretHash,
+        credentials: &credentials::Credentials<'_>,
+        request_id: &str,
+        now: Timestamp,
+    ) {
+        let key = &cached.stored.key;
+        let mut bound = cached.stored.clone();
+        let bound_hash = secrets::hash(&self.server_keys, key, credentials.secret.as_bytes());
+        for secret in bound.secrets.iter_mut().filter(|secret| *secret == matching) {
+            *secret = SecretHash { expires_at: matching.expires_at, ..bound_hash.clone() };
+        }
+        bound.version += 1;
+        let mut details = Object::new();
+        details.insert("changed", Json::Array(vec!["secretHash".into()]));
+        let entry = self.seal(AuditEntry {
+            id: self.ids.platform_id(now).into(),
+            agent_id: Some(key.agent_id.clone()),
+            at: now,
+            actor: Actor::ApiKey(key.api_key.clone()),
+            os_user: None,
+            action: AuditAction::KeyEdit,
+            resource: Some(key.api_key.as_str().to_owned()),
+            contact_id: None,
+            address: None,
+            request_id: Some(request_id.to_owned()),
+            details: RawObject::new(&details),
+        });
+        let effects = Effects::audited(entry);
+        match self.store.update_key(&key.agent_id, cached.stored.version, &bound, &effects).await {
+            Ok(()) => {
+                self.keys.write().remove(key.api_key.as_str());
+            }
+            Err(error) if error.kind == StorageErrorKind::Stale => {}
+            Err(error) => tracing::warn!(%error, "cannot bind the secret of an API key to the key"),
+        }
+    }
+
+    fn seal(&self, entry: AuditEntry) -> SealedEntry {
+        SealedEntry::new(entry, &self.server_keys, salt(&*self.ids))
     }
 
     /// Notes a failed authentication in the audit log. A store that does not take it does not change the answer.
@@ -330,22 +377,47 @@ impl Authenticator {
         request_id: &str,
         now: Timestamp,
     ) {
-        let mut details = Object::new();
-        details.insert("code", error.code().as_str().into());
-        let entry = AuditEntry {
-            id: self.ids.platform_id(now).into(),
-            agent_id: agent,
-            at: now,
+        let due = self.failures.count(Failure {
+            agent,
             actor: key.map_or_else(|| Actor::Anonymous("unknown key".to_owned()), Actor::ApiKey),
-            action: AuditAction::AuthenticationFailure,
-            resource: None,
-            contact_id: None,
             address: Some(address),
+            code: error.code().as_str(),
             request_id: Some(request_id.to_owned()),
-            details: RawObject::new(&details),
-        };
-        if let Err(error) = self.store.append_audit(&entry).await {
-            tracing::warn!(%error, "failed to record a failed authentication in the audit log");
+            count: 1,
+            since: now,
+            until: now,
+        });
+        self.write_failures(due).await;
+    }
+
+    async fn write_failures(&self, failures: Vec<Failure>) {
+        let now = self.clock.now();
+        for failure in failures {
+            let mut details = Object::new();
+            if !failure.code.is_empty() {
+                details.insert("code", failure.code.into());
+            }
+            if failure.request_id.is_none() {
+                details.insert("count", Json::Number(failure.count.into()));
+                details.insert("since", failure.since.to_string().as_str().into());
+                details.insert("until", failure.until.to_string().as_str().into());
+            }
+            let entry = self.seal(AuditEntry {
+                id: self.ids.platform_id(now).into(),
+                agent_id: failure.agent,
+                at: now,
+                actor: failure.actor,
+                os_user: None,
+                action: AuditAction::AuthenticationFailure,
+                resource: None,
+                contact_id: None,
+                address: failure.address,
+                request_id: failure.request_id,
+                details: RawObject::new(&details),
+            });
+            if let Err(error) = self.store.append_audit(&entry).await {
+                tracing::warn!(%error, "failed to record a failed authentication in the audit log");
+            }
         }
     }
 }

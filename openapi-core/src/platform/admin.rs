@@ -7,7 +7,7 @@ use super::{Platform, contacts, extraction, forms, keys};
 use crate::access::{Actor, Caller, Key, KeySelector, KeyStatus, Permissions};
 use crate::admin::{Admin, AdminError, CreditChange, Imported, IssuedKey, KeyEdit, NewAgent, NewKey};
 use crate::agents::{Agent, AgentStatus};
-use crate::audit::{AuditAction, AuditEntry};
+use crate::audit::{AuditAction, ChainedEntry};
 use crate::contacts::{Contact, ContactRef};
 use crate::credits::{CreditAccount, CreditEntry};
 use crate::forms::{FormDataRevision, FormTemplate, Submission, TemplateStatus, TemplateSummary};
@@ -441,7 +441,7 @@ impl Admin for Platform {
         Ok(hastened)
     }
 
-    async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>, AdminError> {
+    async fn audit(&self, query: &AuditQuery) -> Result<Vec<ChainedEntry>, AdminError> {
         Ok(self.storage.audit_entries(query).await?)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Platform;
 use crate::access::{Actor, Caller};
-use crate::audit::{AuditAction, AuditEntry};
+use crate::audit::{AuditAction, AuditEntry, OsUser, SealedEntry, salt};
 use crate::contacts::Contact;
 use crate::json::{Json, Object, RawObject};
 use crate::values::{AgentId, ContactId, Timestamp};
@@ -18,19 +18,30 @@ impl Platform {
         contact: Option<ContactId>,
         details: &Object,
         now: Timestamp,
-    ) -> AuditEntry {
-        AuditEntry {
+    ) -> SealedEntry {
+        self.seal_audit(AuditEntry {
             id: self.ports.ids.platform_id(now).into(),
             agent_id: Some(caller.agent_id.clone()),
             at: now,
             actor: caller.actor.clone(),
+            os_user: self.os_user_of(&caller.actor),
             action,
             resource: Some(resource),
             contact_id: contact,
             address: caller.address,
             request_id: Some(caller.request_id.clone()).filter(|id| !id.is_empty()),
             details: RawObject::new(details),
-        }
+        })
+    }
+
+    /// Seals an entry, so that a store can append it to the chain of its agent.
+    #[must_use]
+    pub fn seal_audit(&self, entry: AuditEntry) -> SealedEntry {
+        SealedEntry::new(entry, &self.ports.server_keys, salt(&*self.ports.ids))
+    }
+
+    fn os_user_of(&self, actor: &Actor) -> Option<OsUser> {
+        self.audit.os_user.clone().filter(|_| matches!(actor, Actor::Operator(_)))
     }
 
     /// An entry about what an operator did.
@@ -43,7 +54,7 @@ impl Platform {
         resource: &str,
         details: &Object,
         now: Timestamp,
-    ) -> AuditEntry {
+    ) -> SealedEntry {
         self.caller_audit(&self.operator(by, agent), action, resource.to_owned(), None, details, now)
     }
 }

@@ -54,8 +54,8 @@ pub(super) async fn create(platform: &Platform, by: &Actor, new: NewKey) -> Resu
             last_used_address: None,
         };
         let secret = ApiSecret::generate(platform.service_info.api_key_prefix(), ids);
-        let stored =
-            StoredKey { key, secrets: vec![platform.authenticator.hash_secret(&secret)], version: 1 };
+        let secrets = vec![platform.authenticator.hash_secret(&key, &secret)];
+        let stored = StoredKey { key, secrets, version: 1 };
         let resource = stored.key.api_key.as_str();
         let audit =
             platform.operator_audit(by, AuditAction::KeyCreate, &new.agent_id, resource, &Object::new(), now);
@@ -156,7 +156,6 @@ pub(super) async fn rotate(
     }
     let grace = i64::try_from(grace_millis).unwrap_or(i64::MAX);
     let secret = ApiSecret::generate(platform.service_info.api_key_prefix(), &*platform.ports.ids);
-    let hash = platform.authenticator.hash_secret(&secret);
     let changed = change(platform, by, selector, AuditAction::KeyRotate, |stored, now| {
         if stored.key.status == KeyStatus::Revoked {
             return Err(refused("the key is revoked; make a new one"));
@@ -168,7 +167,7 @@ pub(super) async fn rotate(
             old.expires_at = Some(ends);
         }
         stored.secrets.retain(|old| old.expires_at.is_none_or(|ends| ends > now));
-        stored.secrets.insert(0, hash.clone());
+        stored.secrets.insert(0, platform.authenticator.hash_secret(&stored.key, &secret));
         Ok(())
     });
     Ok(IssuedKey { key: changed.await?.key, secret })

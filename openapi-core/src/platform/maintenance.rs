@@ -7,7 +7,7 @@ use crate::storage::StorageError;
 
 impl Platform {
     /// Periodic maintenance: saves last uses of keys, returns expired leases and credits of abandoned extractions,
-    /// sweeps expired responses, removes contents of files that are due and, every six hours, those without a record.
+    /// sweeps expired responses, removes audit entries after their retention, removes contents of files that are due and, every six hours, those without a record.
     /// Call it about every 20 s. Without it, last uses are saved only at shutdown, and expired responses and contents
     /// stay in the store, invisible.
     ///
@@ -19,6 +19,7 @@ impl Platform {
         const BATCH: u32 = 500;
         while self.storage.sweep_idempotency_records(self.now(), BATCH).await? >= u64::from(BATCH) {}
         self.maintain_contents().await?;
+        self.purge_old_audit().await?;
         Ok(abandoned?)
     }
 

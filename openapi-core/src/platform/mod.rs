@@ -2,6 +2,8 @@
 
 mod admin;
 mod audit;
+mod audit_log;
+mod audit_settings;
 mod cache;
 mod contacts;
 mod cursor;
@@ -19,6 +21,8 @@ mod seal;
 mod service;
 mod state;
 
+pub use audit_log::AuditReport;
+pub use audit_settings::AuditSettings;
 pub use cache::Cache;
 pub use documents::{DocumentWriter, NewDocument};
 pub use errors::concurrent_update;

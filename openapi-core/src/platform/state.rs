@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Weak};
 
+use super::audit_settings::{AuditSettings, Retention};
 use super::cache::Cache;
 use super::errors::agent_gone;
 use super::extraction::{ExtractionSettings, Extractions};
@@ -34,6 +35,8 @@ pub struct Platform {
     pub(super) storage: Arc<dyn Storage>,
     pub(super) ports: Ports,
     pub(super) service_info: ServiceInfo,
+    pub(super) audit: AuditSettings,
+    pub(super) retention: Retention,
     pub(super) files: FileSettings,
     pub(super) sweeps: Sweeps,
     pub(super) extraction: ExtractionSettings,
@@ -62,6 +65,8 @@ impl Platform {
             storage,
             ports,
             service_info,
+            audit: AuditSettings::default(),
+            retention: Retention::default(),
             files: FileSettings::default(),
             sweeps: Sweeps::default(),
             extraction: ExtractionSettings::default(),
@@ -73,6 +78,13 @@ impl Platform {
             healthy_at: AtomicI64::new(i64::MIN),
             observers: Mutex::default(),
         }
+    }
+
+    /// Sets the operator's settings of the audit log.
+    #[must_use]
+    pub fn with_audit_settings(mut self, settings: AuditSettings) -> Self {
+        self.audit = settings;
+        self
     }
 
     /// Sets the operator's settings of files.

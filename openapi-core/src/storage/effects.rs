@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::audit::AuditEntry;
+use crate::audit::SealedEntry;
 use crate::contacts::{Contact, ContactKeys};
 use crate::values::{ContactId, PlatformId, Timestamp};
 
@@ -25,7 +25,7 @@ pub struct ContactWrite {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effects {
     /// The entries of the audit log, in order.
-    pub audit: Vec<AuditEntry>,
+    pub audit: Vec<SealedEntry>,
     /// The response to replay under the same idempotency key. Methods that can fail with
     /// [`ReplayExists`](super::StorageErrorKind::ReplayExists) check the key first; the others replace what it has.
     pub replay: Option<IdempotencyRecord>,
@@ -34,7 +34,7 @@ pub struct Effects {
 impl Effects {
     /// One entry of the audit log.
     #[must_use]
-    pub fn audited(entry: AuditEntry) -> Self {
+    pub fn audited(entry: SealedEntry) -> Self {
         Effects { audit: vec![entry], replay: None }
     }
 }

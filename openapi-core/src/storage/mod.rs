@@ -37,13 +37,14 @@ pub use forms::{
     SubmissionQuery, SubmissionsWrite, Supersession, TemplatePage, TemplatePosition, TemplateQuery,
 };
 pub use query::{
-    AuditQuery, ContactFilter, ContactPage, ContactQuery, ContactSort, Order, SortKey, SortPosition, Window,
+    AuditQuery, ChainPosition, ChainQuery, ContactFilter, ContactPage, ContactQuery, ContactSort, Order,
+    SortKey, SortPosition, Window,
 };
 pub use records::{RecordKind, StoredRecord};
 
 use crate::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
 use crate::agents::Agent;
-use crate::audit::AuditEntry;
+use crate::audit::{ChainHead, ChainedEntry, SealedEntry};
 use crate::contacts::{ContactRef, SharedContact, UniqueValue};
 use crate::credits::{CreditAccount, CreditEntry};
 use crate::files::ContactFile;
@@ -233,7 +234,7 @@ pub trait ContactStore: Send + Sync {
     /// Removes a contact with everything that belongs to it: its submissions with their revision log; its conversations
     /// with their messages; its files, deleted ones included, whose contents are due from `at` on
     /// ([`FileStore::blobs_due_for_deletion`]); of audit entries about the contact or something of it
-    /// ([`AuditEntry::contact_id`]) the payload is emptied, and stored answers ([`IdempotencyStore`]) whose
+    /// ([`contact_id`](crate::audit::AuditEntry::contact_id)) the payload is emptied, and stored answers ([`IdempotencyStore`]) whose
     /// [`IdempotencyRecord::resource`] is the contact go too.
     ///
     /// # Errors
@@ -286,6 +287,9 @@ pub trait FileStore: Send + Sync {
 
     /// Makes all contents of deleted files and of documents of an agent due at `now`; returns how many that were not.
     /// The operator's own.
+    ///
+    /// # Errors
+    /// [`Missing`](StorageErrorKind::Missing) when the agent never existed.
     async fn expedite_purges(&self, agent: &AgentId, now: Timestamp, effects: &Effects) -> Result<u64>;
 
     /// Up to `at_most` contents of all agents that are due for deletion at `now`, the longest due first.
@@ -503,10 +507,29 @@ pub trait RateLimitStore: Send + Sync {
 #[async_trait]
 pub trait AuditStore: Send + Sync {
     /// Adds an entry without another change.
-    async fn append_audit(&self, entry: &AuditEntry) -> Result<()>;
+    ///
+    /// # Errors
+    /// [`Missing`](StorageErrorKind::Missing) when its agent never existed.
+    async fn append_audit(&self, entry: &SealedEntry) -> Result<()>;
 
     /// Entries by `at`, then id; the operator's own.
-    async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>>;
+    async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<ChainedEntry>>;
+
+    /// Entries of one chain by number, those that are older than the chain first, by `at`, then id.
+    async fn audit_chain(&self, query: &ChainQuery) -> Result<Vec<ChainedEntry>>;
+
+    /// The end of a chain; of an agent's, or of that of the entries without one.
+    async fn audit_head(&self, chain: Option<&AgentId>) -> Result<ChainHead>;
+
+    /// The chains that have entries, those of deleted agents included, with their ends, in any order.
+    async fn audit_heads(&self) -> Result<Vec<(Option<AgentId>, ChainHead)>>;
+
+    /// Removes the entries of a chain up to `through`, this one included, in the order of [`AuditStore::audit_chain`],
+    /// adds the entry about it, and returns how many were removed. Without entries to remove, nothing is added.
+    ///
+    /// # Errors
+    /// [`Missing`](StorageErrorKind::Missing) when its agent never existed.
+    async fn purge_audit(&self, through: &ChainPosition, entry: &SealedEntry) -> Result<u64>;
 }
 
 /// The health check of the store.

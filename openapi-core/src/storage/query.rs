@@ -189,6 +189,20 @@ pub struct AuditQuery {
     pub limit: u32,
 }
 
+/// The position of an entry in its chain: its number, time and id.
+pub type ChainPosition = (u64, Timestamp, AuditId);
+
+/// A part of a chain of the audit log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChainQuery {
+    /// The agent; none for the chain of the entries without one.
+    pub chain: Option<AgentId>,
+    /// Only entries after this one.
+    pub after: Option<ChainPosition>,
+    /// How many to return at the most.
+    pub limit: u32,
+}
+
 impl Default for AuditQuery {
     fn default() -> Self {
         AuditQuery { agent: None, after: None, newest_first: false, limit: 100 }

@@ -9,8 +9,11 @@ use std::sync::Arc;
 
 use conversations::Conversations;
 use openapi_core::access::Actor;
-use openapi_core::platform::Platform;
+use openapi_core::audit::AuditAction;
+use openapi_core::json::{Json, Object};
+use openapi_core::platform::{AuditSettings, Platform};
 use openapi_core::ports::{BlobStore, NoBlobs};
+use openapi_core::values::AgentId;
 use parking_lot::Mutex;
 
 use super::characters::{for_terminal, on_one_line};
@@ -25,6 +28,9 @@ use crate::console::Lent;
 use crate::console::caller::{Caller, CallerFacts, OwnProcess, Stream};
 use crate::error::CliError;
 use crate::server_keys::KeySource;
+
+/// Lists of more records than this leave an entry in the audit log.
+const BULK: usize = 100;
 
 /// Where the store is.
 enum Location {
@@ -219,15 +225,36 @@ impl CommandContext {
         store: &OpenStore,
         contents: Contents,
     ) -> Result<Arc<Conversations>, CliError> {
-        let config = self.config()?;
         let blobs: Arc<dyn BlobStore> = match contents {
             Contents::Closed => Arc::new(NoBlobs),
             Contents::Open => self.blobs(store)?,
         };
+        self.over(&*self.config()?, store, blobs)
+    }
+
+    /// The same over a store of other settings than the command's, without the contents of files.
+    ///
+    /// # Errors
+    /// When the server keys cannot be opened.
+    pub fn conversations_of(
+        &self,
+        config: &Config,
+        store: &OpenStore,
+    ) -> Result<Arc<Conversations>, CliError> {
+        self.over(config, store, Arc::new(NoBlobs))
+    }
+
+    fn over(
+        &self,
+        config: &Config,
+        store: &OpenStore,
+        blobs: Arc<dyn BlobStore>,
+    ) -> Result<Arc<Conversations>, CliError> {
         let stores = Stores { storage: store.storage(), blobs };
-        let decisions = Decisions { knowledge: knowledge_limits(&config)?, ..Decisions::default() };
-        let service_info = Names::of(&config)?.brand_without_listener();
-        let keys = match store.url().key_source(&config) {
+        let audit = AuditSettings { os_user: self.facts.os_user.clone(), ..AuditSettings::default() };
+        let decisions = Decisions { knowledge: knowledge_limits(config)?, audit, ..Decisions::default() };
+        let service_info = Names::of(config)?.brand_without_listener();
+        let keys = match store.url().key_source(config) {
             // A backup has no server keys, and none can be written next to it. What is read here needs none.
             KeySource::File(path) if store.is_read_only() && !path.exists() => KeySource::Drawn,
             keys => keys,
@@ -265,6 +292,45 @@ impl CommandContext {
         work: impl AsyncFnOnce(&Arc<Platform>) -> Result<(), CliError>,
     ) -> Result<(), CliError> {
         self.with_conversations(contents, async |conversations| work(conversations.platform()).await)
+    }
+
+    /// Adds an entry to the audit log about something that the operator is about to see or do.
+    ///
+    /// # Errors
+    /// When the store does not take it; the operator must then not see or do it.
+    pub async fn note<const N: usize>(
+        &self,
+        platform: &Platform,
+        action: AuditAction,
+        agent: Option<&AgentId>,
+        resource: &str,
+        details: [(&str, Json); N],
+    ) -> Result<(), CliError> {
+        let mut members = Object::new();
+        for (name, value) in details {
+            members.insert(name, value);
+        }
+        let resource = Some(resource.to_owned()).filter(|resource| !resource.is_empty());
+        platform.note(&self.operator(), action, agent, resource, &members).await?;
+        Ok(())
+    }
+
+    /// The same about more than [`BULK`] records that the operator is about to see.
+    ///
+    /// # Errors
+    /// As [`CommandContext::note`].
+    pub async fn note_bulk(
+        &self,
+        platform: &Platform,
+        agent: Option<&AgentId>,
+        records: &str,
+        count: usize,
+    ) -> Result<(), CliError> {
+        if count <= BULK {
+            return Ok(());
+        }
+        let count = Json::Number((count as u64).into());
+        self.note(platform, AuditAction::BulkRead, agent, records, [("count", count)]).await
     }
 
     /// Prints text. An output that its reader has closed, such as `head`, is not an error.

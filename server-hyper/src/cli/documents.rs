@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use openapi_core::admin::Admin;
+use openapi_core::audit::AuditAction;
 use openapi_core::storage::StoredDocument;
 use openapi_core::values::{AgentId, FileId};
 
@@ -63,6 +64,8 @@ impl Documents {
             Documents::Get { document, agent, out } => {
                 context.with_platform(Contents::Open, async |platform| {
                     let (document, content) = platform.document(&agent, document).await?;
+                    let resource = document.id.to_string();
+                    context.note(platform, AuditAction::DocumentRead, Some(&agent), &resource, []).await?;
                     write(context, &out, &content)
                         .map_err(|error| CliError::new(format!("cannot write {}: {error}", out.display())))?;
                     if json {

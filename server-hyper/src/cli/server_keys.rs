@@ -1,11 +1,12 @@
 //! `server-key`: the server keys.
 
 use clap::Subcommand;
+use openapi_core::audit::AuditAction;
 use serde::Serialize;
 
 use super::context::CommandContext;
 use super::output::optional;
-use crate::assemble::StoreUrl;
+use crate::assemble::{Contents, StoreUrl};
 use crate::error::CliError;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::server_keys::{Entry, KeySource};
@@ -46,7 +47,7 @@ impl ServerKeyCommand {
                 }
                 source => source.entries(&SystemClock, &SystemRandom)?,
             },
-            ServerKeyCommand::Rotate => source.rotate(&SystemClock, &SystemRandom)?,
+            ServerKeyCommand::Rotate => rotate(context, &source)?,
         };
         let shown: Vec<Shown> = entries.iter().enumerate().map(|(at, entry)| shown(at, entry)).collect();
         context.print_table(context.json(), &shown, &["id", "use", "made"], |key| {
@@ -54,6 +55,20 @@ impl ServerKeyCommand {
             vec![key.id.clone(), usage.to_owned(), optional(key.made.as_ref())]
         })
     }
+}
+
+/// Adds a key, and notes in the audit log that it was added.
+fn rotate(context: &CommandContext, source: &KeySource) -> Result<Vec<Entry>, CliError> {
+    // Opens the store first: a key is not added without its entry.
+    context.run(async {
+        let store = context.store().await?;
+        let entries = source.rotate(&SystemClock, &SystemRandom)?;
+        let conversations = context.conversations(&store, Contents::Closed)?;
+        let resource = entries.first().map(Entry::id).unwrap_or_default();
+        let platform = conversations.platform();
+        context.note(platform, AuditAction::ServerKeyRotate, None, &resource, []).await?;
+        Ok(entries)
+    })
 }
 
 fn shown(at: usize, entry: &Entry) -> Shown {

@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 use openapi_core::admin::Admin;
+use openapi_core::audit::AuditAction;
 use openapi_core::forms::{FormTemplate, Submission, SubmissionStatus, WithHistory};
 use openapi_core::json::{Json, Object};
 use openapi_core::platform::Platform;
@@ -110,6 +111,7 @@ async fn list(
     limit: u32,
 ) -> Result<(), CliError> {
     let found = platform.submissions(&selection.agent, &selection.filter(), None, limit).await?;
+    context.note_bulk(platform, Some(&selection.agent), "submissions", found.len()).await?;
     let heads = ["id", "template", "version", "contact", "status", "revision", "superseded by", "created"];
     context.print_table(json, &found, &heads, |submission| {
         let contact = submission.external_reference_id.as_ref().map(ToString::to_string);
@@ -195,6 +197,9 @@ async fn export_all(
         Some(template) => Some(platform.template(&selection.agent, template).await?),
         None => None,
     };
+    let agent = &selection.agent;
+    platform.agent(agent).await?;
+    context.note(platform, AuditAction::SubmissionExport, Some(agent), agent.as_str(), []).await?;
     let columns = Columns::of(template.as_ref());
     let filter = selection.filter();
     let page = async |last: Option<&Submission>| {

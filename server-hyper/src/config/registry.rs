@@ -171,6 +171,9 @@ pub const SETTINGS: &[Setting] = settings! {
         server_key: Secret "HEX" = "",
             "Server keys, 64 hexadecimal digits each, the current one first, separated by commas [default: the file \
             server-keys next to the SQLite database]";
+        audit_anchors: Scalar "FILE" = "",
+            "File outside the store to which the server appends the ends of the audit log's chains each minute, and which \
+            audit verify compares; or off [default: the file audit-anchors next to the file server-keys]";
         public_url: Scalar "URL" = "",
             "Public base URL of the API, without a trailing slash, such as https://api.example.com [default: the \
             listen address]";
@@ -263,6 +266,7 @@ pub const SETTINGS: &[Setting] = settings! {
     }
     Serve {
         document_retention: Scalar "DURATION" = "90d", "How long documents sent with saveToStorage are retained";
+        audit_retention: Scalar "DURATION" = "", "How long entries of the audit log are retained, such as 400d [default: for good]";
     }
     Knowledge {
         max_knowledge_size: Scalar "SIZE" = "25MiB", "Largest document of an agent's knowledge, up to 256MiB";

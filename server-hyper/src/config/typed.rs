@@ -80,6 +80,8 @@ pub struct Serving {
     pub files: FileSettings,
     /// Extraction settings.
     pub extraction: ExtractionSettings,
+    /// How long entries of the audit log are retained, in days; without a number for good.
+    pub audit_retention_days: Option<u32>,
     /// The extraction engines.
     pub engine: EngineChoice,
     /// The widget and its chat.
@@ -215,6 +217,7 @@ impl Serving {
             contact_cache: reader.bytes("contact_cache", 0, 0, 1 << 40),
             files: files(&mut reader),
             extraction: extraction(&mut reader),
+            audit_retention_days: audit_retention(&mut reader),
             engine: EngineChoice::read(&mut reader, &llms),
             widget: WidgetServing::read(&mut reader, &llms),
             limits: limits(&mut reader),
@@ -344,6 +347,15 @@ fn extraction(reader: &mut Reader<'_>) -> ExtractionSettings {
     extraction.deadline_millis = reader.millis("extraction_timeout");
     extraction.retention_millis = reader.millis("document_retention");
     extraction
+}
+
+fn audit_retention(reader: &mut Reader<'_>) -> Option<u32> {
+    let days = reader.optional("audit_retention", values::duration)?.as_secs() / 86_400;
+    if days == 0 {
+        reader
+            .error("audit_retention", "must be at least 1d; leave the setting out to keep entries for good");
+    }
+    Some(u32::try_from(days).unwrap_or(u32::MAX))
 }
 
 fn limits(reader: &mut Reader<'_>) -> Limits {

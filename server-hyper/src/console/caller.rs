@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
+use openapi_core::audit::OsUser;
 use openapi_core::ports::BlobStore;
 use serde::{Deserialize, Serialize};
 use storage_blobs::FolderBlobs;
@@ -61,6 +62,29 @@ pub struct CallerFacts {
     pub is_error_terminal: bool,
     /// The locale of numbers, such as `de_DE.UTF-8`; empty if it is not known.
     pub locale: String,
+    /// The user of the operating system. A server replaces what a caller sends by the user of the connection.
+    #[serde(default)]
+    pub os_user: Option<OsUser>,
+}
+
+/// The user of the operating system with a number. The name comes from the local list of users.
+#[must_use]
+pub fn os_user(uid: u32) -> OsUser {
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let name = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, number) = (fields.next()?, fields.nth(1)?);
+        (number.parse() == Ok(uid)).then(|| name.to_owned())
+    });
+    OsUser { uid, name }
+}
+
+/// The user of this process.
+fn own_user() -> Option<OsUser> {
+    #[cfg(unix)]
+    return Some(os_user(rustix::process::getuid().as_raw()));
+    #[cfg(not(unix))]
+    return None;
 }
 
 /// An entry of a folder.
@@ -170,6 +194,7 @@ impl OwnProcess {
             is_output_terminal: io::stdout().is_terminal(),
             is_error_terminal: io::stderr().is_terminal(),
             locale: locale.unwrap_or_default(),
+            os_user: own_user(),
         }
     }
 }

@@ -277,7 +277,7 @@ mod tests {
                 Frame::Hello(Hello {
                     program: text.clone(),
                     arguments: vec![name],
-                    caller: CallerFacts { operator: text.clone(), is_output_terminal: false, is_error_terminal: true, locale: text.clone() },
+                    caller: CallerFacts { operator: text.clone(), is_output_terminal: false, is_error_terminal: true, locale: text.clone(), os_user: None },
                 }),
             ] {
                 prop_assert_eq!(format!("{:?}", travelled(&sent)), format!("{sent:?}"));

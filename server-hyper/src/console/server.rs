@@ -22,7 +22,9 @@ use tokio::net::UnixListener;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::caller::{BackupFile, BackupTarget, Caller, CallerFacts, FolderEntry, Stream, Waiting};
+use super::caller::{
+    BackupFile, BackupTarget, Caller, CallerFacts, FolderEntry, Stream, Waiting, os_user,
+};
 use super::frames::{Call, Frame, Handle, MAX_CHUNK, PROGRAM, Refusal, Reply, STDERR, STDIN, STDOUT};
 use crate::error::CliError;
 use crate::ports::monotonic;
@@ -140,7 +142,7 @@ async fn accept(listener: UnixListener, shared: Arc<Shared>) {
         let Ok(stream) = stream else { continue };
         let shared = Arc::clone(&shared);
         let spawned = std::thread::Builder::new().name("console".to_owned()).spawn(move || {
-            if let Err(error) = serve(&stream, &shared) {
+            if let Err(error) = serve(&stream, &shared, peer) {
                 tracing::debug!(%error, "the connection of a command was lost");
             }
             let _ = stream.shutdown(std::net::Shutdown::Both);
@@ -152,7 +154,7 @@ async fn accept(listener: UnixListener, shared: Arc<Shared>) {
 }
 
 /// Serves one connection.
-fn serve(stream: &UnixStream, shared: &Arc<Shared>) -> io::Result<()> {
+fn serve(stream: &UnixStream, shared: &Arc<Shared>, peer: u32) -> io::Result<()> {
     stream.set_read_timeout(Some(HELLO_TIMEOUT))?;
     let Some(Frame::Hello(hello)) = Frame::read(&mut &*stream)? else {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the caller sent no frame"));
@@ -171,7 +173,7 @@ fn serve(stream: &UnixStream, shared: &Arc<Shared>) -> io::Result<()> {
     let session = Arc::new(Session {
         to: Mutex::new(Exchange { stream: stream.try_clone()?, answered }),
         connection: stream.try_clone()?,
-        facts: hello.caller,
+        facts: CallerFacts { os_user: Some(os_user(peer)), ..hello.caller },
         interrupted: Arc::new(Notify::new()),
         gone: Notify::new(),
         has_gone: AtomicBool::new(false),

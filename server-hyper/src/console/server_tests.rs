@@ -13,6 +13,7 @@ fn hello(program: &str) -> Hello {
         is_output_terminal: false,
         is_error_terminal: false,
         locale: String::new(),
+        os_user: None,
     };
     Hello { program: program.to_owned(), arguments: vec!["openapi-server".into()], caller }
 }

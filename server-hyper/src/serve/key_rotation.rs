@@ -1,5 +1,6 @@
 //! The platform of the running server, its maintenance, and its replacement when the server keys change.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -8,6 +9,7 @@ use conversations::Conversations;
 use conversations::widget::{WidgetApi, WidgetSettings};
 use openapi_core::api::{Api, Settings};
 
+use crate::anchors::{self, Anchors};
 use crate::assemble::{self, Decisions, Stores};
 use crate::error::CliError;
 use crate::ports::{SystemClock, SystemRandom};
@@ -90,6 +92,25 @@ impl KeyRotation {
             if let Err(error) = current.maintain().await {
                 tracing::warn!(%error, source = ?error.source, "maintenance of the conversations failed; trying again later");
             }
+        }
+    }
+
+    /// Appends the ends of the audit log's chains to the anchor file each minute, for ever.
+    pub async fn anchor_audit(&self, path: &Path) {
+        let mut anchors = match Anchors::read(path) {
+            Ok(anchors) => anchors,
+            Err(error) => {
+                let path = path.display();
+                tracing::error!(%error, %path, "cannot read the anchor file of the audit log; it is not continued");
+                return;
+            }
+        };
+        loop {
+            if let Err(error) = anchors.append(self.current().platform(), path).await {
+                let path = path.display();
+                tracing::error!(%error, %path, "cannot anchor the audit log; retrying in a minute");
+            }
+            tokio::time::sleep(anchors::INTERVAL).await;
         }
     }
 

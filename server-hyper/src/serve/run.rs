@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::net::SocketAddr;
 #[cfg(unix)]
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use conversations::storage::ConversationStorage;
 use conversations::widget::{WidgetApi, WidgetSettings};
 use openapi_core::api::Api;
 use openapi_core::extraction::DocumentExtractor;
+use openapi_core::platform::AuditSettings;
 use openapi_core::service_info::ServiceInfo;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -226,7 +227,8 @@ impl Server {
             let ops = Ops { metrics, storage, documents: sandbox, drain: Arc::clone(&drain) };
             listening_at.push(("ops", serve_ops(listening, ops)?));
         }
-        let background = background(&platforms, exchange, &widget_api);
+        let anchors = crate::anchors::path_of(&lent.config, &lent.store.url().key_source(&lent.config));
+        let background = background(&platforms, exchange, &widget_api, anchors);
         Ok(Server {
             serving,
             service_info,
@@ -356,6 +358,7 @@ fn decisions(
     Ok(Decisions {
         files: serving.files.clone(),
         extraction: serving.extraction.clone(),
+        audit: AuditSettings { retention_days: serving.audit_retention_days, os_user: None },
         extractor,
         responders: assemble::responders(&serving.widget.endpoints)?,
         retriever: Some(assemble::retriever(Arc::clone(storage), serving.widget.knowledge_cache_bytes)),
@@ -363,17 +366,24 @@ fn decisions(
     })
 }
 
-/// Starts maintenance, and the task that watches the server keys.
+/// Starts maintenance, the task that watches the server keys, and the one that anchors the audit log.
 fn background(
     platforms: &Arc<KeyRotation>,
     exchange: Arc<ArcSwap<Api>>,
     widget: &Arc<ArcSwap<WidgetApi>>,
+    anchors: Option<PathBuf>,
 ) -> Vec<JoinHandle<()>> {
+    let anchored = Arc::clone(platforms);
     let (maintained, following) = (Arc::clone(platforms), Arc::clone(platforms));
     let widget = Arc::clone(widget);
     vec![
         tokio::spawn(async move { maintained.maintain().await }),
         tokio::spawn(async move { following.watch_keys(&exchange, &widget).await }),
+        tokio::spawn(async move {
+            if let Some(path) = anchors {
+                anchored.anchor_audit(&path).await;
+            }
+        }),
     ]
 }
 

@@ -80,8 +80,8 @@ fn table(sandbox: &Sandbox) -> Vec<(Vec<String>, String)> {
         "conversations list --agent acme",
         "conversations export --agent acme",
         "conversations show 697dc8165d4ffa83cfc35cfc --agent acme",
-        "audit tail -n 3",
-        "audit export --agent acme",
+        "audit tail --agent nobody",
+        "audit export --agent nobody",
         "migrate --plan",
         "migrate",
         "check",
@@ -157,6 +157,13 @@ fn what_a_command_changes_through_a_server_is_there_at_once() {
     // The audit log names the caller.
     let entries = sandbox.json(&["audit", "tail", "-n", "1"]);
     assert_eq!(entries[0]["actor"], json!({ "type": "operator", "id": "tester" }));
+    // The kernel names the user of the connection, whatever the environment says.
+    let uid = rustix::process::getuid().as_raw();
+    assert_eq!(entries[0]["osUser"]["uid"], json!(uid));
+    sandbox.run_with(&[("USER", "somebody")], &["agents", "create", "B", "--id", "b"]).done();
+    let entries = sandbox.json(&["audit", "tail", "-n", "1"]);
+    assert_eq!(entries[0]["actor"]["id"], "somebody");
+    assert_eq!(entries[0]["osUser"]["uid"], json!(uid));
     // Flags of the command's own settings take effect.
     sandbox.write("large.md", &"# A\n\nWords and words. ".repeat(100));
     let refused =

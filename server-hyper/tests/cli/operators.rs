@@ -229,12 +229,94 @@ fn the_audit_log_tells_who_did_what() {
     assert_eq!(last[0], entries[2]);
     let exported = sandbox.run(&["audit", "export", "--agent", "acme"]).done();
     let exported: Vec<Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(Value::from(exported), entries);
+    assert_eq!(exported[3]["action"], "audit.export");
+    assert_eq!(Value::from(&exported[..3]), entries);
+    assert_eq!((&entries[2]["sequence"], &exported[3]["sequence"]), (&json!(3), &json!(4)));
     let table = sandbox.run(&["audit", "tail"]).done();
     assert!(table.contains("operator tester") && table.contains("authentication.failure"), "{table}");
     sandbox.run(&["audit", "tail", "--agent", "nobody"]).failed(1);
     let secret = key["apiSecret"].as_str().unwrap();
     assert!(!sandbox.run(&["audit", "export"]).done().contains(&secret[5..]));
+}
+
+/// Displays of secrets, exports, changes of server keys, backups: each leaves an entry, with the user who ran it.
+#[test]
+fn every_look_at_many_records_or_at_a_secret_is_noted() {
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
+    let lines: String = (0..3).map(|n| format!("{{\"primaryEmail\":\"c{n}@example.com\"}}\n")).collect();
+    sandbox.write("contacts.ndjson", &lines);
+    sandbox.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
+    let newest = |count: &str| -> Vec<Value> {
+        sandbox.json(&["audit", "tail", "-n", count]).as_array().unwrap().clone()
+    };
+    let moved = "sqlite:./moved/openapi.db";
+    let commands: [(&[&str], &str); 10] = [
+        (&["agents", "identity-secret", "acme", "--rotate"], "secret.show"),
+        (&["agents", "identity-secret", "acme"], "secret.show"),
+        (&["contacts", "export", "--agent", "acme"], "contact.export"),
+        (&["submissions", "export", "--agent", "acme"], "submission.export"),
+        (&["conversations", "export", "--agent", "acme"], "conversation.export"),
+        (&["audit", "export"], "audit.export"),
+        (&["audit", "purge", "--before", "2100-01-01"], ""),
+        (&["server-key", "rotate"], "serverKey.rotate"),
+        (&["backup", "./backup"], "store.backup"),
+        (&["copy", "--from", "sqlite:./data/openapi.db", "--to", moved], "store.copy"),
+    ];
+    for (arguments, action) in commands {
+        let before = newest("1000").len();
+        let said = sandbox.run(arguments);
+        let added = newest("1000").split_off(before);
+        if action.is_empty() {
+            assert_eq!((said.code, added.len()), (2, 0), "{arguments:?}: {said:?}");
+            continue;
+        }
+        said.done();
+        let last = added.last().unwrap_or_else(|| panic!("{arguments:?} left no entry"));
+        assert_eq!(last["action"], action, "{arguments:?}");
+        assert_eq!(last["osUser"]["uid"], json!(rustix::process::getuid().as_raw()), "{arguments:?}");
+        assert!(!last.to_string().contains("svci_"), "{last}");
+    }
+    sandbox.run(&["restore", "./backup"]).done();
+    assert_eq!(newest("1")[0]["action"], "store.restore");
+    let verified = sandbox.json(&["audit", "verify"]);
+    assert_eq!((&verified["sound"], &verified["breaks"]), (&json!(true), &json!([])), "{verified}");
+}
+
+#[test]
+fn a_tampered_audit_log_is_found() {
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
+    // The server anchors the log when it starts.
+    let server = sandbox.serve(&[]);
+    within(Duration::from_secs(10), "the log is anchored", || sandbox.path("data/audit-anchors").exists());
+    assert_eq!(server.end(), 0);
+    let anchored = sandbox.json(&["audit", "verify"]);
+    assert_eq!(
+        (&anchored["sound"], anchored["anchors"]["at"].is_string()),
+        (&json!(true), true),
+        "{anchored}"
+    );
+    let said = sandbox.run(&["audit", "verify"]).done();
+    assert!(said.contains("entries in 1 chains were verified"), "{said}");
+    // An anchor that the store has lost, such as after an old backup was restored.
+    let line = sandbox.read("data/audit-anchors");
+    let ahead = line.replace("\"sequence\":2", "\"sequence\":7");
+    assert_ne!(line, ahead, "two entries");
+    sandbox.write("data/audit-anchors", &ahead);
+    let said = sandbox.run(&["audit", "verify", "--json"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let report: Value = serde_json::from_str(&said.stdout).unwrap();
+    let first = json!({ "agentId": "acme", "sequence": 3, "entry": null, "problem": "missing" });
+    assert_eq!((&report["sound"], &report["breaks"][0]), (&json!(false), &first));
+    // A key that is not among the server's.
+    sandbox.write("data/audit-anchors", "");
+    let other = "5a".repeat(32);
+    let said = sandbox.run_with(&[("OPENAPI_SERVER_KEY", &other)], &["audit", "verify"]);
+    assert!(
+        said.code == 1 && said.stdout.contains("acme: entry 1") && said.stdout.contains("server key"),
+        "{said:?}"
+    );
 }
 
 #[test]

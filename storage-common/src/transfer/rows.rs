@@ -7,7 +7,7 @@ use conversations::storage::ConversationStorage;
 use conversations::{Conversation, KnowledgeDocument, Message, Passage};
 use openapi_core::access::StoredKey;
 use openapi_core::agents::Agent;
-use openapi_core::audit::AuditEntry;
+use openapi_core::audit::ChainedEntry;
 use openapi_core::contacts::Contact;
 use openapi_core::credits::{CreditAccount, CreditEntry};
 use openapi_core::files::ContactFile;
@@ -372,7 +372,7 @@ pub enum TransferRow {
     /// A small record of the tenant.
     StoredRecord(StoredRecord),
     /// An entry of the audit log.
-    Audit(AuditEntry),
+    Audit(ChainedEntry),
     /// An API key.
     Key(StoredKey),
 }

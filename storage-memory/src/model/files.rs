@@ -95,7 +95,15 @@ impl World {
         self.tenant(agent)?.files.get(&file)?.tombstone.clone()
     }
 
-    pub(crate) fn expedite_purges(&mut self, agent: &AgentId, now: Timestamp, effects: &Effects) -> u64 {
+    pub(crate) fn expedite_purges(
+        &mut self,
+        agent: &AgentId,
+        now: Timestamp,
+        effects: &Effects,
+    ) -> Result<u64> {
+        if !self.agents.contains_key(agent) {
+            return Err(StorageErrorKind::Missing.into());
+        }
         let mut hastened = 0;
         for (key, due) in &mut self.purges {
             if key.agent == *agent && *due > now {
@@ -104,7 +112,7 @@ impl World {
             }
         }
         self.apply(agent, effects);
-        hastened
+        Ok(hastened)
     }
 
     pub(crate) fn blobs_due_for_deletion(&self, now: Timestamp, at_most: u32) -> Vec<BlobKey> {

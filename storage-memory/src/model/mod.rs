@@ -14,16 +14,15 @@ use std::net::IpAddr;
 use conversations::{Conversation, KnowledgeDocument, Message, Passage};
 use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
 use openapi_core::agents::{Agent, AgentStatus};
-use openapi_core::audit::AuditEntry;
+use openapi_core::audit::{ChainHead, ChainedEntry, SealedEntry};
 use openapi_core::contacts::{Contact, ContactKeys, ContactRef, UniqueValue};
 use openapi_core::credits::{CreditAccount, CreditEntry};
-use openapi_core::json::RawObject;
 use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    AuditQuery, ContactPage, ContactQuery, ContactWrite, Duplicate, Effects, IdempotencyKey,
-    IdempotencyRecord, RateLimitWindow, RecordKind, Result, SortPosition, StorageErrorKind, StoredDocument,
-    StoredRecord, Window,
+    AuditQuery, ChainPosition, ChainQuery, ContactPage, ContactQuery, ContactWrite, Duplicate, Effects,
+    IdempotencyKey, IdempotencyRecord, RateLimitWindow, RecordKind, Result, SortPosition, StorageErrorKind,
+    StoredDocument, StoredRecord, Window,
 };
 use openapi_core::values::{
     AgentId, AuditId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, PlatformId,
@@ -37,7 +36,9 @@ pub(crate) struct World {
     agents: HashMap<AgentId, Tenant>,
     api_keys: HashMap<ApiKey, (AgentId, KeyId)>,
     key_ids: HashMap<KeyId, AgentId>,
-    audit: BTreeMap<(Timestamp, AuditId), AuditEntry>,
+    audit: BTreeMap<(Timestamp, AuditId), ChainedEntry>,
+    /// The end of each chain of the audit log.
+    chains: BTreeMap<Option<AgentId>, ChainHead>,
     /// Blobs due for deletion, each with the instant from which it may be deleted.
     purges: BTreeMap<BlobKey, Timestamp>,
 }
@@ -247,7 +248,7 @@ impl World {
             if take(1) == 0 {
                 break;
             }
-            entry.details = RawObject::default();
+            entry.erase_payload();
         }
         removed
     }
@@ -452,7 +453,7 @@ impl World {
         for entry in self.audit.values_mut() {
             let is_about = entry.resource.as_deref() == Some(&resource) || entry.contact_id == Some(id);
             if entry.agent_id.as_ref() == Some(agent) && is_about {
-                entry.details = RawObject::default();
+                entry.erase_payload();
             }
         }
         self.apply(agent, effects);
@@ -504,15 +505,68 @@ impl World {
         if let Some(tenant) = self.agents.get_mut(agent) {
             tenant.replays.extend(effects.replay.iter().map(|replay| (replay.key, replay.clone())));
         }
-        effects.audit.iter().for_each(|entry| self.append_audit(entry));
+        effects.audit.iter().for_each(|entry| self.chain(entry));
     }
 
-    pub(crate) fn append_audit(&mut self, entry: &AuditEntry) {
+    fn chain(&mut self, entry: &SealedEntry) {
+        let head = self.chains.entry(entry.agent_id.clone()).or_default();
+        self.audit.insert((entry.at, entry.id), head.append(entry));
+    }
+
+    fn refuse_unknown(&self, chain: Option<&AgentId>) -> Result<()> {
+        match chain {
+            Some(agent) if !self.agents.contains_key(agent) => Err(StorageErrorKind::Missing.into()),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn append_audit(&mut self, entry: &SealedEntry) -> Result<()> {
+        self.refuse_unknown(entry.agent_id.as_ref())?;
+        self.chain(entry);
+        Ok(())
+    }
+
+    /// Stores an entry with the position that it has in the chain of another store.
+    fn put_audit(&mut self, entry: &ChainedEntry) {
+        self.chains.entry(entry.agent_id.clone()).or_default().follow(entry);
         self.audit.insert((entry.at, entry.id), entry.clone());
     }
 
-    pub(crate) fn audit_entries(&self, query: &AuditQuery) -> Vec<AuditEntry> {
-        let wanted = |candidate: &(Timestamp, AuditId), entry: &AuditEntry| {
+    pub(crate) fn audit_chain(&self, query: &ChainQuery) -> Vec<ChainedEntry> {
+        let mut found: Vec<(ChainPosition, &ChainedEntry)> = self
+            .audit
+            .values()
+            .filter(|entry| entry.agent_id == query.chain)
+            .map(|entry| ((entry.sequence(), entry.at, entry.id), entry))
+            .filter(|(position, _)| query.after.is_none_or(|after| *position > after))
+            .collect();
+        found.sort_by_key(|(position, _)| *position);
+        found.into_iter().take(query.limit as usize).map(|(_, entry)| entry.clone()).collect()
+    }
+
+    pub(crate) fn audit_head(&self, chain: Option<&AgentId>) -> ChainHead {
+        self.chains.get(&chain.cloned()).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn audit_heads(&self) -> Vec<(Option<AgentId>, ChainHead)> {
+        self.chains.iter().map(|(chain, head)| (chain.clone(), *head)).collect()
+    }
+
+    pub(crate) fn purge_audit(&mut self, through: &ChainPosition, entry: &SealedEntry) -> Result<u64> {
+        self.refuse_unknown(entry.agent_id.as_ref())?;
+        let before = self.audit.len();
+        self.audit.retain(|_, stored| {
+            stored.agent_id != entry.agent_id || (stored.sequence(), stored.at, stored.id) > *through
+        });
+        let removed = (before - self.audit.len()) as u64;
+        if removed > 0 {
+            self.chain(entry);
+        }
+        Ok(removed)
+    }
+
+    pub(crate) fn audit_entries(&self, query: &AuditQuery) -> Vec<ChainedEntry> {
+        let wanted = |candidate: &(Timestamp, AuditId), entry: &ChainedEntry| {
             let following = query
                 .after
                 .is_none_or(|after| if query.newest_first { *candidate < after } else { *candidate > after });

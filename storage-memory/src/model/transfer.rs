@@ -232,7 +232,7 @@ impl World {
             }
             TransferRow::StoredRecord(record) => tenant.records.insert(record.kind, record.clone()).is_none(),
             TransferRow::Audit(entry) => {
-                self.append_audit(entry);
+                self.put_audit(entry);
                 true
             }
             TransferRow::Key(stored) => {

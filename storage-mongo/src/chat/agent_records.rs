@@ -50,10 +50,10 @@ pub(crate) async fn put(tx: &mut Transaction, agent: &AgentId, record: &StoredRe
 
 /// As [`RecordStore::save_agent_record`], inside a transaction.
 async fn save(tx: &mut Transaction, agent: &AgentId, record: &StoredRecord, effects: &Effects) -> Result<()> {
-    tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let state = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     refuse_stale(tx, agent, record.kind, record.version).await?;
     put(tx, agent, record).await?;
-    effects::apply(tx, agent, effects).await
+    effects::apply(tx, agent, effects, state.head).await
 }
 
 #[async_trait]

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use mongodb::bson::{Document, doc};
+use openapi_core::audit::ChainHead;
 use openapi_core::values::AgentId;
 
 use super::stored::Derived;
@@ -31,11 +32,23 @@ impl Difference {
         }
     }
 
-    /// Writes the changes.
-    pub(super) async fn apply(self, tx: &mut Transaction, agent: &AgentId) -> Result<()> {
+    /// Writes the changes, and the end of the chain of the audit log.
+    pub(super) async fn apply(
+        self,
+        tx: &mut Transaction,
+        agent: &AgentId,
+        head: Option<ChainHead>,
+    ) -> Result<()> {
+        let mut change = Document::new();
         let increments = self.counts.increments();
         if !increments.is_empty() {
-            tenant::change(tx, agent, doc! { "$inc": increments }).await?;
+            change.insert("$inc", increments);
+        }
+        if let Some(head) = head {
+            change.insert("$set", tenant::of_head(head)?);
+        }
+        if !change.is_empty() {
+            tenant::change(tx, agent, change).await?;
         }
         let mut tags: Vec<_> =
             self.tags.into_iter().filter(|(_, counts)| counts.iter().any(|count| *count != 0)).collect();

@@ -21,19 +21,19 @@ pub(super) async fn erase(
     at: Timestamp,
     effects: &Effects,
 ) -> Result<()> {
-    tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let state = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     let found = stored::find(&mut tx.reads(), agent, std::iter::once(id)).await?;
     let found = found.get(&id).ok_or(StorageErrorKind::Missing)?;
     let mut difference = Difference::default();
     difference.count(&found.derived, -1);
     tx.delete(collection::CONTACTS, doc! { "_id": key(agent, id.as_bytes()) }).await?;
-    difference.apply(tx, agent).await?;
+    difference.apply(tx, agent, None).await?;
     replays::remove_of(tx, agent, id).await?;
     files::erase_of(tx, agent, id, at).await?;
     forms::erase_of(tx, agent, id).await?;
     conversations::erase_of(tx, agent, id, at).await?;
     audit::empty_payloads(tx, agent, id).await?;
-    effects::apply(tx, agent, effects).await
+    effects::apply(tx, agent, effects, state.head).await
 }
 
 /// Removes up to `at_most` contacts of a deleted tenant and returns how many. The counters of tags go with the last

@@ -55,7 +55,7 @@ pub(crate) async fn insert(
         documents.push(row::document(contact, keys)?);
     }
     tx.insert(collection::CONTACTS, &documents).await?;
-    difference.apply(tx, agent).await
+    difference.apply(tx, agent, None).await
 }
 
 async fn attempt(tx: &mut Transaction, agent: &AgentId, jobs: &[ContactJob]) -> Result<Vec<Decision>> {

@@ -27,7 +27,7 @@ pub(super) async fn create(tx: &mut Transaction, agent: &AgentId, write: &FileWr
     }
     tx.insert(collection::FILES, &[document(agent, file, &write.name_key)?]).await?;
     content::add_bytes(tx, agent, integer(file.file_size)?).await?;
-    effects::apply(tx, agent, &write.effects).await
+    effects::apply(tx, agent, &write.effects, ledger.head).await
 }
 
 /// The document of a file.
@@ -61,7 +61,7 @@ pub(crate) fn tombstone(tombstone: &FileTombstone) -> Result<Document> {
 
 /// As [`openapi_core::storage::FileStore::delete_file`].
 pub(super) async fn delete(tx: &mut Transaction, agent: &AgentId, deletion: &FileDeletion) -> Result<()> {
-    tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let state = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     let file = deletion.tombstone.file;
     let id = doc! { "_id": key(agent, file.as_bytes()) };
     let mut filter = id.clone();
@@ -73,7 +73,7 @@ pub(super) async fn delete(tx: &mut Transaction, agent: &AgentId, deletion: &Fil
     tx.update(collection::FILES, &[Update::one(id, buried)]).await?;
     content::add_bytes(tx, agent, -size).await?;
     content::make_due(tx, agent, [file], deletion.purge_at).await?;
-    effects::apply(tx, agent, &deletion.effects).await
+    effects::apply(tx, agent, &deletion.effects, state.head).await
 }
 
 /// Removes the files of a contact, deleted ones included; their contents are due now.
@@ -126,11 +126,12 @@ pub(super) async fn hasten(
     now: Timestamp,
     effects: &Effects,
 ) -> Result<u64> {
+    let state = tenant::lock_any(tx, Some(agent)).await?.ok_or(StorageErrorKind::Missing)?;
     let mut filter = of_agent(agent);
     filter.insert("dueAt", doc! { "$gt": time(now) });
     let hasten = Update::many(filter, doc! { "$set": { "dueAt": time(now) } });
     let hastened = tx.update(collection::BLOB_PURGES, &[hasten]).await?;
-    effects::apply(tx, agent, effects).await?;
+    effects::apply(tx, agent, effects, state.head).await?;
     Ok(hastened)
 }
 

@@ -170,13 +170,13 @@ pub(super) async fn create(
     template: &FormTemplate,
     effects: &Effects,
 ) -> Result<()> {
-    tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let state = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     if generation(tx, agent, template.id).await?.is_some() {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     tx.insert(collection::TEMPLATES, &[document(agent, template)?]).await?;
     insert_content(tx, agent, template).await?;
-    effects::apply(tx, agent, effects).await
+    effects::apply(tx, agent, effects, state.head).await
 }
 
 /// The document of a template, without its content.
@@ -194,7 +194,7 @@ pub(super) async fn replace(
     template: &FormTemplate,
     effects: &Effects,
 ) -> Result<()> {
-    tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let state = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     let stored = generation(tx, agent, template.id).await?.ok_or(StorageErrorKind::Missing)?;
     if stored + 1 != template.generation {
         return Err(StorageErrorKind::Stale.into());
@@ -203,7 +203,7 @@ pub(super) async fn replace(
     let change = doc! { "$set": base(template)? };
     tx.update(collection::TEMPLATES, &[Update::one(filter, change)]).await?;
     insert_content(tx, agent, template).await?;
-    effects::apply(tx, agent, effects).await
+    effects::apply(tx, agent, effects, state.head).await
 }
 
 /// Stores the content of the current version.

@@ -20,7 +20,7 @@ use crate::{contacts, effects, tenant};
 
 /// As [`openapi_core::storage::FormStore::insert_submissions`].
 pub(super) async fn create(tx: &mut Transaction, agent: &AgentId, write: &SubmissionsWrite) -> Result<()> {
-    tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let state = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     contacts::refuse_stale(tx, agent, write.contact, write.contact_version).await?;
     effects::refuse_replayed(tx, agent, &write.effects, write.at).await?;
     let mut ids = HashSet::new();
@@ -36,12 +36,12 @@ pub(super) async fn create(tx: &mut Transaction, agent: &AgentId, write: &Submis
     let documents = write.submissions.iter().map(|new| row::document(&new.submission));
     let documents = documents.collect::<Result<Vec<_>>>()?;
     tx.insert(collection::SUBMISSIONS, &documents).await?;
-    effects::apply(tx, agent, &write.effects).await
+    effects::apply(tx, agent, &write.effects, state.head).await
 }
 
 /// As [`openapi_core::storage::FormStore::update_submission`].
 pub(super) async fn update(tx: &mut Transaction, agent: &AgentId, change: &SubmissionChange) -> Result<()> {
-    tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let state = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     let submission = &change.submission;
     let stored = version(tx, agent, submission.id).await?.ok_or(StorageErrorKind::Missing)?;
     if stored != change.expected_version {
@@ -64,7 +64,7 @@ pub(super) async fn update(tx: &mut Transaction, agent: &AgentId, change: &Submi
     if let Some(replaced) = &change.replaced {
         keep(tx, agent, submission.id, replaced).await?;
     }
-    effects::apply(tx, agent, &change.effects).await
+    effects::apply(tx, agent, &change.effects, state.head).await
 }
 
 /// The checks of each new submission.

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use ::conversations::Passage;
 use mongodb::bson::{Document, doc};
 use openapi_core::agents::Agent;
-use openapi_core::audit::AuditEntry;
+use openapi_core::audit::ChainedEntry;
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::storage::{IdempotencyRecord, StorageErrorKind};
 use openapi_core::values::{AgentId, KnowledgeId};
@@ -27,7 +27,7 @@ use crate::{
 
 /// As [`storage_common::transfer::TransferStore::put_agent`].
 pub(super) async fn agent(tx: &mut Transaction, agent: &Agent) -> Result<()> {
-    if tenant::lock_any(tx, &agent.id).await?.is_none() {
+    if tenant::lock_any(tx, Some(&agent.id)).await?.is_none() {
         return agents::insert(tx, agent, 0).await;
     }
     let status = code(agent.status);
@@ -43,7 +43,7 @@ pub(super) async fn agent(tx: &mut Transaction, agent: &Agent) -> Result<()> {
 
 /// As [`storage_common::transfer::TransferStore::put_records`].
 pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[TransferRow]) -> Result<()> {
-    let state = tenant::lock_any(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let state = tenant::lock_any(tx, Some(agent)).await?.ok_or(StorageErrorKind::Missing)?;
     let Some(kind) = records.first().map(TransferRow::kind) else { return Ok(()) };
     refuse_known(tx, agent, kind, records).await?;
     let mut batch = Batch::default();
@@ -61,7 +61,7 @@ pub(super) async fn records(tx: &mut Transaction, agent: &AgentId, records: &[Tr
 struct Batch<'r> {
     contacts: Vec<&'r Contact>,
     responses: Vec<&'r IdempotencyRecord>,
-    entries: Vec<&'r AuditEntry>,
+    entries: Vec<&'r ChainedEntry>,
     passages: Vec<(KnowledgeId, &'r Passage)>,
     /// The records of every other kind, as documents of its collection.
     documents: Vec<Document>,
@@ -150,7 +150,10 @@ impl<'r> Batch<'r> {
             replays::insert(tx, agent, self.responses).await?;
         }
         if !self.entries.is_empty() {
-            audit::insert(tx, &self.entries).await?;
+            let mut head = state.head;
+            self.entries.iter().for_each(|entry| head.follow(entry));
+            audit::insert(tx, self.entries.iter().copied()).await?;
+            tenant::change(tx, agent, doc! { "$set": tenant::of_head(head)? }).await?;
         }
         Ok(())
     }

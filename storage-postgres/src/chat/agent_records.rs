@@ -45,10 +45,10 @@ async fn save(
     record: &StoredRecord,
     effects: &Effects,
 ) -> Result<()> {
-    tenant::lock(db, agent).await?;
+    let tenant = tenant::lock(db, agent).await?;
     refuse_stale(db, agent, record.kind, record.version).await?;
     put(db, agent, record).await?;
-    effects::apply(db, agent, effects).await
+    effects::apply(db, agent, effects, tenant.head).await
 }
 
 /// Refuses a version that does not follow the stored one. The tenant is locked.

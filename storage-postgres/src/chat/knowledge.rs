@@ -74,7 +74,7 @@ pub(crate) fn passages(
 
 /// As [`KnowledgeStore::change_knowledge`], in a transaction of its own.
 async fn change(db: &mut PgConnection, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {
-    tenant::lock(db, agent).await?;
+    let tenant = tenant::lock(db, agent).await?;
     let kind = RecordKind::Knowledge;
     agent_records::refuse_stale(db, agent, kind, write.version).await?;
     for sql in REMOVE {
@@ -92,7 +92,7 @@ async fn change(db: &mut PgConnection, agent: &AgentId, write: &KnowledgeWrite) 
     }
     let record = StoredRecord { kind, version: write.version, body: RawObject::default() };
     agent_records::put(db, agent, &record).await?;
-    effects::apply(db, agent, &write.effects).await
+    effects::apply(db, agent, &write.effects, tenant.head).await
 }
 
 /// Removes documents by key, with their passages. The statement joins the tenant with each id: a condition on the tenant alone

@@ -12,6 +12,7 @@ use openapi_core::values::{AgentId, ContactId};
 
 use super::duplicates::Holders;
 use super::stored::Stored;
+use crate::tenant::Locked;
 
 /// A creation or change of a contact.
 #[derive(Debug)]
@@ -34,8 +35,8 @@ pub(crate) enum LockWait {
 /// The stored data that the decisions on a batch depend on.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// The versions of the contact schemas of existing tenants.
-    pub(super) schemas: HashMap<AgentId, u64>,
+    /// The existing tenants.
+    pub(super) tenants: HashMap<AgentId, Locked>,
     /// The existing tenants that were skipped because another transaction has locked them.
     pub(super) locked: HashSet<AgentId>,
     /// The stored contacts, by index in the batch.
@@ -118,7 +119,7 @@ fn check(index: usize, pending: &Pending, known: &Known, write_set: &WriteSet<'_
     use StorageErrorKind::{AlreadyExists, Missing, ReplayExists, Stale};
     let write = &pending.write;
     let stored = known.stored.get(&index);
-    let Some(schema_version) = known.schemas.get(&pending.agent) else {
+    let Some(Locked { schema_version, .. }) = known.tenants.get(&pending.agent) else {
         return if known.locked.contains(&pending.agent) {
             Decision::Locked
         } else {
@@ -200,8 +201,12 @@ mod tests {
         pending
     }
 
+    fn of_version(schema_version: u64) -> Locked {
+        Locked { schema_version, ..Locked::default() }
+    }
+
     fn known() -> Known {
-        Known { schemas: HashMap::from([(agent_id("a"), 1)]), ..Known::default() }
+        Known { tenants: HashMap::from([(agent_id("a"), of_version(1))]), ..Known::default() }
     }
 
     fn stored(number: u64, version: u64) -> Stored {
@@ -237,7 +242,7 @@ mod tests {
         let mut elsewhere = named(2, "x");
         elsewhere.agent = agent_id("b");
         let mut known = known();
-        known.schemas.insert(agent_id("b"), 1);
+        known.tenants.insert(agent_id("b"), of_version(1));
         assert_eq!(decide(&[named(1, "x"), elsewhere], &known), [Decision::Stored, Decision::Stored]);
     }
 
@@ -281,7 +286,7 @@ mod tests {
         assert_eq!(refused(clone(&everything), &known), of(StorageErrorKind::Missing));
         known.locked.insert(agent_id("a"));
         assert_eq!(refused(clone(&everything), &known), Decision::Locked);
-        known.schemas.insert(agent_id("a"), 1);
+        known.tenants.insert(agent_id("a"), of_version(1));
         assert_eq!(refused(clone(&everything), &known), of(StorageErrorKind::Stale));
         everything.write.schema_version = 1;
         assert_eq!(refused(clone(&everything), &known), of(StorageErrorKind::ReplayExists));

@@ -21,7 +21,7 @@ pub(super) async fn erase(
     at: Timestamp,
     effects: &Effects,
 ) -> Result<()> {
-    tenant::lock(db, agent).await?;
+    let tenant = tenant::lock(db, agent).await?;
     let statement =
         Statement::new(format!("SELECT {STORED} FROM contact c WHERE c.agent = $1 AND c.id = $2"))
             .bind(agent.as_str())?
@@ -37,7 +37,7 @@ pub(super) async fn erase(
     forms::erase_of(db, agent, id).await?;
     conversations::erase_of(db, agent, id, at).await?;
     audit::empty_payloads(db, agent, id).await?;
-    effects::apply(db, agent, effects).await
+    effects::apply(db, agent, effects, tenant.head).await
 }
 
 async fn stored(db: &mut PgConnection, statement: Statement) -> Result<Vec<Stored>> {

@@ -16,6 +16,7 @@ use crate::connect::{execute, fetch};
 use crate::effects;
 use crate::error::{Result, corrupt};
 use crate::rows::{RowReader, Statement};
+use crate::tenant::Locked;
 
 /// Decides on the writes of a batch and stores those that are not refused, deferred or locked. Runs in its own transaction.
 pub(crate) async fn store_batch(
@@ -79,25 +80,26 @@ async fn lock(
 ) -> Result<()> {
     let sql = match wait {
         LockWait::Wait => {
-            "SELECT id, schema_version FROM agent WHERE id = ANY($1) AND status <> 2 ORDER BY id FOR NO KEY UPDATE"
+            "SELECT id, schema_version, audit_sequence, audit_mac FROM agent WHERE id = ANY($1) AND status <> 2 \
+             ORDER BY id FOR NO KEY UPDATE"
         }
         LockWait::Skip => {
-            "SELECT id, schema_version FROM agent WHERE id = ANY($1) AND status <> 2 ORDER BY id \
-             FOR NO KEY UPDATE SKIP LOCKED"
+            "SELECT id, schema_version, audit_sequence, audit_mac FROM agent WHERE id = ANY($1) AND status <> 2 \
+             ORDER BY id FOR NO KEY UPDATE SKIP LOCKED"
         }
     };
     let ids: Vec<&str> = agents.iter().copied().collect();
     for row in fetch(db, Statement::new(sql).bind(ids)?).await? {
         let mut columns = RowReader::new(&row);
-        known.schemas.insert(columns.text()?, columns.count()?);
+        known.tenants.insert(columns.text()?, Locked::read(&mut columns)?);
     }
-    if wait == LockWait::Wait || known.schemas.len() == agents.len() {
+    if wait == LockWait::Wait || known.tenants.len() == agents.len() {
         return Ok(());
     }
     // A skipped tenant is either absent or locked by another transaction.
     let skipped: Vec<&str> = agents
         .into_iter()
-        .filter(|agent| !known.schemas.keys().any(|locked| locked.as_str() == *agent))
+        .filter(|agent| !known.tenants.keys().any(|locked| locked.as_str() == *agent))
         .collect();
     let statement =
         Statement::new("SELECT id FROM agent WHERE id = ANY($1) AND status <> 2").bind(skipped)?;
@@ -155,7 +157,8 @@ async fn write(db: &mut PgConnection, winners: &[(usize, &Pending)], known: &Kno
     }
     derived.write(db).await?;
     let all: Vec<_> = winners.iter().map(|(_, pending)| (&pending.agent, &pending.write.effects)).collect();
-    effects::apply_all(db, &all).await
+    let heads = known.tenants.iter().map(|(agent, locked)| (agent.as_str(), locked.head)).collect();
+    effects::apply_all(db, &all, heads).await
 }
 
 /// Stores new contacts of a locked tenant, with their keys.

@@ -14,7 +14,7 @@ use crate::{contacts, content, documents, effects, tenant};
 
 /// As [`openapi_core::storage::FileStore::insert_file`].
 pub(super) async fn create(db: &mut PgConnection, agent: &AgentId, write: &FileWrite) -> Result<()> {
-    tenant::lock(db, agent).await?;
+    let tenant = tenant::lock(db, agent).await?;
     let file = &write.file;
     contacts::refuse_stale(db, agent, file.contact_id, write.contact_version).await?;
     effects::refuse_replayed(db, agent, &write.effects, write.at).await?;
@@ -25,7 +25,7 @@ pub(super) async fn create(db: &mut PgConnection, agent: &AgentId, write: &FileW
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     content::add_bytes(db, agent, signed(file.file_size)?).await?;
-    effects::apply(db, agent, &write.effects).await
+    effects::apply(db, agent, &write.effects, tenant.head).await
 }
 
 /// Stores the record of a file; false when its id is taken. [`content::add_bytes`] counts its bytes.
@@ -56,7 +56,7 @@ pub(crate) async fn insert(
 
 /// As [`openapi_core::storage::FileStore::delete_file`].
 pub(super) async fn delete(db: &mut PgConnection, agent: &AgentId, deletion: &FileDeletion) -> Result<()> {
-    tenant::lock(db, agent).await?;
+    let tenant = tenant::lock(db, agent).await?;
     let tombstone = &deletion.tombstone;
     let found = Statement::new(
         "SELECT size FROM file WHERE agent = $1 AND id = $2 AND contact = $3 AND deleted_at IS NULL",
@@ -70,7 +70,7 @@ pub(super) async fn delete(db: &mut PgConnection, agent: &AgentId, deletion: &Fi
     bury(db, agent, tombstone).await?;
     content::add_bytes(db, agent, -bytes).await?;
     content::make_due(db, agent, tombstone.file, deletion.purge_at).await?;
-    effects::apply(db, agent, &deletion.effects).await
+    effects::apply(db, agent, &deletion.effects, tenant.head).await
 }
 
 /// Replaces a file by its tombstone.
@@ -132,11 +132,12 @@ pub(super) async fn hasten(
     now: Timestamp,
     effects: &Effects,
 ) -> Result<u64> {
+    let tenant = tenant::lock_any(db, Some(agent)).await?;
     let statement = Statement::new("UPDATE blob_purge SET due_at = $2 WHERE agent = $1 AND due_at > $2")
         .bind(agent.as_str())?
         .bind(now.millis())?;
     let hastened = execute(db, statement).await?;
-    effects::apply(db, agent, effects).await?;
+    effects::apply(db, agent, effects, tenant.head).await?;
     Ok(hastened)
 }
 

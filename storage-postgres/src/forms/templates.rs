@@ -94,12 +94,12 @@ pub(super) async fn create(
     template: &FormTemplate,
     effects: &Effects,
 ) -> Result<()> {
-    tenant::lock(db, agent).await?;
+    let tenant = tenant::lock(db, agent).await?;
     if !insert_base(db, agent, template).await? {
         return Err(StorageErrorKind::AlreadyExists.into());
     }
     insert_content(db, agent, template).await?;
-    effects::apply(db, agent, effects).await
+    effects::apply(db, agent, effects, tenant.head).await
 }
 
 /// Stores a new template without its content; false when its id is taken.
@@ -124,7 +124,7 @@ pub(super) async fn replace(
     template: &FormTemplate,
     effects: &Effects,
 ) -> Result<()> {
-    tenant::lock(db, agent).await?;
+    let tenant = tenant::lock(db, agent).await?;
     let stored = generation(db, agent, template.id).await?.ok_or(StorageErrorKind::Missing)?;
     if stored + 1 != template.generation {
         return Err(StorageErrorKind::Stale.into());
@@ -135,7 +135,7 @@ pub(super) async fn replace(
     );
     execute(db, bind_base(statement, agent, template)?).await?;
     insert_content(db, agent, template).await?;
-    effects::apply(db, agent, effects).await
+    effects::apply(db, agent, effects, tenant.head).await
 }
 
 fn bind_base(statement: Statement, agent: &AgentId, template: &FormTemplate) -> Result<Statement> {

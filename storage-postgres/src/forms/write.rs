@@ -17,7 +17,7 @@ use crate::{contacts, effects, tenant};
 
 /// As [`openapi_core::storage::FormStore::insert_submissions`].
 pub(super) async fn create(db: &mut PgConnection, agent: &AgentId, write: &SubmissionsWrite) -> Result<()> {
-    tenant::lock(db, agent).await?;
+    let tenant = tenant::lock(db, agent).await?;
     contacts::refuse_stale(db, agent, write.contact, write.contact_version).await?;
     effects::refuse_replayed(db, agent, &write.effects, write.at).await?;
     let mut ids = HashSet::new();
@@ -35,12 +35,12 @@ pub(super) async fn create(db: &mut PgConnection, agent: &AgentId, write: &Submi
             return Err(corrupt("a free id was taken while its tenant is locked"));
         }
     }
-    effects::apply(db, agent, &write.effects).await
+    effects::apply(db, agent, &write.effects, tenant.head).await
 }
 
 /// As [`openapi_core::storage::FormStore::update_submission`].
 pub(super) async fn update(db: &mut PgConnection, agent: &AgentId, change: &SubmissionChange) -> Result<()> {
-    tenant::lock(db, agent).await?;
+    let tenant = tenant::lock(db, agent).await?;
     let submission = &change.submission;
     let stored = version(db, agent, submission.id).await?.ok_or(StorageErrorKind::Missing)?;
     if stored != change.expected_version {
@@ -61,7 +61,7 @@ pub(super) async fn update(db: &mut PgConnection, agent: &AgentId, change: &Subm
     if let Some(replaced) = &change.replaced {
         insert_revision(db, agent, submission.id, replaced).await?;
     }
-    effects::apply(db, agent, &change.effects).await
+    effects::apply(db, agent, &change.effects, tenant.head).await
 }
 
 /// Checks a new submission.

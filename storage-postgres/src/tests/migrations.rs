@@ -5,8 +5,9 @@ use sqlx::{Connection, Row};
 use super::support::{Database, runtime};
 use crate::migrate::{KNOWN, MIGRATIONS};
 use crate::{OpenError, PostgresConfig, PostgresStorage};
-use openapi_core::storage::{AgentStore, ContactStore};
-use storage_common::fixtures::{agent_id, contact, insert_agent, write};
+use openapi_core::audit::{AuditAction, ChainProblem, ChainVerifier};
+use openapi_core::storage::{AgentStore, AuditStore, ChainQuery, ContactStore};
+use storage_common::fixtures::{agent_id, contact, entry, insert_agent, server_keys, write};
 
 #[test]
 fn an_empty_database_is_migrated_once() {
@@ -30,6 +31,66 @@ fn an_empty_database_is_migrated_once() {
             MIGRATIONS.iter().map(|migration| (migration.version, migration.name.to_owned())).collect();
         assert_eq!(done, all);
         db.close().await.unwrap();
+    });
+}
+
+async fn verify(store: &PostgresStorage) -> Result<u64, ChainProblem> {
+    let keys = server_keys();
+    let mut verifier = ChainVerifier::new(&keys, Some(agent_id("a")), None, []);
+    let query = ChainQuery { chain: Some(agent_id("a")), after: None, limit: 1_000 };
+    for entry in store.audit_chain(&query).await.unwrap() {
+        verifier.push(&entry).map_err(|broken| broken.problem)?;
+    }
+    let (entries, head) = (verifier.entries(), store.audit_head(Some(&agent_id("a"))).await.unwrap());
+    verifier.finish(head).map(|_| entries).map_err(|broken| broken.problem)
+}
+
+/// The chain begins after the entries of former releases and covers them; a change by SQL is found.
+#[test]
+fn the_audit_chain_covers_older_entries() {
+    let database = Database::new();
+    runtime().block_on(async {
+        let store = database.open().await;
+        let agent = agent_id("a");
+        let mut db = database.connect().await;
+        let run = async |db: &mut sqlx::PgConnection, sql: &'static str| {
+            sqlx::raw_sql(sql).execute(db).await.unwrap().rows_affected()
+        };
+        run(&mut db, "SET search_path = openapi").await;
+        insert_agent(&store, &agent).await;
+        // As a former release has left them.
+        run(&mut db, "UPDATE audit SET sequence = 0, server_key = NULL, salt = NULL, digest = NULL, mac = NULL").await;
+        run(&mut db, "UPDATE agent SET audit_sequence = 0, audit_mac = decode(repeat('00', 32), 'hex')").await;
+        crate::audit::begin_chains(&mut db).await.unwrap();
+        for number in 1..5 {
+            store.append_audit(&entry(&agent, number, AuditAction::KeyEdit, "key")).await.unwrap();
+        }
+        assert_eq!(verify(&store).await, Ok(5));
+        for (sql, back, problem) in [
+            (
+                "UPDATE audit SET resource = 'x' WHERE sequence = 0",
+                "UPDATE audit SET resource = 'a' WHERE sequence = 0",
+                ChainProblem::EarlierChanged,
+            ),
+            (
+                "UPDATE audit SET resource = 'x' WHERE sequence = 2",
+                "UPDATE audit SET resource = 'key' WHERE sequence = 2",
+                ChainProblem::Changed,
+            ),
+            (
+                "INSERT INTO audit SELECT agent, at + 90, id, contact, subject, resource, action, actor, address, \
+                 request_id, details, sequence, server_key, salt, digest, mac FROM audit WHERE sequence = 3",
+                "DELETE FROM audit WHERE at = (SELECT max(at) FROM audit)",
+                ChainProblem::Inserted,
+            ),
+            ("DELETE FROM audit WHERE sequence = 3", "SELECT 1", ChainProblem::Missing),
+        ] {
+            assert!(run(&mut db, sql).await > 0, "{sql}");
+            assert_eq!(verify(&store).await, Err(problem), "{sql}");
+            run(&mut db, back).await;
+        }
+        db.close().await.unwrap();
+        store.close().await;
     });
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use ::conversations::{Message, Passage};
 use openapi_core::agents::Agent;
-use openapi_core::audit::AuditEntry;
+use openapi_core::audit::ChainedEntry;
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{IdempotencyRecord, StorageErrorKind};
@@ -69,7 +69,7 @@ fn new(is_new: bool) -> Result<()> {
 async fn insert_records(db: &mut PgConnection, agent: &AgentId, records: &[TransferRow]) -> Result<()> {
     let mut of_contacts: Vec<&Contact> = Vec::new();
     let mut responses: Vec<&IdempotencyRecord> = Vec::new();
-    let mut entries: Vec<&AuditEntry> = Vec::new();
+    let mut entries: Vec<&ChainedEntry> = Vec::new();
     let mut passages: Vec<(KnowledgeId, &Passage)> = Vec::new();
     let mut messages: Vec<(ConversationId, &Message)> = Vec::new();
     let (mut templates, mut submissions): (Vec<&[u8]>, Vec<&[u8]>) = (Vec::new(), Vec::new());
@@ -143,7 +143,7 @@ async fn insert_records(db: &mut PgConnection, agent: &AgentId, records: &[Trans
     knowledge::insert_passages(db, agent, &passages).await?;
     conversations::write::insert_messages(db, agent, &messages).await?;
     let count = entries.len() as u64;
-    new(audit::append_all(db, entries).await? == count)
+    new(audit::put_all(db, agent, &entries).await? == count)
 }
 
 /// Fails with `kind` when a query for ids of the tenant has a row.

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use conversations::storage::ConversationStorage;
 use openapi_core::agents::{Agent, AgentStatus};
-use openapi_core::audit::AuditEntry;
+use openapi_core::audit::{AuditEntry, SealedEntry};
 use openapi_core::contacts::{Contact, ContactKeys, ContactRef, SearchTerm};
 use openapi_core::credits::CreditAccount;
 use openapi_core::json::{self, Json, RawObject};
@@ -28,6 +28,7 @@ use openapi_core::values::{
 };
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
+use storage_common::fixtures::seal;
 use storage_common::transfer::{
     Copied, CopyError, Step, TransferKind, TransferRow, TransferStore, compare, copy_agent, digest,
 };
@@ -112,20 +113,25 @@ fn filled(target: &(dyn Target + Sync)) -> Arc<MemoryStorage> {
     memory
 }
 
-fn entry(agent: &AgentId, number: u64) -> AuditEntry {
+fn agent_number(agent: &AgentId) -> u64 {
+    agent.as_str().bytes().fold(7_u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into())) << 24
+}
+
+fn entry(agent: &AgentId, number: u64) -> SealedEntry {
     let details = RawObject::from_text(r#"{"fields":["primaryEmail"]}"#).unwrap();
-    AuditEntry {
-        id: AuditId::from(PlatformId::new(at(0), number.to_be_bytes())),
+    seal(AuditEntry {
+        id: AuditId::from(PlatformId::new(at(0), (number ^ agent_number(agent)).to_be_bytes())),
         agent_id: Some(agent.clone()),
         at: at(100_000 + number as i64),
         actor: openapi_core::access::Actor::Operator("tests".to_owned()),
+        os_user: None,
         action: openapi_core::audit::AuditAction::ContactCreate,
         resource: None,
         contact_id: None,
         address: None,
         request_id: None,
         details,
-    }
+    })
 }
 
 async fn everyone(store: &dyn TransferStore) -> Vec<Agent> {
@@ -316,6 +322,8 @@ async fn same_answers(memory: &dyn TransferStore, store: &dyn TransferStore, age
     assert_eq!(chat::answers(store, agent).await, chat::answers(memory, agent).await);
     let entries = AuditQuery { agent: Some(agent.clone()), limit: 1_000, ..AuditQuery::default() };
     same!(memory, store, audit_entries(&entries));
+    same!(memory, store, audit_chain(&ChainQuery { chain: Some(agent.clone()), after: None, limit: 1_000 }));
+    same!(memory, store, audit_head(Some(agent)));
 }
 
 async fn redefined(store: &dyn TransferStore, agent: &AgentId, definition: &str) -> ContactSchema {
@@ -330,7 +338,7 @@ async fn later_writes(memory: &dyn TransferStore, store: &dyn TransferStore, age
     let schema = memory.contact_schema(agent).await.unwrap().unwrap();
     let mut contact = person(agent, 900 + number);
     contact.tags = vec![Tag::parse("vip").unwrap(), Tag::parse("new").unwrap()];
-    let write = |contact: &Contact, entry: AuditEntry| ContactWrite {
+    let write = |contact: &Contact, entry: SealedEntry| ContactWrite {
         contact: contact.clone(),
         keys: ContactKeys::of(contact, &schema),
         schema_version: schema.version,

@@ -141,11 +141,11 @@ impl Found {
 
 /// As [`openapi_core::storage::FileStore::expedite_purges`].
 pub(super) fn hasten(db: &Connection, agent: &AgentId, now: Timestamp, effects: &Effects) -> Result<u64> {
+    let number = tenant::number(db, agent)?.ok_or(StorageErrorKind::Missing)?;
     let hastened = db
         .prepare_cached("UPDATE blob_purge SET due_at = ?2 WHERE agent = ?1 AND due_at > ?2")?
         .execute(params![agent.as_str(), now.millis()])?;
-    // Audit entries need no agent.
-    effects::apply(db, tenant::number(db, agent)?.unwrap_or_default(), effects)?;
+    effects::apply(db, number, effects)?;
     Ok(hastened as u64)
 }
 

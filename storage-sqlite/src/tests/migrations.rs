@@ -10,7 +10,7 @@ use openapi_core::access::{
     ApiKey, ApiKeyPrefix, Key, KeyStatus, Permissions, RateLimits, SecretHash, StoredKey,
 };
 use openapi_core::agents::AgentStatus;
-use openapi_core::audit::{AuditAction, AuditEntry};
+use openapi_core::audit::{AuditAction, ChainedEntry};
 use openapi_core::contacts::{Contact, ContactRef, SearchTerm};
 use openapi_core::files::{ContactFile, FileKind, Sha256Digest};
 use openapi_core::forms::{FormDataRevision, FormTemplate, Submission};
@@ -30,6 +30,7 @@ use rusqlite::Connection;
 use super::support::{
     Folder, agent, agent_id, at, chat, contact, entry, extraction, forms, insert_agent, wait, write,
 };
+use super::tampering;
 use crate::migrate::{APPLICATION_ID, KNOWN, MIGRATIONS};
 use crate::{SqliteConfig, SqliteStorage};
 
@@ -41,6 +42,7 @@ const STEPS: &[u64] = &[
     4089243208851916751,
     12823317563261157754,
     13042933740598808804,
+    18201916972589606503,
     16639933044259653021,
 ];
 
@@ -100,7 +102,12 @@ fn key(agent: &AgentId) -> StoredKey {
             last_used_at: Some(at(3)),
             last_used_address: Some([192, 0, 2, 1].into()),
         },
-        secrets: vec![SecretHash { hash: [9; 32], server_key: "1".to_owned(), expires_at: None }],
+        secrets: vec![SecretHash {
+            hash: [9; 32],
+            server_key: "1".to_owned(),
+            expires_at: None,
+            is_bound: false,
+        }],
         version: 1,
     }
 }
@@ -324,8 +331,10 @@ fn compare(store: &SqliteStorage) {
     let query = AuditQuery { agent: Some(id.clone()), after: None, newest_first: false, limit: 100 };
     let noted = wait(store.audit_entries(&query)).unwrap();
     let later = ["file.", "template.", "submission.", "knowledge."];
-    let is_later = |entry: &&AuditEntry| later.iter().any(|area| entry.action.as_str().starts_with(area));
-    assert_eq!(noted.len() - noted.iter().filter(is_later).count(), 8);
+    let is_later = |entry: &&ChainedEntry| later.iter().any(|area| entry.action.as_str().starts_with(area));
+    // Before version 7 an entry replaced another one with the same id.
+    let expected = if noted[0].link.is_none() { 8 } else { 9 };
+    assert_eq!(noted.len() - noted.iter().filter(is_later).count(), expected);
     assert_eq!(wait(store.agent(&agent_id("deleted"))).unwrap().unwrap().status, AgentStatus::Deleted);
     assert_eq!(store.check().unwrap(), []);
 }
@@ -370,6 +379,13 @@ fn each_version_is_upgraded_with_its_rows() {
         let schema = wait(store.contact_schema(&id)).unwrap().unwrap();
         wait(store.insert_contact(&id, &write(&contact(&id, 90), &schema, 90))).unwrap();
         assert_eq!(store.check().unwrap(), []);
+        // The chain of the audit log begins after the older entries, and covers them.
+        assert_eq!(tampering::verify(&store, &id), Ok(()));
+        let db = Connection::open(folder.database()).unwrap();
+        assert!(
+            db.execute("UPDATE audit SET at = at + 1 WHERE sequence = 0 OR sequence = 3", []).unwrap() > 0
+        );
+        assert!(tampering::verify(&store, &id).is_err());
     }
 }
 

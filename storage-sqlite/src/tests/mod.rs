@@ -12,6 +12,7 @@ mod plans;
 pub(crate) mod power_cuts;
 mod searching;
 pub(crate) mod statements;
+mod tampering;
 mod writing;
 
 /// A store whose query plans change at the sizes of a test.

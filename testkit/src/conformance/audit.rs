@@ -1,6 +1,6 @@
 //! Cases for the audit log.
 
-use super::fixture::{World, at, parsed};
+use super::fixture::{World, at, parsed, seal};
 use super::{Backend, on};
 use openapi_core::audit::{AuditAction, AuditEntry};
 use openapi_core::storage::AuditQuery;
@@ -19,7 +19,7 @@ pub(super) fn every_change_is_noted_once(backend: &mut dyn Backend) {
             resource: None,
             ..world.audit(Some(&a), AuditAction::AuthenticationFailure, "", 5)
         };
-        world.storage.append_audit(&entry).await.expect("append");
+        world.storage.append_audit(&seal(entry.clone())).await.expect("append");
         let entries = world.audit_of(Some(&a)).await;
         let times: Vec<_> = entries.iter().map(|entry| entry.at).collect();
         assert_eq!(times, [at(0), at(1), at(2), at(3), at(4), at(5)]);
@@ -38,7 +38,7 @@ pub(super) fn entries_are_read_in_both_directions(backend: &mut dyn Backend) {
         let mut entries = Vec::new();
         for millis in [5, 1, 3, 3, 3, 9] {
             let entry = world.audit(None, AuditAction::AuthenticationFailure, "x", millis);
-            world.storage.append_audit(&entry).await.expect("append");
+            world.storage.append_audit(&seal(entry.clone())).await.expect("append");
             entries.push(entry);
         }
         entries.sort_by_key(|entry| (entry.at, entry.id));
@@ -55,7 +55,7 @@ pub(super) fn entries_are_read_in_both_directions(backend: &mut dyn Backend) {
                 assert!(page.len() <= 2);
                 let Some(last) = page.last() else { break };
                 after = Some((last.at, last.id));
-                seen.extend(page);
+                seen.extend(page.into_iter().map(|chained| chained.entry));
             }
             assert_eq!(seen, expected, "newest first: {newest_first}");
         }
@@ -66,7 +66,7 @@ pub(super) fn entries_of_an_agent_can_be_distinguished(backend: &mut dyn Backend
     on(backend, async |storage| {
         let (world, a, b) = World::with_agents(storage).await;
         let stray = world.audit(None, AuditAction::AuthenticationFailure, "x", 5);
-        world.storage.append_audit(&stray).await.expect("append");
+        world.storage.append_audit(&seal(stray)).await.expect("append");
         world.insert_key(&b, 6).await;
         let count = async |agent| world.audit_of(agent).await.len();
         assert_eq!((count(Some(&a)).await, count(Some(&b)).await, count(None).await), (1, 2, 4));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use super::documents::document;
-use super::fixture::{World, agent_id, assert_fails, at, replay};
+use super::fixture::{World, agent_id, assert_fails, at, replay, unsealed};
 use super::races::{WRITERS, Written, outcomes, race};
 use super::{Backend, on};
 use conversations::storage::ConversationStorage;
@@ -188,7 +188,7 @@ pub(super) fn changes_of_credits_are_stored_as_a_whole(backend: &mut dyn Backend
         assert_eq!(world.documents(&a, None, 10).await, [document(1, 10)]);
         let stored = world.storage.replay(&a, &replay(1, None, 0).key, at(11)).await.expect("replay");
         assert_eq!(stored, write.effects.replay);
-        assert_eq!(world.audit_of(Some(&a)).await.get(noted..), Some(&*write.effects.audit));
+        assert_eq!(world.audit_of(Some(&a)).await.get(noted..), Some(&*unsealed(&write.effects.audit)));
         // The first of several errors is reported, and nothing is stored.
         let nobody: AgentId = agent_id("nobody");
         let again = CreditWrite {

@@ -206,6 +206,7 @@ pub(super) fn contents_of_documents_are_due_at_their_end(backend: &mut dyn Backe
         assert_eq!(world.storage.expedite_purges(&a, at(250), &effects).await.expect("hasten"), 1);
         assert_eq!(world.due(250, 10).await, [key(&b, 2), key(&a, 3)]);
         assert_eq!(world.document(&a, 3).await, Some(document(3, 10)));
+        let effects = world.effects(Some(&a), AuditAction::FilePurge, a.as_str(), 251);
         assert_eq!(world.storage.expedite_purges(&a, at(250), &effects).await.expect("hasten"), 0);
     });
 }

@@ -1,6 +1,6 @@
 //! Cases for files: records, lists, quotas, deletion, and due blobs.
 
-use super::fixture::{World, assert_fails, at, parsed, replay};
+use super::fixture::{World, assert_fails, at, parsed, replay, seal};
 use super::{Backend, on};
 use openapi_core::access::Actor;
 use openapi_core::agents::AgentStatus;
@@ -39,7 +39,7 @@ impl World {
     pub(super) fn file_write(&self, file: &ContactFile, contact: &Contact, millis: i64) -> FileWrite {
         let resource = file.id.to_string();
         let audit = self.audit(Some(&file.agent_id), AuditAction::FileUpload, &resource, millis);
-        let effects = Effects::audited(AuditEntry { contact_id: Some(contact.id), ..audit });
+        let effects = Effects::audited(seal(AuditEntry { contact_id: Some(contact.id), ..audit }));
         FileWrite { at: at(millis), ..FileWrite::new(file.clone(), contact, ROOMY, effects) }
     }
 
@@ -65,10 +65,10 @@ impl World {
                 reason: Some(parsed("Uploaded\ntwice")),
             },
             purge_at,
-            effects: Effects::audited(AuditEntry {
+            effects: Effects::audited(seal(AuditEntry {
                 contact_id: Some(contact.id),
                 ..self.audit(Some(&contact.agent_id), AuditAction::FileDelete, &file.to_string(), 200)
-            }),
+            })),
         }
     }
 
@@ -332,6 +332,7 @@ pub(super) fn contents_are_due_in_their_time(backend: &mut dyn Backend) {
         assert_eq!(world.due(300, 10).await, [key(&late)]);
         let noted = world.audit_of(Some(&a)).await;
         assert!(noted.iter().any(|entry| entry.action == AuditAction::FilePurge));
+        let effects = world.effects(Some(&a), AuditAction::FilePurge, a.as_str(), 400);
         assert_eq!(world.storage.expedite_purges(&a, at(400), &effects).await.expect("hasten"), 0);
     });
 }

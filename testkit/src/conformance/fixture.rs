@@ -1,17 +1,19 @@
 //! Fixtures of the cases: agents, contacts, writes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use conversations::storage::ConversationStorage;
 use openapi_core::access::{
     Actor, ApiKey, ApiKeyPrefix, Key, KeyStatus, Permissions, RateLimits, SecretHash, StoredKey,
 };
 use openapi_core::agents::{Agent, AgentStatus};
-use openapi_core::audit::{AuditAction, AuditEntry};
+use openapi_core::audit::{AuditAction, AuditEntry, OsUser, SealedEntry};
 use openapi_core::contacts::{Contact, ContactFields, ContactKeys, ContactRef, SearchTerm, SharedContact};
 use openapi_core::json::{Object, RawObject, parse};
 use openapi_core::ports::{IdGenerator, SequentialIds};
 use openapi_core::schema::{CompiledSchema, ContactSchema, Identity};
+use openapi_core::server_keys::{ServerKey, ServerKeys};
 use openapi_core::storage::{
     AuditQuery, ContactFilter, ContactQuery, ContactSort, ContactWrite, Effects, IdempotencyKey,
     IdempotencyRecord, Order, Result, StorageErrorKind, Window,
@@ -24,6 +26,21 @@ pub(super) const START: i64 = 1_769_850_902_123;
 /// The instant `millis` milliseconds after the start.
 pub(super) fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(START + millis)
+}
+
+/// The server keys under which the entries of the audit log are sealed.
+pub(super) fn server_keys() -> ServerKeys {
+    ServerKeys::new(ServerKey::new(&[7; 32]), Vec::new())
+}
+
+/// Seals an entry of the audit log.
+pub(super) fn seal(entry: AuditEntry) -> SealedEntry {
+    SealedEntry::new(entry, &server_keys(), [9; 16])
+}
+
+/// The entries as they are read.
+pub(super) fn unsealed(entries: &[SealedEntry]) -> Vec<AuditEntry> {
+    entries.iter().map(|sealed| AuditEntry::clone(sealed)).collect()
 }
 
 /// A test world on a store, with unique ids.
@@ -75,7 +92,16 @@ impl World {
         resource: &str,
         millis: i64,
     ) -> Effects {
-        Effects::audited(self.audit(agent, action, resource, millis))
+        Effects::audited(seal(self.audit(agent, action, resource, millis)))
+    }
+
+    /// An id that no entry of another world has, although worlds may have the same ids otherwise.
+    fn audit_id(&self, millis: i64) -> AuditId {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let mut id = *self.ids.platform_id(at(millis)).as_bytes();
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        id[4..].iter_mut().zip(number).for_each(|(byte, number)| *byte ^= number);
+        AuditId::from_bytes(id)
     }
 
     pub(super) fn audit(
@@ -88,10 +114,11 @@ impl World {
         let mut details = Object::new();
         details.insert("reason", "because".into());
         AuditEntry {
-            id: AuditId::from(self.ids.platform_id(at(millis))),
+            id: self.audit_id(millis),
             agent_id: agent.cloned(),
             at: at(millis),
             actor: Actor::Operator("suite".to_owned()),
+            os_user: Some(OsUser { uid: 1000, name: Some("häns".to_owned()) }),
             action,
             resource: Some(resource.to_owned()),
             contact_id: None,
@@ -119,7 +146,12 @@ impl World {
             last_used_at: None,
             last_used_address: None,
         };
-        let hash = SecretHash { hash: [7; 32], server_key: "0011223344ff".to_owned(), expires_at: None };
+        let hash = SecretHash {
+            hash: [7; 32],
+            server_key: "0011223344ff".to_owned(),
+            expires_at: None,
+            is_bound: true,
+        };
         StoredKey {
             key,
             secrets: vec![hash.clone(), SecretHash { expires_at: Some(at(9)), ..hash }],
@@ -261,7 +293,9 @@ impl World {
 
     pub(super) async fn audit_of(&self, agent: Option<&AgentId>) -> Vec<AuditEntry> {
         let query = AuditQuery { agent: agent.cloned(), limit: 10_000, ..AuditQuery::default() };
-        self.storage.audit_entries(&query).await.unwrap_or_else(|error| panic!("audit: {error}"))
+        let entries = self.storage.audit_entries(&query).await;
+        let entries = entries.unwrap_or_else(|error| panic!("audit: {error}"));
+        entries.into_iter().map(|chained| chained.entry).collect()
     }
 }
 

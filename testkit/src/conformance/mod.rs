@@ -9,6 +9,7 @@
 
 mod agents;
 mod audit;
+mod audit_chain;
 pub mod blobs;
 mod chat;
 mod contacts;
@@ -264,6 +265,13 @@ cases! {
         every_change_is_noted_once
         entries_are_read_in_both_directions
         entries_of_an_agent_can_be_distinguished
+    }
+    audit_chain {
+        every_agent_has_a_chain
+        an_erasure_leaves_the_chain_sound
+        a_purged_chain_begins_after_its_mark
+        concurrent_writes_leave_no_gap
+        an_unknown_agent_has_no_chain
     }
     effects {
         writes_of_tenants_store_their_effects

@@ -1,6 +1,6 @@
 //! A submitted lead form and the errors of its fields.
 
-use openapi_core::audit::AuditEntry;
+use openapi_core::audit::SealedEntry;
 use openapi_core::json::{Json, Object};
 use openapi_core::reply::ApiError;
 use openapi_core::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
@@ -69,7 +69,7 @@ impl SentLead {
 pub(crate) struct FilledForm {
     /// The members of the contact.
     pub(super) fields: Object,
-    pub(crate) audit: AuditEntry,
+    pub(crate) audit: SealedEntry,
 }
 
 /// The fields of a form without the characters that change the direction of text.

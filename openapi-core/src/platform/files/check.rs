@@ -7,7 +7,7 @@ use std::future::poll_fn;
 use super::error::MaintainError;
 use super::records::about;
 use crate::access::Actor;
-use crate::audit::{AuditAction, AuditEntry};
+use crate::audit::AuditAction;
 use crate::platform::Platform;
 use crate::ports::{BlobEntry, BlobKey};
 use crate::storage::retry::RetryOn;
@@ -222,10 +222,14 @@ impl Platform {
                 reason: Block::parse(reason).ok(),
             },
             purge_at: now,
-            effects: Effects::audited(AuditEntry {
-                contact_id: Some(file.contact_id),
-                ..self.operator_audit(by, AuditAction::FileDelete, &key.agent, &resource, &details, now)
-            }),
+            effects: Effects::audited(self.caller_audit(
+                &self.operator(by, &key.agent),
+                AuditAction::FileDelete,
+                resource,
+                Some(file.contact_id),
+                &details,
+                now,
+            )),
         };
         match self.storage.delete_file(&key.agent, &deletion).await {
             Err(error) if error.kind == StorageErrorKind::Missing => Ok(true),

@@ -1,7 +1,7 @@
 //! Records of files over the storage ports: the steps 9 to 16 of contract 6.3.
 
 use crate::access::Caller;
-use crate::audit::{AuditAction, AuditEntry};
+use crate::audit::{AuditAction, SealedEntry};
 use crate::contacts::SharedContact;
 use crate::files::ContactFile;
 use crate::json::{Json, Object};
@@ -116,6 +116,6 @@ pub(super) fn audit(
     file: &ContactFile,
     details: &Object,
     now: Timestamp,
-) -> AuditEntry {
+) -> SealedEntry {
     platform.caller_audit(caller, action, file.id.to_string(), Some(file.contact_id), details, now)
 }

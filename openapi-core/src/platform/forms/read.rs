@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::access::Caller;
-use crate::audit::{AuditAction, AuditEntry};
+use crate::audit::{AuditAction, SealedEntry};
 use crate::contacts::SharedContact;
 use crate::forms::{CompiledTemplate, FormTemplate, Submission, SubmissionPolicy, TemplateSummary};
 use crate::json::Object;
@@ -104,7 +104,7 @@ impl Platform {
         submission: &Submission,
         details: &Object,
         now: Timestamp,
-    ) -> AuditEntry {
+    ) -> SealedEntry {
         let resource = submission.id.to_string();
         self.caller_audit(caller, action, resource, Some(submission.contact_id), details, now)
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Subcommand;
 use openapi_core::admin::{Admin, NewAgent};
 use openapi_core::agents::{Agent, AgentStatus};
+use openapi_core::audit::AuditAction;
 use openapi_core::values::{AgentId, Line};
 use serde::Serialize;
 use widget::Widget;
@@ -132,7 +133,9 @@ impl Agents {
                         let grace = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
                         conversations.rotate_identity_secret(&by, &id, grace).await?;
                     }
-                    return show_secrets(context, json, &id, &conversations.identity_secrets(&id).await?);
+                    let secrets = conversations.identity_secrets(&id).await?;
+                    context.note(platform, AuditAction::SecretShow, Some(&id), "identity secret", []).await?;
+                    return show_secrets(context, json, &id, &secrets);
                 }
                 Agents::Disable { id } => platform.disable_agent(&by, &id).await?,
                 Agents::Enable { id } => platform.enable_agent(&by, &id).await?,

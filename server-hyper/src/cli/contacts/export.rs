@@ -1,6 +1,7 @@
 //! `contacts export`: all contacts of an agent, page by page.
 
 use openapi_core::admin::Admin;
+use openapi_core::audit::AuditAction;
 use openapi_core::contacts::Contact;
 use openapi_core::platform::Platform;
 use openapi_core::storage::{SortKey, SortPosition};
@@ -20,6 +21,7 @@ pub async fn run(
     style: Option<CsvStyle>,
 ) -> Result<(), CliError> {
     let columns = Columns::of(&platform.contact_schema(agent).await?);
+    context.note(platform, AuditAction::ContactExport, Some(agent), agent.as_str(), []).await?;
     let page = async |last: Option<&Contact>| {
         let after = last.map(|last| SortPosition { key: SortKey::Time(last.created_at), id: last.id });
         Ok(platform.export_contacts(agent, after, export::PAGE).await?)

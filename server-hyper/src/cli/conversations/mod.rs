@@ -5,6 +5,8 @@ mod read;
 mod selection;
 
 use clap::{Args, Subcommand};
+use openapi_core::admin::Admin;
+use openapi_core::audit::AuditAction;
 use openapi_core::values::{AgentId, ConversationId};
 use selection::{Mode, Selection};
 
@@ -122,6 +124,9 @@ impl Conversations {
                     return read::export_all(context, chat, &selection).await;
                 }
                 Conversations::Watch { agent, mode } => {
+                    chat.platform().agent(&agent).await?;
+                    let (platform, action) = (chat.platform(), AuditAction::ConversationRead);
+                    context.note(platform, action, Some(&agent), agent.as_str(), []).await?;
                     return live::watch(context, chat, &agent, mode.map(Mode::of_library)).await;
                 }
                 Conversations::Reply { named: Named { conversation, agent }, text, name } => {

@@ -8,6 +8,8 @@ use ::conversations::{
     ChatPage, Claims, Conversation, ConversationMode, ConversationStatus, Conversations, FollowUp, Lead,
     Message, MessageState, Outcome, Source, Speaker, UploadRef, VisitorId,
 };
+use openapi_core::admin::Admin;
+use openapi_core::audit::AuditAction;
 use openapi_core::json::RawObject;
 use openapi_core::ports::Clock;
 use openapi_core::reply::Pagination;
@@ -270,6 +272,8 @@ pub async fn show(
     conversation: ConversationId,
 ) -> Result<(), CliError> {
     let conversation = chat.conversation(agent, conversation).await?;
+    let resource = conversation.id.to_string();
+    context.note(chat.platform(), AuditAction::ConversationRead, Some(agent), &resource, []).await?;
     let read = WithMessages::read(chat, &conversation).await?;
     if json {
         return context.print_json(&read);
@@ -391,6 +395,8 @@ pub async fn export_all(
     selection: &Selection,
 ) -> Result<(), CliError> {
     let agent = &selection.agent;
+    chat.platform().agent(agent).await?;
+    context.note(chat.platform(), AuditAction::ConversationExport, Some(agent), agent.as_str(), []).await?;
     let mut filter = selection.filter();
     let wanted = selection.status.map(Status::of_library);
     // A message that arrives during the export moves its conversation to the front, past the export's position.

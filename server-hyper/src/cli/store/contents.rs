@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use conversations::storage::ConversationStorage;
+use openapi_core::audit::AuditAction;
 use openapi_core::ports::{BlobKey, BlobStore, Clock};
 use storage_blobs::FolderBlobs;
 use storage_common::transfer;
@@ -65,6 +66,10 @@ pub async fn backup(context: &CommandContext, to: &Path) -> Result<u64, CliError
     let config = context.config()?;
     let keys = store.url().key_source(&config).load(&SystemClock, &SystemRandom)?;
     let target = context.caller().begin_backup(to)?;
+    let conversations = context.conversations(&store, Contents::Closed)?;
+    let folder = to.display().to_string();
+    let platform = conversations.platform();
+    context.note(platform, AuditAction::StoreBackup, None, "", [("to", folder.as_str().into())]).await?;
     // A caller of a server has the backup in a folder that the server may not reach: the copy travels through the console.
     let scratch = match target.local_database() {
         Some(_) => None,
@@ -190,6 +195,28 @@ pub async fn restore(
         ));
     }
     Ok(copied)
+}
+
+/// Notes in the audit log of a restored store that it was restored.
+///
+/// # Errors
+/// When the store cannot be opened.
+pub async fn note_restore(
+    context: &CommandContext,
+    config: &Config,
+    store: &StoreUrl,
+    ownership: Option<Ownership>,
+    from: &Path,
+) -> Result<(), CliError> {
+    if !store.key_source(config).is_there() {
+        context.info("the audit log has no entry about this: the server keys are not there yet");
+        return Ok(());
+    }
+    let opened = assemble::open(store, ownership).await?;
+    let conversations = context.conversations_of(config, &opened)?;
+    let folder = from.display().to_string();
+    let platform = conversations.platform();
+    context.note(platform, AuditAction::StoreRestore, None, "", [("from", folder.as_str().into())]).await
 }
 
 /// Copies the contents that the records reference, except intact ones at the target. A missing content may be

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use openapi_core::agents::Agent;
+use openapi_core::audit::AuditAction;
+use openapi_core::json::Json;
 use openapi_core::ports::BlobStore;
 use openapi_core::values::AgentId;
 use serde_json::json;
@@ -14,9 +16,10 @@ use storage_common::transfer;
 use storage_common::transfer::{Contents, Copied, Step, TransferStore};
 use tokio::task::JoinSet;
 
-use crate::assemble::{self, Ownership, StoreUrl};
+use crate::assemble::{self, OpenStore, Ownership, StoreUrl};
 use crate::cli::context::CommandContext;
 use crate::cli::process::Logged;
+use crate::config::values::without_password;
 use crate::config::{Config, exposure, variable};
 use crate::console::caller::{Caller, Stream};
 use crate::console::entry::{Entry, Wish, enter, wait_for_store};
@@ -93,7 +96,23 @@ impl Copy {
             Entry::Ran(_) => Err(CliError::new("the store is in use")),
         };
         let owned = (own(&from)?, own(&to)?);
-        context.run(self.copy(context, (&from, owned.0), (&to, owned.1)))
+        context.run(self.copy(context, &config, (&from, owned.0), (&to, owned.1)))
+    }
+
+    /// Notes the copy in the audit log of a store whose server keys are there.
+    async fn note(
+        &self,
+        context: &CommandContext,
+        config: &Config,
+        store: &OpenStore,
+    ) -> Result<(), CliError> {
+        if !store.url().key_source(config).is_there() {
+            return Ok(());
+        }
+        let shown = |url: &str| Json::from(without_password(url).as_str());
+        let details = [("from", shown(&self.from)), ("to", shown(&self.to))];
+        let conversations = context.conversations_of(config, store)?;
+        context.note(conversations.platform(), AuditAction::StoreCopy, None, "", details).await
     }
 
     /// Warns about URLs that expose passwords or records.
@@ -112,6 +131,7 @@ impl Copy {
     async fn copy(
         &self,
         context: &CommandContext,
+        config: &Config,
         (from, from_owned): (&StoreUrl, Option<Ownership>),
         (to, to_owned): (&StoreUrl, Option<Ownership>),
     ) -> Result<(), CliError> {
@@ -125,9 +145,13 @@ impl Copy {
             if source == target { None } else { Some((source, target)) }
         };
         let open = |url| assemble::open_contents(url);
+        let (source, target) = (assemble::open(from, from_owned).await?, assemble::open(to, to_owned).await?);
+        for store in [&source, &target] {
+            self.note(context, config, store).await?;
+        }
         let sides = Arc::new(Sides {
-            from: assemble::open(from, from_owned).await?.transfer(),
-            to: assemble::open(to, to_owned).await?.transfer(),
+            from: source.transfer(),
+            to: target.transfer(),
             contents: match &contents {
                 Some((source, target)) => Some((open(source)?, open(target)?)),
                 None => None,

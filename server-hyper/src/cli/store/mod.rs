@@ -140,14 +140,20 @@ impl Restore {
             Entry::Open(ownership) => ownership,
             Entry::Ran(_) => return Err(CliError::new("the store is in use")),
         };
-        let files = context.run(contents::restore(
-            context,
-            &config,
-            &store,
-            ownership.as_ref(),
-            &self.from,
-            self.unverified,
-        ))?;
+        let files = context.run(async {
+            let ownership_of_file = ownership.as_ref();
+            let restored = contents::restore(
+                context,
+                &config,
+                &store,
+                ownership_of_file,
+                &self.from,
+                self.unverified,
+            );
+            let files = restored.await?;
+            contents::note_restore(context, &config, &store, ownership, &self.from).await?;
+            Ok(files)
+        })?;
         if context.json() {
             return context.print_json(&json!({ "restored": self.from, "files": files }));
         }

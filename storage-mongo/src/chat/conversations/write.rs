@@ -45,7 +45,7 @@ pub(crate) fn message_document(
 
 /// As [`conversations::storage::ConversationStore::save_conversation`].
 pub(super) async fn save(tx: &mut Transaction, agent: &AgentId, write: &ConversationWrite) -> Result<()> {
-    tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let state = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     let conversation = &write.conversation;
     let id = doc! { "_id": key(agent, conversation.id.as_bytes()) };
     let found = tx.reads().one(collection::CONVERSATIONS, id.clone(), Some(doc! { "version": 1 })).await?;
@@ -61,7 +61,7 @@ pub(super) async fn save(tx: &mut Transaction, agent: &AgentId, write: &Conversa
     };
     let updates = write.messages.iter().map(update).collect::<Result<Vec<_>>>()?;
     tx.update(collection::MESSAGES, &updates).await?;
-    effects::apply(tx, agent, &write.effects).await
+    effects::apply(tx, agent, &write.effects, state.head).await
 }
 
 /// As [`conversations::storage::ConversationStore::erase_conversation`].
@@ -72,7 +72,7 @@ pub(super) async fn erase(
     at: Timestamp,
     effects: &Effects,
 ) -> Result<()> {
-    tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let state = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     let find = Find {
         filter: doc! { "_id": key(agent, id.as_bytes()) },
         projection: Some(doc! { "body": 1 }),
@@ -81,7 +81,7 @@ pub(super) async fn erase(
     if remove(tx, agent, find, at).await? == 0 {
         return Err(StorageErrorKind::Missing.into());
     }
-    effects::apply(tx, agent, effects).await
+    effects::apply(tx, agent, effects, state.head).await
 }
 
 /// The find for the conversations of a contact.

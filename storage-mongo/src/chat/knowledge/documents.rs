@@ -68,7 +68,7 @@ impl Change {
 /// As [`KnowledgeStore::change_knowledge`], inside a transaction.
 async fn change(tx: &mut Transaction, change: &Change) -> Result<()> {
     let agent = &change.agent;
-    tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
+    let state = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     let kind = RecordKind::Knowledge;
     agent_records::refuse_stale(tx, agent, kind, change.version).await?;
     if let Some((document, _)) = &change.add
@@ -91,7 +91,7 @@ async fn change(tx: &mut Transaction, change: &Change) -> Result<()> {
     }
     let record = StoredRecord { kind, version: change.version, body: RawObject::default() };
     agent_records::put(tx, agent, &record).await?;
-    effects::apply(tx, agent, &change.effects).await
+    effects::apply(tx, agent, &change.effects, state.head).await
 }
 
 #[async_trait]

@@ -16,7 +16,7 @@ use crate::{documents, effects, tenant};
 
 /// As [`conversations::storage::ConversationStore::save_conversation`].
 pub(super) async fn save(db: &mut PgConnection, agent: &AgentId, write: &ConversationWrite) -> Result<()> {
-    tenant::lock(db, agent).await?;
+    let tenant = tenant::lock(db, agent).await?;
     let conversation = &write.conversation;
     let statement = Statement::new("SELECT version FROM conversation WHERE agent = $1 AND id = $2")
         .bind(agent.as_str())?
@@ -38,7 +38,7 @@ pub(super) async fn save(db: &mut PgConnection, agent: &AgentId, write: &Convers
     let replacing = "ON CONFLICT (agent, conversation, seq) \
                      DO UPDATE SET id = excluded.id, turn = excluded.turn, body = excluded.body";
     put_messages(db, agent, &numbered, replacing).await?;
-    effects::apply(db, agent, &write.effects).await
+    effects::apply(db, agent, &write.effects, tenant.head).await
 }
 
 const INSERT: &str = "INSERT INTO conversation (agent, id, version, status, mode, contact, last_message_at, expires_at, \
@@ -107,7 +107,7 @@ pub(super) async fn erase(
     at: Timestamp,
     effects: &Effects,
 ) -> Result<()> {
-    tenant::lock(db, agent).await?;
+    let tenant = tenant::lock(db, agent).await?;
     let statement =
         Statement::new("DELETE FROM conversation WHERE agent = $1 AND id = $2 RETURNING id, body")
             .bind(agent.as_str())?
@@ -117,7 +117,7 @@ pub(super) async fn erase(
         return Err(StorageErrorKind::Missing.into());
     }
     remove_contents(db, agent, &rows, at).await?;
-    effects::apply(db, agent, effects).await
+    effects::apply(db, agent, effects, tenant.head).await
 }
 
 /// Removes the conversations of a contact with their messages and uploads.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::fixture::{World, agent_id, assert_fails};
+use super::super::fixture::{World, agent_id, assert_fails, unsealed};
 use super::super::races::{WRITERS, Written, outcomes};
 use super::super::{Backend, on};
 use super::stored_record;
@@ -54,7 +54,7 @@ pub(in crate::conformance) fn agent_records_need_the_version_before(backend: &mu
         let saved = world.storage.save_record(&a, &stored_record(kind, 1), &first).await;
         saved.expect("the first version");
         world.put_record(&a, &stored_record(kind, 2)).await;
-        assert_eq!(world.audit_of(Some(&a)).await.get(noted..), Some(&*first.audit));
+        assert_eq!(world.audit_of(Some(&a)).await.get(noted..), Some(&*unsealed(&first.audit)));
         let nobody = agent_id("nobody");
         let refused = [0, 1, 2, 4, u64::MAX].map(|version| (&a, version, StorageErrorKind::Stale));
         for (agent, version, is) in [(&nobody, 9, StorageErrorKind::Missing)].into_iter().chain(refused) {

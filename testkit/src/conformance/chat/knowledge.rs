@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::fixture::{World, agent_id, assert_fails};
+use super::super::fixture::{World, agent_id, assert_fails, seal};
 use super::super::races::{WRITERS, Written, outcomes};
 use super::super::{Backend, on};
 use super::{knowledge_document, knowledge_id, passage, passages};
@@ -211,7 +211,9 @@ pub(in crate::conformance) fn of_equal_knowledge_versions_one_wins(backend: &mut
             for writer in 0..WRITERS as u8 {
                 let number = version as u8 * 16 + writer;
                 let mut write = world.knowledge_write(&a, version);
-                write.effects.audit[0].id = openapi_core::values::AuditId::from_bytes([number; 12]);
+                let entry = AuditEntry::clone(&write.effects.audit[0]);
+                let id = openapi_core::values::AuditId::from_bytes([number; 12]);
+                write.effects.audit = vec![seal(AuditEntry { id, ..entry })];
                 write.add = Some((knowledge_document(number), passages(0..2)));
                 writes.lock().expect("lock").push((a.clone(), write));
             }

@@ -380,8 +380,9 @@ impl Faulty {
             self.inner.remove_blob_records(&due).await?;
         }
         if self.is(PlantedFault::EraseEmptiesOtherPayloads) {
-            let emptied = |entry| AuditEntry { details: RawObject::default(), ..entry };
-            self.entries().extend(entries.into_iter().map(emptied));
+            let mut emptied = entries;
+            emptied.iter_mut().for_each(ChainedEntry::erase_payload);
+            self.entries().extend(emptied);
         }
         if self.is(PlantedFault::EraseKeepsAnswers) {
             let answers: Vec<TransferRow> = answers.into_iter().map(TransferRow::IdempotencyRecord).collect();

@@ -20,7 +20,7 @@ use conversations::storage::{
 use conversations::{Conversation, KnowledgeDocument, Message, Passage};
 use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
 use openapi_core::agents::{Agent, AgentStatus};
-use openapi_core::audit::AuditEntry;
+use openapi_core::audit::{AuditEntry, ChainHead, ChainedEntry, SealedEntry};
 use openapi_core::contacts::{Contact, ContactKeys, ContactRef, SharedContact, UniqueValue};
 use openapi_core::credits::{CreditAccount, CreditEntry};
 use openapi_core::files::ContactFile;
@@ -29,12 +29,12 @@ use openapi_core::json::RawObject;
 use openapi_core::ports::{BlobEntry, BlobKey};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    AuditQuery, ContactPage, ContactQuery, ContactWrite, CreditWrite, DocumentWrite, Duplicate, Effects,
-    FileDeletion, FilePage, FileQuery, FileSort, FileUsage, FileWrite, IdempotencyKey, IdempotencyRecord,
-    LatestQuery, LedgerQuery, Order, RateLimitWindow, RecordKind, Result, SortKey, SortPosition,
-    StorageErrorKind, StoredDocument, StoredRecord, SubmissionChange, SubmissionFilter, SubmissionPage,
-    SubmissionPosition, SubmissionQuery, SubmissionsWrite, Supersession, TemplatePage, TemplatePosition,
-    TemplateQuery, Window,
+    AuditQuery, ChainPosition, ChainQuery, ContactPage, ContactQuery, ContactWrite, CreditWrite,
+    DocumentWrite, Duplicate, Effects, FileDeletion, FilePage, FileQuery, FileSort, FileUsage, FileWrite,
+    IdempotencyKey, IdempotencyRecord, LatestQuery, LedgerQuery, Order, RateLimitWindow, RecordKind, Result,
+    SortKey, SortPosition, StorageErrorKind, StoredDocument, StoredRecord, SubmissionChange,
+    SubmissionFilter, SubmissionPage, SubmissionPosition, SubmissionQuery, SubmissionsWrite, Supersession,
+    TemplatePage, TemplatePosition, TemplateQuery, Window,
 };
 use openapi_core::values::{
     AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, PlatformId, SubmissionId,
@@ -189,6 +189,26 @@ faults! {
     AuditCrossesAgents,
     /// Reading on skips audit entries of the same instant.
     AuditSkipsTies,
+    /// The chain of an agent has the entries of all.
+    ChainCrossesAgents,
+    /// The entries of a chain are sorted by time.
+    ChainSortedByTime,
+    /// The end of a chain is that of the entry before.
+    ChainHeadLags,
+    /// Entries get the same number when they are written at the same time.
+    ChainNumbersTaken,
+    /// A purge removes one entry more.
+    AuditPurgeRemovesMore,
+    /// A purge leaves no entry.
+    AuditPurgeNotNoted,
+    /// A purge without entries to remove leaves an entry.
+    EmptyAuditPurgeNoted,
+    /// A purge removes the entries of all agents.
+    AuditPurgeCrossesAgents,
+    /// An erasure leaves the salt of the payload.
+    EraseKeepsSalt,
+    /// Entries of agents that never existed are stored.
+    AuditOfUnknownAgents,
     /// Unique values are compared whatever their field.
     UniqueIgnoresField,
     /// A file is found by its id under any agent.
@@ -528,7 +548,7 @@ pub struct Faulty {
     deleted_files: Mutex<Vec<ContactFile>>,
     submissions: Mutex<Vec<Submission>>,
     /// Audit entries returned in place of the stored ones.
-    entries: Mutex<Vec<AuditEntry>>,
+    entries: Mutex<Vec<ChainedEntry>>,
 }
 
 impl Delegate for Faulty {
@@ -568,7 +588,7 @@ impl Faulty {
         }
     }
 
-    fn entries(&self) -> MutexGuard<'_, Vec<AuditEntry>> {
+    fn entries(&self) -> MutexGuard<'_, Vec<ChainedEntry>> {
         self.entries.lock().expect("lock")
     }
 

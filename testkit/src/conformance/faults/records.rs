@@ -54,7 +54,7 @@ impl Faulty {
 }
 
 impl Faulty {
-    pub(super) async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<AuditEntry>> {
+    pub(super) async fn audit_entries(&self, query: &AuditQuery) -> Result<Vec<ChainedEntry>> {
         let mut query = query.clone();
         if self.is(PlantedFault::AuditAlwaysNewestFirst) {
             query.newest_first = true;
@@ -77,5 +77,82 @@ impl Faulty {
             }
         }
         Ok(entries)
+    }
+
+    pub(super) async fn append_audit(&self, entry: &SealedEntry) -> Result<()> {
+        match self.inner.append_audit(entry).await {
+            Err(error)
+                if error.kind == StorageErrorKind::Missing && self.is(PlantedFault::AuditOfUnknownAgents) =>
+            {
+                Ok(())
+            }
+            appended => appended,
+        }
+    }
+
+    pub(super) async fn audit_chain(&self, query: &ChainQuery) -> Result<Vec<ChainedEntry>> {
+        let mut entries = self.inner.audit_chain(query).await?;
+        match self.fault {
+            Some(PlantedFault::ChainSortedByTime) => entries.sort_by_key(|entry| (entry.at, entry.id)),
+            Some(PlantedFault::ChainNumbersTaken) => {
+                for entry in &mut entries {
+                    let link = entry.link.as_mut();
+                    link.into_iter().for_each(|link| link.sequence = link.sequence.min(6));
+                }
+            }
+            Some(PlantedFault::ChainCrossesAgents) if entries.is_empty() => {
+                for other in query.chain.iter().flat_map(|agent| self.others(agent)) {
+                    let other = ChainQuery { chain: Some(other), ..query.clone() };
+                    entries.extend(self.inner.audit_chain(&other).await?);
+                }
+            }
+            Some(PlantedFault::EraseKeepsSalt) => {
+                let emptied = entries.iter_mut().filter(|entry| entry.details.is_empty());
+                emptied.flat_map(|entry| &mut entry.link).for_each(|link| link.salt = Some([9; 16]));
+            }
+            _ => {}
+        }
+        Ok(entries)
+    }
+
+    pub(super) async fn audit_head(&self, chain: Option<&AgentId>) -> Result<ChainHead> {
+        let mut head = self.inner.audit_head(chain).await?;
+        if self.is(PlantedFault::ChainHeadLags) {
+            head.sequence = head.sequence.saturating_sub(1);
+        }
+        Ok(head)
+    }
+
+    pub(super) async fn purge_audit(&self, through: &ChainPosition, entry: &SealedEntry) -> Result<u64> {
+        let (mut through, mut noted) = (*through, true);
+        match self.fault {
+            Some(PlantedFault::AuditPurgeRemovesMore) => through.0 += 1,
+            Some(PlantedFault::AuditPurgeNotNoted) => noted = false,
+            _ => {}
+        }
+        let before = self.inner.audit_head(entry.agent_id.as_ref()).await?;
+        let removed = self.inner.purge_audit(&through, entry).await?;
+        if !noted {
+            // The end of the chain goes back, as if the entry had never been added.
+            let after = self.inner.audit_head(entry.agent_id.as_ref()).await?;
+            assert!(removed == 0 || after.sequence == before.sequence + 1);
+            let everything = (after.sequence, entry.at, entry.id);
+            self.inner.purge_audit(&everything, entry).await?;
+        }
+        if removed == 0 && self.is(PlantedFault::EmptyAuditPurgeNoted) {
+            self.inner.append_audit(entry).await?;
+        }
+        if self.is(PlantedFault::AuditPurgeCrossesAgents) {
+            for other in entry.agent_id.iter().flat_map(|agent| self.others(agent)) {
+                let head = self.inner.audit_head(Some(&other)).await?;
+                let last = ChainQuery { chain: Some(other), after: None, limit: 1 };
+                let Some(first) = self.inner.audit_chain(&last).await?.pop() else { continue };
+                let unrelated = AuditEntry { agent_id: first.agent_id.clone(), ..first.entry.clone() };
+                let unrelated =
+                    SealedEntry::new(unrelated, &crate::conformance::fixture::server_keys(), [9; 16]);
+                self.inner.purge_audit(&(head.sequence, first.at, first.id), &unrelated).await?;
+            }
+        }
+        Ok(removed)
     }
 }

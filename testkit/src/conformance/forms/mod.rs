@@ -5,7 +5,7 @@ pub(super) mod submissions;
 pub(super) mod templates;
 pub(super) mod writes;
 
-use super::fixture::{World, at, object, parsed};
+use super::fixture::{World, at, object, parsed, seal};
 use openapi_core::access::Actor;
 use openapi_core::agents::AgentStatus;
 use openapi_core::audit::{AuditAction, AuditEntry};
@@ -164,14 +164,16 @@ impl World {
         submissions: Vec<NewSubmission>,
         millis: i64,
     ) -> SubmissionsWrite {
-        let audit = submissions.iter().map(|NewSubmission { submission, .. }| AuditEntry {
-            contact_id: Some(submission.contact_id),
-            ..self.audit(
-                Some(&submission.agent_id),
-                AuditAction::SubmissionCreate,
-                &submission.id.to_string(),
-                millis,
-            )
+        let audit = submissions.iter().map(|NewSubmission { submission, .. }| {
+            seal(AuditEntry {
+                contact_id: Some(submission.contact_id),
+                ..self.audit(
+                    Some(&submission.agent_id),
+                    AuditAction::SubmissionCreate,
+                    &submission.id.to_string(),
+                    millis,
+                )
+            })
         });
         SubmissionsWrite {
             contact: contact.id,
@@ -291,7 +293,7 @@ impl World {
             template_generation: None,
             succession: None,
             replaced,
-            effects: Effects::audited(AuditEntry { contact_id: Some(contact.id), ..audit }),
+            effects: Effects::audited(seal(AuditEntry { contact_id: Some(contact.id), ..audit })),
         }
     }
 

@@ -1,4 +1,7 @@
-//! The audit log: writes, archivals, deletions and failed authentications (contract 14).
+//! The audit log: writes, deletions, bulk reads, and failed authentications (contract 14.1).
+
+mod chain;
+mod verify;
 
 use std::net::IpAddr;
 
@@ -7,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::access::Actor;
 use crate::json::RawObject;
 use crate::values::{AgentId, AuditId, ContactId, Timestamp};
+
+pub use chain::{ChainHead, ChainLink, ChainedEntry, SealedEntry, salt};
+pub use verify::{ChainBreak, ChainProblem, ChainVerifier, PurgeMark};
 
 /// One entry of the log. Secrets and signatures are never in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,6 +26,9 @@ pub struct AuditEntry {
     pub at: Timestamp,
     /// Who did it.
     pub actor: Actor,
+    /// The operating system's user of the command, who may differ from the name that an operator claims.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub os_user: Option<OsUser>,
     /// What was done.
     pub action: AuditAction,
     /// The id of what it was done to: a contact, a file, a submission, a template, a key, an agent.
@@ -33,6 +42,16 @@ pub struct AuditEntry {
     pub request_id: Option<String>,
     /// The payload: names of changed fields, a reason. Emptied when the contact it is about is erased.
     pub details: RawObject,
+}
+
+/// A user of the operating system.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct OsUser {
+    /// The number that the kernel knows.
+    pub uid: u32,
+    /// The name that the system's list of users gives the number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 macro_rules! audit_actions {
@@ -124,6 +143,34 @@ audit_actions! {
     KeyEnable = "key.enable",
     /// A key was revoked.
     KeyRevoke = "key.revoke",
-    /// An authentication failed.
+    /// An authentication failed. Repeats within a minute share an entry, whose details have their count.
     AuthenticationFailure = "authentication.failure",
+    /// A file was downloaded with a signed URL, where the tenant asks for such entries.
+    FileDownload = "file.download",
+    /// An answer of the API showed more than 100 records.
+    BulkRead = "records.read",
+    /// Contacts were exported.
+    ContactExport = "contact.export",
+    /// Submissions were exported.
+    SubmissionExport = "submission.export",
+    /// Conversations were exported.
+    ConversationExport = "conversation.export",
+    /// A conversation, or a list of more than 100, was shown to an operator.
+    ConversationRead = "conversation.read",
+    /// A stored document was shown to an operator.
+    DocumentRead = "document.read",
+    /// A secret was shown to an operator.
+    SecretShow = "secret.show",
+    /// A server key was added.
+    ServerKeyRotate = "serverKey.rotate",
+    /// The audit log was exported.
+    AuditExport = "audit.export",
+    /// The oldest entries of the log were removed. The resource says up to which: the sequence number and the MAC.
+    AuditPurge = "audit.purge",
+    /// The store was backed up.
+    StoreBackup = "store.backup",
+    /// The store was replaced with a backup.
+    StoreRestore = "store.restore",
+    /// The store was copied to another one.
+    StoreCopy = "store.copy",
 }
