@@ -61,6 +61,9 @@ fn scraped() -> String {
     let further = [&headers[..], &[("Content-Type", "application/json")]].concat();
     let head = super::support::head("POST", "/v1/open/contacts/chatbots/acme", &further, 10);
     std::io::Write::write_all(&mut open, head.as_bytes()).unwrap();
+    super::support::within(std::time::Duration::from_secs(5), "a request is in progress", || {
+        server.ops("/metrics").1.contains("openapi_http_requests_in_flight 1\n")
+    });
     super::support::within(std::time::Duration::from_secs(5), "a connection is refused", || {
         // The limit is reached, so the server answers this connection with 503 or closes it.
         let _ = std::panic::catch_unwind(|| server.get("/v1/open/health", &[]));
