@@ -26,9 +26,10 @@ type Agents = HashMap<i64, Option<(AgentId, ContactSchema)>>;
 
 /// Computes all keys again unless they are of this release's version.
 pub(crate) fn bring_up_to_date(db: &mut Connection) -> Result<()> {
-    let (version, mut done) = db.query_row("SELECT version, done FROM key_version", (), |row| {
-        Ok((row.get::<_, i64>(0)?, row.get(1)?))
-    })?;
+    let (version, mut done) =
+        db.query_row("SELECT version, done FROM key_version WHERE one = 1", (), |row| {
+            Ok((row.get::<_, i64>(0)?, row.get(1)?))
+        })?;
     if version >= ContactKeys::VERSION {
         return Ok(());
     }
@@ -41,7 +42,10 @@ pub(crate) fn bring_up_to_date(db: &mut Connection) -> Result<()> {
             {
                 forms::repair_name_keys(&step, agent)?;
             }
-            step.execute("UPDATE key_version SET version = ?1, done = 0", [ContactKeys::VERSION])?;
+            step.execute(
+                "UPDATE key_version SET version = ?1, done = 0 WHERE one = 1",
+                [ContactKeys::VERSION],
+            )?;
             step.commit()?;
             if count > 0 {
                 tracing::info!(contacts = count, "computed the search and sort keys again");
@@ -50,7 +54,7 @@ pub(crate) fn bring_up_to_date(db: &mut Connection) -> Result<()> {
         };
         // The index keeps up, so that the first searches do not have to.
         contacts::index::settle(&step, CHUNK)?;
-        step.execute("UPDATE key_version SET done = ?1", [last])?;
+        step.execute("UPDATE key_version SET done = ?1 WHERE one = 1", [last])?;
         step.commit()?;
         done = last;
         count += found.count;

@@ -117,30 +117,30 @@ fn poison_header(random: &mut SplitMix64, request: &mut Request) {
 }
 
 /// Stands for the literal that replaces it.
-const PLACE: &str = "\u{1f4cd}";
+const MARKER: &str = "\u{1f4cd}";
 
 /// Replaces a string, the name of a member or any other value.
 fn poisoned_json(random: &mut SplitMix64, body: &[u8]) -> Vec<u8> {
     let hostile = hostile_json(random);
     let Ok(mut value) = serde_json::from_slice::<Value>(body) else { return hostile.into_bytes() };
-    let count = places(&value);
+    let count = positions(&value);
     mark(&mut value, &mut random.index(count.max(1)), random.one_in(6));
-    value.to_string().replace(&format!("\"{PLACE}\""), &hostile).into_bytes()
+    value.to_string().replace(&format!("\"{MARKER}\""), &hostile).into_bytes()
 }
 
 /// How many values the value has inside, itself included.
-fn places(value: &Value) -> usize {
+fn positions(value: &Value) -> usize {
     1 + match value {
-        Value::Array(items) => items.iter().map(places).sum(),
-        Value::Object(members) => members.values().map(places).sum(),
+        Value::Array(items) => items.iter().map(positions).sum(),
+        Value::Object(members) => members.values().map(positions).sum(),
         _ => 0,
     }
 }
 
-/// Marks the value of a number, in the order of [`places`], or the name of its member.
+/// Marks the value of a number, in the order of [`positions`], or the name of its member.
 fn mark(value: &mut Value, left: &mut usize, is_name: bool) -> bool {
     if *left == 0 {
-        *value = Value::String(PLACE.to_owned());
+        *value = Value::String(MARKER.to_owned());
         return true;
     }
     *left -= 1;
@@ -153,7 +153,7 @@ fn mark(value: &mut Value, left: &mut usize, is_name: bool) -> bool {
                 let Some(member) = members.get_mut(&name) else { continue };
                 if is_next && is_name {
                     let member = members.remove(&name).unwrap_or_default();
-                    members.insert(PLACE.to_owned(), member);
+                    members.insert(MARKER.to_owned(), member);
                     return true;
                 }
                 if mark(member, left, is_name) {

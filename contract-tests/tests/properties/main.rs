@@ -7,6 +7,7 @@ mod bodies;
 mod credit_accounts;
 mod isolated_forms;
 mod isolation;
+mod key_versions;
 mod schema_agreement;
 mod schemas;
 mod typed_calls;
