@@ -13,7 +13,7 @@ use openapi_core::platform::{AuditSettings, ExtractionSettings, FileSettings, Pl
 use openapi_core::ports::BlobStore;
 use openapi_core::service_info::ServiceInfo;
 use responders::{IndexSettings, KnowledgeIndex, KnowledgeResponder, LlmResponder};
-use storage_blobs::{BlobsUrl, FolderBlobs, InvalidBlobsUrl};
+use storage_blobs::{BlobsUrl, InvalidBlobsUrl};
 use storage_common::transfer::TransferStore;
 use storage_memory::MemoryStorage;
 use storage_mongo::{MongoConfig, MongoStorage};
@@ -243,21 +243,6 @@ pub async fn open(url: &StoreUrl, ownership: Option<Ownership>) -> Result<OpenSt
 /// When it cannot be opened.
 pub fn open_blobs(config: &Config, store: &StoreUrl) -> Result<Arc<dyn BlobStore>, CliError> {
     open_contents(&blobs_url(config, store)?)
-}
-
-/// The same to read only, next to a store that cannot be written. A folder that was never needed has no contents.
-///
-/// # Errors
-/// When it cannot be opened.
-pub fn open_blobs_for_reading(config: &Config, store: &StoreUrl) -> Result<Arc<dyn BlobStore>, CliError> {
-    match blobs_url(config, store)? {
-        BlobsUrl::Folder(folder) if !folder.exists() => open_contents(&BlobsUrl::Memory),
-        BlobsUrl::Folder(folder) => {
-            let folder = FolderBlobs::open_for_reading(folder);
-            Ok(Arc::new(folder.map_err(|error| CliError::caused_by(&error))?))
-        }
-        url => open_contents(&url),
-    }
 }
 
 /// Where the contents of files are: the configured location, or the default of the store.

@@ -1,4 +1,4 @@
-//! Behind PgBouncer in transaction mode, where every transaction may have another session.
+//! Through PgBouncer in transaction mode, where every transaction may have another session.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 

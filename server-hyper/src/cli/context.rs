@@ -15,6 +15,7 @@ use openapi_core::platform::{AuditSettings, Platform};
 use openapi_core::ports::{BlobStore, NoBlobs};
 use openapi_core::values::AgentId;
 use parking_lot::Mutex;
+use storage_blobs::{BlobsUrl, FolderBlobs};
 
 use super::characters::{for_terminal, on_one_line};
 use super::process::on_runtime;
@@ -185,7 +186,17 @@ impl CommandContext {
     pub fn blobs(&self, store: &OpenStore) -> Result<Arc<dyn BlobStore>, CliError> {
         match &self.location {
             Location::Own(_) if store.is_read_only() => {
-                assemble::open_blobs_for_reading(&*self.config()?, store.url())
+                match assemble::blobs_url(&*self.config()?, store.url())? {
+                    // A folder that was never needed has no contents.
+                    BlobsUrl::Folder(folder) if !folder.exists() => {
+                        assemble::open_contents(&BlobsUrl::Memory)
+                    }
+                    BlobsUrl::Folder(folder) => {
+                        let folder = FolderBlobs::open_for_reading(folder);
+                        Ok(Arc::new(folder.map_err(|error| CliError::caused_by(&error))?))
+                    }
+                    url => assemble::open_contents(&url),
+                }
             }
             Location::Own(_) => assemble::open_blobs(&*self.config()?, store.url()),
             Location::Server(lent) => Ok(Arc::clone(&lent.blobs)),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::support::{Said, Sandbox};
 
-/// A workbook with these parts under `xl/`, beside those that every workbook has.
+/// A workbook with these parts under `xl/`, in addition to those that every workbook has.
 pub fn workbook(sheets: &[(&str, &str, &str)], parts: &[(&str, &str)]) -> Vec<u8> {
     let numbered = || sheets.iter().enumerate().map(|(at, sheet)| (at + 1, sheet));
     let names: String = numbered()

@@ -160,7 +160,7 @@ proptest! {
 }
 
 #[test]
-fn files_of_five_countries_are_read_without_being_told_how() {
+fn files_of_five_countries_are_read_by_detection() {
     let heading = ["External Reference Id", "primary_email", "First Name", "last-name", "FULL ADDRESS"]
         .map(str::to_owned);
     let contacts = [

@@ -100,10 +100,10 @@ impl<'a> CsvRows<'a> {
             match result {
                 ReadRecordResult::Record => break,
                 ReadRecordResult::OutputFull if written < MAX_ROW => {
-                    self.cells.resize(2 * self.cells.len(), 0)
+                    self.cells.resize(2 * self.cells.len(), 0);
                 }
                 ReadRecordResult::OutputEndsFull if ended < MAX_CELLS => {
-                    self.ends.resize(2 * self.ends.len(), 0)
+                    self.ends.resize(2 * self.ends.len(), 0);
                 }
                 ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => {
                     return Err(at_line(

@@ -142,9 +142,9 @@ impl Source {
                 Rows::Sheet(book.rows().map_err(|error| CliError::new(format!("{name} {error}")))?, described)
             }
         };
-        Table::begin(rows, columns, &header).map(Lines::Table).map_err(|(message, described)| {
-            CliError::new(format!("{name}: {message}\n(read as {described})"))
-        })
+        Table::begin(rows, columns, &header).map(|table| Lines::Table(Box::new(table))).map_err(
+            |(message, described)| CliError::new(format!("{name}: {message}\n(read as {described})")),
+        )
     }
 }
 
@@ -160,7 +160,7 @@ pub enum Lines<'a> {
     /// Of JSON.
     Json(Box<dyn Iterator<Item = io::Result<Line>> + 'a>),
     /// Of a table.
-    Table(Table<'a>),
+    Table(Box<Table<'a>>),
 }
 
 impl Lines<'_> {

@@ -421,7 +421,7 @@ mod tests {
         ] {
             match read(bytes, Assume::Detected) {
                 Err(error) => {
-                    assert!(!expected.is_empty() && error.to_string().contains(expected), "{error}")
+                    assert!(!expected.is_empty() && error.to_string().contains(expected), "{error}");
                 }
                 Ok(_) => assert!(expected.is_empty()),
             }
