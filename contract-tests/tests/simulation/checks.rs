@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use conversations::storage::{ConversationFilter, ConversationQuery};
 use openapi_core::admin::Admin;
-use openapi_core::audit::{AuditAction, AuditEntry};
+use openapi_core::audit::AuditAction;
 use openapi_core::contacts::ContactRef;
 use openapi_core::storage::{AuditQuery, LedgerQuery};
 
@@ -63,8 +63,8 @@ pub async fn audit(server: Arc<Server>, tenant: &Tenant) {
     for (external, known) in all {
         let Some(id) = known.id else { continue };
         let about = |action| {
-            let is = move |entry: &&AuditEntry| entry.action == action;
-            entries.iter().filter(|entry| entry.resource.as_deref() == Some(&id)).filter(is).count()
+            let of_contact = entries.iter().filter(|entry| entry.resource.as_deref() == Some(&id));
+            of_contact.filter(|entry| entry.action == action).count()
         };
         assert_eq!(about(AuditAction::ContactCreate), 1, "{external}: entries of its creation");
         if known.erased == Erased::Yes {

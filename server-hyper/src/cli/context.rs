@@ -6,6 +6,7 @@
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use conversations::Conversations;
 use openapi_core::access::Actor;
@@ -48,6 +49,8 @@ pub struct CommandContext {
     facts: CallerFacts,
     config: Option<Arc<Config>>,
     location: Location,
+    /// Whether the store was opened and cannot be written.
+    is_read_only: AtomicBool,
 }
 
 impl CommandContext {
@@ -60,6 +63,7 @@ impl CommandContext {
             facts: OwnProcess::facts(),
             config: None,
             location: Location::Own(Mutex::default()),
+            is_read_only: AtomicBool::new(false),
         }
     }
 
@@ -82,6 +86,7 @@ impl CommandContext {
             facts,
             config: Some(config),
             location: Location::Server(Box::new(lent)),
+            is_read_only: AtomicBool::new(false),
         }
     }
 
@@ -160,7 +165,11 @@ impl CommandContext {
                 let ownership = ownership.lock().take();
                 let store = assemble::open(&StoreUrl::parse(self.config()?.store())?, ownership).await?;
                 if store.is_read_only() {
-                    self.info("the store cannot be written here, so this command can only read it");
+                    self.is_read_only.store(true, Ordering::Relaxed);
+                    self.info(
+                        "the store cannot be written here: this command can only read it, and leaves no entry in the \
+                         audit log",
+                    );
                 }
                 Ok(store)
             }
@@ -317,6 +326,9 @@ impl CommandContext {
         resource: &str,
         details: [(&str, Json); N],
     ) -> Result<(), CliError> {
+        if self.is_read_only.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         let mut members = Object::new();
         for (name, value) in details {
             members.insert(name, value);

@@ -153,7 +153,7 @@ fn with_words_read(text: &str) -> String {
         };
         match &mut word {
             Some((known, before)) if *known == encoding && rest[..at].trim().is_empty() => {
-                before.extend(bytes)
+                before.extend(bytes);
             }
             _ => {
                 let is_between_words = word.is_some() && rest[..at].trim().is_empty();
