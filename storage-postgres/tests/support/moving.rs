@@ -578,7 +578,9 @@ pub fn speed(target: &(dyn Target + Sync), contacts: u64) {
         store.put_records(id, &every(&*memory, id, TransferKind::ContactSchema).await).await.unwrap();
         let of: [fn(&AgentId, u64) -> TransferRow; 2] = [
             |agent, number| TransferRow::Contact(person(agent, number)),
-            |agent, number| TransferRow::Audit(entry(agent, number)),
+            |agent, number| {
+                TransferRow::Audit(openapi_core::audit::ChainHead::default().append(&entry(agent, number)))
+            },
         ];
         for of in of {
             let all: Vec<TransferRow> = (0..contacts).map(|number| of(id, number)).collect();
