@@ -26,11 +26,11 @@ use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
     AgentStore, AuditQuery, AuditStore, ChainPosition, ChainQuery, ContactPage, ContactQuery,
     ContactSchemaStore, ContactStore, ContactWrite, CreditStore, CreditWrite, DocumentStore, DocumentWrite,
-    Duplicate, Effects, ErasureState, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage, FileWrite,
-    FormStore, HealthProbe, IdempotencyKey, IdempotencyRecord, IdempotencyStore, KeyStore, LatestQuery,
-    LedgerQuery, RateLimitStore, RateLimitWindow, RecordKind, RecordStore, Result, StoredDocument,
-    StoredRecord, SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage,
-    TemplateQuery,
+    Duplicate, Effects, ErasureState, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage,
+    FileWrite, FormStore, HealthProbe, IdempotencyKey, IdempotencyRecord, IdempotencyStore, KeyStore,
+    LatestQuery, LedgerQuery, RateLimitStore, RateLimitWindow, RecordKind, RecordStore, Result,
+    StoredDocument, StoredRecord, SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite,
+    TemplatePage, TemplateQuery,
 };
 use openapi_core::values::{
     AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId,

@@ -21,6 +21,11 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// How long a caller waits.
 const WAIT: Duration = Duration::from_secs(60);
 
+#[expect(clippy::disallowed_methods, reason = "pauses of the writer's thread, which no test moves")]
+fn now() -> Instant {
+    Instant::now()
+}
+
 /// A caller that waits for the end of the erasures.
 pub(crate) struct Waiter {
     since: Instant,
@@ -31,7 +36,7 @@ impl Waiter {
     /// A caller that waits from now on, and what it gets.
     pub(crate) fn new() -> (Self, oneshot::Receiver<ErasureState>) {
         let (reply, state) = oneshot::channel();
-        (Waiter { since: Instant::now(), reply }, state)
+        (Waiter { since: now(), reply }, state)
     }
 }
 
@@ -51,8 +56,8 @@ struct Pending {
 
 impl Pending {
     fn new() -> Self {
-        let now = Instant::now();
-        Pending { due: now + DELAY, retry: now }
+        let start = now();
+        Pending { due: start + DELAY, retry: start }
     }
 }
 
@@ -83,8 +88,7 @@ impl Erasures {
     /// Truncates the log if an attempt is due, and replies to the callers that need not wait longer. Returns whether the
     /// log was truncated.
     pub(crate) fn complete(&mut self, db: &Connection, config: &SqliteConfig) -> bool {
-        let now = Instant::now();
-        let is_due = self.next_attempt().is_some_and(|attempt| attempt <= now);
+        let is_due = self.next_attempt().is_some_and(|attempt| attempt <= now());
         let is_truncated = is_due && self.attempt(db, config);
         let is_final = self.pending.is_none();
         let state = if is_final { ErasureState::Final } else { ErasureState::Pending };
@@ -101,7 +105,7 @@ impl Erasures {
             false
         });
         match &mut self.pending {
-            Some(pending) if !truncated => pending.retry = Instant::now() + RETRY,
+            Some(pending) if !truncated => pending.retry = now() + RETRY,
             pending => *pending = None,
         }
         truncated

@@ -254,9 +254,9 @@ pub mod names {
     pub use openapi_core::schema::ContactSchema;
     pub use openapi_core::storage::{
         AuditQuery, ChainPosition, ChainQuery, ContactPage, ContactQuery, ContactWrite, CreditWrite,
-        DocumentWrite, Duplicate, Effects, ErasureState, FileDeletion, FilePage, FileQuery, FileTombstone, FileUsage,
-        FileWrite, IdempotencyKey, IdempotencyRecord, LatestQuery, LedgerQuery, RateLimitWindow, RecordKind,
-        Result, StoredDocument, StoredRecord, SubmissionChange, SubmissionPage, SubmissionQuery,
+        DocumentWrite, Duplicate, Effects, ErasureState, FileDeletion, FilePage, FileQuery, FileTombstone,
+        FileUsage, FileWrite, IdempotencyKey, IdempotencyRecord, LatestQuery, LedgerQuery, RateLimitWindow,
+        RecordKind, Result, StoredDocument, StoredRecord, SubmissionChange, SubmissionPage, SubmissionQuery,
         SubmissionsWrite, TemplatePage, TemplateQuery,
     };
     pub use openapi_core::values::{

@@ -4,12 +4,7 @@
 //!
 //! `SIMULATION_FIRST=17 SIMULATION_SEEDS=1 cargo test -p contract-tests --test simulation every_seed`
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test ends at the first surprise"
-)]
+#![expect(clippy::expect_used, clippy::panic, reason = "a test ends at the first surprise")]
 
 mod checks;
 mod clients;
@@ -142,6 +137,7 @@ fn check(service: &Arc<Service>, tenants: &[Arc<Tenant>], seen: &[Seen]) {
     service.simulation.run_until(|| done.load(Ordering::Relaxed) == 1);
 }
 
+#[expect(clippy::disallowed_methods, reason = "seeds of a campaign")]
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().expect("a number"))
 }

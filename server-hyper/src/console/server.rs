@@ -22,9 +22,7 @@ use tokio::net::UnixListener;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::caller::{
-    BackupFile, BackupTarget, Caller, CallerFacts, FolderEntry, Stream, Waiting, os_user,
-};
+use super::caller::{BackupFile, BackupTarget, Caller, CallerFacts, FolderEntry, Stream, Waiting, os_user};
 use super::frames::{Call, Frame, Handle, MAX_CHUNK, PROGRAM, Refusal, Reply, STDERR, STDIN, STDOUT};
 use crate::error::CliError;
 use crate::ports::monotonic;

@@ -97,9 +97,7 @@ fn a_backup_that_was_changed_or_is_of_other_keys_is_refused() {
     let folder = std::fs::metadata(sandbox.path("other")).unwrap();
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&folder.permissions()) & 0o777, 0o700);
     // Another store has made keys of its own.
-    sandbox
-        .run(&[&["agents", "create", "Own"][..], &["--store", "sqlite:./own/openapi.db"]].concat())
-        .done();
+    sandbox.run(&[&["agents", "create", "Own"][..], &["--store", "sqlite:./own/openapi.db"]].concat()).done();
     let foreign = ["backups", "verify", "saved", "--store", "sqlite:./own/openapi.db"];
     assert!(sandbox.run(&foreign).failed(1).contains("not among the server keys"));
 

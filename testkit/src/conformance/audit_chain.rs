@@ -131,7 +131,8 @@ pub(super) fn a_purged_chain_begins_after_its_mark(backend: &mut dyn Backend) {
 }
 
 pub(super) fn concurrent_writes_leave_no_gap(backend: &mut dyn Backend) {
-    let writes: Arc<Mutex<Vec<(ContactWrite, [SealedEntry; 2])>>> = Arc::default();
+    type Prepared = (ContactWrite, [SealedEntry; 2]);
+    let writes: Arc<Mutex<Vec<Prepared>>> = Arc::default();
     on(backend, async |storage| {
         let (world, a, b) = World::with_agents(storage).await;
         let mut prepared = Vec::new();

@@ -105,7 +105,8 @@ mod tests {
     fn every_kind_is_made() {
         let mut random = SplitMix64(1);
         let texts: Vec<String> = (0..4_000).map(|_| hostile_text(&mut random)).collect();
-        let kinds: [(&str, fn(&str) -> bool); 10] = [
+        type Kind = (&'static str, fn(&str) -> bool);
+        let kinds: [Kind; 10] = [
             ("U+0000", |text| text.contains('\0')),
             ("U+0000 inside", |text| text.trim_matches('\0').contains('\0')),
             ("C1 controls", |text| text.contains('\u{9b}')),

@@ -142,14 +142,8 @@ impl Restore {
         };
         let files = context.run(async {
             let ownership_of_file = ownership.as_ref();
-            let restored = contents::restore(
-                context,
-                &config,
-                &store,
-                ownership_of_file,
-                &self.from,
-                self.unverified,
-            );
+            let restored =
+                contents::restore(context, &config, &store, ownership_of_file, &self.from, self.unverified);
             let files = restored.await?;
             contents::note_restore(context, &config, &store, ownership, &self.from).await?;
             Ok(files)
