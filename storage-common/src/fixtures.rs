@@ -43,7 +43,7 @@ pub fn contact_id(number: u64) -> ContactId {
 #[must_use]
 pub fn entry(agent: &AgentId, number: u64, action: AuditAction, resource: &str) -> SealedEntry {
     seal(AuditEntry {
-        id: audit_id(agent, number, resource),
+        id: audit_id(agent, number, action, resource),
         agent_id: Some(agent.clone()),
         at: at(number as i64),
         actor: Actor::Operator("tests".to_owned()),
@@ -57,9 +57,9 @@ pub fn entry(agent: &AgentId, number: u64, action: AuditAction, resource: &str) 
     })
 }
 
-/// An id that no entry of another tenant or about another resource has.
-fn audit_id(agent: &AgentId, number: u64, resource: &str) -> AuditId {
-    let named = agent.as_str().bytes().chain(resource.bytes());
+/// An id that no entry of another tenant, of another action or about another resource has.
+fn audit_id(agent: &AgentId, number: u64, action: AuditAction, resource: &str) -> AuditId {
+    let named = agent.as_str().bytes().chain(resource.bytes()).chain(action.as_str().bytes());
     let hash = named.fold(7_u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
     AuditId::from(PlatformId::new(at(0), ((hash << 24) ^ number).to_be_bytes()))
 }

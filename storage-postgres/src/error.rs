@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use openapi_core::storage::StorageErrorKind;
+use openapi_core::storage::{StorageError, StorageErrorKind};
 use storage_common::error::{Retry, Retryable, StoreError};
 
 use crate::config::PostgresConfig;
@@ -180,6 +180,16 @@ impl OpenError {
                 OpenError::Unreachable { server, source: error.into() }
             }
             _ => OpenError::Other { server, source: error.into() },
+        }
+    }
+
+    /// Maps the error of work on a store that is being opened.
+    pub(crate) fn of_work(config: &PostgresConfig, error: StorageError) -> Self {
+        let server = config.server();
+        match error.source.map(|source| source.downcast::<sqlx::Error>()) {
+            Some(Ok(error)) => OpenError::of(config, *error),
+            Some(Err(source)) => OpenError::Other { server, source },
+            None => OpenError::Other { server, source: error.kind.into() },
         }
     }
 

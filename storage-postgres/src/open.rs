@@ -24,7 +24,7 @@ impl PostgresStorage {
         let db = Db::new(config, server);
         if let Err(error) = backfill::bring_up_to_date(&db).await {
             db.close().await;
-            return Err(OpenError::Other { server: db.config().server(), source: error.into() });
+            return Err(OpenError::of_work(db.config(), error));
         }
         let writer = Writer::start(&db, |connection, (jobs, wait)| {
             let batch = jobs.iter().map(|job| &job.write).collect();

@@ -27,7 +27,7 @@ const REMAINING: [TransferKind; 11] = [
 ];
 
 /// Empties up to `$2` payloads of a tenant's audit entries.
-const EMPTY_PAYLOADS: &str = "UPDATE audit SET details = NULL WHERE (agent, at, id) IN \
+const EMPTY_PAYLOADS: &str = "UPDATE audit SET details = NULL, salt = NULL WHERE (agent, at, id) IN \
      (SELECT agent, at, id FROM audit WHERE agent = $1 AND details IS NOT NULL LIMIT $2)";
 
 /// Removes up to `at_most` records of a kind, along the primary key. A condition on the tenant besides the keys would let

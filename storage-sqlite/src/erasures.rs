@@ -16,7 +16,7 @@ const DELAY: Duration = Duration::from_secs(20);
 const RETRY: Duration = Duration::from_millis(250);
 
 /// How long one attempt waits for these readers. No write commits meanwhile.
-const PATIENCE: Duration = Duration::from_millis(100);
+const READER_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// How long a caller waits.
 const WAIT: Duration = Duration::from_secs(60);
@@ -114,7 +114,7 @@ impl Erasures {
 
 /// Copies the whole log into the database and truncates it; `false` if a reader of an older state prevents that.
 fn truncate(db: &Connection, config: &SqliteConfig) -> rusqlite::Result<bool> {
-    db.busy_timeout(PATIENCE)?;
+    db.busy_timeout(READER_TIMEOUT)?;
     let is_busy = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |row| row.get::<_, i64>(0));
     db.busy_timeout(config.busy_timeout)?;
     Ok(is_busy? == 0)

@@ -37,6 +37,10 @@ use visitors::{Seen, Visitor};
 /// When crashes and faults end, in milliseconds after the start.
 pub const QUIET_FROM: i64 = 90_000;
 
+/// How long the simulation goes on after the last client, in milliseconds. Credits of a crashed process stay reserved for
+/// a day after its turn has expired.
+const AFTERMATH: i64 = 2 * 86_400_000;
+
 const TENANTS: usize = 2;
 const CLIENTS: usize = 2;
 const VISITORS: usize = 3;
@@ -91,10 +95,10 @@ fn simulate(simulation: &Simulation, storage: Arc<dyn ConversationStorage>, serv
     begin(Box::pin(service::chaos(Arc::clone(&service), start().millis() + QUIET_FROM)));
     simulation.run_until(|| left.load(Ordering::Relaxed) == 0);
     // Leases and reservations of crashed processes expire.
-    let day = simulation.now() + 86_400_000;
-    let maintained = simulation.clone();
-    simulation.start(OUTSIDE, async move { maintained.sleep(86_400_000).await });
-    simulation.run_until(|| simulation.now() >= day);
+    let end = simulation.now() + AFTERMATH;
+    let clock = simulation.clone();
+    simulation.start(OUTSIDE, async move { clock.sleep(AFTERMATH as u64).await });
+    simulation.run_until(|| simulation.now() >= end);
     check(&service, &tenants, &seen.lock());
 }
 
@@ -191,6 +195,38 @@ fn finds(fault: PlantedFault, seeds: u64) -> Option<u64> {
         let store = Arc::new(Faulty::new(fault));
         catch_unwind(AssertUnwindSafe(|| simulate(&simulation, store, 2))).is_err()
     })
+}
+
+/// Faults of a store that few seeds find.
+const FOUND: &[PlantedFault] = &[
+    PlantedFault::InsertWithoutAudit,
+    PlantedFault::UpdateWithoutAudit,
+    PlantedFault::ExternalIdNotUnique,
+    PlantedFault::IdCrossesAgents,
+    PlantedFault::ListCrossesAgents,
+    PlantedFault::TotalOfPage,
+    PlantedFault::PositionInclusive,
+    PlantedFault::PositionNeedsContact,
+    PlantedFault::AnyTermMatches,
+    PlantedFault::ArchivedAlwaysShown,
+    PlantedFault::RateWindowOverwritten,
+    PlantedFault::AuditCrossesAgents,
+    PlantedFault::CreditsCrossAgents,
+    PlantedFault::CreditsWithoutLedger,
+    PlantedFault::LedgerCrossesAgents,
+    PlantedFault::ConversationListCrossesAgents,
+    PlantedFault::MessagesNotReplaced,
+    PlantedFault::MessagesCrossConversations,
+    PlantedFault::MessagesAfterInclusive,
+];
+
+#[test]
+fn planted_faults_are_found() {
+    // Each of them ends in a panic.
+    std::panic::set_hook(Box::new(|_| {}));
+    let missed: Vec<_> = FOUND.iter().filter(|fault| finds(**fault, 30).is_none()).collect();
+    let _ = std::panic::take_hook();
+    assert!(missed.is_empty(), "{missed:?}");
 }
 
 /// `SIMULATION_SEEDS=500 cargo test -p contract-tests --test simulation survey -- --ignored --nocapture`

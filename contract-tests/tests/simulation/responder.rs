@@ -29,11 +29,13 @@ impl ChatResponder for Scripted {
         self.name
     }
 
-    fn most(&self, _: &ChatTurn) -> Usage {
-        match self.name {
-            "script" => Usage { input_tokens: 1_000, output_tokens: 1_000, cost: 0.02 },
-            _ => Usage::default(),
+    fn most(&self, turn: &ChatTurn) -> Usage {
+        if self.name != "script" {
+            return Usage::default();
         }
+        // A process that crashes after this is charged for all of it.
+        *self.used.lock().entry(turn.agent.id.clone()).or_default() += MOST;
+        Usage { input_tokens: 1_000, output_tokens: 1_000, cost: 0.02 }
     }
 
     fn respond(&self, turn: ChatTurn) -> ChatEvents {
@@ -45,14 +47,10 @@ impl ChatResponder for Scripted {
             }
             _ => Usage::default(),
         };
-        let cost = usage.tokens().div_ceil(1_000);
         let mut events = vec![ChatEvent::Done { outcome: Outcome::Answered, sources: Vec::new(), usage }];
         if self.name == "script" && self.simulation.one_in(10) {
             events = vec![ChatEvent::Error(ChatError::Unavailable)];
         }
-        // What a failed reply has used is an estimate.
-        let cost = if matches!(events[0], ChatEvent::Error(_)) { MOST } else { cost };
-        *self.used.lock().entry(turn.agent.id).or_default() += cost;
         let reply = format!("{}: “{question}” is answered, é\n\nwith *two* paragraphs.", self.name);
         let mut pieces: Vec<ChatEvent> =
             reply.split_inclusive(' ').map(|piece| ChatEvent::Delta(piece.to_owned())).collect();

@@ -24,7 +24,9 @@ fn check(document: &CutDocument) {
             assert!(!std::mem::replace(seen, true), "passages overlap at {at}");
         }
     }
-    // What is in no passage is blank or the line of a heading that a passage carries.
+    // What is in no passage is metadata, blank or the line of a heading that a passage carries.
+    let (text_begins, _) = super::markdown::front_matter(&document.text);
+    document.text[..text_begins].chars().enumerate().for_each(|(at, _)| covered[at] = true);
     let carried: Vec<&String> = document.passages.iter().flat_map(|passage| &passage.headings).collect();
     let mut at = 0;
     for line in document.text.split('\n') {

@@ -168,7 +168,11 @@ fn a_failed_migration_leaves_nothing() {
              DROP TABLE openapi.form_template, openapi.form_template_version, openapi.form_submission, \
              openapi.document, openapi.credit_account, openapi.credit_entry, openapi.conversation, \
              openapi.message, openapi.knowledge, openapi.passage, openapi.agent_record, \
-             openapi.contact_change, openapi.key_version",
+             openapi.contact_change, openapi.key_version; \
+             ALTER TABLE openapi.audit DROP COLUMN sequence, DROP COLUMN server_key, DROP COLUMN salt, \
+             DROP COLUMN digest, DROP COLUMN mac; \
+             ALTER TABLE openapi.agent DROP COLUMN audit_sequence, DROP COLUMN audit_mac; \
+             DELETE FROM openapi.agent WHERE id = ''",
         )
         .execute(&mut db)
         .await

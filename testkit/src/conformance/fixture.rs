@@ -1,7 +1,7 @@
 //! Fixtures of the cases: agents, contacts, writes.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use conversations::storage::ConversationStorage;
 use openapi_core::access::{
@@ -95,12 +95,12 @@ impl World {
         Effects::audited(seal(self.audit(agent, action, resource, millis)))
     }
 
-    /// An id that no entry of another world has, although worlds may have the same ids otherwise.
-    fn audit_id(&self, millis: i64) -> AuditId {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
+    /// The id of an entry. Worlds may have the same ids; what the entry is about makes its id another one.
+    fn audit_id(&self, agent: Option<&AgentId>, resource: &str, millis: i64) -> AuditId {
+        let mut about = DefaultHasher::new();
+        (agent.map(AgentId::as_str), resource, millis).hash(&mut about);
         let mut id = *self.ids.platform_id(at(millis)).as_bytes();
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-        id[4..].iter_mut().zip(number).for_each(|(byte, number)| *byte ^= number);
+        id[4..].iter_mut().zip(about.finish().to_be_bytes()).for_each(|(byte, other)| *byte ^= other);
         AuditId::from_bytes(id)
     }
 
@@ -114,7 +114,7 @@ impl World {
         let mut details = Object::new();
         details.insert("reason", "because".into());
         AuditEntry {
-            id: self.audit_id(millis),
+            id: self.audit_id(agent, resource, millis),
             agent_id: agent.cloned(),
             at: at(millis),
             actor: Actor::Operator("suite".to_owned()),

@@ -126,7 +126,9 @@ impl Faulty {
     pub(super) async fn purge_audit(&self, through: &ChainPosition, entry: &SealedEntry) -> Result<u64> {
         let (mut through, mut noted) = (*through, true);
         match self.fault {
-            Some(PlantedFault::AuditPurgeRemovesMore) => through.0 += 1,
+            Some(PlantedFault::AuditPurgeRemovesMore) => {
+                through = (through.0 + 1, through.1.plus_millis(60_000), through.2);
+            }
             Some(PlantedFault::AuditPurgeNotNoted) => noted = false,
             _ => {}
         }
