@@ -181,7 +181,13 @@ fn compiled(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
 #[test]
 fn messages_in_the_guides_exist_in_the_code() {
     let mut sources = Vec::new();
-    for folder in ["server-hyper/src", "storage-sqlite/src", "storage-postgres/src", "openapi-core/src"] {
+    for folder in [
+        "server-hyper/src",
+        "storage-sqlite/src",
+        "storage-postgres/src",
+        "extraction/src",
+        "openapi-core/src",
+    ] {
         compiled(&root().join(folder), &mut sources);
     }
     let (_, trouble) = OPERATING.split_once("\n## When something is wrong\n").expect("the last section");
