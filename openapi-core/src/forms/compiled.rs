@@ -116,7 +116,7 @@ impl CompiledTemplate {
     }
 
     /// Checks data as sent and returns it as it is stored: without members that are no answer, and with single lines in
-    /// plain characters ([`Rules::plain`]). `root` is how errors name the data; `has_file` says of an id whether it is a file of
+    /// plain characters. `root` is how errors name the data; `has_file` says of an id whether it is a file of
     /// the contact.
     ///
     /// # Errors
