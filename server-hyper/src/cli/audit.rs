@@ -180,7 +180,7 @@ async fn verify(context: &CommandContext, platform: &Platform) -> Result<(), Cli
             context.print(&format!("{agent}: entry {}{entry}: {}\n", broken.sequence, broken.problem))?;
         }
         context.print(&format!(
-            "{} entries in {} chains were verified\n",
+            "entries verified: {}, in chains: {}\n",
             report.entries,
             report.heads.len() + report.breaks.len()
         ))?;

@@ -39,7 +39,11 @@ fn contents_go_through_backup_restore_check_and_purge() {
     assert!(!sandbox.read("stderr").contains(&signature), "a signature is in the log");
 
     assert!(sandbox.run(&["backups", "verify", "saved/monday"]).done().contains("2 file(s)"));
-    let listed = sandbox.json(&["backups", "list", "saved"]);
+    // Other files beside the backups are none.
+    std::fs::write(sandbox.path("saved/notes.txt"), "x").unwrap();
+    let listed = sandbox.run(&["backups", "list", "saved", "--json"]);
+    assert_eq!(listed.stderr, "");
+    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!((listed[0]["files"].as_u64(), listed.as_array().map(Vec::len)), (Some(2), Some(1)));
 
     // Elsewhere, under the same server keys.

@@ -57,6 +57,9 @@ fn list(context: &CommandContext, folder: &Path) -> Result<(), CliError> {
     let mut backups = Vec::new();
     for entry in entries {
         let backup = entry?.path();
+        if !backup.is_dir() {
+            continue;
+        }
         match Manifest::read(&backup) {
             Ok(Some(manifest)) => backups.push(Listed { backup, manifest }),
             Ok(None) => {}
