@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use openapi_core::files::Sha256Digest;
 use openapi_core::ports::BlobKey;
 use openapi_core::server_keys::ServerKeys;
 use openapi_core::values::Timestamp;
@@ -77,7 +78,10 @@ impl DatabaseDigest {
                 read => read?,
             };
             if count == 0 {
-                return Ok(DatabaseDigest { bytes, sha256: hex(&hash.finalize()) });
+                return Ok(DatabaseDigest {
+                    bytes,
+                    sha256: Sha256Digest(hash.finalize().into()).to_string(),
+                });
             }
             hash.update(&chunk[..count]);
             bytes += count as u64;
@@ -106,7 +110,7 @@ impl Manifest {
             server_key: keys.current_id().to_owned(),
             mac: String::new(),
         };
-        manifest.mac = hex(&keys.tag(PURPOSE, &manifest.signed()));
+        manifest.mac = Sha256Digest(keys.tag(PURPOSE, &manifest.signed())).to_string();
         manifest
     }
 
@@ -165,7 +169,7 @@ impl Manifest {
                         self.server_key
                     )));
                 };
-                if hex(&tag) != self.mac {
+                if Sha256Digest(tag).to_string() != self.mac {
                     return Err(refused(
                         "is not authentic: its manifest was changed, or made with another key",
                     ));
@@ -185,10 +189,6 @@ impl Manifest {
         let unsigned = Manifest { mac: String::new(), ..self.clone() };
         serde_json::to_vec(&unsigned).unwrap_or_default()
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
