@@ -39,7 +39,7 @@ fn contents_go_through_backup_restore_check_and_purge() {
     assert!(!sandbox.read("stderr").contains(&signature), "a signature is in the log");
 
     assert!(sandbox.run(&["backups", "verify", "saved/monday"]).done().contains("2 file(s)"));
-    // Other files beside the backups are none.
+    // The list leaves out files that are no backups.
     std::fs::write(sandbox.path("saved/notes.txt"), "x").unwrap();
     let listed = sandbox.run(&["backups", "list", "saved", "--json"]);
     assert_eq!(listed.stderr, "");
