@@ -60,7 +60,6 @@ pub mod endpoints;
 pub mod extraction;
 pub mod files;
 pub mod forms;
-pub mod json;
 pub mod limits;
 pub mod openapi;
 pub mod operation;
@@ -73,5 +72,5 @@ pub mod server_keys;
 pub mod service;
 pub mod service_info;
 pub mod storage;
-pub mod validation;
-pub mod values;
+
+pub use ::values::{self, json, validation};

@@ -166,10 +166,18 @@ trait FieldValue {
     fn to_json(&self) -> Json;
 }
 
-impl<T: TextValue + ToString> FieldValue for T {
-    fn to_json(&self) -> Json {
-        Json::String(self.to_string())
-    }
+macro_rules! text_fields {
+    ($($type:ident $(<$max:ident>)?,)*) => {$(
+        impl $(<const $max: usize>)? FieldValue for $type$(<$max>)? {
+            fn to_json(&self) -> Json {
+                Json::String(self.to_string())
+            }
+        }
+    )*};
+}
+
+text_fields! {
+    ContactStatus, Date, Email, ExternalId, Phone, PhoneCode, Timestamp, Block<MAX>, Line<MAX>,
 }
 
 impl FieldValue for Vec<Tag> {

@@ -40,7 +40,7 @@ impl FormTemplate {
     /// What its name sorts by: case folded, accents removed.
     #[must_use]
     pub fn name_key(&self) -> String {
-        crate::values::fold(self.name.as_str())
+        values::fold(self.name.as_str())
     }
 
     /// The states that may follow `from` under this template, `from` itself left out (contract 3).

@@ -89,7 +89,7 @@ impl ContactCursors<'_> {
 
     /// The cursor after a contact.
     pub(super) fn issue(&self, last: &Contact, page: u64) -> String {
-        let fold = |text: Option<&str>| text.map(crate::values::fold);
+        let fold = |text: Option<&str>| text.map(values::fold);
         let (number, text) = match self.query.sort {
             ContactSort::CreatedAt => (Some(last.created_at.millis()), None),
             ContactSort::UpdatedAt => (Some(last.updated_at.millis()), None),

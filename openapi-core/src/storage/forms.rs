@@ -27,7 +27,7 @@ impl TemplatePosition {
     /// The position of a template.
     #[must_use]
     pub fn of(template: &TemplateSummary) -> Self {
-        TemplatePosition { name_key: crate::values::fold(template.name.as_str()), id: template.id }
+        TemplatePosition { name_key: values::fold(template.name.as_str()), id: template.id }
     }
 }
 

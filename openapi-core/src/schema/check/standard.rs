@@ -148,7 +148,7 @@ impl Member<'_> {
     }
 
     fn is_builtin_pattern(&self) -> bool {
-        self.field.pattern.as_deref() == Some(crate::values::PhoneCode::PATTERN)
+        self.field.pattern.as_deref() == Some(values::PhoneCode::PATTERN)
     }
 
     fn external_id(&mut self) -> Field<ExternalId> {
@@ -177,16 +177,15 @@ impl Member<'_> {
         if text.is_empty() {
             return self.cleared();
         }
-        let read =
-            crate::values::refuse_controls(text).and_then(|()| Date::parse_lenient(text)).and_then(|date| {
-                if date.as_str() < "1875-01-01" {
-                    return Err(ValidationIssue::new(ValidationCode::Minimum, "must be 1875-01-01 or later"));
-                }
-                if date > latest_today(now) {
-                    return Err(ValidationIssue::new(ValidationCode::Maximum, "must not lie in the future"));
-                }
-                self.operators_rules(date.as_str()).map(|_| date)
-            });
+        let read = values::refuse_controls(text).and_then(|()| Date::parse_lenient(text)).and_then(|date| {
+            if date.as_str() < "1875-01-01" {
+                return Err(ValidationIssue::new(ValidationCode::Minimum, "must be 1875-01-01 or later"));
+            }
+            if date > latest_today(now) {
+                return Err(ValidationIssue::new(ValidationCode::Maximum, "must not lie in the future"));
+            }
+            self.operators_rules(date.as_str()).map(|_| date)
+        });
         self.checked(read)
     }
 

@@ -62,7 +62,7 @@ fn ascii_domain(domain: &str) -> Option<String> {
 }
 
 /// The address without characters that nobody sees. A domain keeps the joiners that IDNA allows it.
-pub(crate) fn without_marks(text: &str) -> Cow<'_, str> {
+pub fn without_marks(text: &str) -> Cow<'_, str> {
     if !text.contains(is_invisible) {
         return Cow::Borrowed(text);
     }

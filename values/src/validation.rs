@@ -310,7 +310,7 @@ impl Violations {
     }
 
     /// Counts some more that are not listed.
-    pub(crate) fn count(&mut self, more: usize) {
+    pub fn count(&mut self, more: usize) {
         self.total += more;
     }
 
@@ -336,7 +336,7 @@ impl Violations {
 
     /// Moves the violations of a field to another part of the request: the field stands there.
     #[must_use]
-    pub(crate) fn moved(mut self, field: &str, location: Location) -> Self {
+    pub fn moved(mut self, field: &str, location: Location) -> Self {
         self.listed
             .iter_mut()
             .filter(|violation| violation.field == field)

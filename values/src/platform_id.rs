@@ -45,7 +45,7 @@ impl PlatformId {
 
     /// The id that sorts right after this one; itself where it is the last.
     #[must_use]
-    pub(crate) fn next(self) -> Self {
+    pub fn next(self) -> Self {
         let mut bytes = self.0;
         for byte in bytes.iter_mut().rev() {
             *byte = byte.wrapping_add(1);

@@ -98,7 +98,9 @@ fn split(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-pub(crate) fn digits(text: &str) -> String {
+/// The ASCII digits of a text, in order.
+#[must_use]
+pub fn digits(text: &str) -> String {
     text.chars().filter(char::is_ascii_digit).collect()
 }
 

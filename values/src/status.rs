@@ -1,6 +1,6 @@
 //! The status of a contact (contract 3).
 
-use super::{text_words, words};
+use crate::{text_words, words};
 
 words! {
     /// `status`: any value may follow any other.

@@ -91,7 +91,7 @@ const fn is_left_out(c: char) -> bool {
 
 /// Case folded, accents preserved.
 #[must_use]
-pub(crate) fn fold_case(text: &str) -> String {
+pub fn fold_case(text: &str) -> String {
     if text.is_ascii() { text.to_ascii_lowercase() } else { text.chars().default_case_fold().collect() }
 }
 

@@ -11,10 +11,9 @@ mod raw;
 mod schema;
 mod value;
 
+pub use crate::{json_object, object_schema, same_schema, schemas};
 pub use parse::{MAX_DEPTH, ParseError, parse};
 pub use raw::RawObject;
 pub use schema::JsonSchema;
-pub(crate) use schema::{
-    Constant, OnceStored, json_object, object, object_schema, preview_of, same_schema, schemas, without,
-};
+pub use schema::{Constant, OnceStored, object, preview_of, without};
 pub use value::{Json, Number, Object};

@@ -1,5 +1,9 @@
-//! Values: types that cannot hold something invalid. One declaration gives parser and JSON Schema; the
-//! generators of the crate `testkit` produce what the parsers accept.
+//! The values of the Open API: types that cannot hold something invalid, the JSON they come from, and the errors that
+//! refuse it.
+//!
+//! One declaration gives a type its parser and its JSON Schema; the generators of the crate `testkit` produce what the
+//! parsers accept. The crate `openapi-core` re-exports everything here as `openapi_core::values`,
+//! `openapi_core::json` and `openapi_core::validation`.
 
 mod agent_id;
 mod boolean;
@@ -8,26 +12,25 @@ mod email;
 mod external_id;
 mod file_name;
 mod fold;
+pub mod json;
 mod marks;
 mod phone;
 mod platform_id;
 mod status;
 mod text;
 mod timestamp;
+pub mod validation;
 mod words;
 
 pub use agent_id::AgentId;
-pub(crate) use boolean::parse_boolean;
+pub use boolean::parse_boolean;
 pub use date::Date;
-pub use email::Email;
-pub(crate) use email::without_marks as email_without_marks;
+pub use email::{Email, without_marks as email_without_marks};
 pub use external_id::ExternalId;
 pub use file_name::FileName;
-pub use fold::fold;
-pub(crate) use fold::fold_case;
-pub(crate) use marks::visible;
-pub(crate) use phone::digits;
-pub use phone::{Phone, PhoneCode};
+pub use fold::{fold, fold_case};
+pub use marks::visible;
+pub use phone::{Phone, PhoneCode, digits};
 pub use platform_id::{
     AuditId, ContactId, ConversationId, FileId, KeyId, KnowledgeId, MessageId, PlatformId, SubmissionId,
     TemplateId,
@@ -35,7 +38,6 @@ pub use platform_id::{
 pub use status::ContactStatus;
 pub use text::{Block, Line, Opaque, Tag};
 pub use timestamp::Timestamp;
-pub(crate) use words::{text_words, words};
 
 use crate::json::JsonSchema;
 use crate::validation::ValidationIssue;
@@ -80,7 +82,7 @@ macro_rules! text_value {
                 &self.0
             }
         }
-        impl $(<const $max: usize>)? $crate::values::StoredText for $name {
+        impl $(<const $max: usize>)? $crate::StoredText for $name {
             fn from_stored(text: &str) -> Self {
                 Self(text.into())
             }
@@ -96,9 +98,9 @@ macro_rules! text_value {
             }
         }
         impl $(<const $max: usize>)? std::str::FromStr for $name {
-            type Err = $crate::values::Invalid;
+            type Err = $crate::Invalid;
             fn from_str(text: &str) -> Result<Self, Self::Err> {
-                <Self as $crate::values::TextValue>::parse(text).map_err($crate::values::Invalid)
+                <Self as $crate::TextValue>::parse(text).map_err($crate::Invalid)
             }
         }
         impl $(<const $max: usize>)? serde::Serialize for $name {
@@ -109,7 +111,7 @@ macro_rules! text_value {
         impl<'de $(, const $max: usize)?> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-                <Self as $crate::values::TextValue>::parse(&text).map_err(serde::de::Error::custom)
+                <Self as $crate::TextValue>::parse(&text).map_err(serde::de::Error::custom)
             }
         }
     };
@@ -122,12 +124,18 @@ pub(crate) use text_value;
 pub struct Invalid(pub ValidationIssue);
 
 /// Refuses control characters (general category Cc).
-pub(crate) fn refuse_controls(text: &str) -> Result<(), ValidationIssue> {
+///
+/// # Errors
+/// The text has one.
+pub fn refuse_controls(text: &str) -> Result<(), ValidationIssue> {
     if text.chars().any(char::is_control) { Err(ValidationIssue::invalid_characters()) } else { Ok(()) }
 }
 
 /// Refuses text over `most` characters.
-pub(crate) fn refuse_longer(text: &str, most: usize) -> Result<(), ValidationIssue> {
+///
+/// # Errors
+/// The text is longer.
+pub fn refuse_longer(text: &str, most: usize) -> Result<(), ValidationIssue> {
     if text.len() > most && text.chars().count() > most {
         Err(ValidationIssue::max_length(most))
     } else {

@@ -47,6 +47,7 @@ fn nullable(mut schema: Value) -> Value {
 }
 
 /// Gives types that have no members the schema of their JSON.
+#[macro_export]
 macro_rules! schemas {
     ($($type:ty: { $($schema:tt)* },)*) => {$(
         impl $crate::json::JsonSchema for $type {
@@ -56,7 +57,6 @@ macro_rules! schemas {
         }
     )*};
 }
-pub(crate) use schemas;
 
 schemas! {
     (): { "type": "null" },
@@ -112,7 +112,7 @@ impl<T: JsonSchema> JsonSchema for Vec<T> {
 /// record leaves out.
 #[derive(Serialize)]
 #[serde(transparent)]
-pub(crate) struct OnceStored<T>(pub(crate) Option<T>);
+pub struct OnceStored<T>(pub Option<T>);
 
 impl<T: JsonSchema> JsonSchema for OnceStored<T> {
     fn schema() -> Value {
@@ -123,7 +123,7 @@ impl<T: JsonSchema> JsonSchema for OnceStored<T> {
 /// A boolean that is always the same.
 #[derive(Serialize)]
 #[serde(transparent)]
-pub(crate) struct Constant<const VALUE: bool>(pub(crate) bool);
+pub struct Constant<const VALUE: bool>(pub bool);
 
 impl<const VALUE: bool> JsonSchema for Constant<VALUE> {
     fn schema() -> Value {
@@ -132,6 +132,7 @@ impl<const VALUE: bool> JsonSchema for Constant<VALUE> {
 }
 
 /// Gives types that are serialized like another one its schema.
+#[macro_export]
 macro_rules! same_schema {
     ($($type:ty => $other:ty,)*) => {$(
         impl $crate::json::JsonSchema for $type {
@@ -143,7 +144,6 @@ macro_rules! same_schema {
         }
     )*};
 }
-pub(crate) use same_schema;
 
 /// Serializes a type as a JSON object and describes that object, both from one list of members, so that a response and
 /// its schema cannot differ:
@@ -158,6 +158,7 @@ pub(crate) use same_schema;
 ///
 /// A member has its JSON name, the type of its value, what its schema says beyond the type, and its value. An
 /// `optional` member is absent where its value is `None`.
+#[macro_export]
 macro_rules! json_object {
     ($type:ty $(as $name:literal)? $({ $($about:tt)* })? = |$this:ident| {
         $($member:literal $($optional:ident)? : $kind:ty $({ $($more:tt)* })? = $value:expr,)*
@@ -167,11 +168,11 @@ macro_rules! json_object {
                 use serde::ser::SerializeStruct;
                 let $this = self;
                 let mut object = serializer.serialize_struct("object", [$($member),*].len())?;
-                $($crate::json::json_object!(@write object, $member $($optional)?: $kind = $value);)*
+                $($crate::json_object!(@write object, $member $($optional)?: $kind = $value);)*
                 object.end()
             }
         }
-        $crate::json::object_schema! { $type $(as $name)? $({ $($about)* })? = {
+        $crate::object_schema! { $type $(as $name)? $({ $($about)* })? = {
             $($member $($optional)?: $kind $({ $($more)* })?,)*
         } }
     };
@@ -185,9 +186,9 @@ macro_rules! json_object {
         }
     }};
 }
-pub(crate) use json_object;
 
 /// Describes a type as a JSON object, member by member; see [`json_object`].
+#[macro_export]
 macro_rules! object_schema {
     ($type:ty $(as $name:literal)? $({ $($about:tt)* })? = {
         $($member:literal $($optional:ident)? : $kind:ty $({ $($more:tt)* })?,)*
@@ -206,11 +207,10 @@ macro_rules! object_schema {
         }
     };
 }
-pub(crate) use object_schema;
 
 /// The schema of an object: what is said about it, and of each member its name, whether it is required, the schema of
 /// its type and what is said beyond that.
-pub(crate) fn object(about: Value, members: Vec<(&'static str, bool, Value, Value)>) -> Value {
+pub fn object(about: Value, members: Vec<(&'static str, bool, Value, Value)>) -> Value {
     let mut schema = json!({ "type": "object" });
     extend(&mut schema, about);
     let required: Vec<&str> =
@@ -236,7 +236,7 @@ fn extend(schema: &mut Value, more: Value) {
 }
 
 /// The schema of what a dry run answers in place of a stored record: what the service would set is `null`.
-pub(crate) fn preview_of<T: JsonSchema>(description: &str, set_by_service: &[&str]) -> Value {
+pub fn preview_of<T: JsonSchema>(description: &str, set_by_service: &[&str]) -> Value {
     let mut schema = T::schema();
     schema["description"] = description.into();
     // Not `{ "type": "null" }`, which is as true: for some generators of clients that is no type.
@@ -247,7 +247,7 @@ pub(crate) fn preview_of<T: JsonSchema>(description: &str, set_by_service: &[&st
 }
 
 /// Removes a member from the schema of an object.
-pub(crate) fn without(mut schema: Value, member: &str) -> Value {
+pub fn without(mut schema: Value, member: &str) -> Value {
     if let Some(required) = schema["required"].as_array_mut() {
         required.retain(|name| name != member);
     }

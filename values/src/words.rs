@@ -1,6 +1,7 @@
 //! Enumerations: types whose values are words.
 
 /// Declares an enumeration with the word of each value on the wire.
+#[macro_export]
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident, $count:literal { $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)* }) => {
         $(#[$meta])*
@@ -21,12 +22,12 @@ macro_rules! words {
         }
     };
 }
-pub(crate) use words;
 
-/// Makes enumerations [text values](super::TextValue).
+/// Makes enumerations [text values](crate::TextValue).
+#[macro_export]
 macro_rules! text_words {
     ($($name:ty,)*) => {$(
-        impl $crate::values::TextValue for $name {
+        impl $crate::TextValue for $name {
             fn parse(text: &str) -> Result<Self, $crate::validation::ValidationIssue> {
                 let known = Self::ALL.into_iter().find(|known| known.as_str() == text);
                 known.ok_or_else(|| $crate::validation::ValidationIssue::not_one_of(&Self::ALL.map(Self::as_str)))
@@ -38,10 +39,10 @@ macro_rules! text_words {
         }
 
         impl std::str::FromStr for $name {
-            type Err = $crate::values::Invalid;
+            type Err = $crate::Invalid;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
-                $crate::values::TextValue::parse(text).map_err($crate::values::Invalid)
+                $crate::TextValue::parse(text).map_err($crate::Invalid)
             }
         }
 
@@ -52,4 +53,3 @@ macro_rules! text_words {
         }
     )*};
 }
-pub(crate) use text_words;

@@ -4,14 +4,14 @@
 use std::borrow::Cow;
 
 /// Zero-width characters, and those that change the direction of the text around them; not line separators.
-pub(crate) const fn is_invisible(c: char) -> bool {
+pub const fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
 /// Characters that repeat ASCII invisibly. Only in flags of emoji have they a meaning.
-pub(crate) const fn is_tag(c: char) -> bool {
+pub const fn is_tag(c: char) -> bool {
     matches!(c, '\u{e0000}'..='\u{e007f}')
 }
 
@@ -20,7 +20,7 @@ const FLAG: char = '\u{1f3f4}';
 
 /// A single line without invisible characters. Joiners stay between letters of the scripts that need them and in emoji,
 /// tags in flags.
-pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+pub fn visible(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || !text.contains(|c: char| is_invisible(c) || is_tag(c)) {
         return Cow::Borrowed(text);
     }
