@@ -47,7 +47,9 @@ json_object! { ContactFile as "File" {
         "description": "The name as sent, made safe for every system; at most 255 bytes."
     } = file.file_name,
     "fileSize": u64 { "minimum": 1, "description": "In bytes." } = file.file_size,
-    "contentType": FileKind = file.content_type,
+    "contentType": &'static str {
+        "description": "The media type of the content, whatever the upload declared."
+    } = file.content_type.media_type(),
     "sha256": Sha256Digest { "description": "SHA-256 of the content." } = file.sha256,
     "source": String = file.source,
     "uploadedBy": Actor = file.uploaded_by,
@@ -57,16 +59,6 @@ json_object! { ContactFile as "File" {
 
 schemas! {
     Sha256Digest: { "type": "string", "pattern": "^[0-9a-f]{64}$" },
-    FileKind: {
-        "type": "string", "description": "The media type of the content, whatever the upload declared."
-    },
-}
-
-impl Serialize for FileKind {
-    /// A type as its media type.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.media_type())
-    }
 }
 
 impl ContactFile {

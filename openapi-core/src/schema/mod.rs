@@ -15,6 +15,5 @@ pub(crate) mod rules;
 pub use check::{CompiledSchema, Identity};
 pub use field::{FieldDefinition, FieldType};
 pub use option::FieldOption;
-pub(crate) use pattern::over_bytes;
 pub use pattern::{InvalidPattern, Pattern};
 pub use record::ContactSchema;

@@ -7,7 +7,6 @@
 use std::fmt;
 
 use regex_automata::meta::{self, BuildError};
-use regex_automata::util::syntax;
 
 /// Threads that match one pattern at a time with memory of their own; more of them share it.
 const THREADS: usize = 8;
@@ -66,16 +65,6 @@ fn said(error: &BuildError) -> InvalidPattern {
         (None, Some(error)) => error.to_string(),
         (None, None) => error.to_string(),
     })
-}
-
-/// Compiles a pattern over bytes, whatever they are.
-pub(crate) fn over_bytes(pattern: &str) -> Result<meta::Regex, InvalidPattern> {
-    let any_bytes = meta::Config::new().utf8_empty(false).pool_capacity(THREADS);
-    meta::Builder::new()
-        .configure(any_bytes)
-        .syntax(syntax::Config::new().utf8(false))
-        .build(pattern)
-        .map_err(|error| said(&error))
 }
 
 #[cfg(test)]

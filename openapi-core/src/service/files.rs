@@ -156,7 +156,9 @@ json_object! { SignedUrl as "SignedUrl" = |signed| {
     "expiresAt": Timestamp = signed.expires_at,
     "expiresIn": u64 { "minimum": Link::LIFETIMES.start(), "maximum": Link::LIFETIMES.end() } = signed.expires_in,
     "fileName": FileName = signed.file_name,
-    "contentType": FileKind = signed.content_type,
+    "contentType": &'static str {
+        "description": "The media type of the content, whatever the upload declared."
+    } = signed.content_type.media_type(),
     "fileSize": u64 { "minimum": 1, "description": "In bytes." } = signed.file_size,
 } }
 

@@ -2,9 +2,8 @@
 
 use std::sync::LazyLock;
 
-use regex_automata::meta::Regex;
-
-use crate::schema::over_bytes;
+use regex_automata::meta::{self, Regex};
+use regex_automata::util::syntax;
 
 /// What a text begins as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,8 +90,13 @@ pub(super) struct ActiveScan {
 
 static ACTIVE: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r#"(?i-u)<\s*(?:[a-z0-9_-]+:)?(?:script|foreignobject|iframe|object|embed|handler|listener)[\s>/]|javascript\s*:|vbscript\s*:|[\s"'/]on[a-z]{2,40}\s*=|<!entity|data:\s*(?:text/html|image/svg|application/)|@import"#;
+    // The text may be of any encoding. The number of pools is fixed, because the crate `regex` would ask the system how
+    // many processors there are, which a library does not do unasked.
+    let any_bytes = meta::Config::new().utf8_empty(false).pool_capacity(8);
+    let builder =
+        meta::Builder::new().configure(any_bytes).syntax(syntax::Config::new().utf8(false)).build(pattern);
     #[expect(clippy::expect_used, reason = "the pattern is a constant that the tests compile")]
-    over_bytes(pattern).expect("a pattern")
+    builder.expect("a pattern")
 });
 
 impl ActiveScan {
