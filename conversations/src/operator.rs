@@ -228,6 +228,17 @@ impl Conversations {
         Ok(names.filter_map(|name| self.identity_secret(agent, name)).collect())
     }
 
+    /// The ids of the server keys from which the live identity secrets of an agent are derived.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn identity_secret_keys(&self, agent: &AgentId) -> Result<Vec<String>, AdminError> {
+        let (secrets, _) = self.stored_secrets(agent).await?;
+        let now = self.platform.now();
+        let previous = secrets.previous.filter(|_| secrets.previous_until.is_some_and(|until| until > now));
+        Ok(secrets.current.into_iter().chain(previous).map(|name| name.key).collect())
+    }
+
     /// Creates a new identity secret. The previous one stays valid for `grace_millis`, 0 to 7 days.
     ///
     /// # Errors

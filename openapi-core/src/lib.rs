@@ -68,6 +68,7 @@ pub mod ports;
 pub mod reply;
 pub(crate) mod request;
 pub mod schema;
+pub mod seal;
 pub mod server_keys;
 pub mod service;
 pub mod service_info;

@@ -79,6 +79,14 @@ pub enum KeyError {
         "servers that share a store need the same server key: set OPENAPI_SERVER_KEY on all of them to 64 hexadecimal digits, such as `openssl rand -hex 32` prints, and keep a copy apart from the backups of the store; without it every API secret stops working"
     )]
     Shared,
+    /// There is no such key.
+    #[error("there is no server key {0}; `openapi-server server-key list` shows them")]
+    Unknown(String),
+    /// The key is the current one.
+    #[error(
+        "{0} is the current server key; `openapi-server server-key rotate` puts a new one in its place first"
+    )]
+    Current(String),
     /// The keys are not in a file.
     #[error("{0}")]
     NotAFile(&'static str),
@@ -163,22 +171,38 @@ impl KeySource {
     /// # Errors
     /// The keys are not in a file, or the file cannot be written.
     pub fn rotate(&self, clock: &dyn Clock, ids: &dyn IdGenerator) -> Result<Vec<Entry>, KeyError> {
-        let path = match self {
-            KeySource::File(path) => path,
-            KeySource::Given(_) => {
-                return Err(KeyError::NotAFile(
-                    "OPENAPI_SERVER_KEY sets the server keys: prepend a new key there, separated by a comma",
-                ));
-            }
-            KeySource::Shared => return Err(KeyError::Shared),
-            KeySource::Drawn => {
-                return Err(KeyError::NotAFile("a store in memory has no persistent server keys to rotate"));
-            }
-        };
+        let path = self
+            .file("OPENAPI_SERVER_KEY sets the server keys: prepend a new key there, separated by a comma")?;
         let mut entries = self.entries(clock, ids)?;
         entries.insert(0, draw(clock, ids));
         write(path, &entries, true).map_err(|source| file_error("write", path, source))?;
         Ok(entries)
+    }
+
+    /// Removes a key that is not the current one. Returns those that are left.
+    ///
+    /// # Errors
+    /// The keys are not in a file, the file cannot be written, or it has no such former key.
+    pub fn drop_key(&self, id: &str) -> Result<Vec<Entry>, KeyError> {
+        let path = self.file("OPENAPI_SERVER_KEY sets the server keys: remove the key there")?;
+        let mut entries = read(path)?.unwrap_or_default();
+        match entries.iter().position(|entry| entry.id() == id) {
+            None => return Err(KeyError::Unknown(id.to_owned())),
+            Some(0) => return Err(KeyError::Current(id.to_owned())),
+            Some(at) => drop(entries.remove(at)),
+        }
+        write(path, &entries, true).map_err(|source| file_error("write", path, source))?;
+        Ok(entries)
+    }
+
+    /// The file of the keys; the text says what to do where a setting has them.
+    fn file(&self, given: &'static str) -> Result<&Path, KeyError> {
+        match self {
+            KeySource::File(path) => Ok(path),
+            KeySource::Given(_) => Err(KeyError::NotAFile(given)),
+            KeySource::Shared => Err(KeyError::Shared),
+            KeySource::Drawn => Err(KeyError::NotAFile("a store in memory has no persistent server keys")),
+        }
     }
 }
 

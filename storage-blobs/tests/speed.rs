@@ -7,7 +7,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use openapi_core::files::FileName;
 use openapi_core::ports::{BlobKey, BlobStore};
 use sha2::{Digest as _, Sha256};
 use storage_blobs::FolderBlobs;
@@ -50,7 +49,7 @@ fn plainly(folder: &Path, bytes: &Bytes) -> Duration {
 async fn uploaded(blobs: &FolderBlobs, key: &BlobKey, bytes: &Bytes) -> Duration {
     let begun = now();
     let mut hash = Sha256::new();
-    let mut writer = blobs.create(key, &FileName::of_sent(None, "bin")).await.expect("create");
+    let mut writer = blobs.create(key).await.expect("create");
     for at in (0..bytes.len()).step_by(CHUNK) {
         let chunk = bytes.slice(at..bytes.len().min(at + CHUNK));
         hash.update(&chunk);

@@ -12,7 +12,7 @@ use openapi_core::files::{ContactFile, FileKind, Sha256Digest};
 use openapi_core::forms::{FormDataRevision, FormTemplate, Submission, TemplateSummary};
 use openapi_core::ports::BlobKey;
 use openapi_core::storage::{
-    FileTombstone, IdempotencyKey, IdempotencyRecord, RateLimitWindow, RecordKind, StoredRecord,
+    FileBlob, FileTombstone, IdempotencyKey, IdempotencyRecord, RateLimitWindow, RecordKind, StoredRecord,
 };
 use openapi_core::values::{
     AgentId, AuditId, ContactId, FileId, KnowledgeId, StoredText, SubmissionId, Tag, TemplateId,
@@ -36,7 +36,8 @@ macro_rules! contact_columns {
 #[macro_export]
 macro_rules! file_columns {
     () => {
-        "f.id, f.contact, f.name, f.size, f.content_type, f.sha256, f.source, f.uploaded_by, f.created_at, f.updated_at"
+        "f.id, f.contact, f.name, f.size, f.content_type, f.sha256, f.source, f.uploaded_by, f.created_at, f.updated_at, \
+         f.server_key"
     };
 }
 
@@ -198,7 +199,16 @@ pub fn file<'r, R: FieldReader<'r>>(agent: &AgentId, r: &mut R) -> Result<Contac
         uploaded_by: r.json("uploadedBy")?,
         created_at: r.time("createdAt")?,
         updated_at: r.time("updatedAt")?,
+        server_key: r.optional_string("serverKey")?,
     })
+}
+
+/// Reads the key, the size and the server key of a file's content.
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn file_blob<'r, R: FieldReader<'r>>(r: &mut R) -> Result<FileBlob, R::Error> {
+    Ok(FileBlob { key: blob_key(r)?, size: r.count("size")?, server_key: r.optional_string("serverKey")? })
 }
 
 /// Reads when, by whom and why a file was deleted.

@@ -21,16 +21,16 @@ use openapi_core::contacts::{ContactRef, SharedContact, UniqueValue};
 use openapi_core::credits::{CreditAccount, CreditEntry};
 use openapi_core::files::ContactFile;
 use openapi_core::forms::{FormDataRevision, FormTemplate, Submission};
-use openapi_core::ports::{BlobEntry, BlobKey};
+use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
     AgentStore, AuditQuery, AuditStore, ChainPosition, ChainQuery, ContactPage, ContactQuery,
     ContactSchemaStore, ContactStore, ContactWrite, CreditStore, CreditWrite, DocumentStore, DocumentWrite,
-    Duplicate, Effects, ErasureState, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage,
-    FileWrite, FormStore, HealthProbe, IdempotencyKey, IdempotencyRecord, IdempotencyStore, KeyStore,
-    LatestQuery, LedgerQuery, RateLimitStore, RateLimitWindow, RecordKind, RecordStore, Result,
-    StoredDocument, StoredRecord, SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite,
-    TemplatePage, TemplateQuery,
+    Duplicate, Effects, ErasureState, FileBlob, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone,
+    FileUsage, FileWrite, FormStore, HealthProbe, IdempotencyKey, IdempotencyRecord, IdempotencyStore,
+    KeyStore, LatestQuery, LedgerQuery, RateLimitStore, RateLimitWindow, RecordKind, RecordStore, Result,
+    ServerKeyUses, StoredDocument, StoredRecord, SubmissionChange, SubmissionPage, SubmissionQuery,
+    SubmissionsWrite, TemplatePage, TemplateQuery,
 };
 use openapi_core::values::{
     AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId,
@@ -93,6 +93,10 @@ impl KeyStore for MemoryStorage {
 
     async fn keys(&self, agent: &AgentId) -> Result<Vec<StoredKey>> {
         Ok(self.read().keys(agent))
+    }
+
+    async fn server_key_uses(&self) -> Result<ServerKeyUses> {
+        Ok(self.read().server_key_uses())
     }
 
     async fn insert_key(&self, agent: &AgentId, key: &StoredKey, effects: &Effects) -> Result<()> {
@@ -232,8 +236,13 @@ impl FileStore for MemoryStorage {
         Ok(self.read().existing_blobs(keys))
     }
 
-    async fn referenced_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
+    async fn referenced_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<FileBlob>> {
         Ok(self.read().referenced_blobs(after, at_most))
+    }
+
+    async fn mark_sealed(&self, key: &BlobKey, server_key: &str) -> Result<()> {
+        self.write().mark_sealed(key, server_key);
+        Ok(())
     }
 }
 

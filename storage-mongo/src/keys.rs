@@ -5,10 +5,11 @@ use std::net::IpAddr;
 use async_trait::async_trait;
 use mongodb::bson::{Document, RawDocument, doc};
 use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
-use openapi_core::storage::{Effects, KeyStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{Effects, KeyStore, ServerKeyUses, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId, Timestamp};
 use storage_common::{in_transaction, records};
 
+use crate::connect::Handle;
 use crate::document::{FieldReader, Fields, binary, integer, json, put, time};
 use crate::error::Result;
 use crate::migrate::{collection, index};
@@ -108,6 +109,10 @@ impl KeyStore for MongoStorage {
         in_transaction!(self.writer.write(agent), update(agent, *expected_version, key, effects))
     }
 
+    async fn server_key_uses(&self) -> Result<ServerKeyUses, StorageError> {
+        Ok(self.handle.list(server_key_uses(&self.handle)).await?)
+    }
+
     async fn record_key_use(
         &self,
         agent: &AgentId,
@@ -138,6 +143,26 @@ async fn create(tx: &mut Transaction, agent: &AgentId, stored: &StoredKey, effec
     let state = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     insert(tx, agent, stored).await?;
     effects::apply(tx, agent, effects, state.head).await
+}
+
+async fn server_key_uses(handle: &Handle) -> Result<ServerKeyUses> {
+    let mut reads = DocumentReader::new(handle);
+    let mut uses = ServerKeyUses::default();
+    let group = || vec![doc! { "$group": { "_id": "$serverKey", "n": { "$sum": 1_i64 } } }];
+    for found in &reads.aggregate(collection::FILES, group(), None).await? {
+        let mut fields = Fields(found);
+        match (fields.optional_string("_id")?, fields.count("n")?) {
+            (Some(key), count) => drop(uses.files.insert(key, count)),
+            (None, count) => uses.unsealed_files = count,
+        }
+    }
+    for found in &reads.aggregate(collection::AUDIT, group(), None).await? {
+        let mut fields = Fields(found);
+        if let Some(key) = fields.optional_string("_id")? {
+            uses.audit_entries.insert(key, fields.count("n")?);
+        }
+    }
+    Ok(uses)
 }
 
 /// Stores a key, unless one of its names is taken.

@@ -127,6 +127,8 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: AUDIT_CHAIN, name: "audit chain", collections: CHAINED },
     // An older release would store other search and sort keys.
     Migration { version: 5, name: "key version", collections: &[] },
+    // An older release would serve sealed contents as they are.
+    Migration { version: 6, name: "sealed contents", collections: &[] },
 ];
 
 /// The migration that begins the chains of the audit log.

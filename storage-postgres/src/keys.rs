@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use async_trait::async_trait;
 use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
-use openapi_core::storage::{Effects, KeyStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{Effects, KeyStore, ServerKeyUses, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId, Timestamp};
 use sqlx::PgConnection;
 use storage_common::{in_transaction, key_columns, records};
@@ -77,6 +77,23 @@ impl KeyStore for PostgresStorage {
         effects: &Effects,
     ) -> Result<(), StorageError> {
         in_transaction!(self.db.write(), update(agent, *expected_version, key, effects))
+    }
+
+    async fn server_key_uses(&self) -> Result<ServerKeyUses, StorageError> {
+        let mut uses = ServerKeyUses::default();
+        let files = Statement::unprepared("SELECT server_key, count(*) FROM file GROUP BY server_key");
+        for (key, count) in self.db.read_all(files, |r| Ok((r.optional_string()?, r.count()?))).await? {
+            match key {
+                Some(key) => drop(uses.files.insert(key, count)),
+                None => uses.unsealed_files = count,
+            }
+        }
+        let entries = Statement::unprepared(
+            "SELECT server_key, count(*) FROM audit WHERE server_key IS NOT NULL GROUP BY server_key",
+        );
+        let entries = self.db.read_all(entries, |r| Ok((r.str()?.to_owned(), r.count()?))).await?;
+        uses.audit_entries.extend(entries);
+        Ok(uses)
     }
 
     async fn record_key_use(

@@ -4,15 +4,33 @@ use std::net::IpAddr;
 
 use async_trait::async_trait;
 use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
-use openapi_core::storage::{Effects, KeyStore, StorageError, StorageErrorKind};
+use openapi_core::storage::{Effects, KeyStore, ServerKeyUses, StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, KeyId, Timestamp};
 use rusqlite::{Connection, ToSql, params};
 use storage_common::{key_columns, records};
 
 use crate::error::Result;
+use crate::readers::snapshot;
 use crate::rows::{self, json_text, signed};
 use crate::store::SqliteStorage;
 use crate::{effects, tenant};
+
+fn server_key_uses(db: &Connection) -> Result<ServerKeyUses> {
+    let mut uses = ServerKeyUses::default();
+    rows::each(db, "SELECT server_key, count(*) FROM file GROUP BY server_key", [], |r| {
+        match (r.optional_string()?, r.count()?) {
+            (Some(key), count) => drop(uses.files.insert(key, count)),
+            (None, count) => uses.unsealed_files = count,
+        }
+        Ok(())
+    })?;
+    let sql = "SELECT server_key, count(*) FROM audit WHERE server_key IS NOT NULL GROUP BY server_key";
+    rows::each(db, sql, [], |r| {
+        uses.audit_entries.insert(r.str()?.to_owned(), r.count()?);
+        Ok(())
+    })?;
+    Ok(uses)
+}
 
 fn address_text(address: Option<IpAddr>) -> Option<String> {
     address.map(|address| address.to_string())
@@ -81,6 +99,10 @@ impl KeyStore for SqliteStorage {
     ) -> Result<(), StorageError> {
         let (agent, key, effects) = (agent.clone(), key.clone(), effects.clone());
         self.writer.write(move |db| update(db, &agent, expected_version, &key, &effects)).await
+    }
+
+    async fn server_key_uses(&self) -> Result<ServerKeyUses, StorageError> {
+        self.readers.read(|db, _| snapshot(db, server_key_uses)).await
     }
 
     async fn record_key_use(

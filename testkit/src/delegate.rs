@@ -42,6 +42,7 @@ macro_rules! storage_methods {
                 look_up_key(api_key: &ApiKey) -> Option<KeyLookup>;
                 find_key(selector: &KeySelector) -> Option<StoredKey>;
                 keys(agent: &AgentId) -> Vec<StoredKey>;
+                server_key_uses() -> ServerKeyUses;
                 insert_key(agent: &AgentId, key: &StoredKey, effects: &Effects) -> ();
                 update_key(agent: &AgentId, expected_version: u64, key: &StoredKey, effects: &Effects) -> ();
                 record_key_use(agent: &AgentId, key: KeyId, at: Timestamp, address: Option<IpAddr>) -> ();
@@ -71,7 +72,8 @@ macro_rules! storage_methods {
                 blobs_due_for_deletion(now: Timestamp, at_most: u32) -> Vec<BlobKey>;
                 remove_blob_records(keys: &[BlobKey]) -> ();
                 existing_blobs(keys: &[BlobKey]) -> Vec<bool>;
-                referenced_blobs(after: Option<&BlobKey>, at_most: u32) -> Vec<BlobEntry>;
+                referenced_blobs(after: Option<&BlobKey>, at_most: u32) -> Vec<FileBlob>;
+                mark_sealed(key: &BlobKey, server_key: &str) -> ();
             }
             FormStore {
                 template(agent: &AgentId, template: TemplateId) -> Option<FormTemplate>;
@@ -250,14 +252,14 @@ pub mod names {
     pub use openapi_core::credits::{CreditAccount, CreditEntry};
     pub use openapi_core::files::ContactFile;
     pub use openapi_core::forms::{FormDataRevision, FormTemplate, Submission};
-    pub use openapi_core::ports::{BlobEntry, BlobKey};
+    pub use openapi_core::ports::BlobKey;
     pub use openapi_core::schema::ContactSchema;
     pub use openapi_core::storage::{
         AuditQuery, ChainPosition, ChainQuery, ContactPage, ContactQuery, ContactWrite, CreditWrite,
-        DocumentWrite, Duplicate, Effects, ErasureState, FileDeletion, FilePage, FileQuery, FileTombstone,
-        FileUsage, FileWrite, IdempotencyKey, IdempotencyRecord, LatestQuery, LedgerQuery, RateLimitWindow,
-        RecordKind, Result, StoredDocument, StoredRecord, SubmissionChange, SubmissionPage, SubmissionQuery,
-        SubmissionsWrite, TemplatePage, TemplateQuery,
+        DocumentWrite, Duplicate, Effects, ErasureState, FileBlob, FileDeletion, FilePage, FileQuery,
+        FileTombstone, FileUsage, FileWrite, IdempotencyKey, IdempotencyRecord, LatestQuery, LedgerQuery,
+        RateLimitWindow, RecordKind, Result, ServerKeyUses, StoredDocument, StoredRecord, SubmissionChange,
+        SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage, TemplateQuery,
     };
     pub use openapi_core::values::{
         AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId,

@@ -9,7 +9,6 @@ use std::task::Poll;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use openapi_core::files::FileName;
 use openapi_core::ports::{
     BlobError, BlobErrorKind, BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter,
     MemoryBlobs,
@@ -35,6 +34,7 @@ enum Fault {
     RemovingTwiceFails,
     RemovesForEveryAgent,
     RemovesNothing,
+    ReplacingRemovesFirst,
     CaseOfAgentsIsLost,
     ListingForgetsOne,
     ListingSizesAreZero,
@@ -44,7 +44,7 @@ enum Fault {
 
 use Fault as F;
 
-const FAULTS: [Fault; 18] = [
+const FAULTS: [Fault; 19] = [
     F::VisibleWhileWritten,
     F::DroppedWriterPublishes,
     F::DroppedWriteLeavesHole,
@@ -58,6 +58,7 @@ const FAULTS: [Fault; 18] = [
     F::RemovingTwiceFails,
     F::RemovesForEveryAgent,
     F::RemovesNothing,
+    F::ReplacingRemovesFirst,
     F::CaseOfAgentsIsLost,
     F::ListingForgetsOne,
     F::ListingSizesAreZero,
@@ -71,13 +72,9 @@ struct Faulty(MemoryBlobs, Fault);
 /// The last event: a write was dropped.
 struct Writer(MemoryBlobs, Fault, BlobKey, Vec<u8>, bool);
 
-fn name() -> FileName {
-    FileName::of_sent(None, "bin")
-}
-
 fn put(blobs: &MemoryBlobs, key: &BlobKey, bytes: &[u8]) {
     pollster::block_on(async {
-        let mut writer = blobs.create(key, &name()).await.expect("create");
+        let mut writer = blobs.create(key).await.expect("create");
         writer.write(Bytes::copy_from_slice(bytes)).await.expect("write");
         writer.finish().await.expect("finish");
     });
@@ -156,8 +153,15 @@ impl Faulty {
 
 #[async_trait]
 impl BlobStore for Faulty {
-    async fn create(&self, key: &BlobKey, _: &FileName) -> BlobResult<Box<dyn BlobWriter>> {
+    async fn create(&self, key: &BlobKey) -> BlobResult<Box<dyn BlobWriter>> {
         Ok(Box::new(Writer(self.0.clone(), self.1, self.key(key), Vec::new(), false)))
+    }
+
+    async fn replace(&self, key: &BlobKey) -> BlobResult<Box<dyn BlobWriter>> {
+        if self.1 == F::ReplacingRemovesFirst {
+            self.0.remove(&self.key(key)).await?;
+        }
+        self.create(key).await
     }
 
     async fn read(&self, key: &BlobKey, mut range: Range<u64>) -> BlobResult<BlobStream> {
@@ -177,10 +181,6 @@ impl BlobStore for Faulty {
 
     async fn size(&self, key: &BlobKey) -> BlobResult<Option<u64>> {
         self.0.size(&self.key(key)).await
-    }
-
-    async fn link(&self, _: &BlobKey, _: u64) -> BlobResult<Option<String>> {
-        Ok(None)
     }
 
     async fn remove(&self, key: &BlobKey) -> BlobResult<()> {

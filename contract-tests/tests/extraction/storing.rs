@@ -6,7 +6,6 @@ use std::task::{Context, Waker};
 use contract_tests::sandbox::{operator, wait};
 use contract_tests::{Backend, Form, Reply, Sandbox, on_every_backend};
 use openapi_core::admin::Admin;
-use openapi_core::files::FileName;
 use openapi_core::platform::ContentFault;
 use openapi_core::ports::{BlobKey, BlobStore};
 use openapi_core::values::FileId;
@@ -87,8 +86,7 @@ fn a_check_finds_lost_contents(backend: Backend) {
     let check = || wait(cx.platform.check_contents()).expect("checked");
     assert_eq!((check().files, check().documents, check().faults), (0, 3, Vec::new()));
     wait(cx.blobs.remove(&ids[0])).expect("removed");
-    let file_name = FileName::of_sent(Some("a.txt"), "txt");
-    let mut cut = wait(cx.blobs.create(&ids[1], &file_name)).expect("a writer");
+    let mut cut = wait(cx.blobs.create(&ids[1])).expect("a writer");
     wait(cut.write(b"cut".to_vec().into())).expect("written");
     wait(cut.finish()).expect("stored");
     let lost = |at: usize| ContentFault::LostDocument(ids[at].clone());

@@ -36,7 +36,7 @@ on_every_backend!(
 /// A sandbox over a blob store that fails on demand.
 fn watched(backend: Backend) -> (Sandbox, String, PiecemealBlobs) {
     let (cx, contact) = sandbox(backend);
-    let store = PiecemealBlobs::new(cx.blobs.clone(), 64 * 1_024);
+    let store = PiecemealBlobs::new(cx.blobs.clone(), 65 * 1_024);
     let cx = cx.rebuilt(cx.ports().with_blobs(Arc::new(store.clone())), |_| {});
     (cx, contact, store)
 }

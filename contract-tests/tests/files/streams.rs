@@ -10,7 +10,6 @@ use std::task::{Context, Poll};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_core::Stream;
-use openapi_core::files::FileName;
 use openapi_core::ports::{
     BlobErrorKind, BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter, MemoryBlobs,
 };
@@ -75,11 +74,15 @@ impl PiecemealBlobs {
 
 #[async_trait]
 impl BlobStore for PiecemealBlobs {
-    async fn create(&self, key: &BlobKey, name: &FileName) -> BlobResult<Box<dyn BlobWriter>> {
+    async fn create(&self, key: &BlobKey) -> BlobResult<Box<dyn BlobWriter>> {
         self.check(Failing::Create)?;
         self.begun.fetch_add(1, Ordering::SeqCst);
-        let inner = self.inner.create(key, name).await?;
+        let inner = self.inner.create(key).await?;
         Ok(Box::new(Writer { store: self.clone(), inner, bytes: 0 }))
+    }
+
+    async fn replace(&self, key: &BlobKey) -> BlobResult<Box<dyn BlobWriter>> {
+        self.inner.replace(key).await
     }
 
     async fn read(&self, key: &BlobKey, range: Range<u64>) -> BlobResult<BlobStream> {
@@ -92,10 +95,6 @@ impl BlobStore for PiecemealBlobs {
 
     async fn size(&self, key: &BlobKey) -> BlobResult<Option<u64>> {
         self.inner.size(key).await
-    }
-
-    async fn link(&self, key: &BlobKey, seconds: u64) -> BlobResult<Option<String>> {
-        self.inner.link(key, seconds).await
     }
 
     async fn remove(&self, key: &BlobKey) -> BlobResult<()> {

@@ -18,7 +18,6 @@ use openapi_core::extraction::{
     DocumentExtractor, DocumentLimits, DocumentText, ExtractError, ExtractionTask, Findings, OpenDocument,
     SentDocument, UnsupportedDocument,
 };
-use openapi_core::files::FileName;
 use openapi_core::operation::EndpointMetadata;
 use openapi_core::ports::{BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter, MemoryBlobs};
 use openapi_core::storage::LedgerQuery;
@@ -33,11 +32,16 @@ struct Halting<T>(T);
 
 #[async_trait]
 impl BlobStore for Halting<MemoryBlobs> {
-    async fn create(&self, key: &BlobKey, name: &FileName) -> BlobResult<Box<dyn BlobWriter>> {
+    async fn create(&self, key: &BlobKey) -> BlobResult<Box<dyn BlobWriter>> {
         halt(true).await;
-        let writer = self.0.create(key, name).await?;
+        let writer = self.0.create(key).await?;
         halt(true).await;
         Ok(Box::new(Halting(writer)))
+    }
+
+    async fn replace(&self, key: &BlobKey) -> BlobResult<Box<dyn BlobWriter>> {
+        halt(true).await;
+        self.0.replace(key).await
     }
 
     async fn read(&self, key: &BlobKey, range: Range<u64>) -> BlobResult<BlobStream> {
@@ -48,11 +52,6 @@ impl BlobStore for Halting<MemoryBlobs> {
     async fn size(&self, key: &BlobKey) -> BlobResult<Option<u64>> {
         halt(true).await;
         self.0.size(key).await
-    }
-
-    async fn link(&self, key: &BlobKey, seconds: u64) -> BlobResult<Option<String>> {
-        halt(true).await;
-        self.0.link(key, seconds).await
     }
 
     async fn remove(&self, key: &BlobKey) -> BlobResult<()> {

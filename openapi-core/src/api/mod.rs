@@ -207,6 +207,7 @@ impl Inner {
             upload: Mutex::default(),
             document: Mutex::default(),
             is_head: parts.method == http::Method::HEAD,
+            address: trace.peer,
             now,
         };
         let permission = match endpoint.meta.access {

@@ -145,7 +145,7 @@ audit_actions! {
     KeyRevoke = "key.revoke",
     /// An authentication failed. Repeats within a minute share an entry, whose details have their count.
     AuthenticationFailure = "authentication.failure",
-    /// A file was downloaded with a signed URL, where the tenant asks for such entries.
+    /// A file was downloaded with a signed URL. Repeats within an hour share an entry, whose details have their count.
     FileDownload = "file.download",
     /// An answer of the API showed more than 100 records.
     BulkRead = "records.read",
@@ -161,8 +161,14 @@ audit_actions! {
     DocumentRead = "document.read",
     /// A secret was shown to an operator.
     SecretShow = "secret.show",
+    /// The content of a file was written to a file of an operator.
+    FileRead = "file.read",
+    /// The contents of files were sealed.
+    FilesSeal = "files.seal",
     /// A server key was added.
     ServerKeyRotate = "serverKey.rotate",
+    /// A server key was removed.
+    ServerKeyDrop = "serverKey.drop",
     /// The audit log was exported.
     AuditExport = "audit.export",
     /// The oldest entries of the log were removed. The resource says up to which: the sequence number and the MAC.

@@ -31,6 +31,9 @@ pub struct ContactFile {
     pub source: String,
     /// Who uploaded it.
     pub uploaded_by: Actor,
+    /// The id of the server key that its content is sealed with. Contents that a former release stored are not sealed
+    /// until `Platform::seal_contents` does it.
+    pub server_key: Option<String>,
     /// When it was uploaded.
     pub created_at: Timestamp,
     /// The same: a file never changes.
@@ -144,6 +147,7 @@ mod tests {
                 .expect("a digest"),
             source: "api".to_owned(),
             uploaded_by: Actor::ApiKey(ApiKey::parse("svck_RfJZUgVExJF32DK00DIYDXH21VOQOJ").expect("a key")),
+            server_key: None,
             created_at: at,
             updated_at: at,
         };

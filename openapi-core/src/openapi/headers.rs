@@ -77,7 +77,7 @@ pub(super) fn of_success(endpoint: &Endpoint, status: u16) -> Value {
     if status == 206 {
         names.push("Content-Range");
     }
-    if meta.conditional == Conditional::Read && status != 307
+    if meta.conditional == Conditional::Read
         || meta.conditional == Conditional::Tagged
         || meta.conditional == Conditional::Write && meta.method != Method::Delete
     {
@@ -85,7 +85,7 @@ pub(super) fn of_success(endpoint: &Endpoint, status: u16) -> Value {
     }
     let renames = meta.errors.contains(&ErrorCode::DuplicateExternalReferenceId);
     let makes_one = status == 201 && meta.conditional != Conditional::No;
-    if makes_one || status == 307 || meta.method == Method::Put && renames {
+    if makes_one || meta.method == Method::Put && renames {
         names.push("Location");
     }
     if meta.idempotent {

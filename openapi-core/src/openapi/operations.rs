@@ -126,12 +126,6 @@ fn responses(endpoint: &Endpoint) -> Value {
             json!({ "description": description, "headers": headers::of_success(endpoint, *status), "content": { media_type: body } }),
         );
     }
-    if meta.access == Access::Link {
-        responses.insert(
-            "307".to_owned(),
-            json!({ "description": "The content is at the store of file contents", "headers": headers::of_success(endpoint, 307) }),
-        );
-    }
     if meta.conditional == Conditional::Read {
         responses.insert(
             "304".to_owned(),

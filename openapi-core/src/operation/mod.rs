@@ -149,7 +149,7 @@ pub enum Payload {
     Json(Vec<u8>),
     /// The content of a file, with the status and the headers that belong to it.
     Content {
-        /// 200, 206 or 307.
+        /// 200, 206 or 304.
         status: u16,
         /// The headers, `Content-Length` included.
         headers: HeaderMap,

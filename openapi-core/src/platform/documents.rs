@@ -1,14 +1,12 @@
 //! Retained documents: encrypted in the blob store while they arrive, with a record that says when they are deleted.
 
-use bytes::Bytes;
-
 use super::Platform;
 use super::errors::{agent_gone, quota_exceeded};
-use super::seal::Sealer;
 use crate::access::Actor;
-use crate::files::{FileName, Sha256Digest};
-use crate::ports::{BlobKey, BlobWriter};
+use crate::files::Sha256Digest;
+use crate::ports::BlobKey;
 use crate::reply::ApiError;
+use crate::seal::SealedWriter;
 use crate::storage::{DocumentWrite, StorageErrorKind, StoredDocument};
 use crate::values::{AgentId, ConversationId, FileId, Timestamp};
 
@@ -32,10 +30,7 @@ pub struct NewDocument {
 /// memory. What a dropped writer has stored cannot be read and is swept.
 pub struct DocumentWriter {
     key: BlobKey,
-    sealer: Sealer,
-    writer: Box<dyn BlobWriter>,
-    bytes: u64,
-    stored_bytes: u64,
+    content: SealedWriter,
 }
 
 impl DocumentWriter {
@@ -44,37 +39,25 @@ impl DocumentWriter {
     /// # Errors
     /// When the store fails.
     pub async fn write(&mut self, bytes: &[u8]) -> Result<(), ApiError> {
-        self.bytes += bytes.len() as u64;
-        let sealed = self.sealer.push(bytes)?;
-        self.store(sealed).await
-    }
-
-    async fn store(&mut self, sealed: Bytes) -> Result<(), ApiError> {
-        if !sealed.is_empty() {
-            self.stored_bytes += sealed.len() as u64;
-            self.writer.write(sealed).await?;
-        }
-        Ok(())
+        Ok(self.content.write(bytes).await?)
     }
 
     /// Makes the content durable, and returns the record that belongs to it. Without that the content is an orphan,
     /// which is swept.
     pub(in crate::platform) async fn finish(
-        mut self,
+        self,
         new: NewDocument,
         now: Timestamp,
     ) -> Result<StoredDocument, ApiError> {
-        let rest = self.sealer.finish()?;
-        self.stored_bytes += rest.len() as u64;
-        self.writer.write(rest).await?;
-        self.writer.finish().await?;
+        let content = self.content.finish().await?;
         Ok(StoredDocument {
             id: self.key.file,
             file_name: new.file_name,
             content_type: new.content_type,
-            file_size: self.bytes,
+            file_size: content.bytes,
             sha256: new.sha256,
-            stored_size: self.stored_bytes,
+            stored_size: content.stored_bytes,
+            server_key: Some(content.server_key),
             uploaded_by: new.uploaded_by,
             created_at: now,
             expires_at: new.expires_at,
@@ -90,9 +73,8 @@ impl Platform {
     /// When the store fails.
     pub async fn begin_document(&self, agent: &AgentId, id: FileId) -> Result<DocumentWriter, ApiError> {
         let key = BlobKey::new(agent.clone(), id);
-        let writer = self.ports.blobs.create(&key, &FileName::of_sent(None, "bin")).await?;
-        let sealer = Sealer::new(&self.ports.server_keys, &key);
-        Ok(DocumentWriter { key, sealer, writer, bytes: 0, stored_bytes: 0 })
+        let content = SealedWriter::create(&*self.ports.blobs, &self.ports.server_keys, &key).await?;
+        Ok(DocumentWriter { key, content })
     }
 
     /// Stores a document whose content has arrived: the content first, then its record, so that no record is without its

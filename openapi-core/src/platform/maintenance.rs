@@ -7,7 +7,8 @@ use crate::storage::StorageError;
 
 impl Platform {
     /// Periodic maintenance: saves last uses of keys, returns expired leases and credits of abandoned extractions,
-    /// sweeps expired responses, removes audit entries after their retention, removes contents of files that are due and, every six hours, those without a record.
+    /// sweeps expired responses, writes the entries of repeated downloads, removes audit entries after their retention,
+    /// removes contents of files that are due and, every six hours, those without a record.
     /// Call it about every 20 s. Without it, last uses are saved only at shutdown, and expired responses and contents
     /// stay in the store, invisible.
     ///
@@ -18,18 +19,20 @@ impl Platform {
         let abandoned = self.settle_abandoned(JobSource::All).await;
         const BATCH: u32 = 500;
         while self.storage.sweep_idempotency_records(self.now(), BATCH).await? >= u64::from(BATCH) {}
+        self.flush_downloads(Some(self.now())).await;
         self.maintain_contents().await?;
         self.purge_old_audit().await?;
         Ok(abandoned?)
     }
 
-    /// The orderly shutdown: saves last uses, and returns the leases of the rate limits and the credits of abandoned
-    /// extractions.
+    /// The orderly shutdown: saves last uses and the entries of repeated downloads, and returns the leases of the rate
+    /// limits and the credits of abandoned extractions.
     ///
     /// # Errors
     /// When the store fails; leases then count as used.
     pub async fn drain(&self) -> Result<(), StorageError> {
         let abandoned = self.settle_abandoned(JobSource::All).await;
+        self.flush_downloads(None).await;
         self.authenticator.drain().await?;
         abandoned
     }

@@ -17,7 +17,6 @@ mod keys;
 mod maintenance;
 mod paging;
 mod ports;
-mod seal;
 mod service;
 mod state;
 
@@ -28,7 +27,8 @@ pub use documents::{DocumentWriter, NewDocument};
 pub use errors::concurrent_update;
 pub use extraction::ExtractionSettings;
 pub use files::{
-    ContentCheck, ContentFault, FileSettings, MaintainError, begin_scan, push_scan, refuse_content,
+    ContentCheck, ContentFault, FileSettings, MaintainError, SealProgress, begin_scan, push_scan,
+    refuse_content,
 };
 pub use ports::Ports;
 pub use state::{AgentObserver, Platform};

@@ -8,7 +8,7 @@ use super::audit_settings::{AuditSettings, Retention};
 use super::cache::Cache;
 use super::errors::agent_gone;
 use super::extraction::{ExtractionSettings, Extractions};
-use super::files::{FileSettings, Sweeps};
+use super::files::{DownloadLog, FileSettings, Sweeps};
 use super::ports::Ports;
 use crate::api::{Api, Settings};
 use crate::auth::Authenticator;
@@ -39,6 +39,7 @@ pub struct Platform {
     pub(super) retention: Retention,
     pub(super) files: FileSettings,
     pub(super) sweeps: Sweeps,
+    pub(super) downloads: DownloadLog,
     pub(super) extraction: ExtractionSettings,
     pub(super) extractions: Extractions,
     pub(super) authenticator: Arc<Authenticator>,
@@ -69,6 +70,7 @@ impl Platform {
             retention: Retention::default(),
             files: FileSettings::default(),
             sweeps: Sweeps::default(),
+            downloads: DownloadLog::default(),
             extraction: ExtractionSettings::default(),
             extractions: Extractions::default(),
             authenticator: Arc::new(authenticator),

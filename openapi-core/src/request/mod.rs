@@ -5,6 +5,8 @@ mod metadata;
 mod query;
 pub(crate) mod rules;
 
+use std::net::IpAddr;
+
 use http::{HeaderMap, HeaderName};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -39,6 +41,8 @@ pub struct DecodedRequest<'a> {
     pub document: Mutex<Option<Box<DocumentForm>>>,
     /// Whether only the head of the answer is wanted.
     pub is_head: bool,
+    /// The client's address, if the server knows it.
+    pub address: Option<IpAddr>,
     /// The present instant.
     pub now: Timestamp,
 }

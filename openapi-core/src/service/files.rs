@@ -1,6 +1,7 @@
 //! Requests and outcomes about files.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use http::HeaderMap;
 use serde::{Serialize, Serializer};
@@ -243,6 +244,8 @@ pub struct DownloadFile {
     pub headers: HeaderMap,
     /// Whether only the head of the answer is wanted.
     pub is_head: bool,
+    /// The client's address, if the server knows it.
+    pub address: Option<IpAddr>,
 }
 
 /// The parameters of a signed URL: opaque, so that they are verified where the link is.
@@ -267,6 +270,7 @@ impl Part for DownloadFile {
             query: request.sent.query_pairs.to_vec(),
             headers: request.sent.headers.clone(),
             is_head: request.sent.is_head,
+            address: request.sent.address,
         }
     }
 }
@@ -287,10 +291,8 @@ pub struct FileContent {
 pub enum ContentSource {
     /// Nowhere: only the head is wanted.
     None,
-    /// From here.
+    /// From the store of file contents.
     Stream(BlobStream),
-    /// From the store of file contents itself, under this URL.
-    Elsewhere(String),
 }
 
 same_schema! { FileContent => ContactFile, }

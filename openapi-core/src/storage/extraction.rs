@@ -61,6 +61,9 @@ pub struct StoredDocument {
     pub sha256: Sha256Digest,
     /// Bytes of the sealed content: what the blob store holds and the quota counts.
     pub stored_size: u64,
+    /// The id of the server key that the content is sealed with; absent from records of former releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_key: Option<String>,
     /// Who sent it.
     pub uploaded_by: Actor,
     /// When it came.

@@ -1,8 +1,12 @@
 //! What is stored about files, how they are listed, and their quotas.
 
+use std::collections::BTreeMap;
+
 use crate::access::Actor;
 use crate::contacts::Contact;
 use crate::files::ContactFile;
+use crate::ports::BlobKey;
+use crate::seal::sealed_bytes;
 use crate::values::{Block, ContactId, FileId, Timestamp};
 
 use super::{Effects, Order, Window};
@@ -31,6 +35,43 @@ impl FileWrite {
         let (name_key, at) = (file.file_name.sort_key(), file.created_at);
         FileWrite { file, name_key, contact_version: contact.version, quota, at, effects }
     }
+}
+
+/// The content of a file, as its record describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileBlob {
+    /// Its key.
+    pub key: BlobKey,
+    /// Its bytes before it was sealed.
+    pub size: u64,
+    /// The id of the server key that it is sealed with, if it is.
+    pub server_key: Option<String>,
+}
+
+impl FileBlob {
+    /// The content of a file.
+    #[must_use]
+    pub fn of(file: &ContactFile) -> Self {
+        let key = BlobKey::new(file.agent_id.clone(), file.id);
+        FileBlob { key, size: file.file_size, server_key: file.server_key.clone() }
+    }
+
+    /// What the blob store holds, in bytes.
+    #[must_use]
+    pub fn stored_size(&self) -> u64 {
+        if self.server_key.is_some() { sealed_bytes(self.size) } else { self.size }
+    }
+}
+
+/// What is stored under each server key, by the key's id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerKeyUses {
+    /// Files, deleted ones included, whose content is sealed with the key.
+    pub files: BTreeMap<String, u64>,
+    /// Files, deleted ones included, whose content is not sealed.
+    pub unsealed_files: u64,
+    /// Audit entries that the key authenticates.
+    pub audit_entries: BTreeMap<String, u64>,
 }
 
 /// How much may be stored. Deleted files do not count.

@@ -29,8 +29,8 @@ pub use erasure::ErasureState;
 pub use error::{Duplicate, StorageError, StorageErrorKind};
 pub use extraction::{CreditWrite, DocumentWrite, LedgerQuery, StoredDocument};
 pub use files::{
-    FileDeletion, FilePage, FilePosition, FileQuery, FileQuota, FileSort, FileSortKey, FileTombstone,
-    FileUsage, FileWrite, QuotaExcess, QuotaUnit,
+    FileBlob, FileDeletion, FilePage, FilePosition, FileQuery, FileQuota, FileSort, FileSortKey,
+    FileTombstone, FileUsage, FileWrite, QuotaExcess, QuotaUnit, ServerKeyUses,
 };
 pub use forms::{
     LatestQuery, NewSubmission, SubmissionChange, SubmissionFilter, SubmissionPage, SubmissionPosition,
@@ -49,7 +49,7 @@ use crate::contacts::{ContactRef, SharedContact, UniqueValue};
 use crate::credits::{CreditAccount, CreditEntry};
 use crate::files::ContactFile;
 use crate::forms::{FormDataRevision, FormTemplate, Submission};
-use crate::ports::{BlobEntry, BlobKey};
+use crate::ports::BlobKey;
 use crate::schema::ContactSchema;
 use crate::values::{AgentId, ContactId, ExternalId, FileId, KeyId, SubmissionId, TemplateId, Timestamp};
 
@@ -153,6 +153,9 @@ pub trait KeyStore: Send + Sync {
         key: &StoredKey,
         effects: &Effects,
     ) -> Result<()>;
+
+    /// What the server keys are needed for, of all agents; the operator's own. API keys are not counted.
+    async fn server_key_uses(&self) -> Result<ServerKeyUses>;
 
     /// Records the last use of a key without changing its version. A no-op if the key does not exist or its recorded
     /// use is later.
@@ -305,7 +308,11 @@ pub trait FileStore: Send + Sync {
 
     /// Up to `at_most` files of all agents that are not deleted, after `after`, by key: which contents there must be.
     /// Documents are not among them: an operator may purge them at any time.
-    async fn referenced_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>>;
+    async fn referenced_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<FileBlob>>;
+
+    /// Notes that the content of a file, deleted or not, is sealed with this server key. A no-op if there is no such
+    /// file.
+    async fn mark_sealed(&self, key: &BlobKey, server_key: &str) -> Result<()>;
 }
 
 /// Form templates and submissions. A submission is shown with the external id that its contact has at the time of the

@@ -270,14 +270,13 @@ impl Command {
             Command::Migrate(_) => Some("migrate"),
             Command::Check(_) => Some("check"),
             Command::Backup(_) => Some("backup"),
-            Command::ServerKey(server_keys::ServerKeyCommand::Rotate) => Some("server-key"),
+            Command::ServerKey(_) => Some("server-key"),
             // A server, a command that replaces or reads whole stores, or one that needs no store.
             Command::Serve(_)
             | Command::Demo(_)
             | Command::Backups(_)
             | Command::Restore(_)
             | Command::Copy(_)
-            | Command::ServerKey(server_keys::ServerKeyCommand::List)
             | Command::Extract(_)
             | Command::Config(_)
             | Command::Openapi

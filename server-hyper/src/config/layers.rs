@@ -124,7 +124,7 @@ impl Layer {
         let mut layer = Layer::default();
         for (variable, text) in variables {
             let Some(key) = key_of_variable(&variable) else { continue };
-            if key == "config" || text.is_empty() || is_service_link(&key) {
+            if is_no_setting(&key) || text.is_empty() || is_service_link(&key) {
                 continue;
             }
             match (Setting::accepting(&key), nearest(&key)) {
@@ -146,6 +146,11 @@ impl Layer {
         }
         layer
     }
+}
+
+/// Whether a variable is read elsewhere: the path of the configuration file, and the password of a backup.
+fn is_no_setting(key: &str) -> bool {
+    matches!(key, "config" | "backup_password")
 }
 
 /// Whether Kubernetes may have set this variable, for a service called `openapi` or `openapi-…` in the same namespace:

@@ -233,9 +233,6 @@ pub const SETTINGS: &[Setting] = settings! {
             documents, text, images, audio, video and zip]";
         deleted_file_retention: Scalar "DURATION" = "30d",
             "How long the content of a deleted file is retained; 0s removes it immediately";
-        redirect_downloads: Bool "BOOL" = "false",
-            "Redirect downloads to the object store; a link that a client has followed stays valid until it expires, \
-            even if the key is revoked or the file deleted";
     }
     Extract {
         extraction_engine: Scalar "ENGINE" = "",

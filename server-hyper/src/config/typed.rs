@@ -334,7 +334,6 @@ fn files(reader: &mut Reader<'_>) -> FileSettings {
     }
     let retention = reader.one("deleted_file_retention", Duration::ZERO, values::duration);
     files.retention_millis = to_millis(retention);
-    files.redirect_downloads = reader.one("redirect_downloads", false, values::boolean);
     files
 }
 

@@ -19,6 +19,13 @@ pub const BACKUP_DATABASE: &str = "openapi.db";
 /// The contents of files in the folder of a backup.
 pub const BACKUP_CONTENTS: &str = "blobs";
 
+/// The database in the folder of an encrypted backup.
+pub const BACKUP_ENCRYPTED_DATABASE: &str = "openapi.db.encrypted";
+
+/// The environment variable with the password of an encrypted backup. It is no setting: the process that a command was
+/// started as reads it.
+pub const BACKUP_PASSWORD: &str = "OPENAPI_BACKUP_PASSWORD";
+
 /// The manifest in the folder of a backup.
 pub const BACKUP_MANIFEST: &str = "manifest.json";
 
@@ -27,6 +34,8 @@ pub const BACKUP_MANIFEST: &str = "manifest.json";
 pub enum BackupFile {
     /// [`BACKUP_DATABASE`].
     Database,
+    /// [`BACKUP_ENCRYPTED_DATABASE`].
+    EncryptedDatabase,
     /// [`BACKUP_MANIFEST`].
     Manifest,
 }
@@ -37,6 +46,7 @@ impl BackupFile {
     pub const fn name(self) -> &'static str {
         match self {
             BackupFile::Database => BACKUP_DATABASE,
+            BackupFile::EncryptedDatabase => BACKUP_ENCRYPTED_DATABASE,
             BackupFile::Manifest => BACKUP_MANIFEST,
         }
     }
@@ -117,6 +127,13 @@ pub trait Caller: Send + Sync {
     /// # Errors
     /// As the system reports them.
     fn open(&self, path: &Path) -> io::Result<Box<dyn Read + Send>>;
+
+    /// The password of a backup: the environment variable [`BACKUP_PASSWORD`], or what is typed into the terminal, twice
+    /// for a new password.
+    ///
+    /// # Errors
+    /// When there is neither, or both times differ.
+    fn password(&self, is_new: bool) -> io::Result<String>;
 
     /// Creates a file that only its owner may read.
     ///
@@ -224,6 +241,20 @@ impl Caller for OwnProcess {
         Ok(Box::new(File::open(path)?))
     }
 
+    fn password(&self, is_new: bool) -> io::Result<String> {
+        if let Some(password) = crate::config::variable(BACKUP_PASSWORD) {
+            return Ok(password);
+        }
+        if !io::stdin().is_terminal() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "standard input is no terminal"));
+        }
+        let password = rpassword::prompt_password("Password of the backup: ")?;
+        if is_new && rpassword::prompt_password("The same again: ")? != password {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "both passwords differ"));
+        }
+        Ok(password)
+    }
+
     fn create(&self, path: &Path) -> io::Result<Box<dyn Write + Send>> {
         Ok(Box::new(private(OpenOptions::new().write(true).create_new(true)).open(path)?))
     }
@@ -312,7 +343,7 @@ impl BackupTarget for BackupFolder {
     fn finish(mut self: Box<Self>) -> io::Result<()> {
         // The lock of the process that opened the copy.
         let _ = std::fs::remove_file(self.partial.join(format!("{BACKUP_DATABASE}-owner")));
-        for file in [BackupFile::Database, BackupFile::Manifest] {
+        for file in [BackupFile::Database, BackupFile::EncryptedDatabase, BackupFile::Manifest] {
             if let Ok(file) = File::open(self.partial.join(file.name())) {
                 file.sync_all()?;
             }

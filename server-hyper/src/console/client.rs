@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use openapi_core::files::FileName;
 use openapi_core::ports::{BlobKey, BlobStore, BlobWriter};
 use parking_lot::Mutex;
 
@@ -149,6 +148,7 @@ impl Lending {
                 self.sources.insert(handle, source);
                 Ok(Reply::Opened(handle))
             }
+            Call::Password(is_new) => Ok(Reply::Password(self.process.password(is_new)?)),
             Call::Create(path) => {
                 let file = self.process.create(Path::new(&path))?;
                 Ok(self.opened(Target::File(file)))
@@ -166,7 +166,7 @@ impl Lending {
                 let file = self.backup.as_ref().ok_or_else(no_handle)?.create(file)?;
                 Ok(self.opened(Target::File(file)))
             }
-            Call::CreateBackupContent(key, name) => self.create_content(&key, &name),
+            Call::CreateBackupContent(key) => self.create_content(&key),
             Call::FinishBackup => {
                 self.contents = None;
                 Box::new(self.backup.take().ok_or_else(no_handle)?).finish()?;
@@ -206,11 +206,10 @@ impl Lending {
         }
     }
 
-    fn create_content(&mut self, key: &str, name: &str) -> io::Result<Reply> {
+    fn create_content(&mut self, key: &str) -> io::Result<Reply> {
         let key: BlobKey = key.parse().map_err(io::Error::other)?;
-        let name = FileName::of_sent(Some(name), "bin");
         let contents = self.contents.as_ref().ok_or_else(no_handle)?;
-        let content = self.runtime.block_on(contents.create(&key, &name)).map_err(io::Error::other)?;
+        let content = self.runtime.block_on(contents.create(&key)).map_err(io::Error::other)?;
         Ok(self.opened(Target::Content(content)))
     }
 

@@ -60,6 +60,8 @@ pub enum Call {
     Read(Handle, u32),
     /// Open a file: [`Reply::Opened`].
     Open(OsString),
+    /// Ask for the password of a backup, which may be a new one: [`Reply::Password`].
+    Password(bool),
     /// Create a file that does not exist: [`Reply::Opened`].
     Create(OsString),
     /// List a folder: [`Reply::Folder`].
@@ -68,8 +70,8 @@ pub enum Call {
     BeginBackup(OsString),
     /// Create a file of the backup: [`Reply::Opened`].
     CreateBackupFile(BackupFile),
-    /// Create the content of a file in the backup, by key and name: [`Reply::Opened`].
-    CreateBackupContent(String, String),
+    /// Create the content of a file in the backup, by key: [`Reply::Opened`].
+    CreateBackupContent(String),
     /// Give the backup its name: [`Reply::Done`].
     FinishBackup,
     /// Discard the backup: [`Reply::Done`].
@@ -89,6 +91,8 @@ pub enum Reply {
     Done,
     /// It is open under this number.
     Opened(Handle),
+    /// The password of a backup.
+    Password(String),
     /// The entries of a folder; `None` for a path that is no folder.
     Folder(Option<Vec<FolderEntry>>),
     /// The system refused.

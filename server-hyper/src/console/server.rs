@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use openapi_core::files::FileName;
 use openapi_core::ports::{
     BlobError, BlobErrorKind, BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter,
 };
@@ -321,6 +320,13 @@ impl Caller for RemoteCaller {
         Ok(Box::new(Source { session: Arc::clone(&self.0), handle }))
     }
 
+    fn password(&self, is_new: bool) -> io::Result<String> {
+        match self.0.call(Call::Password(is_new))? {
+            Reply::Password(password) => Ok(password),
+            _ => Err(unexpected()),
+        }
+    }
+
     fn create(&self, path: &Path) -> io::Result<Box<dyn Write + Send>> {
         let handle = self.0.opened(Call::Create(path.as_os_str().to_owned()))?;
         Ok(Box::new(Target { session: Arc::clone(&self.0), handle, is_finished: false }))
@@ -468,10 +474,14 @@ fn unsupported() -> BlobError {
 
 #[async_trait]
 impl BlobStore for RemoteContents {
-    async fn create(&self, key: &BlobKey, name: &FileName) -> BlobResult<Box<dyn BlobWriter>> {
-        let call = Call::CreateBackupContent(key.to_string(), name.as_str().to_owned());
+    async fn create(&self, key: &BlobKey) -> BlobResult<Box<dyn BlobWriter>> {
+        let call = Call::CreateBackupContent(key.to_string());
         let handle = self.0.opened(call).map_err(unavailable)?;
         Ok(Box::new(Target { session: Arc::clone(&self.0), handle, is_finished: false }))
+    }
+
+    async fn replace(&self, _: &BlobKey) -> BlobResult<Box<dyn BlobWriter>> {
+        Err(unsupported())
     }
 
     async fn read(&self, _: &BlobKey, _: std::ops::Range<u64>) -> BlobResult<BlobStream> {
@@ -479,10 +489,6 @@ impl BlobStore for RemoteContents {
     }
 
     async fn size(&self, _: &BlobKey) -> BlobResult<Option<u64>> {
-        Ok(None)
-    }
-
-    async fn link(&self, _: &BlobKey, _: u64) -> BlobResult<Option<String>> {
         Ok(None)
     }
 

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use conversations::storage::ConversationStorage;
@@ -19,9 +19,13 @@ use tokio::time::timeout;
 use super::drain::Drain;
 use crate::documents::DocumentSandbox;
 use crate::metrics::Metrics;
+use crate::ports::monotonic;
 
 /// Timeout of the store's probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long the result of a probe holds for everybody who asks.
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Concurrent connections.
 const MAX_CONNECTIONS: usize = 64;
@@ -39,6 +43,30 @@ pub struct Ops {
     pub documents: DocumentSandbox,
     /// A draining server is not ready.
     pub drain: Arc<Drain>,
+    /// The last probe of the store.
+    pub probe: Probe,
+}
+
+/// The last probe of the store: when it ended, and why the store is not ready.
+#[derive(Default)]
+pub struct Probe(tokio::sync::Mutex<Option<(Instant, Result<(), String>)>>);
+
+impl Probe {
+    /// Whether the store is ready. Requests within a second of a probe, or while one runs, share its result.
+    async fn result(&self, storage: &dyn ConversationStorage) -> Result<(), String> {
+        let mut last = self.0.lock().await;
+        if let Some((at, result)) = &*last
+            && monotonic().duration_since(*at) < PROBE_INTERVAL
+        {
+            return result.clone();
+        }
+        let result = match timeout(PROBE_TIMEOUT, storage.probe()).await {
+            Ok(probed) => probed.map_err(|error| error.to_string()),
+            Err(_) => Err("the data store does not respond".to_owned()),
+        };
+        *last = Some((monotonic(), result.clone()));
+        result
+    }
 }
 
 /// Serves the operator's listener until it is dropped.
@@ -94,11 +122,10 @@ impl Ops {
         if self.drain.is_draining() {
             return text(StatusCode::SERVICE_UNAVAILABLE, "draining\n");
         }
-        match timeout(PROBE_TIMEOUT, self.storage.probe()).await {
-            Ok(Ok(())) if self.documents.is_enforced() => text(StatusCode::OK, "ready\n"),
-            Ok(Ok(())) => text(StatusCode::OK, format!("ready\n{}\n", self.documents)),
-            Ok(Err(error)) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")),
-            Err(_) => text(StatusCode::SERVICE_UNAVAILABLE, "the data store does not respond\n"),
+        match self.probe.result(&*self.storage).await {
+            Ok(()) if self.documents.is_enforced() => text(StatusCode::OK, "ready\n"),
+            Ok(()) => text(StatusCode::OK, format!("ready\n{}\n", self.documents)),
+            Err(why) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
         }
     }
 }

@@ -26,7 +26,7 @@ use super::docs::Docs;
 use super::drain::Drain;
 use super::key_rotation::KeyRotation;
 use super::listener;
-use super::ops::{self, Ops};
+use super::ops::{self, Ops, Probe};
 use super::responses::ServerResponses;
 use super::service::{Handler, ListenerContext};
 use super::tls::Tls;
@@ -224,7 +224,8 @@ impl Server {
         let mut listening_at = vec![("open-api", address)];
         listening_at.extend(widget_origin.clone().map(|origin| ("widget", origin)));
         if let Some(listening) = ops_listening {
-            let ops = Ops { metrics, storage, documents: sandbox, drain: Arc::clone(&drain) };
+            let (drain, probe) = (Arc::clone(&drain), Probe::default());
+            let ops = Ops { metrics, storage, documents: sandbox, drain, probe };
             listening_at.push(("ops", serve_ops(listening, ops)?));
         }
         let anchors = crate::anchors::path_of(&lent.config, &lent.store.url().key_source(&lent.config));

@@ -93,12 +93,15 @@ fn contents_move_along_and_are_compared() {
     assert_eq!(sandbox.json(&copy)["contents"], json!(1));
     assert_eq!(sandbox.json(&copy)["contents"], json!(0), "what is there is not copied again");
     let blob = sandbox.path("moved/blobs").join("acme").join(&file);
-    assert_eq!(std::fs::read(&blob).unwrap(), b"A note.\n");
-    std::fs::write(&blob, b"A n0te.\n").unwrap();
+    let sealed = std::fs::read(sandbox.path("data/blobs/acme").join(&file)).unwrap();
+    assert_eq!(std::fs::read(&blob).unwrap(), sealed);
+    let mut damaged = sealed.clone();
+    damaged[20] ^= 1;
+    std::fs::write(&blob, &damaged).unwrap();
     assert_eq!(sandbox.json(&copy)["contents"], json!(1), "damaged contents are copied again");
-    assert_eq!(std::fs::read(&blob).unwrap(), b"A note.\n");
+    assert_eq!(std::fs::read(&blob).unwrap(), sealed);
     std::fs::remove_file(&blob).unwrap();
-    std::fs::write(sandbox.path("data/blobs/acme").join(&file), b"A n0te.\n").unwrap();
+    std::fs::write(sandbox.path("data/blobs/acme").join(&file), &damaged).unwrap();
     let said = sandbox.run(&copy).failed(1);
     assert!(said.contains("is damaged") && !blob.exists(), "{said}");
 }

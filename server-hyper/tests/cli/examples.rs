@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::extraction;
+use super::file_client::{Client, id};
 use super::import_files::{texts, workbook};
 use super::model_endpoint::ModelEndpoint;
 use super::support::{BINARY, Sandbox, credentials, request};
@@ -84,6 +85,29 @@ fn a_document(sandbox: &Sandbox) -> String {
     answer["metadata"]["document"]["fileId"].as_str().unwrap().to_owned()
 }
 
+/// The id of a file of a contact.
+fn a_file(sandbox: &Sandbox) -> String {
+    let key = sandbox.json(&["keys", "create", "--agent", "acme", "--name", "File", "--allow", "all"]);
+    let exported = sandbox.run(&["contacts", "export", "--agent", "acme"]).done();
+    let contact: Value = serde_json::from_str(exported.lines().next().unwrap()).unwrap();
+    let server = sandbox.serve(&[]);
+    let keys = credentials(&key);
+    let contact = contact["id"].as_str().unwrap();
+    let file =
+        id(Client { origin: &server.api, keys: &keys, agent: "acme", contact }.upload("a.txt", "text"));
+    assert_eq!(server.end(), 0);
+    file
+}
+
+/// The id of a former server key that nothing needs.
+fn a_server_key(sandbox: &Sandbox) -> String {
+    let former =
+        format!("{} 2020-01-01T00:00:00Z\n{} 2019-01-01T00:00:00Z\n", "aa".repeat(32), "bb".repeat(32));
+    sandbox.write("data/server-keys", &(sandbox.read("data/server-keys") + &former));
+    let listed = sandbox.json(&["server-key", "list"]);
+    listed.as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned()
+}
+
 /// The id of a document that an agent replies from.
 fn knowledge(sandbox: &Sandbox) -> String {
     let listed = sandbox.json(&["knowledge", "list", "--agent", "acme"]);
@@ -117,6 +141,7 @@ fn every_example_works() {
     sandbox.write("handbook/prices.txt", "A home visit is 40 pounds.\n");
     sandbox.write("handbook/hours.md", "# Hours\n\nWe are open from 8 to 18.\n");
     sandbox.write("notes.txt", "Amounts are in pounds.\n");
+    sandbox.write("backup-password", "correct horse battery staple\n");
     sandbox.write("fields.json", r#"{ "total": { "type": "number", "required": true } }"#);
     let bin = sandbox.path("bin");
     std::fs::create_dir(&bin).unwrap();
@@ -179,6 +204,12 @@ fn every_example_works() {
             }
             if example.contains("$DOCUMENT") {
                 shell.env("DOCUMENT", document.get_or_insert_with(|| a_document(&sandbox)));
+            }
+            if example.contains("$FILE") {
+                shell.env("FILE", a_file(&sandbox));
+            }
+            if example.contains("$SERVER_KEY") {
+                shell.env("SERVER_KEY", a_server_key(&sandbox));
             }
             if example.contains("$KNOWLEDGE") {
                 shell.env("KNOWLEDGE", knowledge(&sandbox));

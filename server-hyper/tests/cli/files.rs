@@ -1,6 +1,7 @@
 //! Files: the operator's commands on their contents, and the state after a server was killed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -24,7 +25,7 @@ fn contents_go_through_backup_restore_check_and_purge() {
 
     // While the server runs. Contents of deleted files are in no backup.
     let said = sandbox.json(&["backup", "saved/monday"]);
-    assert_eq!(said, json!({ "backup": "saved/monday", "files": 2 }));
+    assert_eq!(said, json!({ "backup": "saved/monday", "files": 2, "encrypted": false }));
     assert_eq!(
         names(&sandbox.path("saved/monday")),
         ["blobs", "manifest.json", "openapi.db"].map(String::from).into()
@@ -72,7 +73,9 @@ fn contents_go_through_backup_restore_check_and_purge() {
     assert_eq!(names(&sandbox.path("data/blobs/acme")), BTreeSet::from([live.clone()]));
 
     // A backup that was changed is refused, and contents in the wrong folder do not count as lost.
-    std::fs::write(sandbox.path("saved/monday/blobs/acme").join(&live), "livE\n").unwrap();
+    flip(&sandbox.path("saved/monday/blobs/acme").join(&live));
+    std::fs::create_dir(sandbox.path("third")).unwrap();
+    std::fs::copy(sandbox.path("data/server-keys"), sandbox.path("third/server-keys")).unwrap();
     let said = sandbox.run(&["restore", "saved/monday", "--store", "sqlite:./third/openapi.db"]).failed(1);
     assert!(said.contains("damaged"), "{said}");
     let elsewhere =
@@ -84,6 +87,192 @@ fn contents_go_through_backup_restore_check_and_purge() {
 
     sandbox.run(&["contacts", "erase", "--agent", "acme", "crm-1"]).done();
     assert_eq!(names(&sandbox.path("data/blobs/acme")), BTreeSet::new());
+}
+
+/// Changes the last byte of a file.
+fn flip(path: &Path) {
+    let mut bytes = std::fs::read(path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn contents_are_sealed_and_what_was_changed_is_not_served() {
+    let sandbox = Sandbox::new();
+    let key = sandbox.with_key();
+    let (keys, contact) = (credentials(&key), contact(&sandbox));
+    let server = sandbox.serve(&[]);
+    let client = Client { origin: &server.api, keys: &keys, agent: "acme", contact: &contact };
+    let text = "nobody reads this on the disk\n".repeat(10_000);
+    let [one, two] = ["one.txt", "two.txt"].map(|name| id(client.upload(name, &text)));
+    let at = |file: &str| sandbox.path("data/blobs/acme").join(file);
+    for file in [&one, &two] {
+        let stored = std::fs::read(at(file)).unwrap();
+        assert!(
+            !stored.windows(12).any(|bytes| bytes == b"nobody reads"),
+            "a content is on the disk as it is"
+        );
+        assert!(client.download(file).1 == text);
+    }
+    let intact = std::fs::read(at(&one)).unwrap();
+    // The content of another file, one that was cut off, and one that was never sealed.
+    let swapped = std::fs::read(at(&two)).unwrap();
+    for wrong in [&swapped[..], &intact[..intact.len() / 2], text.as_bytes(), b""] {
+        std::fs::write(at(&one), wrong).unwrap();
+        let (status, body, _) = client.download(&one);
+        assert_eq!(status, 500, "{body}");
+        assert!(body.contains("INTERNAL_ERROR") && !body.contains("nobody reads"), "{body}");
+    }
+    assert!(sandbox.read("stderr").contains("does not open and is not served"));
+    let get = ["files", "get", one.as_str(), "--agent", "acme", "--out", "one.txt"];
+    assert!(sandbox.run(&get).failed(1).contains("cannot be read"));
+    std::fs::write(at(&one), intact).unwrap();
+    sandbox.run(&get).done();
+    assert!(sandbox.read("one.txt") == text);
+    // A deleted file, while its content is retained.
+    assert_eq!(client.delete(&two).unwrap().0, 200);
+    let get = ["files", "get", two.as_str(), "--agent", "acme", "--out", "two.txt"];
+    sandbox.run(&get).done();
+    assert!(sandbox.read("two.txt") == text);
+    assert_eq!(server.end(), 0);
+}
+
+/// The contents and records as a release before the sealing stored them.
+fn unseal(sandbox: &Sandbox, contents: &[(&str, &str)]) {
+    for (file, content) in contents {
+        std::fs::write(sandbox.path("data/blobs/acme").join(file), content).unwrap();
+    }
+    let database = rusqlite::Connection::open(sandbox.path("data/openapi.db")).unwrap();
+    database.execute("UPDATE file SET server_key = NULL", []).unwrap();
+}
+
+#[test]
+fn contents_of_former_releases_are_served_and_sealed_while_a_server_runs() {
+    let sandbox = Sandbox::new();
+    let key = sandbox.with_key();
+    let (keys, contact) = (credentials(&key), contact(&sandbox));
+    let server = sandbox.serve(&[]);
+    let client = Client { origin: &server.api, keys: &keys, agent: "acme", contact: &contact };
+    let texts = ["first\n".to_owned(), "second\n".repeat(40_000), "third\n".to_owned()];
+    let files: Vec<String> = texts.iter().map(|text| id(client.upload("a.txt", text))).collect();
+    assert_eq!(server.end(), 0);
+    let contents: Vec<(&str, &str)> =
+        files.iter().map(String::as_str).zip(texts.iter().map(String::as_str)).collect();
+    unseal(&sandbox, &contents);
+    sandbox.run(&["check"]).done();
+    let said = sandbox.run(&["server-key", "list"]);
+    assert!(said.stderr.contains("the contents of 3 file(s)"), "{said:?}");
+
+    let server = sandbox.serve(&[]);
+    let client = Client { origin: &server.api, keys: &keys, agent: "acme", contact: &contact };
+    let all_are_served = || files.iter().zip(&texts).all(|(file, text)| client.download(file).1 == *text);
+    assert!(all_are_served());
+    // A content that is damaged stays as it is.
+    std::fs::write(sandbox.path("data/blobs/acme").join(&files[2]), "THIRD\n").unwrap();
+    let said = sandbox.run(&["files", "seal", "--json"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let sealed: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((&sealed["files"], &sealed["sealed"]), (&json!(3), &json!(2)));
+    assert!(sealed["faults"][0].as_str().unwrap().contains(&files[2]), "{sealed}");
+    assert_eq!(sandbox.read(&format!("data/blobs/acme/{}", files[2])), "THIRD\n");
+    std::fs::write(sandbox.path("data/blobs/acme").join(&files[2]), &texts[2]).unwrap();
+    assert_eq!(sandbox.json(&["files", "seal"])["sealed"], 1);
+    assert_eq!(sandbox.json(&["files", "seal"])["sealed"], 0, "all are sealed");
+    assert!(all_are_served());
+    for (file, text) in &contents {
+        let stored = std::fs::read(sandbox.path("data/blobs/acme").join(file)).unwrap();
+        assert!(
+            !stored.windows(text.len().min(6)).any(|bytes| bytes == &text.as_bytes()[..6.min(text.len())])
+        );
+    }
+    sandbox.run(&["check"]).done();
+
+    // A former server key is dropped when nothing needs it.
+    let old = sandbox.json(&["server-key", "list"])[0].clone();
+    assert_eq!(old["uses"]["files"], 3, "{old}");
+    let old = old["id"].as_str().unwrap();
+    assert!(sandbox.run(&["server-key", "drop", old]).failed(1).contains("is the current server key"));
+    sandbox.run(&["server-key", "rotate"]).done();
+    let refused = sandbox.run(&["server-key", "drop", old]).failed(1);
+    for needed in ["1 secret(s)", "3 content(s) of files", "audit entries", "visitors' tokens", "--force"] {
+        assert!(refused.contains(needed), "{needed}: {refused}");
+    }
+    // The server takes the new key over, and seals what the command asks for with it.
+    super::support::within(Duration::from_secs(10), "contents are sealed with the new key", || {
+        sandbox.json(&["files", "seal"])["sealed"] == 3
+    });
+    assert!(all_are_served());
+    let listed = sandbox.json(&["server-key", "list"]);
+    assert_eq!(
+        (&listed[0]["uses"]["files"], &listed[1]["uses"]["files"]),
+        (&json!(3), &json!(0)),
+        "{listed}"
+    );
+    assert!(!sandbox.run(&["server-key", "drop", old]).failed(1).contains("content(s) of files"));
+    sandbox.run(&["server-key", "drop", old, "--force"]).done();
+    let listed = sandbox.json(&["server-key", "list"]);
+    assert_eq!(listed[1]["missing"], true, "{listed}");
+    let said = sandbox.run(&["server-key", "drop", "000000000000"]).failed(1);
+    assert!(said.contains("there is no server key 000000000000"), "{said}");
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn an_encrypted_backup_needs_its_password() {
+    let sandbox = Sandbox::new();
+    let key = sandbox.with_key();
+    let (keys, contact) = (credentials(&key), contact(&sandbox));
+    let server = sandbox.serve(&[]);
+    let client = Client { origin: &server.api, keys: &keys, agent: "acme", contact: &contact };
+    let file = id(client.upload("live.txt", &"live\n".repeat(30_000)));
+    let password = [("OPENAPI_BACKUP_PASSWORD", "correct horse battery")];
+    let backup = ["backup", "saved", "--encrypt"];
+    let without = sandbox.run(&backup).failed(1);
+    assert!(without.contains("--password-file") && without.contains("OPENAPI_BACKUP_PASSWORD"), "{without}");
+    let short = sandbox.run_with(&[("OPENAPI_BACKUP_PASSWORD", "short")], &backup).failed(1);
+    assert!(short.contains("12 characters"), "{short}");
+    assert!(!sandbox.path("saved").exists() && !sandbox.path("saved.partial").exists());
+    // Through the server, which asks the process of the command.
+    sandbox.run_with(&password, &backup).done();
+    assert_eq!(
+        names(&sandbox.path("saved")),
+        ["blobs", "manifest.json", "openapi.db.encrypted"].map(String::from).into()
+    );
+    assert_eq!(server.end(), 0);
+    let database = std::fs::read(sandbox.path("saved/openapi.db.encrypted")).unwrap();
+    assert!(!database.windows(13).any(|bytes| bytes == b"SQLite format" || bytes == b"a@example.com"));
+    let plain = std::fs::read(sandbox.path("data/blobs/acme").join(&file)).unwrap();
+    let encrypted = sandbox.path("saved/blobs/acme").join(&file);
+    assert!(std::fs::read(&encrypted).unwrap().len() > plain.len());
+
+    let listed: Value =
+        serde_json::from_str(&sandbox.run(&["backups", "list", ".", "--json"]).stdout).unwrap();
+    assert_eq!(listed[0]["encryption"]["scheme"], "scrypt", "{listed}");
+    let verify = ["backups", "verify", "saved"];
+    assert!(sandbox.run(&verify).failed(1).contains("needs a password"));
+    let wrong = [("OPENAPI_BACKUP_PASSWORD", "correct horse batterie")];
+    assert!(sandbox.run_with(&wrong, &verify).failed(1).contains("not the password"));
+    sandbox.run_with(&password, &verify).done();
+    sandbox.write("password", "correct horse battery\n");
+    sandbox.run(&[&verify[..], &["--password-file", "password"]].concat()).done();
+
+    let restore = ["restore", "saved", "--store", "sqlite:./other/openapi.db", "--password-file", "password"];
+    std::fs::create_dir(sandbox.path("other")).unwrap();
+    std::fs::copy(sandbox.path("data/server-keys"), sandbox.path("other/server-keys")).unwrap();
+    assert_eq!(sandbox.json(&restore)["files"], 1);
+    sandbox.run(&["check", "--store", "sqlite:./other/openapi.db"]).done();
+    assert_eq!(names(&sandbox.path("other")).iter().filter(|name| name.contains("decrypted")).count(), 0);
+    let restored = std::fs::read(sandbox.path("other/blobs/acme").join(&file)).unwrap();
+    assert!(restored == plain, "the contents are those of the store");
+    // What was changed is refused, be it the database or a content.
+    flip(&encrypted);
+    std::fs::remove_file(sandbox.path("other/blobs/acme").join(&file)).unwrap();
+    let said = sandbox.run(&restore).failed(1);
+    assert!(said.contains("was changed or belongs elsewhere"), "{said}");
+    flip(&encrypted);
+    flip(&sandbox.path("saved/openapi.db.encrypted"));
+    assert!(sandbox.run(&restore).failed(1).contains("changed since it was made"));
+    assert!(sandbox.run(&[&restore[..], &["--unverified"]].concat()).failed(1).contains("is damaged"));
 }
 
 #[test]

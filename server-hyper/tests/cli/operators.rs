@@ -251,7 +251,7 @@ fn every_look_at_many_records_or_at_a_secret_is_noted() {
         sandbox.json(&["audit", "tail", "-n", count]).as_array().unwrap().clone()
     };
     let moved = "sqlite:./moved/openapi.db";
-    let commands: [(&[&str], &str); 10] = [
+    let commands: [(&[&str], &str); 11] = [
         (&["agents", "identity-secret", "acme", "--rotate"], "secret.show"),
         (&["agents", "identity-secret", "acme"], "secret.show"),
         (&["contacts", "export", "--agent", "acme"], "contact.export"),
@@ -260,6 +260,7 @@ fn every_look_at_many_records_or_at_a_secret_is_noted() {
         (&["audit", "export"], "audit.export"),
         (&["audit", "purge", "--before", "2100-01-01"], ""),
         (&["server-key", "rotate"], "serverKey.rotate"),
+        (&["files", "seal"], "files.seal"),
         (&["backup", "./backup"], "store.backup"),
         (&["copy", "--from", "sqlite:./data/openapi.db", "--to", moved], "store.copy"),
     ];

@@ -10,9 +10,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use ::conversations::storage::ConversationStorage;
+use openapi_core::ports::BlobKey;
+use openapi_core::seal::Unsealer;
 use power_cuts::Event;
 use serde_json::Value;
 use server_hyper::assemble::{self, StoreUrl};
+use server_hyper::ports::{SystemClock, SystemRandom};
+use server_hyper::server_keys::KeySource;
 use testkit::SplitMix64;
 
 use super::file_client::{Client, id};
@@ -167,7 +171,11 @@ impl Recorded {
                 continue;
             }
             let found = std::fs::read(left.join("data/blobs/demo").join(file)).unwrap_or_default();
-            if !is_there || found != content.as_bytes() {
+            let key = BlobKey::new(agent, file.parse().unwrap());
+            let keys = KeySource::Given(SERVER_KEY.to_owned()).load(&SystemClock, &SystemRandom).unwrap();
+            let mut unsealer = Unsealer::new(&keys, &key, content.len() as u64).unwrap();
+            let is_intact = unsealer.push(&found).is_ok_and(|found| found == content.as_bytes());
+            if !is_there || !is_intact {
                 broken.push(format!("{file} was acknowledged and is lost"));
             }
         }

@@ -94,6 +94,14 @@ impl Folder {
             }
         })
     }
+
+    /// Replaces the file of a key with a staged file, after its content is durable.
+    pub(super) fn replace(&self, staged: StagedFile, key: &BlobKey) -> io::Result<()> {
+        sync_content(&staged.file)?;
+        let agent = self.agent_folder(&key.agent)?;
+        fs::rename(&staged.path, self.path(key))?;
+        sync_folder(&agent)
+    }
 }
 
 #[derive(PartialEq)]

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use openapi_core::files::FileName;
 use openapi_core::ports::{
     BlobErrorKind, BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter,
 };
@@ -21,7 +20,7 @@ use super::{list, read, sweep, write};
 /// Contents of files in a local folder. Clones share it.
 ///
 /// - An acknowledged blob survives a power cut: its content, its name and the folders above are synced, in this order.
-/// - A staged file in `.unfinished` receives the content and is published in one step that replaces nothing. Dropping its
+/// - A staged file in `.unfinished` receives the content and is published in one step. [`create`](BlobStore::create) replaces nothing. Dropping its
 ///   writer removes it; [`sweep_unfinished`](BlobStore::sweep_unfinished) removes those that a crash leaves.
 /// - The path of a blob is `<agent>/<file id>`. An agent id with capital letters, or one that is the name of a device on some
 ///   systems, is in lower case with `+` and digits appended, so that no two are equal where case does not count. Other names
@@ -36,10 +35,12 @@ pub struct FolderBlobs(pub(super) Arc<Folder>);
 
 #[async_trait]
 impl BlobStore for FolderBlobs {
-    async fn create(&self, key: &BlobKey, _: &FileName) -> BlobResult<Box<dyn BlobWriter>> {
-        let (folder, file) = (Arc::clone(&self.0), key.file);
-        let staged = blocking(move || StagedFile::create(&folder.staging(), file)).await?;
-        Ok(Box::new(write::Writer::new(Arc::clone(&self.0), key.clone(), staged)))
+    async fn create(&self, key: &BlobKey) -> BlobResult<Box<dyn BlobWriter>> {
+        self.begin(key, Folder::publish).await
+    }
+
+    async fn replace(&self, key: &BlobKey) -> BlobResult<Box<dyn BlobWriter>> {
+        self.begin(key, Folder::replace).await
     }
 
     async fn read(&self, key: &BlobKey, range: Range<u64>) -> BlobResult<BlobStream> {
@@ -52,10 +53,6 @@ impl BlobStore for FolderBlobs {
             Err(error) if error.kind == BlobErrorKind::Missing => Ok(None),
             Err(error) => Err(error),
         }
-    }
-
-    async fn link(&self, _: &BlobKey, _: u64) -> BlobResult<Option<String>> {
-        Ok(None)
     }
 
     async fn remove(&self, key: &BlobKey) -> BlobResult<()> {
@@ -86,6 +83,12 @@ impl BlobStore for FolderBlobs {
 }
 
 impl FolderBlobs {
+    async fn begin(&self, key: &BlobKey, publish: write::Publish) -> BlobResult<Box<dyn BlobWriter>> {
+        let (folder, file) = (Arc::clone(&self.0), key.file);
+        let staged = blocking(move || StagedFile::create(&folder.staging(), file)).await?;
+        Ok(Box::new(write::Writer::new(Arc::clone(&self.0), key.clone(), staged, publish)))
+    }
+
     /// Runs `work` on the file of a blob; [`Missing`](BlobErrorKind::Missing) when there is none.
     async fn existing<T: Send + 'static>(
         &self,

@@ -23,10 +23,14 @@ const BATCH: usize = 128 * 1024;
 /// Smaller pieces are copied together: a list of many would take more memory than their bytes.
 const SMALL: usize = 16 * 1024;
 
+/// How a staged file gets its key.
+pub(super) type Publish = fn(&Folder, StagedFile, &BlobKey) -> io::Result<()>;
+
 /// A writer. Dropping it removes its file.
 pub(super) struct Writer {
     folder: Arc<Folder>,
     key: BlobKey,
+    publish: Publish,
     waiting: Batch,
     state: State,
 }
@@ -72,8 +76,8 @@ impl Batch {
 }
 
 impl Writer {
-    pub(super) fn new(folder: Arc<Folder>, key: BlobKey, file: StagedFile) -> Self {
-        Writer { folder, key, waiting: Batch::default(), state: State::Idle(file) }
+    pub(super) fn new(folder: Arc<Folder>, key: BlobKey, file: StagedFile, publish: Publish) -> Self {
+        Writer { folder, key, publish, waiting: Batch::default(), state: State::Idle(file) }
     }
 
     /// The file, after the current write. The writer is broken until the caller returns the file.
@@ -124,10 +128,10 @@ impl BlobWriter for Writer {
 
     async fn finish(mut self: Box<Self>) -> BlobResult<()> {
         let mut file = self.idle().await?;
-        let Writer { folder, key, waiting, .. } = *self;
+        let Writer { folder, key, publish, waiting, .. } = *self;
         blocking(move || {
             file.write(&waiting.into_pieces())?;
-            folder.publish(file, &key)
+            publish(&folder, file, &key)
         })
         .await
     }

@@ -6,7 +6,6 @@ use object_store::ObjectStore;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
-use object_store::signer::Signer;
 
 use super::connect::{Connector, retries};
 use super::store::ObjectBlobs;
@@ -43,9 +42,8 @@ fn from_environment(url: &BlobsUrl, environment: &[(String, String)]) -> Result<
     }
 }
 
-fn blobs(store: impl ObjectStore + Signer, prefix: &str) -> ObjectBlobs {
-    let store = Arc::new(store);
-    ObjectBlobs::new(Arc::clone(&store) as Arc<dyn ObjectStore>, Some(store), prefix)
+fn blobs(store: impl ObjectStore, prefix: &str) -> ObjectBlobs {
+    ObjectBlobs::new(Arc::new(store), prefix)
 }
 
 /// The prefixes of the variables, each with the key of a builder.

@@ -3,14 +3,10 @@
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use http::Method;
 use object_store::path::Path;
-use object_store::signer::Signer;
 use object_store::{ObjectStore, ObjectStoreExt as _};
-use openapi_core::files::FileName;
 use openapi_core::ports::{
     BlobEntry, BlobErrorKind, BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter,
 };
@@ -18,9 +14,6 @@ use openapi_core::values::Timestamp;
 
 use super::error::{self, failed, failed_to_write};
 use super::{read, write};
-
-/// The longest validity of links that all stores support: seven days.
-const LONGEST_LINK: u64 = 7 * 24 * 60 * 60;
 
 /// Contents of files in an object store: Amazon S3 and compatible stores, Google Cloud Storage, Azure.
 ///
@@ -31,7 +24,6 @@ const LONGEST_LINK: u64 = 7 * 24 * 60 * 60;
 ///   S3 and Google Cloud store it and charge for it, and the `object_store` crate cannot list it: let a lifecycle rule
 ///   of the bucket abort incomplete multipart uploads after a day. Azure drops such blocks after a week. Therefore
 ///   [`sweep_unfinished`](BlobStore::sweep_unfinished) finds nothing here.
-/// - Objects are stored with `Content-Disposition: attachment` and the file's name, so that links download them.
 /// - A store that does not respond is [`Unavailable`](BlobErrorKind::Unavailable) within about ten seconds. A request
 ///   that fails before that is retried.
 ///
@@ -39,7 +31,6 @@ const LONGEST_LINK: u64 = 7 * 24 * 60 * 60;
 #[derive(Clone)]
 pub struct ObjectBlobs {
     store: Arc<dyn ObjectStore>,
-    signer: Option<Arc<dyn Signer>>,
     prefix: String,
 }
 
@@ -51,13 +42,9 @@ impl fmt::Debug for ObjectBlobs {
 }
 
 impl ObjectBlobs {
-    /// Blobs in any object store, under an optional prefix without slashes at its ends. A signer enables links.
-    pub(crate) fn new(
-        store: Arc<dyn ObjectStore>,
-        signer: Option<Arc<dyn Signer>>,
-        prefix: impl Into<String>,
-    ) -> Self {
-        ObjectBlobs { store, signer, prefix: prefix.into() }
+    /// Blobs in any object store, under an optional prefix without slashes at its ends.
+    pub(crate) fn new(store: Arc<dyn ObjectStore>, prefix: impl Into<String>) -> Self {
+        ObjectBlobs { store, prefix: prefix.into() }
     }
 
     fn path(&self, key: &BlobKey) -> Path {
@@ -87,8 +74,13 @@ impl ObjectBlobs {
 
 #[async_trait]
 impl BlobStore for ObjectBlobs {
-    async fn create(&self, key: &BlobKey, name: &FileName) -> BlobResult<Box<dyn BlobWriter>> {
-        Ok(Box::new(write::Writer::new(Arc::clone(&self.store), self.path(key), name)))
+    async fn create(&self, key: &BlobKey) -> BlobResult<Box<dyn BlobWriter>> {
+        Ok(Box::new(write::Writer::new(Arc::clone(&self.store), self.path(key))))
+    }
+
+    async fn replace(&self, key: &BlobKey) -> BlobResult<Box<dyn BlobWriter>> {
+        // A finished upload replaces an object.
+        self.create(key).await
     }
 
     async fn read(&self, key: &BlobKey, range: Range<u64>) -> BlobResult<BlobStream> {
@@ -110,17 +102,6 @@ impl BlobStore for ObjectBlobs {
 
     async fn size(&self, key: &BlobKey) -> BlobResult<Option<u64>> {
         self.length(&self.path(key)).await
-    }
-
-    async fn link(&self, key: &BlobKey, seconds: u64) -> BlobResult<Option<String>> {
-        match &self.signer {
-            Some(signer) if seconds <= LONGEST_LINK => {
-                let link =
-                    signer.signed_url(Method::GET, &self.path(key), Duration::from_secs(seconds)).await;
-                link.map(|link| Some(link.into())).map_err(failed)
-            }
-            _ => Ok(None),
-        }
     }
 
     async fn remove(&self, key: &BlobKey) -> BlobResult<()> {

@@ -8,7 +8,6 @@ use object_store::path::Path;
 use object_store::{
     Attribute, Attributes, MultipartUpload, ObjectStore, PutMultipartOptions, PutOptions, PutPayloadMut,
 };
-use openapi_core::files::{Disposition, FileName};
 use openapi_core::ports::{BlobError, BlobErrorKind, BlobResult, BlobWriter};
 use tokio::runtime::Handle;
 
@@ -32,13 +31,8 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(store: Arc<dyn ObjectStore>, path: Path, name: &FileName) -> Self {
-        let disposition = Disposition::Attachment.header(name);
-        let disposition = disposition.to_str().unwrap_or(Disposition::Attachment.as_str()).to_owned();
-        let attributes = Attributes::from_iter([
-            (Attribute::ContentDisposition, disposition),
-            (Attribute::ContentType, "application/octet-stream".to_owned()),
-        ]);
+    pub(super) fn new(store: Arc<dyn ObjectStore>, path: Path) -> Self {
+        let attributes = Attributes::from_iter([(Attribute::ContentType, "application/octet-stream")]);
         Writer { store, path, attributes, filling: empty(), upload: None, broken: false }
     }
 

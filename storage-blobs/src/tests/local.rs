@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use openapi_core::files::FileName;
 use openapi_core::ports::{BlobErrorKind, BlobKey, BlobResult, BlobStore};
 use openapi_core::values::Timestamp;
 
@@ -34,7 +33,7 @@ fn key(agent: &str) -> BlobKey {
 }
 
 async fn write(blobs: &FolderBlobs, key: &BlobKey, bytes: &'static [u8]) -> BlobResult<()> {
-    let mut writer = blobs.create(key, &FileName::of_sent(None, "bin")).await?;
+    let mut writer = blobs.create(key).await?;
     writer.write(Bytes::from_static(bytes)).await?;
     writer.finish().await
 }
@@ -72,7 +71,7 @@ fn a_blob_is_one_file_and_nothing_else_is_left() {
     let fixture = Fixture::new();
     wait(async {
         write(&fixture.blobs, &key("Acme"), b"bytes").await.unwrap();
-        let mut dropped = fixture.blobs.create(&key("acme"), &FileName::of_sent(None, "bin")).await.unwrap();
+        let mut dropped = fixture.blobs.create(&key("acme")).await.unwrap();
         dropped.write(vec![7; 600_000].into()).await.unwrap();
         assert!(fixture.path(".unfinished/697e00000000000000000001.0").exists());
         drop(dropped);
@@ -154,7 +153,7 @@ fn only_old_unfinished_files_are_swept() {
 fn an_unfinished_file_that_was_swept_fails() {
     let fixture = Fixture::new();
     wait(async {
-        let writer = fixture.blobs.create(&key("a"), &FileName::of_sent(None, "bin")).await.unwrap();
+        let writer = fixture.blobs.create(&key("a")).await.unwrap();
         let later = Timestamp::from_millis(32_503_680_000_000);
         assert_eq!(fixture.blobs.sweep_unfinished(later).await.unwrap(), 1);
         assert_eq!(kind(writer.finish().await), Some(BlobErrorKind::Unavailable));
@@ -167,7 +166,7 @@ fn a_folder_that_is_gone_is_unavailable_and_not_empty() {
     let fixture = Fixture::new();
     wait(async {
         write(&fixture.blobs, &key("a"), b"bytes").await.unwrap();
-        let writer = fixture.blobs.create(&key("b"), &FileName::of_sent(None, "bin")).await.unwrap();
+        let writer = fixture.blobs.create(&key("b")).await.unwrap();
         let root = fixture.path("");
         fs::rename(&root, fixture.folder.path().join("elsewhere")).unwrap();
         // As if the folder were a mount point.
@@ -200,7 +199,7 @@ fn an_agents_folder_that_was_removed_is_made_again() {
 fn a_blob_that_is_cut_short_while_it_is_read_fails() {
     let fixture = Fixture::new();
     wait(async {
-        let mut writer = fixture.blobs.create(&key("a"), &FileName::of_sent(None, "bin")).await.unwrap();
+        let mut writer = fixture.blobs.create(&key("a")).await.unwrap();
         writer.write(vec![7; 2_000_000].into()).await.unwrap();
         writer.finish().await.unwrap();
         let mut stream = fixture.blobs.read(&key("a"), 0..2_000_000).await.unwrap();
@@ -264,7 +263,7 @@ fn on_a_full_disk() {
     let blobs = FolderBlobs::open(Path::new(&folder).join("blobs")).unwrap();
     wait(async {
         write(&blobs, &key("a"), b"bytes").await.unwrap();
-        let mut writer = blobs.create(&key("b"), &FileName::of_sent(None, "bin")).await.unwrap();
+        let mut writer = blobs.create(&key("b")).await.unwrap();
         let mut failed = None;
         for _ in 0..20 {
             if let Err(error) = writer.write(vec![7; 512 * 1024].into()).await {

@@ -4,10 +4,8 @@ use std::fs;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use openapi_core::files::FileName;
 use openapi_core::ports::{BlobErrorKind, BlobKey, BlobResult, BlobStore};
 use openapi_core::values::Timestamp;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::conformance::wait;
 use super::s3_server::{BUCKET, S3Server};
@@ -17,12 +15,8 @@ fn key(agent: &str) -> BlobKey {
     format!("{agent}/697e00000000000000000001").parse().unwrap()
 }
 
-fn name() -> FileName {
-    FileName::of_sent(Some("Résumé \"final\" 50%.pdf"), "pdf")
-}
-
 async fn write(blobs: &dyn BlobStore, key: &BlobKey, bytes: Vec<u8>) -> BlobResult<()> {
-    let mut writer = blobs.create(key, &name()).await?;
+    let mut writer = blobs.create(key).await?;
     writer.write(bytes.into()).await?;
     writer.finish().await
 }
@@ -44,48 +38,6 @@ fn kind<T>(result: BlobResult<T>) -> Option<BlobErrorKind> {
 #[expect(clippy::disallowed_methods, reason = "how long an answer takes")]
 fn now() -> Instant {
     Instant::now()
-}
-
-/// The response to a GET of a link: its head, and its body.
-async fn get(link: &str) -> (String, Vec<u8>) {
-    let (address, path) = link.strip_prefix("http://").unwrap().split_once('/').unwrap();
-    let mut connection = tokio::net::TcpStream::connect(address).await.unwrap();
-    let request = format!("GET /{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
-    connection.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = Vec::new();
-    connection.read_to_end(&mut answer).await.unwrap();
-    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
-    let body = answer.split_off(end + 4);
-    (String::from_utf8(answer).unwrap().to_lowercase(), body)
-}
-
-#[test]
-fn a_link_serves_the_file_under_its_name_for_a_while() {
-    wait(async {
-        let server = S3Server::start().await;
-        let blobs = server.blobs("some/prefix");
-        // A blob in one request, and one in parts.
-        for (agent, length) in [("a", 10), ("B", 6 * 1024 * 1024)] {
-            write(blobs.as_ref(), &key(agent), vec![7; length]).await.unwrap();
-            let link = blobs.link(&key(agent), 60).await.unwrap().unwrap();
-            let (head, body) = get(&link).await;
-            assert!(head.starts_with("http/1.1 200"), "{head}");
-            assert!(head.contains("content-type: application/octet-stream"), "{head}");
-            let disposition = "attachment; filename=\"r_sum_ _final_ 50_.pdf\"; filename*=utf-8''r%c3%a9sum%c3%a9%20_final_%2050%25.pdf";
-            assert!(head.contains(disposition), "{head}");
-            assert!(body == vec![7; length], "{} bytes", body.len());
-            // A changed key or expiry invalidates the signature.
-            for forged in [link.replace("0001?", "0002?"), link.replace("Expires=60", "Expires=61")] {
-                assert_ne!(forged, link);
-                let (head, _) = get(&forged).await;
-                assert!(head.starts_with("http/1.1 403"), "{head}");
-            }
-        }
-        let link = blobs.link(&key("a"), 1).await.unwrap().unwrap();
-        tokio::time::sleep(Duration::from_millis(2_100)).await;
-        assert!(get(&link).await.0.starts_with("http/1.1 403"), "the link still holds");
-        assert_eq!(blobs.link(&key("a"), 604_801).await.unwrap(), None, "no store has links for so long");
-    });
 }
 
 #[test]
@@ -112,7 +64,7 @@ fn a_dropped_writer_aborts_its_upload() {
     wait(async {
         let server = S3Server::start().await;
         let blobs = server.blobs("");
-        let mut writer = blobs.create(&key("a"), &name()).await.unwrap();
+        let mut writer = blobs.create(&key("a")).await.unwrap();
         writer.write(vec![7; 11 * 1024 * 1024].into()).await.unwrap();
         assert!(server.unfinished() > 0, "the parts are somewhere");
         drop(writer);
@@ -228,19 +180,4 @@ fn a_store_shows_no_secrets() {
         .map(|(n, v)| (n.to_owned(), v.to_owned()));
     let blobs = crate::ObjectBlobs::open(&"s3://b/p".parse().unwrap(), &environment).unwrap();
     assert!(!format!("{blobs:?}").contains("hushhush") && format!("{blobs:?}").contains("\"p\""));
-}
-
-/// Azure signs links without a request; no such server runs in these tests.
-#[test]
-fn azure_has_links() {
-    wait(async {
-        let environment =
-            [("AZURE_STORAGE_ACCOUNT_NAME", "account"), ("AZURE_STORAGE_ACCOUNT_KEY", "c2VjcmV0")];
-        let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let blobs = open(&"az://container/some/prefix".parse().unwrap(), environment).unwrap();
-        let link = blobs.link(&key("a"), 60).await.unwrap().unwrap();
-        let prefix =
-            "https://account.blob.core.windows.net/container/some/prefix/a/697e00000000000000000001?";
-        assert!(link.starts_with(prefix) && link.contains("sig=") && !link.contains("c2VjcmV0"), "{link}");
-    });
 }

@@ -23,7 +23,6 @@ mod cuts {
     use std::path::Path;
     use std::sync::Mutex;
 
-    use openapi_core::files::FileName;
     use openapi_core::ports::{BlobKey, BlobStore};
     use openapi_core::values::Timestamp;
     use power_cuts::Event;
@@ -81,13 +80,13 @@ mod cuts {
     async fn write_some(blobs: &FolderBlobs, first: usize) {
         for number in (first..first + BLOBS).step_by(3) {
             let key = key(number);
-            let mut writer = blobs.create(&key, &FileName::of_sent(None, "bin")).await.unwrap();
+            let mut writer = blobs.create(&key).await.unwrap();
             writer.write(content(number).into()).await.unwrap();
             writer.finish().await.unwrap();
             say(&format!("written {key}"));
             // A dropped blob, and a removed one.
             if number % 4 == 0 {
-                let mut dropped = blobs.create(&key, &FileName::of_sent(None, "bin")).await.unwrap();
+                let mut dropped = blobs.create(&key).await.unwrap();
                 dropped.write(vec![7; 300_000].into()).await.unwrap();
             }
             if number % 5 == 0 {

@@ -8,9 +8,11 @@ use std::fmt;
 use std::future::poll_fn;
 
 use openapi_core::agents::{Agent, AgentStatus};
-use openapi_core::files::{ContactFile, FileName, Sha256Digest};
+use openapi_core::files::{ContactFile, Sha256Digest};
 use openapi_core::ports::{BlobError, BlobErrorKind, BlobKey, BlobResult, BlobStore, BlobStream, BlobWriter};
-use openapi_core::storage::{StorageError, StorageErrorKind, StoredDocument};
+use openapi_core::seal::{SealFault, Unsealer, sealed_bytes};
+use openapi_core::server_keys::ServerKeys;
+use openapi_core::storage::{FileBlob, StorageError, StorageErrorKind, StoredDocument};
 use openapi_core::values::AgentId;
 use sha2::{Digest, Sha256};
 
@@ -110,6 +112,14 @@ pub enum CopyError {
     /// A content differs from its record.
     #[error("the content of file {0} is damaged: its digest differs from its record")]
     Broken(BlobKey),
+    /// A sealed content was changed.
+    #[error("the content of file {key} is damaged: {fault}")]
+    Sealed {
+        /// The content.
+        key: BlobKey,
+        /// Why it does not open.
+        fault: SealFault,
+    },
 }
 
 /// What a tenant has in a store.
@@ -145,6 +155,9 @@ pub struct Contents<'a> {
     pub from: &'a dyn BlobStore,
     /// The target.
     pub to: &'a dyn BlobStore,
+    /// The server keys. Sealed contents are copied as they are; with their key they are opened too, and compared with
+    /// the digest in their record.
+    pub keys: Option<&'a ServerKeys>,
 }
 
 /// Copies a tenant. Without `contents` the contents of its files stay where they are, and both stores share them.
@@ -254,15 +267,15 @@ async fn copy_contents(
 /// bytes.
 ///
 /// # Errors
-/// [`CopyError::Missing`], [`CopyError::Broken`], [`CopyError::Content`].
+/// [`CopyError::Missing`], [`CopyError::Broken`], [`CopyError::Sealed`], [`CopyError::Content`].
 pub async fn copy_content(contents: Contents<'_>, file: &ContactFile) -> Result<Option<u64>, CopyError> {
     Content::of_file(file).copy(contents).await
 }
 
-/// Copies the retained content of a document, unless the target has as many bytes; returns the number of copied bytes.
+/// Copies the retained content of a document, unless the target has it; returns the number of copied bytes.
 ///
 /// # Errors
-/// [`CopyError::Missing`], [`CopyError::Content`].
+/// [`CopyError::Missing`], [`CopyError::Broken`], [`CopyError::Sealed`], [`CopyError::Content`].
 pub async fn copy_document(
     contents: Contents<'_>,
     agent: &AgentId,
@@ -274,28 +287,41 @@ pub async fn copy_document(
 /// A content that a record needs.
 struct Content {
     key: BlobKey,
-    name: FileName,
-    bytes: u64,
-    /// `None` for an encrypted content, whose own tag proves that it is complete.
-    sha256: Option<Sha256Digest>,
+    /// Its bytes before it was sealed.
+    size: u64,
+    stored_size: u64,
+    sha256: Sha256Digest,
+    form: Form,
+}
+
+/// How a content is stored.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    Plain,
+    Sealed,
+    /// A document of a former release may be sealed in a form that only the platform opens.
+    Document,
 }
 
 impl Content {
     fn of_file(file: &ContactFile) -> Self {
+        let blob = FileBlob::of(file);
         Content {
-            key: BlobKey::new(file.agent_id.clone(), file.id),
-            name: file.file_name.clone(),
-            bytes: file.file_size,
-            sha256: Some(file.sha256),
+            stored_size: blob.stored_size(),
+            key: blob.key,
+            size: file.file_size,
+            sha256: file.sha256,
+            form: if file.server_key.is_some() { Form::Sealed } else { Form::Plain },
         }
     }
 
     fn of_document(agent: &AgentId, document: &StoredDocument) -> Self {
         Content {
             key: BlobKey::new(agent.clone(), document.id),
-            name: FileName::of_sent(None, "bin"),
-            bytes: document.stored_size,
-            sha256: None,
+            size: document.file_size,
+            stored_size: document.stored_size,
+            sha256: document.sha256,
+            form: Form::Document,
         }
     }
 
@@ -308,43 +334,87 @@ impl Content {
         }
     }
 
-    async fn copy(&self, contents: Contents<'_>) -> Result<Option<u64>, CopyError> {
-        let Contents { from, to } = contents;
-        let Content { key, name, bytes, sha256 } = self;
-        let failed = |source: BlobError| CopyError::Content { key: key.clone(), source };
-        if to.size(key).await.map_err(failed)? == Some(*bytes) {
-            let Some(sha256) = sha256 else { return Ok(None) };
-            let there = to.read(key, 0..*bytes).await.map_err(failed)?;
-            if hash(there, None).await.map_err(failed)? == *sha256 {
+    async fn copy(mut self, contents: Contents<'_>) -> Result<Option<u64>, CopyError> {
+        match self.try_copy(contents).await {
+            // A server seals contents while they are copied.
+            Err(CopyError::Broken(_) | CopyError::Missing(_)) if self.form == Form::Plain => {
+                self.stored_size = sealed_bytes(self.size);
+                let is_sealed = self.failed(contents.from.size(&self.key).await)? == Some(self.stored_size);
+                if !is_sealed {
+                    self.stored_size = self.size;
+                    return self.try_copy(contents).await;
+                }
+                self.form = Form::Sealed;
+                self.try_copy(contents).await
+            }
+            copied => copied,
+        }
+    }
+
+    async fn try_copy(&self, contents: Contents<'_>) -> Result<Option<u64>, CopyError> {
+        let Contents { from, to, keys } = contents;
+        let Content { key, stored_size, .. } = self;
+        if self.failed(to.size(key).await)? == Some(*stored_size) {
+            let there = self.failed(to.read(key, 0..*stored_size).await)?;
+            if self.verify(there, keys, None).await.is_ok() {
                 return Ok(None);
             }
         }
-        to.remove(key).await.map_err(failed)?;
-        let content = match from.read(key, 0..*bytes).await {
+        self.failed(to.remove(key).await)?;
+        let content = match from.read(key, 0..*stored_size).await {
             Err(error) if error.kind == BlobErrorKind::Missing => {
                 return Err(CopyError::Missing(key.clone()));
             }
-            read => read.map_err(failed)?,
+            read => self.failed(read)?,
         };
-        let mut writer = to.create(key, name).await.map_err(failed)?;
-        let digest = hash(content, Some(&mut *writer)).await.map_err(failed)?;
+        let mut writer = self.failed(to.create(key).await)?;
         // Dropping the writer removes its bytes.
-        if sha256.is_some_and(|sha256| sha256 != digest) {
-            return Err(CopyError::Broken(key.clone()));
-        }
-        writer.finish().await.map_err(failed)?;
-        Ok(Some(*bytes))
+        self.verify(content, keys, Some(&mut *writer)).await?;
+        self.failed(writer.finish().await)?;
+        Ok(Some(*stored_size))
     }
-}
 
-/// The digest of a content, which is also passed to a writer.
-async fn hash(mut bytes: BlobStream, mut writer: Option<&mut dyn BlobWriter>) -> BlobResult<Sha256Digest> {
-    let mut digest = Sha256::new();
-    while let Some(chunk) = poll_fn(|cx| bytes.as_mut().poll_next(cx)).await.transpose()? {
-        digest.update(&chunk);
-        if let Some(writer) = writer.as_deref_mut() {
-            writer.write(chunk).await?;
-        }
+    fn failed<T>(&self, result: BlobResult<T>) -> Result<T, CopyError> {
+        result.map_err(|source| CopyError::Content { key: self.key.clone(), source })
     }
-    Ok(Sha256Digest(digest.finalize().into()))
+
+    /// Compares a content with its record, as far as the keys allow, and passes it to a writer.
+    async fn verify(
+        &self,
+        mut bytes: BlobStream,
+        keys: Option<&ServerKeys>,
+        mut writer: Option<&mut dyn BlobWriter>,
+    ) -> Result<(), CopyError> {
+        let damaged = |fault| CopyError::Sealed { key: self.key.clone(), fault };
+        let mut digest = Some(Sha256::new());
+        let mut unsealer = match (self.form, keys) {
+            (Form::Plain, _) => None,
+            (_, Some(keys)) => Some(Unsealer::new(keys, &self.key, self.size).map_err(damaged)?),
+            (_, None) => {
+                digest = None;
+                None
+            }
+        };
+        while let Some(chunk) = self.failed(poll_fn(|cx| bytes.as_mut().poll_next(cx)).await.transpose())? {
+            if let Some(hash) = &mut digest {
+                match unsealer.as_mut().map(|unsealer| unsealer.push(&chunk)) {
+                    None => hash.update(&chunk),
+                    Some(Ok(opened)) => hash.update(&opened),
+                    // Nobody can open it, or only the platform.
+                    Some(Err(SealFault::KeyGone(_))) => digest = None,
+                    Some(Err(SealFault::Unsealed)) if self.form == Form::Document => digest = None,
+                    Some(Err(fault)) => return Err(damaged(fault)),
+                }
+            }
+            if let Some(writer) = writer.as_deref_mut() {
+                self.failed(writer.write(chunk).await)?;
+            }
+        }
+        let Some(digest) = digest else { return Ok(()) };
+        unsealer.map_or(Ok(()), Unsealer::finish).map_err(damaged)?;
+        if Sha256Digest(digest.finalize().into()) == self.sha256 {
+            return Ok(());
+        }
+        Err(CopyError::Broken(self.key.clone()))
+    }
 }

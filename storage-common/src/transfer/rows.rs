@@ -456,7 +456,7 @@ impl TransferRow {
             )),
             TransferRow::Contact(contact) => json(&(contact, contact.version)),
             TransferRow::File { file, tombstone } => json(&(
-                file,
+                (file, &file.server_key),
                 tombstone.as_ref().map(|tombstone| (tombstone.at, &tombstone.by, &tombstone.reason)),
             )),
             TransferRow::Document(document) => json(document),

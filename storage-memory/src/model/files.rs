@@ -3,10 +3,10 @@
 use super::stored::StoredFile;
 use super::{Tenant, World, window};
 use openapi_core::files::ContactFile;
-use openapi_core::ports::{BlobEntry, BlobKey};
+use openapi_core::ports::BlobKey;
 use openapi_core::storage::{
-    Effects, FileDeletion, FilePage, FilePosition, FileQuery, FileTombstone, FileUsage, FileWrite, Result,
-    StorageErrorKind,
+    Effects, FileBlob, FileDeletion, FilePage, FilePosition, FileQuery, FileTombstone, FileUsage, FileWrite,
+    Result, ServerKeyUses, StorageErrorKind,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
@@ -144,16 +144,37 @@ impl World {
             .collect()
     }
 
-    pub(crate) fn referenced_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Vec<BlobEntry> {
+    pub(crate) fn referenced_blobs(&self, after: Option<&BlobKey>, at_most: u32) -> Vec<FileBlob> {
         let mut agents: Vec<&AgentId> = self.agents.keys().collect();
         agents.sort();
         agents
             .into_iter()
             .filter_map(|agent| self.tenant(agent))
             .flat_map(Tenant::live_files)
-            .map(|file| BlobEntry { key: BlobKey::new(file.agent_id.clone(), file.id), size: file.file_size })
-            .filter(|entry| after.is_none_or(|after| entry.key > *after))
+            .map(FileBlob::of)
+            .filter(|blob| after.is_none_or(|after| blob.key > *after))
             .take(at_most as usize)
             .collect()
+    }
+
+    pub(crate) fn mark_sealed(&mut self, key: &BlobKey, server_key: &str) {
+        let tenant = self.agents.get_mut(&key.agent);
+        if let Some(stored) = tenant.and_then(|tenant| tenant.files.get_mut(&key.file)) {
+            stored.file.server_key = Some(server_key.to_owned());
+        }
+    }
+
+    pub(crate) fn server_key_uses(&self) -> ServerKeyUses {
+        let mut uses = ServerKeyUses::default();
+        for stored in self.agents.values().flat_map(|tenant| tenant.files.values()) {
+            match &stored.file.server_key {
+                Some(key) => *uses.files.entry(key.clone()).or_default() += 1,
+                None => uses.unsealed_files += 1,
+            }
+        }
+        for link in self.audit.values().filter_map(|entry| entry.link.as_ref()) {
+            *uses.audit_entries.entry(link.server_key.clone()).or_default() += 1;
+        }
+        uses
     }
 }

@@ -2,9 +2,10 @@
 
 use async_trait::async_trait;
 use openapi_core::files::ContactFile;
-use openapi_core::ports::{BlobEntry, BlobKey};
+use openapi_core::ports::BlobKey;
 use openapi_core::storage::{
-    Effects, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, StorageError,
+    Effects, FileBlob, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage, FileWrite,
+    StorageError,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 use storage_common::in_transaction;
@@ -89,7 +90,11 @@ impl FileStore for MongoStorage {
         &self,
         after: Option<&BlobKey>,
         at_most: u32,
-    ) -> Result<Vec<BlobEntry>, StorageError> {
+    ) -> Result<Vec<FileBlob>, StorageError> {
         Ok(self.handle.list(read::needed(&self.handle, after, at_most)).await?)
+    }
+
+    async fn mark_sealed(&self, key: &BlobKey, server_key: &str) -> Result<(), StorageError> {
+        Ok(self.handle.read(write::mark_sealed(&self.handle, key, server_key)).await?)
     }
 }

@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use mongodb::bson::{Document, RawDocument, doc};
 use openapi_core::files::ContactFile;
-use openapi_core::ports::{BlobEntry, BlobKey};
+use openapi_core::ports::BlobKey;
 use openapi_core::storage::{
-    FilePage, FilePosition, FileQuery, FileSort, FileSortKey, FileTombstone, FileUsage, Order, Window,
+    FileBlob, FilePage, FilePosition, FileQuery, FileSort, FileSortKey, FileTombstone, FileUsage, Order,
+    Window,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 use storage_common::records;
@@ -175,12 +176,12 @@ pub(super) async fn known(handle: &Handle, keys: &[BlobKey]) -> Result<Vec<bool>
     Ok(keys.iter().map(|key| known.contains(key)).collect())
 }
 
-pub(super) async fn needed(handle: &Handle, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
+pub(super) async fn needed(handle: &Handle, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<FileBlob>> {
     let mut session = handle.snapshot().await?;
     let mut reads = DocumentReader::in_session(handle, &mut session);
     let mut living: HashMap<AgentId, bool> = HashMap::new();
     let mut last = after.cloned();
-    let mut entries: Vec<BlobEntry> = Vec::new();
+    let mut entries: Vec<FileBlob> = Vec::new();
     while entries.len() < at_most as usize {
         let mut filter = doc! { "live": true };
         if let Some(last) = &last {
@@ -188,7 +189,7 @@ pub(super) async fn needed(handle: &Handle, after: Option<&BlobKey>, at_most: u3
         }
         let find = Find {
             filter,
-            projection: Some(doc! { "size": 1 }),
+            projection: Some(doc! { "size": 1, "serverKey": 1 }),
             sort: Some(doc! { "_id": 1 }),
             limit: at_most,
             ..Find::default()
@@ -198,7 +199,9 @@ pub(super) async fn needed(handle: &Handle, after: Option<&BlobKey>, at_most: u3
             break;
         }
         for document in &found {
-            let entry = BlobEntry { key: blob_key(document)?, size: Fields(document).count("size")? };
+            let mut fields = Fields(document);
+            let (size, server_key) = (fields.count("size")?, fields.optional_string("serverKey")?);
+            let entry = FileBlob { key: blob_key(document)?, size, server_key };
             let agent = &entry.key.agent;
             let is_living = match living.get(agent) {
                 Some(is_living) => *is_living,

@@ -7,6 +7,7 @@ use openapi_core::storage::{Effects, FileDeletion, FileTombstone, FileWrite, Sto
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
 use super::read;
+use crate::connect::Handle;
 use crate::document::{FieldReader, Fields, binary, ids, integer, json, key, of_agent, put, time};
 use crate::error::Result;
 use crate::migrate::{collection, index};
@@ -32,7 +33,7 @@ pub(super) async fn create(tx: &mut Transaction, agent: &AgentId, write: &FileWr
 
 /// The document of a file.
 pub(crate) fn document(agent: &AgentId, file: &ContactFile, name_key: &str) -> Result<Document> {
-    Ok(doc! {
+    let mut document = doc! {
         "_id": key(agent, file.id.as_bytes()),
         "contact": binary(file.contact_id.as_bytes()),
         "live": true,
@@ -45,7 +46,17 @@ pub(crate) fn document(agent: &AgentId, file: &ContactFile, name_key: &str) -> R
         "uploadedBy": json(&file.uploaded_by)?,
         "createdAt": time(file.created_at),
         "updatedAt": time(file.updated_at),
-    })
+    };
+    put(&mut document, "serverKey", file.server_key.as_deref());
+    Ok(document)
+}
+
+/// As [`openapi_core::storage::FileStore::mark_sealed`]. One document changes, outside the tenant's queue.
+pub(super) async fn mark_sealed(handle: &Handle, blob: &BlobKey, server_key: &str) -> Result<()> {
+    let filter = doc! { "_id": key(&blob.agent, blob.file.as_bytes()) };
+    let change = doc! { "$set": { "serverKey": server_key } };
+    handle.collection(collection::FILES).update_one(filter, change).await?;
+    Ok(())
 }
 
 /// The fields of a deleted file.

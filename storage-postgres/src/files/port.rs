@@ -2,9 +2,10 @@
 
 use async_trait::async_trait;
 use openapi_core::files::ContactFile;
-use openapi_core::ports::{BlobEntry, BlobKey};
+use openapi_core::ports::BlobKey;
 use openapi_core::storage::{
-    Effects, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage, FileWrite, StorageError,
+    Effects, FileBlob, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone, FileUsage, FileWrite,
+    StorageError,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 use storage_common::{in_transaction, records};
@@ -79,7 +80,11 @@ impl FileStore for PostgresStorage {
         &self,
         after: Option<&BlobKey>,
         at_most: u32,
-    ) -> Result<Vec<BlobEntry>, StorageError> {
-        self.db.read_all(read::needed(after, at_most)?, read::entry).await
+    ) -> Result<Vec<FileBlob>, StorageError> {
+        self.db.read_all(read::needed(after, at_most)?, |r| records::file_blob(r)).await
+    }
+
+    async fn mark_sealed(&self, key: &BlobKey, server_key: &str) -> Result<(), StorageError> {
+        in_transaction!(self.db.write(), write::mark_sealed(key, server_key))
     }
 }

@@ -1,6 +1,6 @@
 //! Reading files.
 
-use openapi_core::ports::{BlobEntry, BlobKey};
+use openapi_core::ports::BlobKey;
 use openapi_core::storage::{
     FilePage, FilePosition, FileQuery, FileSort, FileSortKey, FileUsage, Order, Window,
 };
@@ -130,16 +130,11 @@ pub(super) fn known(keys: &[BlobKey]) -> Result<Statement> {
 pub(crate) fn needed(after: Option<&BlobKey>, at_most: u32) -> Result<Statement> {
     let (agent, file) = after.map_or(("", [0; 12]), |key| (key.agent.as_str(), *key.file.as_bytes()));
     Statement::new(
-        "SELECT f.agent, f.id, f.size FROM file f WHERE (f.agent, f.id) > ($1, $2) AND f.deleted_at IS NULL \
+        "SELECT f.agent, f.id, f.size, f.server_key FROM file f WHERE (f.agent, f.id) > ($1, $2) AND f.deleted_at IS NULL \
          AND EXISTS (SELECT 1 FROM agent a WHERE a.id = f.agent AND a.status <> 2) \
          ORDER BY f.agent, f.id LIMIT $3",
     )
     .bind(agent)?
     .bind(file.as_slice())?
     .bind(i64::from(at_most))
-}
-
-/// Reads a row of [`needed`].
-pub(super) fn entry(r: &mut RowReader<'_>) -> Result<BlobEntry> {
-    Ok(BlobEntry { key: records::blob_key(r)?, size: r.count()? })
 }

@@ -37,7 +37,8 @@ pub(crate) async fn insert(
 ) -> Result<bool> {
     let statement = Statement::new(
         "INSERT INTO file (agent, id, contact, name, name_key, size, content_type, sha256, source, uploaded_by, \
-         created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING",
+         created_at, updated_at, server_key) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) \
+         ON CONFLICT DO NOTHING",
     )
     .bind(agent.as_str())?
     .bind(file.id.as_bytes().as_slice())?
@@ -50,7 +51,8 @@ pub(crate) async fn insert(
     .bind(file.source.as_str())?
     .bind(json_text(&file.uploaded_by)?)?
     .bind(file.created_at.millis())?
-    .bind(file.updated_at.millis())?;
+    .bind(file.updated_at.millis())?
+    .bind(file.server_key.as_deref())?;
     Ok(execute(db, statement).await? == 1)
 }
 
@@ -71,6 +73,16 @@ pub(super) async fn delete(db: &mut PgConnection, agent: &AgentId, deletion: &Fi
     content::add_bytes(db, agent, -bytes).await?;
     content::make_due(db, agent, tombstone.file, deletion.purge_at).await?;
     effects::apply(db, agent, &deletion.effects, tenant.head).await
+}
+
+/// As [`openapi_core::storage::FileStore::mark_sealed`].
+pub(super) async fn mark_sealed(db: &mut PgConnection, key: &BlobKey, server_key: &str) -> Result<()> {
+    let statement = Statement::new("UPDATE file SET server_key = $3 WHERE agent = $1 AND id = $2")
+        .bind(key.agent.as_str())?
+        .bind(key.file.as_bytes().as_slice())?
+        .bind(server_key)?;
+    execute(db, statement).await?;
+    Ok(())
 }
 
 /// Replaces a file by its tombstone.

@@ -6,10 +6,10 @@ mod write;
 
 use async_trait::async_trait;
 use openapi_core::files::ContactFile;
-use openapi_core::ports::{BlobEntry, BlobKey};
+use openapi_core::ports::BlobKey;
 use openapi_core::storage::{
-    Effects, FileDeletion, FilePage, FileQuery, FileSort, FileStore, FileTombstone, FileUsage, FileWrite,
-    StorageError,
+    Effects, FileBlob, FileDeletion, FilePage, FileQuery, FileSort, FileStore, FileTombstone, FileUsage,
+    FileWrite, StorageError,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
@@ -98,8 +98,13 @@ impl FileStore for SqliteStorage {
         &self,
         after: Option<&BlobKey>,
         at_most: u32,
-    ) -> Result<Vec<BlobEntry>, StorageError> {
+    ) -> Result<Vec<FileBlob>, StorageError> {
         let after = after.cloned();
         self.readers.read(move |db, _| snapshot(db, |db| read::needed(db, after.as_ref(), at_most))).await
+    }
+
+    async fn mark_sealed(&self, key: &BlobKey, server_key: &str) -> Result<(), StorageError> {
+        let (key, server_key) = (key.clone(), server_key.to_owned());
+        self.writer.write(move |db| write::mark_sealed(db, &key, &server_key)).await
     }
 }

@@ -1,9 +1,10 @@
 //! Reading files.
 
 use openapi_core::files::ContactFile;
-use openapi_core::ports::{BlobEntry, BlobKey};
+use openapi_core::ports::BlobKey;
 use openapi_core::storage::{
-    FilePage, FilePosition, FileQuery, FileSort, FileSortKey, FileTombstone, FileUsage, Order, Window,
+    FileBlob, FilePage, FilePosition, FileQuery, FileSort, FileSortKey, FileTombstone, FileUsage, Order,
+    Window,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 use rusqlite::types::Value;
@@ -123,20 +124,20 @@ pub(super) fn known(db: &Connection, keys: &[BlobKey]) -> Result<Vec<bool>> {
         .collect()
 }
 
-pub(super) fn needed(db: &Connection, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<BlobEntry>> {
+pub(super) fn needed(db: &Connection, after: Option<&BlobKey>, at_most: u32) -> Result<Vec<FileBlob>> {
     let mut entries = Vec::new();
     // First the remaining files of the agent at which the last page ended, then those of the following agents.
     let start = after.map_or(("", [0; 12]), |key| (key.agent.as_str(), *key.file.as_bytes()));
     for sql in [
-        "SELECT a.id, f.id, f.size FROM agent a CROSS JOIN file f INDEXED BY file_by_id ON f.agent = a.n \
+        "SELECT a.id, f.id, f.size, f.server_key FROM agent a CROSS JOIN file f INDEXED BY file_by_id ON f.agent = a.n \
          WHERE a.id = ?1 AND a.status <> 2 AND f.id > ?2 AND f.deleted_at IS NULL ORDER BY f.id LIMIT ?3",
-        "SELECT a.id, f.id, f.size FROM agent a CROSS JOIN file f INDEXED BY file_by_id ON f.agent = a.n \
+        "SELECT a.id, f.id, f.size, f.server_key FROM agent a CROSS JOIN file f INDEXED BY file_by_id ON f.agent = a.n \
          WHERE a.id > ?1 AND a.status <> 2 AND f.deleted_at IS NULL AND f.id >= ?2 ORDER BY a.id, f.id LIMIT ?3",
     ] {
         let left = (at_most as usize).saturating_sub(entries.len());
         let key_of_row = if entries.is_empty() && sql.contains("a.id = ?1") { start.1 } else { [0; 12] };
         rows::each(db, sql, params![start.0, key_of_row, left as i64], |r| {
-            entries.push(BlobEntry { key: records::blob_key(r)?, size: r.count()? });
+            entries.push(records::file_blob(r)?);
             Ok(())
         })?;
     }

@@ -33,7 +33,7 @@ pub(crate) fn put_new(db: &Connection, agent: i64, file: &ContactFile, name_key:
     let bytes = signed(file.file_size)?;
     db.prepare_cached(
         "INSERT INTO file (agent, id, contact, name, name_key, size, content_type, sha256, source, uploaded_by, \
-         created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+         created_at, updated_at, server_key) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     )?
     .execute(params![
         agent,
@@ -47,7 +47,8 @@ pub(crate) fn put_new(db: &Connection, agent: i64, file: &ContactFile, name_key:
         file.source,
         json_text(&file.uploaded_by)?,
         file.created_at.millis(),
-        file.updated_at.millis()
+        file.updated_at.millis(),
+        file.server_key
     ])?;
     add_bytes(db, agent, bytes)
 }
@@ -147,6 +148,17 @@ pub(super) fn hasten(db: &Connection, agent: &AgentId, now: Timestamp, effects: 
         .execute(params![agent.as_str(), now.millis()])?;
     effects::apply(db, number, effects)?;
     Ok(hastened as u64)
+}
+
+/// As [`openapi_core::storage::FileStore::mark_sealed`].
+pub(super) fn mark_sealed(db: &Connection, key: &BlobKey, server_key: &str) -> Result<()> {
+    let Some(agent) = tenant::number(db, &key.agent)? else { return Ok(()) };
+    db.prepare_cached("UPDATE file SET server_key = ?3 WHERE agent = ?1 AND id = ?2")?.execute(params![
+        agent,
+        key.file.as_bytes(),
+        server_key
+    ])?;
+    Ok(())
 }
 
 /// As [`openapi_core::storage::FileStore::remove_blob_records`].

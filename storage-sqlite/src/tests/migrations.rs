@@ -44,6 +44,7 @@ const STEPS: &[u64] = &[
     13042933740598808804,
     18201916972589606503,
     16639933044259653021,
+    8421422604052658999,
 ];
 
 fn hash(text: &str) -> u64 {
@@ -143,6 +144,7 @@ fn files() -> [ContactFile; 2] {
         sha256: Sha256Digest([number; 32]),
         source: "api".to_owned(),
         uploaded_by: openapi_core::access::Actor::User("tests".to_owned()),
+        server_key: None,
         created_at: at(40),
         updated_at: at(40),
     })

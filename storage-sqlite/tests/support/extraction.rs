@@ -45,6 +45,7 @@ pub fn document(number: u8) -> StoredDocument {
         file_size: 4_999_999_972,
         sha256: Sha256Digest([number; 32]),
         stored_size: 5_000_000_000,
+        server_key: None,
         uploaded_by: Actor::User("tests".to_owned()),
         created_at: at(61),
         expires_at: at(6_000),

@@ -6,9 +6,10 @@ use openapi_core::access::Actor;
 use openapi_core::agents::AgentStatus;
 use openapi_core::audit::AuditAction;
 use openapi_core::files::Sha256Digest;
-use openapi_core::ports::{BlobEntry, BlobKey};
+use openapi_core::ports::BlobKey;
 use openapi_core::storage::{
-    DocumentWrite, FileQuota, FileWrite, QuotaExcess, QuotaUnit, Result, StorageErrorKind, StoredDocument,
+    DocumentWrite, FileBlob, FileQuota, FileWrite, QuotaExcess, QuotaUnit, Result, StorageErrorKind,
+    StoredDocument,
 };
 use openapi_core::values::{AgentId, ContactId, FileId};
 
@@ -31,6 +32,7 @@ pub(super) fn document(number: u8, stored_size: u64) -> StoredDocument {
         file_size: stored_size.saturating_sub(28),
         sha256: Sha256Digest([number; 32]),
         stored_size,
+        server_key: None,
         uploaded_by: Actor::User("häßlich \"quoted\"".to_owned()),
         created_at: at(i64::from(number)),
         expires_at: at(i64::from(number) * 100),
@@ -247,7 +249,7 @@ pub(super) fn contents_of_documents_are_known_and_not_needed(backend: &mut dyn B
         }
         let asked = [key(&a, 1), key(&b, 3), key(&a, 3), key(&b, 1), key(&agent_id("nobody"), 1)];
         assert_eq!(world.known(&asked).await, [true, false, true, true, false]);
-        let needed = [BlobEntry { key: key(&a, 2), size: 5 }];
+        let needed = [FileBlob { key: key(&a, 2), size: 5, server_key: None }];
         assert_eq!(world.needed(None, 10).await, needed);
         world.storage.remove_blob_records(&[key(&a, 1)]).await.expect("forget");
         assert_eq!(world.known(&asked).await, [false, false, true, true, false]);

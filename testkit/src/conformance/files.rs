@@ -1,16 +1,16 @@
 //! Cases for files: records, lists, quotas, deletion, and due blobs.
 
-use super::fixture::{World, assert_fails, at, parsed, replay, seal};
+use super::fixture::{World, agent_id, assert_fails, at, parsed, replay, seal, server_keys};
 use super::{Backend, on};
 use openapi_core::access::Actor;
 use openapi_core::agents::AgentStatus;
 use openapi_core::audit::{AuditAction, AuditEntry};
 use openapi_core::contacts::Contact;
 use openapi_core::files::{ContactFile, FileKind, Sha256Digest};
-use openapi_core::ports::{BlobEntry, BlobKey};
+use openapi_core::ports::BlobKey;
 use openapi_core::storage::{
-    Effects, FileDeletion, FilePage, FileQuery, FileQuota, FileSort, FileTombstone, FileUsage, FileWrite,
-    Order, QuotaExcess, QuotaUnit, Result, StorageErrorKind, Window,
+    Effects, FileBlob, FileDeletion, FilePage, FileQuery, FileQuota, FileSort, FileTombstone, FileUsage,
+    FileWrite, Order, QuotaExcess, QuotaUnit, Result, StorageErrorKind, Window,
 };
 use openapi_core::values::{AgentId, ContactId, FileId, Timestamp};
 
@@ -30,6 +30,7 @@ pub(super) fn file_of(contact: &Contact, id: u8, name: &str, size: u64, millis: 
         sha256: Sha256Digest([id; 32]),
         source: "api".to_owned(),
         uploaded_by: Actor::User("häßlich \"quoted\"".to_owned()),
+        server_key: id.is_multiple_of(3).then(|| "0123456789ab".to_owned()),
         created_at: at(millis),
         updated_at: at(millis),
     }
@@ -102,7 +103,7 @@ impl World {
         self.storage.existing_blobs(keys).await.unwrap_or_else(|error| panic!("known: {error}"))
     }
 
-    pub(super) async fn needed(&self, after: Option<&BlobKey>, at_most: u32) -> Vec<BlobEntry> {
+    pub(super) async fn needed(&self, after: Option<&BlobKey>, at_most: u32) -> Vec<FileBlob> {
         self.storage.referenced_blobs(after, at_most).await.unwrap_or_else(|error| panic!("needed: {error}"))
     }
 }
@@ -136,7 +137,7 @@ pub(super) fn files_come_back_as_stored(backend: &mut dyn Backend) {
     if backend.reopen() {
         on(backend, async |storage| {
             let world = World::new(storage);
-            let a = super::fixture::agent_id("agent-a");
+            let a = agent_id("agent-a");
             let stored =
                 world.file(&a, FileId::from_bytes([2; 12])).await.expect("a file outlives a restart");
             assert_eq!(stored.file_name.as_str(), "🦊 Zoë.txt");
@@ -382,7 +383,7 @@ pub(super) fn contents_of_deleted_agents_are_due(backend: &mut dyn Backend) {
         world.delete(&deleted, &contact, at(900_000)).await;
         world.set_status(&a, AgentStatus::Deleted, 300).await.expect("delete");
         assert_eq!(world.file(&a, live.id).await, None);
-        assert_eq!(world.needed(None, 10).await, [BlobEntry { key: key(&theirs), size: 5 }]);
+        assert_eq!(world.needed(None, 10).await, [FileBlob::of(&theirs)]);
         let known = world.known(&[key(&live), key(&deleted)]).await;
         assert_eq!(known, [true, true], "a due content is not an orphan");
         while world.storage.purge_agent(&a, 1).await.expect("purge") > 0 {}
@@ -396,6 +397,37 @@ pub(super) fn contents_of_deleted_agents_are_due(backend: &mut dyn Backend) {
     });
 }
 
+pub(super) fn contents_are_marked_as_sealed(backend: &mut dyn Backend) {
+    on(backend, async |storage| {
+        let (world, a, b) = World::with_agents(storage).await;
+        let (contact, foreign) = (world.insert(&a, BODY, 0).await, world.insert(&b, BODY, 0).await);
+        let plain = world.add_file(&contact, 1, "a.pdf", 5, 1).await;
+        let theirs = world.add_file(&foreign, 1, "b.pdf", 5, 1).await;
+        let sealed = world.add_file(&contact, 3, "c.pdf", 5, 1).await;
+        let deleted = world.add_file(&contact, 6, "d.pdf", 5, 1).await;
+        world.delete(&deleted, &contact, at(900)).await;
+        let uses = async || world.storage.server_key_uses().await.expect("uses");
+        let counted = |count: u64| (count > 0).then(|| ("0123456789ab".to_owned(), count));
+        let before = uses().await;
+        assert_eq!((before.files, before.unsealed_files), (counted(2).into_iter().collect(), 2));
+        let entries: u64 = before.audit_entries.values().sum();
+        assert!(entries >= 5 && before.audit_entries.keys().eq([server_keys().current_id()]), "{entries}");
+        let mark = async |key: &BlobKey| world.storage.mark_sealed(key, "ba9876543210").await.expect("mark");
+        for file in [&plain, &sealed, &deleted] {
+            mark(&key(file)).await;
+        }
+        mark(&BlobKey::new(a.clone(), FileId::from_bytes([8; 12]))).await;
+        mark(&BlobKey::new(agent_id("nobody"), plain.id)).await;
+        let next = ContactFile { server_key: Some("ba9876543210".to_owned()), ..plain };
+        assert_eq!(world.file(&a, next.id).await.as_ref(), Some(&next));
+        assert_eq!(world.file(&b, theirs.id).await.as_ref(), Some(&theirs));
+        let after = uses().await;
+        assert_eq!(after.files, [("ba9876543210".to_owned(), 3)].into());
+        assert_eq!(after.unsealed_files, 1);
+        assert_eq!(world.needed(None, 10).await.len(), 3);
+    });
+}
+
 pub(super) fn contents_are_known_and_needed(backend: &mut dyn Backend) {
     on(backend, async |storage| {
         let (world, a, b) = World::with_agents(storage).await;
@@ -404,7 +436,7 @@ pub(super) fn contents_are_known_and_needed(backend: &mut dyn Backend) {
         let mut needed = Vec::new();
         for (contact, id) in [(&contact, 3), (&contact, 1), (&foreign, 2), (&contact, 2), (&foreign, 1)] {
             let file = world.add_file(contact, id, "a.pdf", u64::from(id) * 7, 1).await;
-            needed.push(BlobEntry { key: key(&file), size: file.file_size });
+            needed.push(FileBlob::of(&file));
         }
         let deleted = world.add_file(&contact, 9, "b.pdf", 5, 2).await;
         world.delete(&deleted, &contact, at(900)).await;

@@ -167,6 +167,7 @@ cases! {
         erasing_makes_contents_due
         contents_of_deleted_agents_are_due
         contents_are_known_and_needed
+        contents_are_marked_as_sealed
         files_belong_to_their_agent
     }
     credits {

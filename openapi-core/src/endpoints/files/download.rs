@@ -22,7 +22,7 @@ impl Operation for Download {
         path: "/download/files/{fileId}",
         tag: "Files",
         summary: "Download a file",
-        description: "The content of a file, under a signed URL. A single `Range` is honoured, and `If-None-Match`; other parameters are ignored. An operator may redirect downloads to the store of file contents (307).",
+        description: "The content of a file, under a signed URL. A single `Range` is honoured, and `If-None-Match`; other parameters are ignored.",
         access: Access::Link,
         conditional: Conditional::Read,
         success: &[200, 206],
@@ -51,9 +51,8 @@ impl Operation for Download {
                 headers.insert(name, value);
             }
         };
-        let FileContent { file, disposition, selection, bytes } = &reply.data;
+        let FileContent { file, disposition, selection, .. } = &reply.data;
         let (status, length) = match selection {
-            _ if matches!(bytes, ContentSource::Elsewhere(_)) => (307, 0),
             Selection::Part { first, last } => {
                 let range = format!("bytes {first}-{last}/{}", file.file_size);
                 put(header::CONTENT_RANGE, HeaderValue::try_from(range));
@@ -67,9 +66,7 @@ impl Operation for Download {
         }
         put(header::CACHE_CONTROL, Ok(HeaderValue::from_static("private, no-store")));
         put(header::REFERRER_POLICY, Ok(HeaderValue::from_static("no-referrer")));
-        if status != 307 {
-            put(header::ETAG, HeaderValue::try_from(file.content_etag()));
-        }
+        put(header::ETAG, HeaderValue::try_from(file.content_etag()));
         if matches!(status, 200 | 206) {
             put(header::CONTENT_TYPE, HeaderValue::from_str(file.content_type.media_type()));
             put(header::CONTENT_DISPOSITION, Ok(disposition.header(&file.file_name)));
@@ -77,13 +74,9 @@ impl Operation for Download {
             put(header::CONTENT_SECURITY_POLICY, Ok(HeaderValue::from_static("sandbox; default-src 'none'")));
         }
         let mut body = ApiBody::empty();
-        let reply = reply.map(|content| match content.bytes {
-            ContentSource::None => {}
-            ContentSource::Stream(stream) => body = ApiBody::content(stream, length),
-            ContentSource::Elsewhere(url) => {
-                if let Ok(url) = HeaderValue::try_from(url) {
-                    headers.insert(header::LOCATION, url);
-                }
+        let reply = reply.map(|content| {
+            if let ContentSource::Stream(stream) = content.bytes {
+                body = ApiBody::content(stream, length);
             }
         });
         Ok(EncodedResponse { reply, body: Payload::Content { status, headers, body } })

@@ -7,9 +7,9 @@ use crate::access::Caller;
 use crate::platform::Platform;
 use crate::platform::documents::NewDocument;
 use crate::platform::errors::quota_exceeded;
-use crate::platform::seal::sealed_bytes;
 use crate::ports::BlobKey;
 use crate::reply::ApiError;
+use crate::seal::sealed_bytes;
 use crate::storage::{DocumentWrite, FileQuota, StoredDocument};
 use crate::values::{ContactId, FileId};
 

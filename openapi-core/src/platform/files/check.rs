@@ -9,9 +9,10 @@ use super::records::about;
 use crate::access::Actor;
 use crate::audit::AuditAction;
 use crate::platform::Platform;
-use crate::ports::{BlobEntry, BlobKey};
+use crate::ports::BlobKey;
+use crate::seal::sealed_bytes;
 use crate::storage::retry::RetryOn;
-use crate::storage::{Effects, FileDeletion, FileTombstone, StorageErrorKind};
+use crate::storage::{Effects, FileBlob, FileDeletion, FileTombstone, StorageErrorKind};
 use crate::values::{AgentId, Block, TextValue};
 
 /// A repair sweeps the remains of uploads that nothing has touched for this long.
@@ -37,6 +38,13 @@ pub enum ContentFault {
     },
     /// The content of a retained document is missing or truncated.
     LostDocument(BlobKey),
+    /// The content of a file does not open, or has another digest than its record says.
+    Unreadable {
+        /// The file.
+        key: BlobKey,
+        /// Why.
+        why: String,
+    },
     /// A content belongs to no file and no document.
     Orphan(BlobKey),
 }
@@ -50,6 +58,9 @@ impl fmt::Display for ContentFault {
             }
             ContentFault::LostDocument(key) => {
                 write!(f, "the content of document {key} is missing or cut off")
+            }
+            ContentFault::Unreadable { key, why } => {
+                write!(f, "the content of file {key} cannot be read: {why}")
             }
             ContentFault::Orphan(key) => write!(f, "the content {key} belongs to no file"),
         }
@@ -95,13 +106,13 @@ impl Platform {
         let mut after: Option<BlobKey> = None;
         loop {
             let needed = self.storage.referenced_blobs(after.as_ref(), BATCH).await?;
-            for BlobEntry { key, size } in &needed {
+            for file in &needed {
                 check.files += 1;
-                match stored.remove(key) {
-                    None => check.faults.push(ContentFault::Missing(key.clone())),
-                    Some(found) if found != *size => {
-                        let key = key.clone();
-                        check.faults.push(ContentFault::WrongSize { key, expected: *size, found });
+                let (key, expected) = (file.key.clone(), file.stored_size());
+                match stored.remove(&key) {
+                    None => check.faults.push(ContentFault::Missing(key)),
+                    Some(found) if found != expected => {
+                        check.faults.push(ContentFault::WrongSize { key, expected, found });
                     }
                     Some(_) => {}
                 }
@@ -126,7 +137,7 @@ impl Platform {
         Ok(check)
     }
 
-    /// Without the files and documents whose content was stored after the contents were listed.
+    /// Without the files and documents whose content was stored or sealed after the contents were listed.
     async fn confirmed(&self, faults: Vec<ContentFault>) -> Result<Vec<ContentFault>, MaintainError> {
         let mut confirmed = Vec::with_capacity(faults.len());
         for fault in faults {
@@ -139,7 +150,18 @@ impl Platform {
                         None => true,
                     }
                 }
-                ContentFault::WrongSize { .. } | ContentFault::Orphan(_) => false,
+                // It is being sealed, or was sealed since.
+                ContentFault::WrongSize { key, .. } => {
+                    let file = self.storage.file(&key.agent, key.file).await?;
+                    match (file, self.ports.blobs.size(key).await?) {
+                        (Some(file), Some(found)) => {
+                            found == FileBlob::of(&file).stored_size()
+                                || found == sealed_bytes(file.file_size)
+                        }
+                        (file, _) => file.is_none(),
+                    }
+                }
+                ContentFault::Unreadable { .. } | ContentFault::Orphan(_) => false,
             };
             if !is_late {
                 confirmed.push(fault);
@@ -189,6 +211,7 @@ impl Platform {
         for fault in check.faults {
             match &fault {
                 ContentFault::Orphan(key) => self.ports.blobs.remove(key).await?,
+                ContentFault::Unreadable { .. } => left.push(fault),
                 ContentFault::LostDocument(key) => {
                     self.storage.discard_document(&key.agent, key.file, self.now()).await?;
                 }

@@ -2,6 +2,8 @@
 
 use http::{HeaderValue, header};
 
+use super::content::read_content;
+use super::downloads::Download;
 use super::records::find;
 use crate::access::{Actor, Caller};
 use crate::agents::AgentStatus;
@@ -94,19 +96,14 @@ pub(in crate::platform) async fn download(
         return Ok(content(Selection::Whole, ContentSource::None));
     }
     let key = BlobKey::new(agent, id);
-    if platform.files.redirect_downloads && link.disposition == Disposition::Attachment {
-        let left = u64::try_from(link.expires_at.millis_since(now) / 1_000).unwrap_or(0).max(1);
-        if let Some(url) = platform.ports.blobs.link(&key, left).await? {
-            return Ok(content(Selection::Whole, ContentSource::Elsewhere(url)));
-        }
-    }
     let selection = selection(&request.headers, &file.content_etag(), file.file_size);
     let range = match selection {
         Selection::Whole | Selection::NotModified => 0..file.file_size,
         Selection::Part { first, last } => first..last + 1,
         Selection::Unsatisfiable => return Err(unsatisfiable(file.file_size)),
     };
-    let bytes = platform.ports.blobs.read(&key, range).await?;
+    let bytes = read_content(platform, &key, &file, range).await?;
+    platform.note_download(Download::of(&file, link.issuer, request.address, now)).await?;
     Ok(content(selection, ContentSource::Stream(bytes)))
 }
 

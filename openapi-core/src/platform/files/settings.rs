@@ -15,9 +15,6 @@ pub struct FileSettings {
     pub max_bytes_of_agent: Option<u64>,
     /// How long the content of a deleted file is retained, in milliseconds (30 days); 0 removes it at once.
     pub retention_millis: u64,
-    /// Whether downloads are redirected to the store of file contents, where it gives out links of its own. They then
-    /// end with the link of the store, not with the key or the file, and carry the store's headers.
-    pub redirect_downloads: bool,
 }
 
 impl Default for FileSettings {
@@ -27,7 +24,6 @@ impl Default for FileSettings {
             max_files_of_contact: 1_000,
             max_bytes_of_agent: None,
             retention_millis: 30 * 24 * 3_600_000,
-            redirect_downloads: false,
         }
     }
 }

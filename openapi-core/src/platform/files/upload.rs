@@ -7,14 +7,15 @@ use super::records::{about, audit};
 use crate::access::Caller;
 use crate::audit::AuditAction;
 use crate::contacts::{Contact, SharedContact};
-use crate::files::{ContactFile, FileName, FileTypes, Received, ReceivedFile};
+use crate::files::{ContactFile, FileTypes, Received, ReceivedFile};
 use crate::platform::errors::{
     contact_archived, infected_file, quota_exceeded, scanner_failed, unsupported_file, upload_overtaken,
 };
 use crate::platform::idempotency::{Claim, Claimed, answer, claim, replay};
 use crate::platform::{Platform, contacts};
-use crate::ports::{BlobKey, BlobWriter, FileScan, Verdict};
+use crate::ports::{BlobKey, FileScan, Verdict};
 use crate::reply::ApiError;
+use crate::seal::SealedWriter;
 use crate::service::{Created, Idempotency, UploadFile};
 use crate::storage::retry::{MAX_ATTEMPTS, retry_with};
 use crate::storage::{Effects, FileWrite, StorageErrorKind};
@@ -22,7 +23,7 @@ use crate::values::FileId;
 
 /// Where the bytes go while they arrive.
 struct Intake {
-    writer: Box<dyn BlobWriter>,
+    writer: SealedWriter,
     scan: Box<dyn FileScan>,
 }
 
@@ -53,8 +54,7 @@ pub(in crate::platform) async fn upload(
     let mut has_begun = false;
     while let Some(bytes) = upload.chunk().await? {
         if is_wanted && !std::mem::replace(&mut has_begun, true) {
-            let name = FileName::of_sent(upload.sent_name(), "bin");
-            storing = begin(platform, &key, &name).await.map_or_else(Storing::Failed, Storing::Open);
+            storing = begin(platform, &key).await.map_or_else(Storing::Failed, Storing::Open);
         }
         if let Storing::Open(intake) = &mut storing
             && let Err(error) = intake.push(bytes).await
@@ -86,8 +86,8 @@ pub(in crate::platform) async fn upload(
     refuse_state(platform, &contact, file.size).await?;
     scanned?;
     let writer = writer?.ok_or_else(upload_overtaken)?;
-    writer.finish().await?;
-    let stored = Stored { platform, caller, id, file };
+    let server_key = writer.finish().await?.server_key;
+    let stored = Stored { platform, caller, id, file, server_key };
     let outcome = stored.insert(contact, claimed.as_ref()).await;
     if let Ok(Created::Replayed(_)) | Err(Refused::Definite(_)) = &outcome
         && let Err(error) = platform.ports.blobs.remove(&key).await
@@ -113,9 +113,10 @@ async fn has_room(
     Ok(!contact.is_archived() && platform.files.quota().admit(usage, 1).is_ok())
 }
 
-async fn begin(platform: &Platform, key: &BlobKey, name: &FileName) -> Result<Intake, ApiError> {
+async fn begin(platform: &Platform, key: &BlobKey) -> Result<Intake, ApiError> {
     let scan = begin_scan(platform).await?;
-    Ok(Intake { writer: platform.ports.blobs.create(key, name).await?, scan })
+    let writer = SealedWriter::create(&*platform.ports.blobs, &platform.ports.server_keys, key).await?;
+    Ok(Intake { writer, scan })
 }
 
 /// Begins to look at a file.
@@ -137,7 +138,7 @@ pub async fn push_scan(scan: &mut Box<dyn FileScan>, bytes: &bytes::Bytes) -> Re
 impl Intake {
     async fn push(&mut self, bytes: bytes::Bytes) -> Result<(), ApiError> {
         push_scan(&mut self.scan, &bytes).await?;
-        Ok(self.writer.write(bytes).await?)
+        Ok(self.writer.write(&bytes).await?)
     }
 }
 
@@ -179,6 +180,8 @@ struct Stored<'a> {
     caller: &'a Caller,
     id: FileId,
     file: ReceivedFile,
+    /// The id of the server key that it is sealed with.
+    server_key: String,
 }
 
 /// Why a record was not stored.
@@ -196,7 +199,7 @@ impl Stored<'_> {
         contact: SharedContact,
         claimed: Option<&Claim<'_, ContactFile>>,
     ) -> Result<Created<ContactFile>, Refused> {
-        let Stored { platform, caller, id, file } = self;
+        let Stored { platform, caller, id, file, server_key } = self;
         let overtaken = || Refused::Definite(upload_overtaken());
         retry_with(MAX_ATTEMPTS, contact, overtaken, |contact| async move {
             let now = platform.now();
@@ -210,6 +213,7 @@ impl Stored<'_> {
                 sha256: file.sha256,
                 source: "api".to_owned(),
                 uploaded_by: caller.actor.clone(),
+                server_key: Some(server_key.clone()),
                 created_at: now,
                 updated_at: now,
             };

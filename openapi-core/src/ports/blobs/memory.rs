@@ -14,7 +14,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::store::{
     BlobEntry, BlobErrorKind, BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter,
 };
-use crate::values::{FileName, Timestamp};
+use crate::values::Timestamp;
 
 type Blobs = BTreeMap<BlobKey, Bytes>;
 
@@ -36,8 +36,12 @@ impl MemoryBlobs {
 
 #[async_trait]
 impl BlobStore for MemoryBlobs {
-    async fn create(&self, key: &BlobKey, _: &FileName) -> BlobResult<Box<dyn BlobWriter>> {
+    async fn create(&self, key: &BlobKey) -> BlobResult<Box<dyn BlobWriter>> {
         Ok(Box::new(Writer { blobs: self.clone(), key: key.clone(), bytes: BytesMut::new() }))
+    }
+
+    async fn replace(&self, key: &BlobKey) -> BlobResult<Box<dyn BlobWriter>> {
+        self.create(key).await
     }
 
     async fn read(&self, key: &BlobKey, range: Range<u64>) -> BlobResult<BlobStream> {
@@ -52,10 +56,6 @@ impl BlobStore for MemoryBlobs {
 
     async fn size(&self, key: &BlobKey) -> BlobResult<Option<u64>> {
         Ok(self.blobs().get(key).map(|bytes| bytes.len() as u64))
-    }
-
-    async fn link(&self, _: &BlobKey, _: u64) -> BlobResult<Option<String>> {
-        Ok(None)
     }
 
     async fn remove(&self, key: &BlobKey) -> BlobResult<()> {

@@ -8,7 +8,7 @@ use super::memory::no_entries;
 use super::store::{
     BlobError, BlobErrorKind, BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter,
 };
-use crate::values::{FileName, Timestamp};
+use crate::values::Timestamp;
 
 /// No store of file contents: every upload is answered STORAGE_UNAVAILABLE. What a platform has that was given none, so
 /// that no file is ever stored where it would be lost.
@@ -23,7 +23,11 @@ impl NoBlobs {
 
 #[async_trait]
 impl BlobStore for NoBlobs {
-    async fn create(&self, _: &BlobKey, _: &FileName) -> BlobResult<Box<dyn BlobWriter>> {
+    async fn create(&self, _: &BlobKey) -> BlobResult<Box<dyn BlobWriter>> {
+        Err(Self::error())
+    }
+
+    async fn replace(&self, _: &BlobKey) -> BlobResult<Box<dyn BlobWriter>> {
         Err(Self::error())
     }
 
@@ -32,10 +36,6 @@ impl BlobStore for NoBlobs {
     }
 
     async fn size(&self, _: &BlobKey) -> BlobResult<Option<u64>> {
-        Ok(None)
-    }
-
-    async fn link(&self, _: &BlobKey, _: u64) -> BlobResult<Option<String>> {
         Ok(None)
     }
 

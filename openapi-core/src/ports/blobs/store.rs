@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_core::Stream;
 
-use crate::values::{AgentId, FileId, FileName, Timestamp};
+use crate::values::{AgentId, FileId, Timestamp};
 
 /// The result of a method of a [`BlobStore`].
 pub type BlobResult<T> = Result<T, BlobError>;
@@ -23,7 +23,7 @@ pub type BlobListing = Pin<Box<dyn Stream<Item = BlobResult<BlobEntry>> + Send>>
 /// A store of file contents: a folder, an object store, memory.
 ///
 /// # Contract
-/// - A blob is written once, under a key of its own, and never changes.
+/// - A blob is written once, under a key of its own, and never changes, unless [`BlobStore::replace`] is used.
 /// - A blob can be read and is listed only after [`BlobWriter::finish`] has returned, and it is then as durable as the
 ///   store promises: a local folder has synced the content and its name. What a dropped writer leaves cannot be
 ///   read, and [`BlobStore::sweep_unfinished`] removes it.
@@ -31,12 +31,18 @@ pub type BlobListing = Pin<Box<dyn Stream<Item = BlobResult<BlobEntry>> + Send>>
 /// - Dropping a future or stream cancels its work.
 #[async_trait]
 pub trait BlobStore: Send + Sync {
-    /// Begins a new blob. `name` is the name of the file: a store that issues its own links
-    /// ([`BlobStore::link`]) has its downloads saved under it.
+    /// Begins a new blob.
     ///
     /// # Errors
     /// [`Unavailable`](BlobErrorKind::Unavailable), [`Internal`](BlobErrorKind::Internal).
-    async fn create(&self, key: &BlobKey, name: &FileName) -> BlobResult<Box<dyn BlobWriter>>;
+    async fn create(&self, key: &BlobKey) -> BlobResult<Box<dyn BlobWriter>>;
+
+    /// Begins a blob that takes the place of the one with this key, in one step: until [`BlobWriter::finish`] returns, the
+    /// former one is read, and streams that are open stay with it.
+    ///
+    /// # Errors
+    /// [`Unavailable`](BlobErrorKind::Unavailable), [`Internal`](BlobErrorKind::Internal).
+    async fn replace(&self, key: &BlobKey) -> BlobResult<Box<dyn BlobWriter>>;
 
     /// The bytes of a blob from the start of the range up to, but without, its end.
     ///
@@ -46,10 +52,6 @@ pub trait BlobStore: Send + Sync {
 
     /// The length of a blob in bytes; `None` if it does not exist.
     async fn size(&self, key: &BlobKey) -> BlobResult<Option<u64>>;
-
-    /// An absolute URL under which the store itself serves the blob to anyone for `seconds`; `None` if it
-    /// issues no links, like a local folder.
-    async fn link(&self, key: &BlobKey, seconds: u64) -> BlobResult<Option<String>>;
 
     /// Removes a blob; succeeds if it does not exist.
     async fn remove(&self, key: &BlobKey) -> BlobResult<()>;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::contents;
+use super::encryption::PasswordArgs;
 use super::manifest::{Manifest, Proof};
 use crate::assemble::StoreUrl;
 use crate::cli::context::CommandContext;
@@ -31,6 +32,8 @@ pub enum Backups {
     Verify {
         /// The backup
         from: PathBuf,
+        #[command(flatten)]
+        password: PasswordArgs,
     },
 }
 
@@ -46,7 +49,7 @@ impl Backups {
     pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
         match self {
             Backups::List { folder } => list(context, &folder),
-            Backups::Verify { from } => verify(context, &from),
+            Backups::Verify { from, password } => verify(context, &from, &password),
         }
     }
 }
@@ -67,7 +70,7 @@ fn list(context: &CommandContext, folder: &Path) -> Result<(), CliError> {
         }
     }
     backups.sort_by_key(|listed| std::cmp::Reverse(listed.manifest.created_at));
-    let heads = ["backup", "created", "version", "database bytes", "files", "server key"];
+    let heads = ["backup", "created", "version", "database bytes", "files", "encrypted", "server key"];
     context.print_table(context.json(), &backups, &heads, |Listed { backup, manifest }| {
         vec![
             backup.display().to_string(),
@@ -75,24 +78,28 @@ fn list(context: &CommandContext, folder: &Path) -> Result<(), CliError> {
             manifest.version.clone(),
             manifest.database_bytes.to_string(),
             manifest.files.to_string(),
+            if manifest.encryption.is_some() { "yes" } else { "no" }.to_owned(),
             manifest.server_key.clone(),
         ]
     })
 }
 
-fn verify(context: &CommandContext, from: &Path) -> Result<(), CliError> {
+fn verify(context: &CommandContext, from: &Path, password: &PasswordArgs) -> Result<(), CliError> {
     let config = context.config()?;
     let _log = Logged::install(&config)?;
     let store = StoreUrl::parse(config.store())?;
     let (manifest, proof) = contents::verify_manifest(&config, &store, from)?;
-    if proof == Proof::NoServerKey {
+    let keys = store.key_source(&config).existing()?.filter(|_| proof == Proof::Authentic);
+    let Some(keys) = keys else {
         return Err(CliError::new(format!(
             "the database has the digest of the manifest, but the server key {}, which authenticates the manifest, is not \
              here: name the store with --store, or set OPENAPI_SERVER_KEY",
             manifest.server_key
         )));
-    }
-    let files = context.run(contents::verify_contents(context, from, &manifest))?;
+    };
+    let backup_key = contents::backup_key(context, &manifest, password)?;
+    let files =
+        context.run(contents::verify_contents(context, from, &manifest, backup_key.as_ref(), &keys))?;
     if files != manifest.files {
         return Err(CliError::new(format!(
             "the backup has {files} file(s), and its manifest says {}",

@@ -2,21 +2,24 @@
 //! record.
 
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use conversations::storage::ConversationStorage;
 use openapi_core::audit::AuditAction;
 use openapi_core::ports::{BlobKey, BlobStore, Clock};
+use openapi_core::server_keys::ServerKeys;
 use storage_blobs::FolderBlobs;
 use storage_common::transfer;
 
+use super::Restore;
 use super::discard::Discard;
-use super::manifest::{DatabaseDigest, Manifest, Proof};
+use super::encryption::{BackupKey, Encryption, PasswordArgs};
+use super::manifest::{DatabaseDigest, Hashing, Manifest, Proof};
 use crate::assemble::{self, Contents, OpenStore, Ownership, StoreUrl};
 use crate::cli::context::CommandContext;
 use crate::config::Config;
-use crate::console::caller::{BACKUP_CONTENTS, BACKUP_DATABASE, BackupFile};
+use crate::console::caller::{BACKUP_CONTENTS, BACKUP_DATABASE, BACKUP_ENCRYPTED_DATABASE, BackupFile};
 use crate::error::CliError;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::private_folder;
@@ -59,7 +62,11 @@ pub async fn check(
 ///
 /// # Errors
 /// When the folder exists or cannot be written, or a content is missing or damaged.
-pub async fn backup(context: &CommandContext, to: &Path) -> Result<u64, CliError> {
+pub async fn backup(
+    context: &CommandContext,
+    to: &Path,
+    encryption: Option<(Encryption, BackupKey)>,
+) -> Result<u64, CliError> {
     context.check_contents()?;
     let store = context.store().await?;
     let source = context.blobs(&store)?;
@@ -70,22 +77,27 @@ pub async fn backup(context: &CommandContext, to: &Path) -> Result<u64, CliError
     let folder = to.display().to_string();
     let platform = conversations.platform();
     context.note(platform, AuditAction::StoreBackup, None, "", [("to", folder.as_str().into())]).await?;
+    let (encryption, backup_key) = encryption.unzip();
     // A caller of a server has the backup in a folder that the server may not reach: the copy travels through the console.
-    let scratch = match target.local_database() {
-        Some(_) => None,
-        None => Some(tempfile::Builder::new().prefix(".backup-").tempdir_in(store.url().folder())?),
-    };
-    let database = match (target.local_database(), &scratch) {
-        (Some(path), _) => path,
-        (None, Some(scratch)) => scratch.path().join(BACKUP_DATABASE),
-        (None, None) => return Err(CliError::new("the backup has no folder")),
+    // A copy that is encrypted never lies in the backup as it is.
+    let own = target.local_database().filter(|_| backup_key.is_none());
+    let (database, scratch) = match own {
+        Some(path) => (path, None),
+        None => {
+            let scratch = tempfile::Builder::new().prefix(".backup-").tempdir_in(store.url().folder())?;
+            (scratch.path().join(BACKUP_DATABASE), Some(scratch))
+        }
     };
     let note = |text: &str| context.info(text);
     let copy = assemble::backup(&store, &database, &note)?;
     let live = store.storage();
-    let contents = target.contents()?;
+    let mut target_contents = target.contents()?;
+    if let Some(key) = &backup_key {
+        target_contents = key.contents(target_contents);
+    }
     let mut absent = Vec::new();
-    let copied = copy_contents(&copy, &*source, &*contents, "copied", &note, async |key| {
+    let contents = transfer::Contents { from: &*source, to: &*target_contents, keys: Some(&keys) };
+    let copied = copy_contents(&copy, contents, "copied", &note, async |key| {
         let is_file = live.file(&key.agent, key.file).await?.is_some();
         let is_absent = !is_file && live.document(&key.agent, key.file).await?.is_none();
         if is_absent {
@@ -95,14 +107,26 @@ pub async fn backup(context: &CommandContext, to: &Path) -> Result<u64, CliError
     })
     .await?;
     // The file gets its final bytes when the copy is closed.
-    drop((copy, contents));
-    if scratch.is_some() {
-        let mut file = std::fs::File::open(&database)?;
-        let mut copy = target.create(BackupFile::Database)?;
-        std::io::copy(&mut file, &mut BufWriter::with_capacity(CHUNK, &mut copy))?;
-        copy.flush()?;
-    }
-    let manifest = Manifest::sealed(DatabaseDigest::of(&database)?, copied, absent, SystemClock.now(), &keys);
+    drop((copy, target_contents));
+    let digest = match scratch {
+        None => DatabaseDigest::of(&database)?,
+        Some(_) => {
+            let mut file = std::fs::File::open(&database)?;
+            let kind = match &backup_key {
+                Some(_) => BackupFile::EncryptedDatabase,
+                None => BackupFile::Database,
+            };
+            let copy = BufWriter::with_capacity(CHUNK, target.create(kind)?);
+            let mut copy = Hashing::new(copy);
+            match &backup_key {
+                Some(key) => key.encrypt(file, &mut copy)?,
+                None => drop(std::io::copy(&mut file, &mut copy)?),
+            }
+            copy.flush()?;
+            copy.finish()
+        }
+    };
+    let manifest = Manifest::sealed(digest, copied, absent, encryption, SystemClock.now(), &keys);
     let mut file = target.create(BackupFile::Manifest)?;
     file.write_all(&manifest.to_file())?;
     file.flush()?;
@@ -120,7 +144,12 @@ pub fn verify_manifest(
     from: &Path,
 ) -> Result<(Manifest, Proof), CliError> {
     let Some(manifest) = Manifest::read(from)? else {
-        let what = if from.join(BACKUP_DATABASE).is_file() { "has no manifest" } else { "is not a backup" };
+        let has = |file: &str| from.join(file).is_file();
+        let what = if has(BACKUP_DATABASE) || has(BACKUP_ENCRYPTED_DATABASE) {
+            "has no manifest"
+        } else {
+            "is not a backup"
+        };
         return Err(CliError::new(format!(
             "{} {what}; name the folder that `openapi-server backup` made",
             from.display()
@@ -139,13 +168,43 @@ pub async fn verify_contents(
     context: &CommandContext,
     from: &Path,
     manifest: &Manifest,
+    backup_key: Option<&BackupKey>,
+    keys: &ServerKeys,
 ) -> Result<u64, CliError> {
     // The backup itself stays as it is: opening it would bring it to this version's schema.
     let scratch = tempfile::tempdir()?;
-    let records = assemble::open_backup(&from.join(BACKUP_DATABASE), &scratch.path().join(BACKUP_DATABASE))?;
-    let source = FolderBlobs::open(from.join(BACKUP_CONTENTS)).map_err(storage_blobs::OpenError::from)?;
+    let (database, source) = open_backup(from, backup_key, scratch.path())?;
+    let records = assemble::open_backup(&database, &scratch.path().join(BACKUP_DATABASE))?;
     let note = |text: &str| context.info(text);
-    copy_contents(&records, &source, &Discard, "verified", &note, async |key| Ok(manifest.lacks(key))).await
+    let contents = transfer::Contents { from: &*source, to: &Discard, keys: Some(keys) };
+    copy_contents(&records, contents, "verified", &note, async |key| Ok(manifest.lacks(key))).await
+}
+
+/// The database of a backup, decrypted into a folder if it is encrypted, and its contents.
+fn open_backup(
+    from: &Path,
+    backup_key: Option<&BackupKey>,
+    scratch: &Path,
+) -> Result<(PathBuf, Arc<dyn BlobStore>), CliError> {
+    let contents = FolderBlobs::open(from.join(BACKUP_CONTENTS)).map_err(storage_blobs::OpenError::from)?;
+    let contents: Arc<dyn BlobStore> = Arc::new(contents);
+    let Some(key) = backup_key else { return Ok((from.join(BACKUP_DATABASE), contents)) };
+    let database = scratch.join("decrypted.db");
+    key.decrypt(&from.join(BACKUP_ENCRYPTED_DATABASE), &database)?;
+    Ok((database, key.contents(contents)))
+}
+
+/// The key of a backup, if it is encrypted.
+///
+/// # Errors
+/// When there is no password, or a wrong one.
+pub fn backup_key(
+    context: &CommandContext,
+    manifest: &Manifest,
+    password: &PasswordArgs,
+) -> Result<Option<BackupKey>, CliError> {
+    let Some(encryption) = &manifest.encryption else { return Ok(None) };
+    encryption.key(&password.read(context, false)?).map(Some)
 }
 
 /// Replaces the store with a backup: first the contents, then the records. Returns the number of contents.
@@ -157,10 +216,10 @@ pub async fn restore(
     config: &Config,
     store: &StoreUrl,
     ownership: Option<&Ownership>,
-    from: &Path,
-    unverified: bool,
+    restore: &Restore,
 ) -> Result<u64, CliError> {
-    let manifest = if unverified {
+    let Restore { from, unverified, password } = restore;
+    let manifest = if *unverified {
         context.info("the manifest of the backup is not checked");
         Manifest::read(from).unwrap_or_default()
     } else {
@@ -178,13 +237,20 @@ pub async fn restore(
     // The backup itself stays as it is: opening it would bring it to this version's schema.
     private_folder::create(store.folder())?;
     let scratch = tempfile::tempdir_in(store.folder())?;
-    let database = from.join(BACKUP_DATABASE);
+    let backup_key = match &manifest {
+        Some(manifest) => backup_key(context, manifest, password)?,
+        None => None,
+    };
+    let (database, source) = open_backup(from, backup_key.as_ref(), scratch.path())?;
     let records = assemble::open_backup(&database, &scratch.path().join(BACKUP_DATABASE))?;
-    let source = FolderBlobs::open(from.join(BACKUP_CONTENTS)).map_err(storage_blobs::OpenError::from)?;
     let target = assemble::open_blobs(config, store)?;
     let note = |text: &str| context.info(text);
-    let copied =
-        copy_contents(&records, &source, &*target, "restored", &note, async |key| Ok(is_absent(key))).await?;
+    let keys = store.key_source(config).existing()?;
+    if keys.is_none() {
+        context.info("no server key is here: of the contents of files, only the lengths are compared");
+    }
+    let contents = transfer::Contents { from: &*source, to: &*target, keys: keys.as_ref() };
+    let copied = copy_contents(&records, contents, "restored", &note, async |key| Ok(is_absent(key))).await?;
     drop(records);
     assemble::restore(store, ownership, &database, &note)?;
     let absent = manifest.map_or(0, |manifest| manifest.absent.len());
@@ -223,13 +289,11 @@ pub async fn note_restore(
 /// `dispensable`.
 async fn copy_contents(
     records: &Arc<dyn ConversationStorage>,
-    from: &dyn BlobStore,
-    to: &dyn BlobStore,
+    contents: transfer::Contents<'_>,
     done: &str,
     note: &dyn Fn(&str),
     mut dispensable: impl AsyncFnMut(&BlobKey) -> Result<bool, CliError>,
 ) -> Result<u64, CliError> {
-    let contents = transfer::Contents { from, to };
     let mut copied = 0;
     let mut count = async |key: &BlobKey, outcome: Result<Option<u64>, transfer::CopyError>| {
         match outcome {

@@ -10,6 +10,7 @@ use openapi_core::agents::Agent;
 use openapi_core::audit::AuditAction;
 use openapi_core::json::Json;
 use openapi_core::ports::BlobStore;
+use openapi_core::server_keys::ServerKeys;
 use openapi_core::values::AgentId;
 use serde_json::json;
 use storage_common::transfer;
@@ -71,6 +72,8 @@ struct Sides {
     from: Arc<dyn TransferStore>,
     to: Arc<dyn TransferStore>,
     contents: Option<(Arc<dyn BlobStore>, Arc<dyn BlobStore>)>,
+    /// The server keys of either store.
+    keys: Option<ServerKeys>,
 }
 
 impl Copy {
@@ -155,6 +158,10 @@ impl Copy {
             contents: match &contents {
                 Some((source, target)) => Some((open(source)?, open(target)?)),
                 None => None,
+            },
+            keys: match from.key_source(config).existing()? {
+                None => to.key_source(config).existing()?,
+                keys => keys,
             },
         });
         let mut copies = Copies::new(sides, self.jobs.into(), context);
@@ -243,7 +250,10 @@ impl Copies {
         let Some(agent) = self.waiting.pop_front() else { return };
         let (sides, progress) = (Arc::clone(&self.sides), Arc::clone(&self.progress));
         self.running.spawn(async move {
-            let contents = sides.contents.as_ref().map(|(from, to)| Contents { from: &**from, to: &**to });
+            let contents = sides.contents.as_ref().map(|(from, to)| {
+                let keys = sides.keys.as_ref();
+                Contents { from: &**from, to: &**to, keys }
+            });
             let mut report = |step| progress.record(step);
             let copied =
                 transfer::copy_agent(&*sides.from, &*sides.to, &agent, contents, &mut report).await?;

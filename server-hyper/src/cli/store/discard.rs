@@ -5,14 +5,18 @@ use bytes::Bytes;
 use openapi_core::ports::{
     BlobErrorKind, BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter,
 };
-use openapi_core::values::{FileName, Timestamp};
+use openapi_core::values::Timestamp;
 
 /// Accepts every content and has none.
 pub struct Discard;
 
 #[async_trait]
 impl BlobStore for Discard {
-    async fn create(&self, _: &BlobKey, _: &FileName) -> BlobResult<Box<dyn BlobWriter>> {
+    async fn create(&self, _: &BlobKey) -> BlobResult<Box<dyn BlobWriter>> {
+        Ok(Box::new(Discard))
+    }
+
+    async fn replace(&self, _: &BlobKey) -> BlobResult<Box<dyn BlobWriter>> {
         Ok(Box::new(Discard))
     }
 
@@ -21,10 +25,6 @@ impl BlobStore for Discard {
     }
 
     async fn size(&self, _: &BlobKey) -> BlobResult<Option<u64>> {
-        Ok(None)
-    }
-
-    async fn link(&self, _: &BlobKey, _: u64) -> BlobResult<Option<String>> {
         Ok(None)
     }
 

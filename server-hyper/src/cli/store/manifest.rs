@@ -3,7 +3,7 @@
 //! The database contains the digest of each file content, so the manifest covers the contents too.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use openapi_core::files::Sha256Digest;
@@ -13,13 +13,17 @@ use openapi_core::values::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::console::caller::{BACKUP_DATABASE, BACKUP_MANIFEST};
+use super::encryption::Encryption;
+use crate::console::caller::{BACKUP_DATABASE, BACKUP_ENCRYPTED_DATABASE, BACKUP_MANIFEST};
 use crate::error::CliError;
 
 const PURPOSE: &str = "backup manifest";
 
-/// The form that this version writes and reads.
-const FORMAT: u32 = 1;
+/// The form of backups that are not encrypted.
+const PLAIN: u32 = 1;
+
+/// The form of encrypted backups.
+const ENCRYPTED: u32 = 2;
 
 /// The longest manifest that is read, in bytes.
 const MAX_MANIFEST: u64 = 64 << 20;
@@ -42,6 +46,9 @@ pub struct Manifest {
     /// The contents that the database names and the backup lacks, because their files were deleted while it was made, as
     /// `<agent>/<file>`.
     pub absent: Vec<String>,
+    /// How the backup is encrypted, if it is. The digest is that of the encrypted database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encryption: Option<Encryption>,
     /// The id of the server key of [`Manifest::mac`].
     pub server_key: String,
     /// HMAC-SHA-256 over all other members, as hexadecimal digits.
@@ -70,22 +77,41 @@ impl DatabaseDigest {
     /// # Errors
     /// As the system reports them.
     pub fn of(path: &Path) -> io::Result<Self> {
-        let mut file = File::open(path)?;
-        let (mut hash, mut chunk, mut bytes) = (Sha256::new(), vec![0; 1 << 18], 0);
-        loop {
-            let count = match file.read(&mut chunk) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                read => read?,
-            };
-            if count == 0 {
-                return Ok(DatabaseDigest {
-                    bytes,
-                    sha256: Sha256Digest(hash.finalize().into()).to_string(),
-                });
-            }
-            hash.update(&chunk[..count]);
-            bytes += count as u64;
-        }
+        let mut hashing = Hashing::new(io::sink());
+        io::copy(&mut File::open(path)?, &mut hashing)?;
+        Ok(hashing.finish())
+    }
+}
+
+/// Passes a database on and computes its digest.
+pub struct Hashing<W> {
+    to: W,
+    hash: Sha256,
+    bytes: u64,
+}
+
+impl<W: Write> Hashing<W> {
+    pub fn new(to: W) -> Self {
+        Hashing { to, hash: Sha256::new(), bytes: 0 }
+    }
+
+    /// The digest of what was written.
+    pub fn finish(self) -> DatabaseDigest {
+        let sha256 = Sha256Digest(self.hash.finalize().into()).to_string();
+        DatabaseDigest { bytes: self.bytes, sha256 }
+    }
+}
+
+impl<W: Write> Write for Hashing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.to.write(bytes)?;
+        self.hash.update(&bytes[..count]);
+        self.bytes += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
     }
 }
 
@@ -96,17 +122,19 @@ impl Manifest {
         database: DatabaseDigest,
         files: u64,
         absent: Vec<String>,
+        encryption: Option<Encryption>,
         now: Timestamp,
         keys: &ServerKeys,
     ) -> Self {
         let mut manifest = Manifest {
-            format: FORMAT,
+            format: if encryption.is_some() { ENCRYPTED } else { PLAIN },
             created_at: now,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             database_bytes: database.bytes,
             database_sha256: database.sha256,
             files,
             absent,
+            encryption,
             server_key: keys.current_id().to_owned(),
             mac: String::new(),
         };
@@ -118,6 +146,12 @@ impl Manifest {
     #[must_use]
     pub fn lacks(&self, key: &BlobKey) -> bool {
         self.absent.contains(&key.to_string())
+    }
+
+    /// The name of the database in the backup.
+    #[must_use]
+    pub fn database_file(&self) -> &'static str {
+        if self.encryption.is_some() { BACKUP_ENCRYPTED_DATABASE } else { BACKUP_DATABASE }
     }
 
     /// The file that it is stored as.
@@ -142,9 +176,9 @@ impl Manifest {
         let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| {
             CliError::new(format!("{} is not the manifest of a backup: {error}", path.display()))
         })?;
-        if manifest.format != FORMAT {
+        if manifest.format != if manifest.encryption.is_some() { ENCRYPTED } else { PLAIN } {
             return Err(CliError::new(format!(
-                "{} has form {}, and this version reads form {FORMAT}: use the version that made the backup, {}",
+                "{} has form {}, which this version does not read: use the version that made the backup, {}",
                 path.display(),
                 manifest.format,
                 manifest.version
@@ -177,7 +211,7 @@ impl Manifest {
                 Proof::Authentic
             }
         };
-        let database = DatabaseDigest::of(&folder.join(BACKUP_DATABASE))?;
+        let database = DatabaseDigest::of(&folder.join(self.database_file()))?;
         if (database.bytes, &database.sha256) != (self.database_bytes, &self.database_sha256) {
             return Err(refused("is not intact: its database was changed since it was made"));
         }
@@ -209,6 +243,7 @@ mod tests {
             digest,
             3,
             vec!["acme/0".to_owned()],
+            None,
             Timestamp::from_millis(1_769_856_000_000),
             &keys(1),
         );

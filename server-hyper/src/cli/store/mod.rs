@@ -4,6 +4,7 @@ pub mod backups;
 mod contents;
 pub mod copy;
 mod discard;
+pub mod encryption;
 mod manifest;
 
 use std::path::PathBuf;
@@ -11,6 +12,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde_json::json;
+
+use encryption::{Encryption, PasswordArgs};
 
 use crate::assemble::{self, StoreUrl};
 use crate::cli::context::CommandContext;
@@ -26,11 +29,15 @@ pub const CHECK_EXAMPLES: &str = "Examples:\n  openapi-server check\n  openapi-s
 
 /// Examples of `backup`.
 pub const BACKUP_EXAMPLES: &str = "Examples:\n  \
-    openapi-server backup ./backups/monday\n\n\
+    openapi-server backup ./backups/monday\n  \
+    openapi-server backup ./backups/tuesday --encrypt --password-file backup-password\n\n\
     The folder gets a copy of the database, openapi.db, of the contents of files, blobs, and a manifest, manifest.json. \
     Every content is compared with the digest in its record. The manifest has the digest of the database and is \
     authenticated with the server key; `openapi-server backups verify` checks it. The server keys are not in the backup: keep them apart from it. \
-    `openapi-server server-key list` says which are needed.";
+    `openapi-server server-key list` says which are needed.\n\n\
+    With --encrypt the database and the contents are encrypted with a password (scrypt, ChaCha20-Poly1305). It is read \
+    from --password-file, the environment variable OPENAPI_BACKUP_PASSWORD, or the terminal. Without it nobody can \
+    restore the backup. The manifest, and the names and sizes of the contents, stay readable.";
 
 /// Examples of `restore`.
 pub const RESTORE_EXAMPLES: &str = "Examples:\n  \
@@ -58,6 +65,11 @@ pub struct Check {
 pub struct Backup {
     /// The folder to create
     to: PathBuf,
+    /// Encrypt the backup with a password
+    #[arg(long)]
+    encrypt: bool,
+    #[command(flatten)]
+    password: PasswordArgs,
 }
 
 #[derive(Debug, Args)]
@@ -67,6 +79,8 @@ pub struct Restore {
     /// Restore a backup whose manifest is missing or does not verify
     #[arg(long)]
     unverified: bool,
+    #[command(flatten)]
+    password: PasswordArgs,
 }
 
 impl Migrate {
@@ -122,9 +136,17 @@ impl Check {
 
 impl Backup {
     pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
-        let files = context.run(contents::backup(context, &self.to))?;
+        if self.password.password_file.is_some() && !self.encrypt {
+            return Err(CliError::usage("--password-file has a meaning only with --encrypt"));
+        }
+        let encryption = match self.encrypt {
+            true => Some(Encryption::new(&self.password.read(context, true)?)?),
+            false => None,
+        };
+        let files = context.run(contents::backup(context, &self.to, encryption))?;
         if context.json() {
-            return context.print_json(&json!({ "backup": self.to, "files": files }));
+            let done = json!({ "backup": self.to, "files": files, "encrypted": self.encrypt });
+            return context.print_json(&done);
         }
         context
             .print(&format!("the store is in {}, with the contents of {files} file(s)\n", self.to.display()))
@@ -142,9 +164,7 @@ impl Restore {
         };
         let files = context.run(async {
             let ownership_of_file = ownership.as_ref();
-            let restored =
-                contents::restore(context, &config, &store, ownership_of_file, &self.from, self.unverified);
-            let files = restored.await?;
+            let files = contents::restore(context, &config, &store, ownership_of_file, &self).await?;
             contents::note_restore(context, &config, &store, ownership, &self.from).await?;
             Ok(files)
         })?;

@@ -199,11 +199,35 @@ impl Faulty {
         Ok(known)
     }
 
+    pub(super) async fn mark_sealed(&self, key: &BlobKey, server_key: &str) -> Result<()> {
+        if self.is(PlantedFault::SealedMarkIsLost) {
+            return Ok(());
+        }
+        if self.is(PlantedFault::SealedMarkCrossesAgents) {
+            for other in self.others(&key.agent) {
+                self.inner.mark_sealed(&BlobKey::new(other, key.file), server_key).await?;
+            }
+        }
+        self.inner.mark_sealed(key, server_key).await
+    }
+
+    pub(super) async fn server_key_uses(&self) -> Result<ServerKeyUses> {
+        let mut uses = self.inner.server_key_uses().await?;
+        if self.is(PlantedFault::ServerKeysOfDeletedFilesForgotten) {
+            for file in self.deleted_files.lock().expect("lock").iter() {
+                if let Some(count) = file.server_key.as_ref().and_then(|key| uses.files.get_mut(key)) {
+                    *count -= 1;
+                }
+            }
+        }
+        Ok(uses)
+    }
+
     pub(super) async fn referenced_blobs(
         &self,
         after: Option<&BlobKey>,
         at_most: u32,
-    ) -> Result<Vec<BlobEntry>> {
+    ) -> Result<Vec<FileBlob>> {
         let mut entries = self.inner.referenced_blobs(after, at_most).await?;
         if let Some(after) = after.filter(|_| self.is(PlantedFault::NeededContentsEndAtAgent)) {
             entries.retain(|entry| entry.key.agent == after.agent);
@@ -212,9 +236,10 @@ impl Faulty {
             let agents = self.agents.lock().expect("lock").clone();
             for agent in agents {
                 let all = self.documents_of(&agent).await?.into_iter();
-                entries.extend(all.map(|document| BlobEntry {
+                entries.extend(all.map(|document| FileBlob {
                     key: BlobKey::new(agent.clone(), document.id),
                     size: document.stored_size,
+                    server_key: None,
                 }));
             }
         }

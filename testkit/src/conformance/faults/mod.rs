@@ -26,15 +26,15 @@ use openapi_core::credits::{CreditAccount, CreditEntry};
 use openapi_core::files::ContactFile;
 use openapi_core::forms::{FormTemplate, Submission, SubmissionStatus, TemplateStatus, TemplateSummary};
 use openapi_core::json::RawObject;
-use openapi_core::ports::{BlobEntry, BlobKey};
+use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
     AuditQuery, ChainPosition, ChainQuery, ContactPage, ContactQuery, ContactWrite, CreditWrite,
-    DocumentWrite, Duplicate, Effects, FileDeletion, FilePage, FileQuery, FileSort, FileUsage, FileWrite,
-    IdempotencyKey, IdempotencyRecord, LatestQuery, LedgerQuery, Order, RateLimitWindow, RecordKind, Result,
-    SortKey, SortPosition, StorageErrorKind, StoredDocument, StoredRecord, SubmissionChange,
-    SubmissionFilter, SubmissionPage, SubmissionPosition, SubmissionQuery, SubmissionsWrite, Supersession,
-    TemplatePage, TemplatePosition, TemplateQuery, Window,
+    DocumentWrite, Duplicate, Effects, FileBlob, FileDeletion, FilePage, FileQuery, FileSort, FileUsage,
+    FileWrite, IdempotencyKey, IdempotencyRecord, LatestQuery, LedgerQuery, Order, RateLimitWindow,
+    RecordKind, Result, ServerKeyUses, SortKey, SortPosition, StorageErrorKind, StoredDocument, StoredRecord,
+    SubmissionChange, SubmissionFilter, SubmissionPage, SubmissionPosition, SubmissionQuery,
+    SubmissionsWrite, Supersession, TemplatePage, TemplatePosition, TemplateQuery, Window,
 };
 use openapi_core::values::{
     AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, PlatformId, SubmissionId,
@@ -261,6 +261,12 @@ faults! {
     DeletedContentsUnknown,
     /// Referenced contents are listed for the first agent of a page only.
     NeededContentsEndAtAgent,
+    /// That the content of a file was sealed is not noted.
+    SealedMarkIsLost,
+    /// Marking the content of a file marks that of other agents' files with the same id.
+    SealedMarkCrossesAgents,
+    /// The uses of server keys leave out deleted files.
+    ServerKeysOfDeletedFilesForgotten,
     /// Erasing a contact leaves its contents.
     EraseForgetsContents,
     /// Erasing a contact leaves the payloads of audit entries about its files.
