@@ -1,56 +1,82 @@
-// The log: messages, the growing reply, notes, suggestions.
+// The log: messages in groups, the growing reply, notes, suggestions, and what of it is in view.
 import type { Message, Upload } from '../protocol';
-import { type Render, shared } from '../shared';
-import { agentName, type Entry, on, pick, S, t } from '../state';
-import { type Child, fill, h, set, show } from '../dom';
-import { more, withMore } from '../later';
-import { type Body, createBody } from './body';
+import type { Entry } from '../state';
+import { type Child, fill, h, icon, set, show } from '../dom';
+import { createText, type Render } from './body';
+import { showDots } from './dots';
+import { agentFace, personFace } from './faces';
+import { addFeedback } from './feedback';
+import { listFiles } from './files';
+import { DOWN } from '../icons';
+import { NEXT } from './icons';
+import { agentName, on, pick, sleep, t } from './shared';
+import { timeNode, timeText } from './time';
+import { up } from './up';
 
 interface Reply extends Entry {
   _render: Render;
 }
-let greeting: Body;
+let greeting: { _element: HTMLElement; _render: Render };
 let intro: HTMLElement;
 let list: HTMLElement;
 let dots: HTMLElement;
 export let log: HTMLElement;
 export let jump: HTMLElement;
 let entries: Entry[];
+let pending: Entry[];
 let chips: HTMLElement;
 let atEnd: boolean;
+/** The question whose reply is being read: it stays in view, however long the reply. */
+let anchor: HTMLElement | undefined;
 let growing: Reply | undefined;
+/** Notes that belong after the message with a number. */
+let notes: { _after: number; _element: HTMLElement }[];
+
+const body = (around: (change: () => void) => void, isAgent = true) => {
+  const _element = h('div.b', { dir: 'auto' });
+  return { _element, _render: createText(_element, around, isAgent) };
+};
 
 export const startLog = (): void => {
-  greeting = createBody(still);
-  intro = h('div.m');
+  greeting = body(still);
+  intro = h('div.m hi');
   list = h('div.list');
   chips = h('div.chips');
   dots = h('div.dots', { hidden: true });
   log = h('div.log', { role: 'log', tabindex: '0', 'aria-live': 'off' }, list, dots, chips);
-  jump = h('button.jump', {
-    click: () => {
-      toEnd();
-      log.focus();
+  jump = h(
+    'button.jump',
+    {
+      click: () => {
+        toEnd();
+        log.focus();
+      },
     },
-  });
+    icon(DOWN),
+    h('span'),
+  );
+  notes = [];
   clearLog();
   on(log, 'scroll', () => {
     atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 32;
     if (atEnd) show(jump, 0);
-    if (log.scrollTop < 64) void shared._history();
+    // The visitor reads on, past the question.
+    if (anchor && log.scrollTop > anchor.offsetTop) anchor = undefined;
+    if (log.scrollTop < 64) void up._history();
   });
 };
 export const labelLog = (): void => {
   set(log, 'aria-label', t('log'));
-  jump.textContent = t('latest');
-  const text = pick('greeting') || '';
-  greeting._render(text);
-  fill(intro, sender(agentName()), greeting._element);
-  show(intro, text);
+  (jump.lastChild as HTMLElement).textContent = t('latest');
+  const name = agentName();
+  greeting._render(pick('greeting')?.trim() || t('hello'));
+  fill(intro, agentFace(name, true), sender(name), greeting._element);
 };
 export const clearLog = (but?: Entry): void => {
-  growing = undefined;
+  growing = anchor = undefined;
   entries = [];
+  pending = but ? [but] : [];
+  notes = [];
   atEnd = true;
   fill(list, intro, but?._element);
   typing();
@@ -60,15 +86,24 @@ export const clearLog = (but?: Entry): void => {
 };
 
 export const toEnd = (): void => {
-  log.scrollTop = log.scrollHeight;
-  atEnd = true;
-  show(jump, 0);
+  anchor = undefined;
+  // A conversation that has not begun shows its beginning.
+  if (lowest() || list.children[1]) follow();
+  else log.scrollTop = 0;
+};
+/** Scrolls to the end, but not past the question that is being answered. */
+const follow = () => {
+  const end = log.scrollHeight - log.clientHeight;
+  const top = anchor ? anchor.offsetTop - 12 : end;
+  log.scrollTop = Math.min(end, top);
+  atEnd = end - top < 32;
+  show(jump, !atEnd);
 };
 // Changes the end of the log and scrolls to it only if it was visible.
 const grow = (change: () => void) => {
   change();
-  if (atEnd) toEnd();
-  else show(jump, 1);
+  if (atEnd) follow();
+  else show(jump, log.scrollHeight - log.scrollTop - log.clientHeight > 32);
 };
 /** A change that does not scroll. */
 const still: typeof grow = (change) => change();
@@ -80,76 +115,121 @@ export const line = (style: '' | 'err', ...nodes: (Node | string)[]): HTMLElemen
   return made;
 };
 
-const time = (at: string) =>
-  h('time', { datetime: at }, new Date(at).toLocaleTimeString(S._locale, { timeStyle: 'short' }));
-/** Replaces the foot line of a message. */
-export const note = ({ _foot }: Entry, ...nodes: Child[]): void => fill(_foot, ...nodes);
+/** The state of a message in its foot line. */
+export const note = (made: Entry, text = ''): void => {
+  made._note = text;
+  made._element.classList.toggle('noted', !!text);
+  fill(made._foot, made._at && timeNode(made._at), text && h('span', null, text), ...made._foot.querySelectorAll('.i'));
+};
 /** The sender of a message, for screen readers. */
 const sender = (who: string) => h('span.x', null, who + ': ');
-const entry = (style: string, who: string, ...content: Child[]): Entry => {
+const entry = (_role: Entry['_role'], _name: string, ...content: Child[]): Entry => {
   const _foot = h('div.f');
-  const _element = h(`div.m ${style}`, null, sender(who), ...content, _foot);
-  return { _element, _foot, _seq: 0 };
+  const _element = h(`div.m ${_role[0]}`, null, sender(_name), ...content, _foot);
+  return { _element, _foot, _seq: 0, _role, _name, _at: '', _note: '' };
 };
-const plainEntry = (role: 'visitor' | 'human', text: string, uploads: Upload[]) => {
-  const made = entry(role[0], t(role == 'human' ? role : 'you'), text && h('div.b', { dir: 'auto' }, text));
-  if (uploads[0]) withMore((more) => more._listFiles(made._foot, uploads));
+const plainEntry = (text: string, uploads: Upload[]) => {
+  const made = entry('visitor', t('you'), text && h('div.b', { dir: 'auto' }, text));
+  if (uploads[0]) listFiles(made._foot, uploads);
   return made;
 };
-const reply = (around: typeof grow): Reply => {
-  const { _element, _render } = createBody(around);
-  return { ...entry('', agentName(), _element), _render };
+const reply = (around: typeof grow, name?: string): Reply => {
+  const { _element, _render } = body(around, name == null);
+  return { ...entry(name == null ? 'agent' : 'human', name ?? agentName(), _element), _render };
+};
+const GROUP_MS = 300000;
+/** Marks the first and the last message of each group, and gives the first its sender's image and name. */
+const regroup = () => {
+  const all = [...entries].sort((a, b) => a._seq - b._seq).concat(growing || [], pending);
+  const isSame = (a?: Entry, b?: Entry) =>
+    a && b && a._role == b._role && a._name == b._name && !(+new Date(b._at) - +new Date(a._at) > GROUP_MS) && !(b._element.previousElementSibling as Element).matches('.part');
+  all.forEach((one, i) => {
+    const { _element, _role, _name } = one;
+    const isFirst = !isSame(all[i - 1], one);
+    _element.classList.toggle('first', isFirst);
+    _element.classList.toggle('last', !isSame(one, all[i + 1]));
+    _element.classList.toggle('latest', !all[i + 1]);
+    const isShown = isFirst && _role != 'visitor';
+    const face = _element.querySelector(':scope > .face');
+    if (!isShown) _element.querySelectorAll(':scope > .face, :scope > .who').forEach((part) => part.remove());
+    else if (!face) {
+      _element.prepend(_role == 'human' ? personFace(_name) : agentFace(_name));
+      if (_role == 'human') (_element.querySelector('.b') as Element).before(h('div.who', { 'aria-hidden': 'true', dir: 'auto' }, _name));
+    }
+  });
 };
 
 /** Inserts a stored message by its number; the stored reply replaces the growing one. */
 export const addMessage = (message: Message, earlier?: boolean): void => {
-  const { role, seq, state, sources, uploads, at } = message;
+  const { role, seq, state, sources, uploads, at, text } = message;
   if (entries.some((one) => one._seq == seq)) return;
   const around = earlier ? still : grow;
   const change = () => {
     let made: Entry;
-    if (role == 'agent') {
-      const shown = (!earlier && growing) || reply(around);
-      if (!earlier) growing = undefined;
-      shown._render(message.text, false, sources);
+    if (role == 'visitor') made = plainEntry(text, uploads);
+    else {
+      const shown = (!earlier && role == 'agent' && growing) || reply(around, role == 'human' ? message.name || t('human') : undefined);
+      if (!earlier && role == 'agent') growing = undefined;
+      shown._render(text, false, sources);
       made = shown;
-    } else made = plainEntry(role, message.text, uploads);
-    note(made, time(at), state != 'complete' && t(state));
-    if (role == 'agent') withMore((more) => more._addFeedback(made._foot, message));
+    }
+    // A form without a message, and a reply that was stopped before its first word, are no bubbles.
+    made._element.classList.toggle('bare', !text && !uploads[0]);
+    made._at = at;
     insertEntry(made, seq);
+    note(made, state != 'complete' ? t(state) : '');
+    // The acknowledgement of a form or a file answers nothing.
+    if (role == 'agent' && text && (sources[0] || entries.find((one) => one._seq == seq - 1)?._element.querySelector('.b')?.textContent)) addFeedback(made._foot, message);
     const next = entries.find((one) => one._seq > seq);
     // An element in the right position is not moved, to avoid another layout of all of it. Earlier messages come before those
     // that are not stored yet: a growing reply, a message being sent.
     if (next || !made._element.isConnected) list.insertBefore(made._element, (next?._element || (earlier && list.children[entries.length])) as Node);
+    placeNotes();
+    regroup();
   };
   if (!earlier) {
     set(log, 'aria-busy');
     typing();
+    ageTimes();
   }
   around(change);
 };
 const insertEntry = (made: Entry, seq: number) => {
+  pending = pending.filter((one) => one != made);
   made._seq = seq;
   entries.push(made);
+  entries.sort((a, b) => a._seq - b._seq);
 };
 /** The visitor's message before it is stored. */
 export const addPending = (text: string, uploads: Upload[]): Entry => {
-  const made = plainEntry('visitor', text, uploads);
+  const made = plainEntry(text, uploads);
+  pending.push(made);
   note(made, t('sending'));
   suggest([]);
   list.append(made._element);
+  regroup();
   toEnd();
+  anchor = made._element;
   return made;
 };
-export const stored = (made: Entry, seq: number, at: string): void => {
-  note(made, time(at));
-  if (!made._seq) insertEntry(made, seq);
+export const dropPending = (made: Entry): void => {
+  made._element.remove();
+  pending = pending.filter((one) => one != made);
 };
+export const stored = (made: Entry, seq: number, at: string): void => {
+  made._at = at;
+  if (!made._seq) insertEntry(made, seq);
+  note(made);
+  regroup();
+  ageTimes();
+};
+/** A minute later, "just now" becomes a time. */
+const ageTimes = () => void sleep(61000).then(() => log.querySelectorAll('time').forEach((node) => (node.textContent = timeText(node.getAttribute('datetime') as string))));
 /** Number of the first message, 0 in an empty log. */
-export const lowest = (): number => (entries.length ? Math.min(...entries.map((one) => one._seq)) : 0);
+export const lowest = (): number => entries[0]?._seq || 0;
 export const typing = (kind?: string): void => {
-  more?._showDots(dots, !growing && kind);
-  if (atEnd) toEnd();
+  showDots(dots, !growing && kind);
+  if (atEnd) follow();
 };
 
 /** The reply so far. */
@@ -157,6 +237,7 @@ export const draft = (text: string): void => {
   if (!growing) {
     growing = reply(grow);
     list.append(growing._element);
+    regroup();
     set(log, 'aria-busy', 'true');
     typing();
   }
@@ -171,15 +252,41 @@ export const unfinished = (): Entry | undefined => {
   return left;
 };
 
+/** Questions to tap: a list below the greeting, later in a row below the last reply. */
 export const suggest = (items: string[] = []): void => {
   const inside = chips.matches(':focus-within');
-  grow(() => fill(chips, ...items.slice(0, 6).map((item) => h('button', { dir: 'auto', click: () => void shared._submit(item, []) }, item))));
-  if (inside) shared._focus();
+  const change = () => {
+    chips.className = lowest() || pending[0] ? 'chips' : 'chips rows';
+    fill(chips, ...items.slice(0, 6).map((item) => h('button', { dir: 'auto', click: () => void up._submit(item, []) }, h('span', null, item), icon(NEXT))));
+  };
+  // The greeting stays in view.
+  if (lowest() || pending[0]) grow(change);
+  else {
+    change();
+    log.scrollTop = 0;
+  }
+  if (inside) up._focus();
 };
+
+/** Places notes after the messages that they follow; those before the first message of the log are left out. */
+const placeNotes = () =>
+  notes.forEach(({ _after, _element }) => {
+    if (_after + 1 < lowest()) return _element.remove();
+    const next = entries.find((one) => one._seq > _after)?._element || null;
+    const node = next || pending[0]?._element || null;
+    if (_element.nextElementSibling != node || !_element.isConnected) list.insertBefore(_element, node);
+  });
+/** Shows these notes in place of the earlier ones. */
+export const setNotes = (all: typeof notes): void =>
+  grow(() => {
+    notes.forEach(({ _element }) => _element.remove());
+    notes = all;
+    placeNotes();
+    regroup();
+  });
 
 /** Changes the beginning of the log and preserves the position of its visible part. */
 export const prepend = (change: () => void): void => {
-  if (!log) return change();
   const below = log.scrollHeight - log.scrollTop;
   change();
   log.scrollTop = log.scrollHeight - below;

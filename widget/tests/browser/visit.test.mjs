@@ -141,7 +141,7 @@ test('tabs share the conversation: when one starts or forgets it, the other foll
   await two.at('.launcher').click();
   await two.at('.m.v').filter({ hasText: 'first' }).waitFor();
   // A new conversation in the second one.
-  await two.at('header .i').first().click();
+  await two.at('.head .i').first().click();
   await two.at('.ask .go').click();
   await say(two, 'second');
   await replied(two);
