@@ -5,7 +5,7 @@ import { countDown, focusComposer, restoreText, showAlert, turned } from './comp
 import { begin, build, emitMessage, showError } from './conversation';
 import { showStrip } from './header';
 import { addPending, dropPending, note, stored, typing, unfinished } from './log';
-import { agentName, isOpen, S, say, t } from './shared';
+import { agentName, isOpen, S, say, sleep, t } from './shared';
 import { up } from './up';
 
 let offline: boolean;
@@ -31,15 +31,18 @@ export const failed = (turn: Turn, retry?: () => void, failure?: Failure): void 
   if (!failure) return fail(turn, retry);
   if (turn._lead) return;
   const { _details, _after, _status, _code, _fields, _message } = failure;
-  if (!restoreText(turn._text, turn._uploads)) fail(turn, retry);
+  // Files that the server no longer has would fail again.
+  const uploads = _fields.some(({ field }) => field == 'uploads') ? [] : turn._uploads;
+  if (!restoreText(turn._text, uploads)) fail(turn, retry);
   else if (turn._entry) {
     dropPending(turn._entry);
     turn._entry = undefined;
   }
-  queueMicrotask(() => {
+  // After the turn has ended, which clears the line above the text field.
+  void sleep(0).then(() => {
     // An empty conversation offers its first questions again.
     begin();
-    const text = _code == 'TURN_IN_PROGRESS' ? t('busy') : _fields[0]?.message || _message || t('failed');
+    const text = _code == 'TURN_IN_PROGRESS' ? t('busy') : (!_fields[0] && _message) || t('failed');
     if (_status == 429) void countDown(Math.ceil(_after) || 5);
     else showAlert(text);
     if (_details.turn) up._followTurn(_details.turn as string);
