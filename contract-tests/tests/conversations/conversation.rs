@@ -206,7 +206,7 @@ fn who_joined_and_left_stays_in_the_conversation() {
     block_on(chat.release_conversation(&operator(), &agent(), id)).expect("released");
     let all = [r#"2 joined "Zoë""#, r#"5 joined "Max""#, r#"6 left "Max""#];
     assert_eq!(people(), all);
-    // A person whom the visitor waits for in vain leaves as well.
+    // A person who never replies leaves as well.
     block_on(chat.take_conversation(&operator(), &agent(), id)).expect("taken");
     world.clock.advance_millis(10 * 60_000);
     assert_eq!(people()[3..], ["6 joined null", "6 left null"]);

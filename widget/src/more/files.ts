@@ -27,13 +27,13 @@ const MAX_FILES = 5;
 export const listFiles = (foot: HTMLElement, uploads: Upload[]): void =>
   foot.before(h('ul.files', null, ...uploads.map(({ name }) => h('li', null, icon(FILE), h('span', { dir: 'auto' }, name)))));
 
-/** A small picture of an image file. It is drawn, because the page's policy may allow no images. */
+/** A small view of an image file. It is drawn, because the page's policy may allow no images. */
 const drawThumbnail = async (file: File, into: HTMLElement) => {
   if (!/^image\/(png|jpe?g|webp|gif)$/.test(file.type)) return;
   try {
-    const picture = await createImageBitmap(file, { resizeHeight: 64 });
+    const bitmap = await createImageBitmap(file, { resizeHeight: 64 });
     const canvas = h('canvas', { width: '64', height: '64', 'aria-hidden': 'true' });
-    canvas.getContext('2d')?.drawImage(picture, (64 - picture.width) / 2, 0);
+    canvas.getContext('2d')?.drawImage(bitmap, (64 - bitmap.width) / 2, 0);
     into.querySelector('svg')?.replaceWith(canvas);
   } catch {
     // Not an image.

@@ -184,7 +184,7 @@ export const addMessage = (message: Message, earlier?: boolean): void => {
     // An element in the right position is not moved, to avoid another layout of all of it. Earlier messages come before those
     // that are not stored yet: a growing reply, a message being sent.
     if (next || !made._element.isConnected) list.insertBefore(made._element, (next?._element || (earlier && list.children[entries.length])) as Node);
-    placeNotes();
+    insertNotes();
     regroup();
   };
   if (!earlier) {
@@ -268,20 +268,20 @@ export const suggest = (items: string[] = []): void => {
   if (inside) up._focus();
 };
 
-/** Places notes after the messages that they follow; those before the first message of the log are left out. */
-const placeNotes = () =>
+/** Inserts notes after the messages that they follow; those before the first message of the log are left out. */
+const insertNotes = () =>
   notes.forEach(({ _after, _element }) => {
     if (_after + 1 < lowest()) return _element.remove();
     const next = entries.find((one) => one._seq > _after)?._element || null;
     const node = next || pending[0]?._element || null;
     if (_element.nextElementSibling != node || !_element.isConnected) list.insertBefore(_element, node);
   });
-/** Shows these notes in place of the earlier ones. */
+/** Replaces the notes. */
 export const setNotes = (all: typeof notes): void =>
   grow(() => {
     notes.forEach(({ _element }) => _element.remove());
     notes = all;
-    placeNotes();
+    insertNotes();
     regroup();
   });
 

@@ -1,10 +1,10 @@
-// The panel on the screen: its place on a small display, its focus, and its scrolling.
+// The panel on the screen: its size on a small display, its focus, and its scrolling.
 import { set } from '../dom';
 import { isSmall, on, S } from './shared';
 import { wrapFocus } from './keys';
 
 const scrolls = (node: EventTarget) => node instanceof HTMLElement && node.scrollHeight > node.clientHeight && /auto|scroll/.test(getComputedStyle(node).overflowY);
-/** The page behind a panel that fills the screen does not scroll. */
+/** The page under a panel that fills the screen does not scroll. */
 const holdPage = (event: Event) => {
   if (isSmall() && !event.composedPath().some(scrolls)) event.preventDefault();
 };

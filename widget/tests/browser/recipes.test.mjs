@@ -50,7 +50,7 @@ const shop = '<h1>The shop</h1>';
 /** The page of each recipe; `toggle` in the page removes the component and brings it back. */
 const RECIPES = {
   WordPress: () => shop + here(recipe('WordPress', 'php').split('?>')[1].split('<?php')[0]),
-  // A tag manager inserts the script anew, without its attributes.
+  // A tag manager inserts the script again, without its attributes.
   'a tag manager': () => `${shop}<script>(() => { const holder = document.createElement('div'); holder.innerHTML = ${JSON.stringify(here(recipe('Tag managers', 'html'))).replaceAll('</script', '<\\/script')}; for (const old of holder.querySelectorAll('script')) { const script = document.createElement('script'); script.text = old.text; document.head.append(script); } })()</script>`,
   'the npm package': () => bundle('recipe.js', here(recipe('npm package', 'js')), "import './recipe.js';").then((page) => shop + page),
   React: () => bundle('recipe.jsx', here(recipe('React', 'jsx')), REACT),

@@ -54,7 +54,7 @@ export const STATES = {
     },
   },
   long: { act: async (visit) => { s.host.script.reply = () => Array.from({ length: 14 }, (_, n) => `Step ${n + 1}: take the document to the desk and wait for your turn.`).join('\n\n'); await say(visit, 'How does registration work?'); await replied(visit); } },
-  code: { act: async (visit) => { s.host.script.reply = () => CODE; s.host.script.sources = SOURCES.slice(2).map((one) => ({ ...one, n: 1 })); await say(visit, 'How do I place an order?'); await replied(visit); } },
+  code: { act: async (visit) => { s.host.script.reply = () => CODE; s.host.script.sources = SOURCES.slice(2).map((one) => ({ ...one, n: 1 })); await say(visit, 'How do I order?'); await replied(visit); } },
   queued: {
     act: async (visit) => {
       s.host.script.reply = () => 'I will pass you on to the team.';

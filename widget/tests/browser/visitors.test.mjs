@@ -353,7 +353,7 @@ test("times are the visitor's: the hour cycle of the browser, the day if it is n
   }
 });
 
-test('on a phone the page behind keeps its position', async () => {
+test('on a phone the page under the panel keeps its position', async () => {
   const visit = await s.visit({ headers: {}, options: phone, body: `<div style="height:4000px">long</div>${tag(s.host)}` });
   await visit.at('.launcher').click();
   await visit.at('.hi').waitFor();
@@ -399,7 +399,7 @@ test('the teaser has questions to tap; the launcher may have the image of the ag
   await visit.context.close();
 });
 
-test('an owner is told why nothing shows: no id, a sandboxed frame', async () => {
+test('an owner learns why nothing shows: no id, a sandboxed frame', async () => {
   const hint = (visit) => visit.messages.find((one) => /nothing has started; set data-agent-id or window\.ServiceWidgetConfig, or call init\(\)/.test(one));
   const stripped = await s.visit({ headers: {}, body: `<script>const ServiceWidgetConfig = { agentId: '${AGENT}' }</script>${tag(s.host, '')}` });
   await until(() => hint(stripped), 'the hint');
