@@ -11,11 +11,14 @@ import { agentName, emit, on, pick, S, say, sleep, t } from './state';
 import { ask, report, request } from './wire/call';
 import { adopt, forget, leave, restore, save, startVisit, V } from './wire/visit';
 
+/** Changes with each log-out, which drops messages that still wait for the second script. */
+let visitor = {};
 /** Resolves once the message is stored. */
 export const sendText = (text: unknown): Promise<SendResult> =>
   new Promise((resolve) => {
+    const by = visitor;
     void load();
-    withMore((more) => void more._send(('' + text).normalize().trim()).then(resolve));
+    withMore((more) => (by == visitor ? void more._send(('' + text).normalize().trim()).then(resolve) : resolve({ ok: false, code: 'DROPPED' })));
   });
 
 /** `byVisitor` is truthy if the visitor caused it; only then does the focus move. */
@@ -40,6 +43,8 @@ export const resetChat = (): void => {
   S._options.user = undefined;
   forget();
   setUnread(0);
+  visitor = {};
+  if (S._panel) S._input.value = '';
   more?._reset();
 };
 export const hide = (is: boolean): void => {

@@ -84,7 +84,7 @@ test('a double click on Send sends; a reply that is stopped before its first wor
   await visit.done();
 });
 
-test("the page's shortcuts do not hear what is typed in the panel", async () => {
+test('shortcuts of the page do not hear what is typed in the panel', async () => {
   const body = `<input id="search">${tag(s.host)}`;
   for (const mode of ['bubble', 'inline']) {
     const visit = await s.visit({ name: mode, headers: {}, body: mode == 'inline' ? `<input id="search"><div id="chat" style="height:500px"></div><script>window.ServiceWidgetConfig={agentId:'${AGENT}',mode:'inline',container:'#chat'}</script>${tag(s.host, '')}` : body });
@@ -180,12 +180,19 @@ test('that a person is awaited is said once, however many messages follow', asyn
   host.script.reply = () => null;
   host.script.outcome = 'queued';
   const visit = await s.visit();
+  await visit.at('.launcher').waitFor();
+  await visit.page.evaluate(() => {
+    window.spoken = [];
+    const status = document.querySelector('service-widget').shadowRoot.querySelector('[role=status]');
+    new MutationObserver((all) => all.forEach((one) => one.addedNodes.forEach((node) => spoken.push(node.textContent)))).observe(status, { childList: true });
+  });
   for (const n of [1, 2, 3]) {
     await say(visit, `message ${n}`);
     await visit.at('.m.v:has(time)').nth(n - 1).waitFor();
   }
   await until(() => host.calls('sync').length, 'a look');
   assert.deepEqual(await visit.at('.part, .note').allInnerTexts(), ['A person will reply here.']);
+  assert.equal((await visit.page.evaluate(() => spoken)).filter((one) => one == 'A person will reply here.').length, 1);
   host.script.people = [joined(0)];
   host.store(host.visitor(), 'human', 'Hello', { name: 'Zoë Okafor' });
   await visit.page.evaluate(() => window.dispatchEvent(new Event('online')));
