@@ -16,7 +16,7 @@ const TARGET = 'es2020';
  */
 const LIMITS = {
   'embed.js': { gzip: 14000, brotli: 12600 },
-  'more.js': { gzip: 8000, brotli: 7500 },
+  'more.js': { gzip: 18000, brotli: 16500 },
   'challenge.js': { gzip: 800, brotli: 750 },
 };
 
@@ -78,7 +78,7 @@ export const make = async () => {
   const challenge = (await bundle('challenge.ts', 'esm')) + '\n';
   const fileOf = (name, text) => JSON.stringify(`${name}.${hash(text)}.js`);
   // It may contain stateless modules of the first script.
-  const pure = /^src\/(more\/.*|dom|view\/icons|wire\/failure)\.ts$/;
+  const pure = /^src\/(more\/.*|dom|icons|wire\/failure)\.ts$/;
   const more = (await bundle('more/main.ts', 'esm', { MORE_STYLE: await style('src/more/style.css'), CHALLENGE_FILE: fileOf('challenge', challenge) }, pure)) + '\n';
   const iife = await embed(fileOf('more', more));
   // The service name becomes the argument of the outermost function, its only occurrence in the file.

@@ -13,6 +13,14 @@ use super::{ChatPage, Handoff, Outcome, Source, Speaker, Usage};
 pub(crate) const DAY_MILLIS: i64 = 24 * 3_600_000;
 /// How long a turn counts as running without a sign of life of its process.
 pub(crate) const LEASE_MILLIS: i64 = 15_000;
+/// The most changes of participants that a conversation records; then the oldest ones go.
+const MAX_PARTICIPANT_CHANGES: usize = 40;
+/// The interval between calls of `/sync`, whatever the mode: a person may reply at any time.
+const POLL_MILLIS: u32 = 3_000;
+/// The same while a person answers.
+const POLL_HUMAN_MILLIS: u32 = 1_500;
+/// How long after the last message the widget asks for new ones.
+const POLLED_MILLIS: i64 = 30 * 60_000;
 
 /// A conversation. It changes only by [`ConversationStore::save_conversation`], one version after another.
 ///
@@ -79,6 +87,9 @@ pub struct Conversation {
     /// The files that the visitor has sent, with or without a message. They are erased with the conversation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uploads: Vec<FileId>,
+    /// When persons joined and left, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub participants: Vec<ParticipantChange>,
     /// The turn whose reply is running.
     pub running: Option<RunningTurn>,
 }
@@ -111,10 +122,57 @@ impl Conversation {
         let is_over = self.mode == ConversationMode::Human
             && self.waiting_since.is_some_and(|since| now.millis_since(since) >= millis);
         if is_over {
-            self.mode = ConversationMode::Ai;
-            self.waiting_since = None;
+            self.release(now);
         }
         is_over
+    }
+
+    /// A person joins, under a name if it is known. The name of a person who joined without one is filled in.
+    pub(crate) fn join(&mut self, name: Option<&str>, now: Timestamp) {
+        if let Some(last) = self.participants.last_mut()
+            && last.change == Participation::Joined
+            && (last.name.is_none() || name.is_none() || last.name.as_deref() == name)
+        {
+            if last.name.is_none() {
+                last.name = name.map(str::to_owned);
+            }
+            return;
+        }
+        self.note_participant(Participation::Joined, name.map(str::to_owned), now);
+    }
+
+    /// The agent answers again; a person who had joined leaves.
+    pub(crate) fn release(&mut self, now: Timestamp) {
+        self.mode = ConversationMode::Ai;
+        self.waiting_since = None;
+        if let Some(last) = self.participants.last()
+            && last.change == Participation::Joined
+        {
+            self.note_participant(Participation::Left, last.name.clone(), now);
+        }
+    }
+
+    /// The operator closes the conversation.
+    pub(crate) fn end_by_operator(&mut self, now: Timestamp) {
+        self.status = ConversationStatus::Closed;
+        self.closed_at.get_or_insert(now);
+        self.note_participant(Participation::Closed, None, now);
+    }
+
+    fn note_participant(&mut self, change: Participation, name: Option<String>, at: Timestamp) {
+        if self.participants.len() >= MAX_PARTICIPANT_CHANGES {
+            self.participants.remove(0);
+        }
+        self.participants.push(ParticipantChange { after: self.message_count, change, name, at });
+    }
+
+    /// The milliseconds after which an open widget asks for new messages; [`None`] once nobody writes any more.
+    pub(crate) fn poll_after(&self, now: Timestamp) -> Option<u32> {
+        let is_recent = now.millis_since(self.last_message_at) < POLLED_MILLIS;
+        let is_human = self.mode == ConversationMode::Human;
+        let is_awaited = is_human && self.waiting_since.is_some();
+        let is_polled = self.status_at(now) == ConversationStatus::Open && (is_recent || is_awaited);
+        is_polled.then_some(if is_human { POLL_HUMAN_MILLIS } else { POLL_MILLIS })
     }
 
     /// Appends a message. The conversation is retained for so many days after it.
@@ -148,6 +206,20 @@ impl Conversation {
             credits: 0,
         }
     }
+}
+
+/// A person joined or left a conversation, or closed it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ParticipantChange {
+    /// The number of the last message before the change.
+    pub after: u64,
+    /// What changed.
+    pub change: Participation,
+    /// The name of the person, if it is known.
+    pub name: Option<String>,
+    /// When it changed.
+    pub at: Timestamp,
 }
 
 /// The times of a visitor's turns, lead forms and uploads within the last day, the newest last.
@@ -320,6 +392,18 @@ words! {
         Ai = "ai",
         /// A person.
         Human = "human",
+    }
+}
+
+words! {
+    /// A change of the persons in a conversation.
+    Participation {
+        /// A person joined.
+        Joined = "joined",
+        /// The person left, and the agent answers again.
+        Left = "left",
+        /// The operator closed the conversation.
+        Closed = "closed",
     }
 }
 

@@ -19,7 +19,8 @@ pub mod widget;
 
 pub use conversation::{
     Claims, Consent, Conversation, ConversationMode, ConversationStatus, Counted, FollowUp, InvalidVisitorId,
-    Lead, Message, MessageState, RunningTurn, UploadRef, VerifiedUser, VisitorId,
+    Lead, Message, MessageState, ParticipantChange, Participation, RunningTurn, UploadRef, VerifiedUser,
+    VisitorId,
 };
 pub use conversations::Conversations;
 pub use knowledge::{KnowledgeDocument, Passage};

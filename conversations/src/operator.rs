@@ -431,6 +431,7 @@ impl Conversations {
         self.change_conversation(by, agent, id, "take", |conversation, now| {
             refuse_closed(conversation, now)?;
             let is_taken = conversation.mode == ConversationMode::Human && conversation.operator_unread == 0;
+            conversation.join(None, now);
             take(conversation);
             conversation.waiting_since = Some(now);
             Ok((!is_taken).then(Vec::new))
@@ -462,6 +463,7 @@ impl Conversations {
         let mut written = None;
         self.change_conversation(by, agent, id, "reply", |conversation, now| {
             refuse_closed(conversation, now)?;
+            conversation.join(Some(name).filter(|name| !name.is_empty()), now);
             take(conversation);
             // The person has answered, so the time until the agent takes over again starts with the next message.
             conversation.waiting_since = None;
@@ -482,10 +484,9 @@ impl Conversations {
         agent: &AgentId,
         id: ConversationId,
     ) -> Result<Conversation, AdminError> {
-        self.change_conversation(by, agent, id, "release", |conversation, _| {
+        self.change_conversation(by, agent, id, "release", |conversation, now| {
             let is_human = conversation.mode == ConversationMode::Human;
-            conversation.mode = ConversationMode::Ai;
-            conversation.waiting_since = None;
+            conversation.release(now);
             Ok(is_human.then(Vec::new))
         })
         .await
@@ -499,10 +500,11 @@ impl Conversations {
         id: ConversationId,
     ) -> Result<Conversation, AdminError> {
         self.change_conversation(by, agent, id, "close", |conversation, now| {
-            let is_open = conversation.status == ConversationStatus::Open;
-            conversation.status = ConversationStatus::Closed;
-            conversation.closed_at.get_or_insert(now);
-            Ok(is_open.then(Vec::new))
+            if conversation.status == ConversationStatus::Closed {
+                return Ok(None);
+            }
+            conversation.end_by_operator(now);
+            Ok(Some(Vec::new()))
         })
         .await
     }

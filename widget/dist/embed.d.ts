@@ -8,9 +8,9 @@ export interface EventMap {
   close: Record<string, never>;
   /** The last event of an instance. */
   destroy: Record<string, never>;
-  /** Every stored message, once. */
-  message: { id: string; seq: number; role: 'visitor' | 'agent' | 'human'; text: string; at: string };
-  reply: { id: string; seq: number; role: 'agent' | 'human'; text: string; sources: Source[] };
+  /** Every stored message, once; `name` is that of a person who wrote it. */
+  message: { id: string; seq: number; role: 'visitor' | 'agent' | 'human'; text: string; at: string; name?: string };
+  reply: { id: string; seq: number; role: 'agent' | 'human'; text: string; sources: Source[]; name?: string };
   unread: { count: number };
   conversation: { id: string; isNew: boolean };
   handoff: { name: string | null };
@@ -77,7 +77,7 @@ export interface InitOptions {
   /** `text` of at most 200 characters; `delayMs` in milliseconds, 4,000 by default. */
   teaser?: { text: string; delayMs?: number } | false;
   mode?: 'bubble' | 'inline';
-  launcher?: { hidden?: boolean; icon?: 'chat' | 'help' };
+  launcher?: { hidden?: boolean; icon?: 'chat' | 'help' | 'avatar' };
   sound?: boolean;
   prechat?: 'config' | 'off';
   /** `false` disables what the agent allows. */
@@ -96,6 +96,7 @@ export interface InitOptions {
   offset?: { x?: number; y?: number };
   /** Corner radius of the panel in CSS pixels. */
   radius?: number;
+  /** `inherit` is the font of the page. */
   fontFamily?: string;
   onReady?: Handler<'ready'>;
   onOpen?: Handler<'open'>;
@@ -129,17 +130,21 @@ export interface Instance {
 
 /** The global. Its methods act on the mounted instance. */
 export interface Widget extends Omit<Instance, 'state'> {
+  /** That of the mounted instance; `null` without one. */
+  readonly state: Instance['state'] | null;
   init(options: InitOptions): Instance;
   readonly instance: Instance | null;
   readonly version: string;
 }
 
-/** Texts that the option `strings` may replace. `{n}` and `{name}` stand for values. */
+/** Texts that the option `strings` may replace. `{n}`, `{name}` stand for values. `field.NAME` is the label of a form's field. */
 export type StringKey =
-  | 'open' | 'close' | 'title' | 'write' | 'send' | 'stop' | 'attach' | 'remove' | 'newChat' | 'askNew' | 'cancel' | 'sound'
-  | 'you' | 'human' | 'log' | 'latest' | 'typing' | 'searching' | 'disclosure' | 'privacy' | 'sources' | 'page' | 'up' | 'down'
-  | 'copy' | 'copied' | 'retry' | 'failed' | 'incomplete' | 'stopped' | 'sending' | 'offline' | 'busy' | 'unavailable'
-  | 'handoff' | 'queued' | 'form' | 'thanks' | 'optional' | 'required' | 'invalid' | 'long' | 'large'
+  | 'open' | 'close' | 'title' | 'write' | 'loading' | 'send' | 'stop' | 'attach' | 'remove' | 'newChat' | 'askNew' | 'cancel' | 'sound'
+  | 'hello' | 'assistant' | 'you' | 'human' | 'log' | 'latest' | 'typing' | 'searching' | 'disclosure' | 'privacy' | 'sources' | 'page' | 'up' | 'down'
+  | 'copy' | 'copied' | 'retry' | 'failed' | 'incomplete' | 'stopped' | 'sending' | 'now' | 'offline' | 'busy' | 'uploading' | 'unavailable'
+  | 'handoff' | 'left' | 'ended' | 'queued' | 'form' | 'formIntro' | 'prechatIntro' | 'thanks' | 'thanksName' | 'willWrite'
+  | 'optional' | 'required' | 'consent' | 'invalid' | 'invalidEmail' | 'invalidPhone' | 'long' | 'large' | 'types'
+  | `field.${string}`
   | 'unread.zero' | 'unread.one' | 'unread.two' | 'unread.few' | 'unread.many' | 'unread.other'
   | 'wait.zero' | 'wait.one' | 'wait.two' | 'wait.few' | 'wait.many' | 'wait.other';
 

@@ -1,6 +1,6 @@
 // Contrast: picks the text colour on a background, and a readable shade of a colour on a surface.
 
-type Rgb = [number, number, number];
+export type Rgb = [number, number, number];
 
 export const parseColor = (text: string): Rgb => {
   const hex = text.length < 5 ? text.replace(/[^#]/g, '$&$&') : text;
@@ -28,13 +28,19 @@ const BELOW_WHITE = 0.183;
 const ON_LIGHT = 0.1467;
 const ON_DARK = 0.3321;
 
+/** Whether a background asks for the dark theme. */
+export const isDarkColor = (color: Rgb): boolean => luminance(color) < BELOW_WHITE;
 /** White, or black if the contrast of white is too low; one of the two always has 4.5:1. */
 export const textOn = (color: string): string => (luminance(parseColor(color)) > BELOW_WHITE ? '#000' : '#fff');
+
+/** A shade of the colour that is further from the text on it. */
+export const shade = (color: string): string => css(mix(parseColor(color), textOn(color) == '#fff' ? 0 : 255, 0.1));
+const mix = (color: Rgb, to: number, part: number) => color.map((c) => Math.round(c + (to - c) * part)) as Rgb;
 
 /** Mixes the colour with white or black until it has 4.5:1 in a theme. */
 export const readable = (color: string, isDark: boolean): string => {
   for (let step = 0; ; step += 0.05) {
-    const mixed = parseColor(color).map((c) => Math.round(c + ((isDark ? 255 : 0) - c) * Math.min(step, 1))) as Rgb;
+    const mixed = mix(parseColor(color), isDark ? 255 : 0, Math.min(step, 1));
     const found = luminance(mixed);
     if (isDark ? found > ON_DARK : found < ON_LIGHT) return css(mixed);
   }

@@ -48,6 +48,9 @@ if (!before?.version) {
     get instance() {
       return instance;
     },
+    get state() {
+      return instance?.state || null;
+    },
     version: VERSION,
     ...EVENTS,
   };
@@ -60,5 +63,8 @@ if (!before?.version) {
   const config = page[GLOBAL + 'Config'] as object | undefined;
   const attributes = script ? fromAttributes(script.dataset) : {};
   if (!queued && !instance && (config || attributes.agentId)) attempt(() => init({ ...attributes, ...config } as unknown as InitOptions));
+  // Tag managers drop attributes, and a `const` is not a property of the window.
+  else if (!queued && !instance)
+    setTimeout(() => instance || warn(`nothing has started; set data-agent-id or window.${GLOBAL}Config, or call init()`), 5000);
   dispatchEvent(new CustomEvent(LOADED_EVENT, { detail: { version: VERSION } }));
 }

@@ -3,14 +3,11 @@ import { save, V } from './wire/visit';
 import { ask, report } from './wire/call';
 import { emit, EVENTS, on, S, sleep } from './state';
 import { asFailure } from './wire/failure';
-import { closeChat, configured, openChat, resetChat, sendText, startChat, toggle } from './chat';
-import { begin, handleRejection, hide, label } from './conversation';
+import { closeChat, configured, handleRejection, hide, openChat, resetChat, sendText, startChat, sync, toggle } from './chat';
 import { h } from './dom';
-import { closeFrame, frame, isOpen, isSmall, unread } from './view/frame';
-import './register';
+import { closeFrame, frame, isOpen, isSmall, labelFrame, unread } from './frame';
 import { refuse, TAG, VERSION } from './name';
 import { check, type Options } from './options';
-import { sync } from './sync';
 import { withMore } from './later';
 import type { Config } from './protocol';
 import type { Instance, SendResult } from './public';
@@ -111,8 +108,7 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
   };
   const apply = () => {
     S._locale = S._config.locale || 'en';
-    label();
-    begin();
+    labelFrame();
   };
   const configure = async (): Promise<boolean> => {
     for (;;)
@@ -170,7 +166,7 @@ export const createInstance = (options: typeof S._options, origin: string, nonce
       bind(changed);
       if (V.token || changed.consent === false) save();
       // Consent gives access to what was stored before.
-      else void sync();
+      else sync();
       if (changed.open != null) later(() => (changed.open ? openChat(false) : closeChat()));
       if (changed.locale) void configure().then(apply);
       later(apply);

@@ -29,7 +29,7 @@ n:\\d{1,4}(\\.\\d+)? radius
 f:.* onReady onOpen onClose onMessage onError
 2*text=s:.{0,200}|delayMs=n:\\d{1,9} teaser
 s:.*|o:.*Element\\] container
-2*hidden=b:\\D+|icon=s:(chat|help) launcher
+2*hidden=b:\\D+|icon=s:(chat|help|avatar) launcher
 6*\\d=s:.{0,80} suggestions
 5*s:.{0,512}|u:.*|o:null user
 20*s:.{0,256}|n:-?[\\d.e+-]+|b:\\D+ metadata

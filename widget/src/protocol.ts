@@ -48,6 +48,16 @@ export interface Message {
   uploads: Upload[];
   feedback: -1 | 0 | 1;
   at: string;
+  /** The name of the person who wrote it. */
+  name?: string;
+}
+/** A person joined or left, or the operator closed the conversation. */
+export interface PersonChange {
+  /** Number of the last message before it. */
+  after: number;
+  change: 'joined' | 'left' | 'closed';
+  name: string | null;
+  at: string;
 }
 export interface Session {
   conversation: string;

@@ -1,85 +1,67 @@
-// The interface between the layers and between the two scripts: the functions of upper layers that lower layers call, the
-// state and functions that the second script receives, and the parts that it returns. `register.ts` sets `shared`.
-import type { EventMap, SendResult, Source } from './public';
-import type { Failure, FormDefinition, Lead, Message, Upload } from './protocol';
-import type { emit, S, say, sleep, t, Turn } from './state';
-import type { ask, request } from './wire/call';
-import type { describePage } from './wire/page';
-import type { adopt, V } from './wire/visit';
+// The interface between the two scripts: what the second one receives, and the parts that it returns.
+import type { avatar } from './images';
+import type { Failure } from './protocol';
+import type { SendResult } from './public';
+import type { agentName, emit, on, pick, S, say, sleep, t } from './state';
+import type { ask, report, request } from './wire/call';
+import type { adopt, forget, leave, restore, save, V } from './wire/visit';
 
+/** The functions of the first script. */
 export interface Shared {
   _S: typeof S;
   _V: typeof V;
   _t: typeof t;
+  _pick: typeof pick;
+  _agentName: typeof agentName;
   _emit: typeof emit;
+  _on: typeof on;
   _say: typeof say;
   _sleep: typeof sleep;
   _ask: typeof ask;
   _request: typeof request;
-  _describePage: typeof describePage;
+  _report: typeof report;
+  _avatar: typeof avatar;
   _adopt: typeof adopt;
-  /** Shows a line in the log and announces it to screen readers. */
-  _announce: (text: string) => void;
-  _showAlert: (text: string) => void;
-  _dropForm: () => void;
-  _isReading: () => boolean;
-  _focus: () => void;
-  _clear: (turn?: Turn) => void;
-  _renew: () => void;
-  _sendTurn: (text: string, uploads: Upload[], lead?: Lead, honeypot?: string) => Promise<SendResult>;
-  // For lower layers of the first script only.
-  _followTurn: (id: string) => void;
-  _submit: (text: string, uploads: Upload[]) => Promise<SendResult>;
+  _save: typeof save;
+  _leave: typeof leave;
+  _forget: typeof forget;
+  _restore: typeof restore;
+  _isOpen: () => boolean;
+  _isSmall: () => boolean;
+  _unread: () => number;
+  _setUnread: (count: number) => void;
+  /** Shows an unread message next to the launcher. */
+  _preview: (who: string, text: string) => void;
   _toggle: (byVisitor: unknown) => void;
-  _history: () => Promise<void>;
-  /** Runs a change of the log and keeps its scroll position. */
-  _prepend: (change: () => void) => void;
-  /** The second script could not be loaded. */
-  _loadFailed: () => void;
+  _shutButton: (text: string, click: (byVisitor: unknown) => void) => HTMLElement;
+  /** Creates the panel's shell, or returns the existing one. */
+  _startPanel: () => HTMLElement;
+  _resumed: () => void;
+  _handleRejection: (failure: Failure) => boolean;
 }
-export let shared: Shared;
-export const register = (all: Shared): void => {
-  shared = all;
-};
 
-/**
- * Renders a text in place of the previous one; `soon` defers it to the next frame. With sources, citations become links,
- * and the sources are listed below.
- */
-export type Render = (text: string, soon?: boolean, sources?: Source[]) => void;
-/** A file of the message in the composer; `_upload` is absent until the upload is complete. */
-export interface Attachment {
-  _element: HTMLElement;
-  _upload?: Upload;
-  _control: AbortController;
-}
-export interface Files {
-  _all: () => Attachment[];
-  _clear: () => void;
-  _restore: (uploads: Upload[]) => void;
-  _label: (blocked: boolean) => void;
-}
 /** The parts of the second script. */
 export interface More {
-  _arrived: (label: () => void) => void;
   _style: string;
   _strings: object;
-  _avatar: (src?: string) => HTMLElement | false;
-  _text: (element: HTMLElement, around: (change: () => void) => void) => Render;
-  _readOut: (text: string) => Promise<void>;
-  _addFeedback: (foot: HTMLElement, message: Message) => void;
-  _files: (input: HTMLElement, changed: () => void) => Files;
-  _listFiles: (foot: HTMLElement, uploads: Upload[]) => void;
-  _confirmNew: (composer: HTMLElement) => void;
-  _firstForm: (definition: FormDefinition) => HTMLElement;
-  _leadForm: (definition: FormDefinition) => HTMLElement;
-  _solve: (failure: Failure) => Promise<object>;
-  _showDots: (dots: HTMLElement, kind?: string | false) => void;
-  _takeDocument: (response: Response, take: (name: string, data: never) => boolean) => Promise<boolean>;
-  _wrapFocus: (panel: HTMLElement, event: KeyboardEvent) => void;
-  _countDown: (seconds: number, alert: HTMLElement, changed: () => void) => Promise<void>;
-  _handedOff: (to: EventMap['handoff']) => void;
-  _queued: () => void;
-  _beep: () => void;
-  _soundButton: (changed: () => void) => HTMLElement | undefined;
+  /** A widget starts: resets all state. */
+  _start: () => void;
+  /** The panel has opened; `byVisitor` moves the focus into it. */
+  _opened: (byVisitor: unknown) => void;
+  _label: () => void;
+  _fit: () => void;
+  _keyDown: (event: KeyboardEvent) => void;
+  _focus: () => void;
+  /** Sends what is in the text field. */
+  _enter: () => void;
+  _send: (text: string) => Promise<SendResult>;
+  /** Ends the conversation. */
+  _reset: () => void;
+  _markRead: () => void;
+  _sync: () => Promise<void>;
+  /** Ends the stream until `_wake`. */
+  _pause: () => void;
+  _wake: () => void;
+  _drop: () => void;
+  _block: () => void;
 }

@@ -1,7 +1,7 @@
 // The shared state. A page has at most one mounted widget, so the state is in module variables that `init` resets.
 // A destroyed widget never continues: its requests and waits do not settle. The build shortens names with `_`.
 import type { Options } from './options';
-import type { Config, Failure, Lead, Upload } from './protocol';
+import type { Config, Failure, Lead, Message, Upload } from './protocol';
 import type { EventMap, EventName, SendResult } from './public';
 import { h } from './dom';
 import { ENGLISH } from './strings';
@@ -11,8 +11,15 @@ import { logError } from './name';
 export interface Entry {
   _element: HTMLElement;
   _seq: number;
+  _role: Message['role'];
+  /** The sender's name. */
+  _name: string;
+  /** When it was stored; empty until then. */
+  _at: string;
   /** The line below the text: time, state, buttons. */
   _foot: HTMLElement;
+  /** The state in that line, if there is more to say than the time. */
+  _note: string;
 }
 export interface Turn {
   _id: string;
@@ -57,6 +64,12 @@ export const S = { _handlers: [] as Subscription[] } as {
   _human: boolean;
   /** Set while the rate limit blocks sending. */
   _waiting?: object;
+  /** The text field, which exists before the second script. */
+  _input: HTMLTextAreaElement;
+  /** The panel; undefined until it is opened or a message arrives. */
+  _panel?: HTMLElement;
+  /** The visitor or the page has hidden the widget. */
+  _hidden: boolean;
   /** The message that waits for the form before it. */
   _held: string;
   /** Removes the question about a new conversation; undefined without one. `then` runs afterwards. */

@@ -237,7 +237,7 @@ export const startHost = async () => {
         messages: rest.slice(0, 50), more: rest.length > 50, unread: one.messages.filter((message) => message.role != 'visitor' && message.seq > (body.read || 0)).length,
         mode: host.script.mode, status: one.status, running: running?.id ?? null, nextPollMs: host.script.nextPollMs ?? null,
         // Like the server: only if the last of the returned messages offers it.
-        form: (rest.length && host.script.syncForm) || null, session: session(one),
+        form: (rest.length && host.script.syncForm) || null, people: host.script.people ?? [], session: session(one),
       });
     },
     'history': (request, response, body) => {

@@ -26,7 +26,7 @@ fn events_history_and_read_markers() {
         (&state["more"], &state["status"], &state["mode"]),
         (&json!(false), &json!("open"), &json!("ai"))
     );
-    assert_eq!((&state["nextPollMs"], &state["running"]), (&json!(null), &json!(null)));
+    assert_eq!((&state["nextPollMs"], &state["running"]), (&json!(3000), &json!(null)));
     assert_eq!(state["unread"], 1, "the visitor has read all before the last question");
     assert_eq!(sync(json!({ "token": token, "after": 60, "read": 60 }))["unread"], 0);
     assert_eq!(sync(json!({ "token": token, "after": 60, "read": 3 }))["unread"], 0, "never back");
@@ -161,7 +161,7 @@ fn a_person_takes_over_and_gives_back() {
         world.post("/sync", &json!({ "token": token, "after": 3, "open": true })).json()["data"].clone();
     assert_eq!(state["messages"][0]["role"], "human");
     assert_eq!(state["messages"][0]["name"], "Ada");
-    assert_eq!((&state["nextPollMs"], &state["unread"]), (&json!(3000), &json!(1)));
+    assert_eq!((&state["nextPollMs"], &state["unread"]), (&json!(1500), &json!(1)));
     block_on(chat.release_conversation(&operator(), &agent(), id)).expect("released");
     assert_eq!(world.turn(3, "Three", Some(&token)).event("message")["text"], "Hello.");
     // No human replies, so the agent takes over again.
@@ -173,6 +173,102 @@ fn a_person_takes_over_and_gives_back() {
     block_on(chat.close_conversation(&operator(), &agent(), id)).expect("closed");
     let late = block_on(chat.reply_to_conversation(&operator(), &agent(), id, "Ada", "Hello?"));
     assert!(matches!(late, Err(AdminError::Conflict(_))), "{late:?}");
+}
+
+#[test]
+fn who_joined_and_left_stays_in_the_conversation() {
+    let world = boundless();
+    let first = world.turn(1, "One", None);
+    let (token, id) = (first.token(), world.conversation(&first).id);
+    let people = || {
+        let state = world.post("/sync", &json!({ "token": token, "after": 0 })).json()["data"].clone();
+        let changes: Vec<String> = state["people"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|it| format!("{} {} {}", it["after"], it["change"].as_str().unwrap_or(""), it["name"]))
+            .collect();
+        changes
+    };
+    let chat = &world.chat;
+    let reply = |name: &str| {
+        block_on(chat.reply_to_conversation(&operator(), &agent(), id, name, "Hello.")).expect("a message");
+    };
+    assert!(people().is_empty());
+    block_on(chat.take_conversation(&operator(), &agent(), id)).expect("taken");
+    assert_eq!(people(), ["2 joined null"]);
+    reply("Zoë");
+    reply("Zoë");
+    reply("");
+    assert_eq!(people(), [r#"2 joined "Zoë""#], "the name is known with the first reply");
+    reply("Max");
+    block_on(chat.release_conversation(&operator(), &agent(), id)).expect("released");
+    block_on(chat.release_conversation(&operator(), &agent(), id)).expect("released");
+    let all = [r#"2 joined "Zoë""#, r#"5 joined "Max""#, r#"6 left "Max""#];
+    assert_eq!(people(), all);
+    // A person who never replies leaves as well.
+    block_on(chat.take_conversation(&operator(), &agent(), id)).expect("taken");
+    world.clock.advance_millis(10 * 60_000);
+    assert_eq!(people()[3..], ["6 joined null", "6 left null"]);
+    block_on(chat.close_conversation(&operator(), &agent(), id)).expect("closed");
+    block_on(chat.close_conversation(&operator(), &agent(), id)).expect("closed");
+    assert_eq!(people().last().map(String::as_str), Some("7 closed null"));
+    // It stays small, however often somebody joins.
+    let second = world.turn(2, "Two", None);
+    let id = world.conversation(&second).id;
+    for _ in 0..50 {
+        block_on(chat.take_conversation(&operator(), &agent(), id)).expect("taken");
+        block_on(chat.release_conversation(&operator(), &agent(), id)).expect("released");
+    }
+    assert_eq!(world.conversation(&second).participants.len(), 40);
+}
+
+#[test]
+fn widgets_ask_for_messages_in_every_mode_while_somebody_may_write() {
+    let world = boundless();
+    let first = world.turn(1, "One", None);
+    let (token, id) = (first.token(), world.conversation(&first).id);
+    let interval = |open: bool| {
+        let body = json!({ "token": token, "after": 2, "open": open });
+        world.post("/sync", &body).json()["data"]["nextPollMs"].clone()
+    };
+    assert_eq!((interval(true), interval(false)), (json!(3000), json!(3000)), "whether open or not");
+    world.clock.advance_millis(30 * 60_000 - 1);
+    assert_eq!(interval(true), json!(3000));
+    world.clock.advance_millis(1);
+    assert_eq!(interval(true), json!(null), "half an hour after the last message");
+    let chat = &world.chat;
+    block_on(chat.reply_to_conversation(&operator(), &agent(), id, "Zoë", "Hello.")).expect("a message");
+    assert_eq!(interval(false), json!(1500), "a person answers");
+    world.clock.advance_millis(30 * 60_000);
+    assert_eq!(interval(true), json!(null));
+    block_on(chat.release_conversation(&operator(), &agent(), id)).expect("released");
+    block_on(chat.take_conversation(&operator(), &agent(), id)).expect("taken");
+    assert_eq!(interval(true), json!(1500), "a person is awaited");
+    block_on(chat.close_conversation(&operator(), &agent(), id)).expect("closed");
+    assert_eq!(interval(true), json!(null));
+}
+
+#[test]
+fn a_form_without_a_message_is_acknowledged_and_not_searched() {
+    let world = boundless();
+    world.configure(json!({
+        "appearance": { "suggestions": ["Opening hours"] },
+        "lead": { "fields": ["primaryEmail"], "prechat": true },
+        "chat": { "responder": "script" },
+    }));
+    let mut body = turn(1, "", None);
+    body["lead"] = json!({ "fields": { "primaryEmail": "zoe@example.com" }, "consent": null });
+    let sent = world.post("/turns", &body);
+    assert_eq!(sent.names(), ["session", "ack", "delta", "message", "suggestions", "done"]);
+    assert_eq!(sent.event("message")["text"], "Thank you! How can I help?");
+    assert_eq!(sent.event("suggestions")["items"], json!(["Opening hours"]), "the first questions stay");
+    assert_eq!(sent.event("done"), json!({ "outcome": "answered" }));
+    assert!(world.script.asked.lock().expect("asked").is_empty(), "nothing is searched");
+    // A question that comes with the form is answered.
+    let mut body = turn(2, "When are you open?", None);
+    body["lead"] = json!({ "fields": { "primaryEmail": "ada@example.com" }, "consent": null });
+    assert_eq!(world.post("/turns", &body).event("message")["text"], "Hello.");
 }
 
 #[test]
@@ -225,7 +321,7 @@ fn an_unanswered_handover_offers_the_form() {
     assert_eq!((&state["mode"], &state["form"]), (&json!("human"), &json!(null)));
     world.clock.advance_millis(60_000);
     let state = sync(3);
-    assert_eq!((&state["mode"], &state["nextPollMs"]), (&json!("ai"), &json!(null)));
+    assert_eq!((&state["mode"], &state["nextPollMs"]), (&json!("ai"), &json!(3000)));
     assert_eq!(state["messages"].as_array().map(Vec::len), Some(1));
     let said = &state["messages"][0];
     assert_eq!((&said["role"], &said["seq"]), (&json!("agent"), &json!(4)));

@@ -86,6 +86,13 @@ fn a_file_is_sent_with_a_message_and_deleted_with_its_conversation() {
     let shown = json!([{ "id": upload, "name": "letter.pdf", "size": PDF.len(), "type": "application/pdf" }]);
     let state = world.post("/sync", &json!({ "token": token, "after": 0 })).json()["data"].clone();
     assert_eq!(state["messages"][0]["uploads"], shown);
+    // A file without a message is acknowledged; the next question tells the responder of it.
+    assert_eq!(
+        state["messages"][1]["text"],
+        "Thank you, your file has arrived. What would you like to know?"
+    );
+    assert!(world.script.asked.lock().expect("the turns").is_empty(), "nothing is searched");
+    world.turn(2, "Can you read it?", Some(&token));
     assert_eq!(world.script.asked.lock().expect("the turns")[0].history[0].text, "[letter.pdf]");
     // Only the operator can read it, and it belongs to no contact.
     assert_eq!(world.content(&upload).as_deref(), Some(PDF));

@@ -166,6 +166,7 @@ impl Repository {
             network: site(request.address),
             counted,
             uploads: Vec::new(),
+            participants: Vec::new(),
             running: None,
         }
     }

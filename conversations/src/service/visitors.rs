@@ -21,16 +21,12 @@ use crate::widget::config::LeadForm;
 use crate::widget::live::Ending;
 use crate::widget::request::Members;
 use crate::widget::texts;
-use crate::{Conversation, ConversationMode, ConversationStatus, Message, Speaker};
+use crate::{Conversation, ConversationMode, ConversationStatus, Message, ParticipantChange, Speaker};
 
 /// The most messages of a response.
 const PAGE: u32 = 50;
 /// The most unread messages that are counted. The widget shows no number beyond.
 const MAX_UNREAD: u32 = 100;
-/// The interval between calls of `/sync` while a person answers and the widget is open.
-const POLL_OPEN_MILLIS: u32 = 3_000;
-/// The same while the widget is closed.
-const POLL_CLOSED_MILLIS: u32 = 10_000;
 
 /// The data of `/sync`.
 #[derive(Serialize)]
@@ -45,6 +41,8 @@ struct State<'a> {
     next_poll_ms: Option<u32>,
     /// The lead form, if the last of the messages offers it.
     form: Option<LeadForm>,
+    /// When persons joined and left.
+    people: &'a [ParticipantChange],
     session: Session,
 }
 
@@ -63,7 +61,8 @@ impl Visitors {
         let mut members = Members::new(&body);
         let after = members.number("after").unwrap_or(0);
         let read = members.number("read");
-        let is_open = members.flag("open").unwrap_or(false);
+        // Clients say whether the panel is open; nothing depends on it.
+        members.flag("open");
         members.finish()?;
         conversation = self.mark_read(request, &view, conversation, read).await?;
         let messages = self.repository.messages(&conversation, MessageSelector::After(after), PAGE + 1);
@@ -76,7 +75,6 @@ impl Visitors {
             true => self.agents.lead_form(&view).await?,
             false => None,
         };
-        let is_polled = conversation.mode == ConversationMode::Human;
         let state = State {
             messages: messages.iter().map(MessageView::of).collect(),
             more,
@@ -85,7 +83,8 @@ impl Visitors {
             status: conversation.status_at(request.now),
             running: conversation.running_at(request.now).map(|running| running.turn.as_str()),
             form,
-            next_poll_ms: is_polled.then_some(if is_open { POLL_OPEN_MILLIS } else { POLL_CLOSED_MILLIS }),
+            people: &conversation.participants,
+            next_poll_ms: conversation.poll_after(request.now),
             session: self.repository.session(request, &conversation, Some(&token), false),
         };
         Outcome::success(Reply::ok("Conversation state", state))

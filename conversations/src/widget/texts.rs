@@ -38,6 +38,48 @@ const NOBODY_CAME: Texts = [
     ("zh", "目前没有客服人员有空。请留下您的联系方式，我们会与您联系。"),
 ];
 
+const GREETING: Texts = [
+    ("en", "Thank you! How can I help?"),
+    ("de", "Vielen Dank! Wie kann ich helfen?"),
+    ("fr", "Merci ! Comment puis-je vous aider ?"),
+    ("es", "¡Gracias! ¿En qué puedo ayudarle?"),
+    ("it", "Grazie! Come posso aiutarla?"),
+    ("pt", "Obrigado! Como posso ajudar?"),
+    ("nl", "Dank u wel! Waarmee kan ik helpen?"),
+    ("pl", "Dziękuję! W czym mogę pomóc?"),
+    ("tr", "Teşekkürler! Nasıl yardımcı olabilirim?"),
+    ("ar", "شكرًا لك! كيف يمكنني مساعدتك؟"),
+    ("he", "תודה! איך אפשר לעזור?"),
+    ("ja", "ありがとうございます。どのようなご用件でしょうか。"),
+    ("zh", "谢谢！请问有什么可以帮您？"),
+];
+
+const FILE_ARRIVED: Texts = [
+    ("en", "Thank you, your file has arrived. What would you like to know?"),
+    ("de", "Vielen Dank, Ihre Datei ist angekommen. Was möchten Sie wissen?"),
+    ("fr", "Merci, votre fichier est bien arrivé. Que souhaitez-vous savoir ?"),
+    ("es", "Gracias, su archivo ha llegado. ¿Qué desea saber?"),
+    ("it", "Grazie, il suo file è arrivato. Che cosa desidera sapere?"),
+    ("pt", "Obrigado, seu arquivo chegou. O que gostaria de saber?"),
+    ("nl", "Dank u wel, uw bestand is aangekomen. Wat wilt u weten?"),
+    ("pl", "Dziękuję, plik dotarł. Czego chce się Pan/Pani dowiedzieć?"),
+    ("tr", "Teşekkürler, dosyanız ulaştı. Ne öğrenmek istersiniz?"),
+    ("ar", "شكرًا لك، وصل ملفك. ماذا تودّ أن تعرف؟"),
+    ("he", "תודה, הקובץ הגיע. מה ברצונך לדעת?"),
+    ("ja", "ありがとうございます。ファイルを受け取りました。どのようなことをお知りになりたいですか。"),
+    ("zh", "谢谢，您的文件已收到。您想了解什么？"),
+];
+
+/// The reply to a form without a message.
+pub(crate) fn greeting(locale: &str) -> &'static str {
+    of_locale(&GREETING, locale)
+}
+
+/// The reply to a file without a message.
+pub(crate) fn file_arrived(locale: &str) -> &'static str {
+    of_locale(&FILE_ARRIVED, locale)
+}
+
 /// The sentence for a visitor whom the agent cannot answer now: a budget is used up, or nothing answers.
 pub(crate) fn limited(locale: &str) -> &'static str {
     of_locale(&LIMITED, locale)

@@ -59,6 +59,7 @@ fn conversation(agent: &AgentId, number: u64, contact: Option<ContactId>) -> Con
         network: Some("192.0.2.0/24".to_owned()),
         counted: Counted { turns: vec![began], ..Counted::default() },
         uploads: Vec::new(),
+        participants: Vec::new(),
         running: (number == 1).then(|| RunningTurn {
             turn: "turn-2".to_owned(),
             owner: id(4),

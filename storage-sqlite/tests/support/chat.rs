@@ -55,6 +55,7 @@ pub fn conversation(agent: &AgentId, number: u8) -> Conversation {
         network: Some("192.0.2.0/24".to_owned()),
         counted: Counted { turns: vec![at(71)], ..Counted::default() },
         uploads: Vec::new(),
+        participants: Vec::new(),
         running: Some(RunningTurn {
             turn: "turn".to_owned(),
             owner: PlatformId::from_bytes([number; 12]),

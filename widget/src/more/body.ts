@@ -1,34 +1,66 @@
 // Renders the text of a reply as elements. Complete blocks remain; only the end of a growing text is rendered again.
 import type { Source } from '../public';
-import type { Render } from '../shared';
-import { fill, h, iconButton, link, safeUrl, set } from '../dom';
-import { COPY } from './icons';
-import { isImageAllowed, isLinkAllowed } from './images';
+import { h, icon, link, set } from '../dom';
+import { CHECK, COPY } from './icons';
+import { isImageAllowed, isLinkAllowed } from './links';
 import { say, sleep, t } from './shared';
+import { linkCitations, listSources } from './sources';
 import { blocks } from './text/blocks';
 import { plain, type Span } from './text/spans';
 
+/**
+ * Renders a text in place of the previous one; `soon` defers it to the next frame. With sources, citations become links,
+ * and the sources are listed below.
+ */
+export type Render = (text: string, soon?: boolean, sources?: Source[]) => void;
+
+/** A block of code with its language and a button that copies it. */
+const codeBlock = (code: HTMLElement, language = ''): HTMLElement => {
+  const { clipboard } = navigator;
+  const button = clipboard && h('button.copy', { click: () => clipboard.writeText(code.textContent as string).then(done, () => {}) }, icon(COPY), t('copy'));
+  const done = () => {
+    say(t('copied'));
+    button.replaceChildren(icon(CHECK), t('copied'));
+    void sleep(2000).then(() => button.replaceChildren(icon(COPY), t('copy')));
+  };
+  code.dir = 'ltr';
+  set(code, 'tabindex', '0');
+  return h('div.code', null, h('div.bar', null, h('span', { dir: 'ltr' }, language), button), code);
+};
 const build = (span: Span): Node | string => {
   if (typeof span == 'string') return span;
   const [tag, children, value] = span;
   if (tag == 'img') return h('img', { src: value, alt: children[0], loading: 'lazy', referrerpolicy: 'no-referrer' });
-  const kids = children.map(build);
+  const kids = buildAll(children);
   if (tag == 'a') return link(value as string, ...kids);
+  if (tag == 'pre') return codeBlock(h('pre', null, ...kids), value);
   const node = h(tag as 'p', { start: value }, ...kids);
-  if (tag == 'pre') {
-    set(node, 'tabindex', '0');
-    node.dir = 'ltr';
-    const { clipboard } = navigator;
-    return h('div.code', null, node, clipboard && iconButton(COPY, t('copy'), () => clipboard.writeText(node.textContent as string).then(() => say(t('copied')), () => {})));
-  }
   return tag == 'table' ? h('div.table', { tabindex: '0' }, node) : node;
+};
+/** A citation stays with the word before it, without a space between. */
+const buildAll = (spans: Span[]): (Node | string)[] => {
+  const out: (Node | string)[] = [];
+  for (const span of spans) {
+    const node = build(span);
+    const last = out[out.length - 1];
+    if (span[0] != 'sup' || !node) out.push(node);
+    else if (last instanceof HTMLElement && last.className == 'cited') last.append(node);
+    else {
+      while (out[0] && out[out.length - 1] === '') out.pop();
+      const before = out[out.length - 1];
+      const [, text = '', word = ''] = (typeof before == 'string' && /^([^]*?)(\S{0,24})\s*$/.exec(before)) || [];
+      if (typeof before == 'string') out[out.length - 1] = text;
+      out.push(h('span.cited', null, word, node));
+    }
+  }
+  return out;
 };
 
 /** Maximum of new characters a frame, to keep layout short. */
 const PIECE = 1000;
 
-/** Takes over an element with plain text or without text; `around` runs each change of the elements. */
-export const createText = (element: HTMLElement, around: (change: () => void) => void): Render => {
+/** `around` runs each change of the elements; links of persons lead anywhere. */
+export const createText = (element: HTMLElement, around: (change: () => void) => void, isAgent = true): Render => {
   // As given, and with normalized line ends; the latter is rendered.
   let given = '';
   let text = '';
@@ -42,10 +74,11 @@ export const createText = (element: HTMLElement, around: (change: () => void) =>
 
   const change = () => {
     const part = text.slice(0, shown);
-    const made = blocks(part, stable, isImageAllowed, isLinkAllowed);
-    element.className = shown > 400 ? 'b md wide' : 'b md';
+    const made = blocks(part, stable, isImageAllowed, isAgent ? isLinkAllowed : undefined);
     while (element.childNodes[stableNodes]) (element.lastChild as ChildNode).remove();
     element.append(...made.map(([node]) => build(node)));
+    const isWide = shown > 400 || element.querySelector('.table, .code');
+    element.className = isWide ? 'b md wide' : 'b md';
     // A block is stable once the first line of the next one is complete.
     let settled = made.length - 1;
     if (settled > 0 && part.indexOf('\n', made[settled][1]) < 0) settled--;
@@ -53,11 +86,7 @@ export const createText = (element: HTMLElement, around: (change: () => void) =>
       stable = made[settled][1];
       stableNodes += settled;
     }
-    for (const mark of cited[0] ? element.querySelectorAll('sup') : []) {
-      const label = mark.textContent as string;
-      const url = safeUrl(cited.find(({ n }) => `[${n}]` == label)?.url);
-      if (url) fill(mark, link(url, label));
-    }
+    if (cited[0]) linkCitations(element, cited);
   };
   const tick = () => {
     const began = performance.now();
@@ -82,17 +111,10 @@ export const createText = (element: HTMLElement, around: (change: () => void) =>
     given = next;
     if (soon) return later();
     notBefore = 0;
-    if (sources[0]) {
+    if (sources[0] && !cited[0]) {
       cited = sources;
       stable = stableNodes = 0;
-      around(() =>
-        element.after(
-          h('div.src', null, t('sources'), h('ol', null, ...sources.map(({ n, title, url, page }) => {
-            const label = title + (page ? ', ' + t('page', page) : '');
-            return h('li', { value: '' + n }, safeUrl(url) ? link(url as string, label) : label);
-          }))),
-        ),
-      );
+      around(() => element.after(listSources(sources)));
     }
     tick();
   };

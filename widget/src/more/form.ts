@@ -1,51 +1,54 @@
 // Forms: before the conversation, and for a lead in it.
-import { h, set } from '../dom';
+import { h, icon, set } from '../dom';
 import type { Failure, Field, FormDefinition, Lead } from '../protocol';
+import { faultOf, labelOf, lookOf, rejectionOf } from './fields';
+import { CHECK } from './icons';
 import { t } from './shared';
 
-const INPUTS: Record<string, string> = { email: 'email', phone: 'tel', url: 'url', number: 'number', date: 'date', boolean: 'checkbox' };
-// Values of `autocomplete` by the end of the field's name.
-const COMPLETE: [RegExp, string][] = [
-  [/email$/i, 'email'],
-  [/phone$/i, 'tel'],
-  [/^first/, 'given-name'],
-  [/^last/, 'family-name'],
-  [/name$/i, 'name'],
-];
 type Choice = { value: string; label: string };
+interface Row {
+  _field: Field;
+  _input: HTMLInputElement;
+  _element: HTMLElement;
+  _fail: (message?: string) => void;
+}
 let count = 0;
+
+const createRow = (_field: Field): Row => {
+  const { type, options, required } = _field;
+  const id = 'f' + ++count;
+  const error = h('p.err', { id: id + 'e' });
+  const { _type, _complete, _example } = lookOf(_field);
+  const props = { id, type: _type, autocomplete: _complete, placeholder: _example, 'aria-required': required && 'true' };
+  const _input = (
+    options
+      ? h('select', { ...props, type: 0, placeholder: 0 }, h('option'), ...options.map((one) => h('option', { value: (one as Choice).value }, (one as Choice).label || (one as string))))
+      : h('input', props)
+  ) as HTMLInputElement;
+  const isBox = type == 'boolean';
+  const caption = h('label', { for: id, dir: 'auto' }, labelOf(_field), !required && !isBox && h('small', null, ` ${t('optional')}`));
+  return {
+    _field,
+    _input,
+    _element: h(isBox ? 'div.row box' : 'div.row', null, isBox ? _input : caption, isBox ? caption : _input, error),
+    _fail: (message) => {
+      set(_input, 'aria-invalid', message && 'true');
+      set(_input, 'aria-describedby', message && error.id);
+      error.textContent = message || '';
+    },
+  };
+};
 
 /** `submit` throws a `Failure` if the server rejects it; without `dismiss` the form cannot be closed. */
 export const createForm = (
   { fields, consent }: FormDefinition,
+  intro: string,
   submit: (lead: Lead, elapsedMs: number, honeypot: string) => Promise<void>,
   dismiss?: () => void,
 ): HTMLFormElement => {
   const began = performance.now();
-  const rows: { _field: Field; _input: HTMLInputElement; _fail: (message?: string) => void }[] = [];
-  const row = (_field: Field) => {
-    const { name, label, type, options, required } = _field;
-    const id = 'f' + ++count;
-    const error = h('p.err', { id: id + 'e' });
-    const props = { id, type: INPUTS[type] || 'text', autocomplete: COMPLETE.find(([names]) => names.test(name))?.[1] || 'off', 'aria-required': required && 'true' };
-    const _input = (
-      options
-        ? h('select', { ...props, type: 0 }, h('option'), ...options.map((one) => h('option', { value: (one as Choice).value }, (one as Choice).label || (one as string))))
-        : h('input', props)
-    ) as HTMLInputElement;
-    rows.push({
-      _field,
-      _input,
-      _fail: (message) => {
-        set(_input, 'aria-invalid', message && 'true');
-        set(_input, 'aria-describedby', message && error.id);
-        error.textContent = message || '';
-      },
-    });
-    const isBox = type == 'boolean';
-    const caption = h('label', { for: id }, label, !required && !isBox && ` (${t('optional')})`);
-    return h(isBox ? 'div.row box' : 'div.row', null, isBox ? _input : caption, isBox ? caption : _input, error);
-  };
+  const rows = fields.map(createRow);
+  if (consent) rows.push(createRow({ name: '', label: consent.text, type: 'boolean', required: consent.required, options: null }));
   const problem = h('p.err', { role: 'alert' });
   const honeypot = h('input.x', { tabindex: '-1', autocomplete: 'off', 'aria-hidden': 'true' });
   const go = h('button.go', null, t('send'));
@@ -56,10 +59,11 @@ export const createForm = (
     const lead: Lead = { fields: {}, consent: null };
     let wrong: HTMLElement | undefined;
     problem.textContent = '';
-    for (const { _field: { name, type, required }, _input, _fail } of rows) {
+    for (const { _field, _input, _fail } of rows) {
+      const { name, type } = _field;
       const value = type == 'boolean' ? _input.checked : _input.value.trim();
-      const fault = !value ? required && 'required' : type == 'email' && !/^[^@\s]+@[^@\s]+$/.test(value as string) && 'invalid';
-      _fail(fault ? t(fault) : '');
+      const fault = faultOf(_field, value);
+      _fail(fault);
       if (fault) wrong = wrong || _input;
       else if (!name) lead.consent = value && consent ? { version: consent.version, at: new Date().toISOString() } : null;
       else if (value) lead.fields[name] = type == 'number' ? +value : value;
@@ -70,10 +74,10 @@ export const createForm = (
       await submit(lead, Math.round(performance.now() - began), honeypot.value);
     } catch (error) {
       const { _fields, _after } = error as Failure;
-      for (const { field, message } of _fields)
+      for (const { field, type } of _fields)
         for (const { _field, _input, _fail } of rows)
           if (field.replace(/^(lead\.)?(fields\.|consent.*)/, '') == _field.name) {
-            _fail(message);
+            _fail(rejectionOf(_field, type));
             wrong = wrong || _input;
           }
       if (wrong) wrong.focus();
@@ -84,10 +88,19 @@ export const createForm = (
   return h(
     'form.form',
     { novalidate: true, 'aria-label': t('form'), submit: handle },
-    ...fields.map(row),
-    consent && row({ name: '', label: consent.text, type: 'boolean', required: consent.required, options: null }),
+    h('p.intro', null, intro),
+    ...rows.map((row) => row._element),
     honeypot,
     problem,
     h('div.acts', null, dismiss && h('button', { click: dismiss }, t('cancel')), go),
   );
+};
+/** What the visitor sees after the form: thanks by name, and what happens next. */
+export const thanksFor = ({ fields }: Lead): [HTMLElement, string] => {
+  const name = fields.firstName;
+  const email = fields.primaryEmail;
+  const thanks = name ? t('thanksName', '', name as string) : t('thanks');
+  const next = email ? t('willWrite', '', email as string) : '';
+  const card = h('div.note done', null, icon(CHECK), h('p', { dir: 'auto' }, h('b', null, thanks), next && h('br'), next));
+  return [card, `${thanks} ${next}`.trim()];
 };

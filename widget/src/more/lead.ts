@@ -1,19 +1,22 @@
 // Submits forms: one before the first message together with it, one in the conversation by itself.
 import type { FormDefinition, Lead, Session } from '../protocol';
 import { CUT } from '../wire/failure';
-import { createForm } from './form';
-import { adopt, announce, ask, clear, describePage, dropForm, emit, focus, isReading, S, sendTurn, t } from './shared';
+import { createForm, thanksFor } from './form';
+import { append } from './log';
+import { describePage } from './page';
+import { adopt, ask, emit, S, say, t } from './shared';
+import { up } from './up';
 import { asVisitor } from './visitor';
 
 const sent = ({ fields }: Lead) => {
   emit('lead', { fields: Object.keys(fields) });
-  dropForm();
-  if (isReading()) focus();
+  up._dropForm();
+  if (up._isReading()) up._focus();
 };
 export const firstForm = (definition: FormDefinition): HTMLElement =>
-  createForm(definition, async (lead, _, honeypot) => {
+  createForm(definition, t('prechatIntro'), async (lead, _, honeypot) => {
     S._rejection = undefined;
-    const result = await sendTurn(S._held, [], lead, honeypot);
+    const result = await up._sendTurn(S._held, [], lead, honeypot);
     // Without a rejection there was no response.
     if (!result.ok) throw S._rejection || CUT;
     S._held = '';
@@ -22,16 +25,19 @@ export const firstForm = (definition: FormDefinition): HTMLElement =>
 export const leadForm = (definition: FormDefinition): HTMLElement =>
   createForm(
     definition,
+    t('formIntro'),
     async (lead, elapsedMs, hp) => {
       const { session } = await asVisitor((token, challenge) =>
         ask<{ session: Session }>('lead', { agentId: S._options.agentId, token, persist: S._options.persist, ...lead, page: describePage(), elapsedMs, challenge, hp }),
       );
-      if (adopt(session)) clear();
-      announce(t('thanks'));
+      if (adopt(session)) up._clear();
+      const [card, text] = thanksFor(lead);
+      append(card);
+      say(text);
       sent(lead);
     },
     () => {
-      dropForm();
-      focus();
+      up._dropForm();
+      up._focus();
     },
   );

@@ -24,8 +24,7 @@ const hold = async (visit) => {
   };
 };
 const focused = (visit) => visit.page.evaluate(() => document.activeElement.shadowRoot?.activeElement?.localName ?? document.activeElement.localName);
-const plain = (visit) => visit.at('.m:not(.v):has(time) .b:not(.md)');
-const formatted = (visit) => visit.at('.m:not(.v):has(time) .b.md');
+const formatted = (visit) => visit.at('.m.a:has(time) .b.md');
 
 test('it is requested once, when the launcher is hovered, focused or used', async () => {
   for (const [name, act] of [
@@ -50,7 +49,7 @@ test('it is requested once, when the launcher is hovered, focused or used', asyn
   }
 });
 
-test('while it loads: header, greeting, composer and sending; then texts are formatted, and the draft remains', async () => {
+test('while it loads: name, skeleton and a field to write in; what is written is sent once it is there', async () => {
   const { host } = s;
   host.script.config = { ...host.script.config, greeting: '**Hello!**\nHow can we help?', uploads: true, limits: { ...host.script.config.limits, uploadTypes: ['pdf'] } };
   host.script.reply = () => 'This is **it** [1].\n\n- a\n- b';
@@ -59,108 +58,79 @@ test('while it loads: header, greeting, composer and sending; then texts are for
   const go = await hold(visit);
   await visit.at('.launcher').click();
   assert.equal(await focused(visit), 'textarea');
-  assert.equal(await visit.at('h2').innerText(), 'Mill Lane Practice');
-  assert.equal(await visit.at('.m .b').first().innerText(), '**Hello!**\nHow can we help?');
-  assert.deepEqual(await visit.at('.chips button').allInnerTexts(), ['Opening hours', 'Home visits']);
+  assert.equal(await visit.at('.head').innerText(), 'M\nMill Lane Practice');
+  assert.equal(await visit.at('.bones').getAttribute('aria-label'), 'Loading…');
   await visit.page.keyboard.type('Do you offer home visits?');
   await visit.page.keyboard.press('Enter');
-  await plain(visit).waitFor();
-  assert.equal(await plain(visit).innerText(), 'This is **it** [1].\n\n- a\n- b');
-  assert.equal(host.visitor().messages.length, 2);
-  await visit.page.keyboard.type('and');
+  const sent = visit.page.evaluate(() => ServiceWidget.send('by the page'));
+  await visit.page.keyboard.type(' and');
+  assert.equal(await visit.at('textarea').inputValue(), 'Do you offer home visits? and');
   await visit.page.screenshot();
   await go();
   await formatted(visit).waitFor();
-  assert.match(await formatted(visit).innerHTML(), /^<p>This is <strong>it<\/strong> <sup><a href="https:\/\/www\.example\.com\/services"[^>]*>\[1\]<\/a><\/sup>\.<\/p><ul><li>a<\/li><li>b<\/li><\/ul>$/);
+  // Both wait for it: the visitor's message comes first.
+  assert.equal(host.visitor().messages[0].text, 'Do you offer home visits? and');
+  assert.deepEqual(await sent, { ok: false, code: 'TURN_IN_PROGRESS' });
   assert.equal(await visit.at('.m .b').first().innerHTML(), '<p><strong>Hello!</strong><br>How can we help?</p>');
-  assert.equal(await visit.at('.src a').innerText(), 'Services, page 2');
+  assert.equal(await visit.at('.src a span').innerText(), 'Services, page 2');
   assert.equal(await visit.at('.f .i').count(), 2, 'feedback');
   assert.equal(await visit.at('[aria-label="Attach files"]').isVisible(), true);
-  assert.equal(await visit.at('textarea').inputValue(), 'and');
   assert.equal(await focused(visit), 'textarea');
+  assert.equal(await visit.at('.bones').count(), 0);
+  await visit.page.keyboard.type('and');
   await visit.page.keyboard.press('Enter');
   await replied(visit, 2);
   await visit.done();
 });
 
-test('a human agent takes over before it is loaded: the page gets the event at once, the visitor the note once it is loaded', async () => {
+test('if it cannot be loaded: the panel says so, nothing is lost, one event for each attempt; it loads once the connection is back', async () => {
   const { host } = s;
-  host.script.reply = () => null;
-  host.script.before = () => [['handoff', { name: 'Ada', avatar: null, etaSeconds: 60 }]];
-  host.script.outcome = 'queued';
-  const visit = await s.visit({ name: 'taken-over' });
-  const go = await hold(visit);
-  await visit.page.evaluate(() => { window.__names = []; ServiceWidget.on('handoff', ({ name }) => __names.push(name)); });
-  await say(visit, 'a person please');
-  await until(() => visit.page.evaluate(() => __names.length), 'the event');
-  assert.deepEqual(await visit.page.evaluate(() => __names), ['Ada']);
-  await go();
-  await visit.at('.note').filter({ hasText: 'Ada is here to help.' }).waitFor();
-  await visit.at('.note').filter({ hasText: 'A person will answer.' }).waitFor();
-  await visit.done();
-});
-
-test('it arrives during a reply, which continues formatted; the end of the log stays visible', async () => {
-  const { host } = s;
-  host.script.deltaMs = 15;
-  host.script.reply = () => Array.from({ length: 30 }, (_, n) => `**line ${n}**\n\n- one\n- two`).join('\n\n');
-  const visit = await s.visit({ name: 'middle' });
-  const go = await hold(visit);
-  await say(visit, 'x');
-  await visit.at('.m:not(.v) .b').filter({ hasText: '**line 2**' }).waitFor();
-  await go();
-  await visit.at('.m:not(.v) .md strong').filter({ hasText: 'line 3' }).waitFor();
-  await formatted(visit).waitFor();
-  await visit.at('.md strong').filter({ hasText: 'line 29' }).waitFor();
-  await visit.page.waitForTimeout(200);
-  assert.ok((await visit.at('.log').evaluate((node) => node.scrollHeight - node.scrollTop - node.clientHeight)) < 2);
-  await visit.done();
-});
-
-test('if it cannot be loaded: plain text, nothing lost, one event for each attempt; it loads once the connection is back', async () => {
-  const { host } = s;
-  host.script.reply = () => 'A **plain** answer';
   const visit = await s.visit({ name: 'blocked' });
   await visit.page.route('**/more.*.js', (route) => route.abort());
   await visit.page.evaluate(() => { window.__errors = []; ServiceWidget.on('error', (error) => __errors.push(error)); });
-  await say(visit, 'one');
-  await plain(visit).waitFor();
-  await say(visit, 'two');
-  await plain(visit).nth(1).waitFor();
-  assert.deepEqual(await plain(visit).allInnerTexts(), ['A **plain** answer', 'A **plain** answer']);
-  assert.equal(host.visitor().messages.length, 4);
-  // The question before a new conversation waits for it.
-  await visit.at('header [aria-label="New conversation"]').click();
-  assert.equal(await visit.at('.m.v').count(), 2);
+  await visit.at('.launcher').click();
+  await visit.page.keyboard.type('one');
+  await visit.at('.bones .go').waitFor();
+  assert.equal(await visit.at('.bones').getAttribute('role'), 'alert');
+  const sent = visit.page.evaluate(() => ServiceWidget.send('two'));
   const errors = await visit.page.evaluate(() => __errors);
   assert.ok(errors.length && errors.every((one) => one.code == 'SCRIPT_NOT_LOADED' && one.retryable && /^more\./.test(one.message)), JSON.stringify(errors));
   await visit.page.unroute('**/more.*.js');
   await visit.page.evaluate(() => window.dispatchEvent(new Event('online')));
-  await formatted(visit).nth(1).waitFor();
-  await visit.at('.ask').waitFor();
-  assert.equal(await visit.at('.f .i').count(), 4);
+  await formatted(visit).waitFor();
+  assert.equal((await sent).ok, true);
+  assert.equal(host.visitor().messages[0].text, 'two');
+  assert.equal(await visit.at('textarea').inputValue(), 'one', 'what was written is still there');
   assert.equal(loads(), 1);
-  await visit.at('.ask').getByRole('button', { name: 'Not now' }).click();
   await visit.context.close();
 });
 
-test('the form before the first message: while the script loads, and if it cannot be loaded', async () => {
+test('if it cannot be loaded: a press loads it at once', async () => {
+  const visit = await s.visit({ name: 'again', options: { viewport: { width: 375, height: 667 }, hasTouch: true, isMobile: true } });
+  await visit.page.route('**/more.*.js', (route) => route.abort());
+  await visit.at('.launcher').click();
+  await visit.at('.bones .go').waitFor();
+  await visit.at('.head [aria-label="Close chat"]').click();
+  await visit.at('.launcher').click();
+  await visit.page.unroute('**/more.*.js');
+  await visit.at('.bones .go').click();
+  await visit.at('.hi').waitFor();
+  await visit.context.close();
+});
+
+test('the form before the first message: while the script loads, nothing can be sent without it', async () => {
   const { host } = s;
   host.script.config = { ...host.script.config, prechat: LEAD };
   const visit = await s.visit({ name: 'late-form' });
   const go = await hold(visit);
   await visit.at('.launcher').click();
-  assert.equal(await visit.at('.composer').isVisible(), false);
-  assert.equal(await visit.at('.m .b').first().innerText(), 'Hello! How can we help?');
-  assert.deepEqual(await visit.page.evaluate(() => ServiceWidget.send('saved for later')), { ok: false, code: 'FORM_REQUIRED' });
-  await go(true);
-  await visit.at('.note.err').filter({ hasText: 'That did not work.' }).waitFor();
-  assert.equal(host.calls('turns').length, 0, 'no message without the form');
-  await visit.page.unroute('**/more.*.js');
-  await visit.at('.note.err button').click();
+  assert.equal(await visit.at('.composer').count(), 0);
+  const sent = visit.page.evaluate(() => ServiceWidget.send('saved for later'));
+  await go();
   await visit.at('.form').waitFor();
-  assert.equal(await visit.at('.note.err').count(), 0);
-  assert.equal(await focused(visit), 'input', 'who asked for it can write at once');
+  assert.deepEqual(await sent, { ok: false, code: 'FORM_REQUIRED' });
+  assert.equal(host.calls('turns').length, 0, 'no message without the form');
+  assert.equal(await focused(visit), 'input', 'who opened it can write at once');
   await visit.page.keyboard.type('zoe.okafor@example.com');
   await visit.at('.form [type=checkbox]').check();
   await visit.at('.form .go').click();
@@ -183,7 +153,7 @@ test('a press during which it arrives is a click', async () => {
   await visit.at('.launcher').waitFor();
   await press('.launcher', () => visit.page.evaluate(() => ServiceWidget.update({ color: '#0a7d33' })));
   await visit.at('.panel').waitFor();
-  await press('header [aria-label="Close chat"]', async () => { await go(); await visit.at('.md').first().waitFor({ state: 'attached' }); });
+  await press('.launcher', async () => { await go(); await visit.at('.md').first().waitFor({ state: 'attached' }); });
   await visit.at('.panel').waitFor({ state: 'hidden' });
   await visit.done();
 });
@@ -194,12 +164,12 @@ test('destroyed while it loads, and mounted again', async () => {
   const go = await hold(visit);
   await visit.page.evaluate(() => { ServiceWidget.open(); ServiceWidget.destroy(); });
   await visit.page.evaluate((agentId) => { ServiceWidget.init({ agentId, open: true }); ServiceWidget.send('x'); }, AGENT);
-  await plain(visit).waitFor();
+  await visit.page.waitForTimeout(100);
   await visit.page.evaluate(() => ServiceWidget.destroy());
   await go();
   await visit.page.waitForTimeout(200);
   assert.equal(await visit.page.evaluate(() => document.querySelectorAll('service-widget').length), 0);
-  await visit.page.evaluate((agentId) => ServiceWidget.init({ agentId, open: true }), AGENT);
+  await visit.page.evaluate((agentId) => { ServiceWidget.init({ agentId, open: true }); ServiceWidget.send('x'); }, AGENT);
   await replied(visit);
   assert.equal(await visit.page.evaluate(() => document.querySelector('service-widget').shadowRoot.adoptedStyleSheets.length), 2);
   assert.equal(loads(), 1);
@@ -260,7 +230,7 @@ test('without constructable style sheets both scripts add style elements', async
   await replied(visit);
   assert.equal(await visit.page.evaluate(() => document.querySelector('service-widget').shadowRoot.querySelectorAll('style').length), 2);
   assert.equal(await visit.at('.md').last().evaluate((node) => getComputedStyle(node).whiteSpace), 'normal');
-  assert.equal(await visit.at('.launcher').evaluate((node) => getComputedStyle(node).width), '56px');
+  assert.equal(await visit.at('.launcher').evaluate((node) => getComputedStyle(node).width), '60px');
   await visit.done();
 });
 
@@ -272,8 +242,8 @@ test('an image only from an allowed host, otherwise the first letter of the name
     await visit.at('.launcher').click();
     await say(visit, 'x');
     await replied(visit);
-    assert.equal(await visit.at('.face img').count(), count);
-    if (!count) assert.equal(await visit.at('.face').innerText(), 'M');
+    assert.equal(await visit.at('.head .face img').count(), count);
+    if (!count) assert.equal(await visit.at('.head .face').innerText(), 'M');
     await visit.done();
   }
 });

@@ -301,7 +301,7 @@ test('keyboard: reach, open, focus in, Escape, focus back, nothing lost', async 
   assert.equal(await focused(visit), 'TEXTAREA');
   await keyboard.type('draft');
   await keyboard.press('Escape');
-  assert.equal(await visit.at('.panel').isVisible(), false);
+  await visit.at('.panel').waitFor({ state: 'hidden' });
   assert.equal(await focused(visit), 'launcher');
   await keyboard.press('Enter');
   assert.equal(await visit.at('textarea').inputValue(), 'draft');
@@ -350,7 +350,7 @@ test('a control that disappears passes the focus to the composer', async () => {
   assert.equal(await focused(visit), 'TEXTAREA');
   // A control that is rendered again retains the focus.
   await visit.page.evaluate(() => ServiceWidget.update({ sound: true }));
-  await visit.at('header [aria-label="Sound"]').focus();
+  await visit.at('.head [aria-label="Sound"]').focus();
   await visit.page.keyboard.press('Enter');
   assert.equal(await visit.page.evaluate(() => document.querySelector('service-widget').shadowRoot.activeElement.getAttribute('aria-pressed')), 'false');
   await visit.done();
@@ -507,7 +507,7 @@ test('the safe area of a display is added to the offset', async () => {
     await visit.page.setViewportSize({ width: 400, height: 600 });
     await until(async () => (await edges('.panel')).top == 0, 'the panel of a small display');
     assert.deepEqual(await edges('.panel'), { top: 0, right: 0, bottom: 0, left: 0 });
-    const [header, hint] = [await edges('header'), await edges('.hint')];
+    const [header, hint] = [await edges('.head'), await edges('.hint')];
     assert.deepEqual([header.top, header.left, header.right, hint.bottom], [10, 30, 20, 34]);
     await visit.done();
   }

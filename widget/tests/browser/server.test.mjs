@@ -166,11 +166,37 @@ test('a human agent takes over, and the visitor gets their messages', async () =
   await replied(one, 1);
   const [conversation] = JSON.parse(cli('conversations', 'list', '--agent', 'demo', '--limit', '1', '--json')).conversations;
   cli('conversations', 'take', '--agent', 'demo', conversation.id);
+  await one.at('.part').filter({ hasText: 'Team joined the conversation' }).waitFor();
   await say(one, 'Is somebody there?');
-  await one.at('.note').waitFor();
+  await one.at('.m.v:has(time)').nth(1).waitFor();
   cli('conversations', 'reply', '--agent', 'demo', conversation.id, 'Yes, this is the front desk.', '--name', 'Front desk');
   await until(async () => (await replies(one)).some((text) => text.includes('front desk')), 'the reply', 15000);
+  await one.at('.part').filter({ hasText: 'Front desk joined the conversation' }).waitFor();
+  assert.equal(await one.at('h2').innerText(), 'Front desk');
   await one.page.screenshot({ path: artefacts + 'server-human.png' });
+  cli('conversations', 'release', '--agent', 'demo', conversation.id);
+  await one.at('.part').filter({ hasText: 'Front desk left the conversation' }).waitFor();
+  assert.deepEqual(one.errors, []);
+  await one.context.close();
+});
+
+test('a person who writes while the agent answers is seen within three seconds, with the panel open and closed', async () => {
+  const one = await visit();
+  await say(one, 'When are you open?');
+  await replied(one, 1);
+  const [conversation] = JSON.parse(cli('conversations', 'list', '--agent', 'demo', '--limit', '1', '--json')).conversations;
+  for (const [text, selector] of [['I can help, too.', '.m.h'], ['Are you still there?', '.badge']]) {
+    cli('conversations', 'reply', '--agent', 'demo', conversation.id, text, '--name', 'Zoë Okafor');
+    const began = Date.now();
+    await one.at(selector).waitFor();
+    console.log(`figure: a person's reply seen after ${Date.now() - began} ms`);
+    assert.ok(Date.now() - began < 4500, 'an interval of three seconds and a request');
+    if (selector == '.m.h') {
+      await one.at('.launcher').click();
+      cli('conversations', 'release', '--agent', 'demo', conversation.id);
+    }
+  }
+  assert.equal(await one.at('.teaser b').innerText(), 'Zoë Okafor');
   assert.deepEqual(one.errors, []);
   await one.context.close();
 });

@@ -141,7 +141,7 @@ test('tabs share the conversation: when one starts or forgets it, the other foll
   await two.at('.launcher').click();
   await two.at('.m.v').filter({ hasText: 'first' }).waitFor();
   // A new conversation in the second one.
-  await two.at('header .i').first().click();
+  await two.at('.head .i').first().click();
   await two.at('.ask .go').click();
   await say(two, 'second');
   await replied(two);
@@ -271,6 +271,25 @@ test('the page description: clipped between letters, and no URL longer than the 
     assert.equal(body.page.utm.source, 'é'.repeat(128));
     await visit.done();
   }
+});
+
+test('a log-out drops what waits for the second script', async () => {
+  const visit = await s.visit();
+  await visit.at('.launcher').waitFor();
+  let go;
+  const held = new Promise((resolve) => { go = resolve; });
+  await visit.page.route('**/more.*.js', async (route) => { await held; await route.continue(); });
+  await visit.at('.launcher').click();
+  await visit.page.keyboard.type('a secret');
+  await visit.page.keyboard.press('Enter');
+  const result = visit.page.evaluate(() => { const sent = ServiceWidget.send('another'); ServiceWidget.reset(); return sent; });
+  await visit.page.waitForTimeout(100);
+  go();
+  assert.deepEqual(await result, { ok: false, code: 'DROPPED' });
+  await visit.at('.hi').waitFor();
+  assert.equal(await visit.at('textarea').inputValue(), '');
+  assert.equal(s.host.calls('turns').length, 0);
+  await visit.done();
 });
 
 test('a message that a log-out drops resolves its promise', async () => {

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import '../sources.mjs';
 
 const { take } = await import('../../src/more/shared.ts');
-const { isLinkAllowed } = await import('../../src/more/images.ts');
+const { isLinkAllowed } = await import('../../src/more/links.ts');
 const { blocks } = await import('../../src/more/text/blocks.ts');
 
 const links = (text, limits) => {

@@ -17,10 +17,11 @@ for (const file of readdirSync(folder))
     const texts = JSON.parse(readFileSync(new URL(file, folder), 'utf8'));
     assert.equal(Intl.getCanonicalLocales(name)[0], name);
     const forms = new Intl.PluralRules(name).resolvedOptions().pluralCategories;
-    const expected = Object.keys(ENGLISH).filter((key) => !key.includes('.')).concat(['unread', 'wait'].flatMap((key) => forms.map((form) => `${key}.${form}`)));
+    const expected = Object.keys(ENGLISH).filter((key) => !/^(unread|wait)\./.test(key)).concat(['unread', 'wait'].flatMap((key) => forms.map((form) => `${key}.${form}`)));
     assert.deepEqual(Object.keys(texts).sort(), expected.sort());
     for (const [key, text] of Object.entries(texts)) {
       assert.ok(text.trim() == text && text, key);
-      if (!key.includes('.')) assert.equal(values(text), values(ENGLISH[key]), key);
+      // A plural form may spell its number.
+      if (!/^(unread|wait)\./.test(key)) assert.equal(values(text), values(ENGLISH[key]), key);
     }
   });

@@ -22,6 +22,8 @@ const inspect = (span, depth = 0) => {
   if (tag == 'a') assert.match(value, /^(https?:\/\/|mailto:|tel:)[^\s\0-\x1f]+$/i);
   else if (tag == 'img') assert.ok(isAllowed(value), value);
   else if (tag == 'ol') assert.match(value, /^\d{1,9}$/);
+  // The language of a block of code, which is shown as text.
+  else if (tag == 'pre' && value) assert.match(value, /^[\w+#.-]{1,20}$/);
   else assert.equal(value, undefined, `${tag} has a value`);
   for (const kid of kids) inspect(kid, depth + 1);
 };
@@ -74,7 +76,7 @@ const CASES = {
   '> - a': 'blockquote(ul(li(a)))',
   '---': 'hr()',
   '* * *': 'hr()',
-  '```js\na < b\n**x**\n```\nafter': 'pre(code(a < b\n**x**))p(after)',
+  '```js\na < b\n**x**\n```\nafter': 'pre=js(code(a < b\n**x**))p(after)',
   '~~~\na\n```\n~~~': 'pre(code(a\n```))',
   '```\nopen': 'pre(code(open))',
   '| a | b |\n|---|:-:|\n| 1 | **2** |': 'table(tr(th(a)th(b))tr(td(1)td(strong(2))))',

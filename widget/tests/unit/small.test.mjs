@@ -6,9 +6,9 @@ import { load } from './load.mjs';
 
 globalThis.document = { querySelector: () => null, documentElement: {} };
 const { check, start, fromAttributes } = await load('options.ts');
-const { contrast, parseColor, readable, textOn } = await load('color.ts');
+const { contrast, parseColor, readable, shade, textOn } = await load('color.ts');
 const { backOff } = await load('wire/failure.ts');
-const { uuid } = await load('wire/page.ts');
+const { uuid } = await load('more/page.ts');
 const ENGLISH = Object.assign({}, ...(await Promise.all(['strings.ts', 'more/strings.ts'].map(load))).map((one) => one.ENGLISH));
 const { sha256, solve } = await load('challenge.ts');
 
@@ -46,7 +46,7 @@ const OPTIONS = {
   suggestions: [[['a'], []], [['x'.repeat(81)], [1], Array(7).fill('a'), 'a', { a: 'a' }]],
   teaser: [[false, { text: 'a' }, { text: 'a', delayMs: 10 }], [true, 'a', { text: 5 }, { text: 'x'.repeat(201) }, { text: 'a', delayMs: '10' }, { text: 'a', delayMs: -1 }, { words: 'a' }, { text: false }]],
   mode: [['bubble', 'inline'], ['window']],
-  launcher: [[{ hidden: true }, { icon: 'help' }], [true, 'x', { hidden: 'chat' }, { icon: true }, { icon: 'star' }]],
+  launcher: [[{ hidden: true }, { icon: 'help' }, { icon: 'avatar' }], [true, 'x', { hidden: 'chat' }, { icon: true }, { icon: 'star' }]],
   sound: [[true], ['on']],
   prechat: [['config', 'off'], [false]],
   uploads: [[false], ['no']],
@@ -113,6 +113,7 @@ test('text is readable on every colour, and every colour on the surfaces', () =>
       for (let b = 0; b < 256; b += 15) {
         const color = '#' + [r, g, b].map((c) => c.toString(16).padStart(2, '0')).join('');
         assert.ok(contrast(parseColor(color), parseColor(textOn(color))) >= 4.5, color);
+        assert.ok(contrast(parseColor(shade(color)), parseColor(textOn(color))) >= 4.5, `the shade of ${color}`);
         for (const [surface, isDark] of [['#e9ecef', false], ['#30353b', true]]) {
           const shade = parseColor(readable(color, isDark));
           assert.ok(contrast(shade, parseColor(surface)) >= 4.5, `${color} on ${surface}`);

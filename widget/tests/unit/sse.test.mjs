@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load } from './load.mjs';
 
-const { eventStream } = await load('wire/sse.ts');
+const { eventStream } = await load('more/sse.ts');
 const parse = (...pieces) => {
   const events = [];
   const feed = eventStream((name, data, id) => events.push([name, data, id]));

@@ -96,6 +96,9 @@ impl Replies {
         let Some(budget) = Box::pin(self.budgets.count_turn(job)).await? else {
             return Ok(self.limited(job));
         };
+        if job.question.text.is_empty() {
+            return Ok(acknowledge(job));
+        }
         job.live.emit(EventName::Status, &json!({ "kind": StatusKind::Searching }));
         let work = Box::pin(self.chat_turn(job, budget, deadline));
         let turn = match self.run_until_cancelled(job, &mut whole, work).await {
@@ -264,4 +267,17 @@ impl Replies {
         };
         job.live.emit(EventName::Error, &failure);
     }
+}
+
+/// The reply to a form or to files without a message: there is nothing to search for. The first questions stay.
+fn acknowledge(job: &Job) -> Reply {
+    let locale = &job.conversation.locale;
+    let is_file = !job.question.uploads.is_empty();
+    let text = if is_file { texts::file_arrived(locale) } else { texts::greeting(locale) };
+    let mut after = FollowUp::default();
+    if !is_file {
+        after.suggestions.clone_from(&job.view.settings.appearance.suggestions);
+    }
+    job.live.delta(text);
+    Reply { text: text.to_owned(), after, end: End::Done(Outcome::Answered), ..Reply::default() }
 }

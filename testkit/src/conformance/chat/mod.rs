@@ -72,6 +72,7 @@ pub(super) fn conversation(agent: &AgentId, number: u8) -> Conversation {
         network: None,
         counted: Counted::default(),
         uploads: Vec::new(),
+        participants: Vec::new(),
         running: None,
     }
 }

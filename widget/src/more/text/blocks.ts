@@ -38,7 +38,8 @@ const parse = (lines: string[], depth: number, image: Allow, link?: Allow): [Nod
     if (fence) {
       while (i < lines.length && !lines[i].trim().startsWith(fence)) content.push(lines[i++]);
       i++;
-      node = ['pre', [['code', [content.join('\n')]]]];
+      const language = /^[\w+#.-]{1,20}/.exec(line.trim().slice(fence.length).trim())?.[0];
+      node = ['pre', [['code', [content.join('\n')]]], ...((language ? [language] : []) as [string?])];
     } else if (heading)
       // A bold paragraph, so the page's heading outline does not change.
       node = ['p', [['strong', inline(line.slice(mark.length).trim())]]];

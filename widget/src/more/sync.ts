@@ -1,13 +1,11 @@
 // Fetches messages that were stored in the meantime, and those before the log.
-import { shared } from './shared';
-import { S, sleep } from './state';
-import { add, clear, emitMessage, handleRejection, isReading, markRead, offerForm, restart, resumed } from './conversation';
-import type { Failure, FormDefinition, Message, Session } from './protocol';
-import { isOpen, setUnread } from './view/frame';
-import { addMessage, lowest, prepend, toEnd } from './view/log';
-import { ask } from './wire/call';
-import { adopt, forget, restore, V } from './wire/visit';
-import { active } from './wire/turn';
+import type { Failure, FormDefinition, Message, PersonChange, Session } from '../protocol';
+import { add, build, built, clear, emitMessage, isReading, markRead, offerForm, refreshPeople, restart } from './conversation';
+import { addMessage, lowest, prepend, toEnd } from './log';
+import { peopleKnown } from './people';
+import { adopt, ask, forget, handleRejection, isOpen, restore, resumed, S, setUnread, sleep, V } from './shared';
+import { active } from './turn';
+import { up } from './up';
 
 interface State {
   messages: Message[];
@@ -16,21 +14,22 @@ interface State {
   running: string | null;
   /** The lead form, if the last of the messages offers it. */
   form?: FormDefinition | null;
+  people?: PersonChange[];
   nextPollMs: number | null;
   session: Session;
 }
 
 let syncing: boolean;
 let loading: boolean;
-let poll: object | undefined;
+let waiting: object | undefined;
 
 export const startSync = (): void => {
   syncing = loading = false;
-  poll = undefined;
+  waiting = undefined;
   S._earlier = !!V.conversation;
 };
 export const stopPolling = (): void => {
-  poll = undefined;
+  waiting = undefined;
 };
 /** Passes the response to `take`, unless the conversation was forgotten or restarted in the meantime. */
 const fetchState = async (path: string, body: object, take: (state: State) => void): Promise<void> => {
@@ -44,14 +43,15 @@ const fetchState = async (path: string, body: object, take: (state: State) => vo
     if ((error as Failure)._code == 'TOKEN_INVALID') {
       forget();
       restart();
-    } else if (!handleRejection(error as Failure) && S._human) {
-      // A visitor who waits for a human agent gets the reply after an outage of the server.
-      void wait(10000);
+    } else if (!handleRejection(error as Failure)) {
+      // A person's reply arrives after an outage of the server, too.
+      void poll(10000);
     }
   }
 };
 export const sync = async (): Promise<void> => {
-  poll = undefined;
+  waiting = undefined;
+  markRead();
   if (syncing || active) return;
   // Another tab may have started or forgotten a conversation, or consent gives access to a stored one.
   const moved = restore();
@@ -62,22 +62,27 @@ export const sync = async (): Promise<void> => {
   }
   if (!V.conversation) return;
   syncing = true;
-  await fetchState('sync', { after: V.seq, read: V.read, open: isReading() }, ({ session, messages, unread, running, more, form, nextPollMs }) => {
+  await fetchState('sync', { after: V.seq, read: V.read, open: isReading() }, ({ session, messages, unread, running, more, form, people = [], nextPollMs }) => {
     if (active) return;
     if (adopt(session)) clear();
     messages.forEach(add);
+    // A panel that was never opened shows nobody.
+    if (built || people[0] || S._human) build();
+    refreshPeople(people);
+    if (!more) peopleKnown();
     if (form) offerForm(form);
     if (!isReading()) setUnread(unread);
-    if (running) shared._followTurn(running);
-    if (more || nextPollMs) void wait(more ? 0 : (nextPollMs as number));
+    if (running) up._followTurn(running);
+    if (more || nextPollMs) void poll(more ? 0 : (nextPollMs as number));
   });
   syncing = false;
   if (moved && isOpen()) void history();
 };
-const wait = async (ms: number) => {
-  const own = (poll = {});
+/** Syncs after a while, unless something else does before. */
+export const poll = async (ms: number): Promise<void> => {
+  const own = (waiting = {});
   await sleep(ms);
-  if (poll == own && !document.hidden) void sync();
+  if (waiting == own && !document.hidden) void sync();
 };
 export const history = async (): Promise<void> => {
   if (!S._earlier || loading) return;

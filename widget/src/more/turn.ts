@@ -1,7 +1,6 @@
 // The active turn, as far as lower layers need it: stopping and dropping it.
 import type { Turn } from '../state';
-import { request } from './call';
-import { V } from './visit';
+import { request, V } from './shared';
 
 /** The turn whose reply is awaited. */
 export let active: Turn | undefined;

@@ -1,18 +1,17 @@
 // Turns: sends a message and streams its reply; a cut connection resumes.
-import type { Failure, Lead, Message, Session, Upload } from './protocol';
-import type { EventMap, SendResult } from './public';
-import type { More } from './shared';
-import { emit, S, sleep, type Turn } from './state';
-import { active, cancelTurn, setActive } from './wire/turn';
-import { asFailure, backOff, CUT, isTransient, TRIES } from './wire/failure';
-import { eventStream } from './wire/sse';
-import { more, solve, withMore } from './later';
-import { add, clear, handleRejection, offerForm } from './conversation';
-import { draft, suggest, typing } from './view/log';
-import { describePage, uuid } from './wire/page';
-import { adopt, forget, V } from './wire/visit';
+import type { Failure, Lead, Message, Session, Upload } from '../protocol';
+import type { EventMap, SendResult } from '../public';
+import type { Turn } from '../state';
+import { asFailure, backOff, CUT, isTransient, TRIES } from '../wire/failure';
+import { solution } from './challenge';
+import { add, clear, offerForm, refreshPeople } from './conversation';
+import { takeDocument } from './document';
+import { draft, suggest, typing } from './log';
+import { describePage, uuid } from './page';
 import { acked, failed, idle, setOffline, started } from './replies';
-import { report, request } from './wire/call';
+import { adopt, emit, forget, handleRejection, report, request, S, sleep, V } from './shared';
+import { eventStream } from './sse';
+import { active, cancelTurn, setActive } from './turn';
 
 const SILENT_MS = 10000;
 const STALLED_MS = 45000;
@@ -33,6 +32,7 @@ const take = (turn: Turn, name: string, data: never): boolean => {
   const { text: more, code, message, retryable } = data as Message & EventMap['error'];
   if (name == 'session') {
     if (adopt(data as Session)) clear(turn);
+    refreshPeople();
     if (turn._stopped) cancelTurn(turn);
   } else if (name == 'ack') {
     acked(turn, data);
@@ -47,9 +47,8 @@ const take = (turn: Turn, name: string, data: never): boolean => {
   else if (name == 'form') offerForm(data);
   else if (name == 'handoff') {
     S._human = true;
-    const to = data as EventMap['handoff'];
-    emit('handoff', { name: to.name });
-    withMore((more) => more._handedOff(to));
+    emit('handoff', { name: (data as EventMap['handoff']).name });
+    refreshPeople();
   } else if (name == 'error') {
     emit('error', { code, message, retryable });
     turn._settle({ ok: false, code });
@@ -73,7 +72,7 @@ const attempt = async (turn: Turn, challenge: object | null): Promise<boolean> =
     watch = setTimeout(abort, STALLED_MS * 2);
   }, SILENT_MS);
   const resume = turn._last || turn._foreign;
-  const asDocument = !!more && silent > 1 && !resume;
+  const asDocument = silent > 1 && !resume;
   try {
     const response = await request(
       resume ? 'turns/resume' : 'turns',
@@ -101,7 +100,7 @@ const attempt = async (turn: Turn, challenge: object | null): Promise<boolean> =
     );
     setOffline(false);
     let end = false;
-    if (asDocument) return await (more as More)._takeDocument(response, (name, data) => take(turn, name, data));
+    if (asDocument) return await takeDocument(response, (name, data) => take(turn, name, data));
     const feed = eventStream((name, body, id) => {
       const n = +id.slice(id.lastIndexOf('.') + 1);
       if (end || n <= turn._last || own.signal.aborted) return;
@@ -135,8 +134,8 @@ const settle = async (turn: Turn, failure: Failure, first: boolean): Promise<tru
       clear(turn);
       return null;
     }
-    const solution = await solve(failure);
-    if (solution) return solution;
+    const found = await solution(failure);
+    if (found) return found;
   }
   report(failure, isTransient(failure));
   turn._settle({ ok: false, code: _code });

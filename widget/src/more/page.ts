@@ -1,13 +1,13 @@
 // The description of the page that is sent with the first message.
-import { S } from '../state';
-import { V } from './visit';
+import { S, V } from './shared';
 
 // Cuts between code points: half a surrogate pair is not valid JSON.
 const clip = (text: string, most: number) => [...text].slice(0, most).join('');
 
 export const describePage = (): object | undefined => {
   const { page } = S._options;
-  if (page == 'none' || V.conversation) return;
+  // A file or a form may have begun the conversation already.
+  if (page == 'none' || V.seq) return;
   const { origin, pathname, href, search } = location;
   const utm: Record<string, string> = {};
   for (const name of ['source', 'medium', 'campaign', 'term', 'content']) {

@@ -1,13 +1,12 @@
 // Shows the states of a turn: pending, stored, completed, failed.
-import { addPending, note, stored, typing, unfinished } from './view/log';
-import { agentName, S, say, t, type Turn } from './state';
-import { withMore } from './later';
-import { isOpen } from './view/frame';
-import { build, emitMessage, showError } from './conversation';
-import type { Failure, Message } from './protocol';
-import { sync } from './sync';
-import { focusComposer, pause, restoreText, showAlert, turned } from './view/composer';
-import { shared } from './shared';
+import type { Failure, Message } from '../protocol';
+import type { Turn } from '../state';
+import { countDown, focusComposer, restoreText, showAlert, turned } from './composer';
+import { begin, build, emitMessage, showError } from './conversation';
+import { showStrip } from './header';
+import { addPending, dropPending, note, stored, typing, unfinished } from './log';
+import { agentName, isOpen, S, say, sleep, t } from './shared';
+import { up } from './up';
 
 let offline: boolean;
 
@@ -32,13 +31,21 @@ export const failed = (turn: Turn, retry?: () => void, failure?: Failure): void 
   if (!failure) return fail(turn, retry);
   if (turn._lead) return;
   const { _details, _after, _status, _code, _fields, _message } = failure;
-  if (restoreText(turn._text, turn._uploads)) turn._entry?._element.remove();
-  else fail(turn, retry);
-  queueMicrotask(() => {
-    const text = _code == 'TURN_IN_PROGRESS' ? t('busy') : _fields[0]?.message || _message || t('failed');
-    if (_status == 429) pause(Math.ceil(_after) || 5, text);
+  // Files that the server no longer has would fail again.
+  const uploads = _fields.some(({ field }) => field == 'uploads') ? [] : turn._uploads;
+  if (!restoreText(turn._text, uploads)) fail(turn, retry);
+  else if (turn._entry) {
+    dropPending(turn._entry);
+    turn._entry = undefined;
+  }
+  // After the turn has ended, which clears the line above the text field.
+  void sleep(0).then(() => {
+    // An empty conversation offers its first questions again.
+    begin();
+    const text = _code == 'TURN_IN_PROGRESS' ? t('busy') : (!_fields[0] && _message) || t('failed');
+    if (_status == 429) void countDown(Math.ceil(_after) || 5);
     else showAlert(text);
-    if (_details.turn) shared._followTurn(_details.turn as string);
+    if (_details.turn) up._followTurn(_details.turn as string);
   });
 };
 export const started = (turn: Turn): void => {
@@ -55,12 +62,16 @@ export const acked = (turn: Turn, message: Message): void => {
   if (isOpen()) say(t('typing', '', agentName()));
 };
 export const setOffline = (is: boolean): void => {
-  if (is != offline) showAlert(is ? t('offline') : '');
+  if (is != offline) {
+    showStrip(is ? t('offline') : '');
+    if (is) say(t('offline'));
+  }
   offline = is;
 };
 export const idle = (outcome?: string): void => {
   unfinished();
   turned();
-  if (outcome == 'queued') withMore((more) => more._queued());
-  if (S._human || outcome == 'queued') void sync();
+  // A person may reply at any time.
+  if (S._human || outcome == 'queued') void up._sync();
+  else up._poll(3000);
 };
