@@ -4,6 +4,7 @@ mod blobs;
 mod blocking;
 mod clock;
 mod ids;
+mod outbound;
 mod scanner;
 mod spawner;
 #[cfg(feature = "system")]
@@ -17,6 +18,7 @@ pub use blobs::{
 pub use blocking::{BlockingExecutor, Inline, Work};
 pub use clock::{Clock, FixedClock};
 pub use ids::{IdGenerator, SequentialIds};
+pub use outbound::{NoOutbound, Outbound, OutboundError, OutboundRequest, OutboundResponse, OutboundSchemes};
 pub use scanner::{FileScan, FileScanner, NoScanner, ScanError, Verdict};
 pub use spawner::{Spawner, Task};
 #[cfg(feature = "system")]
