@@ -7,7 +7,9 @@ use openapi_core::admin::AdminError;
 use openapi_core::audit::{AuditAction, SealedEntry};
 use openapi_core::json::{Json, Object, RawObject};
 use openapi_core::storage::retry::{MAX_ATTEMPTS, RetryOn, retry_on_conflict, retry_with};
-use openapi_core::storage::{Effects, RecordKind, StorageError, StorageErrorKind, StoredRecord};
+use openapi_core::storage::{
+    Effects, RecordKind, RecordsWrite, StorageError, StorageErrorKind, StoredRecord,
+};
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId, Timestamp};
 
 use crate::admin::{KnowledgeLimits, NewKnowledge};
@@ -110,8 +112,9 @@ impl Conversations {
     ) -> Result<Option<()>, AdminError> {
         let text = serde_json::to_string(body).unwrap_or_default();
         let body = RawObject::from_text(text).map_err(|_| StorageError::from(StorageErrorKind::Internal))?;
-        let record = StoredRecord { kind, version: version + 1, body };
-        let saved = self.storage.save_record(agent, &record, &Effects::audited(audit)).await;
+        let record = StoredRecord::single(kind, version + 1, body);
+        let write = RecordsWrite::save(record, Effects::audited(audit));
+        let saved = self.storage.save_records(Some(agent), &write).await;
         Ok(saved.retry_on(&[StorageErrorKind::Stale])?)
     }
 
@@ -285,7 +288,7 @@ impl Conversations {
         self.platform.living_agent(agent).await?;
         let new = &new;
         retry_on_conflict(lost_race, |_| async move {
-            let record = self.storage.record(agent, RecordKind::Knowledge).await?;
+            let record = self.storage.record(Some(agent), &RecordKind::Knowledge.into()).await?;
             let known = self.storage.knowledge(agent).await?;
             let is_replaced = |it: &&KnowledgeDocument| {
                 new.url.is_some() && it.url == new.url || it.file_name == new.file_name
@@ -348,7 +351,7 @@ impl Conversations {
     ) -> Result<KnowledgeDocument, AdminError> {
         self.platform.living_agent(agent).await?;
         retry_on_conflict(lost_race, |_| async move {
-            let record = self.storage.record(agent, RecordKind::Knowledge).await?;
+            let record = self.storage.record(Some(agent), &RecordKind::Knowledge.into()).await?;
             let known = self.storage.knowledge(agent).await?;
             let document = known.into_iter().find(|document| document.id == id);
             let document =

@@ -10,7 +10,9 @@ use openapi_core::access::Actor;
 use openapi_core::credits::{CreditAccount, CreditEntry, CreditEntryKind};
 use openapi_core::json::RawObject;
 use openapi_core::storage::retry::{MAX_ATTEMPTS, RetryOn, retry_with};
-use openapi_core::storage::{CreditWrite, Effects, RecordKind, StorageError, StorageErrorKind, StoredRecord};
+use openapi_core::storage::{
+    CreditWrite, Effects, RecordKind, RecordsWrite, StorageError, StorageErrorKind, StoredRecord,
+};
 use openapi_core::values::{AgentId, ConversationId, PlatformId, Timestamp};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -180,7 +182,7 @@ impl Budgets {
         let _turn = self.usages.queue_of(agent).lock().await;
         let exhausted = || StorageErrorKind::Stale.into();
         retry_with(MAX_ATTEMPTS, change, exhausted, |mut change| async move {
-            let stored = self.repository.storage.record(agent, kind).await?;
+            let stored = self.repository.storage.record(Some(agent), &kind.into()).await?;
             let version = stored.as_ref().map_or(0, |stored| stored.version);
             let usage: DayUsage =
                 stored.and_then(|stored| serde_json::from_str(stored.body.as_str()).ok()).unwrap_or_default();
@@ -197,8 +199,9 @@ impl Budgets {
             }
             let text = serde_json::to_string(&usage).unwrap_or_default();
             let body = RawObject::from_text(text).map_err(|_| StorageErrorKind::Internal)?;
-            let record = StoredRecord { kind, version: version + 1, body };
-            let saved = self.repository.storage.save_record(agent, &record, &Effects::default()).await;
+            let record = StoredRecord::single(kind, version + 1, body);
+            let write = RecordsWrite::save(record, Effects::default());
+            let saved = self.repository.storage.save_records(Some(agent), &write).await;
             Ok(saved.retry_on(&[StorageErrorKind::Stale])?.map_or(Continue(change), Break))
         })
         .await

@@ -142,7 +142,7 @@ impl Platform {
             details.insert("status", submission.status.as_str().into());
             self.submission_audit(caller, AuditAction::SubmissionCreate, submission, &details, at)
         });
-        let effects = Effects { audit: audit.collect(), replay };
+        let effects = Effects { audit: audit.collect(), replay, ..Effects::default() };
         let (contact, contact_version) = (contact.id, contact.version);
         SubmissionsWrite { contact, contact_version, submissions, at, effects }
     }
