@@ -60,9 +60,15 @@ struct Changes {
 }
 
 impl ChangeNotifier {
+    /// Whether anybody waits for events of any agent.
+    #[must_use]
+    pub fn is_listened_to(&self) -> bool {
+        self.subscriptions.load(Ordering::SeqCst) > 0
+    }
+
     /// Wakes those who wait for events of an agent.
     pub fn notify(&self, agent: &AgentId) {
-        if self.subscriptions.load(Ordering::SeqCst) == 0 {
+        if !self.is_listened_to() {
             return;
         }
         let wakers = {

@@ -23,14 +23,11 @@ pub struct StoredRecord {
     /// When there is something to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due_at: Option<Timestamp>,
-    /// Its members, at most [`StoredRecord::MAX_BODY_BYTES`] of JSON.
+    /// Its members.
     pub body: RawObject,
 }
 
 impl StoredRecord {
-    /// The most bytes of a body.
-    pub const MAX_BODY_BYTES: usize = 65_536;
-
     /// A record of which there is one in each scope, without subject, unique value and due time.
     #[must_use]
     pub fn single(kind: RecordKind, version: u64, body: RawObject) -> Self {
