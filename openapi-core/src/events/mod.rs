@@ -12,7 +12,7 @@ use crate::json::{JsonSchema, Object, RawObject, schemas};
 use crate::storage::LogEntry;
 use crate::values::{AgentId, ContactId, PlatformId, Timestamp, text_words, words};
 
-pub use types::{EventData, EventType};
+pub use types::{EventData, EventType, Rating};
 
 /// An event that a write appends to the log of its agent ([`Effects::events`](crate::storage::Effects::events)).
 #[derive(Clone, Debug, PartialEq)]
@@ -86,18 +86,20 @@ words! {
         /// The AI chat agent.
         Agent = "agent",
         /// A person who answers for the agent.
-        Operator = "operator",
+        Human = "human",
     }
 }
 
 words! {
     /// Why a conversation left a state.
-    ConversationReason, 4 {
+    ConversationReason, 5 {
         /// An operator did it.
         Operator = "operator",
+        /// The visitor did it.
+        Visitor = "visitor",
         /// No operator answered in time.
         Timeout = "timeout",
-        /// The visitor began anew, or the tokens were revoked.
+        /// An operator revoked its tokens.
         Revoked = "revoked",
         /// The time for which conversations are retained was over.
         Retention = "retention",

@@ -67,7 +67,8 @@ macro_rules! event_types {
     };
 }
 
-// New types go to the end of their group, with the next free number. Numbers are never given again.
+// New types go to the end of their group, with the next free number. Numbers are never given again; 16 to 18 are those
+// of extractions, 19 is that of low credits, 42 that of keys that expire, 43 that of disabled endpoints.
 event_types! {
     1 ContactCreated "contact.created" "A contact was created." { contact_id: ContactId, }
     2 ContactUpdated "contact.updated" "Fields of a contact changed." {
@@ -104,9 +105,6 @@ event_types! {
     15 ContactSchemaReplaced "contact_schema.replaced" "Another version of the contact schema is in force." {
         version: u64,
     }
-    19 CreditsLow "credits.low" "The available credits fell below the threshold of the agent." {
-        available: u64, threshold: u64,
-    }
     20 CreditsExhausted "credits.exhausted" "No credits are available." { available: u64, }
     21 LeadCreated "lead.created" "A visitor of the widget submitted the lead form." {
         conversation_id: ConversationId, contact_id: Option<ContactId>,
@@ -135,7 +133,7 @@ event_types! {
     29 ConversationFeedback "conversation.feedback" "A visitor rated a reply: 1 good, -1 bad, 0 withdrawn." {
         conversation_id: ConversationId, contact_id: Option<ContactId>, message_id: MessageId, value: Rating,
     }
-    30 MessageCreated "message.created" "A message of a conversation is complete." {
+    30 MessageCreated "message.created" "A message was added to a conversation." {
         conversation_id: ConversationId, contact_id: Option<ContactId>, message_id: MessageId, number: u64,
         role: MessageRole,
     }

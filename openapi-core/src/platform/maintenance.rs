@@ -7,7 +7,8 @@ use crate::storage::StorageError;
 
 impl Platform {
     /// Periodic maintenance: saves last uses of keys, returns expired leases and credits of abandoned extractions,
-    /// sweeps expired responses, removes audit entries after their retention, removes contents of files that are due and, every six hours, those without a record.
+    /// sweeps expired responses, removes audit entries and events after their retention, empties events of erased
+    /// contacts, removes contents of files that are due and, every six hours, those without a record.
     /// Call it about every 20 s. Without it, last uses are saved only at shutdown, and expired responses and contents
     /// stay in the store, invisible.
     ///
@@ -20,6 +21,7 @@ impl Platform {
         while self.storage.sweep_idempotency_records(self.now(), BATCH).await? >= u64::from(BATCH) {}
         self.maintain_contents().await?;
         self.purge_old_audit().await?;
+        self.maintain_logs().await?;
         Ok(abandoned?)
     }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use openapi_core::access::Actor;
 use openapi_core::credits::{CreditAccount, CreditEntry, CreditEntryKind};
+use openapi_core::events::EventActor;
 use openapi_core::json::RawObject;
 use openapi_core::storage::retry::{MAX_ATTEMPTS, RetryOn, retry_with};
 use openapi_core::storage::{
@@ -335,14 +336,17 @@ impl Budgets {
                 self.repository.storage.credit_account(agent).await?.filter(|account| !account.unlimited);
             let Some(mut account) = account else { return Ok(Break(())) };
             let at = self.repository.platform.now();
+            let available = account.available();
             let Some(entry) = change(&mut account, at) else { return Ok(Break(())) };
             account.version += 1;
+            let platform = &self.repository.platform;
+            let event = platform.credits_event(EventActor::System, available, &account, at);
             let write = CreditWrite {
                 at,
                 account: Some(account),
                 entry,
                 document: None,
-                effects: Effects::default(),
+                effects: Effects::default().with_event(event),
             };
             let saved = self.repository.storage.save_credits(agent, &write).await;
             Ok(saved.retry_on(&[StorageErrorKind::Stale])?.map_or(Continue(change), Break))
