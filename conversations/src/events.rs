@@ -47,6 +47,8 @@ impl Seen {
         let now = &write.conversation;
         let (conversation_id, contact_id) = (now.id, now.contact_id);
         let is_operator = *actor == EventActor::Operator;
+        let is_ended = self.status != now.status || self.epoch != now.epoch;
+        let is_taken = write.messages.is_empty() && !is_ended;
         let mut told = Vec::new();
         let mut tell = |actor: &EventActor, data| told.push((actor.clone(), data));
         if !self.is_stored {
@@ -57,6 +59,10 @@ impl Seen {
         }
         match (self.mode, now.mode) {
             (ConversationMode::Ai, ConversationMode::Human) if is_operator => {
+                tell(actor, EventData::ConversationTaken { conversation_id, contact_id });
+            }
+            // One that waited for a person.
+            (ConversationMode::Human, ConversationMode::Human) if is_operator && is_taken => {
                 tell(actor, EventData::ConversationTaken { conversation_id, contact_id });
             }
             (ConversationMode::Ai, ConversationMode::Human) => {

@@ -259,7 +259,7 @@ impl JsonSchema for Event {
             "properties": {
                 "id": { "type": "string", "pattern": "^[0-9a-f]{24}$" },
                 "seq": { "type": "integer", "minimum": 1 },
-                "cursor": { "type": "string", "pattern": "^[0-9]{1,19}\\.[0-9a-f]{24}$" },
+                "cursor": EventCursor::schema(),
                 "type": { "type": "string", "pattern": "^[a-z_]+\\.[a-z_]+$" },
                 "timestamp": { "type": "string", "format": "date-time" },
                 "agentId": { "type": "string" },
@@ -272,13 +272,20 @@ impl JsonSchema for Event {
 }
 
 /// A position in a log: the number of an event, with its id, by which a reader notices that the log is another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventCursor {
-    /// The number.
+    /// The number; 0 stands for the beginning.
     pub seq: u64,
     /// The id; none where only a number is known.
     pub id: Option<PlatformId>,
 }
+
+impl EventCursor {
+    /// The form of its text.
+    pub const PATTERN: &'static str = "^[0-9]{1,19}(\\.[0-9A-Fa-f]{24})?$";
+}
+
+schemas! { EventCursor: { "type": "string", "pattern": EventCursor::PATTERN }, }
 
 impl std::fmt::Display for EventCursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

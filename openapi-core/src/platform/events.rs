@@ -1,11 +1,24 @@
-//! Writing events: what changes append to the log of their agent.
+//! Writing events, what changes append to the log of their agent, and reading them.
 
 use super::Platform;
+use crate::access::Caller;
 use crate::credits::CreditAccount;
-use crate::events::{ChangedFields, EventActor, EventData, NewEvent};
+use crate::events::{ChangedFields, Event, EventActor, EventCursor, EventData, NewEvent};
 use crate::json::{Json, Object};
-use crate::storage::StorageError;
-use crate::values::{ContactId, Timestamp};
+use crate::ports::timeout;
+use crate::reply::{ApiError, ErrorCode};
+use crate::service::{EventPage, EventQuery, EventStream};
+use crate::storage::{LogPage, StorageError, StorageErrorKind};
+use crate::values::{AgentId, ContactId, Timestamp};
+
+/// How many events are read at a time.
+const READ_AT_ONCE: u32 = 500;
+
+/// How many events a request reads at most, with those that its filter leaves out.
+const MAX_SCANNED: u32 = 10_000;
+
+/// How often a request that waits looks for events of other servers.
+const POLL_MILLIS: u64 = 1_000;
 
 /// How many events a sweep removes at a time.
 const SWEPT_AT_ONCE: u32 = 500;
@@ -62,6 +75,91 @@ impl Platform {
         }
         Ok(())
     }
+}
+
+/// Reads a page of the log, and waits for the first event if there is none.
+pub(super) async fn pull(
+    platform: &Platform,
+    caller: &Caller,
+    query: &EventQuery,
+) -> Result<EventPage, ApiError> {
+    if !platform.events.is_on {
+        return Err(ApiError::new(ErrorCode::EventsUnavailable, "This service writes no events"));
+    }
+    let agent = &caller.agent_id;
+    let mut subscription = platform.storage.notifier().subscribe(agent);
+    let (mut after, mut seconds) = (query.after, query.wait);
+    loop {
+        let page = read(platform, agent, query, after).await?;
+        if !page.events.is_empty() || seconds == 0 {
+            return Ok(page);
+        }
+        // What the filter leaves out is read once.
+        after = Some(page.stream.cursor);
+        if timeout(&*platform.ports.timer, POLL_MILLIS, subscription.changed()).await.is_none() {
+            // Another server may have written events.
+            seconds -= 1;
+        }
+    }
+}
+
+async fn read(
+    platform: &Platform,
+    agent: &AgentId,
+    query: &EventQuery,
+    after: Option<EventCursor>,
+) -> Result<EventPage, ApiError> {
+    let internal = |error| ApiError::from(StorageError::new(StorageErrorKind::Internal, error));
+    // The event of the cursor too, to see whether it is still the same.
+    let mut next = after.map_or(0, |after| after.seq.saturating_sub(1));
+    let mut page = platform.storage.log(agent, next, READ_AT_ONCE).await?;
+    let mut cursor = after.unwrap_or_default();
+    refuse_lost(after, &page)?;
+    let (mut events, mut scanned) = (Vec::new(), 0);
+    loop {
+        for entry in &page.entries {
+            if entry.seq <= cursor.seq {
+                cursor.id = Some(entry.id);
+                continue;
+            }
+            if events.len() as u64 == query.limit {
+                break;
+            }
+            cursor = EventCursor { seq: entry.seq, id: Some(entry.id) };
+            if query.types.admits(entry.kind) {
+                events.push(Event::of(agent, entry).map_err(internal)?);
+            }
+        }
+        next = next.max(cursor.seq);
+        scanned += READ_AT_ONCE;
+        let is_full = events.len() as u64 == query.limit || scanned >= MAX_SCANNED;
+        if is_full || cursor.seq >= page.head {
+            let (oldest, head) = (page.oldest, page.head);
+            let stream = EventStream { cursor, oldest, head, has_more: cursor.seq < head };
+            return Ok(EventPage { events, stream });
+        }
+        page = platform.storage.log(agent, next, READ_AT_ONCE).await?;
+        refuse_lost(Some(cursor), &page)?;
+    }
+}
+
+/// Fails unless every event after a cursor is in the log.
+fn refuse_lost(after: Option<EventCursor>, page: &LogPage) -> Result<(), ApiError> {
+    let Some(after) = after else { return Ok(()) };
+    let same = page.entries.first().filter(|entry| entry.seq == after.seq);
+    let is_rewritten =
+        after.seq > page.head || after.id.is_some_and(|id| same.is_some_and(|entry| entry.id != id));
+    let reason = match is_rewritten {
+        true => "rewritten",
+        false if after.seq + 1 < page.oldest => "expired",
+        false => return Ok(()),
+    };
+    let text =
+        "Events after the cursor are no longer there; read the records again and go on at details.head";
+    Err(ApiError::new(ErrorCode::EventsLost, text)
+        .with_detail("oldest", page.oldest)
+        .with_detail("head", page.head)
+        .with_detail("reason", reason))
 }
 
 /// How events are written and retained.
