@@ -1,4 +1,4 @@
-//! The events of conversations: what a step of a conversation tells, from what was stored before it.
+//! The events of conversations: what a step of a conversation emits, from what was stored before it.
 
 use openapi_core::events::{ConversationReason, EventActor, EventData, MessageRole, Rating};
 use openapi_core::platform::Platform;
@@ -7,7 +7,7 @@ use openapi_core::values::Timestamp;
 use crate::storage::ConversationWrite;
 use crate::{Conversation, ConversationMode, ConversationStatus, Outcome, Speaker};
 
-/// What a conversation was before a step, as far as events tell of it.
+/// What a conversation was before a step, as far as its events depend on it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     is_stored: bool,
@@ -34,39 +34,40 @@ impl Seen {
     }
 
     /// Adds the events of a step to its effects.
-    pub(crate) fn tell(self, platform: &Platform, actor: &EventActor, write: &mut ConversationWrite) {
+    pub(crate) fn emit(self, platform: &Platform, actor: &EventActor, write: &mut ConversationWrite) {
         let now = write.conversation.updated_at;
         let contact = write.conversation.contact_id;
-        let told = self.changes(actor, write);
-        let events = told.into_iter().filter_map(|(actor, data)| platform.event(actor, contact, data, now));
+        let emitted = self.changes(actor, write);
+        let events =
+            emitted.into_iter().filter_map(|(actor, data)| platform.event(actor, contact, data, now));
         write.effects.events.extend(events);
     }
 
-    /// What a step tells, in the order of the reference.
+    /// What a step emits, in the order of the reference.
     fn changes(self, actor: &EventActor, write: &ConversationWrite) -> Vec<(EventActor, EventData)> {
         let now = &write.conversation;
         let (conversation_id, contact_id) = (now.id, now.contact_id);
         let is_operator = *actor == EventActor::Operator;
         let is_ended = self.status != now.status || self.epoch != now.epoch;
         let is_taken = write.messages.is_empty() && !is_ended;
-        let mut told = Vec::new();
-        let mut tell = |actor: &EventActor, data| told.push((actor.clone(), data));
+        let mut emitted = Vec::new();
+        let mut emit = |actor: &EventActor, data| emitted.push((actor.clone(), data));
         if !self.is_stored {
-            tell(actor, EventData::ConversationStarted { conversation_id, contact_id });
+            emit(actor, EventData::ConversationStarted { conversation_id, contact_id });
         }
         if now.lead.as_ref().map(|lead| lead.at) != self.lead {
-            tell(actor, EventData::LeadCreated { conversation_id, contact_id });
+            emit(actor, EventData::LeadCreated { conversation_id, contact_id });
         }
         match (self.mode, now.mode) {
             (ConversationMode::Ai, ConversationMode::Human) if is_operator => {
-                tell(actor, EventData::ConversationTaken { conversation_id, contact_id });
+                emit(actor, EventData::ConversationTaken { conversation_id, contact_id });
             }
             // One that waited for a person.
             (ConversationMode::Human, ConversationMode::Human) if is_operator && is_taken => {
-                tell(actor, EventData::ConversationTaken { conversation_id, contact_id });
+                emit(actor, EventData::ConversationTaken { conversation_id, contact_id });
             }
             (ConversationMode::Ai, ConversationMode::Human) => {
-                tell(actor, EventData::ConversationHandoffRequested { conversation_id, contact_id });
+                emit(actor, EventData::ConversationHandoffRequested { conversation_id, contact_id });
             }
             (ConversationMode::Human, ConversationMode::Ai) => {
                 let (actor, reason) = if is_operator {
@@ -74,7 +75,7 @@ impl Seen {
                 } else {
                     (&EventActor::System, ConversationReason::Timeout)
                 };
-                tell(actor, EventData::ConversationReleased { conversation_id, contact_id, reason });
+                emit(actor, EventData::ConversationReleased { conversation_id, contact_id, reason });
             }
             _ => {}
         }
@@ -87,7 +88,7 @@ impl Seen {
             };
             let is_new = number > self.messages;
             if is_new {
-                tell(
+                emit(
                     actor,
                     EventData::MessageCreated { conversation_id, contact_id, message_id, number, role },
                 );
@@ -95,12 +96,12 @@ impl Seen {
             // A reply may replace one that had failed.
             let is_reply = is_new || self.is_running && now.running.is_none();
             if is_reply && message.outcome == Some(Outcome::Unknown) {
-                tell(actor, EventData::ConversationUnanswered { conversation_id, contact_id, message_id });
+                emit(actor, EventData::ConversationUnanswered { conversation_id, contact_id, message_id });
             }
             // A stored message is written again only by what a visitor thinks of it.
             if !is_reply {
                 let value = Rating(message.feedback);
-                tell(
+                emit(
                     actor,
                     EventData::ConversationFeedback { conversation_id, contact_id, message_id, value },
                 );
@@ -114,8 +115,8 @@ impl Seen {
                 true => ConversationReason::Operator,
                 false => ConversationReason::Visitor,
             };
-            tell(actor, EventData::ConversationClosed { conversation_id, contact_id, reason });
+            emit(actor, EventData::ConversationClosed { conversation_id, contact_id, reason });
         }
-        told
+        emitted
     }
 }

@@ -112,7 +112,7 @@ impl Conversations {
             let audit = self.conversation_audit(by, AuditAction::ConversationChange, agent, id, what, now);
             let next = ConversationWrite::next(conversation, now);
             let mut write = ConversationWrite { messages, effects: Effects::audited(audit), ..next };
-            seen.tell(&self.platform, &by.into(), &mut write);
+            seen.emit(&self.platform, &by.into(), &mut write);
             let saved = self.storage.save_conversation(agent, &write).await;
             let saved = saved.retry_on(&[StorageErrorKind::Stale])?;
             Ok(saved.map_or(Continue(change), |()| Break(write.conversation)))
@@ -353,8 +353,8 @@ impl Conversations {
             let (action, resource) = (AuditAction::KnowledgeAdd, document.id.to_string());
             let audit = self.platform.operator_audit(by, action, agent, &resource, &details, now);
             let gone = replaced.iter().map(|it| EventData::KnowledgeRemoved { knowledge_id: it.id });
-            let told = gone.chain([EventData::KnowledgeAdded { knowledge_id: document.id }]);
-            let events = told.filter_map(|data| self.platform.event(by, None, data, now)).collect();
+            let emitted = gone.chain([EventData::KnowledgeAdded { knowledge_id: document.id }]);
+            let events = emitted.filter_map(|data| self.platform.event(by, None, data, now)).collect();
             let write = KnowledgeWrite {
                 version: record.map_or(0, |record| record.version) + 1,
                 remove: replaced.iter().map(|it| it.id).collect(),

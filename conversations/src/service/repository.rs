@@ -93,7 +93,7 @@ impl Repository {
             let Some(messages) = change(&mut conversation) else { return Ok(Break(Some(conversation))) };
             let next = ConversationWrite::next(conversation, self.platform.now());
             let mut write = ConversationWrite { messages, ..next };
-            seen.tell(&self.platform, actor, &mut write);
+            seen.emit(&self.platform, actor, &mut write);
             match self.storage.save_conversation(agent, &write).await {
                 Ok(()) => Ok(Break(Some(write.conversation))),
                 Err(error) if error.kind == StorageErrorKind::Stale => Ok(Continue(change)),
@@ -126,7 +126,7 @@ impl Repository {
         seen: Seen,
         mut write: ConversationWrite,
     ) -> Result<Option<Conversation>, ApiError> {
-        seen.tell(&self.platform, &EventActor::Visitor, &mut write);
+        seen.emit(&self.platform, &EventActor::Visitor, &mut write);
         match self.storage.save_conversation(&write.conversation.agent_id, &write).await {
             Ok(()) => Ok(Some(write.conversation)),
             Err(error) if error.kind == StorageErrorKind::Stale => Ok(None),

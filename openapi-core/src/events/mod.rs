@@ -1,4 +1,4 @@
-//! Events: what is told of each change of an agent's data (contract 17). They name what changed and never a value that
+//! Events: one for each change of an agent's data (contract 17). They name what changed and never a value that
 //! a person entered.
 
 mod types;

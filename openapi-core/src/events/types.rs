@@ -182,8 +182,9 @@ impl EventType {
     #[must_use]
     pub fn example(self) -> Value {
         let members = self.members().into_iter().enumerate();
-        let example =
-            |(place, (name, schema)): (usize, (&str, Value))| (camel_case(name), example(&schema, place));
+        let example = |(position, (name, schema)): (usize, (&str, Value))| {
+            (camel_case(name), example(&schema, position))
+        };
         Value::Object(members.map(example).collect())
     }
 }
@@ -197,14 +198,14 @@ fn camel_case(name: &str) -> String {
     })
 }
 
-/// A value of a schema; ids differ by the place of their member.
-fn example(schema: &Value, place: usize) -> Value {
+/// A value of a schema; ids differ by the position of their member.
+fn example(schema: &Value, position: usize) -> Value {
     if let Some(first) = schema.pointer("/enum/0") {
         return first.clone();
     }
     match schema["type"].as_str().or_else(|| schema.pointer("/type/0")?.as_str()) {
         Some("array") => json!(["primaryEmail", "tags"]),
         Some("integer") => json!(3),
-        _ => json!(format!("69a4c6b2e8f1d3a5b7c9e0{:02x}", 0xf1 + place)),
+        _ => json!(format!("69a4c6b2e8f1d3a5b7c9e0{:02x}", 0xf1 + position)),
     }
 }

@@ -179,7 +179,7 @@ impl RecordKind {
 /// Changes of records of one scope, all of them or none, with their effects. No two changes are of the same key.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordsWrite {
-    /// The changes. Removals come first, whatever their place here.
+    /// The changes. Removals come first, whatever their position here.
     pub changes: Vec<RecordChange>,
     /// What else is written; of a write without an agent, entries of the audit log alone.
     pub effects: Effects,

@@ -218,18 +218,18 @@ pub(super) fn seq_has_no_gap_under_races(backend: &mut dyn Backend) {
         for agent in ["agent-a", "agent-b"].map(agent_id) {
             let log = world.log_of(&agent).await;
             let (contacts, total) = world.list(&agent, &super::fixture::everything()).await;
-            let mut told: Vec<ContactId> = log.iter().filter_map(|entry| entry.contact).collect();
+            let mut reported: Vec<ContactId> = log.iter().filter_map(|entry| entry.contact).collect();
             let mut stored: Vec<ContactId> = contacts.iter().map(|contact| contact.id).collect();
-            told.sort();
+            reported.sort();
             stored.sort();
-            assert_eq!((told, log.len() as u64), (stored, total), "one event for each contact");
+            assert_eq!((reported, log.len() as u64), (stored, total), "one event for each contact");
             // What a writer did first comes first.
             for own in prepared.lock().expect("lock").iter() {
-                let places: Vec<usize> = own
+                let positions: Vec<usize> = own
                     .iter()
                     .filter_map(|write| log.iter().position(|entry| entry.contact == Some(write.contact.id)))
                     .collect();
-                assert!(places.is_sorted(), "{places:?}");
+                assert!(positions.is_sorted(), "{positions:?}");
             }
         }
     });
@@ -297,7 +297,7 @@ pub(super) fn an_erased_contact_is_in_no_read(backend: &mut dyn Backend) {
         for email in ["a@example.com", "b@example.com", "c@example.com"] {
             contacts.push(world.insert(&a, &format!(r#"{{"primaryEmail":"{email}"}}"#), 1).await);
         }
-        let [gone, too, stays] = [0, 1, 2].map(|place| contacts[place].id);
+        let [gone, too, stays] = [0, 1, 2].map(|position| contacts[position].id);
         let of = [gone, too, stays, gone];
         let mut events: Vec<NewEvent> = of.into_iter().map(|contact| world.event(contact, 2)).collect();
         events.insert(2, world.key_event(1, 2));
@@ -312,8 +312,8 @@ pub(super) fn an_erased_contact_is_in_no_read(backend: &mut dyn Backend) {
             world.storage.erase_contact(&a, contact, at(3), &effects).await.expect("erase");
         }
         let mut expected = numbered(1, &events);
-        for place in [0, 1, 4] {
-            expected[place] = LogEntry { contact: None, body: None, ..expected[place].clone() };
+        for position in [0, 1, 4] {
+            expected[position] = LogEntry { contact: None, body: None, ..expected[position].clone() };
         }
         assert_eq!(
             world.log_of(&a).await,

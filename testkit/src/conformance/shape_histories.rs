@@ -98,13 +98,13 @@ fn history(steps: usize) -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..=steps)
 }
 
-/// Where a history takes place: its ids and values are its own, because histories share a store.
-struct Place {
+/// Where a history happens: its ids and values are its own, because histories share a store.
+struct Context {
     prefix: String,
     agents: [AgentId; 2],
 }
 
-impl Place {
+impl Context {
     fn scope(&self, number: usize) -> Option<&AgentId> {
         self.agents.get(number)
     }
@@ -195,13 +195,13 @@ fn outcome(result: StorageResult<()>) -> Outcome {
 }
 
 /// Runs a step `millis` milliseconds after the start.
-async fn apply(world: &World, place: &Place, step: &Step, millis: i64) -> Outcome {
+async fn apply(world: &World, context: &Context, step: &Step, millis: i64) -> Outcome {
     match step {
         Step::Save { scope, changes, contacts } => {
-            let scope = place.scope(*scope);
+            let scope = context.scope(*scope);
             let mut write = RecordsWrite::default();
             for change in changes {
-                write.changes.push(place.change(world, scope, change, millis).await);
+                write.changes.push(context.change(world, scope, change, millis).await);
             }
             for (number, contact) in (0..).zip(contacts).filter(|_| scope.is_some()) {
                 // Times go back now and then.
@@ -211,9 +211,9 @@ async fn apply(world: &World, place: &Place, step: &Step, millis: i64) -> Outcom
             outcome(world.storage.save_records(scope, &write).await)
         }
         Step::Read { scope, kind, after, at_most } => {
-            let scope = place.scope(*scope);
+            let scope = context.scope(*scope);
             // The records of the installation are those of all histories.
-            let after = after.or(scope.is_none().then_some(0)).map(|number| place.id(number));
+            let after = after.or(scope.is_none().then_some(0)).map(|number| context.id(number));
             let records = world
                 .storage
                 .records_of(scope, KINDS[*kind], after.as_ref(), *at_most)
@@ -221,7 +221,7 @@ async fn apply(world: &World, place: &Place, step: &Step, millis: i64) -> Outcom
                 .expect("records");
             let records = records
                 .into_iter()
-                .filter(|record| record.key.id.as_bytes().starts_with(place.prefix.as_bytes()));
+                .filter(|record| record.key.id.as_bytes().starts_with(context.prefix.as_bytes()));
             let log = match scope {
                 Some(agent) => world.log_page(agent, u64::from(*at_most), 3).await,
                 None => LogPage::default(),
@@ -229,7 +229,7 @@ async fn apply(world: &World, place: &Place, step: &Step, millis: i64) -> Outcom
             Outcome::Read(records.collect(), log)
         }
         Step::EraseContact { agent, contact } => {
-            let agent = &place.agents[*agent];
+            let agent = &context.agents[*agent];
             if world.storage.contact_schema(agent).await.expect("schema").is_some() {
                 let mut made = world.contact(agent, r#"{"primaryEmail":"a@example.com"}"#, millis).await;
                 made.id = contact_id(*contact);
@@ -242,7 +242,7 @@ async fn apply(world: &World, place: &Place, step: &Step, millis: i64) -> Outcom
         }
         Step::Sweep { agent, before, at_most } => {
             let before = at(1_000 + *before);
-            let removed = world.storage.sweep_log(&place.agents[*agent], before, *at_most).await;
+            let removed = world.storage.sweep_log(&context.agents[*agent], before, *at_most).await;
             Outcome::Removed(removed.expect("sweep"))
         }
         Step::Scrub => {
@@ -250,11 +250,11 @@ async fn apply(world: &World, place: &Place, step: &Step, millis: i64) -> Outcom
             Outcome::Done
         }
         Step::Delete { agent } => {
-            outcome(world.set_status(&place.agents[*agent], AgentStatus::Deleted, millis).await)
+            outcome(world.set_status(&context.agents[*agent], AgentStatus::Deleted, millis).await)
         }
-        Step::Purge { agent, at_most } => {
-            Outcome::Removed(world.storage.purge_agent(&place.agents[*agent], *at_most).await.expect("purge"))
-        }
+        Step::Purge { agent, at_most } => Outcome::Removed(
+            world.storage.purge_agent(&context.agents[*agent], *at_most).await.expect("purge"),
+        ),
     }
 }
 
@@ -272,14 +272,14 @@ async fn replay_history(
         agents.push(model.agent(&name, 0).await);
     }
     let Ok(agents) = <[AgentId; 2]>::try_from(agents) else { unreachable!("two agents") };
-    let place = Place { prefix, agents };
+    let context = Context { prefix, agents };
     for (n, step) in steps.iter().enumerate() {
         let millis = 1_000 + n as i64;
-        let found = apply(&ours, &place, step, millis).await;
-        let expected = apply(&model, &place, step, millis).await;
+        let found = apply(&ours, &context, step, millis).await;
+        let expected = apply(&model, &context, step, millis).await;
         prop_assert_eq!(found, expected, "step {}: {:?}", n, step);
     }
-    prop_assert_eq!(place.everything(&ours).await, place.everything(&model).await);
+    prop_assert_eq!(context.everything(&ours).await, context.everything(&model).await);
     Ok(())
 }
 

@@ -74,7 +74,7 @@ pub(in crate::platform) async fn update(
         });
         let action = AuditAction::SubmissionUpdate;
         let details = details(&current, &next);
-        let event = platform.event(&caller.actor, Some(contact.id), told(&current, &next, &details), now);
+        let event = platform.event(&caller.actor, Some(contact.id), event_of(&current, &next, &details), now);
         let audit = platform.submission_audit(caller, action, &next, &details, now);
         let change = SubmissionChange {
             template_generation: (next.status != current.status).then_some(compiled.template().generation),
@@ -175,7 +175,7 @@ fn refuse_state(current: &Submission, next: &Submission, template: &FormTemplate
 }
 
 /// What an event says of a change.
-fn told(before: &Submission, after: &Submission, details: &Object) -> EventData {
+fn event_of(before: &Submission, after: &Submission, details: &Object) -> EventData {
     let (contact_id, submission_id, template_id) = (after.contact_id, after.id, after.template_id);
     let (template_version, changed) = (after.template_version, changed_in(details));
     let (from, to) = (before.status, after.status);
@@ -188,7 +188,7 @@ fn told(before: &Submission, after: &Submission, details: &Object) -> EventData 
             changed,
         };
     }
-    // What a submission supersedes is told when it comes into force.
+    // What a submission supersedes is in the event by which it comes into force.
     let supersedes = after.supersedes.filter(|_| before.supersedes != after.supersedes);
     EventData::SubmissionStatusChanged {
         contact_id,

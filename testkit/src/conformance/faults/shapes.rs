@@ -271,7 +271,8 @@ impl Faulty {
             Some(PlantedFault::SweepIgnoresTime) => Timestamp::from_millis(i64::MAX),
             // As if the newer events before the last older one were as old.
             Some(PlantedFault::SweepPassesNewer) => {
-                let older = log.iter().rposition(|entry| entry.at < before).map_or(0, |place| place + 1);
+                let older =
+                    log.iter().rposition(|entry| entry.at < before).map_or(0, |position| position + 1);
                 let newest = log[..older].iter().map(|entry| entry.at).max();
                 newest.map_or(before, |at| at.plus_millis(1))
             }
