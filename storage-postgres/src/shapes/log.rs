@@ -38,10 +38,17 @@ macro_rules! append_log {
     };
 }
 
-/// The last number of the log of a tenant.
+/// The last number of the log of a tenant. The conditions on the tenant are ranges of the key and not equalities, as in
+/// `transfer::read`.
 macro_rules! last_seq {
     ($agent:literal) => {
-        concat!("(SELECT l.seq FROM log l WHERE l.agent = ", $agent, " ORDER BY l.seq DESC LIMIT 1)")
+        concat!(
+            "(SELECT l.seq FROM log l WHERE l.agent >= ",
+            $agent,
+            " AND l.agent <= ",
+            $agent,
+            " ORDER BY l.agent DESC, l.seq DESC LIMIT 1)"
+        )
     };
 }
 
@@ -110,11 +117,11 @@ pub(crate) async fn remove_erased(db: &mut PgConnection, agent: &AgentId) -> Res
 pub(crate) fn page(agent: &AgentId, after: u64, at_most: u32) -> Result<Statement> {
     Statement::new(concat!(
         "SELECT e.oldest, e.head, p.* FROM (SELECT \
-         (SELECT l.seq FROM log l WHERE l.agent = $1 ORDER BY l.seq LIMIT 1) AS oldest, ",
+         (SELECT l.seq FROM log l WHERE l.agent >= $1 AND l.agent <= $1 ORDER BY l.agent, l.seq LIMIT 1) AS oldest, ",
         last_seq!("$1"),
         " AS head) e LEFT JOIN LATERAL (SELECT ",
         log_columns!(),
-        " FROM log l WHERE l.agent = $1 AND l.seq > $2 ORDER BY l.seq LIMIT $3) p ON true \
+        " FROM log l WHERE (l.agent, l.seq) > ($1, $2) AND l.agent <= $1 ORDER BY l.agent, l.seq LIMIT $3) p ON true \
          WHERE (SELECT a.status FROM agent a WHERE a.id = $1) <> 2"
     ))
     .bind(agent.as_str())?
@@ -136,7 +143,8 @@ pub(crate) fn heads(agents: &[AgentId]) -> Result<Statement> {
 /// change, and new ones come behind the last.
 pub(crate) fn swept(agent: &AgentId, before: Timestamp, at_most: u32) -> Result<Statement> {
     Statement::new(concat!(
-        "WITH oldest AS (SELECT l.seq, l.at FROM log l WHERE l.agent = $1 ORDER BY l.seq LIMIT $3) \
+        "WITH oldest AS (SELECT l.seq, l.at FROM log l WHERE l.agent >= $1 AND l.agent <= $1 \
+         ORDER BY l.agent, l.seq LIMIT $3) \
          SELECT max(o.seq) FROM oldest o WHERE o.seq < ",
         last_seq!("$1"),
         " AND NOT EXISTS (SELECT 1 FROM oldest n WHERE n.at >= $2 AND n.seq <= o.seq) \
@@ -176,8 +184,8 @@ async fn scrub(db: &mut PgConnection, at_most: u32) -> Result<()> {
 /// Goes on with a pass of a tenant over up to `at_most` events after `from`; returns how many these were.
 async fn scrub_pass(db: &mut PgConnection, agent: &str, from: i64, at_most: i64) -> Result<i64> {
     let part = Statement::new(
-        "SELECT count(*), max(p.seq) FROM (SELECT l.seq FROM log l WHERE l.agent = $1 AND l.seq > $2 \
-         ORDER BY l.seq LIMIT $3) p",
+        "SELECT count(*), max(p.seq) FROM (SELECT l.seq FROM log l WHERE (l.agent, l.seq) > ($1, $2) \
+         AND l.agent <= $1 ORDER BY l.agent, l.seq LIMIT $3) p",
     )
     .bind(agent)?
     .bind(from)?

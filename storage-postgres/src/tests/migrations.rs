@@ -165,8 +165,8 @@ fn tables_of_something_else_are_left_alone() {
 async fn create(db: &mut PgConnection, table: &str) {
     let begin = format!("CREATE TABLE {table} (");
     let (_, rest) = MIGRATIONS.iter().find_map(|migration| migration.sql.split_once(&begin)).unwrap();
-    let (columns, _) = rest.split_once(';').unwrap();
-    let sql = format!("SET search_path = openapi; {begin}{columns}");
+    let (columns, _) = rest.split_once("\n)").unwrap();
+    let sql = format!("SET search_path = openapi; {begin}{columns})");
     sqlx::raw_sql(AssertSqlSafe(sql)).execute(db).await.unwrap();
 }
 
