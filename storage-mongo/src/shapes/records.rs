@@ -249,13 +249,16 @@ impl MongoStorage {
         {
             return Err(StorageErrorKind::Missing.into());
         }
-        let Some(before) = record.version.checked_sub(1) else { return Err(StorageErrorKind::Stale.into()) };
+        // No store counts as far as a number that does not fit.
+        let before = record.version.checked_sub(1).and_then(|before| integer(before).ok());
+        let Some(before) = before.filter(|before| *before < i64::MAX) else {
+            return Err(StorageErrorKind::Stale.into());
+        };
         let (id, records) = (key_of(scope, &record.key)?, self.handle.collection(collection::RECORDS));
         let document = RawDocumentBuf::try_from(&document(scope, record)?).map_err(corrupt)?;
         let saved = if before == 0 {
             records.insert_one(document).await.map(|_| true)
         } else {
-            let Ok(before) = integer(before) else { return Err(StorageErrorKind::Stale.into()) };
             let filter = doc! { "_id": id.clone(), "version": before };
             records.replace_one(filter, document).await.map(|replaced| replaced.matched_count == 1)
         };
