@@ -200,6 +200,7 @@ fn success(asked: &Asked<'_>, reply: &Reply) {
     let expected: &[&str] = match operation {
         "health" => &["success", "message", "version"],
         "extractDocument" => &["success", "message", "data", "metadata"],
+        "pullEvents" => &["success", "message", "data", "stream"],
         operation if operation.starts_with("list") => &["success", "message", "data", "pagination"],
         _ => &["success", "message", "data"],
     };
@@ -209,6 +210,8 @@ fn success(asked: &Asked<'_>, reply: &Reply) {
     if operation.starts_with("list") {
         assert!(reply.data().is_array());
         pagination(asked, reply);
+    } else if operation == "pullEvents" {
+        assert!(reply.data().is_array());
     } else if operation != "health" {
         assert!(reply.data().is_object());
     }

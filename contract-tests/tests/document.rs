@@ -285,6 +285,8 @@ fn every_error_is_declared() {
         ("unarchiveContact", archive.clone()),
         ("unarchiveContactByPlatformId", archive),
         ("getSchemaExamples", without_agent.clone()),
+        ("getEventTypes", without_agent.clone()),
+        ("pullEvents", format!("{every} EVENTS_LOST EVENTS_UNAVAILABLE")),
         (
             "extractDocument",
             format!("{without_agent} {upload} {idempotency} DOCUMENT_TOO_LARGE DOCUMENT_ENCRYPTED DOCUMENT_UNREADABLE CONCURRENCY_LIMIT_EXCEEDED INSUFFICIENT_CREDITS STORAGE_QUOTA_EXCEEDED STORAGE_UNAVAILABLE EXTRACTION_UNAVAILABLE EXTRACTION_FAILED EXTRACTION_TIMEOUT"),

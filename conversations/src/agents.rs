@@ -51,7 +51,9 @@ impl Conversations {
         agent: &AgentId,
         kind: RecordKind,
     ) -> Result<(T, u64), StorageError> {
-        let Some(record) = self.storage.record(agent, kind).await? else { return Ok((T::default(), 0)) };
+        let Some(record) = self.storage.record(Some(agent), &kind.into()).await? else {
+            return Ok((T::default(), 0));
+        };
         let read = serde_json::from_str(record.body.as_str());
         read.map(|value| (value, record.version)).map_err(|error| {
             tracing::error!(%agent, ?kind, %error, "failed to read a stored record");

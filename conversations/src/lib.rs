@@ -8,6 +8,7 @@ pub mod admin;
 mod agents;
 mod conversation;
 mod conversations;
+mod events;
 mod knowledge;
 mod operator;
 mod ports;

@@ -5,15 +5,19 @@ use std::ops::ControlFlow::{Break, Continue};
 use openapi_core::access::Actor;
 use openapi_core::admin::AdminError;
 use openapi_core::audit::{AuditAction, SealedEntry};
+use openapi_core::events::{ConversationReason, EventActor, EventData, NewEvent};
 use openapi_core::json::{Json, Object, RawObject};
 use openapi_core::storage::retry::{MAX_ATTEMPTS, RetryOn, retry_on_conflict, retry_with};
-use openapi_core::storage::{Effects, RecordKind, StorageError, StorageErrorKind, StoredRecord};
-use openapi_core::values::{AgentId, ConversationId, KnowledgeId, Timestamp};
+use openapi_core::storage::{
+    Effects, RecordKind, RecordsWrite, StorageError, StorageErrorKind, StoredRecord,
+};
+use openapi_core::values::{AgentId, ContactId, ConversationId, KnowledgeId, Timestamp};
 
 use crate::admin::{KnowledgeLimits, NewKnowledge};
 use crate::agents::{IdentitySecrets, SecretName};
 use crate::conversation::DAY_MILLIS;
 use crate::conversations::Conversations;
+use crate::events::Seen;
 use crate::storage::{
     ConversationFilter, ConversationPage, ConversationQuery, ConversationWrite, KnowledgeWrite, MessageQuery,
     MessageSelector,
@@ -41,7 +45,10 @@ impl Conversations {
             for (agent, id) in &due {
                 let audit =
                     self.conversation_audit(&by, AuditAction::ConversationErase, agent, *id, "erase", now);
-                match self.storage.erase_conversation(agent, *id, now, &Effects::audited(audit)).await {
+                let event =
+                    self.erasure_event(&EventActor::System, *id, None, ConversationReason::Retention, now);
+                let effects = Effects::audited(audit).with_event(event);
+                match self.storage.erase_conversation(agent, *id, now, &effects).await {
                     Err(error) if error.kind == StorageErrorKind::Missing => {}
                     outcome => outcome?,
                 }
@@ -50,6 +57,18 @@ impl Conversations {
                 return Ok(());
             }
         }
+    }
+
+    fn erasure_event(
+        &self,
+        actor: &EventActor,
+        conversation_id: ConversationId,
+        contact_id: Option<ContactId>,
+        reason: ConversationReason,
+        now: Timestamp,
+    ) -> Option<NewEvent> {
+        let data = EventData::ConversationErased { conversation_id, contact_id, reason };
+        self.platform.event(actor.clone(), contact_id, data, now)
     }
 
     fn conversation_audit(
@@ -88,10 +107,12 @@ impl Conversations {
         retry_with(MAX_ATTEMPTS, change, lost_race, |mut change| async move {
             let mut conversation = self.stored_conversation(agent, id).await?;
             let now = self.platform.now();
+            let seen = Seen::of(&conversation);
             let Some(messages) = change(&mut conversation, now)? else { return Ok(Break(conversation)) };
             let audit = self.conversation_audit(by, AuditAction::ConversationChange, agent, id, what, now);
             let next = ConversationWrite::next(conversation, now);
-            let write = ConversationWrite { messages, effects: Effects::audited(audit), ..next };
+            let mut write = ConversationWrite { messages, effects: Effects::audited(audit), ..next };
+            seen.emit(&self.platform, &by.into(), &mut write);
             let saved = self.storage.save_conversation(agent, &write).await;
             let saved = saved.retry_on(&[StorageErrorKind::Stale])?;
             Ok(saved.map_or(Continue(change), |()| Break(write.conversation)))
@@ -107,11 +128,13 @@ impl Conversations {
         version: u64,
         body: &impl serde::Serialize,
         audit: SealedEntry,
+        event: Option<NewEvent>,
     ) -> Result<Option<()>, AdminError> {
         let text = serde_json::to_string(body).unwrap_or_default();
         let body = RawObject::from_text(text).map_err(|_| StorageError::from(StorageErrorKind::Internal))?;
-        let record = StoredRecord { kind, version: version + 1, body };
-        let saved = self.storage.save_record(agent, &record, &Effects::audited(audit)).await;
+        let record = StoredRecord::single(kind, version + 1, body);
+        let write = RecordsWrite::save(record, Effects::audited(audit).with_event(event));
+        let saved = self.storage.save_records(Some(agent), &write).await;
         Ok(saved.retry_on(&[StorageErrorKind::Stale])?)
     }
 
@@ -211,7 +234,8 @@ impl Conversations {
             let now = self.platform.now();
             let action = AuditAction::AgentConfigure;
             let audit = self.platform.operator_audit(by, action, agent, agent.as_str(), &Object::new(), now);
-            let saved = self.save_record(agent, RecordKind::Settings, version, &read, audit).await?;
+            let event = self.platform.event(by, None, EventData::AgentConfigured {}, now);
+            let saved = self.save_record(agent, RecordKind::Settings, version, &read, audit, event).await?;
             Ok(saved.map(|()| read))
         })
         .await
@@ -267,7 +291,9 @@ impl Conversations {
             let details = details("identitySecret", Json::Number(number.into()));
             let action = AuditAction::AgentConfigure;
             let audit = self.platform.operator_audit(by, action, agent, agent.as_str(), &details, now);
-            let saved = self.save_record(agent, RecordKind::Identity, version, &secrets, audit).await?;
+            let event = self.platform.event(by, None, EventData::AgentConfigured {}, now);
+            let saved =
+                self.save_record(agent, RecordKind::Identity, version, &secrets, audit, event).await?;
             Ok(saved.map(|()| name))
         });
         let secret = self.identity_secret(agent, &name.await?);
@@ -296,7 +322,7 @@ impl Conversations {
         self.platform.living_agent(agent).await?;
         let new = &new;
         retry_on_conflict(lost_race, |_| async move {
-            let record = self.storage.record(agent, RecordKind::Knowledge).await?;
+            let record = self.storage.record(Some(agent), &RecordKind::Knowledge.into()).await?;
             let known = self.storage.knowledge(agent).await?;
             let is_replaced = |it: &&KnowledgeDocument| {
                 new.url.is_some() && it.url == new.url || it.file_name == new.file_name
@@ -337,11 +363,14 @@ impl Conversations {
             details.insert("replaced", Json::Bool(!replaced.is_empty()));
             let (action, resource) = (AuditAction::KnowledgeAdd, document.id.to_string());
             let audit = self.platform.operator_audit(by, action, agent, &resource, &details, now);
+            let gone = replaced.iter().map(|it| EventData::KnowledgeRemoved { knowledge_id: it.id });
+            let emitted = gone.chain([EventData::KnowledgeAdded { knowledge_id: document.id }]);
+            let events = emitted.filter_map(|data| self.platform.event(by, None, data, now)).collect();
             let write = KnowledgeWrite {
                 version: record.map_or(0, |record| record.version) + 1,
                 remove: replaced.iter().map(|it| it.id).collect(),
                 add: Some((document.clone(), new.passages.clone())),
-                effects: Effects::audited(audit),
+                effects: Effects { events, ..Effects::audited(audit) },
             };
             let changed = self.storage.change_knowledge(agent, &write).await;
             let changed = changed.retry_on(&[StorageErrorKind::Stale, StorageErrorKind::AlreadyExists])?;
@@ -359,7 +388,7 @@ impl Conversations {
     ) -> Result<KnowledgeDocument, AdminError> {
         self.platform.living_agent(agent).await?;
         retry_on_conflict(lost_race, |_| async move {
-            let record = self.storage.record(agent, RecordKind::Knowledge).await?;
+            let record = self.storage.record(Some(agent), &RecordKind::Knowledge.into()).await?;
             let known = self.storage.knowledge(agent).await?;
             let document = known.into_iter().find(|document| document.id == id);
             let document =
@@ -377,6 +406,12 @@ impl Conversations {
                     agent,
                     &id.to_string(),
                     &details,
+                    now,
+                ))
+                .with_event(self.platform.event(
+                    by,
+                    None,
+                    EventData::KnowledgeRemoved { knowledge_id: id },
                     now,
                 )),
             };
@@ -537,7 +572,10 @@ impl Conversations {
         let action = AuditAction::ConversationErase;
         let now = self.platform.now();
         let audit = self.conversation_audit(by, action, agent, id, "erase", now);
-        match self.storage.erase_conversation(agent, id, now, &Effects::audited(audit)).await {
+        let (contact, reason) = (conversation.contact_id, ConversationReason::Operator);
+        let event = self.erasure_event(&by.into(), id, contact, reason, now);
+        let effects = Effects::audited(audit).with_event(event);
+        match self.storage.erase_conversation(agent, id, now, &effects).await {
             Ok(()) => Ok(conversation),
             Err(error) if error.kind == StorageErrorKind::Missing => {
                 Err(AdminError::NotFound { what: "conversation", id: id.to_string() })

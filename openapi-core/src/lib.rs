@@ -57,6 +57,7 @@ pub mod auth;
 pub mod contacts;
 pub mod credits;
 pub mod endpoints;
+pub mod events;
 pub mod extraction;
 pub mod files;
 pub mod forms;

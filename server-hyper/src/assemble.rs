@@ -330,6 +330,8 @@ pub struct Decisions {
     pub extraction: ExtractionSettings,
     /// About the audit log.
     pub audit: AuditSettings,
+    /// How long events are retained, in milliseconds; the default where no maintenance runs.
+    pub event_retention_millis: Option<u64>,
     /// How much an agent may answer from.
     pub knowledge: KnowledgeLimits,
     /// What reads documents.
@@ -346,6 +348,7 @@ impl Default for Decisions {
             files: FileSettings::default(),
             extraction: ExtractionSettings::default(),
             audit: AuditSettings::default(),
+            event_retention_millis: None,
             knowledge: KnowledgeLimits::default(),
             extractor: Arc::new(NoExtractor),
             responders: Vec::new(),
@@ -394,10 +397,13 @@ pub fn conversations_over(
         .with_extractor(decisions.extractor)
         .with_timer(Arc::new(TokioTimer))
         .with_blocking_executor(Arc::new(TokioThreads));
-    let platform = Platform::new(Arc::clone(&stores.storage) as _, ports, service_info)
+    let mut platform = Platform::new(Arc::clone(&stores.storage) as _, ports, service_info)
         .with_file_settings(decisions.files)
         .with_extraction_settings(decisions.extraction)
         .with_audit_settings(decisions.audit);
+    if let Some(millis) = decisions.event_retention_millis {
+        platform = platform.with_event_retention(millis);
+    }
     let chat = ChatPorts {
         responders: decisions.responders,
         retriever: decisions.retriever,

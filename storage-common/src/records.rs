@@ -8,14 +8,17 @@ use openapi_core::access::{Actor, StoredKey};
 use openapi_core::agents::Agent;
 use openapi_core::audit::{AuditAction, AuditEntry, ChainLink, ChainedEntry, OsUser};
 use openapi_core::contacts::Contact;
+use openapi_core::events::EventType;
 use openapi_core::files::{ContactFile, FileKind, Sha256Digest};
 use openapi_core::forms::{FormDataRevision, FormTemplate, Submission, TemplateSummary};
+use openapi_core::json::RawObject;
 use openapi_core::ports::BlobKey;
 use openapi_core::storage::{
-    FileBlob, FileTombstone, IdempotencyKey, IdempotencyRecord, RateLimitWindow, RecordKind, StoredRecord,
+    FileBlob, FileTombstone, IdempotencyKey, IdempotencyRecord, LogEntry, RecordId, RecordKey, RecordKind,
+    StoredRecord, Subject,
 };
 use openapi_core::values::{
-    AgentId, AuditId, ContactId, FileId, KnowledgeId, StoredText, SubmissionId, Tag, TemplateId,
+    AgentId, AuditId, ContactId, FileId, KnowledgeId, PlatformId, StoredText, SubmissionId, Tag, TemplateId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +76,36 @@ macro_rules! submission_and_history_columns {
 macro_rules! revision_columns {
     () => {
         "r.version, r.at, r.by, r.form_data"
+    };
+}
+
+/// The columns that [`stored_record`] reads, of a table with the alias `r`.
+#[macro_export]
+macro_rules! record_columns {
+    () => {
+        "r.kind, r.id, r.version, r.subject, r.unique_value, r.due_at, r.body"
+    };
+}
+
+/// The columns that [`log_entry`] reads, of a table with the alias `l`. Events of erased contacts show neither contact
+/// nor body, although both are stored until the log is scrubbed.
+#[macro_export]
+macro_rules! log_columns {
+    () => {
+        concat!(
+            "l.seq, l.id, l.at, l.kind, ",
+            $crate::log_columns!("l.contact"),
+            ", ",
+            $crate::log_columns!("l.body")
+        )
+    };
+    ($column:literal) => {
+        concat!(
+            "CASE WHEN l.contact IS NOT NULL AND EXISTS (SELECT 1 FROM log_erased e WHERE e.agent = l.agent AND \
+             e.contact = l.contact AND e.upto >= l.seq) THEN NULL ELSE ",
+            $column,
+            " END"
+        )
     };
 }
 
@@ -403,23 +436,48 @@ pub fn replay<'r, R: FieldReader<'r>>(key: IdempotencyKey, r: &mut R) -> Result<
     })
 }
 
-/// Reads a rate limit window.
-///
-/// # Errors
-/// When a value is absent or cannot be one.
-pub fn rate_limit_window<'r, R: FieldReader<'r>>(r: &mut R) -> Result<RateLimitWindow, R::Error> {
-    Ok(RateLimitWindow { version: r.count("version")?, shares: r.json("shares")? })
-}
-
-/// Reads a small record of a tenant.
+/// Reads a record.
 ///
 /// # Errors
 /// When a value is absent or cannot be one.
 pub fn stored_record<'r, R: FieldReader<'r>>(r: &mut R) -> Result<StoredRecord, R::Error> {
-    let number = r.integer("_id.kind")?;
-    let kind = u8::try_from(number).ok().and_then(RecordKind::of_number);
+    let number = r.code_number("_id.kind")?;
+    let kind = u16::try_from(number).ok().and_then(RecordKind::of_number);
     let kind = kind.ok_or_else(|| R::Error::corrupt(format_args!("{number} is no kind of a record")))?;
-    Ok(StoredRecord { kind, version: r.count("version")?, body: r.object("body")? })
+    let id =
+        RecordId::from_bytes(r.slice("_id.id")?).ok_or_else(|| R::Error::corrupt("an id is too long"))?;
+    let version = r.count("version")?;
+    let no_subject = || R::Error::corrupt("a record has an unknown subject");
+    let subject = r.optional_bytes("subject")?;
+    Ok(StoredRecord {
+        key: RecordKey { kind, id },
+        version,
+        subject: subject.map(|bytes| Subject::from_bytes(bytes).ok_or_else(no_subject)).transpose()?,
+        unique: r.optional_bytes("unique")?,
+        due_at: r.optional_time("dueAt")?,
+        body: r.object("body")?,
+    })
+}
+
+/// Reads an event of a log.
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn log_entry<'r, R: FieldReader<'r>>(r: &mut R) -> Result<LogEntry, R::Error> {
+    let (seq, id, at) = (r.count("_id.seq")?, PlatformId::from_bytes(r.bytes("id")?), r.time("at")?);
+    let number = r.code_number("kind")?;
+    let kind = u16::try_from(number).ok().and_then(EventType::of_number);
+    Ok(LogEntry {
+        seq,
+        id,
+        at,
+        kind: kind.ok_or_else(|| R::Error::corrupt(format_args!("{number} is no type of an event")))?,
+        contact: r.optional_bytes("contact")?.map(ContactId::from_bytes),
+        body: r
+            .optional_str("body")?
+            .map(|text| RawObject::from_text(text).map_err(R::Error::corrupt))
+            .transpose()?,
+    })
 }
 
 /// Reads a passage after the id of its document.

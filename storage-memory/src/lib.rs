@@ -4,6 +4,7 @@
 mod model;
 
 use std::net::IpAddr;
+use std::ops::{Deref, DerefMut};
 
 use async_trait::async_trait;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -24,13 +25,13 @@ use openapi_core::forms::{FormDataRevision, FormTemplate, Submission};
 use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    AgentStore, AuditQuery, AuditStore, ChainPosition, ChainQuery, ContactPage, ContactQuery,
-    ContactSchemaStore, ContactStore, ContactWrite, CreditStore, CreditWrite, DocumentStore, DocumentWrite,
-    Duplicate, Effects, ErasureState, FileBlob, FileDeletion, FilePage, FileQuery, FileStore, FileTombstone,
-    FileUsage, FileWrite, FormStore, HealthProbe, IdempotencyKey, IdempotencyRecord, IdempotencyStore,
-    KeyStore, LatestQuery, LedgerQuery, RateLimitStore, RateLimitWindow, RecordKind, RecordStore, Result,
-    ServerKeyUses, StoredDocument, StoredRecord, SubmissionChange, SubmissionPage, SubmissionQuery,
-    SubmissionsWrite, TemplatePage, TemplateQuery,
+    AgentStore, AuditQuery, AuditStore, ChainPosition, ChainQuery, ChangeNotifier, ChangeSource, ContactPage,
+    ContactQuery, ContactSchemaStore, ContactStore, ContactWrite, CreditStore, CreditWrite, DocumentStore,
+    DocumentWrite, Duplicate, Effects, ErasureState, FileBlob, FileDeletion, FilePage, FileQuery, FileStore,
+    FileTombstone, FileUsage, FileWrite, FormStore, HealthProbe, IdempotencyKey, IdempotencyRecord,
+    IdempotencyStore, KeyStore, LatestQuery, LedgerQuery, LogPage, LogStore, RecordId, RecordKey, RecordKind,
+    RecordStore, RecordsWrite, Result, ServerKeyUses, StoredDocument, StoredRecord, SubmissionChange,
+    SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage, TemplateQuery,
 };
 use openapi_core::values::{
     AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId,
@@ -40,7 +41,36 @@ use storage_common::transfer::{TransferKey, TransferKind, TransferRow, TransferS
 
 /// An in-memory store; its data is lost when it is dropped.
 #[derive(Debug, Default)]
-pub struct MemoryStorage(RwLock<World>);
+pub struct MemoryStorage {
+    world: RwLock<World>,
+    notifier: ChangeNotifier,
+}
+
+/// The data during a write, at whose end readers of event logs are woken.
+struct Writing<'s> {
+    world: RwLockWriteGuard<'s, World>,
+    notifier: &'s ChangeNotifier,
+}
+
+impl Deref for Writing<'_> {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.world
+    }
+}
+
+impl DerefMut for Writing<'_> {
+    fn deref_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.world.take_changed().iter().for_each(|agent| self.notifier.notify(agent));
+    }
+}
 
 impl MemoryStorage {
     /// An empty store.
@@ -50,11 +80,11 @@ impl MemoryStorage {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, World> {
-        self.0.read()
+        self.world.read()
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, World> {
-        self.0.write()
+    fn write(&self) -> Writing<'_> {
+        Writing { world: self.world.write(), notifier: &self.notifier }
     }
 }
 
@@ -429,12 +459,75 @@ impl KnowledgeStore for MemoryStorage {
 
 #[async_trait]
 impl RecordStore for MemoryStorage {
-    async fn record(&self, agent: &AgentId, kind: RecordKind) -> Result<Option<StoredRecord>> {
-        Ok(self.read().record(agent, kind))
+    async fn record(&self, scope: Option<&AgentId>, key: &RecordKey) -> Result<Option<StoredRecord>> {
+        Ok(self.read().record(scope, key))
     }
 
-    async fn save_record(&self, agent: &AgentId, record: &StoredRecord, effects: &Effects) -> Result<()> {
-        self.write().save_record(agent, record, effects)
+    async fn record_by_unique(
+        &self,
+        scope: Option<&AgentId>,
+        kind: RecordKind,
+        unique: &[u8; 32],
+    ) -> Result<Option<StoredRecord>> {
+        Ok(self.read().record_by_unique(scope, kind, unique))
+    }
+
+    async fn records_of(
+        &self,
+        scope: Option<&AgentId>,
+        kind: RecordKind,
+        after: Option<&RecordId>,
+        at_most: u32,
+    ) -> Result<Vec<StoredRecord>> {
+        Ok(self.read().records_of(scope, kind, after, at_most))
+    }
+
+    async fn all_records(
+        &self,
+        kind: RecordKind,
+        after: Option<&(Option<AgentId>, RecordId)>,
+        at_most: u32,
+    ) -> Result<Vec<(Option<AgentId>, StoredRecord)>> {
+        Ok(self.read().all_records(kind, after, at_most))
+    }
+
+    async fn due_records(
+        &self,
+        kind: RecordKind,
+        now: Timestamp,
+        at_most: u32,
+    ) -> Result<Vec<(Option<AgentId>, StoredRecord)>> {
+        Ok(self.read().due_records(kind, now, at_most))
+    }
+
+    async fn save_records(&self, scope: Option<&AgentId>, write: &RecordsWrite) -> Result<()> {
+        self.write().save_records(scope, write)
+    }
+}
+
+#[async_trait]
+impl LogStore for MemoryStorage {
+    async fn log(&self, agent: &AgentId, after: u64, at_most: u32) -> Result<LogPage> {
+        Ok(self.read().log(agent, after, at_most))
+    }
+
+    async fn log_heads(&self, agents: &[AgentId]) -> Result<Vec<u64>> {
+        let world = self.read();
+        Ok(agents.iter().map(|agent| world.log(agent, u64::MAX, 0).head).collect())
+    }
+
+    async fn sweep_log(&self, agent: &AgentId, before: Timestamp, at_most: u32) -> Result<u64> {
+        Ok(self.write().sweep_log(agent, before, at_most))
+    }
+
+    async fn scrub_logs(&self, _at_most: u32) -> Result<u64> {
+        Ok(0)
+    }
+}
+
+impl ChangeSource for MemoryStorage {
+    fn notifier(&self) -> &ChangeNotifier {
+        &self.notifier
     }
 }
 
@@ -451,22 +544,6 @@ impl IdempotencyStore for MemoryStorage {
 
     async fn sweep_idempotency_records(&self, now: Timestamp, at_most: u32) -> Result<u64> {
         Ok(self.write().sweep_idempotency_records(now, at_most))
-    }
-}
-
-#[async_trait]
-impl RateLimitStore for MemoryStorage {
-    async fn rate_limit_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateLimitWindow>> {
-        Ok(self.read().rate_limit_window(agent, key))
-    }
-
-    async fn save_rate_limit_window(
-        &self,
-        agent: &AgentId,
-        key: KeyId,
-        window: &RateLimitWindow,
-    ) -> Result<()> {
-        self.write().save_rate_limit_window(agent, key, window)
     }
 }
 

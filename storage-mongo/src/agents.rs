@@ -3,7 +3,6 @@
 use async_trait::async_trait;
 use mongodb::bson::{RawDocument, doc};
 use openapi_core::agents::Agent;
-use openapi_core::audit::ChainHead;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{AgentStore, Effects, StorageError, StorageErrorKind};
 use openapi_core::values::AgentId;
@@ -13,7 +12,7 @@ use crate::document::{Fields, code, time};
 use crate::error::Result;
 use crate::migrate::{collection, index};
 use crate::store::MongoStorage;
-use crate::tenant::{self, DELETED};
+use crate::tenant::{self, DELETED, Ends};
 use crate::transaction::{DocumentReader, Find, Transaction, Update};
 use crate::{contact_schemas, effects, purge};
 
@@ -80,7 +79,7 @@ async fn create(
     }
     insert(tx, agent, schema.version).await?;
     contact_schemas::insert(tx, &agent.id, schema).await?;
-    effects::apply(tx, &agent.id, effects, ChainHead::default()).await
+    effects::apply(tx, &agent.id, effects, Ends::default()).await
 }
 
 /// Whether the id is or was that of a tenant.
@@ -112,5 +111,5 @@ async fn update(tx: &mut Transaction, agent: &Agent, effects: &Effects) -> Resul
     } };
     tx.update(collection::AGENTS, &[Update::one(doc! { "_id": agent.id.as_str() }, change)]).await?;
     tenant::change(tx, &agent.id, doc! { "$set": { "status": status } }).await?;
-    effects::apply(tx, &agent.id, effects, state.head).await
+    effects::apply(tx, &agent.id, effects, state.ends).await
 }

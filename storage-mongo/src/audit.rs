@@ -60,9 +60,9 @@ fn document(entry: &ChainedEntry) -> Result<Document> {
 }
 
 /// Adds an entry.
-async fn append(tx: &mut Transaction, entry: &SealedEntry) -> Result<()> {
+pub(crate) async fn append(tx: &mut Transaction, entry: &SealedEntry) -> Result<()> {
     let state = tenant::lock_any(tx, entry.agent_id.as_ref()).await?.ok_or(StorageErrorKind::Missing)?;
-    append_to(tx, entry, state.head).await
+    append_to(tx, entry, state.ends.chain).await
 }
 
 async fn append_to(tx: &mut Transaction, entry: &SealedEntry, mut head: ChainHead) -> Result<()> {
@@ -79,7 +79,7 @@ async fn purge(tx: &mut Transaction, through: ChainPosition, entry: &SealedEntry
     filter.insert("$or", up_to("$lt", "$lte", &through)?);
     let removed = tx.delete(collection::AUDIT, filter).await?;
     if removed > 0 {
-        append_to(tx, entry, state.head).await?;
+        append_to(tx, entry, state.ends.chain).await?;
     }
     Ok(removed)
 }

@@ -1,5 +1,6 @@
 //! Connecting: the client's options, the requirements on the deployment, and the handle of all other modules.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use mongodb::bson::{Document, RawDocumentBuf, doc};
@@ -7,7 +8,7 @@ use mongodb::options::{
     Acknowledgment, ClientOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern,
 };
 use mongodb::{Client, ClientSession, Collection, Database};
-use openapi_core::storage::StorageError;
+use openapi_core::storage::{ChangeNotifier, StorageError};
 
 use crate::config::{MongoConfig, Thresholds};
 use crate::error::{Error, OpenError, Result};
@@ -26,6 +27,8 @@ pub(crate) struct Handle {
     pub(crate) write_queue: usize,
     pub(crate) write_batch: usize,
     pub(crate) thresholds: Thresholds,
+    /// Wakes the readers of event logs.
+    pub(crate) notifier: Arc<ChangeNotifier>,
 }
 
 impl Handle {
@@ -91,6 +94,7 @@ pub(crate) async fn open(config: &MongoConfig) -> Result<Handle, OpenError> {
         write_queue: config.write_queue.max(1),
         write_batch: config.write_batch.max(1),
         thresholds: config.thresholds,
+        notifier: Arc::default(),
     };
     if let Err(error) = inspect(&handle, &database).await {
         handle.client.clone().shutdown().immediate(true).await;

@@ -93,5 +93,5 @@ async fn replace(
     insert(tx, agent, schema).await?;
     let version = integer(schema.version)?;
     tenant::change(tx, agent, doc! { "$set": { "schema": version } }).await?;
-    effects::apply(tx, agent, effects, ledger.head).await
+    effects::apply(tx, agent, effects, ledger.ends).await
 }

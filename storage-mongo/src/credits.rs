@@ -94,7 +94,7 @@ async fn save(tx: &mut Transaction, agent: &AgentId, write: &CreditWrite) -> Res
         let update = Update::upsert(doc! { "_id": account_key(agent) }, account_document(agent, account)?);
         tx.update(collection::CREDIT_ACCOUNTS, &[update]).await?;
     }
-    effects::apply(tx, agent, &write.effects, state.head).await
+    effects::apply(tx, agent, &write.effects, state.ends).await
 }
 
 #[async_trait]

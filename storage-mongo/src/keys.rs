@@ -142,7 +142,7 @@ impl KeyStore for MongoStorage {
 async fn create(tx: &mut Transaction, agent: &AgentId, stored: &StoredKey, effects: &Effects) -> Result<()> {
     let state = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     insert(tx, agent, stored).await?;
-    effects::apply(tx, agent, effects, state.head).await
+    effects::apply(tx, agent, effects, state.ends).await
 }
 
 async fn server_key_uses(handle: &Handle) -> Result<ServerKeyUses> {
@@ -195,5 +195,5 @@ async fn update(
     }
     let change = doc! { "$set": fields(agent, stored)? };
     tx.update(collection::API_KEYS, &[Update::one(key_id(&stored.key.id), change)]).await?;
-    effects::apply(tx, agent, effects, state.head).await
+    effects::apply(tx, agent, effects, state.ends).await
 }

@@ -56,8 +56,8 @@ mod keys;
 mod migrate;
 mod open;
 mod purge;
-mod rate_windows;
 mod replays;
+mod shapes;
 mod store;
 mod tenant;
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub(crate) mod collection {
     pub(crate) const AGENTS: &str = "agents";
     /// Keys. Global, because a request names its public string, which must be unique over all tenants.
     pub(crate) const API_KEYS: &str = "apiKeys";
-    /// Small records of tenants.
+    /// Small records of tenants as former releases have stored them.
     pub(crate) const AGENT_RECORDS: &str = "agentRecords";
     pub(crate) const AUDIT: &str = "audit";
     pub(crate) const BLOB_PURGES: &str = "blobPurges";
@@ -39,13 +39,20 @@ pub(crate) mod collection {
     pub(crate) const FORM_DATA_REVISIONS: &str = "formDataRevisions";
     /// The documents of tenants' knowledge.
     pub(crate) const KNOWLEDGE: &str = "knowledge";
+    /// The event logs of tenants.
+    pub(crate) const LOG: &str = "log";
+    /// The erased contacts whose events are not emptied yet.
+    pub(crate) const LOG_ERASED: &str = "logErased";
     /// Messages of conversations.
     pub(crate) const MESSAGES: &str = "messages";
     /// The version of the schema, and the lock of the migrating server.
     pub(crate) const MIGRATIONS: &str = "migrations";
     /// Passages of the documents of tenants' knowledge.
     pub(crate) const PASSAGES: &str = "passages";
+    /// Rate-limit windows as former releases have stored them.
     pub(crate) const RATE_WINDOWS: &str = "rateWindows";
+    /// Records of tenants and of the installation.
+    pub(crate) const RECORDS: &str = "records";
     pub(crate) const REPLAYS: &str = "replays";
     pub(crate) const SUBMISSIONS: &str = "submissions";
     /// How many contacts have a tag.
@@ -82,6 +89,10 @@ pub(crate) mod index {
     pub(crate) const SUBMISSIONS_HEAD: &str = "head";
     pub(crate) const REPLAYS_BY_RESOURCE: &str = "byResource";
     pub(crate) const REPLAYS_BY_EXPIRY: &str = "byExpiry";
+    pub(crate) const RECORDS_BY_UNIQUE: &str = "byUnique";
+    pub(crate) const RECORDS_BY_KIND: &str = "byKind";
+    pub(crate) const RECORDS_BY_DUE: &str = "byDue";
+    pub(crate) const RECORDS_BY_SUBJECT: &str = "bySubject";
     pub(crate) const AUDIT_BY_TIME: &str = "byTime";
     pub(crate) const AUDIT_BY_SEQUENCE: &str = "bySequence";
     pub(crate) const AUDIT_BY_PAYLOAD: &str = "byPayload";
@@ -129,6 +140,41 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 5, name: "key version", collections: &[] },
     // An older release would serve sealed contents as they are.
     Migration { version: 6, name: "sealed contents", collections: &[] },
+    Migration { version: SHAPES, name: "records and event logs", collections: RECORDS_AND_LOGS },
+];
+
+/// The migration that moves small records and rate-limit windows.
+const SHAPES: i64 = 7;
+
+/// Records, and the event logs, whose readers go through them by number.
+const RECORDS_AND_LOGS: &[Collection] = &[
+    Collection {
+        name: collection::RECORDS,
+        indexes: &[
+            Index {
+                name: index::RECORDS_BY_UNIQUE,
+                fields: &["_id.agent", "_id.kind", "unique"],
+                unique: true,
+                only_with: Some("unique"),
+            },
+            // Global: records of all tenants are listed, and fall due.
+            index_of(index::RECORDS_BY_KIND, &["_id.kind", "_id.agent", "_id.id"]),
+            Index {
+                name: index::RECORDS_BY_DUE,
+                fields: &["_id.kind", "dueAt", "_id.agent", "_id.id"],
+                unique: false,
+                only_with: Some("dueAt"),
+            },
+            Index {
+                name: index::RECORDS_BY_SUBJECT,
+                fields: &["_id.agent", "subject"],
+                unique: false,
+                only_with: Some("subject"),
+            },
+        ],
+    },
+    Collection { name: collection::LOG, indexes: &[] },
+    Collection { name: collection::LOG_ERASED, indexes: &[] },
 ];
 
 /// The migration that begins the chains of the audit log.
@@ -383,17 +429,16 @@ async fn is_current(handle: &Handle, backfill: &Backfill) -> Result<bool, OpenEr
 
 /// Migrates the database to the version of this release.
 ///
-/// `begin_chains` is the work of the step that begins the chains of the audit log.
 pub(crate) async fn migrate(
     handle: &Handle,
-    begin_chains: Upgrade,
+    upgrades: Upgrades,
     backfill: &Backfill,
 ) -> Result<(), OpenError> {
     let mut waited = Duration::ZERO;
     while !is_current(handle, backfill).await? {
         let lock = Lock::of(handle).await.map_err(|error| refused(handle, error))?;
         if lock.take().await.map_err(|error| refused(handle, error))? {
-            let done = lock.hold_while(apply_all(handle, begin_chains, backfill)).await;
+            let done = lock.hold_while(apply_all(handle, upgrades, backfill)).await;
             lock.release().await;
             return done.map_err(|error| refused(handle, error)).and(version(handle).await.map(drop));
         }
@@ -412,7 +457,16 @@ pub(crate) async fn migrate(
 /// Work of a step besides collections and indexes. It can be repeated.
 pub(crate) type Upgrade = for<'a> fn(&'a Handle) -> Work<'a, ()>;
 
-async fn apply_all(handle: &Handle, begin_chains: Upgrade, backfill: &Backfill) -> Result<()> {
+/// The work of the steps that have some.
+#[derive(Clone, Copy)]
+pub(crate) struct Upgrades {
+    /// Begins the chains of the audit log.
+    pub(crate) begin_chains: Upgrade,
+    /// Moves small records and rate-limit windows to the collection of records.
+    pub(crate) move_records: Upgrade,
+}
+
+async fn apply_all(handle: &Handle, upgrades: Upgrades, backfill: &Backfill) -> Result<()> {
     let stored =
         DocumentReader::new(handle).one(collection::MIGRATIONS, doc! { "_id": "schema" }, None).await?;
     let version = stored.map_or(Ok(0), |stored| Fields(&stored).integer("version"))?;
@@ -425,8 +479,10 @@ async fn apply_all(handle: &Handle, begin_chains: Upgrade, backfill: &Backfill) 
         while let Some(made) = making.join_next().await {
             made.map_err(crate::error::corrupt)??;
         }
-        if step.version == AUDIT_CHAIN {
-            begin_chains(handle).await?;
+        match step.version {
+            AUDIT_CHAIN => (upgrades.begin_chains)(handle).await?,
+            SHAPES => (upgrades.move_records)(handle).await?,
+            _ => {}
         }
         handle
             .collection(collection::MIGRATIONS)
@@ -558,6 +614,8 @@ mod tests {
                 (collection::REPLAYS, index::REPLAYS_BY_EXPIRY),
                 (collection::AUDIT, index::AUDIT_BY_TIME),
                 (collection::CONVERSATIONS, index::CONVERSATIONS_BY_EXPIRY),
+                (collection::RECORDS, index::RECORDS_BY_KIND),
+                (collection::RECORDS, index::RECORDS_BY_DUE),
             ];
             let is_global = global.contains(&collection) || by_all.contains(&(collection, index.name));
             assert!(is_global || index.fields[0] == "_id.agent", "{collection}: {index:?}");

@@ -7,6 +7,7 @@ use crate::connect;
 use crate::contacts::{self, ContactLoader};
 use crate::error::OpenError;
 use crate::migrate::{self, Migration};
+use crate::shapes;
 use crate::store::MongoStorage;
 use crate::writer::Writer;
 
@@ -18,8 +19,11 @@ impl MongoStorage {
     /// [`OpenError`] says what is wrong with the deployment and what to do.
     pub async fn open(config: MongoConfig) -> Result<Self, OpenError> {
         let handle = connect::open(&config).await?;
-        let begin_chains: migrate::Upgrade = |handle| Box::pin(audit::begin_chains(handle));
-        if let Err(error) = migrate::migrate(&handle, begin_chains, &backfill::KEYS).await {
+        let upgrades = migrate::Upgrades {
+            begin_chains: |handle| Box::pin(audit::begin_chains(handle)),
+            move_records: |handle| Box::pin(shapes::move_records(handle)),
+        };
+        if let Err(error) = migrate::migrate(&handle, upgrades, &backfill::KEYS).await {
             handle.client.clone().shutdown().immediate(true).await;
             return Err(error);
         }

@@ -33,19 +33,20 @@ pub(crate) async fn agent(tx: &mut Transaction, agent: &AgentId, at_most: u32) -
         (collection::API_KEYS, doc! { "agent": agent.as_str() }),
         (collection::CONTACT_SCHEMAS, of_agent(agent)),
         (collection::REPLAYS, of_agent(agent)),
-        (collection::RATE_WINDOWS, of_agent(agent)),
         (collection::CREDIT_ACCOUNTS, of_agent(agent)),
         (collection::CREDIT_ENTRIES, of_agent(agent)),
         (collection::MESSAGES, of_agent(agent)),
         (collection::CONVERSATIONS, of_agent(agent)),
         (collection::KNOWLEDGE, of_agent(agent)),
-        (collection::AGENT_RECORDS, of_agent(agent)),
+        (collection::RECORDS, of_agent(agent)),
+        (collection::LOG, of_agent(agent)),
     ] {
         if left(removed) > 0 {
             removed += tx.delete_some(collection, filter, left(removed)).await?;
         }
     }
     if left(removed) > 0 {
+        tx.delete(collection::LOG_ERASED, of_agent(agent)).await?;
         removed += audit::empty_some_payloads(tx, agent, left(removed)).await?;
     }
     Ok(removed)

@@ -76,8 +76,30 @@ pub(crate) struct TenantState {
     pub(crate) bytes: i64,
     /// The numbers of contacts.
     pub(crate) counts: ContactCounts,
+    /// The ends of the logs.
+    pub(crate) ends: Ends,
+}
+
+/// The ends of the logs of a tenant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ends {
     /// The end of the chain of the audit log.
-    pub(crate) head: ChainHead,
+    pub(crate) chain: ChainHead,
+    /// The number of the newest event.
+    pub(crate) events: u64,
+}
+
+/// The fields of the ends of the logs.
+pub(crate) fn of_ends(ends: Ends) -> Result<Document> {
+    let mut fields = of_head(ends.chain)?;
+    fields.insert("events", crate::document::integer(ends.events)?);
+    Ok(fields)
+}
+
+/// The number of the newest event of a state, 0 for a state without events.
+pub(crate) fn events_of(state: &RawDocument) -> Result<u64> {
+    let mut fields = Fields(state);
+    fields.optional_integer("events")?.map_or(Ok(0), |_| fields.count("events"))
 }
 
 /// The fields of the end of a chain.
@@ -122,7 +144,7 @@ fn read(document: &RawDocument) -> Result<TenantState> {
         schema_version: fields.count("schema")?,
         bytes: fields.integer("bytes")?,
         counts: ContactCounts::read(fields.within("counts")?)?,
-        head: head_of(document)?,
+        ends: Ends { chain: head_of(document)?, events: events_of(document)? },
     })
 }
 

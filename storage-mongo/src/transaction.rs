@@ -12,6 +12,7 @@ use mongodb::options::{
     Acknowledgment, Hint, ReadConcern, ReadPreference, SelectionCriteria, TransactionOptions, WriteConcern,
 };
 use mongodb::{ClientSession, Cursor, SessionCursor};
+use openapi_core::values::AgentId;
 use storage_common::error::{Retry, Retryable};
 use storage_common::retry::{RetryPolicy, retry_with};
 
@@ -191,6 +192,8 @@ impl Update {
 pub(crate) struct Transaction {
     handle: Handle,
     session: ClientSession,
+    /// The tenant to whose event log this attempt has appended.
+    appended: Option<AgentId>,
 }
 
 impl Transaction {
@@ -240,6 +243,11 @@ impl Transaction {
             return Ok(0);
         }
         self.delete(collection, doc! { "$and": [filter, { "_id": { "$in": ids(&found)? } }] }).await
+    }
+
+    /// Wakes the readers of a tenant's event log after the commit.
+    pub(crate) fn notify_after_commit(&mut self, agent: &AgentId) {
+        self.appended = Some(agent.clone());
     }
 
     /// Changes one document and returns its content before.
@@ -325,7 +333,7 @@ impl Handle {
 
     async fn attempts<I: Sync, T: Send>(&self, input: &I, work: Work<I, T>) -> Result<T> {
         let session = self.client.start_session().await?;
-        let transaction = Transaction { handle: self.clone(), session };
+        let transaction = Transaction { handle: self.clone(), session, appended: None };
         let policy = transaction.retries(Some(self.operation_timeout));
         retry_with(policy, transaction, |mut transaction| async move {
             let outcome = transaction.attempt(input, work).await;
@@ -347,6 +355,7 @@ impl Retryable for CommitError {
 
 impl Transaction {
     async fn attempt<I, T>(&mut self, input: &I, work: Work<I, T>) -> Result<T> {
+        self.appended = None;
         self.session.start_transaction().with_options(options(&self.handle)).await?;
         let done = match work(self, input).await {
             Ok(done) => done,
@@ -362,6 +371,9 @@ impl Transaction {
             (session, outcome)
         });
         committed.await.map_err(|CommitError(error)| error)?;
+        if let Some(agent) = self.appended.take() {
+            self.handle.notifier.notify(&agent);
+        }
         Ok(done)
     }
 

@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use mongodb::bson::{Document, doc};
-use openapi_core::storage::{AgentStore, HealthProbe};
+use openapi_core::storage::{AgentStore, HealthProbe, RecordKind, RecordStore};
 use storage_mongo::{MongoConfig, MongoStorage, OpenError};
 use support::{Database, agent_id, insert_agent, url_of, wait};
 
@@ -64,6 +64,54 @@ fn an_interrupted_migration_is_completed() {
         let completed = contacts.list_index_names().await.unwrap();
         assert_eq!(completed.len(), indexes.len());
         insert_agent(&store, &agent_id("a")).await;
+        store.close().await;
+        client.shutdown().await;
+    });
+}
+
+#[test]
+fn small_records_and_windows_of_a_former_release_become_records() {
+    let database = Database::new();
+    wait(async {
+        let store = database.open().await;
+        let agents = [agent_id("a"), agent_id("b")];
+        for agent in &agents {
+            insert_agent(&store, agent).await;
+        }
+        store.close().await;
+        let (client, db) = database.client().await;
+        db.collection::<Document>("records").drop().await.unwrap();
+        let key = |number: u8| mongodb::bson::Binary {
+            subtype: mongodb::bson::spec::BinarySubtype::Generic,
+            bytes: vec![number; 12],
+        };
+        let settings = |agent: &str| {
+            doc! { "_id": { "agent": agent, "kind": 1_i64 }, "version": 3_i64, "body": r#"{"name":"Zoë"}"# }
+        };
+        let without_body = doc! { "_id": { "agent": "a", "kind": 3_i64 }, "version": 9_i64 };
+        let old = db.collection::<Document>("agentRecords");
+        old.insert_many([settings("a"), settings("b"), without_body]).await.unwrap();
+        let window = |agent: &str, number: u8| {
+            doc! { "_id": { "agent": agent, "id": key(number) }, "version": 2_i64, "shares": "[1,2]" }
+        };
+        let windows = db.collection::<Document>("rateWindows");
+        windows.insert_many([window("a", 1), window("a", 2), window("b", 1)]).await.unwrap();
+        let back = doc! { "$set": { "version": 5_i64 } };
+        db.collection::<Document>("migrations").update_one(doc! { "_id": "schema" }, back).await.unwrap();
+
+        let store = database.open().await;
+        for agent in &agents {
+            let found = store.record(Some(agent), &RecordKind::Settings.into()).await.unwrap().unwrap();
+            assert_eq!((found.version, found.body.as_str()), (3, r#"{"name":"Zoë"}"#));
+        }
+        let knowledge = store.record(Some(&agents[0]), &RecordKind::Knowledge.into()).await.unwrap().unwrap();
+        assert_eq!((knowledge.version, knowledge.body.as_str()), (9, "{}"));
+        let moved = store.records_of(Some(&agents[0]), RecordKind::RateLimitWindow, None, 9).await.unwrap();
+        let moved: Vec<_> =
+            moved.iter().map(|it| (it.key.id.as_bytes()[0], it.version, it.body.as_str())).collect();
+        assert_eq!(moved, [(1, 2, r#"{"shares":[1,2]}"#), (2, 2, r#"{"shares":[1,2]}"#)]);
+        let left = db.list_collection_names().await.unwrap();
+        assert!(!left.iter().any(|name| name == "agentRecords" || name == "rateWindows"), "{left:?}");
         store.close().await;
         client.shutdown().await;
     });

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use openapi_core::audit::{AuditEntry, ChainHead, ChainedEntry, SealedEntry};
-use openapi_core::storage::{AuditQuery, AuditStore, ChainPosition, ChainQuery, StorageError};
+use openapi_core::storage::{AuditQuery, AuditStore, ChainPosition, ChainQuery, LogEntry, StorageError};
 use openapi_core::values::{AgentId, ContactId, StoredText};
 use sqlx::PgConnection;
 use storage_common::records::{self, AuditActor, audit_subject};
@@ -13,6 +13,7 @@ use storage_common::{audit_columns, in_transaction};
 use crate::connect::{execute, fetch};
 use crate::error::Result;
 use crate::rows::{RowReader, Statement, json_text, object_text, signed};
+use crate::shapes::log::{self, append_log, last_seq};
 use crate::store::PostgresStorage;
 use crate::tenant::{self, Locked};
 
@@ -23,22 +24,24 @@ async fn append(db: &mut PgConnection, entry: &SealedEntry) -> Result<()> {
 }
 
 async fn append_to(db: &mut PgConnection, entry: &SealedEntry, head: ChainHead) -> Result<()> {
-    append_all(db, [entry], BTreeMap::from([(chain_of(entry), head)])).await
+    append_all(db, [entry], &[], BTreeMap::from([(chain_of(entry), head)])).await
 }
 
 fn chain_of(entry: &AuditEntry) -> &str {
     entry.agent_id.as_ref().map_or("", AgentId::as_str)
 }
 
-/// Adds entries to the chains of locked tenants, whose ends are `heads`. One statement stores entries and ends.
+/// Adds entries to the chains of locked tenants, whose ends are `heads`, and events ([`log::numbered`]) to their logs. One
+/// statement stores all of it.
 pub(crate) async fn append_all<'e>(
     db: &mut PgConnection,
     entries: impl IntoIterator<Item = &'e SealedEntry>,
+    events: &[(&str, LogEntry)],
     mut heads: BTreeMap<&'e str, ChainHead>,
 ) -> Result<()> {
     let chained: Vec<ChainedEntry> =
         entries.into_iter().map(|entry| heads.entry(chain_of(entry)).or_default().append(entry)).collect();
-    insert(db, &chained, &heads).await.map(drop)
+    insert(db, &chained, events, &heads).await.map(drop)
 }
 
 /// Stores entries of a locked tenant with the positions that they have in the chain of another store; returns how many were
@@ -50,50 +53,56 @@ pub(crate) async fn put_all(
 ) -> Result<u64> {
     let mut head = tenant::lock_any(db, Some(agent)).await?.head;
     entries.iter().for_each(|entry| head.follow(entry));
-    insert(db, entries.iter().copied(), &BTreeMap::from([(agent.as_str(), head)])).await
+    insert(db, entries.iter().copied(), &[], &BTreeMap::from([(agent.as_str(), head)])).await
 }
 
 async fn insert<'e>(
     db: &mut PgConnection,
     entries: impl IntoIterator<Item = &'e ChainedEntry>,
+    events: &[(&str, LogEntry)],
     heads: &BTreeMap<&str, ChainHead>,
 ) -> Result<u64> {
     let mut rows = Rows::default();
     for entry in entries {
         rows.push(entry)?;
     }
-    if rows.at.is_empty() {
+    if rows.at.is_empty() && events.is_empty() {
         return Ok(0);
     }
     let sequences = heads.values().map(|head| signed(head.sequence)).collect::<Result<Vec<_>>>()?;
-    let statement = Statement::new(
+    let statement = Statement::new(concat!(
         "WITH head AS (UPDATE agent a SET audit_sequence = h.sequence, audit_mac = h.mac \
-         FROM unnest($17::text[], $18::bigint[], $19::bytea[]) AS h (id, sequence, mac) WHERE a.id = h.id) \
-         INSERT INTO audit (agent, at, id, contact, subject, resource, action, actor, address, request_id, details, \
+         FROM unnest($24::text[], $25::bigint[], $26::bytea[]) AS h (id, sequence, mac) WHERE a.id = h.id \
+         RETURNING a.id, ",
+        last_seq!("a.id"),
+        " AS seq), appended AS (",
+        append_log!(),
+        ") INSERT INTO audit (agent, at, id, contact, subject, resource, action, actor, address, request_id, details, \
          sequence, server_key, salt, digest, mac) \
-         SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[], $6::text[], \
-         $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::bigint[], $13::text[], $14::bytea[], \
-         $15::bytea[], $16::bytea[])",
-    )
-    .bind(rows.agent)?
-    .bind(rows.at)?
-    .bind(rows.id)?
-    .bind(rows.contact)?
-    .bind(rows.subject)?
-    .bind(rows.resource)?
-    .bind(rows.action)?
-    .bind(rows.actor)?
-    .bind(rows.address)?
-    .bind(rows.request_id)?
-    .bind(rows.details)?
-    .bind(rows.sequence)?
-    .bind(rows.server_key)?
-    .bind(rows.salt)?
-    .bind(rows.digest)?
-    .bind(rows.mac)?
-    .bind(heads.keys().copied().collect::<Vec<&str>>())?
-    .bind(sequences)?
-    .bind(heads.values().map(|head| head.mac.as_slice()).collect::<Vec<_>>())?;
+         SELECT * FROM unnest($8::text[], $9::bigint[], $10::bytea[], $11::bytea[], $12::bytea[], $13::text[], \
+         $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::bigint[], $20::text[], $21::bytea[], \
+         $22::bytea[], $23::bytea[])"
+    ));
+    let statement = log::bind(statement, events)?
+        .bind(rows.agent)?
+        .bind(rows.at)?
+        .bind(rows.id)?
+        .bind(rows.contact)?
+        .bind(rows.subject)?
+        .bind(rows.resource)?
+        .bind(rows.action)?
+        .bind(rows.actor)?
+        .bind(rows.address)?
+        .bind(rows.request_id)?
+        .bind(rows.details)?
+        .bind(rows.sequence)?
+        .bind(rows.server_key)?
+        .bind(rows.salt)?
+        .bind(rows.digest)?
+        .bind(rows.mac)?
+        .bind(heads.keys().copied().collect::<Vec<&str>>())?
+        .bind(sequences)?
+        .bind(heads.values().map(|head| head.mac.as_slice()).collect::<Vec<_>>())?;
     execute(db, statement).await
 }
 

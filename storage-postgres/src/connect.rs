@@ -23,6 +23,7 @@ use storage_common::retry::{RetryPolicy, retry_on_conflict};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
+use crate::changes::{self, Changes};
 use crate::config::PostgresConfig;
 use crate::error::{Error, OpenError, Result};
 use crate::rows::{RowReader, Statement};
@@ -54,6 +55,7 @@ pub(crate) struct Db {
     server: Arc<AtomicUsize>,
     /// The runtime that the store was opened on.
     handle: Handle,
+    changes: Arc<Changes>,
 }
 
 tokio::task_local! {
@@ -186,28 +188,47 @@ enum TransactionError {
     CommitUnknown(Error),
 }
 
+/// Connections to the server at this position.
+fn pool(config: &Arc<PostgresConfig>, server: usize, max_connections: u32) -> PgPool {
+    let set_up = Arc::clone(config);
+    PgPoolOptions::new()
+        .max_connections(max_connections)
+        .acquire_timeout(config.connect_timeout)
+        // A dead connection is detected by its first statement; testing it first would cost each request a round trip.
+        .test_before_acquire(false)
+        .acquire_slow_threshold(config.connect_timeout)
+        .after_connect(move |connection, _| {
+            let config = Arc::clone(&set_up);
+            Box::pin(async move {
+                if !config.is_pooled {
+                    sqlx::raw_sql(AssertSqlSafe(settings(&config))).execute(&mut *connection).await?;
+                }
+                check_writable(connection, &config).await
+            })
+        })
+        .connect_lazy_with(config.connect(server))
+}
+
 impl Db {
     /// A pool of connections to the server at this position.
     pub(crate) fn new(config: PostgresConfig, server: usize) -> Self {
         let config = Arc::new(config);
-        let set_up = Arc::clone(&config);
-        let pool = PgPoolOptions::new()
-            .max_connections(config.max_connections)
-            .acquire_timeout(config.connect_timeout)
-            // A dead connection is detected by its first statement; testing it first would cost each request a round trip.
-            .test_before_acquire(false)
-            .acquire_slow_threshold(config.connect_timeout)
-            .after_connect(move |connection, _| {
-                let config = Arc::clone(&set_up);
-                Box::pin(async move {
-                    if !config.is_pooled {
-                        sqlx::raw_sql(AssertSqlSafe(settings(&config))).execute(&mut *connection).await?;
-                    }
-                    check_writable(connection, &config).await
-                })
-            })
-            .connect_lazy_with(config.connect(server));
-        Db { pool, config, server: Arc::new(AtomicUsize::new(server)), handle: Handle::current() }
+        Db {
+            pool: pool(&config, server, config.max_connections),
+            config,
+            server: Arc::new(AtomicUsize::new(server)),
+            handle: Handle::current(),
+            changes: Arc::default(),
+        }
+    }
+
+    /// A pool of one connection besides the others, for what holds a connection.
+    pub(crate) fn one_more(&self) -> PgPool {
+        pool(&self.config, self.server.load(Ordering::Relaxed), 1)
+    }
+
+    pub(crate) fn changes(&self) -> &Arc<Changes> {
+        &self.changes
     }
 
     /// Sends new connections to the next server.
@@ -383,16 +404,18 @@ impl Db {
         let attempt = attempt(connection.get()?, &self.config, input, work);
         let attempting =
             async { if self.config.is_pooled { UNNAMED.scope((), attempt).await } else { attempt.await } };
-        match timeout(limit, attempting).await {
-            Ok(Ok(done)) => {
+        match timeout(limit, changes::noting(attempting)).await {
+            Ok((Ok(done), appended)) => {
                 connection.is_idle = true;
+                self.changes.committed(appended);
                 Ok(done)
             }
-            Ok(Err(TransactionError::CommitUnknown(error))) => {
+            Ok((Err(TransactionError::CommitUnknown(error)), appended)) => {
                 tracing::warn!(?error, "commit outcome unknown: connection lost");
+                self.changes.committed(appended);
                 Err(Error::Timeout("the connection was lost during a commit"))
             }
-            Ok(Err(TransactionError::RolledBack(error))) => {
+            Ok((Err(TransactionError::RolledBack(error)), _)) => {
                 connection.is_idle = !error.ends_connection();
                 Err(error)
             }

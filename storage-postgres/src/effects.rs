@@ -8,7 +8,8 @@ use openapi_core::values::{AgentId, Timestamp};
 use sqlx::PgConnection;
 
 use crate::error::Result;
-use crate::{audit, replays};
+use crate::shapes::log;
+use crate::{audit, changes, replays};
 
 /// Rejects a write whose response is stored and has not expired by `now`.
 pub(crate) async fn refuse_replayed(
@@ -37,8 +38,8 @@ pub(crate) async fn apply(
     apply_all(db, &[(agent, effects)], BTreeMap::from([(agent.as_str(), head)])).await
 }
 
-/// Stores the effects of writes with different idempotency keys: each kind of effect in one statement.
-/// `heads` are the ends of the chains of the tenants.
+/// Stores the effects of writes with different idempotency keys: the answers in one statement, audit entries and events in
+/// another. `heads` are the ends of the chains of the tenants.
 pub(crate) async fn apply_all(
     db: &mut PgConnection,
     all: &[(&AgentId, &Effects)],
@@ -46,5 +47,10 @@ pub(crate) async fn apply_all(
 ) -> Result<()> {
     let replays = all.iter().filter_map(|(agent, effects)| Some((*agent, effects.replay.as_ref()?)));
     replays::insert_all(db, replays).await?;
-    audit::append_all(db, all.iter().flat_map(|(_, effects)| &effects.audit), heads).await
+    let events = all.iter().flat_map(|(agent, effects)| effects.events.iter().map(|event| (*agent, event)));
+    let events = log::numbered(events);
+    audit::append_all(db, all.iter().flat_map(|(_, effects)| &effects.audit), &events, heads).await?;
+    let appending = all.iter().filter(|(_, effects)| !effects.events.is_empty());
+    changes::note(appending.map(|(agent, _)| *agent));
+    Ok(())
 }

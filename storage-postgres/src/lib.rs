@@ -34,8 +34,10 @@
 //! created the extensions `pg_trgm` and `btree_gin`. The tables are in a PostgreSQL schema of their own.
 
 mod agents;
+mod announcements;
 mod audit;
 mod backfill;
+mod changes;
 mod chat;
 mod config;
 mod connect;
@@ -53,9 +55,9 @@ mod keys;
 mod migrate;
 mod open;
 mod purge;
-mod rate_windows;
 mod replays;
 mod rows;
+mod shapes;
 mod store;
 mod tenant;
 #[cfg(test)]

@@ -20,6 +20,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new(8, "audit chain", include_str!("migrations/0008_audit_chain.sql")),
     Migration::new(9, "key version", include_str!("migrations/0009_key_version.sql")),
     Migration::new(10, "sealed contents", include_str!("migrations/0010_sealed_contents.sql")),
+    Migration::new(11, "shapes", include_str!("migrations/0011_shapes.sql")),
 ];
 
 /// The migration that begins the chains of the audit log.

@@ -1,5 +1,6 @@
 //! Opening the store.
 
+use crate::announcements::Announcements;
 use crate::backfill;
 use crate::config::PostgresConfig;
 use crate::connect::{self, Db};
@@ -30,7 +31,8 @@ impl PostgresStorage {
             let batch = jobs.iter().map(|job| &job.write).collect();
             Box::pin(contacts::store_batch(connection, batch, *wait))
         });
-        Ok(PostgresStorage { writer, loader: ContactLoader::new(&db), db })
+        let (loader, announcements) = (ContactLoader::new(&db), Announcements::start(&db));
+        Ok(PostgresStorage { writer, loader, announcements, db })
     }
 
     /// The migrations that opening the database would apply; none when it is up to date. Changes nothing.

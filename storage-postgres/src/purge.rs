@@ -8,6 +8,7 @@ use storage_common::transfer::tables::Table;
 use crate::connect::{execute, fetch_one};
 use crate::error::Result;
 use crate::rows::{Statement, signed};
+use crate::shapes::log;
 use crate::transfer::read::add_key;
 use crate::{contacts, content, documents, files, forms};
 
@@ -16,14 +17,14 @@ const REMAINING: [TransferKind; 11] = [
     TransferKind::Key,
     TransferKind::ContactSchema,
     TransferKind::IdempotencyRecord,
-    TransferKind::RateLimitWindow,
     TransferKind::CreditAccount,
     TransferKind::CreditEntry,
     TransferKind::Message,
     TransferKind::Conversation,
     TransferKind::Passage,
     TransferKind::Knowledge,
-    TransferKind::StoredRecord,
+    TransferKind::Record,
+    TransferKind::Log,
 ];
 
 /// Empties up to `$2` payloads of a tenant's audit entries.
@@ -73,6 +74,7 @@ pub(crate) async fn agent(db: &mut PgConnection, id: &AgentId, at_most: u32) -> 
         }
     }
     if removed < at_most {
+        log::remove_erased(db, id).await?;
         let statement =
             Statement::unprepared(EMPTY_PAYLOADS).bind(id.as_str())?.bind(signed(at_most - removed)?)?;
         removed += execute(db, statement).await?;

@@ -10,7 +10,7 @@ use storage_common::fields::{self, FieldReader};
 pub(crate) use storage_common::fields::{bounded, object_text};
 use storage_common::unnamed_fields;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, corrupt};
 
 /// Reads the columns of a row one after another.
 ///
@@ -43,6 +43,16 @@ impl<'r> RowReader<'r> {
 
     pub(crate) fn bool(&mut self) -> Result<bool> {
         self.next()
+    }
+
+    /// A number that may be absent.
+    pub(crate) fn number(&mut self) -> Result<Option<i64>> {
+        self.next()
+    }
+
+    /// A count that is 0 when it is absent.
+    pub(crate) fn optional_count(&mut self) -> Result<u64> {
+        u64::try_from(self.number()?.unwrap_or(0)).map_err(corrupt)
     }
 
     /// A `smallint`.

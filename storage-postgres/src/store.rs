@@ -1,7 +1,8 @@
-//! The store: a pool of connections, the writer and the loader of contacts.
+//! The store: a pool of connections, the writer, the loader of contacts, and what tells other servers of events.
 
 use std::fmt;
 
+use crate::announcements::Announcements;
 use crate::config::PostgresConfig;
 use crate::connect::Db;
 use crate::contacts::ContactLoader;
@@ -12,6 +13,7 @@ pub struct PostgresStorage {
     pub(crate) db: Db,
     pub(crate) writer: Writer,
     pub(crate) loader: ContactLoader,
+    pub(crate) announcements: Announcements,
 }
 
 impl PostgresStorage {
@@ -25,6 +27,7 @@ impl PostgresStorage {
     /// [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable).
     pub async fn close(&self) {
         self.writer.close().await;
+        self.announcements.close(&self.db).await;
         self.db.close().await;
     }
 }

@@ -10,12 +10,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use openapi_core::contacts::{Contact, ContactRef};
+use openapi_core::events::{EventActor, EventData, NewEvent};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    AuditQuery, AuditStore, ContactFilter, ContactQuery, ContactSort, ContactStore, ContactWrite,
-    IdempotencyKey, IdempotencyRecord, Order, StorageError, StorageErrorKind, Window,
+    AuditQuery, AuditStore, ChangeSource, ContactFilter, ContactQuery, ContactSort, ContactStore,
+    ContactWrite, Effects, IdempotencyKey, IdempotencyRecord, LogStore, Order, RecordStore, RecordsWrite,
+    StorageError, StorageErrorKind, Window,
 };
-use openapi_core::values::{AgentId, ContactStatus, Tag, TextValue};
+use openapi_core::values::{AgentId, ContactStatus, PlatformId, Tag, TextValue};
 use sqlx::Row;
 use storage_common::fixtures::{agent_id, at, contact, contact_id, insert_agent, write};
 use storage_postgres::PostgresStorage;
@@ -214,6 +216,123 @@ fn an_agent_that_is_held_delays_nobody_else() {
         };
         assert_eq!(stores[0].contacts(&held, &query).await.unwrap().total, 10);
         assert!(stores[0].contact(&held, &ContactRef::Id(contact_id(3))).await.unwrap().is_some());
+        close(stores).await;
+    });
+}
+
+/// An event of a contact whose id is that of the event.
+fn event(number: u64) -> NewEvent {
+    let contact = contact_id(number);
+    NewEvent {
+        id: PlatformId::from_bytes(*contact.as_bytes()),
+        at: at(number as i64),
+        actor: EventActor::Operator,
+        contact: Some(contact),
+        data: EventData::ContactCreated { contact_id: contact },
+    }
+}
+
+/// Appends an event without another change.
+async fn append(store: &PostgresStorage, agent: &AgentId, number: u64) {
+    let effects = Effects::default().with_event(event(number));
+    let write = RecordsWrite { changes: Vec::new(), effects };
+    store.save_records(Some(agent), &write).await.unwrap();
+}
+
+/// Readers that follow the log meanwhile see each number once, in order: none appears behind a greater one.
+#[test]
+fn events_of_several_servers_have_no_gap() {
+    const EACH: u64 = 60;
+    let database = Database::new();
+    runtime().block_on(async {
+        let (stores, agent, schema) = servers(&database, 3).await;
+        let reading = stores.iter().map(|store| {
+            let (store, agent) = (Arc::clone(store), agent.clone());
+            tokio::spawn(async move {
+                let mut followed = Vec::new();
+                while followed.len() < 3 * EACH as usize {
+                    let page = store.log(&agent, followed.len() as u64, 50).await.unwrap();
+                    for entry in page.entries {
+                        assert_eq!(entry.seq, followed.len() as u64 + 1);
+                        followed.push(entry.contact.unwrap());
+                    }
+                }
+                followed
+            })
+        });
+        let reading = Vec::from_iter(reading);
+        let writing: Vec<_> = stores
+            .iter()
+            .enumerate()
+            .map(|(server, store)| {
+                let (store, agent, schema) = (Arc::clone(store), agent.clone(), schema.clone());
+                tokio::spawn(async move {
+                    for n in 0..EACH {
+                        let number = server as u64 * 1_000 + n;
+                        let new = contact(&agent, number);
+                        // Contacts share batches and tenants' locks with other writes; some are refused.
+                        if n % 3 == 0 {
+                            append(&store, &agent, number).await;
+                        } else {
+                            let mut write = write(&new, &schema, number + 1);
+                            write.effects.events = vec![event(number)];
+                            store.insert_contact(&agent, &write).await.unwrap();
+                            assert!(store.insert_contact(&agent, &write).await.is_err());
+                        }
+                    }
+                })
+            })
+            .collect();
+        for writer in writing {
+            writer.await.unwrap();
+        }
+        let mut logs = Vec::new();
+        for reader in reading {
+            logs.push(reader.await.unwrap());
+        }
+        assert!(logs.iter().all(|log| *log == logs[0]));
+        // The events of each server are in the order of its writes.
+        for server in 0..3 {
+            let own = (0..EACH).map(|n| contact_id(server * 1_000 + n));
+            let places = own.map(|id| logs[0].iter().position(|logged| *logged == id).unwrap());
+            assert!(places.collect::<Vec<_>>().is_sorted());
+        }
+        assert_eq!(stores[0].log_heads(&[agent]).await.unwrap(), [3 * EACH]);
+        close(stores).await;
+    });
+}
+
+#[test]
+fn readers_on_other_servers_are_woken() {
+    let database = Database::new();
+    runtime().block_on(async {
+        let (stores, agent, _) = servers(&database, 2).await;
+        let other = agent_id("other");
+        insert_agent(&*stores[0], &other).await;
+        // Until a store is connected, it hears nothing.
+        let heard = async |from: &PostgresStorage, to: &PostgresStorage, agent: &AgentId| {
+            let mut subscription = to.notifier().subscribe(agent);
+            for number in 0..200 {
+                append(from, agent, number).await;
+                let waiting = tokio::time::timeout(Duration::from_millis(200), subscription.changed());
+                if waiting.await.is_ok() {
+                    return;
+                }
+            }
+            panic!("nothing was heard");
+        };
+        heard(&stores[0], &stores[1], &agent).await;
+        heard(&stores[1], &stores[0], &other).await;
+        // A store does not hear itself: what it announced before the other one's announcement wakes nobody again.
+        let mut own = stores[0].notifier().subscribe(&agent);
+        append(&stores[0], &agent, 900).await;
+        own.changed().await;
+        heard(&stores[0], &stores[1], &agent).await;
+        own.changed().await;
+        heard(&stores[1], &stores[0], &other).await;
+        let again = tokio::time::timeout(Duration::ZERO, own.changed()).await;
+        assert!(again.is_err(), "an announcement of its own woke a reader");
+        drop(own);
         close(stores).await;
     });
 }

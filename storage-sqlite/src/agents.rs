@@ -11,7 +11,7 @@ use storage_common::{agent_columns, records};
 use crate::error::Result;
 use crate::rows::{self, code, signed};
 use crate::store::SqliteStorage;
-use crate::{audit, chat, contact_schemas, contacts, documents, effects, files, forms};
+use crate::{audit, chat, contact_schemas, contacts, documents, effects, files, forms, shapes};
 
 #[async_trait]
 impl AgentStore for SqliteStorage {
@@ -109,18 +109,20 @@ fn purge(db: &Connection, id: &AgentId, at_most: u32) -> Result<u64> {
         "DELETE FROM contact_schema WHERE agent = ?1 AND version IN \
          (SELECT version FROM contact_schema WHERE agent = ?1 LIMIT ?2)",
         "DELETE FROM replay WHERE rowid IN (SELECT rowid FROM replay WHERE agent = ?1 LIMIT ?2)",
-        "DELETE FROM rate_window WHERE agent = ?1 AND key IN \
-         (SELECT key FROM rate_window WHERE agent = ?1 LIMIT ?2)",
         "DELETE FROM credit_account WHERE agent IN (SELECT agent FROM credit_account WHERE agent = ?1 LIMIT ?2)",
         "DELETE FROM credit_entry WHERE agent = ?1 AND (at, id) IN \
          (SELECT at, id FROM credit_entry WHERE agent = ?1 LIMIT ?2)",
     ]
     .into_iter()
     .chain(chat::PURGES)
+    .chain(shapes::PURGES)
     {
         if left(removed) > 0 {
             removed += db.prepare_cached(sql)?.execute(params![number, left(removed)])? as u64;
         }
+    }
+    if left(removed) > 0 {
+        shapes::log::purge_erased(db, number)?;
     }
     if left(removed) > 0 {
         removed += audit::empty_some_payloads(db, id, left(removed))?;

@@ -5,6 +5,7 @@ use openapi_core::values::Timestamp;
 use rusqlite::Connection;
 
 use crate::error::Result;
+use crate::shapes::log;
 use crate::{audit_chain, replays};
 
 /// Rejects a write whose response is stored and has not expired by `now`.
@@ -22,5 +23,6 @@ pub(crate) fn apply(db: &Connection, agent: i64, effects: &Effects) -> Result<()
     if let Some(replay) = &effects.replay {
         replays::put(db, agent, replay)?;
     }
-    effects.audit.iter().try_for_each(|entry| audit_chain::append(db, entry))
+    effects.audit.iter().try_for_each(|entry| audit_chain::append(db, entry))?;
+    log::append(db, agent, &effects.events)
 }

@@ -60,10 +60,10 @@ mod maintain;
 mod migrate;
 mod open;
 mod ownership;
-mod rate_windows;
 mod readers;
 mod replays;
 mod rows;
+mod shapes;
 mod store;
 mod tenant;
 #[cfg(test)]

@@ -22,6 +22,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new(7, "audit chain", include_str!("migrations/0007_audit_chain.sql")),
     Migration::new(8, "key version", include_str!("migrations/0008_key_version.sql")),
     Migration::new(9, "sealed contents", include_str!("migrations/0009_sealed_contents.sql")),
+    Migration::new(10, "shapes", include_str!("migrations/0010_shapes.sql")),
 ];
 
 /// The migration that begins the chains of the audit log.

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use rusqlite::OpenFlags;
 
+use openapi_core::storage::ChangeNotifier;
+
 use crate::backfill;
 use crate::config::SqliteConfig;
 use crate::connect;
@@ -42,8 +44,9 @@ impl SqliteStorage {
         }
         let readers = Readers::start(&config)?;
         let cache = Arc::new(Cache::new(u64::from(config.contact_cache_kib) << 10));
-        let writer = Writer::start(db, Arc::clone(&cache), &config)?;
-        Ok(SqliteStorage { writer, readers, cache, config, ownership })
+        let notifier = Arc::new(ChangeNotifier::default());
+        let writer = Writer::start(db, Arc::clone(&cache), Arc::clone(&notifier), &config)?;
+        Ok(SqliteStorage { writer, readers, cache, notifier, config, ownership })
     }
 
     /// The migrations that opening the file would apply; empty when it is up to date. Changes nothing.

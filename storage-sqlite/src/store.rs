@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use openapi_core::storage::ChangeNotifier;
+
 use crate::config::SqliteConfig;
 use crate::contacts::cache::Cache;
 use crate::ownership::Ownership;
@@ -15,6 +17,7 @@ pub struct SqliteStorage {
     pub(crate) writer: Writer,
     pub(crate) readers: Readers,
     pub(crate) cache: Arc<Cache>,
+    pub(crate) notifier: Arc<ChangeNotifier>,
     pub(crate) config: SqliteConfig,
     pub(crate) ownership: Ownership,
 }

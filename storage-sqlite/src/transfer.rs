@@ -12,14 +12,14 @@ use storage_common::transfer::tables::{self, Table};
 use storage_common::transfer::{KeyParts, TransferKey, TransferKind, TransferRow, TransferStore};
 use storage_common::{agent_columns, records};
 
-use crate::chat::{agent_records, conversations, knowledge, messages};
+use crate::chat::{conversations, knowledge, messages};
 use crate::error::{Error, Result};
 use crate::readers::snapshot;
 use crate::rows::{self, code, signed};
 use crate::store::SqliteStorage;
 use crate::{
-    agents, audit_chain, contact_schemas, contacts, credits, documents, files, forms, keys, rate_windows,
-    replays, tenant,
+    agents, audit_chain, contact_schemas, contacts, credits, documents, files, forms, keys, replays, shapes,
+    tenant,
 };
 
 #[async_trait]
@@ -130,6 +130,7 @@ pub(crate) fn after(
         KeyParts::Id(id) => values.push(id.into()),
         KeyParts::Number(number) => values.push(number.into()),
         KeyParts::Version(id, version) => values.extend([id.into(), version.into()]),
+        KeyParts::Named(number, id) => values.extend([number.into(), id.into()]),
         KeyParts::Time(at, id) => values.extend([at.millis().into(), id.into()]),
     }
     let following = vec!["?"; values.len() - 1].join(", ");
@@ -233,7 +234,6 @@ fn put(
             )?;
             replays::put(db, agent.number, replay)
         }
-        TransferRow::RateLimitWindow { key, window } => rate_windows::put_new(db, agent.number, *key, window),
         TransferRow::CreditAccount(account) => credits::put_new(db, agent.number, account),
         TransferRow::CreditEntry(entry) => credits::note(db, agent.number, entry),
         TransferRow::Knowledge(document) => knowledge::put_new(db, agent.number, document),
@@ -249,7 +249,8 @@ fn put(
             )?;
             messages::put(db, agent.number, *conversation, message)
         }
-        TransferRow::StoredRecord(record) => agent_records::put_new(db, agent.number, record),
+        TransferRow::Record(record) => shapes::records::put_new(db, agent.number, record),
+        TransferRow::Log(entry) => shapes::log::put(db, agent.number, entry),
         TransferRow::Audit(entry) => {
             refuse_known(
                 "SELECT 1 FROM audit WHERE at = ?1 AND id = ?2",

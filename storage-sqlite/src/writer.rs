@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use futures_channel::oneshot;
-use openapi_core::storage::{ErasureState, StorageError, StorageErrorKind};
+use openapi_core::storage::{ChangeNotifier, ErasureState, StorageError, StorageErrorKind};
 use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 use rusqlite::hooks::Wal;
@@ -25,6 +25,7 @@ use crate::contacts::cache::{Cache, ChangedRows};
 use crate::contacts::index;
 use crate::erasures::{Erasures, Waiter};
 use crate::error::{Error, OpenError, Result, corrupt, panic_text};
+use crate::shapes::log;
 
 /// How long the writer waits for more writes before it updates the search index.
 const IDLE: Duration = Duration::from_millis(200);
@@ -141,6 +142,7 @@ impl Writer {
     pub(crate) fn start(
         mut db: Connection,
         cache: Arc<Cache>,
+        notifier: Arc<ChangeNotifier>,
         config: &SqliteConfig,
     ) -> Result<Self, OpenError> {
         let (changed, log_pages) = (ChangedRows::default(), Arc::default());
@@ -156,6 +158,7 @@ impl Writer {
             shared: Arc::clone(&shared),
             db,
             cache,
+            notifier,
             changed,
             log_pages,
             config: config.clone(),
@@ -293,6 +296,8 @@ struct Work {
     shared: Arc<Shared>,
     db: Connection,
     cache: Arc<Cache>,
+    /// Wakes the readers of event logs.
+    notifier: Arc<ChangeNotifier>,
     changed: ChangedRows,
     /// The length of the log after the last commit, in pages.
     log_pages: Arc<AtomicI32>,
@@ -422,6 +427,7 @@ impl Work {
         }
         self.execute("BEGIN IMMEDIATE").map_err(|error| TransactionError::NotCommitted(error.into()))?;
         self.changed.clear();
+        log::take_appended();
         for job in &mut *batch {
             let before = self.db.total_changes();
             if !job.run(&self.db) && (self.db.total_changes() != before || self.db.is_autocommit()) {
@@ -434,7 +440,11 @@ impl Work {
         committed.map_err(|error| {
             self.roll_back();
             TransactionError::NotCommitted(error)
-        })
+        })?;
+        if let Err(error) = log::notify(&self.db, &self.notifier, &log::take_appended()) {
+            tracing::warn!(?error, "cannot wake the readers of event logs");
+        }
+        Ok(())
     }
 
     /// Commits, and invalidates the cached contacts that the transaction changes, or every cached contact.

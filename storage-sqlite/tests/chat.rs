@@ -75,8 +75,8 @@ fn what_does_not_agree_is_found() {
         ("DELETE FROM knowledge", F::Reference, "a row of passage refers to a row of knowledge"),
         ("UPDATE passage SET position = position + 2", F::Record, "at another position"),
         ("UPDATE passage SET body = '{}'", F::Record, "a passage of agent a"),
-        ("UPDATE agent_record SET body = '[]'", F::Record, "a small record of agent a"),
-        ("UPDATE agent_record SET kind = 99 WHERE kind = 1", F::Record, "a small record of agent a"),
+        ("UPDATE record SET body = '[]'", F::Record, "a record of agent a"),
+        ("UPDATE record SET kind = 99 WHERE kind = 1", F::Record, "a record of agent a"),
     ] {
         let folder = Folder::new();
         let store = filled(&folder);
@@ -101,7 +101,7 @@ fn what_does_not_agree_is_found() {
 fn reading_broken_records_fails() {
     let folder = Folder::new();
     drop(filled(&folder));
-    let tables = ["conversation", "message", "knowledge", "passage", "agent_record"];
+    let tables = ["conversation", "message", "knowledge", "passage", "record"];
     spoil(&folder, &tables.map(|table| format!("UPDATE {table} SET body = '[';")).concat());
     let (store, agent) = (folder.open(), agent_id("a"));
     let query = ConversationQuery { filter: ConversationFilter::default(), offset: 0, limit: 1 };
@@ -111,7 +111,7 @@ fn reading_broken_records_fails() {
         wait(store.messages(&agent, &chat::messages(1, MessageSelector::After(0)))).unwrap_err().kind,
         wait(store.knowledge(&agent)).unwrap_err().kind,
         wait(store.passages(&agent, None, 1)).unwrap_err().kind,
-        wait(store.record(&agent, RecordKind::Settings)).unwrap_err().kind,
+        wait(store.record(Some(&agent), &RecordKind::Settings.into())).unwrap_err().kind,
     ] {
         assert_eq!(kind, StorageErrorKind::Internal);
     }
@@ -135,7 +135,7 @@ fn chats_are_moved_record_by_record() {
         TransferKind::Passage,
         TransferKind::Conversation,
         TransferKind::Message,
-        TransferKind::StoredRecord,
+        TransferKind::Record,
     ] {
         let all = wait(model.records(&id, kind, None, 1_000)).unwrap();
         assert!(all.len() > 1, "{kind}: {}", all.len());

@@ -102,16 +102,22 @@ macro_rules! storage_methods {
                 documents(agent: &AgentId, after: Option<FileId>, at_most: u32) -> Vec<StoredDocument>;
             }
             RecordStore {
-                record(agent: &AgentId, kind: RecordKind) -> Option<StoredRecord>;
-                save_record(agent: &AgentId, record: &StoredRecord, effects: &Effects) -> ();
+                record(scope: Option<&AgentId>, key: &RecordKey) -> Option<StoredRecord>;
+                record_by_unique(scope: Option<&AgentId>, kind: RecordKind, unique: &[u8; 32]) -> Option<StoredRecord>;
+                records_of(scope: Option<&AgentId>, kind: RecordKind, after: Option<&RecordId>, at_most: u32) -> Vec<StoredRecord>;
+                all_records(kind: RecordKind, after: Option<&(Option<AgentId>, RecordId)>, at_most: u32) -> Vec<(Option<AgentId>, StoredRecord)>;
+                due_records(kind: RecordKind, now: Timestamp, at_most: u32) -> Vec<(Option<AgentId>, StoredRecord)>;
+                save_records(scope: Option<&AgentId>, write: &RecordsWrite) -> ();
+            }
+            LogStore {
+                log(agent: &AgentId, after: u64, at_most: u32) -> LogPage;
+                log_heads(agents: &[AgentId]) -> Vec<u64>;
+                sweep_log(agent: &AgentId, before: Timestamp, at_most: u32) -> u64;
+                scrub_logs(at_most: u32) -> u64;
             }
             IdempotencyStore {
                 replay(agent: &AgentId, key: &IdempotencyKey, now: Timestamp) -> Option<IdempotencyRecord>;
                 sweep_idempotency_records(now: Timestamp, at_most: u32) -> u64;
-            }
-            RateLimitStore {
-                rate_limit_window(agent: &AgentId, key: KeyId) -> Option<RateLimitWindow>;
-                save_rate_limit_window(agent: &AgentId, key: KeyId, window: &RateLimitWindow) -> ();
             }
             AuditStore {
                 append_audit(entry: &SealedEntry) -> ();
@@ -153,6 +159,10 @@ macro_rules! fallback {
                     self.around(stringify!($method), call).await
                 }
             )*)*
+
+            fn notifier(&self) -> &ChangeNotifier {
+                self.inner().notifier()
+            }
         }
 
         impl<D: Delegate> $name for D {}
@@ -173,6 +183,16 @@ macro_rules! implement_storage {
                 store.$method($($argument),*).await
             }
         )*)*
+
+        fn notifier(store: &$store) -> &ChangeNotifier {
+            store.notifier()
+        }
+
+        impl storage_traits::ChangeSource for $store {
+            fn notifier(&self) -> &ChangeNotifier {
+                self::notifier(self)
+            }
+        }
 
         $(
             #[async_trait]
@@ -255,11 +275,12 @@ pub mod names {
     pub use openapi_core::ports::BlobKey;
     pub use openapi_core::schema::ContactSchema;
     pub use openapi_core::storage::{
-        AuditQuery, ChainPosition, ChainQuery, ContactPage, ContactQuery, ContactWrite, CreditWrite,
-        DocumentWrite, Duplicate, Effects, ErasureState, FileBlob, FileDeletion, FilePage, FileQuery,
-        FileTombstone, FileUsage, FileWrite, IdempotencyKey, IdempotencyRecord, LatestQuery, LedgerQuery,
-        RateLimitWindow, RecordKind, Result, ServerKeyUses, StoredDocument, StoredRecord, SubmissionChange,
-        SubmissionPage, SubmissionQuery, SubmissionsWrite, TemplatePage, TemplateQuery,
+        AuditQuery, ChainPosition, ChainQuery, ChangeNotifier, ContactPage, ContactQuery, ContactWrite,
+        CreditWrite, DocumentWrite, Duplicate, Effects, ErasureState, FileBlob, FileDeletion, FilePage,
+        FileQuery, FileTombstone, FileUsage, FileWrite, IdempotencyKey, IdempotencyRecord, LatestQuery,
+        LedgerQuery, LogPage, RecordId, RecordKey, RecordKind, RecordsWrite, Result, ServerKeyUses,
+        StoredDocument, StoredRecord, SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite,
+        TemplatePage, TemplateQuery,
     };
     pub use openapi_core::values::{
         AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId,
@@ -272,8 +293,8 @@ pub mod names {
 pub mod storage_traits {
     pub use conversations::storage::{ConversationStore, KnowledgeStore};
     pub use openapi_core::storage::{
-        AgentStore, AuditStore, ContactSchemaStore, ContactStore, CreditStore, DocumentStore, FileStore,
-        FormStore, HealthProbe, IdempotencyStore, KeyStore, RateLimitStore, RecordStore,
+        AgentStore, AuditStore, ChangeSource, ContactSchemaStore, ContactStore, CreditStore, DocumentStore,
+        FileStore, FormStore, HealthProbe, IdempotencyStore, KeyStore, LogStore, RecordStore,
     };
 }
 

@@ -6,7 +6,9 @@ use std::task::{Poll, Waker};
 
 use conversations::storage::ConversationStorage;
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{CreditWrite, Result, StorageErrorKind};
+use openapi_core::storage::{
+    CreditWrite, RecordKey, RecordKind, RecordsWrite, Result, StorageErrorKind, StoredRecord,
+};
 use openapi_core::values::AgentId;
 use parking_lot::{Mutex, MutexGuard};
 
@@ -38,7 +40,7 @@ const READS: &[&str] = &[
     "messages",
     "knowledge",
     "passages",
-    "record",
+    "log",
 ];
 
 /// Methods that requests write through: they also stall and lose races.
@@ -53,7 +55,6 @@ const WRITES: &[&str] = &[
     "delete_file",
     "save_conversation",
     "change_knowledge",
-    "save_record",
 ];
 
 /// Wraps a store for tests of storage failures.
@@ -217,6 +218,21 @@ impl FaultyStorage {
         let shared = switches.shared_schema.take().or(schema);
         switches.shared_schema.clone_from(&shared);
         Ok(shared)
+    }
+
+    /// Rate-limit windows are part of the authentication.
+    async fn record(&self, scope: Option<&AgentId>, key: &RecordKey) -> Result<Option<StoredRecord>> {
+        if key.kind != RecordKind::RateLimitWindow {
+            self.ready()?;
+        }
+        self.through(self.inner.record(scope, key)).await
+    }
+
+    async fn save_records(&self, scope: Option<&AgentId>, write: &RecordsWrite) -> Result<()> {
+        if write.changes.iter().any(|change| change.key().kind != RecordKind::RateLimitWindow) {
+            self.before_write().await?;
+        }
+        self.through(self.inner.save_records(scope, write)).await
     }
 
     async fn save_credits(&self, agent: &AgentId, write: &CreditWrite) -> Result<()> {

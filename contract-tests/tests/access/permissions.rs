@@ -24,7 +24,7 @@ fn the_example(backend: Backend) {
 }
 
 /// The Action columns of the specification; archive requires update.
-const REQUIRED: [(&str, &str, &str); 27] = [
+const REQUIRED: [(&str, &str, &str); 29] = [
     ("GET", "/contacts/schema/chatbots/<A>", "contacts:read"),
     ("POST", "/contacts/chatbots/<A>", "contacts:create"),
     ("GET", "/contacts/chatbots/<A>", "contacts:read"),
@@ -52,6 +52,8 @@ const REQUIRED: [(&str, &str, &str); 27] = [
     ("GET", "/forms/templates/t/structure/chatbots/<A>", "forms:read"),
     ("GET", "/document-extraction/schema-examples", "document-extraction:read"),
     ("POST", "/document-extraction/extract", "document-extraction:create"),
+    ("GET", "/events/chatbots/<A>", "events:read"),
+    ("GET", "/events/types", "events:read"),
 ];
 
 fn the_permissions_of_the_specification(backend: Backend) {
@@ -118,6 +120,7 @@ fn words(backend: Backend) {
             "forms:update",
             "document-extraction:create",
             "document-extraction:read",
+            "events:read",
         ]
     );
     for bad in [
@@ -126,6 +129,7 @@ fn words(backend: Backend) {
         "contacts:archive",
         "forms:delete",
         "document-extraction:update",
+        "events:create",
         "files:read",
         "Contacts:read",
         "",

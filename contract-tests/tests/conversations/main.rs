@@ -6,6 +6,7 @@ mod abuse;
 mod conversation;
 mod credits;
 mod cuts;
+mod events;
 mod leads;
 mod limits;
 mod support;

@@ -357,6 +357,10 @@ impl World {
     }
 
     /// Applies settings immediately.
+    pub fn storage(&self) -> &MemoryStorage {
+        &self.storage
+    }
+
     pub fn configure(&self, settings: Value) {
         block_on(self.chat.configure_agent(&operator(), &agent(), &object(&settings))).expect("settings");
         self.clock.advance_millis(5_000);

@@ -16,7 +16,7 @@ use contract_tests::{Backend, Reply, Sandbox, SplitMix64};
 use openapi_core::admin::Admin;
 use openapi_core::endpoints::ENDPOINTS;
 use openapi_core::ports::Clock as _;
-use openapi_core::storage::AuditQuery;
+use openapi_core::storage::{AuditQuery, ChainQuery, LogEntry};
 use testkit::conformance::{Faulty, PlantedFault, chat_deeds};
 
 /// Steps per history; each history has its own store, which stays small, and failing histories stay short.
@@ -118,7 +118,62 @@ impl Both {
         let (expected, found) =
             (wait(self.model.platform.audit(&query)), wait(self.ours.platform.audit(&query)));
         let (expected, found) = (format!("{expected:?}"), format!("{found:?}"));
-        if expected == found { Ok(()) } else { Err(format!("the audit log:\n{found}\nis not\n{expected}")) }
+        if expected != found {
+            return Err(format!("the audit log:\n{found}\nis not\n{expected}"));
+        }
+        let (expected, found) = (events_of(&self.model)?, events_of(&self.ours)?);
+        if expected == found { Ok(()) } else { Err(format!("the events:\n{found:?}\nare not\n{expected:?}")) }
+    }
+}
+
+/// The events of the sandbox's agent. Each entry of its audit log about a change has exactly one, in the same order, and
+/// no event is about anything else.
+fn events_of(cx: &Sandbox) -> Result<Vec<LogEntry>, String> {
+    let log = wait(cx.store.storage.log(&cx.agent, 0, 1_000_000)).map_err(|error| error.to_string())?;
+    let numbers: Vec<u64> = log.entries.iter().map(|entry| entry.seq).collect();
+    if numbers != (1..=log.head).collect::<Vec<_>>() {
+        return Err(format!("the events have the numbers {numbers:?} up to {}", log.head));
+    }
+    let query = ChainQuery { chain: Some(cx.agent.clone()), after: None, limit: 1_000_000 };
+    let entries = wait(cx.store.storage.audit_chain(&query)).map_err(|error| error.to_string())?;
+    let expected: Vec<&'static [&'static str]> = entries
+        .iter()
+        .map(|entry| event_of(entry.action.as_str()))
+        .filter(|types| !types.is_empty())
+        .collect();
+    let found = log.entries.iter().map(|entry| entry.kind.as_str());
+    let found: Vec<&str> = found.filter(|name| !name.starts_with("credits.")).collect();
+    let agrees = expected.len() == found.len()
+        && expected.iter().zip(&found).all(|(types, found)| types.contains(found));
+    if agrees { Ok(log.entries) } else { Err(format!("changes {expected:?}\nhave events {found:?}")) }
+}
+
+/// The types of events that a change may have, by the action of the audit log.
+fn event_of(action: &str) -> &'static [&'static str] {
+    match action {
+        "contact.create" => &["contact.created"],
+        "contact.update" => &["contact.updated"],
+        "contact.archive" => &["contact.archived"],
+        "contact.unarchive" => &["contact.unarchived"],
+        "contact.erase" => &["contact.erased"],
+        "file.upload" => &["file.uploaded"],
+        "file.delete" => &["file.deleted"],
+        "submission.create" => &["submission.created"],
+        "submission.update" => &["submission.updated", "submission.status_changed"],
+        "template.create" => &["template.created"],
+        "template.edit" => &["template.edited"],
+        "template.activate" => &["template.activated"],
+        "template.archive" => &["template.archived"],
+        "contactSchema.replace" => &["contact_schema.replaced"],
+        "agent.disable" => &["agent.disabled"],
+        "agent.enable" => &["agent.enabled"],
+        "key.create" => &["key.created"],
+        "key.edit" => &["key.edited"],
+        "key.rotate" => &["key.rotated"],
+        "key.disable" => &["key.disabled"],
+        "key.enable" => &["key.enabled"],
+        "key.revoke" => &["key.revoked"],
+        _ => &[],
     }
 }
 

@@ -5,6 +5,7 @@ use std::ops::ControlFlow::{Break, Continue};
 use std::sync::Arc;
 
 use openapi_core::contacts::ContactRef;
+use openapi_core::events::EventActor;
 use openapi_core::limits::Network;
 use openapi_core::platform::{Platform, concurrent_update};
 use openapi_core::reply::ApiError;
@@ -17,6 +18,7 @@ use super::agent_view::AgentView;
 use super::call::WidgetRequest;
 use super::errors::{agent_not_available, token_invalid, visitor_blocked};
 use crate::conversation::DAY_MILLIS;
+use crate::events::Seen;
 use crate::storage::{ConversationStorage, ConversationWrite, MessageQuery, MessageSelector};
 use crate::widget::token::{FIRST_EPOCH, VisitorToken};
 use crate::{
@@ -72,8 +74,10 @@ impl Repository {
 
     /// Changes a stored conversation, and again if another writer was faster. `change` returns the messages to store,
     /// or [`None`] to leave the conversation as it is. Returns the stored conversation, or [`None`] if there is none.
+    /// Events name `actor` as the one who has changed it.
     pub(super) async fn change<F>(
         &self,
+        actor: &EventActor,
         agent: &AgentId,
         id: ConversationId,
         change: F,
@@ -85,9 +89,11 @@ impl Repository {
             let Some(mut conversation) = self.storage.conversation(agent, id).await? else {
                 return Ok(Break(None));
             };
+            let seen = Seen::of(&conversation);
             let Some(messages) = change(&mut conversation) else { return Ok(Break(Some(conversation))) };
             let next = ConversationWrite::next(conversation, self.platform.now());
-            let write = ConversationWrite { messages, ..next };
+            let mut write = ConversationWrite { messages, ..next };
+            seen.emit(&self.platform, actor, &mut write);
             match self.storage.save_conversation(agent, &write).await {
                 Ok(()) => Ok(Break(Some(write.conversation))),
                 Err(error) if error.kind == StorageErrorKind::Stale => Ok(Continue(change)),
@@ -114,8 +120,13 @@ impl Repository {
         }
     }
 
-    /// Stores a step of a conversation; [`None`] if another writer was faster.
-    pub(super) async fn save(&self, write: ConversationWrite) -> Result<Option<Conversation>, ApiError> {
+    /// Stores a step of a conversation that a visitor makes, with its events; [`None`] if another writer was faster.
+    pub(super) async fn save(
+        &self,
+        seen: Seen,
+        mut write: ConversationWrite,
+    ) -> Result<Option<Conversation>, ApiError> {
+        seen.emit(&self.platform, &EventActor::Visitor, &mut write);
         match self.storage.save_conversation(&write.conversation.agent_id, &write).await {
             Ok(()) => Ok(Some(write.conversation)),
             Err(error) if error.kind == StorageErrorKind::Stale => Ok(None),

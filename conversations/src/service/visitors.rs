@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use openapi_core::api::Outcome;
+use openapi_core::events::EventActor;
 use openapi_core::reply::{ApiError, ErrorCode, Reply};
 use openapi_core::validation::{ValidationCode, ValidationIssue};
 use openapi_core::values::MessageId;
@@ -104,14 +105,15 @@ impl Visitors {
         if !is_back && read <= conversation.visitor_read {
             return Ok(conversation);
         }
-        let changed = self.repository.change(&view.agent.id, conversation.id, |stored| {
-            let is_back = stored.end_handoff(minutes, request.now);
-            let read = read.min(stored.message_count);
-            let is_read = read > stored.visitor_read;
-            stored.visitor_read = stored.visitor_read.max(read);
-            let apology = is_back.then(|| self.apology(request, view, stored)).flatten();
-            (is_back || is_read).then(|| apology.into_iter().collect())
-        });
+        let changed =
+            self.repository.change(&EventActor::Visitor, &view.agent.id, conversation.id, |stored| {
+                let is_back = stored.end_handoff(minutes, request.now);
+                let read = read.min(stored.message_count);
+                let is_read = read > stored.visitor_read;
+                stored.visitor_read = stored.visitor_read.max(read);
+                let apology = is_back.then(|| self.apology(request, view, stored)).flatten();
+                (is_back || is_read).then(|| apology.into_iter().collect())
+            });
         changed.await?.ok_or_else(token_invalid)
     }
 
@@ -187,7 +189,7 @@ impl Visitors {
         // A turn that runs again may replace this reply. Feedback on the old text is dropped then.
         let version = conversation.version;
         self.repository
-            .change(&call.view.agent.id, conversation.id, |stored| {
+            .change(&EventActor::Visitor, &call.view.agent.id, conversation.id, |stored| {
                 let is_same = stored.version == version || stored.running.is_none();
                 is_same.then(|| vec![message.clone()])
             })
@@ -205,7 +207,7 @@ impl Visitors {
             live.cancel(Ending::Visitor);
         }
         self.repository
-            .change(agent, conversation.id, |stored| {
+            .change(&EventActor::Visitor, agent, conversation.id, |stored| {
                 let is_open = stored.status == ConversationStatus::Open;
                 stored.status = ConversationStatus::Closed;
                 stored.closed_at.get_or_insert(call.request.now);

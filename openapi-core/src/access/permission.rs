@@ -17,11 +17,13 @@ pub enum Scope {
     Forms,
     /// Document extraction.
     DocumentExtraction,
+    /// Events.
+    Events,
 }
 
 impl Scope {
     /// Every scope.
-    pub const ALL: [Scope; 3] = [Scope::Contacts, Scope::Forms, Scope::DocumentExtraction];
+    pub const ALL: [Scope; 4] = [Scope::Contacts, Scope::Forms, Scope::DocumentExtraction, Scope::Events];
 
     /// The word on the wire.
     #[must_use]
@@ -30,6 +32,7 @@ impl Scope {
             Scope::Contacts => "contacts",
             Scope::Forms => "forms",
             Scope::DocumentExtraction => "document-extraction",
+            Scope::Events => "events",
         }
     }
 
@@ -40,6 +43,7 @@ impl Scope {
             Scope::Contacts => &[Action::Create, Action::Read, Action::Update, Action::Delete],
             Scope::Forms => &[Action::Create, Action::Read, Action::Update],
             Scope::DocumentExtraction => &[Action::Create, Action::Read],
+            Scope::Events => &[Action::Read],
         }
     }
 }
@@ -89,8 +93,8 @@ impl Permission {
         Permission { scope, action }
     }
 
-    const fn bit(self) -> u16 {
-        1 << (self.scope as u16 * 4 + self.action as u16)
+    const fn bit(self) -> u32 {
+        1 << (self.scope as u32 * 4 + self.action as u32)
     }
 }
 
@@ -102,7 +106,7 @@ impl fmt::Display for Permission {
 
 /// A set of permissions.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Permissions(u16);
+pub struct Permissions(u32);
 
 impl Permissions {
     /// No permission.
@@ -168,7 +172,7 @@ impl FromStr for Permissions {
         })?;
         let scope = Scope::ALL.into_iter().find(|known| known.as_str() == scope).ok_or_else(|| {
             invalid(format!(
-                "'{scope}' is not a scope; the scopes are contacts, forms and document-extraction"
+                "'{scope}' is not a scope; the scopes are contacts, forms, document-extraction and events"
             ))
         })?;
         let mut permissions = Permissions::NONE;

@@ -3,6 +3,7 @@
 
 pub mod contacts;
 pub mod description;
+pub mod events;
 pub mod extraction;
 pub mod files;
 pub mod forms;
@@ -43,4 +44,6 @@ pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::of::<forms::Structure>(),
     Endpoint::of::<extraction::SchemaExamples>(),
     Endpoint::of::<extraction::Extract>(),
+    Endpoint::of::<events::Pull>(),
+    Endpoint::of::<events::Types>(),
 ];

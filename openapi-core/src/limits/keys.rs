@@ -12,13 +12,16 @@ use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use parking_lot::{Mutex, MutexGuard, RwLock};
+use serde::{Deserialize, Serialize};
 
 use super::log::{HOUR, MINUTE};
 use super::{Decision, SlidingLog};
 use crate::access::RateLimits;
+use crate::json::RawObject;
 use crate::ports::Clock;
 use crate::storage::{
-    AccessStore, RateLimitLease, RateLimitStore, RateLimitWindow, Result, StorageErrorKind,
+    AccessStore, Effects, RecordKey, RecordKind, RecordStore, RecordsWrite, Result, StorageError,
+    StorageErrorKind, StoredRecord,
 };
 use crate::values::{AgentId, KeyId, PlatformId, Timestamp};
 
@@ -49,6 +52,33 @@ const MAX_ATTEMPTS: u32 = 300;
 /// How many keys are saved at a time: the store can do some in one commit, and requests find connections to it
 /// meanwhile.
 const AT_ONCE: usize = 8;
+
+/// What is known of a key's sliding windows outside the memory of the servers: the body of a record
+/// ([`RecordKind::RateLimitWindow`]) with a share for each server.
+///
+/// A server takes a lease of some requests before it admits them, so that one write covers many requests. A server that
+/// reads the ledger counts a lease as if it were used up when it ends: so no server ever admits what another one may
+/// have admitted, and after a crash no more is lost than the lease.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Shares {
+    /// Those of servers that admitted something in the last hour, or may have.
+    shares: Vec<RateLimitLease>,
+}
+
+/// What one server has admitted of a key's requests, and what it may still admit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RateLimitLease {
+    /// The server: a new random id at each start.
+    server: PlatformId,
+    /// Requests counted in the last hour: the end of a stretch and how many fell into it, by time. A stretch is at most
+    /// 1 s long in the last minute, and at most 60 s before.
+    counted: Vec<(Timestamp, u32)>,
+    /// Requests that may have been admitted since, and may still be.
+    leased: u32,
+    /// From when on the server admits nothing of the lease any more.
+    lease_ends: Timestamp,
+}
 
 /// The windows of all keys in use.
 pub(crate) struct KeyLimiter {
@@ -126,7 +156,7 @@ impl KeyLimiter {
     /// Counts a request of a key at `now`, if there is room; later when it had to wait for the store.
     pub(crate) async fn admit(
         &self,
-        store: &dyn RateLimitStore,
+        store: &dyn RecordStore,
         window: &KeyWindow,
         limits: RateLimits,
         address: IpAddr,
@@ -143,7 +173,7 @@ impl KeyLimiter {
     /// The same where the store has to be asked first.
     async fn admit_by_store(
         &self,
-        store: &dyn RateLimitStore,
+        store: &dyn RecordStore,
         window: &KeyWindow,
         limits: RateLimits,
         address: IpAddr,
@@ -233,21 +263,37 @@ impl KeyWindow {
         if is_fresh || !state.log.has_others() { Step::Decided(decision) } else { Step::Read }
     }
 
+    fn record_key(&self) -> RecordKey {
+        RecordKey::new(RecordKind::RateLimitWindow, self.key)
+    }
+
+    fn write(&self, version: u64, shares: &Shares) -> Result<RecordsWrite> {
+        let internal = |error| StorageError::new(StorageErrorKind::Internal, error);
+        let body = serde_json::to_string(shares).and_then(RawObject::from_text).map_err(internal)?;
+        let (key, subject, unique, due_at) = (self.record_key(), None, None, None);
+        let record = StoredRecord { key, version, subject, unique, due_at, body };
+        Ok(RecordsWrite::save(record, Effects::default()))
+    }
+
     /// Reads the ledger.
-    async fn read(&self, store: &dyn RateLimitStore, now: Timestamp) -> Result<()> {
-        let ledger = store.rate_limit_window(&self.agent, self.key).await?.unwrap_or_default();
+    async fn read(&self, store: &dyn RecordStore, now: Timestamp) -> Result<()> {
+        let record = store.record(Some(&self.agent), &self.record_key()).await?;
+        let version = record.as_ref().map_or(0, |record| record.version);
+        let ledger = record.map(|record| serde_json::from_str::<Shares>(record.body.as_str())).transpose();
+        let ledger = ledger.map_err(|error| StorageError::new(StorageErrorKind::Internal, error))?;
         let is_other = |share: &RateLimitLease| share.server != self.server;
-        let others: Vec<RateLimitLease> = ledger.shares.into_iter().filter(is_other).collect();
+        let others: Vec<RateLimitLease> =
+            ledger.unwrap_or_default().shares.into_iter().filter(is_other).collect();
         let mut state = self.state();
         let leases = others.iter().map(|share| (share.lease_ends, share.leased));
         let counted = others.iter().flat_map(|share| share.counted.iter().copied()).chain(leases);
         state.log.count_others(counted.map(|(at, count)| (at.millis(), count)).collect());
-        state.ledger = Some(Ledger { version: ledger.version, others, read_at: now.millis() });
+        state.ledger = Some(Ledger { version, others, read_at: now.millis() });
         Ok(())
     }
 
     /// Takes a lease. The caller holds `renewal`, knows the ledger and found room.
-    async fn take_lease(&self, store: &dyn RateLimitStore, limits: RateLimits, now: Timestamp) -> Result<()> {
+    async fn take_lease(&self, store: &dyn RecordStore, limits: RateLimits, now: Timestamp) -> Result<()> {
         let (lease, lasts) = {
             let mut state = self.state();
             let room = state.log.peek(now, limits);
@@ -265,14 +311,8 @@ impl KeyWindow {
 
     /// Saves what is counted together with a lease. When another server was first, the ledger is unknown afterwards.
     /// The caller holds `renewal`.
-    async fn save(
-        &self,
-        store: &dyn RateLimitStore,
-        lease: u32,
-        now: Timestamp,
-        lease_ends: i64,
-    ) -> Result<()> {
-        let window = {
+    async fn save(&self, store: &dyn RecordStore, lease: u32, now: Timestamp, lease_ends: i64) -> Result<()> {
+        let (version, window) = {
             let mut state = self.state();
             // Nothing is admitted while the lease is written, nor after a failure, of which it is not known whether
             // it was written.
@@ -287,16 +327,17 @@ impl KeyWindow {
             let Some(ledger) = state.ledger.take() else { return Ok(()) };
             let others = ledger.others.into_iter().filter(|share| !share.is_past(now));
             let shares = others.chain((!own.is_past(now)).then_some(own)).collect();
-            RateLimitWindow { version: ledger.version.saturating_add(1), shares }
+            (ledger.version.saturating_add(1), Shares { shares })
         };
-        match store.save_rate_limit_window(&self.agent, self.key, &window).await {
-            Ok(()) => {}
+        match store.save_records(Some(&self.agent), &self.write(version, &window)?).await {
+            // Of an agent that is deleted meanwhile nothing is saved.
+            Err(error) if error.kind == StorageErrorKind::Missing => {}
             Err(error) if error.kind == StorageErrorKind::Stale => return Ok(()),
-            Err(error) => return Err(error),
+            saved => saved?,
         }
         let others = window.shares.into_iter().filter(|share| share.server != self.server).collect();
         let mut state = self.state();
-        state.ledger = Some(Ledger { version: window.version, others, read_at: now.millis() });
+        state.ledger = Some(Ledger { version, others, read_at: now.millis() });
         state.lease = lease;
         state.lease_ends = lease_ends;
         state.is_lent = lease > 0;
@@ -316,7 +357,7 @@ impl KeyWindow {
         Ok(())
     }
 
-    async fn give_back(&self, store: &dyn RateLimitStore, now: Timestamp) -> Result<()> {
+    async fn give_back(&self, store: &dyn RecordStore, now: Timestamp) -> Result<()> {
         let _renewal = self.renewal.lock().await;
         for _ in 0..MAX_ATTEMPTS {
             let (is_lent, is_known) = {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::access::Scope;
 use crate::contacts::{Contact, ContactChanges, NewContact, Preview};
 use crate::endpoints::{ENDPOINTS, contacts};
+use crate::events::Event;
 use crate::extraction::{
     ExtractionField, ExtractionMetadata, ExtractionSchema, SchemaExample, SchemaExamples,
 };
@@ -86,6 +87,7 @@ fn schemas() -> Value {
         (T::NAME.unwrap_or_default().to_owned(), T::schema())
     }
     let schemas: Map<String, Value> = [
+        named::<Event>(),
         named::<Contact>(),
         named::<Preview>(),
         named::<NewContact>(),

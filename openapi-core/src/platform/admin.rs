@@ -10,6 +10,7 @@ use crate::agents::{Agent, AgentStatus};
 use crate::audit::{AuditAction, ChainedEntry};
 use crate::contacts::{Contact, ContactRef};
 use crate::credits::{CreditAccount, CreditEntry};
+use crate::events::EventData;
 use crate::forms::{FormDataRevision, FormTemplate, Submission, TemplateStatus, TemplateSummary};
 use crate::json::{Json, Object};
 use crate::reply::{ApiError, ErrorCode};
@@ -56,7 +57,14 @@ impl Platform {
             AgentStatus::Deleted => AuditAction::AgentDelete,
         };
         let audit = self.operator_audit(by, action, id, id.as_str(), &Object::new(), now);
-        self.storage.update_agent(&agent, &Effects::audited(audit)).await?;
+        let data = match status {
+            AgentStatus::Active => Some(EventData::AgentEnabled {}),
+            AgentStatus::Disabled => Some(EventData::AgentDisabled {}),
+            // The log ends with its agent.
+            AgentStatus::Deleted => None,
+        };
+        let event = data.and_then(|data| self.event(by, None, data, now));
+        self.storage.update_agent(&agent, &Effects::audited(audit).with_event(event)).await?;
         self.authenticator.forget(id);
         Ok(agent)
     }
@@ -221,7 +229,10 @@ impl Admin for Platform {
             details.insert("version", schema.version.into());
             let action = AuditAction::ContactSchemaReplace;
             let audit = self.operator_audit(by, action, agent, agent.as_str(), &details, now);
-            match self.storage.replace_contact_schema(agent, &schema, &Effects::audited(audit)).await {
+            let event =
+                self.event(by, None, EventData::ContactSchemaReplaced { version: schema.version }, now);
+            let effects = Effects::audited(audit).with_event(event);
+            match self.storage.replace_contact_schema(agent, &schema, &effects).await {
                 Ok(()) => {
                     // Writes from now on are checked against the new version without first running into the old one.
                     let _ = self.remember_schema(schema.clone(), now);
@@ -305,7 +316,9 @@ impl Admin for Platform {
         let erased = self.storage.contact(agent, contact).await?.ok_or_else(not_found)?;
         let (action, now) = (AuditAction::ContactErase, self.now());
         let audit = self.operator_audit(by, action, agent, &erased.id.to_string(), &Object::new(), now);
-        match self.storage.erase_contact(agent, erased.id, now, &Effects::audited(audit)).await {
+        let data = EventData::ContactErased { contact_id: erased.id };
+        let effects = Effects::audited(audit).with_event(self.event(by, Some(erased.id), data, now));
+        match self.storage.erase_contact(agent, erased.id, now, &effects).await {
             Ok(()) => {
                 self.purge_now().await;
                 Ok(erased.into_contact())

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use super::cursor::ContactCursors;
 use super::errors::{concurrent_update, contact_archived, contact_not_found, duplicate, precondition_failed};
+use super::events::changed_in;
 use super::idempotency::{Claimed, answer, claim, replay};
 use super::paging::Part;
 use super::{Platform, audit};
 use crate::access::Caller;
 use crate::audit::AuditAction;
 use crate::contacts::{Contact, ContactKeys, SearchTerm, SharedContact};
+use crate::events::EventData;
 use crate::json::Object;
 use crate::reply::ApiError;
 use crate::schema::{CompiledSchema, Identity};
@@ -47,14 +49,22 @@ fn write(
     details: &Object,
     now: Timestamp,
 ) -> ContactWrite {
-    let audit = platform.caller_audit(caller, action, contact.id.to_string(), None, details, now);
+    let contact_id = contact.id;
+    let data = match action {
+        AuditAction::ContactCreate => EventData::ContactCreated { contact_id },
+        AuditAction::ContactArchive => EventData::ContactArchived { contact_id },
+        AuditAction::ContactUnarchive => EventData::ContactUnarchived { contact_id },
+        _ => EventData::ContactUpdated { contact_id, changed: changed_in(details) },
+    };
+    let event = platform.event(&caller.actor, Some(contact_id), data, now);
+    let audit = platform.caller_audit(caller, action, contact_id.to_string(), None, details, now);
     let keys = ContactKeys::of(&contact, schema.schema());
     ContactWrite {
         contact,
         keys,
         schema_version: schema.schema().version,
         at: now,
-        effects: Effects::audited(audit),
+        effects: Effects::audited(audit).with_event(event),
     }
 }
 

@@ -5,6 +5,7 @@ use super::errors::lost_race;
 use crate::access::{Actor, ApiKey, ApiSecret, Key, KeySelector, KeyStatus, RateLimits, StoredKey};
 use crate::admin::{AdminError, IssuedKey, KeyEdit, NewKey};
 use crate::audit::AuditAction;
+use crate::events::EventData;
 use crate::json::Object;
 use crate::storage::retry::{RetryOn, retry_on_conflict};
 use crate::storage::{Effects, StorageErrorKind};
@@ -59,7 +60,9 @@ pub(super) async fn create(platform: &Platform, by: &Actor, new: NewKey) -> Resu
         let resource = stored.key.api_key.as_str();
         let audit =
             platform.operator_audit(by, AuditAction::KeyCreate, &new.agent_id, resource, &Object::new(), now);
-        let inserted = platform.storage.insert_key(&new.agent_id, &stored, &Effects::audited(audit)).await;
+        let event = platform.event(by, None, EventData::KeyCreated { key_id: stored.key.id }, now);
+        let effects = Effects::audited(audit).with_event(event);
+        let inserted = platform.storage.insert_key(&new.agent_id, &stored, &effects).await;
         // If another key has this random id, the retry draws again.
         let inserted = inserted.retry_on(&[StorageErrorKind::AlreadyExists])?;
         Ok(inserted.map(|()| IssuedKey { key: stored.key, secret }))
@@ -97,7 +100,15 @@ async fn change(
         let agent = &stored.key.agent_id;
         let audit =
             platform.operator_audit(by, action, agent, stored.key.api_key.as_str(), &Object::new(), now);
-        let effects = Effects::audited(audit);
+        let key_id = stored.key.id;
+        let data = match action {
+            AuditAction::KeyRotate => EventData::KeyRotated { key_id },
+            AuditAction::KeyDisable => EventData::KeyDisabled { key_id },
+            AuditAction::KeyEnable => EventData::KeyEnabled { key_id },
+            AuditAction::KeyRevoke => EventData::KeyRevoked { key_id },
+            _ => EventData::KeyEdited { key_id },
+        };
+        let effects = Effects::audited(audit).with_event(platform.event(by, None, data, now));
         let updated = platform.storage.update_key(agent, stored.version, &changed, &effects).await;
         Ok(updated.retry_on(&[StorageErrorKind::Stale])?.map(|()| {
             platform.authenticator.forget(agent);

@@ -7,8 +7,9 @@ use crate::storage::StorageError;
 
 impl Platform {
     /// Periodic maintenance: saves last uses of keys, returns expired leases and credits of abandoned extractions,
-    /// sweeps expired responses, writes the entries of repeated downloads, removes audit entries after their retention,
-    /// removes contents of files that are due and, every six hours, those without a record.
+    /// sweeps expired responses, writes the entries of repeated downloads, removes audit entries and events after their
+    /// retention, empties events of erased contacts, removes contents of files that are due and, every six hours, those
+    /// without a record.
     /// Call it about every 20 s. Without it, last uses are saved only at shutdown, and expired responses and contents
     /// stay in the store, invisible.
     ///
@@ -22,6 +23,7 @@ impl Platform {
         self.flush_downloads(Some(self.now())).await;
         self.maintain_contents().await?;
         self.purge_old_audit().await?;
+        self.maintain_logs().await?;
         Ok(abandoned?)
     }
 

@@ -9,6 +9,7 @@ mod contacts;
 mod cursor;
 mod documents;
 mod errors;
+mod events;
 mod extraction;
 mod files;
 mod forms;

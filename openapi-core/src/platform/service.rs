@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::errors::agent_gone;
 use super::state::Platform;
-use super::{contacts, extraction, files, forms};
+use super::{contacts, events, extraction, files, forms};
 use crate::access::Caller;
 use crate::contacts::{Contact, SharedContact};
 use crate::files::ContactFile;
@@ -17,9 +17,9 @@ use crate::reply::ApiError;
 use crate::schema::ContactSchema;
 use crate::service::{
     ArchiveContact, BatchResult, ContactTarget, CreateContact, Created, DeleteFile, DeletedFile,
-    DownloadFile, ExtractDocument, Extracted, FileContent, FileTarget, LatestSubmission, ListContacts,
-    ListFiles, ListSubmissions, ListTemplates, OpenApiService, Page, SignUrl, SignedUrl, SubmitForm,
-    SubmitForms, UpdateContact, UpdateSubmission, Updated, UploadFile,
+    DownloadFile, EventPage, ExtractDocument, Extracted, FileContent, FileTarget, LatestSubmission,
+    ListContacts, ListFiles, ListSubmissions, ListTemplates, OpenApiService, Page, PullEvents, SignUrl,
+    SignedUrl, SubmitForm, SubmitForms, UpdateContact, UpdateSubmission, Updated, UploadFile,
 };
 
 /// How long the data store may take to answer the health check (contract 4.1).
@@ -47,6 +47,10 @@ impl OpenApiService for Platform {
             }
             None => Err(ApiError::unavailable()),
         }
+    }
+
+    async fn events(&self, caller: &Caller, request: PullEvents) -> Result<EventPage, ApiError> {
+        events::pull(self, caller, &request.query.check()?).await
     }
 
     async fn contact_schema(&self, caller: &Caller) -> Result<ContactSchema, ApiError> {

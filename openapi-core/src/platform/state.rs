@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use super::audit_settings::{AuditSettings, Retention};
 use super::cache::Cache;
 use super::errors::agent_gone;
+use super::events::EventSettings;
 use super::extraction::{ExtractionSettings, Extractions};
 use super::files::{DownloadLog, FileSettings, Sweeps};
 use super::ports::Ports;
@@ -37,6 +38,7 @@ pub struct Platform {
     pub(super) service_info: ServiceInfo,
     pub(super) audit: AuditSettings,
     pub(super) retention: Retention,
+    pub(super) events: EventSettings,
     pub(super) files: FileSettings,
     pub(super) sweeps: Sweeps,
     pub(super) downloads: DownloadLog,
@@ -68,6 +70,7 @@ impl Platform {
             service_info,
             audit: AuditSettings::default(),
             retention: Retention::default(),
+            events: EventSettings::default(),
             files: FileSettings::default(),
             sweeps: Sweeps::default(),
             downloads: DownloadLog::default(),
@@ -86,6 +89,20 @@ impl Platform {
     #[must_use]
     pub fn with_audit_settings(mut self, settings: AuditSettings) -> Self {
         self.audit = settings;
+        self
+    }
+
+    /// Sets how long events are retained.
+    #[must_use]
+    pub fn with_event_retention(mut self, millis: u64) -> Self {
+        self.events.retention_millis = i64::try_from(millis).unwrap_or(i64::MAX);
+        self
+    }
+
+    /// Writes no events, to measure what they cost.
+    #[must_use]
+    pub fn without_events(mut self) -> Self {
+        self.events.is_on = false;
         self
     }
 

@@ -73,6 +73,7 @@ error_codes! {
         TemplateInactive = 409 "TEMPLATE_INACTIVE", "The form template is a draft or archived; `details` has `resource`, `id`, `status` and, in a batch, `index`.";
         ConcurrentUpdate = 409 "CONCURRENT_UPDATE", "The change lost a race against others after internal retries; see the header `Retry-After`.";
         IdempotencyKeyInUse = 409 "IDEMPOTENCY_KEY_IN_USE", "A request with this idempotency key is still running; see the header `Retry-After`.";
+        EventsLost = 410 "EVENTS_LOST", "Events after the cursor are no longer there; `details` has `oldest`, `head` and `reason`.";
         PreconditionFailed = 412 "PRECONDITION_FAILED", "No tag of `If-Match` is the current one; see the header `ETag`.";
         PayloadTooLarge = 413 "PAYLOAD_TOO_LARGE", "The body is too large; `details` has `limit`, `actual` and `unit`.";
         FileTooLarge = 413 "FILE_TOO_LARGE", "The file is too large; `details` has `limit`, `actual` and `unit`.";
@@ -92,6 +93,7 @@ error_codes! {
         ExtractionFailed = 502 "EXTRACTION_FAILED", "The extraction engine gave no usable answer.";
         ServiceUnavailable = 503 "SERVICE_UNAVAILABLE", "The data store is down, or the service overloaded or ending; see the header `Retry-After`.";
         ExtractionUnavailable = 503 "EXTRACTION_UNAVAILABLE", "The extraction engine is down or overloaded; see the header `Retry-After`.";
+        EventsUnavailable = 503 "EVENTS_UNAVAILABLE", "The service writes no events; see the header `Retry-After`.";
         StorageUnavailable = 503 "STORAGE_UNAVAILABLE", "The store of file contents is down or full; see the header `Retry-After`.";
         ExtractionTimeout = 504 "EXTRACTION_TIMEOUT", "The extraction took longer than it may.";
 

@@ -1,6 +1,7 @@
 //! The service under the API: one method for each endpoint, typed in, typed out.
 
 mod contacts;
+mod events;
 mod extraction;
 mod files;
 mod forms;
@@ -14,6 +15,7 @@ pub(crate) use contacts::ArchiveRequest;
 pub use contacts::{
     ArchiveContact, ContactListQuery, ContactTarget, CreateContact, ListContacts, UpdateContact, Upsert,
 };
+pub use events::{EventFilter, EventPage, EventQuery, EventStream, PullEvents};
 pub(crate) use extraction::NewExtraction;
 pub use extraction::{ExtractDocument, Extracted, ExtractedDocument};
 pub use files::{

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::contacts::{ArchiveContact, ContactTarget, CreateContact, ListContacts, UpdateContact};
+use super::events::{EventPage, PullEvents};
 use super::extraction::{ExtractDocument, Extracted};
 use super::files::{
     DeleteFile, DeletedFile, DownloadFile, FileContent, FileTarget, ListFiles, SignUrl, SignedUrl, UploadFile,
@@ -18,7 +19,7 @@ use crate::access::Caller;
 use crate::contacts::{Contact, SharedContact};
 use crate::files::ContactFile;
 use crate::forms::{CompiledTemplate, Submission, TemplateSummary};
-use crate::reply::ApiError;
+use crate::reply::{ApiError, ErrorCode};
 use crate::schema::ContactSchema;
 
 /// The operations of the Open API, without transport, access control and encoding. [`crate::platform::Platform`] is the
@@ -143,4 +144,9 @@ pub trait OpenApiService: Send + Sync {
         caller: &Caller,
         request: ExtractDocument,
     ) -> Result<Extracted, ApiError>;
+
+    /// A part of the event log of the agent. By default there is none.
+    async fn events(&self, _caller: &Caller, _request: PullEvents) -> Result<EventPage, ApiError> {
+        Err(ApiError::new(ErrorCode::EventsUnavailable, "This service has no events"))
+    }
 }

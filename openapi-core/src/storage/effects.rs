@@ -1,10 +1,9 @@
 //! What a store writes together with a change.
 
-use serde::{Deserialize, Serialize};
-
 use crate::audit::SealedEntry;
 use crate::contacts::{Contact, ContactKeys};
-use crate::values::{ContactId, PlatformId, Timestamp};
+use crate::events::NewEvent;
+use crate::values::{ContactId, Timestamp};
 
 /// A contact to be stored, with everything that goes into the same transaction.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,13 +28,22 @@ pub struct Effects {
     /// The response to replay under the same idempotency key. Methods that can fail with
     /// [`ReplayExists`](super::StorageErrorKind::ReplayExists) check the key first; the others replace what it has.
     pub replay: Option<IdempotencyRecord>,
+    /// What is appended to the event log of the agent, in order ([`LogStore`](super::LogStore)).
+    pub events: Vec<NewEvent>,
 }
 
 impl Effects {
     /// One entry of the audit log.
     #[must_use]
     pub fn audited(entry: SealedEntry) -> Self {
-        Effects { audit: vec![entry], replay: None }
+        Effects { audit: vec![entry], ..Effects::default() }
+    }
+
+    /// The same with an event more.
+    #[must_use]
+    pub fn with_event(mut self, event: impl Into<Option<NewEvent>>) -> Self {
+        self.events.extend(event.into());
+        self
     }
 }
 
@@ -60,32 +68,4 @@ pub struct IdempotencyRecord {
     pub resource: Option<ContactId>,
     /// When the answer ceases to be there.
     pub expires_at: Timestamp,
-}
-
-/// What is known of a key's sliding windows outside the memory of the servers: a ledger with a share for each server.
-///
-/// A server takes a lease of some requests before it admits them, so that one write covers many requests. A server that
-/// reads the ledger counts a lease as if it were used up when it ends: so no server ever admits what another one may
-/// have admitted, and after a crash no more is lost than the lease.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RateLimitWindow {
-    /// How often it was saved.
-    pub version: u64,
-    /// The shares of servers that admitted something in the last hour, or may have.
-    pub shares: Vec<RateLimitLease>,
-}
-
-/// What one server has admitted of a key's requests, and what it may still admit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RateLimitLease {
-    /// The server: a new random id at each start.
-    pub server: PlatformId,
-    /// Requests counted in the last hour: the end of a stretch and how many fell into it, by time. A stretch is at most
-    /// 1 s long in the last minute, and at most 60 s before.
-    pub counted: Vec<(Timestamp, u32)>,
-    /// Requests that may have been admitted since, and may still be.
-    pub leased: u32,
-    /// From when on the server admits nothing of the lease any more.
-    pub lease_ends: Timestamp,
 }

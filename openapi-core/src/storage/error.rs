@@ -27,6 +27,9 @@ pub enum StorageErrorKind {
     /// A value is used by another contact: answer so.
     #[error("a unique value is already used")]
     Duplicate(Duplicate),
+    /// A unique value is used by another record: answer so.
+    #[error("a unique value is already used by another record")]
+    DuplicateRecord,
     /// An answer is stored under the idempotency key: give that one.
     #[error("an answer is already stored under the idempotency key")]
     ReplayExists,
@@ -97,6 +100,7 @@ impl From<StorageError> for ApiError {
             }
             StorageErrorKind::Missing
             | StorageErrorKind::Duplicate(_)
+            | StorageErrorKind::DuplicateRecord
             | StorageErrorKind::QuotaExceeded(_)
             | StorageErrorKind::Internal => {
                 tracing::error!(kind = %error.kind, error = ?error.source, "the data store failed");

@@ -16,15 +16,14 @@ mod error;
 mod extraction;
 mod files;
 mod forms;
+mod log;
 mod query;
 mod records;
 pub mod retry;
 
 use async_trait::async_trait;
 
-pub use effects::{
-    ContactWrite, Effects, IdempotencyKey, IdempotencyRecord, RateLimitLease, RateLimitWindow,
-};
+pub use effects::{ContactWrite, Effects, IdempotencyKey, IdempotencyRecord};
 pub use erasure::ErasureState;
 pub use error::{Duplicate, StorageError, StorageErrorKind};
 pub use extraction::{CreditWrite, DocumentWrite, LedgerQuery, StoredDocument};
@@ -36,11 +35,12 @@ pub use forms::{
     LatestQuery, NewSubmission, SubmissionChange, SubmissionFilter, SubmissionPage, SubmissionPosition,
     SubmissionQuery, SubmissionsWrite, Supersession, TemplatePage, TemplatePosition, TemplateQuery,
 };
+pub use log::{ChangeNotifier, LogEntry, LogPage, Subscription};
 pub use query::{
     AuditQuery, ChainPosition, ChainQuery, ContactFilter, ContactPage, ContactQuery, ContactSort, Order,
     SortKey, SortPosition, Window,
 };
-pub use records::{RecordKind, StoredRecord};
+pub use records::{RecordChange, RecordId, RecordKey, RecordKind, RecordsWrite, StoredRecord, Subject};
 
 use crate::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
 use crate::agents::Agent;
@@ -66,7 +66,7 @@ pub trait Storage:
     + FormStore
     + CreditStore
     + DocumentStore
-    + RecordStore
+    + LogStore
     + IdempotencyStore
     + HealthProbe
 {
@@ -81,16 +81,16 @@ impl<S> Storage for S where
         + FormStore
         + CreditStore
         + DocumentStore
-        + RecordStore
+        + LogStore
         + IdempotencyStore
         + HealthProbe
 {
 }
 
-/// What authentication needs: keys, rate-limit windows and the audit log.
-pub trait AccessStore: KeyStore + RateLimitStore + AuditStore {}
+/// What authentication needs: keys, records of rate-limit windows and the audit log.
+pub trait AccessStore: KeyStore + RecordStore + AuditStore {}
 
-impl<S> AccessStore for S where S: KeyStore + RateLimitStore + AuditStore {}
+impl<S> AccessStore for S where S: KeyStore + RecordStore + AuditStore {}
 
 /// Agents. All methods are the operator's own.
 #[async_trait]
@@ -115,8 +115,8 @@ pub trait AgentStore: Send + Sync {
     async fn update_agent(&self, agent: &Agent, effects: &Effects) -> Result<()>;
 
     /// Removes up to `at_most` rows of a deleted agent (contacts, files, documents, submissions, templates, keys,
-    /// schemas, replays, rate windows, credits with their ledger, conversations with their messages, knowledge with its
-    /// passages, small records, and the payloads of audit entries, not the tombstone) and returns how many; 0 when
+    /// schemas, replays, credits with their ledger, conversations with their messages, knowledge with its
+    /// passages, records, events, and the payloads of audit entries, not the tombstone) and returns how many; 0 when
     /// nothing is left. The contents of its files and documents are due at once
     /// ([`FileStore::blobs_due_for_deletion`]).
     async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64>;
@@ -238,7 +238,8 @@ pub trait ContactStore: Send + Sync {
     /// with their messages; its files, deleted ones included, whose contents are due from `at` on
     /// ([`FileStore::blobs_due_for_deletion`]); of audit entries about the contact or something of it
     /// ([`contact_id`](crate::audit::AuditEntry::contact_id)) the payload is emptied, and stored answers ([`IdempotencyStore`]) whose
-    /// [`IdempotencyRecord::resource`] is the contact go too.
+    /// [`IdempotencyRecord::resource`] is the contact go too, as do records whose subject is the contact or one of its
+    /// conversations. Events of the contact before those of `effects` are empty from now on ([`LogStore::log`]).
     ///
     /// # Errors
     /// [`Missing`](StorageErrorKind::Missing) if the contact does not exist.
@@ -462,18 +463,80 @@ pub trait DocumentStore: Send + Sync {
     ) -> Result<Vec<StoredDocument>>;
 }
 
-/// Small records of agents: settings and the like.
+/// Records: settings, rate-limit windows, and what later features store. The scope of a record is an agent, or without
+/// one the installation. Records of an absent or deleted agent are absent.
 #[async_trait]
 pub trait RecordStore: Send + Sync {
     /// One record.
-    async fn record(&self, agent: &AgentId, kind: RecordKind) -> Result<Option<StoredRecord>>;
+    async fn record(&self, scope: Option<&AgentId>, key: &RecordKey) -> Result<Option<StoredRecord>>;
 
-    /// Replaces a record if the stored version is `record.version - 1`, 0 standing for none.
+    /// The record of a kind that has a unique value.
+    async fn record_by_unique(
+        &self,
+        scope: Option<&AgentId>,
+        kind: RecordKind,
+        unique: &[u8; 32],
+    ) -> Result<Option<StoredRecord>>;
+
+    /// Up to `at_most` records of a kind after `after`, by id.
+    async fn records_of(
+        &self,
+        scope: Option<&AgentId>,
+        kind: RecordKind,
+        after: Option<&RecordId>,
+        at_most: u32,
+    ) -> Result<Vec<StoredRecord>>;
+
+    /// Up to `at_most` records of a kind after `after`, of all scopes: by scope, in an order of the store's own, then by
+    /// id; the operator's own.
+    async fn all_records(
+        &self,
+        kind: RecordKind,
+        after: Option<&(Option<AgentId>, RecordId)>,
+        at_most: u32,
+    ) -> Result<Vec<(Option<AgentId>, StoredRecord)>>;
+
+    /// Up to `at_most` records of a kind that are due at `now`, of all scopes, the longest due first; the operator's
+    /// own.
+    async fn due_records(
+        &self,
+        kind: RecordKind,
+        now: Timestamp,
+        at_most: u32,
+    ) -> Result<Vec<(Option<AgentId>, StoredRecord)>>;
+
+    /// Changes records of a scope, all of them or none.
     ///
     /// # Errors
     /// In this order: [`Missing`](StorageErrorKind::Missing) without such an agent,
-    /// [`Stale`](StorageErrorKind::Stale) when another version is stored.
-    async fn save_record(&self, agent: &AgentId, record: &StoredRecord, effects: &Effects) -> Result<()>;
+    /// [`Stale`](StorageErrorKind::Stale) when another version of a record is stored,
+    /// [`DuplicateRecord`](StorageErrorKind::DuplicateRecord) when a unique value is that of another record.
+    async fn save_records(&self, scope: Option<&AgentId>, write: &RecordsWrite) -> Result<()>;
+}
+
+/// The event log of each agent: append-only, numbered from 1 without a gap, in the order of the commits. The writes
+/// append to it ([`Effects::events`]).
+#[async_trait]
+pub trait LogStore: ChangeSource {
+    /// Up to `at_most` events after the number `after`, oldest first. Nothing of an absent or deleted agent.
+    async fn log(&self, agent: &AgentId, after: u64, at_most: u32) -> Result<LogPage>;
+
+    /// The number of the newest event of each agent, 0 standing for none; the operator's own.
+    async fn log_heads(&self, agents: &[AgentId]) -> Result<Vec<u64>>;
+
+    /// Removes up to `at_most` events of an agent, the oldest first, and returns how many. The first event of `before`
+    /// or later ends what is removed, whatever the times after it; so does the newest event, which always stays.
+    async fn sweep_log(&self, agent: &AgentId, before: Timestamp, at_most: u32) -> Result<u64>;
+
+    /// Reads show events of erased contacts emptied from the commit of the erasure on ([`LogEntry::body`]). This looks
+    /// at up to `at_most` events of all agents and empties those on disk; returns how many erased contacts are left.
+    async fn scrub_logs(&self, at_most: u32) -> Result<u64>;
+}
+
+/// What wakes the readers of event logs in this process.
+pub trait ChangeSource: Send + Sync {
+    /// Notified by the store after each commit that appended events.
+    fn notifier(&self) -> &ChangeNotifier;
 }
 
 /// Stored responses of idempotent requests (contract 5.5). A store writes them together with the change.
@@ -489,25 +552,6 @@ pub trait IdempotencyStore: Send + Sync {
 
     /// Removes up to `at_most` responses of all agents that expired by `now` and returns how many.
     async fn sweep_idempotency_records(&self, now: Timestamp, at_most: u32) -> Result<u64>;
-}
-
-/// The rate-limit state that servers share, and that survives a restart (contract 8.1).
-#[async_trait]
-pub trait RateLimitStore: Send + Sync {
-    /// What was last saved for a key.
-    async fn rate_limit_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateLimitWindow>>;
-
-    /// Replaces what is stored if its version is `window.version - 1`, 0 standing for nothing stored. A no-op if the
-    /// agent does not exist.
-    ///
-    /// # Errors
-    /// [`Stale`](StorageErrorKind::Stale) when another version is stored.
-    async fn save_rate_limit_window(
-        &self,
-        agent: &AgentId,
-        key: KeyId,
-        window: &RateLimitWindow,
-    ) -> Result<()>;
 }
 
 /// The audit log.

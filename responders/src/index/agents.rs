@@ -146,7 +146,7 @@ impl KnowledgeIndex {
     }
 
     async fn version(&self, agent: &AgentId) -> Result<u64, StorageError> {
-        let record = self.store.record(agent, RecordKind::Knowledge).await?;
+        let record = self.store.record(Some(agent), &RecordKind::Knowledge.into()).await?;
         Ok(record.map_or(0, |record| record.version))
     }
 

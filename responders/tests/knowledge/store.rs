@@ -8,8 +8,10 @@ use conversations::storage::{KnowledgeStore, KnowledgeWrite};
 use conversations::{KnowledgeDocument, Passage};
 use openapi_core::files::Sha256Digest;
 use openapi_core::json::RawObject;
-use openapi_core::storage::{Effects, RecordKind, RecordStore, StorageError, StorageErrorKind, StoredRecord};
-use openapi_core::values::{AgentId, KnowledgeId, PlatformId};
+use openapi_core::storage::{
+    RecordId, RecordKey, RecordKind, RecordStore, RecordsWrite, StorageError, StorageErrorKind, StoredRecord,
+};
+use openapi_core::values::{AgentId, KnowledgeId, PlatformId, Timestamp};
 use responders::{Format, cut, title};
 
 use crate::NOW;
@@ -89,16 +91,53 @@ impl KnowledgeStore for Store {
 
 #[async_trait]
 impl RecordStore for Store {
-    async fn record(&self, _: &AgentId, kind: RecordKind) -> Result<Option<StoredRecord>> {
+    async fn record(&self, _: Option<&AgentId>, key: &RecordKey) -> Result<Option<StoredRecord>> {
         self.check()?;
         self.checks.fetch_add(1, Ordering::SeqCst);
         // Another task of this thread runs in between.
         yielded().await;
         let version = self.version.load(Ordering::SeqCst) as u64;
-        Ok((version > 0).then(|| StoredRecord { kind, version, body: RawObject::default() }))
+        Ok((version > 0).then(|| StoredRecord::single(key.kind, version, RawObject::default())))
     }
 
-    async fn save_record(&self, _: &AgentId, _: &StoredRecord, _: &Effects) -> Result<()> {
+    async fn record_by_unique(
+        &self,
+        _: Option<&AgentId>,
+        _: RecordKind,
+        _: &[u8; 32],
+    ) -> Result<Option<StoredRecord>> {
+        Ok(None)
+    }
+
+    async fn records_of(
+        &self,
+        _: Option<&AgentId>,
+        _: RecordKind,
+        _: Option<&RecordId>,
+        _: u32,
+    ) -> Result<Vec<StoredRecord>> {
+        Ok(Vec::new())
+    }
+
+    async fn all_records(
+        &self,
+        _: RecordKind,
+        _: Option<&(Option<AgentId>, RecordId)>,
+        _: u32,
+    ) -> Result<Vec<(Option<AgentId>, StoredRecord)>> {
+        Ok(Vec::new())
+    }
+
+    async fn due_records(
+        &self,
+        _: RecordKind,
+        _: Timestamp,
+        _: u32,
+    ) -> Result<Vec<(Option<AgentId>, StoredRecord)>> {
+        Ok(Vec::new())
+    }
+
+    async fn save_records(&self, _: Option<&AgentId>, _: &RecordsWrite) -> Result<()> {
         Err(StorageError::from(StorageErrorKind::Missing))
     }
 }

@@ -265,6 +265,7 @@ pub const SETTINGS: &[Setting] = settings! {
     }
     Serve {
         document_retention: Scalar "DURATION" = "90d", "How long documents sent with saveToStorage are retained";
+        event_retention: Scalar "DURATION" = "7d", "How long events are retained, 1d to 90d";
         audit_retention: Scalar "DURATION" = "", "How long entries of the audit log are retained, such as 400d [default: for good]";
     }
     Outbound {

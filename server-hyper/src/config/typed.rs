@@ -83,6 +83,8 @@ pub struct Serving {
     pub extraction: ExtractionSettings,
     /// How long entries of the audit log are retained, in days; without a number for good.
     pub audit_retention_days: Option<u32>,
+    /// How long events are retained, in milliseconds.
+    pub event_retention_millis: u64,
     /// The extraction engines.
     pub engine: EngineChoice,
     /// Where requests to URLs of tenants may go.
@@ -221,6 +223,7 @@ impl Serving {
             files: files(&mut reader),
             extraction: extraction(&mut reader),
             audit_retention_days: audit_retention(&mut reader),
+            event_retention_millis: event_retention(&mut reader),
             engine: EngineChoice::read(&mut reader, &llms),
             outbound: outbound::policy(&mut reader),
             widget: WidgetServing::read(&mut reader, &llms),
@@ -359,6 +362,15 @@ fn audit_retention(reader: &mut Reader<'_>) -> Option<u32> {
             .error("audit_retention", "must be at least 1d; leave the setting out to keep entries for good");
     }
     Some(u32::try_from(days).unwrap_or(u32::MAX))
+}
+
+fn event_retention(reader: &mut Reader<'_>) -> u64 {
+    const DAY_MILLIS: u64 = 86_400_000;
+    let millis = reader.millis("event_retention");
+    if !(DAY_MILLIS..=90 * DAY_MILLIS).contains(&millis) {
+        reader.error("event_retention", "must be 1d to 90d");
+    }
+    millis
 }
 
 fn limits(reader: &mut Reader<'_>) -> Limits {

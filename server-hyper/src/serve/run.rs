@@ -360,6 +360,7 @@ fn decisions(
         files: serving.files.clone(),
         extraction: serving.extraction.clone(),
         audit: AuditSettings { retention_days: serving.audit_retention_days, os_user: None },
+        event_retention_millis: Some(serving.event_retention_millis),
         extractor,
         responders: assemble::responders(&serving.widget.endpoints)?,
         retriever: Some(assemble::retriever(Arc::clone(storage), serving.widget.knowledge_cache_bytes)),

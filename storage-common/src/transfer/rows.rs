@@ -14,9 +14,9 @@ use openapi_core::files::ContactFile;
 use openapi_core::forms::{FormDataRevision, FormTemplate, Submission, WithHistory};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    FileTombstone, IdempotencyRecord, RateLimitWindow, Result, StoredDocument, StoredRecord,
+    FileTombstone, IdempotencyRecord, LogEntry, Result, StoredDocument, StoredRecord,
 };
-use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, KnowledgeId, SubmissionId, Timestamp};
+use openapi_core::values::{AgentId, ConversationId, FileId, KnowledgeId, SubmissionId, Timestamp};
 use serde::Serialize;
 
 use crate::error::StoreError;
@@ -83,8 +83,6 @@ pub enum TransferKind {
     Revision,
     /// A stored response, by its key.
     IdempotencyRecord,
-    /// The rate limit window of an API key, by the key's id.
-    RateLimitWindow,
     /// The credits of the tenant, under the number 0.
     CreditAccount,
     /// An entry of the ledger of credits, by time and id.
@@ -97,8 +95,10 @@ pub enum TransferKind {
     Conversation,
     /// A message of a conversation, by the conversation's id and its number.
     Message,
-    /// A small record of the tenant, by the number of its kind.
-    StoredRecord,
+    /// A record of the tenant, by the number of its kind and its id.
+    Record,
+    /// An event of the tenant's log, by its number.
+    Log,
     /// An entry of the audit log, by time and id.
     Audit,
     /// An API key, by id. The last kind, so no request is authenticated before the copy is complete.
@@ -118,14 +118,14 @@ impl TransferKind {
         TransferKind::Submission,
         TransferKind::Revision,
         TransferKind::IdempotencyRecord,
-        TransferKind::RateLimitWindow,
         TransferKind::CreditAccount,
         TransferKind::CreditEntry,
         TransferKind::Knowledge,
         TransferKind::Passage,
         TransferKind::Conversation,
         TransferKind::Message,
-        TransferKind::StoredRecord,
+        TransferKind::Record,
+        TransferKind::Log,
         TransferKind::Audit,
         TransferKind::Key,
     ];
@@ -144,14 +144,14 @@ impl TransferKind {
             TransferKind::Submission => "submissions",
             TransferKind::Revision => "revisions",
             TransferKind::IdempotencyRecord => "stored answers",
-            TransferKind::RateLimitWindow => "rate windows",
             TransferKind::CreditAccount => "credit accounts",
             TransferKind::CreditEntry => "credit entries",
             TransferKind::Knowledge => "knowledge documents",
             TransferKind::Passage => "passages",
             TransferKind::Conversation => "conversations",
             TransferKind::Message => "messages",
-            TransferKind::StoredRecord => "agent records",
+            TransferKind::Record => "records",
+            TransferKind::Log => "events",
             TransferKind::Audit => "audit entries",
             TransferKind::Key => "keys",
         }
@@ -161,9 +161,8 @@ impl TransferKind {
     #[must_use]
     pub const fn key_shape(self) -> KeyShape {
         match self {
-            TransferKind::ContactSchema | TransferKind::StoredRecord | TransferKind::CreditAccount => {
-                KeyShape::Number
-            }
+            TransferKind::ContactSchema | TransferKind::Log | TransferKind::CreditAccount => KeyShape::Number,
+            TransferKind::Record => KeyShape::Named,
             TransferKind::TemplateVersion
             | TransferKind::Revision
             | TransferKind::Passage
@@ -176,7 +175,6 @@ impl TransferKind {
             | TransferKind::Purge
             | TransferKind::Submission
             | TransferKind::IdempotencyRecord
-            | TransferKind::RateLimitWindow
             | TransferKind::Knowledge
             | TransferKind::Conversation
             | TransferKind::Key => KeyShape::Id,
@@ -196,6 +194,11 @@ impl TransferKind {
             }
             // The empty byte string sorts first.
             (KeyShape::Id, key) => KeyParts::Id(key.map(|key| key.0.clone()).unwrap_or_default()),
+            (KeyShape::Named, None) => KeyParts::Named(-1, Vec::new()),
+            (KeyShape::Named, Some(key)) => {
+                let (number, id) = key.named().ok_or_else(other_kind)?;
+                KeyParts::Named(signed::<E>(number)?, id.to_vec())
+            }
             (KeyShape::Version, None) => KeyParts::Version(Vec::new(), -1),
             (KeyShape::Version, Some(key)) => {
                 let (id, version) = key.version().ok_or_else(other_kind)?;
@@ -247,6 +250,12 @@ impl TransferKey {
         TransferKey([id.as_slice(), &number.to_be_bytes()].concat())
     }
 
+    /// The key of a number and an id of any length.
+    #[must_use]
+    pub fn of_named(number: u64, id: &[u8]) -> Self {
+        TransferKey([&number.to_be_bytes(), id].concat())
+    }
+
     /// The key of a time and an id.
     #[must_use]
     pub fn of_time(at: Timestamp, id: &[u8; 12]) -> Self {
@@ -267,6 +276,13 @@ impl TransferKey {
         Some((*id, u64::from_be_bytes(number.try_into().ok()?)))
     }
 
+    /// The parts of [`TransferKey::of_named`]; `None` for any other key.
+    #[must_use]
+    pub fn named(&self) -> Option<(u64, &[u8])> {
+        let (number, id) = self.0.split_first_chunk::<8>()?;
+        Some((u64::from_be_bytes(*number), id))
+    }
+
     /// The parts of [`TransferKey::of_time`]; `None` for any other key.
     #[must_use]
     pub fn time(&self) -> Option<(Timestamp, [u8; 12])> {
@@ -285,6 +301,8 @@ pub enum KeyShape {
     Number,
     /// An id and a number.
     Version,
+    /// A number and an id of any length.
+    Named,
     /// A time and an id.
     Time,
 }
@@ -298,6 +316,8 @@ pub enum KeyParts {
     Number(i64),
     /// An id and a number.
     Version(Vec<u8>, i64),
+    /// A number and an id of any length.
+    Named(i64, Vec<u8>),
     /// A time and an id.
     Time(Timestamp, Vec<u8>),
 }
@@ -340,13 +360,6 @@ pub enum TransferRow {
     },
     /// A stored response.
     IdempotencyRecord(IdempotencyRecord),
-    /// The rate limit window of an API key.
-    RateLimitWindow {
-        /// The key.
-        key: KeyId,
-        /// The window.
-        window: RateLimitWindow,
-    },
     /// The credits of the tenant.
     CreditAccount(CreditAccount),
     /// An entry of the ledger of credits.
@@ -369,8 +382,10 @@ pub enum TransferRow {
         /// The message.
         message: Message,
     },
-    /// A small record of the tenant.
-    StoredRecord(StoredRecord),
+    /// A record of the tenant.
+    Record(StoredRecord),
+    /// An event of the tenant's log.
+    Log(LogEntry),
     /// An entry of the audit log.
     Audit(ChainedEntry),
     /// An API key.
@@ -392,14 +407,14 @@ impl TransferRow {
             TransferRow::Submission(_) => TransferKind::Submission,
             TransferRow::Revision { .. } => TransferKind::Revision,
             TransferRow::IdempotencyRecord(_) => TransferKind::IdempotencyRecord,
-            TransferRow::RateLimitWindow { .. } => TransferKind::RateLimitWindow,
             TransferRow::CreditAccount(_) => TransferKind::CreditAccount,
             TransferRow::CreditEntry(_) => TransferKind::CreditEntry,
             TransferRow::Knowledge(_) => TransferKind::Knowledge,
             TransferRow::Passage { .. } => TransferKind::Passage,
             TransferRow::Conversation(_) => TransferKind::Conversation,
             TransferRow::Message { .. } => TransferKind::Message,
-            TransferRow::StoredRecord(_) => TransferKind::StoredRecord,
+            TransferRow::Record(_) => TransferKind::Record,
+            TransferRow::Log(_) => TransferKind::Log,
             TransferRow::Audit(_) => TransferKind::Audit,
             TransferRow::Key(_) => TransferKind::Key,
         }
@@ -424,7 +439,6 @@ impl TransferRow {
                 TransferKey::of_version(submission.as_bytes(), revision.version)
             }
             TransferRow::IdempotencyRecord(replay) => TransferKey(replay.key.0.to_vec()),
-            TransferRow::RateLimitWindow { key, .. } => of_id(key.as_bytes()),
             TransferRow::CreditAccount(_) => TransferKey::of_number(0),
             TransferRow::CreditEntry(entry) => TransferKey::of_time(entry.at, entry.id.as_bytes()),
             TransferRow::Knowledge(document) => of_id(document.id.as_bytes()),
@@ -435,7 +449,10 @@ impl TransferRow {
             TransferRow::Message { conversation, message } => {
                 TransferKey::of_version(conversation.as_bytes(), message.seq)
             }
-            TransferRow::StoredRecord(record) => TransferKey::of_number(u64::from(record.kind.number())),
+            TransferRow::Record(StoredRecord { key, .. }) => {
+                TransferKey::of_named(u64::from(key.kind.number()), key.id.as_bytes())
+            }
+            TransferRow::Log(entry) => TransferKey::of_number(entry.seq),
             TransferRow::Audit(entry) => TransferKey::of_time(entry.at, entry.id.as_bytes()),
             TransferRow::Key(stored) => of_id(stored.key.id.as_bytes()),
         }
@@ -469,14 +486,14 @@ impl TransferRow {
                 (it.key.0, it.fingerprint, it.status),
                 (&it.location, &it.body, it.resource, it.expires_at),
             )),
-            TransferRow::RateLimitWindow { key, window } => json(&(key, window)),
             TransferRow::CreditAccount(account) => json(account),
             TransferRow::CreditEntry(entry) => json(entry),
             TransferRow::Knowledge(document) => json(document),
             TransferRow::Passage { document, passage } => json(&(document, passage)),
             TransferRow::Conversation(conversation) => json(conversation),
             TransferRow::Message { conversation, message } => json(&(conversation, message)),
-            TransferRow::StoredRecord(record) => json(record),
+            TransferRow::Record(record) => json(record),
+            TransferRow::Log(entry) => json(entry),
             TransferRow::Audit(entry) => json(entry),
             TransferRow::Key(stored) => json(stored),
         }

@@ -1,13 +1,13 @@
 //! Where the SQL stores hold the records of each kind, and reading them from a row.
 
 use openapi_core::storage::IdempotencyKey;
-use openapi_core::values::{AgentId, ConversationId, FileId, KeyId, SubmissionId};
+use openapi_core::values::{AgentId, ConversationId, FileId, SubmissionId};
 
 use super::rows::{KeyShape, TransferKey, TransferKind, TransferRow};
 use crate::fields::FieldReader;
 use crate::{
-    audit_columns, contact_columns, file_or_tombstone_columns, key_columns, records, replay_columns,
-    revision_columns, submission_and_history_columns, template_columns,
+    audit_columns, contact_columns, file_or_tombstone_columns, key_columns, log_columns, record_columns,
+    records, replay_columns, revision_columns, submission_and_history_columns, template_columns,
 };
 
 /// The table of a kind of records.
@@ -75,9 +75,6 @@ impl Table {
             TransferKind::IdempotencyRecord => {
                 Table::new(concat!("r.key, ", replay_columns!()), "replay r", &["r.key"], "r.agent")
             }
-            TransferKind::RateLimitWindow => {
-                Table::new("w.key, w.version, w.shares", "rate_window w", &["w.key"], "w.agent")
-            }
             TransferKind::CreditAccount => {
                 Table::new("c.body", "credit_account c", &["CAST(0 AS bigint)"], "c.agent")
             }
@@ -90,9 +87,8 @@ impl Table {
             TransferKind::Message => {
                 Table::new("m.conversation, m.body", "message m", &["m.conversation", "m.seq"], "m.agent")
             }
-            TransferKind::StoredRecord => {
-                Table::new("r.kind, r.version, r.body", "agent_record r", &["r.kind"], "r.agent")
-            }
+            TransferKind::Record => Table::new(record_columns!(), "record r", &["r.kind", "r.id"], "r.agent"),
+            TransferKind::Log => Table::new(log_columns!(), "log l", &["l.seq"], "l.agent"),
             TransferKind::Audit => Table::new(audit_columns!(), "audit e", &["e.at", "e.id"], "e.agent"),
             TransferKind::Key => Table::new(key_columns!(), "api_key k", &["k.id"], "k.agent"),
         }
@@ -130,10 +126,6 @@ pub fn record<'r, R: FieldReader<'r>>(
             let key = IdempotencyKey(r.bytes("_id.id")?);
             TransferRow::IdempotencyRecord(records::replay(key, r)?)
         }
-        TransferKind::RateLimitWindow => TransferRow::RateLimitWindow {
-            key: KeyId::from_bytes(r.bytes("_id.id")?),
-            window: records::rate_limit_window(r)?,
-        },
         TransferKind::CreditAccount => TransferRow::CreditAccount(r.json("body")?),
         TransferKind::CreditEntry => TransferRow::CreditEntry(r.json("body")?),
         TransferKind::Knowledge => TransferRow::Knowledge(r.json("body")?),
@@ -146,7 +138,8 @@ pub fn record<'r, R: FieldReader<'r>>(
             conversation: ConversationId::from_bytes(r.bytes("_id.id")?),
             message: r.json("body")?,
         },
-        TransferKind::StoredRecord => TransferRow::StoredRecord(records::stored_record(r)?),
+        TransferKind::Record => TransferRow::Record(records::stored_record(r)?),
+        TransferKind::Log => TransferRow::Log(records::log_entry(r)?),
         TransferKind::Audit => TransferRow::Audit(records::audit_entry(r)?),
         TransferKind::Key => TransferRow::Key(records::key(r)?),
     })
@@ -160,6 +153,7 @@ pub fn key<'r, R: FieldReader<'r>>(kind: TransferKind, r: &mut R) -> Result<Tran
     Ok(match kind.key_shape() {
         KeyShape::Number => TransferKey::of_number(r.count("number")?),
         KeyShape::Version => TransferKey::of_version(&r.bytes("id")?, r.count("version")?),
+        KeyShape::Named => TransferKey::of_named(r.count("kind")?, r.slice("id")?),
         KeyShape::Time => TransferKey::of_time(r.time("at")?, &r.bytes("id")?),
         KeyShape::Id => TransferKey(r.slice("id")?.to_vec()),
     })

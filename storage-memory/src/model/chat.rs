@@ -1,4 +1,4 @@
-//! Conversations, knowledge and tenant records in the model.
+//! Conversations and knowledge in the model.
 
 use std::cmp::Reverse;
 
@@ -10,7 +10,9 @@ use conversations::{Conversation, KnowledgeDocument, Message, Passage};
 use openapi_core::agents::AgentStatus;
 use openapi_core::json::RawObject;
 use openapi_core::ports::BlobKey;
-use openapi_core::storage::{Effects, RecordKind, Result, StorageErrorKind, StoredRecord};
+use openapi_core::storage::{
+    Effects, RecordKey, RecordKind, Result, StorageErrorKind, StoredRecord, Subject,
+};
 use openapi_core::values::{AgentId, ConversationId, FileId, KnowledgeId, Timestamp};
 
 /// Whether `version` directly follows the stored one.
@@ -26,13 +28,16 @@ impl Tenant {
     /// Removes conversations with their messages and their visitors' documents; returns those documents.
     pub(super) fn erase_conversations(&mut self, erased: impl Fn(&Conversation) -> bool) -> Vec<FileId> {
         let mut uploads = Vec::new();
+        let mut subjects = Vec::new();
         self.conversations.retain(|_, conversation| {
             let stays = !erased(conversation);
             if !stays {
+                subjects.push(Subject::Conversation(conversation.id));
                 uploads.append(&mut conversation.uploads);
             }
             stays
         });
+        subjects.into_iter().for_each(|subject| self.erase_subject(subject));
         let conversations = &self.conversations;
         self.messages.retain(|(conversation, _), _| conversations.contains_key(conversation));
         uploads.retain(|document| self.documents.remove(document).is_some());
@@ -150,7 +155,8 @@ impl World {
 
     pub(crate) fn change_knowledge(&mut self, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {
         let tenant = self.tenant_mut(agent)?;
-        let stored = tenant.records.get(&RecordKind::Knowledge).map(|record| record.version);
+        let key = RecordKey::from(RecordKind::Knowledge);
+        let stored = tenant.records.get(&key).map(|record| record.version);
         refuse_stale(stored, write.version)?;
         if let Some((document, _)) = &write.add
             && tenant.knowledge.contains_key(&document.id)
@@ -167,27 +173,9 @@ impl World {
             let placed = passages.iter().map(|it| ((document.id, it.position), it.clone()));
             tenant.passages.extend(placed);
         }
-        let kind = RecordKind::Knowledge;
-        let record = StoredRecord { kind, version: write.version, body: RawObject::default() };
-        tenant.records.insert(kind, record);
+        let record = StoredRecord::single(RecordKind::Knowledge, write.version, RawObject::default());
+        tenant.records.insert(key, record);
         self.apply(agent, &write.effects);
-        Ok(())
-    }
-
-    pub(crate) fn record(&self, agent: &AgentId, kind: RecordKind) -> Option<StoredRecord> {
-        self.tenant(agent)?.records.get(&kind).cloned()
-    }
-
-    pub(crate) fn save_record(
-        &mut self,
-        agent: &AgentId,
-        record: &StoredRecord,
-        effects: &Effects,
-    ) -> Result<()> {
-        let tenant = self.tenant_mut(agent)?;
-        refuse_stale(tenant.records.get(&record.kind).map(|stored| stored.version), record.version)?;
-        tenant.records.insert(record.kind, record.clone());
-        self.apply(agent, effects);
         Ok(())
     }
 }

@@ -4,6 +4,7 @@ mod chat;
 mod extraction;
 mod files;
 mod forms;
+mod shapes;
 mod stored;
 mod transfer;
 
@@ -21,8 +22,8 @@ use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
     AuditQuery, ChainPosition, ChainQuery, ContactPage, ContactQuery, ContactWrite, Duplicate, Effects,
-    IdempotencyKey, IdempotencyRecord, RateLimitWindow, RecordKind, Result, SortPosition, StorageErrorKind,
-    StoredDocument, StoredRecord, Window,
+    IdempotencyKey, IdempotencyRecord, LogEntry, RecordKey, Result, SortPosition, StorageErrorKind,
+    StoredDocument, StoredRecord, Subject, Window,
 };
 use openapi_core::values::{
     AgentId, AuditId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, PlatformId,
@@ -41,6 +42,10 @@ pub(crate) struct World {
     chains: BTreeMap<Option<AgentId>, ChainHead>,
     /// Blobs due for deletion, each with the instant from which it may be deleted.
     purges: BTreeMap<BlobKey, Timestamp>,
+    /// Records without an agent.
+    installation: BTreeMap<RecordKey, StoredRecord>,
+    /// The agents whose log has new events, until their readers are woken.
+    changed: Vec<AgentId>,
 }
 
 /// All data of one tenant.
@@ -56,14 +61,14 @@ struct Tenant {
     templates: BTreeMap<TemplateId, StoredTemplate>,
     submissions: BTreeMap<SubmissionId, StoredSubmission>,
     replays: HashMap<IdempotencyKey, IdempotencyRecord>,
-    windows: HashMap<KeyId, RateLimitWindow>,
     credits: Option<CreditAccount>,
     ledger: BTreeMap<(Timestamp, PlatformId), CreditEntry>,
     knowledge: BTreeMap<KnowledgeId, KnowledgeDocument>,
     passages: BTreeMap<(KnowledgeId, u32), Passage>,
     conversations: BTreeMap<ConversationId, Conversation>,
     messages: BTreeMap<(ConversationId, u64), Message>,
-    records: BTreeMap<RecordKind, StoredRecord>,
+    records: BTreeMap<RecordKey, StoredRecord>,
+    log: BTreeMap<u64, LogEntry>,
 }
 
 impl Tenant {
@@ -227,10 +232,6 @@ impl World {
         replays.iter().for_each(|key| {
             tenant.replays.remove(key);
         });
-        let windows: Vec<KeyId> = tenant.windows.keys().copied().take(take(tenant.windows.len())).collect();
-        windows.iter().for_each(|key| {
-            tenant.windows.remove(key);
-        });
         if tenant.credits.is_some() && take(1) == 1 {
             tenant.credits = None;
         }
@@ -240,6 +241,7 @@ impl World {
         pop(&mut tenant.passages, &mut take);
         pop(&mut tenant.knowledge, &mut take);
         pop(&mut tenant.records, &mut take);
+        pop(&mut tenant.log, &mut take);
         let payloads = self
             .audit
             .values_mut()
@@ -447,6 +449,8 @@ impl World {
             stays
         });
         let uploads = tenant.erase_conversations(|conversation| conversation.contact_id == Some(id));
+        tenant.erase_subject(Subject::Contact(id));
+        tenant.empty_events(id);
         self.purges.extend(contents);
         self.make_due(agent, uploads, at);
         let resource = id.to_string();
@@ -481,29 +485,14 @@ impl World {
         removed
     }
 
-    pub(crate) fn rate_limit_window(&self, agent: &AgentId, key: KeyId) -> Option<RateLimitWindow> {
-        self.tenant(agent)?.windows.get(&key).cloned()
-    }
-
-    pub(crate) fn save_rate_limit_window(
-        &mut self,
-        agent: &AgentId,
-        key: KeyId,
-        window: &RateLimitWindow,
-    ) -> Result<()> {
-        let Ok(tenant) = self.tenant_mut(agent) else { return Ok(()) };
-        let stored = tenant.windows.get(&key).map_or(0, |stored| stored.version);
-        if stored.checked_add(1) != Some(window.version) {
-            return Err(StorageErrorKind::Stale.into());
-        }
-        tenant.windows.insert(key, window.clone());
-        Ok(())
-    }
-
     /// Stores the effects of a write of a tenant.
     fn apply(&mut self, agent: &AgentId, effects: &Effects) {
         if let Some(tenant) = self.agents.get_mut(agent) {
             tenant.replays.extend(effects.replay.iter().map(|replay| (replay.key, replay.clone())));
+            tenant.append(&effects.events);
+        }
+        if !effects.events.is_empty() {
+            self.changed.push(agent.clone());
         }
         effects.audit.iter().for_each(|entry| self.chain(entry));
     }

@@ -21,7 +21,6 @@ impl Tenant {
             templates: Default::default(),
             submissions: Default::default(),
             replays: Default::default(),
-            windows: Default::default(),
             credits: None,
             ledger: Default::default(),
             knowledge: Default::default(),
@@ -29,6 +28,7 @@ impl Tenant {
             conversations: Default::default(),
             messages: Default::default(),
             records: Default::default(),
+            log: Default::default(),
         }
     }
 
@@ -58,7 +58,7 @@ impl World {
     }
 
     /// All records of a kind, by key.
-    fn records_of(&self, id: &AgentId, kind: TransferKind) -> Vec<TransferRow> {
+    fn rows_of(&self, id: &AgentId, kind: TransferKind) -> Vec<TransferRow> {
         let Some(tenant) = self.agents.get(id) else { return Vec::new() };
         let mut records: Vec<TransferRow> = match kind {
             TransferKind::ContactSchema => {
@@ -96,12 +96,6 @@ impl World {
             TransferKind::IdempotencyRecord => {
                 tenant.replays.values().cloned().map(TransferRow::IdempotencyRecord).collect()
             }
-            TransferKind::RateLimitWindow => {
-                let windows = tenant.windows.iter();
-                windows
-                    .map(|(key, window)| TransferRow::RateLimitWindow { key: *key, window: window.clone() })
-                    .collect()
-            }
             TransferKind::CreditAccount => {
                 tenant.credits.iter().cloned().map(TransferRow::CreditAccount).collect()
             }
@@ -117,9 +111,8 @@ impl World {
                 conversations.map(TransferRow::Conversation).collect()
             }
             TransferKind::Message => messages(tenant),
-            TransferKind::StoredRecord => {
-                tenant.records.values().cloned().map(TransferRow::StoredRecord).collect()
-            }
+            TransferKind::Record => tenant.records.values().cloned().map(TransferRow::Record).collect(),
+            TransferKind::Log => tenant.log.values().cloned().map(TransferRow::Log).collect(),
             TransferKind::Audit => {
                 let own = self.audit.values().filter(|entry| entry.agent_id.as_ref() == Some(id));
                 own.cloned().map(TransferRow::Audit).collect()
@@ -137,14 +130,14 @@ impl World {
         after: Option<&TransferKey>,
         at_most: u32,
     ) -> Vec<TransferRow> {
-        let mut records = self.records_of(agent, kind);
+        let mut records = self.rows_of(agent, kind);
         records.retain(|record| after.is_none_or(|after| record.key() > *after));
         records.truncate(at_most as usize);
         records
     }
 
     pub(crate) fn last_record(&self, agent: &AgentId, kind: TransferKind) -> Option<TransferKey> {
-        self.records_of(agent, kind).last().map(TransferRow::key)
+        self.rows_of(agent, kind).last().map(TransferRow::key)
     }
 
     pub(crate) fn put_agent(&mut self, agent: &Agent) {
@@ -213,9 +206,6 @@ impl World {
             TransferRow::IdempotencyRecord(replay) => {
                 tenant.replays.insert(replay.key, replay.clone()).is_none()
             }
-            TransferRow::RateLimitWindow { key, window } => {
-                tenant.windows.insert(*key, window.clone()).is_none()
-            }
             TransferRow::CreditAccount(account) => tenant.credits.replace(account.clone()).is_none(),
             TransferRow::CreditEntry(entry) => {
                 tenant.ledger.insert((entry.at, entry.id), entry.clone()).is_none()
@@ -230,7 +220,10 @@ impl World {
             TransferRow::Message { conversation, message } => {
                 tenant.messages.insert((*conversation, message.seq), message.clone()).is_none()
             }
-            TransferRow::StoredRecord(record) => tenant.records.insert(record.kind, record.clone()).is_none(),
+            TransferRow::Record(record) => {
+                tenant.records.insert(record.key.clone(), record.clone()).is_none()
+            }
+            TransferRow::Log(entry) => tenant.log.insert(entry.seq, entry.clone()).is_none(),
             TransferRow::Audit(entry) => {
                 self.put_audit(entry);
                 true

@@ -3,14 +3,13 @@
 use std::collections::HashMap;
 
 use mongodb::bson::{Document, doc};
-use openapi_core::audit::ChainHead;
 use openapi_core::values::AgentId;
 
 use super::stored::Derived;
 use crate::document::{FieldReader, Fields, keyed};
 use crate::error::Result;
 use crate::migrate::collection;
-use crate::tenant::{self, COUNTER_SLOTS, ContactCounts, SLOT_NAMES};
+use crate::tenant::{self, COUNTER_SLOTS, ContactCounts, Ends, SLOT_NAMES};
 use crate::transaction::{DocumentReader, Transaction, Update};
 
 /// The changes of counters that belong to changes of contacts.
@@ -32,20 +31,15 @@ impl Difference {
         }
     }
 
-    /// Writes the changes, and the end of the chain of the audit log.
-    pub(super) async fn apply(
-        self,
-        tx: &mut Transaction,
-        agent: &AgentId,
-        head: Option<ChainHead>,
-    ) -> Result<()> {
+    /// Writes the changes, and the ends of the audit log and the event log.
+    pub(super) async fn apply(self, tx: &mut Transaction, agent: &AgentId, ends: Option<Ends>) -> Result<()> {
         let mut change = Document::new();
         let increments = self.counts.increments();
         if !increments.is_empty() {
             change.insert("$inc", increments);
         }
-        if let Some(head) = head {
-            change.insert("$set", tenant::of_head(head)?);
+        if let Some(ends) = ends {
+            change.insert("$set", tenant::of_ends(ends)?);
         }
         if !change.is_empty() {
             tenant::change(tx, agent, change).await?;

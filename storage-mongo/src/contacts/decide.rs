@@ -155,8 +155,8 @@ impl<'j> Batch<'j> {
         if !new.is_empty() {
             tx.insert(collection::CONTACTS, &new).await?;
         }
-        let head = effects::apply_all(tx, agent, &self.effects, self.tenant.head).await?;
-        difference.apply(tx, agent, Some(head)).await
+        let ends = effects::apply_all(tx, agent, &self.effects, self.tenant.ends).await?;
+        difference.apply(tx, agent, Some(ends)).await
     }
 
     /// The updates that free unique values which other contacts of the batch take. They come first, because each statement

@@ -1,7 +1,7 @@
 //! Removing contacts. Everything here runs in a transaction.
 
 use mongodb::bson::doc;
-use openapi_core::storage::{Effects, StorageErrorKind};
+use openapi_core::storage::{Effects, StorageErrorKind, Subject};
 use openapi_core::values::{AgentId, ContactId, Timestamp};
 
 use super::counters::Difference;
@@ -10,6 +10,7 @@ use crate::chat::conversations;
 use crate::document::{key, of_agent};
 use crate::error::Result;
 use crate::migrate::collection;
+use crate::shapes::{log, records};
 use crate::transaction::Transaction;
 use crate::{audit, effects, files, forms, replays, tenant};
 
@@ -32,8 +33,10 @@ pub(super) async fn erase(
     files::erase_of(tx, agent, id, at).await?;
     forms::erase_of(tx, agent, id).await?;
     conversations::erase_of(tx, agent, id, at).await?;
+    records::erase_of(tx, agent, std::iter::once(Subject::Contact(id))).await?;
+    log::note_erasure(tx, agent, id, state.ends.events).await?;
     audit::empty_payloads(tx, agent, id).await?;
-    effects::apply(tx, agent, effects, state.head).await
+    effects::apply(tx, agent, effects, state.ends).await
 }
 
 /// Removes up to `at_most` contacts of a deleted tenant and returns how many. The counters of tags go with the last

@@ -28,7 +28,7 @@ pub(super) async fn create(tx: &mut Transaction, agent: &AgentId, write: &FileWr
     }
     tx.insert(collection::FILES, &[document(agent, file, &write.name_key)?]).await?;
     content::add_bytes(tx, agent, integer(file.file_size)?).await?;
-    effects::apply(tx, agent, &write.effects, ledger.head).await
+    effects::apply(tx, agent, &write.effects, ledger.ends).await
 }
 
 /// The document of a file.
@@ -84,7 +84,7 @@ pub(super) async fn delete(tx: &mut Transaction, agent: &AgentId, deletion: &Fil
     tx.update(collection::FILES, &[Update::one(id, buried)]).await?;
     content::add_bytes(tx, agent, -size).await?;
     content::make_due(tx, agent, [file], deletion.purge_at).await?;
-    effects::apply(tx, agent, &deletion.effects, state.head).await
+    effects::apply(tx, agent, &deletion.effects, state.ends).await
 }
 
 /// Removes the files of a contact, deleted ones included; their contents are due now.
@@ -142,7 +142,7 @@ pub(super) async fn hasten(
     filter.insert("dueAt", doc! { "$gt": time(now) });
     let hasten = Update::many(filter, doc! { "$set": { "dueAt": time(now) } });
     let hastened = tx.update(collection::BLOB_PURGES, &[hasten]).await?;
-    effects::apply(tx, agent, effects, state.head).await?;
+    effects::apply(tx, agent, effects, state.ends).await?;
     Ok(hastened)
 }
 

@@ -176,7 +176,7 @@ pub(super) async fn create(
     }
     tx.insert(collection::TEMPLATES, &[document(agent, template)?]).await?;
     insert_content(tx, agent, template).await?;
-    effects::apply(tx, agent, effects, state.head).await
+    effects::apply(tx, agent, effects, state.ends).await
 }
 
 /// The document of a template, without its content.
@@ -203,7 +203,7 @@ pub(super) async fn replace(
     let change = doc! { "$set": base(template)? };
     tx.update(collection::TEMPLATES, &[Update::one(filter, change)]).await?;
     insert_content(tx, agent, template).await?;
-    effects::apply(tx, agent, effects, state.head).await
+    effects::apply(tx, agent, effects, state.ends).await
 }
 
 /// Stores the content of the current version.

@@ -36,7 +36,7 @@ pub(super) async fn create(tx: &mut Transaction, agent: &AgentId, write: &Submis
     let documents = write.submissions.iter().map(|new| row::document(&new.submission));
     let documents = documents.collect::<Result<Vec<_>>>()?;
     tx.insert(collection::SUBMISSIONS, &documents).await?;
-    effects::apply(tx, agent, &write.effects, state.head).await
+    effects::apply(tx, agent, &write.effects, state.ends).await
 }
 
 /// As [`openapi_core::storage::FormStore::update_submission`].
@@ -64,7 +64,7 @@ pub(super) async fn update(tx: &mut Transaction, agent: &AgentId, change: &Submi
     if let Some(replaced) = &change.replaced {
         keep(tx, agent, submission.id, replaced).await?;
     }
-    effects::apply(tx, agent, &change.effects, state.head).await
+    effects::apply(tx, agent, &change.effects, state.ends).await
 }
 
 /// The checks of each new submission.

@@ -330,8 +330,8 @@ fn records_are_moved_along_their_key() {
                 TransferKind::Passage | TransferKind::Message => {
                     TransferKey::of_version(middle.as_bytes(), 7)
                 }
-                TransferKind::CreditAccount => TransferKey::of_number(0),
-                TransferKind::StoredRecord => TransferKey::of_number(1),
+                TransferKind::CreditAccount | TransferKind::Log => TransferKey::of_number(0),
+                TransferKind::Record => TransferKey::of_named(1, &[7]),
                 TransferKind::CreditEntry | TransferKind::Audit => {
                     TransferKey::of_time(at(60), middle.as_bytes())
                 }

@@ -14,15 +14,16 @@ use openapi_core::values::{AgentId, KnowledgeId};
 use storage_common::transfer::{TransferKind, TransferRow};
 
 use super::read;
-use crate::chat::{agent_records, conversations, knowledge};
+use crate::chat::{conversations, knowledge};
 use crate::document::{code, integer, key, keyed, time};
 use crate::error::Result;
 use crate::migrate::{collection, index};
+use crate::shapes::{log, records};
 use crate::tenant::{self, TenantState};
 use crate::transaction::{Find, Transaction, Update};
 use crate::{
     agents, audit, contact_schemas, contacts, content, credits, documents as stored_documents, files, forms,
-    keys, rate_windows, replays,
+    keys, replays,
 };
 
 /// As [`storage_common::transfer::TransferStore::put_agent`].
@@ -107,9 +108,6 @@ impl<'r> Batch<'r> {
                 self.documents.push(forms::write::revision(agent, *submission, revision)?);
             }
             TransferRow::IdempotencyRecord(replay) => self.responses.push(replay),
-            TransferRow::RateLimitWindow { key, window } => {
-                self.documents.push(rate_windows::document(agent, *key, window)?);
-            }
             TransferRow::CreditAccount(account) => {
                 self.documents.push(credits::account_document(agent, account)?);
             }
@@ -120,7 +118,12 @@ impl<'r> Batch<'r> {
             TransferRow::Message { conversation, message } => {
                 self.documents.push(conversations::write::message_document(agent, *conversation, message)?);
             }
-            TransferRow::StoredRecord(record) => self.documents.push(agent_records::document(agent, record)?),
+            TransferRow::Record(record) => self.documents.push(records::document(Some(agent), record)?),
+            TransferRow::Log(entry) => {
+                self.documents.push(log::document(agent, entry)?);
+                let newest = integer(entry.seq)?;
+                tenant::change(tx, agent, doc! { "$max": { "events": newest } }).await?;
+            }
             TransferRow::Audit(entry) => self.entries.push(entry),
             TransferRow::Key(stored) => keys::insert(tx, agent, stored).await?,
         }
@@ -150,7 +153,7 @@ impl<'r> Batch<'r> {
             replays::insert(tx, agent, self.responses).await?;
         }
         if !self.entries.is_empty() {
-            let mut head = state.head;
+            let mut head = state.ends.chain;
             self.entries.iter().for_each(|entry| head.follow(entry));
             audit::insert(tx, self.entries.iter().copied()).await?;
             tenant::change(tx, agent, doc! { "$set": tenant::of_head(head)? }).await?;

@@ -9,12 +9,13 @@ use openapi_core::values::{AgentId, KnowledgeId, TemplateId};
 use storage_common::transfer::tables;
 use storage_common::transfer::{TransferKey, TransferKind, TransferRow};
 
+use crate::chat::conversations;
 use crate::chat::knowledge::blocks;
-use crate::chat::{agent_records, conversations};
 use crate::contacts::row;
 use crate::document::{FieldReader, Fields, binary, integer, key, keyed, of_agent, time};
 use crate::error::{Result, corrupt};
 use crate::migrate::{collection, index};
+use crate::shapes::{log, records};
 use crate::transaction::{DocumentReader, Find};
 use crate::{contacts, credits, forms, keys};
 
@@ -42,14 +43,14 @@ pub(super) const fn collection_of(kind: TransferKind) -> &'static str {
         TransferKind::Submission => collection::SUBMISSIONS,
         TransferKind::Revision => collection::FORM_DATA_REVISIONS,
         TransferKind::IdempotencyRecord => collection::REPLAYS,
-        TransferKind::RateLimitWindow => collection::RATE_WINDOWS,
         TransferKind::CreditAccount => collection::CREDIT_ACCOUNTS,
         TransferKind::CreditEntry => collection::CREDIT_ENTRIES,
         TransferKind::Knowledge => collection::KNOWLEDGE,
         TransferKind::Passage => collection::PASSAGES,
         TransferKind::Conversation => collection::CONVERSATIONS,
         TransferKind::Message => collection::MESSAGES,
-        TransferKind::StoredRecord => collection::AGENT_RECORDS,
+        TransferKind::Record => collection::RECORDS,
+        TransferKind::Log => collection::LOG,
         TransferKind::Audit => collection::AUDIT,
         TransferKind::Key => collection::API_KEYS,
     }
@@ -77,7 +78,11 @@ fn id_of(agent: &AgentId, kind: TransferKind, after: &TransferKey) -> Result<Doc
             let (conversation, seq) = after.version().ok_or_else(broken)?;
             conversations::read::message_key(agent, &conversation, seq)?
         }
-        TransferKind::StoredRecord => agent_records::record_key(agent, after.number().ok_or_else(broken)?)?,
+        TransferKind::Record => {
+            let (kind, id) = after.named().ok_or_else(broken)?;
+            records::key_of_number(Some(agent), kind, id)?
+        }
+        TransferKind::Log => log::key_of(agent, after.number().ok_or_else(broken)?)?,
         TransferKind::CreditAccount => credits::account_key(agent),
         TransferKind::CreditEntry | TransferKind::Audit => {
             let (at, id) = after.time().ok_or_else(broken)?;
@@ -90,7 +95,6 @@ fn id_of(agent: &AgentId, kind: TransferKind, after: &TransferKey) -> Result<Doc
         | TransferKind::Purge
         | TransferKind::Submission
         | TransferKind::IdempotencyRecord
-        | TransferKind::RateLimitWindow
         | TransferKind::Knowledge
         | TransferKind::Conversation
         | TransferKind::Key => key(agent, &after.0),
@@ -169,6 +173,9 @@ pub(super) async fn records(
             let shown = forms::read::shown(reads, agent, &found).await?;
             Ok(shown.into_iter().map(TransferRow::Submission).collect())
         }
+        TransferKind::Log => {
+            Ok(log::shown(reads, agent, &found).await?.into_iter().map(TransferRow::Log).collect())
+        }
         _ => found.iter().map(|document| record(agent, kind, document)).collect(),
     }
 }
@@ -177,6 +184,7 @@ pub(super) async fn records(
 fn record(agent: &AgentId, kind: TransferKind, document: &RawDocument) -> Result<TransferRow> {
     match kind {
         TransferKind::Contact => Ok(TransferRow::Contact(row::contact(agent, document)?)),
+        TransferKind::Record => Ok(TransferRow::Record(records::read(document)?)),
         _ => tables::record(agent, kind, &mut Fields(document)),
     }
 }
@@ -264,7 +272,8 @@ pub(super) async fn last(
             passage((document, last)).key()
         }
         TransferKind::Message => TransferKey::of_version(&id.bytes("id")?, id.count("seq")?),
-        TransferKind::StoredRecord => TransferKey::of_number(id.count("kind")?),
+        TransferKind::Record => TransferKey::of_named(id.count("kind")?, &records::id_bytes(id.str("id")?)?),
+        TransferKind::Log => TransferKey::of_number(id.count("seq")?),
         TransferKind::CreditAccount => TransferKey::of_number(0),
         TransferKind::CreditEntry | TransferKind::Audit => {
             TransferKey::of_time(id.time("at")?, &id.bytes("id")?)

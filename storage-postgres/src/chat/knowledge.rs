@@ -6,17 +6,16 @@ use ::conversations::storage::{KnowledgeStore, KnowledgeWrite};
 use ::conversations::{KnowledgeDocument, Passage};
 use async_trait::async_trait;
 use openapi_core::json::RawObject;
-use openapi_core::storage::{RecordKind, StorageError, StorageErrorKind, StoredRecord};
+use openapi_core::storage::{RecordChange, RecordKind, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, KnowledgeId};
 use sqlx::PgConnection;
 use storage_common::{in_transaction, records};
 
-use crate::chat::agent_records;
 use crate::connect::execute;
 use crate::error::Result;
 use crate::rows::{Statement, json_text};
 use crate::store::PostgresStorage;
-use crate::{effects, tenant};
+use crate::{effects, shapes, tenant};
 
 /// The most passages of one statement. A document may have 50,000 of 5,000,000 characters in total; in parts of one or two
 /// MiB, no statement comes near its timeout, and little of the text is in memory twice.
@@ -75,13 +74,13 @@ pub(crate) fn passages(
 /// As [`KnowledgeStore::change_knowledge`], in a transaction of its own.
 async fn change(db: &mut PgConnection, agent: &AgentId, write: &KnowledgeWrite) -> Result<()> {
     let tenant = tenant::lock(db, agent).await?;
-    let kind = RecordKind::Knowledge;
-    agent_records::refuse_stale(db, agent, kind, write.version).await?;
+    let record = StoredRecord::single(RecordKind::Knowledge, write.version, RawObject::default());
+    shapes::records::change(db, Some(agent), &[RecordChange::Save(record)]).await?;
     for sql in REMOVE {
         execute(db, removal(sql, agent, &write.remove)?).await?;
     }
     if let Some((document, passages)) = &write.add {
-        // An error rolls back the removals.
+        // An error rolls back what was changed before.
         if !insert(db, agent, document).await? {
             return Err(StorageErrorKind::AlreadyExists.into());
         }
@@ -90,8 +89,6 @@ async fn change(db: &mut PgConnection, agent: &AgentId, write: &KnowledgeWrite) 
         let unique: Vec<_> = unique.into_values().map(|passage| (document.id, passage)).collect();
         insert_passages(db, agent, &unique).await?;
     }
-    let record = StoredRecord { kind, version: write.version, body: RawObject::default() };
-    agent_records::put(db, agent, &record).await?;
     effects::apply(db, agent, &write.effects, tenant.head).await
 }
 

@@ -1,5 +1,4 @@
 //! The chat of the widget: conversations, knowledge, and small records of tenants.
 
-pub(crate) mod agent_records;
 pub(crate) mod conversations;
 pub(crate) mod knowledge;

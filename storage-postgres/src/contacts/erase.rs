@@ -1,6 +1,6 @@
 //! Removing contacts. Everything here runs in a transaction that has locked the tenant.
 
-use openapi_core::storage::{Effects, StorageErrorKind};
+use openapi_core::storage::{Effects, StorageErrorKind, Subject};
 use openapi_core::values::{AgentId, ContactId, Timestamp};
 use sqlx::PgConnection;
 
@@ -11,6 +11,7 @@ use crate::chat::conversations;
 use crate::connect::{execute, fetch};
 use crate::error::Result;
 use crate::rows::{RowReader, Statement, signed};
+use crate::shapes::{log, records};
 use crate::{audit, effects, files, forms, replays, tenant};
 
 /// As [`openapi_core::storage::ContactStore::erase_contact`].
@@ -37,6 +38,8 @@ pub(super) async fn erase(
     forms::erase_of(db, agent, id).await?;
     conversations::erase_of(db, agent, id, at).await?;
     audit::empty_payloads(db, agent, id).await?;
+    records::erase_of(db, agent, &[Subject::Contact(id)]).await?;
+    log::erase_of(db, agent, id).await?;
     effects::apply(db, agent, effects, tenant.head).await
 }
 

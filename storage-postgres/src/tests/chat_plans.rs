@@ -1,16 +1,15 @@
-//! Every statement about conversations, knowledge and small records finds its rows by an index, as the others do
+//! Every statement about conversations and knowledge finds its rows by an index, as the others do
 //! (`plans`).
 
 use ::conversations::storage::{ConversationFilter, ConversationQuery, MessageQuery, MessageSelector};
 use ::conversations::{ConversationMode, ConversationStatus};
-use openapi_core::storage::RecordKind;
 use openapi_core::values::{ContactId, ConversationId, KnowledgeId, MessageId, Timestamp};
 use sqlx::Connection;
 
 use super::plans::{MANY, big, filled, hold, id};
 use super::support::{Database, runtime};
 use crate::chat::conversations::{read, write};
-use crate::chat::{agent_records, knowledge};
+use crate::chat::knowledge;
 use storage_common::fixtures::agent_id;
 
 /// How many of the agent's conversations, as `plans` creates them, a filter matches.
@@ -87,8 +86,6 @@ fn messages_and_passages_walk_along_their_index() {
             }
             assert_eq!(hold(&mut db, &knowledge::documents(&agent).unwrap(), 20).await, 10);
             let one = read::one(&agent, ConversationId::from_bytes(id(4_711))).unwrap();
-            assert_eq!(hold(&mut db, &one, 6).await, 1);
-            let one = agent_records::one(&agent, RecordKind::ChatUsage).unwrap();
             assert_eq!(hold(&mut db, &one, 6).await, 1);
         }
         db.close().await.unwrap();

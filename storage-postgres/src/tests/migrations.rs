@@ -1,12 +1,17 @@
 //! Migrations: from nothing, one after another, by several servers at once, and what they refuse.
 
-use sqlx::{Connection, Row};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 
 use super::support::{Database, runtime};
 use crate::migrate::{KNOWN, MIGRATIONS};
 use crate::{OpenError, PostgresConfig, PostgresStorage};
 use openapi_core::audit::{AuditAction, ChainProblem, ChainVerifier};
-use openapi_core::storage::{AgentStore, AuditStore, ChainQuery, ContactStore};
+use openapi_core::json::RawObject;
+use openapi_core::storage::{
+    AgentStore, AuditStore, ChainQuery, ContactStore, Effects, LogPage, LogStore, RecordKey, RecordKind,
+    RecordStore, RecordsWrite, StoredRecord,
+};
+use openapi_core::values::KeyId;
 use storage_common::fixtures::{agent_id, contact, entry, insert_agent, server_keys, write};
 
 #[test]
@@ -53,7 +58,7 @@ fn the_audit_chain_covers_older_entries() {
         let store = database.open().await;
         let agent = agent_id("a");
         let mut db = database.connect().await;
-        let run = async |db: &mut sqlx::PgConnection, sql: &'static str| {
+        let run = async |db: &mut PgConnection, sql: &'static str| {
             sqlx::raw_sql(sql).execute(db).await.unwrap().rows_affected()
         };
         run(&mut db, "SET search_path = openapi").await;
@@ -156,6 +161,59 @@ fn tables_of_something_else_are_left_alone() {
     });
 }
 
+/// Creates a table of a former version.
+async fn create(db: &mut PgConnection, table: &str) {
+    let begin = format!("CREATE TABLE {table} (");
+    let (_, rest) = MIGRATIONS.iter().find_map(|migration| migration.sql.split_once(&begin)).unwrap();
+    let (columns, _) = rest.split_once("\n)").unwrap();
+    let sql = format!("SET search_path = openapi; {begin}{columns})");
+    sqlx::raw_sql(AssertSqlSafe(sql)).execute(db).await.unwrap();
+}
+
+/// Small records and rate-limit windows of the version before become records, with their versions and texts.
+#[test]
+fn what_records_absorb_stays_as_it_was() {
+    let database = Database::new();
+    runtime().block_on(async {
+        let (agent, key) = (agent_id("a"), KeyId::from_bytes([7; 12]));
+        let store = database.open().await;
+        insert_agent(&store, &agent).await;
+        store.close().await;
+        let mut db = database.connect().await;
+        create(&mut db, "agent_record").await;
+        create(&mut db, "rate_window").await;
+        let shares = r#"[{"server":"000000000000000000000000","counted":[],"leased":5,"leaseEnds":"1970-01-01T00:00:00Z"}]"#;
+        let former = format!(
+            "DROP TABLE record, log, log_erased; DELETE FROM migration WHERE version = 11; \
+             INSERT INTO agent_record VALUES ('a', 1, 7, '{{\"b\":1.50,\"a\":\"\u{e9}\"}}'), ('a', 3, 9, NULL); \
+             INSERT INTO rate_window VALUES ('a', '\\x070707070707070707070707', 4, '{shares}')"
+        );
+        sqlx::raw_sql(AssertSqlSafe(former)).execute(&mut db).await.unwrap();
+        let store = database.open().await;
+        let window = format!(r#"{{"shares":{shares}}}"#);
+        for (key, version, body) in [
+            (RecordKind::Settings.into(), 7, "{\"b\":1.50,\"a\":\"\u{e9}\"}"),
+            (RecordKind::Knowledge.into(), 9, "{}"),
+            (RecordKey::new(RecordKind::RateLimitWindow, key), 4, &*window),
+        ] {
+            let expected = StoredRecord {
+                key,
+                ..StoredRecord::single(RecordKind::Settings, version, RawObject::from_text(body).unwrap())
+            };
+            assert_eq!(store.record(Some(&agent), &expected.key).await.unwrap().as_ref(), Some(&expected));
+            // They can be changed, and the log begins with the first event.
+            let changed = StoredRecord { version: version + 1, ..expected };
+            let write = RecordsWrite::save(changed, Effects::default());
+            store.save_records(Some(&agent), &write).await.unwrap();
+        }
+        assert_eq!(store.log(&agent, 0, 9).await.unwrap(), LogPage::default());
+        let left = sqlx::query("SELECT count(*) FROM pg_tables WHERE tablename IN ('agent_record', 'rate_window')");
+        assert_eq!(left.fetch_one(&mut db).await.unwrap().get::<i64, _>(0), 0);
+        db.close().await.unwrap();
+        store.close().await;
+    });
+}
+
 #[test]
 fn a_failed_migration_leaves_nothing() {
     let database = Database::new();
@@ -167,8 +225,9 @@ fn a_failed_migration_leaves_nothing() {
             "DELETE FROM openapi.migration WHERE version >= 3; \
              DROP TABLE openapi.form_template, openapi.form_template_version, openapi.form_submission, \
              openapi.document, openapi.credit_account, openapi.credit_entry, openapi.conversation, \
-             openapi.message, openapi.knowledge, openapi.passage, openapi.agent_record, \
+             openapi.message, openapi.knowledge, openapi.passage, openapi.record, openapi.log, openapi.log_erased, \
              openapi.contact_change, openapi.key_version; \
+             ALTER TABLE openapi.file DROP COLUMN server_key; \
              ALTER TABLE openapi.audit DROP COLUMN sequence, DROP COLUMN server_key, DROP COLUMN salt, \
              DROP COLUMN digest, DROP COLUMN mac; \
              ALTER TABLE openapi.agent DROP COLUMN audit_sequence, DROP COLUMN audit_mac; \
@@ -177,6 +236,7 @@ fn a_failed_migration_leaves_nothing() {
         .execute(&mut db)
         .await
         .unwrap();
+        create(&mut db, "rate_window").await;
         // The last table of the migration still exists, so the migration fails in the middle.
         assert!(PostgresStorage::open(database.config()).await.is_err());
         let made = sqlx::query("SELECT to_regclass('openapi.form_template') IS NULL")

@@ -8,6 +8,7 @@ mod deep;
 mod look_ups;
 mod migrations;
 mod plans;
+mod shapes;
 #[path = "../../tests/support/mod.rs"]
 pub(crate) mod support;
 pub(crate) mod writing;

@@ -81,7 +81,13 @@ INSERT INTO message SELECT agent, decode(lpad(to_hex(n % 20), 24, '0'), 'hex'), 
     CASE WHEN n % 3 > 0 THEN 't' || n / 3 END, '{}' FROM of;
 INSERT INTO knowledge SELECT agent, decode(lpad(to_hex(n), 24, '0'), 'hex'), '{}' FROM of WHERE n <= 10;
 INSERT INTO passage SELECT agent, decode(lpad(to_hex(n % 3), 24, '0'), 'hex'), n, '{}' FROM of;
-INSERT INTO agent_record SELECT agent, n, 1, NULL FROM of WHERE n <= 3;
+INSERT INTO record SELECT agent, n, '', 1, NULL, NULL, NULL, '{}' FROM of WHERE n <= 3;
+INSERT INTO record SELECT agent, 5, decode(lpad(to_hex(n), 24, '0'), 'hex'), 1,
+    CASE WHEN n % 2 = 0 THEN decode('01' || lpad(to_hex(n % 500), 24, '0'), 'hex') END, sha256(n::text::bytea),
+    CASE WHEN n % 3 = 0 THEN n END, '{}' FROM of;
+INSERT INTO log SELECT agent, n, n, decode(lpad(to_hex(n), 24, '0'), 'hex'), 1,
+    CASE WHEN n % 2 = 0 THEN decode(lpad(to_hex(n % 500), 24, '0'), 'hex') END, '{}' FROM of;
+INSERT INTO log_erased SELECT agent, decode(lpad(to_hex(n), 24, '0'), 'hex'), 3000, 0 FROM of WHERE n % 7 = 0;
 ";
 
 pub(super) async fn filled(database: &Database) -> PgConnection {
@@ -347,6 +353,8 @@ fn a_portion_of_a_tenant_is_removed_by_key() {
                 TransferKind::Message,
                 TransferKind::Conversation,
                 TransferKind::Passage,
+                TransferKind::Record,
+                TransferKind::Log,
             ] {
                 // Each row with its index entries, twice.
                 hold(&mut db, &removal(&agent, kind, 20).unwrap(), 20 * 6 + 10).await;
@@ -365,13 +373,13 @@ fn records_are_moved_along_their_key() {
         for agent in [big(), agent_id("late"), agent_id("agent-7")] {
             for kind in TransferKind::ALL {
                 let after = match kind {
-                    TransferKind::ContactSchema => TransferKey::of_number(2_000),
+                    TransferKind::ContactSchema | TransferKind::Log => TransferKey::of_number(2_000),
                     TransferKind::TemplateVersion | TransferKind::Revision => {
                         TransferKey::of_version(&middle, 1)
                     }
                     TransferKind::Passage | TransferKind::Message => TransferKey::of_version(&id(1), 2_000),
                     TransferKind::CreditAccount => TransferKey::of_number(0),
-                    TransferKind::StoredRecord => TransferKey::of_number(1),
+                    TransferKind::Record => TransferKey::of_named(5, &middle),
                     TransferKind::CreditEntry | TransferKind::Audit => {
                         TransferKey::of_time(Timestamp::from_millis(2_000), &middle)
                     }

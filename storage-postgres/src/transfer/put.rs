@@ -1,5 +1,5 @@
-//! Storing records unchanged. Contacts, stored responses, passages, messages and audit entries, of which there are many, share
-//! statements.
+//! Storing records unchanged. Contacts, stored responses, passages, messages, small records, events and audit entries, of which
+//! there are many, share statements.
 
 use std::collections::HashSet;
 
@@ -8,18 +8,18 @@ use openapi_core::agents::Agent;
 use openapi_core::audit::ChainedEntry;
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{IdempotencyRecord, StorageErrorKind};
+use openapi_core::storage::{IdempotencyRecord, LogEntry, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId};
 use sqlx::PgConnection;
 use storage_common::transfer::TransferRow;
 
-use crate::chat::{agent_records, conversations, knowledge};
+use crate::chat::{conversations, knowledge};
 use crate::connect::{execute, fetch_one, without_timeout};
 use crate::error::{Error, Result, code};
 use crate::rows::{RowReader, Statement, code as code_of, signed};
 use crate::{
-    agents, audit, contact_schemas, contacts, content, credits, documents, files, forms, keys, rate_windows,
-    replays,
+    agents, audit, contact_schemas, contacts, content, credits, documents, files, forms, keys, replays,
+    shapes,
 };
 
 /// As [`storage_common::transfer::TransferStore::put_agent`].
@@ -66,16 +66,17 @@ fn new(is_new: bool) -> Result<()> {
     if is_new { Ok(()) } else { Err(StorageErrorKind::AlreadyExists.into()) }
 }
 
-async fn insert_records(db: &mut PgConnection, agent: &AgentId, records: &[TransferRow]) -> Result<()> {
+async fn insert_records(db: &mut PgConnection, agent: &AgentId, rows: &[TransferRow]) -> Result<()> {
     let mut of_contacts: Vec<&Contact> = Vec::new();
     let mut responses: Vec<&IdempotencyRecord> = Vec::new();
     let mut entries: Vec<&ChainedEntry> = Vec::new();
     let mut passages: Vec<(KnowledgeId, &Passage)> = Vec::new();
     let mut messages: Vec<(ConversationId, &Message)> = Vec::new();
+    let (mut records, mut events): (Vec<&StoredRecord>, Vec<(&str, LogEntry)>) = (Vec::new(), Vec::new());
     let (mut templates, mut submissions): (Vec<&[u8]>, Vec<&[u8]>) = (Vec::new(), Vec::new());
     let mut bytes = 0;
-    for record in records {
-        match record {
+    for row in rows {
+        match row {
             TransferRow::ContactSchema(schema) => put_schema(db, agent, schema).await?,
             TransferRow::Template(template) => {
                 new(forms::templates::insert_base(db, agent, template).await?)?;
@@ -111,16 +112,14 @@ async fn insert_records(db: &mut PgConnection, agent: &AgentId, records: &[Trans
                 submissions.push(submission.as_bytes());
             }
             TransferRow::IdempotencyRecord(replay) => responses.push(replay),
-            TransferRow::RateLimitWindow { key, window } => {
-                new(rate_windows::insert(db, agent, *key, window).await?)?;
-            }
             TransferRow::CreditAccount(account) => new(credits::insert(db, agent, account).await?)?,
             TransferRow::CreditEntry(entry) => new(credits::append(db, agent, entry).await?)?,
             TransferRow::Knowledge(document) => new(knowledge::insert(db, agent, document).await?)?,
             TransferRow::Passage { document, passage } => passages.push((*document, passage)),
             TransferRow::Conversation(it) => new(conversations::write::insert(db, agent, it).await?)?,
             TransferRow::Message { conversation, message } => messages.push((*conversation, message)),
-            TransferRow::StoredRecord(record) => new(agent_records::insert(db, agent, record).await?)?,
+            TransferRow::Record(record) => records.push(record),
+            TransferRow::Log(entry) => events.push((agent.as_str(), entry.clone())),
             TransferRow::Audit(entry) => entries.push(entry),
             TransferRow::Key(stored) => new(keys::insert(db, agent, stored).await?)?,
         }
@@ -142,6 +141,8 @@ async fn insert_records(db: &mut PgConnection, agent: &AgentId, records: &[Trans
     replays::insert_all(db, responses.into_iter().map(|response| (agent, response))).await?;
     knowledge::insert_passages(db, agent, &passages).await?;
     conversations::write::insert_messages(db, agent, &messages).await?;
+    shapes::records::insert(db, Some(agent), &records).await?;
+    shapes::log::insert(db, &events).await?;
     let count = entries.len() as u64;
     new(audit::put_all(db, agent, &entries).await? == count)
 }

@@ -6,7 +6,7 @@
 use openapi_core::values::AgentId;
 use storage_common::agent_columns;
 use storage_common::transfer::tables::Table;
-use storage_common::transfer::{KeyParts, TransferKey, TransferKind};
+use storage_common::transfer::{KeyParts, KeyShape, TransferKey, TransferKind};
 
 use crate::error::{Error, Result};
 use crate::rows::Statement;
@@ -47,10 +47,12 @@ pub(crate) fn after(
 pub(crate) fn last(agent: &AgentId, kind: TransferKind) -> Result<Statement> {
     let Table { table, key, agent: of, .. } = Table::of(kind);
     let descending: Vec<String> = [of].iter().chain(key).map(|column| format!("{column} DESC")).collect();
+    // Numbers of a key are read as `bigint`.
+    let number = if kind.key_shape() == KeyShape::Named { "::bigint" } else { "" };
+    let wanted = key.join(&format!("{number}, "));
     Statement::new(format!(
-        "SELECT {} FROM {table} WHERE {of} >= $1 AND {of} <= $1 \
+        "SELECT {wanted} FROM {table} WHERE {of} >= $1 AND {of} <= $1 \
          AND EXISTS (SELECT 1 FROM agent a WHERE a.id = $1) ORDER BY {} LIMIT 1",
-        key.join(", "),
         descending.join(", ")
     ))
     .bind(agent.as_str())
@@ -65,6 +67,7 @@ pub(crate) fn add_key(
     Ok(match kind.key_parts::<Error>(key)? {
         KeyParts::Id(id) => vec![statement.add(id)?],
         KeyParts::Number(number) => vec![statement.add(number)?],
+        KeyParts::Named(number, id) => vec![statement.add(number)?, statement.add(id)?],
         KeyParts::Version(id, version) => vec![statement.add(id)?, statement.add(version)?],
         KeyParts::Time(at, id) => vec![statement.add(at.millis())?, statement.add(id)?],
     })

@@ -2,11 +2,12 @@
 
 use conversations::storage::*;
 use conversations::*;
+use openapi_core::events::{EventActor, EventData, NewEvent};
 use openapi_core::files::Sha256Digest;
 use openapi_core::json::RawObject;
 use openapi_core::storage::*;
 use openapi_core::values::{
-    AgentId, ContactId, ConversationId, FileId, KnowledgeId, MessageId, PlatformId, Timestamp,
+    AgentId, ContactId, ConversationId, FileId, KeyId, KnowledgeId, MessageId, PlatformId, Timestamp,
 };
 use storage_common::transfer::*;
 use storage_memory::MemoryStorage;
@@ -127,7 +128,7 @@ fn passages(count: u32, text: &str) -> Vec<Passage> {
 }
 
 fn record(kind: RecordKind, version: u64, body: &str) -> StoredRecord {
-    StoredRecord { kind, version, body: RawObject::from_text(body).unwrap() }
+    StoredRecord::single(kind, version, RawObject::from_text(body).unwrap())
 }
 
 /// Gives an agent documents, records and conversations, one of which belongs to its second contact. No two calls for
@@ -161,8 +162,29 @@ pub async fn fill(memory: &dyn TransferStore, agent: &AgentId, number: u64) {
     {
         let record = record(kind, version, r#"{"b":1.10,"a":{}}"#);
         let effects = if version == 2 { Effects::audited(audit(3)) } else { Effects::default() };
-        memory.save_record(agent, &record, &effects).await.unwrap();
+        let effects = effects.with_event(event(linked, version));
+        memory.save_records(Some(agent), &RecordsWrite::save(record, effects)).await.unwrap();
     }
+    let linked = linked.map(Subject::Contact);
+    for (number, subject) in [(1, linked), (2, Some(Subject::Conversation(id(3).into()))), (3, None)] {
+        let record = StoredRecord {
+            key: RecordKey::new(RecordKind::Identity, id(number)),
+            subject,
+            unique: Some([number as u8; 32]),
+            due_at: subject.is_none().then(|| at(7)),
+            ..record(RecordKind::Identity, 1, r#"{"of":"a subject"}"#)
+        };
+        memory.save_records(Some(agent), &RecordsWrite::save(record, Effects::default())).await.unwrap();
+    }
+}
+
+/// An event about a contact or, without one, about a key.
+fn event(contact: Option<ContactId>, number: u64) -> NewEvent {
+    let data = match contact {
+        Some(contact_id) => EventData::ContactCreated { contact_id },
+        None => EventData::KeyCreated { key_id: KeyId::from(id(number)) },
+    };
+    NewEvent { id: id(30_000 + number), at: at(number as i64), actor: EventActor::Visitor, contact, data }
 }
 
 /// Lists by each filter and in each window.
@@ -232,9 +254,6 @@ pub async fn answers(store: &dyn TransferStore, agent: &AgentId) -> Vec<String> 
             said.push(format!("{after:?}, {at_most}: {found:?}"));
         }
     }
-    for kind in RecordKind::ALL {
-        said.push(format!("{kind:?}: {:?}", store.record(agent, kind).await.unwrap()));
-    }
     said
 }
 
@@ -270,7 +289,8 @@ pub async fn change(store: &dyn TransferStore, agent: &AgentId, number: u64) {
     };
     store.change_knowledge(agent, &write).await.unwrap();
     let record = record(RecordKind::Settings, 3, "{}");
-    store.save_record(agent, &record, &Effects::audited(audit(3))).await.unwrap();
+    let effects = Effects::audited(audit(3)).with_event(event(None, 4));
+    store.save_records(Some(agent), &RecordsWrite::save(record, effects)).await.unwrap();
 }
 
 /// The expired conversations of all agents.

@@ -89,15 +89,13 @@ fn filled(target: &(dyn Target + Sync)) -> Arc<MemoryStorage> {
                 living.iter().find(with_keys).map_or_else(|| living[0].id.clone(), |agent| agent.id.clone())
             });
         for stored in memory.keys(&keyed).await.unwrap() {
-            let share = RateLimitLease {
-                server: PlatformId::new(at(1), [7; 8]),
-                counted: vec![(at(1_000), 3), (at(2_000), 1)],
-                leased: 9,
-                lease_ends: at(5_000),
-            };
             for version in [1, 2] {
-                let window = RateLimitWindow { version, shares: vec![share.clone(); version as usize] };
-                memory.save_rate_limit_window(&keyed, stored.key.id, &window).await.unwrap();
+                let body = RawObject::from_text(format!(r#"{{"shares":[],"version":{version}}}"#)).unwrap();
+                let key = RecordKey::new(RecordKind::RateLimitWindow, stored.key.id);
+                let (subject, unique, due_at) = (None, None, None);
+                let window = StoredRecord { key, version, subject, unique, due_at, body };
+                let write = RecordsWrite::save(window, Effects::default());
+                memory.save_records(Some(&keyed), &write).await.unwrap();
             }
             memory.record_key_use(&keyed, stored.key.id, at(77), None).await.unwrap();
         }
@@ -317,8 +315,20 @@ async fn same_answers(memory: &dyn TransferStore, store: &dyn TransferStore, age
     for record in every(memory, agent, TransferKind::Key).await {
         let TransferRow::Key(stored) = record else { unreachable!("of another kind") };
         same!(memory, store, look_up_key(&stored.key.api_key));
-        same!(memory, store, rate_limit_window(agent, stored.key.id));
     }
+    let scope = Some(agent);
+    for kind in RecordKind::ALL.iter().copied() {
+        for record in same!(memory, store, records_of(scope, kind, None, 100)) {
+            same!(memory, store, record(scope, &record.key));
+            if let Some(unique) = &record.unique {
+                same!(memory, store, record_by_unique(scope, kind, unique));
+            }
+        }
+    }
+    for (after, at_most) in [(0, 1_000), (1, 2), (u64::MAX, 1)] {
+        same!(memory, store, log(agent, after, at_most));
+    }
+    same!(memory, store, log_heads(std::slice::from_ref(agent)));
     assert_eq!(chat::answers(store, agent).await, chat::answers(memory, agent).await);
     let entries = AuditQuery { agent: Some(agent.clone()), limit: 1_000, ..AuditQuery::default() };
     same!(memory, store, audit_entries(&entries));

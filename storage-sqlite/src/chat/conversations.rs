@@ -6,7 +6,7 @@ use ::conversations::storage::{
 };
 use ::conversations::{Conversation, Message};
 use async_trait::async_trait;
-use openapi_core::storage::{Effects, StorageError, StorageErrorKind};
+use openapi_core::storage::{Effects, StorageError, StorageErrorKind, Subject};
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
@@ -16,6 +16,7 @@ use super::messages;
 use crate::error::Result;
 use crate::readers::snapshot;
 use crate::rows::{self, RowReader, code, json_text, signed};
+use crate::shapes::records;
 use crate::store::SqliteStorage;
 use crate::{documents, effects, tenant};
 
@@ -173,13 +174,20 @@ fn erase(
     let sql = "DELETE FROM conversation WHERE agent = ?1 AND id = ?2 RETURNING body";
     let removed: Option<Conversation> = rows::first(db, sql, params![agent, id.as_bytes()], |r| r.json())?;
     let removed = removed.ok_or(StorageErrorKind::Missing)?;
-    discard_uploads(db, agent_id, &removed, at)?;
+    erase_rest(db, agent_id, agent, &removed, at)?;
     effects::apply(db, agent, effects)
 }
 
-/// The uploads of an erased conversation's visitor are removed with it.
-fn discard_uploads(db: &Connection, agent: &AgentId, erased: &Conversation, now: Timestamp) -> Result<()> {
-    erased.uploads.iter().try_for_each(|document| documents::discard(db, agent, *document, now))
+/// The uploads of an erased conversation's visitor and the records about it are removed with it.
+fn erase_rest(
+    db: &Connection,
+    agent_id: &AgentId,
+    agent: i64,
+    erased: &Conversation,
+    now: Timestamp,
+) -> Result<()> {
+    records::erase_of(db, agent, Subject::Conversation(erased.id))?;
+    erased.uploads.iter().try_for_each(|document| documents::discard(db, agent_id, *document, now))
 }
 
 /// Removes the conversations of a contact with their messages and uploads.
@@ -198,7 +206,7 @@ pub(crate) fn erase_of(
     let sql = "DELETE FROM conversation INDEXED BY conversation_by_contact WHERE agent = ?1 AND contact = ?2 \
                RETURNING body";
     let erased = rows::all(db, sql, params![agent, contact.as_bytes()], |r| r.json())?;
-    erased.iter().try_for_each(|conversation| discard_uploads(db, agent_id, conversation, now))
+    erased.iter().try_for_each(|conversation| erase_rest(db, agent_id, agent, conversation, now))
 }
 
 /// The rows that match a filter, in the index that has them by their last message.

@@ -4,16 +4,15 @@ use ::conversations::storage::{KnowledgeStore, KnowledgeWrite};
 use ::conversations::{KnowledgeDocument, Passage};
 use async_trait::async_trait;
 use openapi_core::json::RawObject;
-use openapi_core::storage::{RecordKind, StorageError, StorageErrorKind, StoredRecord};
+use openapi_core::storage::{RecordChange, RecordKind, StorageError, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, KnowledgeId};
 use rusqlite::{Connection, params};
 use storage_common::records;
 
-use super::agent_records;
 use crate::error::Result;
 use crate::rows::{self, json_text};
 use crate::store::SqliteStorage;
-use crate::{effects, tenant};
+use crate::{effects, shapes, tenant};
 
 fn is_stored(db: &Connection, agent: i64, document: KnowledgeId) -> Result<bool> {
     let sql = "SELECT 1 FROM knowledge WHERE agent = ?1 AND id = ?2";
@@ -47,8 +46,8 @@ pub(crate) fn put_passage(
 /// As [`KnowledgeStore::change_knowledge`], inside the writer's transaction.
 fn change(db: &Connection, agent_id: &AgentId, write: &KnowledgeWrite) -> Result<()> {
     let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
-    let kind = RecordKind::Knowledge;
-    agent_records::refuse_stale(db, agent, kind, write.version)?;
+    let record = StoredRecord::single(RecordKind::Knowledge, write.version, RawObject::default());
+    shapes::records::refuse_stale(db, agent, &RecordChange::Save(record.clone()))?;
     if let Some((document, _)) = &write.add
         && !write.remove.contains(&document.id)
         && is_stored(db, agent, document.id)?
@@ -67,8 +66,7 @@ fn change(db: &Connection, agent_id: &AgentId, write: &KnowledgeWrite) -> Result
         put_new(db, agent, document)?;
         passages.iter().try_for_each(|passage| put_passage(db, agent, document.id, passage))?;
     }
-    let record = StoredRecord { kind, version: write.version, body: RawObject::default() };
-    agent_records::put(db, agent, &record)?;
+    shapes::records::put(db, agent, &record)?;
     effects::apply(db, agent, &write.effects)
 }
 

@@ -1,6 +1,5 @@
-//! The chat: conversations with their messages, the knowledge of agents, and small records of agents.
+//! The chat: conversations with their messages, and the knowledge of agents.
 
-pub(crate) mod agent_records;
 pub(crate) mod conversations;
 pub(crate) mod knowledge;
 pub(crate) mod messages;
@@ -11,7 +10,7 @@ use crate::error::Result;
 
 /// The statements with which [`crate::agents`] removes rows of a deleted agent, referring rows first: `?1` is the
 /// agent, `?2` the most rows.
-pub(crate) const PURGES: [&str; 5] = [
+pub(crate) const PURGES: [&str; 4] = [
     "DELETE FROM message WHERE agent = ?1 AND (conversation, seq) IN \
      (SELECT conversation, seq FROM message WHERE agent = ?1 LIMIT ?2)",
     "DELETE FROM conversation WHERE agent = ?1 AND id IN \
@@ -19,8 +18,6 @@ pub(crate) const PURGES: [&str; 5] = [
     "DELETE FROM passage WHERE agent = ?1 AND (document, position) IN \
      (SELECT document, position FROM passage WHERE agent = ?1 LIMIT ?2)",
     "DELETE FROM knowledge WHERE agent = ?1 AND id IN (SELECT id FROM knowledge WHERE agent = ?1 LIMIT ?2)",
-    "DELETE FROM agent_record WHERE agent = ?1 AND kind IN \
-     (SELECT kind FROM agent_record WHERE agent = ?1 LIMIT ?2)",
 ];
 
 /// Fails unless `version` follows the stored version; 0 stands for no record.

@@ -1,12 +1,13 @@
 //! Erasing a contact with everything that belongs to it. Runs inside the writer's transaction.
 
-use openapi_core::storage::{Effects, StorageErrorKind};
+use openapi_core::storage::{Effects, StorageErrorKind, Subject};
 use openapi_core::values::{AgentId, ContactId, Timestamp};
 use rusqlite::Connection;
 
 use super::write;
 use crate::chat::conversations;
 use crate::error::Result;
+use crate::shapes::{log, records};
 use crate::{audit, effects, files, forms, replays, tenant};
 
 /// As [`openapi_core::storage::ContactStore::erase_contact`].
@@ -24,6 +25,8 @@ pub(super) fn erase(
     files::erase_of(db, agent_id, agent.number, id, at)?;
     forms::erase_of(db, agent.number, id)?;
     conversations::erase_of(db, agent_id, agent.number, id, at)?;
+    records::erase_of(db, agent.number, Subject::Contact(id))?;
+    log::erase_of(db, agent.number, id)?;
     audit::empty_payloads(db, agent_id, id)?;
     effects::apply(db, agent.number, effects)
 }

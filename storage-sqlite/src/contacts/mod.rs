@@ -20,7 +20,8 @@ mod write;
 use async_trait::async_trait;
 use openapi_core::contacts::{Contact, ContactRef, SharedContact, UniqueValue};
 use openapi_core::storage::{
-    ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, Effects, ErasureState, StorageError,
+    ContactPage, ContactQuery, ContactStore, ContactWrite, Duplicate, Effects, ErasureState, LogStore as _,
+    StorageError,
 };
 use openapi_core::values::{AgentId, ContactId, ExternalId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
@@ -64,6 +65,9 @@ use crate::readers::{CancellationToken, snapshot};
 use crate::store::SqliteStorage;
 use crate::{rows, tenant};
 use query_context::QueryContext;
+
+/// How many events a write looks at when the logs are scrubbed; it bounds how long other writes wait.
+const SCRUBBED_AT_ONCE: u32 = 10_000;
 
 #[async_trait]
 impl ContactStore for SqliteStorage {
@@ -165,6 +169,8 @@ impl ContactStore for SqliteStorage {
     }
 
     async fn complete_erasures(&self) -> Result<ErasureState, StorageError> {
+        // The events of erased contacts first.
+        while self.scrub_logs(SCRUBBED_AT_ONCE).await? > 0 {}
         Ok(self.writer.complete_erasures().await)
     }
 }

@@ -21,11 +21,12 @@ use openapi_core::storage::{
     AgentStore, AuditQuery, AuditStore, ContactFilter, ContactQuery, ContactSchemaStore, ContactSort,
     ContactStore, CreditStore, CreditWrite, DocumentStore, Effects, FileDeletion, FileQuota, FileStore,
     FileTombstone, FileUsage, FileWrite, FormStore, IdempotencyKey, IdempotencyRecord, IdempotencyStore,
-    KeyStore, LatestQuery, LedgerQuery, Order, RateLimitLease, RateLimitStore, RateLimitWindow,
-    SubmissionChange, Window,
+    KeyStore, LatestQuery, LedgerQuery, Order, RecordKey, RecordKind, RecordStore, RecordsWrite,
+    StoredRecord, SubmissionChange, Window,
 };
 use openapi_core::values::{AgentId, ContactStatus, FileId, KeyId, PlatformId, Tag, TextValue};
 use rusqlite::Connection;
+use serde_json::{Value, json};
 
 use super::support::{
     Folder, agent, agent_id, at, chat, contact, entry, extraction, forms, insert_agent, wait, write,
@@ -45,6 +46,7 @@ const STEPS: &[u64] = &[
     18201916972589606503,
     16639933044259653021,
     8421422604052658999,
+    16290940483370050380,
 ];
 
 fn hash(text: &str) -> u64 {
@@ -125,11 +127,14 @@ fn replay() -> IdempotencyRecord {
     }
 }
 
-fn window() -> RateLimitWindow {
-    let server = PlatformId::from_bytes([0; 12]);
-    let share =
-        RateLimitLease { server, counted: vec![(at(1), 3), (at(2), 4)], leased: 5, lease_ends: at(6) };
-    RateLimitWindow { version: 1, shares: vec![share] }
+/// The record of a key's rate-limit window.
+fn window(key: KeyId) -> StoredRecord {
+    let share = json!({
+        "server": "0".repeat(24), "counted": [[at(1), 3], [at(2), 4]], "leased": 5, "leaseEnds": at(6),
+    });
+    let body = RawObject::from_text(json!({ "shares": [share] }).to_string()).unwrap();
+    let key = RecordKey::new(RecordKind::RateLimitWindow, key);
+    StoredRecord { key, version: 1, subject: None, unique: None, due_at: None, body }
 }
 
 /// Two files of the first contact; the second is deleted.
@@ -274,7 +279,8 @@ fn fill(store: &SqliteStorage) {
     let schema = insert_agent(store, &id);
     wait(store.insert_key(&id, &key(&id), &Effects::audited(entry(&id, 1, AuditAction::KeyCreate, "key"))))
         .unwrap();
-    wait(store.save_rate_limit_window(&id, key(&id).key.id, &window())).unwrap();
+    let saved = RecordsWrite::save(window(key(&id).key.id), Effects::default());
+    wait(store.save_records(Some(&id), &saved)).unwrap();
     for (number, contact) in contacts().iter().enumerate() {
         let mut write = write(contact, &schema, number as u64 + 10);
         write.effects.replay = (number == 0).then(replay);
@@ -324,11 +330,14 @@ fn compare(store: &SqliteStorage) {
     assert_eq!(wait(store.contact_schema_history(&id)).unwrap().len(), 2);
     let grant = wait(store.look_up_key(&key(&id).key.api_key)).unwrap().unwrap();
     assert_eq!(grant.stored, key(&id));
-    let mut saved = wait(store.rate_limit_window(&id, key(&id).key.id)).unwrap().unwrap();
+    let expected = window(key(&id).key.id);
+    let saved = wait(store.record(Some(&id), &expected.key)).unwrap().unwrap();
+    let members = |record: &StoredRecord| serde_json::from_str::<Value>(record.body.as_str()).unwrap();
+    let mut shares = members(&saved);
     // Before version 4 a lease had no end; the migration set one.
-    assert!(saved.shares[0].lease_ends >= at(6));
-    saved.shares[0].lease_ends = at(6);
-    assert_eq!(saved, window());
+    assert!(shares["shares"][0]["leaseEnds"].as_str() >= Some(&*at(6).to_string()));
+    shares["shares"][0]["leaseEnds"] = json!(at(6));
+    assert_eq!((shares, saved.version), (members(&expected), 1));
     assert_eq!(wait(store.replay(&id, &replay().key, at(0))).unwrap(), Some(replay()));
     let query = AuditQuery { agent: Some(id.clone()), after: None, newest_first: false, limit: 100 };
     let noted = wait(store.audit_entries(&query)).unwrap();

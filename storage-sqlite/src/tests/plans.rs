@@ -4,14 +4,17 @@ use conversations::storage::{ConversationFilter, ConversationStorage, KnowledgeW
 use conversations::{ConversationMode, ConversationStatus};
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::AuditAction;
+use openapi_core::events::{EventActor, EventData, NewEvent};
 use openapi_core::forms::SubmissionStatus;
+use openapi_core::json::RawObject;
 use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    ContactFilter, ContactSort, CreditWrite, Effects, LedgerQuery, Order, SortKey, SortPosition,
-    SubmissionFilter, SubmissionPosition, Window,
+    ContactFilter, ContactSort, CreditWrite, Effects, LedgerQuery, Order, RecordChange, RecordKey,
+    RecordKind, RecordsWrite, SortKey, SortPosition, StoredRecord, Subject, SubmissionFilter,
+    SubmissionPosition, Window,
 };
-use openapi_core::values::{ContactStatus, PlatformId};
+use openapi_core::values::{ContactId, ContactStatus, PlatformId};
 use rusqlite::Connection;
 use testkit::conformance::{Backend, compare_forms};
 
@@ -195,6 +198,62 @@ fn chat_with(store: &dyn ConversationStorage) {
     while wait(store.purge_agent(&id, 100)).unwrap() > 0 {}
 }
 
+/// All statements about records and event logs, except the list of records of all agents.
+fn record_and_log(store: &dyn ConversationStorage) {
+    let id = agent_id("logging");
+    let schema = insert_agent(store, &id);
+    wait(store.insert_contact(&id, &write(&contact(&id, 1), &schema, 2))).unwrap();
+    let event = |number: u8, contact: Option<ContactId>| NewEvent {
+        id: PlatformId::from_bytes([number; 12]),
+        at: at(i64::from(number)),
+        actor: EventActor::Operator,
+        contact,
+        data: EventData::AgentConfigured {},
+    };
+    let kind = RecordKind::RateLimitWindow;
+    let record = |version| StoredRecord {
+        key: RecordKey::new(kind, PlatformId::from_bytes([1; 12])),
+        subject: Some(Subject::Contact(contact_id(1))),
+        unique: Some([1; 32]),
+        due_at: Some(at(1)),
+        ..StoredRecord::single(kind, version, RawObject::default())
+    };
+    for (scope, effects) in [
+        (Some(&id), Effects { events: (1..4).map(|n| event(n, None)).collect(), ..Effects::default() }),
+        (None, Effects::default()),
+    ] {
+        for version in 1..=2 {
+            let write = RecordsWrite::save(record(version), effects.clone());
+            wait(store.save_records(scope, &write)).unwrap();
+        }
+        assert!(wait(store.record(scope, &record(1).key)).unwrap().is_some());
+        assert!(wait(store.record_by_unique(scope, kind, &[1; 32])).unwrap().is_some());
+        assert_eq!(wait(store.records_of(scope, kind, None, 9)).unwrap().len(), 1);
+        assert_eq!(wait(store.records_of(scope, kind, Some(&record(1).key.id), 9)).unwrap(), []);
+    }
+    assert_eq!(wait(store.due_records(kind, at(1), 9)).unwrap().len(), 2);
+    let write = RecordsWrite {
+        changes: Vec::new(),
+        effects: Effects::default().with_event(event(9, Some(contact_id(1)))),
+    };
+    wait(store.save_records(Some(&id), &write)).unwrap();
+    wait(store.erase_contact(&id, contact_id(1), at(9), &Effects::default())).unwrap();
+    let change = RecordChange::Remove { key: record(1).key, version: 2 };
+    wait(store.save_records(None, &RecordsWrite { changes: vec![change], ..RecordsWrite::default() }))
+        .unwrap();
+    let _listening = store.notifier().subscribe(&id);
+    let effects = Effects::default().with_event(event(9, None));
+    wait(store.save_records(Some(&id), &RecordsWrite { changes: Vec::new(), effects })).unwrap();
+    assert_eq!(wait(store.log(&id, 0, 9)).unwrap().head, 8);
+    assert_eq!(wait(store.log_heads(&[id.clone()])).unwrap(), [8]);
+    assert_eq!(wait(store.sweep_log(&id, at(9), 2)).unwrap(), 2);
+    while wait(store.scrub_logs(1)).unwrap() > 0 {}
+    let gone = Agent { status: AgentStatus::Deleted, ..agent(&id) };
+    wait(store.update_agent(&gone, &Effects::audited(entry(&id, 84, AuditAction::AgentDelete, "logging"))))
+        .unwrap();
+    while wait(store.purge_agent(&id, 100)).unwrap() > 0 {}
+}
+
 #[test]
 fn every_other_statement_finds_its_rows_by_key() {
     let watched = Folder::new();
@@ -206,17 +265,20 @@ fn every_other_statement_finds_its_rows_by_key() {
     compare_forms(&mut backend, 0, 3, 600);
     charge_and_keep(&*backend.storage());
     chat_with(&*backend.storage());
+    record_and_log(&*backend.storage());
     let seen = super::statements::seen();
     let folder = Folder::new();
     drop(folder.open());
     let db = Connection::open(folder.database()).unwrap();
     // Rarely read as a whole, and small: all agents by age, and the number of contacts that wait for the search index.
-    // A migration reads the audit log once.
+    // A migration reads the audit log once. Few contacts wait for their events to be emptied.
     let whole = [
         "FROM audit ORDER BY agent, at, id",
         "FROM agent WHERE status <> 2 ORDER BY created_at",
         "FROM search_pending",
         "FROM agent LIMIT 1",
+        "FROM log_erased ORDER BY",
+        "count(*) FROM log_erased",
         "max(n)",
     ];
     for of in [
@@ -227,7 +289,8 @@ fn every_other_statement_finds_its_rows_by_key() {
         "message",
         "knowledge",
         "passage",
-        "agent_record",
+        "FROM record",
+        "FROM log",
     ] {
         assert!(seen.iter().filter(|sql| sql.contains(of)).count() >= 4, "of {of} little was asked");
     }

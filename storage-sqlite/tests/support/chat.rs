@@ -10,7 +10,7 @@ use conversations::{
 use openapi_core::audit::AuditAction;
 use openapi_core::files::Sha256Digest;
 use openapi_core::json::RawObject;
-use openapi_core::storage::{Effects, RecordKind, StoredRecord};
+use openapi_core::storage::{Effects, RecordKind, RecordsWrite, StoredRecord};
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId, MessageId, PlatformId};
 
 use super::{at, contact_id, entry, wait};
@@ -117,7 +117,7 @@ pub fn passage(position: u32) -> Passage {
 }
 
 pub fn settings() -> StoredRecord {
-    StoredRecord { kind: RecordKind::Settings, version: 1, body: object() }
+    StoredRecord::single(RecordKind::Settings, 1, object())
 }
 
 /// Stores two conversations of two messages each, a document of two passages, and settings.
@@ -139,7 +139,8 @@ pub fn fill(store: &(impl ConversationStorage + ?Sized), agent: &AgentId) {
         effects: Effects::audited(entry(agent, 74, AuditAction::KnowledgeAdd, &document().id.to_string())),
     };
     wait(store.change_knowledge(agent, &write)).expect("test support");
-    wait(store.save_record(agent, &settings(), &Effects::default())).expect("test support");
+    let write = RecordsWrite::save(settings(), Effects::default());
+    wait(store.save_records(Some(agent), &write)).expect("test support");
 }
 
 /// The query for the messages of the numbered conversation.
@@ -158,7 +159,7 @@ pub fn compare(store: &(impl ConversationStorage + ?Sized), agent: &AgentId) {
     assert_eq!(wait(store.knowledge(agent)).expect("test support"), [document()]);
     let passages = wait(store.passages(agent, None, 9)).expect("test support");
     assert_eq!(passages, [0, 1].map(|position| (document().id, passage(position))));
-    let record = |kind| wait(store.record(agent, kind)).expect("test support");
+    let record = |kind: RecordKind| wait(store.record(Some(agent), &kind.into())).expect("test support");
     assert_eq!(record(RecordKind::Settings), Some(settings()));
     assert_eq!(record(RecordKind::Knowledge).map(|record| record.version), Some(1));
 }

@@ -5,7 +5,7 @@ use super::{Backend, on};
 use openapi_core::access::KeySelector;
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::AuditAction;
-use openapi_core::storage::{RateLimitWindow, StorageErrorKind};
+use openapi_core::storage::{RecordChange, StorageErrorKind};
 
 pub(super) fn agents_are_stored_and_listed_by_age(backend: &mut dyn Backend) {
     on(backend, async |storage| {
@@ -103,14 +103,16 @@ pub(super) fn purging_touches_no_living_agent(backend: &mut dyn Backend) {
         world.insert(&a, body, 1).await;
         let retained = world.insert(&b, body, 2).await;
         let key = world.insert_key(&b, 3).await;
-        let window = RateLimitWindow { version: 1, shares: Vec::new() };
-        world.storage.save_rate_limit_window(&b, key.key.id, &window).await.expect("save");
+        let record = super::records::record(&[1], 1);
+        world.change_records(Some(&b), vec![RecordChange::Save(record.clone())]).await.expect("save");
+        world.append(&b, vec![world.key_event(1, 3)]).await;
         world.set_status(&a, AgentStatus::Deleted, 4).await.expect("delete");
         while world.storage.purge_agent(&a, 100).await.expect("purge") > 0 {}
         assert_eq!(world.by_external(&b, "x").await, Some(retained.clone()));
         assert_eq!(world.list(&b, &everything()).await, (vec![retained], 1));
         assert!(world.storage.look_up_key(&key.key.api_key).await.expect("grant").is_some());
-        assert_eq!(world.storage.rate_limit_window(&b, key.key.id).await.expect("window"), Some(window));
+        assert_eq!(world.records_in(Some(&b)).await, [record]);
+        assert_eq!(world.log_of(&b).await.len(), 1);
         assert!(world.audit_of(Some(&b)).await.iter().all(|entry| !entry.details.is_empty()));
     });
 }

@@ -14,7 +14,7 @@ use openapi_core::contacts::Contact;
 use openapi_core::forms::{FormTemplate, Submission, SubmissionStatus};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    ContactWrite, CreditWrite, Effects, FileDeletion, FileWrite, RecordKind, StorageErrorKind,
+    ContactWrite, CreditWrite, Effects, FileDeletion, FileWrite, RecordKind, RecordsWrite, StorageErrorKind,
     SubmissionChange, SubmissionsWrite,
 };
 use openapi_core::values::{AgentId, SubmissionId};
@@ -29,7 +29,11 @@ fn several(world: &World, of: &AgentId, number: u8) -> Effects {
             1_000 + i64::from(number) * 10 + step,
         ))
     };
-    Effects { audit: (0..3).map(entry).collect(), replay: Some(replay(number, None, 900_000)) }
+    Effects {
+        audit: (0..3).map(entry).collect(),
+        replay: Some(replay(number, None, 900_000)),
+        events: (0..2).map(|step| world.key_event(number, step)).collect(),
+    }
 }
 
 /// A number that no effects had before.
@@ -42,10 +46,12 @@ fn number_after(effects: &mut u8) -> u8 {
 macro_rules! assert_stored {
     ($world:ident, $agent:ident, $count:ident, |$of:ident, $effects:ident| $write:expr) => {{
         let noted = $world.audit_of(Some(&$agent)).await;
+        let log = $world.log_of(&$agent).await;
         let nobody = agent_id("nobody");
         let ($of, $effects) = (&nobody, several(&$world, &$agent, number_after(&mut $count)));
         assert_fails($write, &StorageErrorKind::Missing);
         assert_eq!($world.audit_of(Some(&$agent)).await, noted, "a rejected write leaves no audit entry");
+        assert_eq!($world.log_of(&$agent).await, log, "a rejected write has no event");
         assert_stored!(accepted $world, $agent, $count, |$of, $effects| $write);
     }};
     (accepted $world:ident, $agent:ident, $count:ident, |$of:ident, $effects:ident| $write:expr) => {{
@@ -57,6 +63,10 @@ macro_rules! assert_stored {
         }
         let stored = $world.audit_of(Some(&$agent)).await;
         assert_eq!(stored.get(noted..), Some(&*unsealed(&expected.audit)), "{}", stringify!($write));
+        let log = $world.log_of(&$agent).await;
+        let first = log.len().saturating_sub(2);
+        let events = super::log::numbered(first as u64 + 1, &expected.events);
+        assert_eq!(log[first..], events, "{}", stringify!($write));
         let key = expected.replay.as_ref().expect("a response").key;
         let answer = $world.storage.replay($of, &key, at(2_000)).await.expect("replay");
         assert_eq!(answer, expected.replay, "{}", stringify!($write));
@@ -85,7 +95,9 @@ pub(super) fn writes_of_tenants_store_their_effects(backend: &mut dyn Backend) {
             store.replace_contact_schema(of, &schema, &effects).await
         });
         let record = stored_record(RecordKind::Settings, 1);
-        assert_stored!(world, a, count, |of, effects| store.save_record(of, &record, &effects).await);
+        assert_stored!(world, a, count, |of, effects| store
+            .save_records(Some(of), &RecordsWrite::save(record.clone(), effects))
+            .await);
         assert_stored!(world, a, count, |of, effects| {
             store.save_credits(of, &CreditWrite { effects, ..nothing(1) }).await
         });

@@ -46,7 +46,7 @@ pub(super) fn unsealed(entries: &[SealedEntry]) -> Vec<AuditEntry> {
 /// A test world on a store, with unique ids.
 pub(super) struct World {
     pub(super) storage: Arc<dyn ConversationStorage>,
-    ids: SequentialIds,
+    pub(super) ids: SequentialIds,
 }
 
 pub(super) fn agent_id(name: &str) -> AgentId {

@@ -5,8 +5,7 @@ use super::{Backend, on};
 use openapi_core::access::{KeySelector, KeyStatus, StoredKey};
 use openapi_core::agents::AgentStatus;
 use openapi_core::audit::AuditAction;
-use openapi_core::storage::{RateLimitLease, RateLimitWindow, StorageErrorKind};
-use openapi_core::values::PlatformId;
+use openapi_core::storage::StorageErrorKind;
 
 pub(super) fn keys_are_found_by_both_names(backend: &mut dyn Backend) {
     on(backend, async |storage| {
@@ -141,40 +140,5 @@ pub(super) fn keys_belong_to_their_agent(backend: &mut dyn Backend) {
         let effects = world.effects(Some(&b), AuditAction::KeyRevoke, "k", 2);
         assert_fails(world.storage.update_key(&b, 1, &stolen, &effects).await, &StorageErrorKind::Missing);
         assert_eq!(world.storage.keys(&a).await.expect("keys"), [stored]);
-    });
-}
-
-pub(super) fn rate_windows_belong_to_key_and_agent(backend: &mut dyn Backend) {
-    on(backend, async |storage| {
-        let (world, a, b) = World::with_agents(storage).await;
-        let (one, two) = (world.insert_key(&a, 1).await.key.id, world.insert_key(&a, 2).await.key.id);
-        let saved = async |agent, key| world.storage.rate_limit_window(agent, key).await.expect("window");
-        assert_eq!(saved(&a, one).await, None);
-        let share = |server: u8, leased| RateLimitLease {
-            server: PlatformId::from_bytes([server; 12]),
-            counted: vec![(at(1), 3), (at(60_000), u32::MAX)],
-            leased,
-            lease_ends: at(65_000),
-        };
-        let first = RateLimitWindow { version: 1, shares: vec![share(1, 20), share(255, 0)] };
-        let second = RateLimitWindow { version: 2, shares: vec![share(1, 7)] };
-        let save = async |agent, key, window: &RateLimitWindow| {
-            world.storage.save_rate_limit_window(agent, key, window).await
-        };
-        save(&a, one, &first).await.expect("save");
-        assert_eq!(saved(&a, one).await, Some(first.clone()));
-        let other = RateLimitWindow { version: 1, shares: vec![] };
-        save(&a, two, &other).await.expect("save");
-        assert_eq!((saved(&a, one).await, saved(&a, two).await), (Some(first.clone()), Some(other)));
-        assert_eq!(saved(&b, one).await, None);
-        for version in [0, 1, 3] {
-            let unfit = RateLimitWindow { version, ..second.clone() };
-            assert_fails(save(&a, one, &unfit).await, &StorageErrorKind::Stale);
-        }
-        let unfit = RateLimitWindow { version: 2, ..second.clone() };
-        assert_fails(save(&b, one, &unfit).await, &StorageErrorKind::Stale);
-        assert_eq!(saved(&a, one).await, Some(first), "a rejected write changes nothing");
-        save(&a, one, &second).await.expect("save");
-        assert_eq!(saved(&a, one).await, Some(second), "saving replaces");
     });
 }

@@ -23,19 +23,20 @@ mod forms;
 mod histories;
 mod keys;
 mod lists;
+mod log;
 mod races;
+mod records;
 mod replays;
 mod schemas;
 mod search;
+mod shape_histories;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
 pub use chat::histories::chat_deeds;
-use chat::{
-    agent_records, conversations, endings, histories as chat_histories, knowledge, messages, uploads,
-};
+use chat::{conversations, endings, histories as chat_histories, knowledge, messages, uploads};
 pub use faults::{Faulty, PlantedFault, missed_faults};
 pub use forms::histories::compare_forms;
 use forms::{histories as form_histories, submissions, templates, writes};
@@ -110,7 +111,6 @@ cases! {
         the_last_use_never_goes_back
         the_grant_tells_the_agents_status
         keys_belong_to_their_agent
-        rate_windows_belong_to_key_and_agent
     }
     schemas {
         schemas_have_a_history
@@ -249,11 +249,28 @@ cases! {
         knowledge_belongs_to_its_agent
         of_equal_knowledge_versions_one_wins
     }
-    agent_records {
-        agent_records_come_back_as_saved
-        agent_records_need_the_version_before
-        agent_records_belong_to_their_agent
+    records {
+        records_come_back_as_saved
+        records_compare_versions
+        records_are_changed_as_a_whole
+        unique_values_are_one_records
+        records_are_listed_by_id
+        due_records_in_order
+        records_belong_to_their_scope
+        records_go_with_their_subject
         of_equal_record_versions_one_wins
+        of_equal_unique_values_one_wins
+    }
+    log {
+        events_come_with_their_change
+        a_refused_write_has_no_event
+        logs_are_read_in_pages
+        logs_belong_to_their_agent
+        seq_has_no_gap_under_races
+        the_newest_event_is_not_swept
+        a_sweep_leaves_the_suffix
+        an_erased_contact_is_in_no_read
+        a_commit_notifies
     }
     replays {
         answers_are_stored_with_the_change
@@ -282,7 +299,6 @@ cases! {
         of_equal_external_ids_one_wins
         of_equal_versions_one_wins
         of_equal_idempotency_keys_one_wins
-        of_equal_rate_windows_one_wins
         a_dropped_write_is_whole_or_absent
     }
     histories {
@@ -293,6 +309,9 @@ cases! {
     }
     chat_histories {
         random_histories_of_the_chat_agree_with_the_model
+    }
+    shape_histories {
+        random_histories_of_records_and_logs_agree_with_the_model
     }
 }
 

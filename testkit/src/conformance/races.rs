@@ -9,8 +9,7 @@ use super::fixture::{World, at, everything, parsed, replay};
 use super::{Backend, on};
 use conversations::storage::ConversationStorage;
 use openapi_core::contacts::Contact;
-use openapi_core::storage::{ContactWrite, IdempotencyKey, RateLimitWindow, Result, StorageErrorKind};
-use openapi_core::values::{AgentId, KeyId};
+use openapi_core::storage::{ContactWrite, IdempotencyKey, Result, StorageErrorKind};
 
 pub(super) const WRITERS: usize = 8;
 
@@ -139,6 +138,7 @@ pub(super) fn a_dropped_write_is_whole_or_absent(backend: &mut dyn Backend) {
                 .await;
             let mut write = world.write(&contact, 1).await;
             write.effects.replay = Some(replay(1, Some(contact.id), 1_000));
+            write.effects.events = vec![world.event(contact.id, 1)];
             {
                 let mut future = pin!(world.storage.insert_contact(&a, &write));
                 for _ in 0..polls {
@@ -162,38 +162,12 @@ pub(super) fn a_dropped_write_is_whole_or_absent(backend: &mut dyn Backend) {
             if stored.is_some() {
                 assert_eq!((contacts, total), (vec![other, contact], 2));
                 assert!(answer.is_some() && world.by_external(&a, "x").await.is_some());
-                assert_eq!(entries, 3);
+                assert_eq!((entries, world.log_of(&a).await.len()), (3, 1));
             } else {
                 assert_eq!((contacts, total), (vec![other], 1));
                 assert!(answer.is_none() && world.by_external(&a, "x").await.is_none());
-                assert_eq!(entries, 2);
+                assert_eq!((entries, world.log_of(&a).await.len()), (2, 0));
             }
         });
-    }
-}
-
-fn save_window(
-    storage: Arc<dyn ConversationStorage>,
-    (agent, key, window): (AgentId, KeyId, RateLimitWindow),
-) -> Written {
-    Box::pin(async move { storage.save_rate_limit_window(&agent, key, &window).await })
-}
-
-pub(super) fn of_equal_rate_windows_one_wins(backend: &mut dyn Backend) {
-    let prepared = Mutex::new(None);
-    on(backend, async |storage| {
-        let (world, a, _) = World::with_agents(storage).await;
-        let key = world.insert_key(&a, 1).await.key.id;
-        *prepared.lock().expect("lock") = Some((a, key));
-    });
-    let (agent, key) = prepared.into_inner().expect("lock").expect("prepared");
-    for version in 1..=3 {
-        let shares = Vec::new();
-        let windows = vec![(agent.clone(), key, RateLimitWindow { version, shares }); WRITERS];
-        let results = outcomes(backend, windows, save_window);
-        let won = results.iter().filter(|result| result.is_ok()).count();
-        let is_stale =
-            |result: &&Result<()>| matches!(result, Err(error) if error.kind == StorageErrorKind::Stale);
-        assert_eq!((won, results.iter().filter(is_stale).count()), (1, WRITERS - 1), "{results:?}");
     }
 }

@@ -23,6 +23,7 @@ use super::agent_view::AgentView;
 use super::call::{Call, SentToken, WidgetRequest};
 use super::locator::Beginning;
 use super::repository::Repository;
+use crate::events::Seen;
 use crate::storage::ConversationWrite;
 use crate::widget::config::LeadForm;
 use crate::widget::request::{Members, is_of_tab};
@@ -103,11 +104,14 @@ impl Leads {
                 conversation.visitor_id = begins.visitor.unwrap_or(conversation.visitor_id);
             }
         }
+        let seen = Seen::of(&conversation);
         let key = format!("lead of {}", conversation.id);
         let filled = self.fill_in(request, view, &mut conversation, lead, &key).await?;
         self.link(request, view, &mut conversation, Some(&filled)).await?;
         let next = ConversationWrite::next(conversation, request.now);
-        self.repository.save(ConversationWrite { effects: Effects::audited(filled.audit), ..next }).await
+        self.repository
+            .save(seen, ConversationWrite { effects: Effects::audited(filled.audit), ..next })
+            .await
     }
 
     /// Adds a form to a conversation, and creates a contact from its first form. By `key`, a repeated call finds the

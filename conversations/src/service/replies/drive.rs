@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
+use openapi_core::events::EventActor;
 use openapi_core::ports::Task;
 use openapi_core::values::Timestamp;
 use serde_json::json;
@@ -167,17 +168,20 @@ impl Replies {
             return goes_on;
         }
         let mut goes_on = true;
-        let saved = self.repository.change(&job.view.agent.id, job.conversation.id, |stored| {
-            let running = stored.running.as_mut().filter(|it| it.turn == job.turn && it.owner == self.server);
-            goes_on = running.as_ref().is_some_and(|running| !running.cancelled);
-            let running = running.filter(|running| !running.cancelled)?;
-            if running.text == text && running.lease_until.millis_since(now) > LEASE_MILLIS - RENEW_MILLIS {
-                return None;
-            }
-            text.clone_into(&mut running.text);
-            running.lease_until = now.plus_millis(LEASE_MILLIS);
-            Some(Vec::new())
-        });
+        let saved =
+            self.repository.change(&EventActor::System, &job.view.agent.id, job.conversation.id, |stored| {
+                let running =
+                    stored.running.as_mut().filter(|it| it.turn == job.turn && it.owner == self.server);
+                goes_on = running.as_ref().is_some_and(|running| !running.cancelled);
+                let running = running.filter(|running| !running.cancelled)?;
+                if running.text == text && running.lease_until.millis_since(now) > LEASE_MILLIS - RENEW_MILLIS
+                {
+                    return None;
+                }
+                text.clone_into(&mut running.text);
+                running.lease_until = now.plus_millis(LEASE_MILLIS);
+                Some(Vec::new())
+            });
         match saved.await {
             Ok(Some(_)) => goes_on,
             // The conversation is gone.

@@ -9,6 +9,7 @@ mod usage;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use openapi_core::events::EventActor;
 use openapi_core::platform::Platform;
 use openapi_core::ports::Task;
 use openapi_core::storage::StorageError;
@@ -216,7 +217,7 @@ impl Replies {
         let days = job.view.settings.retention_days;
         let form = (reply.after.form || job.offers_form) && job.view.can_offer_form(&job.conversation);
         reply.after.form = form;
-        let saved = self.repository.change(agent, job.conversation.id, |conversation| {
+        let saved = self.repository.change(&EventActor::System, agent, job.conversation.id, |conversation| {
             stored = None;
             conversation.running.as_ref().filter(|it| it.turn == job.turn && it.owner == self.server)?;
             conversation.running = None;

@@ -8,9 +8,12 @@ use std::sync::Arc;
 
 use openapi_core::access::Actor;
 use openapi_core::credits::{CreditAccount, CreditEntry, CreditEntryKind};
+use openapi_core::events::EventActor;
 use openapi_core::json::RawObject;
 use openapi_core::storage::retry::{MAX_ATTEMPTS, RetryOn, retry_with};
-use openapi_core::storage::{CreditWrite, Effects, RecordKind, StorageError, StorageErrorKind, StoredRecord};
+use openapi_core::storage::{
+    CreditWrite, Effects, RecordKind, RecordsWrite, StorageError, StorageErrorKind, StoredRecord,
+};
 use openapi_core::values::{AgentId, ConversationId, PlatformId, Timestamp};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -180,7 +183,7 @@ impl Budgets {
         let _turn = self.usages.queue_of(agent).lock().await;
         let exhausted = || StorageErrorKind::Stale.into();
         retry_with(MAX_ATTEMPTS, change, exhausted, |mut change| async move {
-            let stored = self.repository.storage.record(agent, kind).await?;
+            let stored = self.repository.storage.record(Some(agent), &kind.into()).await?;
             let version = stored.as_ref().map_or(0, |stored| stored.version);
             let usage: DayUsage =
                 stored.and_then(|stored| serde_json::from_str(stored.body.as_str()).ok()).unwrap_or_default();
@@ -197,8 +200,9 @@ impl Budgets {
             }
             let text = serde_json::to_string(&usage).unwrap_or_default();
             let body = RawObject::from_text(text).map_err(|_| StorageErrorKind::Internal)?;
-            let record = StoredRecord { kind, version: version + 1, body };
-            let saved = self.repository.storage.save_record(agent, &record, &Effects::default()).await;
+            let record = StoredRecord::single(kind, version + 1, body);
+            let write = RecordsWrite::save(record, Effects::default());
+            let saved = self.repository.storage.save_records(Some(agent), &write).await;
             Ok(saved.retry_on(&[StorageErrorKind::Stale])?.map_or(Continue(change), Break))
         })
         .await
@@ -332,14 +336,17 @@ impl Budgets {
                 self.repository.storage.credit_account(agent).await?.filter(|account| !account.unlimited);
             let Some(mut account) = account else { return Ok(Break(())) };
             let at = self.repository.platform.now();
+            let available = account.available();
             let Some(entry) = change(&mut account, at) else { return Ok(Break(())) };
             account.version += 1;
+            let platform = &self.repository.platform;
+            let event = platform.credits_event(EventActor::System, available, &account, at);
             let write = CreditWrite {
                 at,
                 account: Some(account),
                 entry,
                 document: None,
-                effects: Effects::default(),
+                effects: Effects::default().with_event(event),
             };
             let saved = self.repository.storage.save_credits(agent, &write).await;
             Ok(saved.retry_on(&[StorageErrorKind::Stale])?.map_or(Continue(change), Break))

@@ -6,6 +6,7 @@ pub(crate) mod events;
 use std::sync::Arc;
 
 use openapi_core::api::Outcome as CallOutcome;
+use openapi_core::events::EventActor;
 use openapi_core::ports::Task;
 use openapi_core::reply::{ApiError, ErrorCode};
 use openapi_core::values::AgentId;
@@ -221,7 +222,7 @@ impl Streams {
         }
         // The process that answers the turn sees this when it stores its next draft.
         self.repository
-            .change(agent, conversation.id, |conversation| {
+            .change(&EventActor::Visitor, agent, conversation.id, |conversation| {
                 let running = conversation.running.as_mut().filter(|it| it.turn == turn && !it.cancelled)?;
                 running.cancelled = true;
                 Some(Vec::new())

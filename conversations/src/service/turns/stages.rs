@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
+use openapi_core::events::EventActor;
 use openapi_core::reply::ApiError;
 use openapi_core::storage::Effects;
 use openapi_core::values::{ConversationId, FileId, Timestamp};
@@ -10,6 +11,7 @@ use super::Turns;
 use super::attempt::Attempt;
 use super::repeated::Known;
 use crate::conversation::LEASE_MILLIS;
+use crate::events::Seen;
 use crate::service::admission::{AddressLimit, VisitorLimit, count};
 use crate::service::locator::{Beginning, ConversationTarget};
 use crate::service::session::Session;
@@ -50,6 +52,8 @@ struct Located {
 
 /// A turn whose conversation has everything but its message.
 struct Prepared {
+    /// What the conversation was before the turn.
+    seen: Seen,
     conversation: Conversation,
     /// The conversation that pending uploads were taken from.
     moved_from: Option<ConversationId>,
@@ -61,6 +65,7 @@ struct Prepared {
 
 /// A turn that is ready to be written.
 struct Composed {
+    seen: Seen,
     write: ConversationWrite,
     question: Message,
     moved_from: Option<ConversationId>,
@@ -202,6 +207,7 @@ impl Turns {
             (Some(stored), None) => (stored, None),
             (before, begins) => self.successor(attempt, before.as_ref(), begins),
         };
+        let seen = Seen::of(&conversation);
         let uploads = match failed {
             Some(_) => Vec::new(),
             None => self.uploads.attach(&conversation, &sent.uploads, now).await?,
@@ -214,14 +220,14 @@ impl Turns {
         };
         self.leads.link(request, view, &mut conversation, filled.as_ref()).await?;
         let effects = filled.map_or_else(Effects::default, |filled| Effects::audited(filled.audit));
-        Ok(Prepared { conversation, moved_from, failed, uploads, effects, offers_form })
+        Ok(Prepared { seen, conversation, moved_from, failed, uploads, effects, offers_form })
     }
 
     /// Appends the message, and marks the turn as running or, where a person answers, as waiting.
     fn compose(&self, attempt: &Attempt<'_>, prepared: Prepared) -> Composed {
         let &Attempt { request, view, sent, .. } = attempt;
         let (now, days) = (request.now, view.settings.retention_days);
-        let Prepared { mut conversation, moved_from, failed, uploads, effects, offers_form } = prepared;
+        let Prepared { seen, mut conversation, moved_from, failed, uploads, effects, offers_form } = prepared;
         // The process of an earlier turn is gone: with a valid lease, the turn would have been refused. The text that
         // it wrote stays.
         let mut messages: Vec<Message> = self.abandoned(&mut conversation, now, days).into_iter().collect();
@@ -252,18 +258,18 @@ impl Turns {
         let keep = uploads.iter().map(|upload| upload.id).collect();
         let next = ConversationWrite::next(conversation, now);
         let write = ConversationWrite { messages, keep, effects, ..next };
-        Composed { write, question, moved_from, offers_form }
+        Composed { seen, write, question, moved_from, offers_form }
     }
 
     /// Stores the composed turn; [`None`] if another writer changed the conversation meanwhile.
     async fn store(&self, attempt: &Attempt<'_>, composed: Composed) -> Result<Option<NewTurn>, ApiError> {
         let &Attempt { request, view, token, sent, .. } = attempt;
-        let Composed { write, question, moved_from, offers_form } = composed;
-        let Some(conversation) = self.repository.save(write).await? else { return Ok(None) };
+        let Composed { seen, write, question, moved_from, offers_form } = composed;
+        let Some(conversation) = self.repository.save(seen, write).await? else { return Ok(None) };
         self.admission.note_text(request, &sent.text, conversation.id);
         if let Some(before) = moved_from {
             // Until this write, erasing either conversation erases the files.
-            let left = self.repository.change(&view.agent.id, before, |before| {
+            let left = self.repository.change(&EventActor::Visitor, &view.agent.id, before, |before| {
                 before.uploads.retain(|upload| !conversation.uploads.contains(upload));
                 Some(Vec::new())
             });

@@ -25,6 +25,7 @@ use super::call::{Call, SentToken, WidgetRequest};
 use super::errors::token_invalid;
 use super::repository::Repository;
 use super::session::Session;
+use crate::events::Seen;
 use crate::storage::ConversationWrite;
 use crate::widget::request::is_of_tab;
 use crate::{Conversation, UploadRef};
@@ -133,10 +134,11 @@ impl Uploads {
         let now = request.now;
         retry_with(MAX_ATTEMPTS, conversation, concurrent_update, |mut conversation| async move {
             self.admission.check_visitor(&conversation, VisitorLimit::Uploads, now)?;
+            let seen = Seen::of(&conversation);
             count(&mut conversation.counted.uploads, now);
             conversation.uploads.push(document);
             let (agent, id) = (conversation.agent_id.clone(), conversation.id);
-            match self.repository.save(ConversationWrite::next(conversation, now)).await? {
+            match self.repository.save(seen, ConversationWrite::next(conversation, now)).await? {
                 Some(conversation) => Ok(Break(conversation)),
                 None => {
                     let stored = self.repository.storage.conversation(&agent, id).await?;

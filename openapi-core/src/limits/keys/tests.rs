@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use proptest::prelude::*;
 
 use super::*;
+use crate::storage::{RecordChange, RecordId};
 
 const BEGIN: i64 = 1_769_856_000_000;
 const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
@@ -18,7 +19,7 @@ const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 /// A ledger that lets others go first before it is read and before it is written.
 #[derive(Default)]
 struct Ledgers {
-    stored: Mutex<RateLimitWindow>,
+    stored: Mutex<Option<StoredRecord>>,
     reads: Mutex<u32>,
     writes: Mutex<u32>,
 }
@@ -33,27 +34,23 @@ async fn others_first() {
 }
 
 #[async_trait]
-impl RateLimitStore for Ledgers {
-    async fn rate_limit_window(&self, _agent: &AgentId, _key: KeyId) -> Result<Option<RateLimitWindow>> {
+impl RecordStore for Ledgers {
+    async fn record(&self, _scope: Option<&AgentId>, key: &RecordKey) -> Result<Option<StoredRecord>> {
         others_first().await;
         *self.reads.lock().unwrap() += 1;
         let found = self.stored.lock().unwrap().clone();
         others_first().await;
-        Ok((found.version > 0).then_some(found))
+        Ok(found.filter(|found| found.key == *key))
     }
 
-    async fn save_rate_limit_window(
-        &self,
-        _agent: &AgentId,
-        _key: KeyId,
-        window: &RateLimitWindow,
-    ) -> Result<()> {
+    async fn save_records(&self, _scope: Option<&AgentId>, write: &RecordsWrite) -> Result<()> {
         others_first().await;
         *self.writes.lock().unwrap() += 1;
+        let [RecordChange::Save(record)] = write.changes.as_slice() else { panic!("{write:?}") };
         let done = {
             let mut stored = self.stored.lock().unwrap();
-            if stored.version + 1 == window.version {
-                *stored = window.clone();
+            if stored.as_ref().map_or(0, |stored| stored.version) + 1 == record.version {
+                *stored = Some(record.clone());
                 Ok(())
             } else {
                 Err(StorageErrorKind::Stale.into())
@@ -61,6 +58,43 @@ impl RateLimitStore for Ledgers {
         };
         others_first().await;
         done
+    }
+
+    async fn record_by_unique(
+        &self,
+        _scope: Option<&AgentId>,
+        _kind: RecordKind,
+        _unique: &[u8; 32],
+    ) -> Result<Option<StoredRecord>> {
+        unimplemented!("a window has no unique value")
+    }
+
+    async fn records_of(
+        &self,
+        _scope: Option<&AgentId>,
+        _kind: RecordKind,
+        _after: Option<&RecordId>,
+        _at_most: u32,
+    ) -> Result<Vec<StoredRecord>> {
+        unimplemented!("windows are read one by one")
+    }
+
+    async fn all_records(
+        &self,
+        _kind: RecordKind,
+        _after: Option<&(Option<AgentId>, RecordId)>,
+        _at_most: u32,
+    ) -> Result<Vec<(Option<AgentId>, StoredRecord)>> {
+        unimplemented!("windows are read one by one")
+    }
+
+    async fn due_records(
+        &self,
+        _kind: RecordKind,
+        _now: Timestamp,
+        _at_most: u32,
+    ) -> Result<Vec<(Option<AgentId>, StoredRecord)>> {
+        unimplemented!("a window is never due")
     }
 }
 

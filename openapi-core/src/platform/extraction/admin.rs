@@ -39,6 +39,7 @@ pub(in crate::platform) async fn change_credits(
     retry_on_conflict(lost_race, |_| async move {
         let mut account = credits(platform, agent).await?;
         let now = platform.now();
+        let available = account.available();
         let moved = apply(&mut account, change)?;
         account.version += 1;
         let id = platform.ports.ids.platform_id(now);
@@ -61,7 +62,7 @@ pub(in crate::platform) async fn change_credits(
             account: Some(account.clone()),
             entry,
             document: None,
-            effects: Effects::audited(audit),
+            effects: Effects::audited(audit).with_event(platform.credits_event(by, available, &account, now)),
         };
         let saved = platform.storage.save_credits(agent, &write).await;
         Ok(saved.retry_on(&[StorageErrorKind::Stale])?.map(|()| account))

@@ -5,7 +5,7 @@ use std::fmt;
 use std::future::poll_fn;
 
 use super::error::MaintainError;
-use super::records::about;
+use super::records::{about, deleted_event};
 use crate::access::Actor;
 use crate::audit::AuditAction;
 use crate::platform::Platform;
@@ -252,7 +252,8 @@ impl Platform {
                 Some(file.contact_id),
                 &details,
                 now,
-            )),
+            ))
+            .with_event(self.event(by, Some(file.contact_id), deleted_event(&file), now)),
         };
         match self.storage.delete_file(&key.agent, &deletion).await {
             Err(error) if error.kind == StorageErrorKind::Missing => Ok(true),

@@ -3,6 +3,7 @@
 use crate::access::Caller;
 use crate::audit::{AuditAction, SealedEntry};
 use crate::contacts::SharedContact;
+use crate::events::EventData;
 use crate::files::ContactFile;
 use crate::json::{Json, Object};
 use crate::platform::cursor::FileCursors;
@@ -85,7 +86,8 @@ pub(in crate::platform) async fn delete(
                 reason: reason.clone(),
             },
             purge_at: now.plus_millis(retention),
-            effects: Effects::audited(audit(platform, caller, AuditAction::FileDelete, &file, &details, now)),
+            effects: Effects::audited(audit(platform, caller, AuditAction::FileDelete, &file, &details, now))
+                .with_event(platform.event(&caller.actor, Some(file.contact_id), deleted_event(&file), now)),
         };
         let deleted = platform.storage.delete_file(&caller.agent_id, &deletion).await;
         let deleted = deleted.retry_on(&[StorageErrorKind::Stale, StorageErrorKind::Missing])?;
@@ -106,6 +108,11 @@ pub(super) fn about(file: &ContactFile) -> Object {
     details.insert("fileSize", Json::Number(file.file_size.into()));
     details.insert("contentType", file.content_type.media_type().into());
     details
+}
+
+/// The event of a deletion.
+pub(super) fn deleted_event(file: &ContactFile) -> EventData {
+    EventData::FileDeleted { contact_id: file.contact_id, file_id: file.id }
 }
 
 /// An entry about what a caller did to a file.

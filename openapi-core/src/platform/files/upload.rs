@@ -7,6 +7,7 @@ use super::records::{about, audit};
 use crate::access::Caller;
 use crate::audit::AuditAction;
 use crate::contacts::{Contact, SharedContact};
+use crate::events::EventData;
 use crate::files::{ContactFile, FileTypes, Received, ReceivedFile};
 use crate::platform::errors::{
     contact_archived, infected_file, quota_exceeded, scanner_failed, unsupported_file, upload_overtaken,
@@ -219,7 +220,9 @@ impl Stored<'_> {
             };
             let replay = replay(claimed, &record, Some(contact.id), now).map_err(Refused::Definite)?;
             let audit = audit(platform, caller, AuditAction::FileUpload, &record, &about(&record), now);
-            let effects = Effects { replay, ..Effects::audited(audit) };
+            let data = EventData::FileUploaded { contact_id: contact.id, file_id: record.id };
+            let event = platform.event(&caller.actor, Some(contact.id), data, now);
+            let effects = Effects { replay, ..Effects::audited(audit) }.with_event(event);
             let write = FileWrite::new(record, &contact, platform.files.quota(), effects);
             let Err(error) = platform.storage.insert_file(&caller.agent_id, &write).await else {
                 return Ok(Break(Created::New(write.file)));

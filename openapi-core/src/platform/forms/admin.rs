@@ -5,6 +5,7 @@ use super::super::errors::lost_race;
 use crate::access::Actor;
 use crate::admin::AdminError;
 use crate::audit::AuditAction;
+use crate::events::EventData;
 use crate::forms::{FormTemplate, TemplateDefinition, TemplateStatus};
 use crate::json::Object;
 use crate::storage::retry::{RetryOn, retry_on_conflict};
@@ -47,7 +48,14 @@ impl Platform {
             let resource = template.to_string();
             let details = Platform::template_details(&next);
             let audit = self.operator_audit(by, action, agent, &resource, &details, next.updated_at);
-            let replaced = self.storage.replace_template(agent, &next, &Effects::audited(audit)).await;
+            let (template_id, version) = (template, next.version);
+            let data = match action {
+                AuditAction::TemplateActivate => EventData::TemplateActivated { template_id, version },
+                AuditAction::TemplateArchive => EventData::TemplateArchived { template_id, version },
+                _ => EventData::TemplateEdited { template_id, version },
+            };
+            let effects = Effects::audited(audit).with_event(self.event(by, None, data, next.updated_at));
+            let replaced = self.storage.replace_template(agent, &next, &effects).await;
             Ok(replaced.retry_on(&[StorageErrorKind::Stale])?.map(|()| {
                 // Requests from now on see the change without first running into the old version.
                 self.templates.forget(|(owner, id, _)| owner == agent && *id == template);
@@ -71,7 +79,9 @@ pub(in crate::platform) async fn create_template(
     let resource = template.id.to_string();
     let details = Platform::template_details(&template);
     let audit = platform.operator_audit(by, AuditAction::TemplateCreate, agent, &resource, &details, now);
-    platform.storage.insert_template(agent, &template, &Effects::audited(audit)).await?;
+    let data = EventData::TemplateCreated { template_id: template.id, version: template.version };
+    let effects = Effects::audited(audit).with_event(platform.event(by, None, data, now));
+    platform.storage.insert_template(agent, &template, &effects).await?;
     Ok(template)
 }
 

@@ -8,6 +8,7 @@ use super::super::{Platform, contacts};
 use crate::access::Caller;
 use crate::audit::AuditAction;
 use crate::contacts::Contact;
+use crate::events::EventData;
 use crate::forms::body::NewForm;
 use crate::forms::{FormTemplate, StatusChange, Submission, SubmissionStatus, TemplateStatus};
 use crate::json::{Json, Object};
@@ -142,7 +143,18 @@ impl Platform {
             details.insert("status", submission.status.as_str().into());
             self.submission_audit(caller, AuditAction::SubmissionCreate, submission, &details, at)
         });
-        let effects = Effects { audit: audit.collect(), replay };
+        let events = submissions.iter().filter_map(|NewSubmission { submission, .. }| {
+            let data = EventData::SubmissionCreated {
+                contact_id: submission.contact_id,
+                submission_id: submission.id,
+                template_id: submission.template_id,
+                template_version: submission.template_version,
+                status: submission.status,
+                supersedes: submission.supersedes,
+            };
+            self.event(&caller.actor, Some(submission.contact_id), data, at)
+        });
+        let effects = Effects { audit: audit.collect(), replay, events: events.collect() };
         let (contact, contact_version) = (contact.id, contact.version);
         SubmissionsWrite { contact, contact_version, submissions, at, effects }
     }

@@ -7,9 +7,11 @@ use super::super::errors::{
     concurrent_update, contact_archived, stale_tag, submission_locked, submission_superseded,
     transition_refused,
 };
+use super::super::events::changed_in;
 use super::read::{contact_of, find};
 use crate::access::Caller;
 use crate::audit::AuditAction;
+use crate::events::EventData;
 use crate::forms::body::{Change, merged};
 use crate::forms::{FormDataRevision, FormTemplate, StatusChange, Submission, SubmissionStatus};
 use crate::json::{Json, Object};
@@ -71,7 +73,9 @@ pub(in crate::platform) async fn update(
             form_data: current.form_data.clone(),
         });
         let action = AuditAction::SubmissionUpdate;
-        let audit = platform.submission_audit(caller, action, &next, &details(&current, &next), now);
+        let details = details(&current, &next);
+        let event = platform.event(&caller.actor, Some(contact.id), event_of(&current, &next, &details), now);
+        let audit = platform.submission_audit(caller, action, &next, &details, now);
         let change = SubmissionChange {
             template_generation: (next.status != current.status).then_some(compiled.template().generation),
             submission: next,
@@ -79,7 +83,7 @@ pub(in crate::platform) async fn update(
             contact_version: contact.version,
             succession,
             replaced,
-            effects: Effects::audited(audit),
+            effects: Effects::audited(audit).with_event(event),
         };
         let updated = platform.storage.update_submission(agent, &change).await;
         let updated = updated.retry_on(&[StorageErrorKind::Stale, StorageErrorKind::Missing])?;
@@ -168,6 +172,34 @@ fn refuse_state(current: &Submission, next: &Submission, template: &FormTemplate
         return Err(transition_refused(current.status, next.status, &allowed));
     }
     Ok(())
+}
+
+/// What an event says of a change.
+fn event_of(before: &Submission, after: &Submission, details: &Object) -> EventData {
+    let (contact_id, submission_id, template_id) = (after.contact_id, after.id, after.template_id);
+    let (template_version, changed) = (after.template_version, changed_in(details));
+    let (from, to) = (before.status, after.status);
+    if from == to {
+        return EventData::SubmissionUpdated {
+            contact_id,
+            submission_id,
+            template_id,
+            template_version,
+            changed,
+        };
+    }
+    // What a submission supersedes is in the event by which it comes into force.
+    let supersedes = after.supersedes.filter(|_| before.supersedes != after.supersedes);
+    EventData::SubmissionStatusChanged {
+        contact_id,
+        submission_id,
+        template_id,
+        template_version,
+        from,
+        to,
+        supersedes,
+        changed,
+    }
 }
 
 /// What the audit log says of a change: the names of the fields, and the states.

@@ -3,13 +3,14 @@
 use ::conversations::storage::ConversationWrite;
 use ::conversations::{Conversation, Message};
 use mongodb::bson::{Document, doc};
-use openapi_core::storage::{Effects, StorageErrorKind};
+use openapi_core::storage::{Effects, StorageErrorKind, Subject};
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 
 use super::read::{message_key, messages_of};
 use crate::document::{FieldReader, Fields, binary, code, integer, json, key, keyed, put, time};
 use crate::error::Result;
 use crate::migrate::{collection, index};
+use crate::shapes::records;
 use crate::transaction::{Find, Transaction, Update};
 use crate::{documents, effects, tenant};
 
@@ -61,7 +62,7 @@ pub(super) async fn save(tx: &mut Transaction, agent: &AgentId, write: &Conversa
     };
     let updates = write.messages.iter().map(update).collect::<Result<Vec<_>>>()?;
     tx.update(collection::MESSAGES, &updates).await?;
-    effects::apply(tx, agent, &write.effects, state.head).await
+    effects::apply(tx, agent, &write.effects, state.ends).await
 }
 
 /// As [`conversations::storage::ConversationStore::erase_conversation`].
@@ -81,7 +82,7 @@ pub(super) async fn erase(
     if remove(tx, agent, find, at).await? == 0 {
         return Err(StorageErrorKind::Missing.into());
     }
-    effects::apply(tx, agent, effects, state.head).await
+    effects::apply(tx, agent, effects, state.ends).await
 }
 
 /// The find for the conversations of a contact.
@@ -119,6 +120,8 @@ async fn remove(tx: &mut Transaction, agent: &AgentId, find: Find, now: Timestam
         let keys = some.iter().map(|id| key(agent, id.as_bytes())).collect();
         removed += tx.delete(collection::CONVERSATIONS, keyed(agent, keys)).await?;
         tx.delete(collection::MESSAGES, messages_of(agent, some)).await?;
+        let subjects = some.iter().copied().map(Subject::Conversation);
+        records::erase_of(tx, agent, subjects).await?;
     }
     documents::erase(tx, agent, &uploads, now).await?;
     Ok(removed)

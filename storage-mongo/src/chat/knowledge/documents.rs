@@ -5,14 +5,16 @@ use ::conversations::{KnowledgeDocument, Passage};
 use async_trait::async_trait;
 use mongodb::bson::{Document, RawDocument, doc};
 use openapi_core::json::RawObject;
-use openapi_core::storage::{Effects, RecordKind, StorageError, StorageErrorKind, StoredRecord};
+use openapi_core::storage::{
+    Effects, RecordChange, RecordKind, StorageError, StorageErrorKind, StoredRecord,
+};
 use openapi_core::values::{AgentId, KnowledgeId};
 
 use super::blocks;
-use crate::chat::agent_records;
 use crate::document::{FieldReader, Fields, json, key, keyed, of_agent};
 use crate::error::Result;
 use crate::migrate::{collection, index};
+use crate::shapes::records;
 use crate::store::MongoStorage;
 use crate::transaction::{DocumentReader, Find, Transaction};
 use crate::{effects, tenant};
@@ -69,8 +71,8 @@ impl Change {
 async fn change(tx: &mut Transaction, change: &Change) -> Result<()> {
     let agent = &change.agent;
     let state = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
-    let kind = RecordKind::Knowledge;
-    agent_records::refuse_stale(tx, agent, kind, change.version).await?;
+    let record = StoredRecord::single(RecordKind::Knowledge, change.version, RawObject::default());
+    records::refuse_stale(tx, Some(agent), &RecordChange::Save(record.clone())).await?;
     if let Some((document, _)) = &change.add
         && !change.remove.contains(&document.id)
     {
@@ -89,9 +91,8 @@ async fn change(tx: &mut Transaction, change: &Change) -> Result<()> {
         tx.insert(collection::KNOWLEDGE, &[stored(agent, document)?]).await?;
         tx.insert(collection::PASSAGES, blocks).await?;
     }
-    let record = StoredRecord { kind, version: change.version, body: RawObject::default() };
-    agent_records::put(tx, agent, &record).await?;
-    effects::apply(tx, agent, &change.effects, state.head).await
+    records::put(tx, Some(agent), &record).await?;
+    effects::apply(tx, agent, &change.effects, state.ends).await
 }
 
 #[async_trait]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ::conversations::storage::ConversationWrite;
 use ::conversations::{Conversation, Message};
-use openapi_core::storage::{Effects, StorageErrorKind};
+use openapi_core::storage::{Effects, StorageErrorKind, Subject};
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
@@ -12,6 +12,7 @@ use sqlx::postgres::PgRow;
 use crate::connect::{execute, fetch, fetch_version};
 use crate::error::Result;
 use crate::rows::{RowReader, Statement, code, json_text, signed};
+use crate::shapes::records;
 use crate::{documents, effects, tenant};
 
 /// As [`conversations::storage::ConversationStore::save_conversation`].
@@ -131,7 +132,7 @@ pub(crate) async fn erase_of(
     remove_contents(db, agent, &rows, now).await
 }
 
-/// Removes the messages and the uploads of deleted conversations: rows with their ids and records.
+/// Removes the messages, the uploads and the records of deleted conversations: rows with their ids and bodies.
 async fn remove_contents(
     db: &mut PgConnection,
     agent: &AgentId,
@@ -149,6 +150,8 @@ async fn remove_contents(
         return Ok(());
     }
     execute(db, messages_of(agent, &ids.iter().collect::<Vec<_>>())?).await?;
+    let subjects = ids.iter().map(|id| Subject::Conversation(ConversationId::from_bytes(*id)));
+    records::erase_of(db, agent, &Vec::from_iter(subjects)).await?;
     for document in uploads {
         documents::remove(db, agent, document, now).await?;
     }

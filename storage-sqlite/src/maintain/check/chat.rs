@@ -15,8 +15,6 @@ const KNOWLEDGE: &str = "SELECT id, body FROM knowledge WHERE agent = ?1";
 
 const PASSAGES: &str = "SELECT document, body, position FROM passage WHERE agent = ?1";
 
-const STORED_RECORDS: &str = "SELECT kind, version, body FROM agent_record WHERE agent = ?1";
-
 /// Reads all chat data of an agent.
 pub(super) fn of_agent(db: &Connection, id: &AgentId, number: i64, findings: &mut Findings) -> Result<()> {
     let of = |what: &str| format!("{what} of agent {id}");
@@ -60,7 +58,5 @@ pub(super) fn of_agent(db: &Connection, id: &AgentId, number: i64, findings: &mu
         }
         Ok(())
     })?;
-    readable(db, STORED_RECORDS, number, &of("a small record"), findings, |r, _| {
-        records::stored_record(r).map(drop)
-    })
+    Ok(())
 }

@@ -3,6 +3,7 @@
 mod chat;
 mod extraction;
 mod forms;
+mod shapes;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -179,11 +180,13 @@ fn everything(db: &Connection, findings: &mut Findings) -> Result<()> {
                 forms::of_agent(db, &id, number, findings)?;
                 extraction::of_agent(db, &id, number, findings)?;
                 chat::of_agent(db, &id, number, findings)?;
+                shapes::of_agent(db, &id, number, findings)?;
             }
             Err(invalid) => findings.note(FindingKind::Record, format_args!("agent '{id}': {invalid}")),
         }
         Ok(())
     })?;
+    shapes::of_installation(db, findings)?;
     counters(db, findings)?;
     search_index(db, expected, findings)
 }

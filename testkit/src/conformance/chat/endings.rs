@@ -143,7 +143,7 @@ pub(in crate::conformance) fn chats_of_deleted_agents_go(backend: &mut dyn Backe
         assert!(world.every_message(&a, 1).await.is_empty());
         assert!(world.knowledge_of(&a).await.is_empty());
         assert!(world.passage_positions(&a).await.is_empty());
-        for kind in RecordKind::ALL {
+        for kind in RecordKind::ALL.iter().copied() {
             assert_eq!(world.record_of(&a, kind).await, None);
         }
         let missing = StorageErrorKind::Missing;
@@ -171,7 +171,10 @@ pub(in crate::conformance) fn chats_of_deleted_agents_go(backend: &mut dyn Backe
         assert_eq!(world.knowledge_of(&b).await.len(), 3);
         assert_eq!(world.passage_positions(&b).await.len(), 6);
         assert_eq!(world.knowledge_version(&b).await, 3);
-        assert_eq!(world.record_of(&b, settings.kind).await, Some(super::stored_record(settings.kind, 1)));
+        assert_eq!(
+            world.record_of(&b, settings.key.kind).await,
+            Some(super::stored_record(settings.key.kind, 1))
+        );
     });
     assert_eq!(backend.faults(), [] as [String; 0]);
 }

@@ -134,7 +134,7 @@ fn history(steps: usize) -> impl Strategy<Value = Vec<Step>> {
         }),
         3 => (agent(), proptest::option::of((0..5_u8, 0..12_u32)), 0..9_u32)
             .prop_map(|(agent, after, at_most)| Step::Passages { agent, after, at_most }),
-        3 => (agent(), proptest::sample::select(&RecordKind::ALL[..]), stale())
+        3 => (agent(), proptest::sample::select(RecordKind::ALL), stale())
             .prop_map(|(agent, kind, stale)| Step::Record { agent, kind, stale }),
         // A small range, so that steps collide.
         1 => (agent(), proptest::bool::weighted(0.2), 1..9_u32).prop_map(|(agent, deletes, at_most)| {
@@ -279,7 +279,7 @@ async fn everything(world: &World, agent: &AgentId) -> impl PartialEq + std::fmt
     }
     let knowledge = (world.knowledge_of(agent).await, world.some_passages(agent, None, 1_000).await);
     let mut records = Vec::new();
-    for kind in RecordKind::ALL {
+    for kind in RecordKind::ALL.iter().copied() {
         records.push(world.record_of(agent, kind).await);
     }
     // The order in which a purge clears the payloads of a deleted agent is unspecified.

@@ -32,7 +32,7 @@ pub(in crate::conformance) fn knowledge_comes_back_as_stored(backend: &mut dyn B
         world.add_knowledge(&a, 2, 0).await;
         world.add_knowledge(&a, 1, 1).await;
         same(&world, &a).await;
-        let record = StoredRecord { kind: RecordKind::Knowledge, version: 3, body: RawObject::default() };
+        let record = StoredRecord::single(RecordKind::Knowledge, 3, RawObject::default());
         assert_eq!(world.record_of(&a, RecordKind::Knowledge).await, Some(record));
         let entries = world.audit_of(Some(&a)).await;
         let added = |entry: &&AuditEntry| entry.action == AuditAction::KnowledgeAdd;

@@ -1,6 +1,5 @@
 //! Cases for the chat, and their fixtures: conversations, messages, knowledge, tenant records.
 
-pub(super) mod agent_records;
 pub(super) mod conversations;
 pub(super) mod endings;
 pub(super) mod histories;
@@ -20,7 +19,7 @@ use ::conversations::{
 use openapi_core::audit::AuditAction;
 use openapi_core::files::Sha256Digest;
 use openapi_core::json::RawObject;
-use openapi_core::storage::{Effects, RecordKind, Result, StoredRecord};
+use openapi_core::storage::{Effects, RecordKind, RecordsWrite, Result, StoredRecord};
 use openapi_core::values::{
     AgentId, ContactId, ConversationId, FileId, KnowledgeId, MessageId, PlatformId, Timestamp,
 };
@@ -234,7 +233,7 @@ fn passages(positions: impl IntoIterator<Item = u32>) -> Vec<Passage> {
 
 pub(super) fn stored_record(kind: RecordKind, version: u64) -> StoredRecord {
     let body = if version.is_multiple_of(3) { RawObject::default() } else { members() };
-    StoredRecord { kind, version, body }
+    StoredRecord::single(kind, version, body)
 }
 
 impl World {
@@ -254,7 +253,11 @@ impl World {
     }
 
     /// Stores a step of a conversation.
-    async fn put_conversation(&self, conversation: &Conversation, messages: Vec<Message>) {
+    pub(in crate::conformance) async fn put_conversation(
+        &self,
+        conversation: &Conversation,
+        messages: Vec<Message>,
+    ) {
         let saved = self.try_conversation(conversation, messages).await;
         saved.unwrap_or_else(|error| panic!("save {conversation:?}: {error}"));
     }
@@ -375,12 +378,12 @@ impl World {
     }
 
     async fn record_of(&self, agent: &AgentId, kind: RecordKind) -> Option<StoredRecord> {
-        let found = self.storage.record(agent, kind).await;
+        let found = self.storage.record(Some(agent), &kind.into()).await;
         found.unwrap_or_else(|error| panic!("{kind:?}: {error}"))
     }
 
     async fn try_record(&self, agent: &AgentId, record: &StoredRecord) -> Result<()> {
-        self.storage.save_record(agent, record, &Effects::default()).await
+        self.storage.save_records(Some(agent), &RecordsWrite::save(record.clone(), Effects::default())).await
     }
 
     async fn put_record(&self, agent: &AgentId, record: &StoredRecord) {

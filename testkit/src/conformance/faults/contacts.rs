@@ -168,6 +168,7 @@ impl Faulty {
         if self.is(PlantedFault::FurtherAuditEntriesLost) {
             write.effects.audit.truncate(1);
         }
+        write.effects = self.without_events(&write.effects);
         write
     }
 
@@ -201,6 +202,9 @@ impl Faulty {
         let mut result = result;
         if result.is_err() && self.is(PlantedFault::AuditOfRefusedWrite) {
             self.note(&write.effects).await?;
+        }
+        if result.is_err() {
+            self.refused_events(Some(&write.contact.agent_id), &write.effects).await?;
         }
         if self.is(PlantedFault::ArchivedHolderUnmarked)
             && let Err(error) = &mut result
@@ -359,7 +363,14 @@ impl Faulty {
         }
         let chat = self.chat_of(agent, contact).await?;
         let uploads = self.uploads_of(agent, contact).await?;
+        let records = self.inner.records(agent, TransferKind::Record, None, u32::MAX).await?;
         self.inner.erase_contact(agent, contact, at, effects).await?;
+        if self.is(PlantedFault::EraseKeepsRecords) {
+            let left = self.inner.records(agent, TransferKind::Record, None, u32::MAX).await?;
+            let gone: Vec<TransferRow> =
+                records.into_iter().filter(|record| !left.contains(record)).collect();
+            self.inner.put_records(agent, &gone).await?;
+        }
         self.put_back(agent, uploads).await?;
         if !chat.is_empty() {
             self.inner.put_records(agent, &chat).await?;

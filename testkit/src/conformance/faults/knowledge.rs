@@ -1,4 +1,4 @@
-//! Faults in knowledge and in tenant records.
+//! Faults in knowledge.
 
 use super::*;
 
@@ -13,7 +13,7 @@ impl Faulty {
         let mut write = write.clone();
         match self.fault {
             Some(PlantedFault::KnowledgeVersionIgnored) => {
-                let stored = self.inner.record(agent, RecordKind::Knowledge).await?;
+                let stored = self.inner.record(Some(agent), &RecordKind::Knowledge.into()).await?;
                 write.version = stored.map_or(0, |stored| stored.version) + 1;
             }
             Some(PlantedFault::KnowledgeWithoutAudit) => write.effects.audit.clear(),
@@ -124,61 +124,6 @@ impl Faulty {
         }
         if result.is_err() && self.is(PlantedFault::RefusedKnowledgeNoted) {
             self.note(&write.effects).await?;
-        }
-        result
-    }
-}
-
-impl Faulty {
-    pub(super) async fn record(&self, agent: &AgentId, kind: RecordKind) -> Result<Option<StoredRecord>> {
-        match self.fault {
-            Some(PlantedFault::KnowledgeVersionHidden) if kind == RecordKind::Knowledge => {
-                return Ok(None);
-            }
-            Some(PlantedFault::RecordCrossesAgents) => {
-                for agent in self.every_agent(agent) {
-                    if let Some(record) = self.inner.record(&agent, kind).await? {
-                        return Ok(Some(record));
-                    }
-                }
-            }
-            Some(PlantedFault::RecordKindsShared) => {
-                for kind in RecordKind::ALL {
-                    if let Some(record) = self.inner.record(agent, kind).await? {
-                        return Ok(Some(record));
-                    }
-                }
-            }
-            _ => {}
-        }
-        self.inner.record(agent, kind).await
-    }
-
-    pub(super) async fn save_record(
-        &self,
-        agent: &AgentId,
-        record: &StoredRecord,
-        effects: &Effects,
-    ) -> Result<()> {
-        let mut record = record.clone();
-        if self.is(PlantedFault::RecordVersionIgnored) {
-            let stored = self.inner.record(agent, record.kind).await?;
-            record.version = stored.map_or(0, |stored| stored.version) + 1;
-        }
-        if self.is(PlantedFault::RecordMembersSorted) {
-            let members = record.body.members();
-            let mut members: Vec<_> =
-                members.iter().map(|(name, value)| (name.to_owned(), value.clone())).collect();
-            members.sort_by(|(a, _), (b, _)| a.cmp(b));
-            record.body = RawObject::new(&members.into_iter().collect());
-        }
-        let mut stored = effects.clone();
-        if self.is(PlantedFault::RecordWithoutAudit) {
-            stored.audit.clear();
-        }
-        let result = self.inner.save_record(agent, &record, &stored).await;
-        if result.is_err() && self.is(PlantedFault::RefusedRecordNoted) {
-            self.note(effects).await?;
         }
         result
     }

@@ -9,6 +9,7 @@ mod forms;
 mod knowledge;
 mod missed;
 mod records;
+mod shapes;
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -23,18 +24,20 @@ use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::{AuditEntry, ChainHead, ChainedEntry, SealedEntry};
 use openapi_core::contacts::{Contact, ContactKeys, ContactRef, SharedContact, UniqueValue};
 use openapi_core::credits::{CreditAccount, CreditEntry};
+use openapi_core::events::EventType;
 use openapi_core::files::ContactFile;
 use openapi_core::forms::{FormTemplate, Submission, SubmissionStatus, TemplateStatus, TemplateSummary};
 use openapi_core::json::RawObject;
 use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    AuditQuery, ChainPosition, ChainQuery, ContactPage, ContactQuery, ContactWrite, CreditWrite,
-    DocumentWrite, Duplicate, Effects, FileBlob, FileDeletion, FilePage, FileQuery, FileSort, FileUsage,
-    FileWrite, IdempotencyKey, IdempotencyRecord, LatestQuery, LedgerQuery, Order, RateLimitWindow,
-    RecordKind, Result, ServerKeyUses, SortKey, SortPosition, StorageErrorKind, StoredDocument, StoredRecord,
-    SubmissionChange, SubmissionFilter, SubmissionPage, SubmissionPosition, SubmissionQuery,
-    SubmissionsWrite, Supersession, TemplatePage, TemplatePosition, TemplateQuery, Window,
+    AuditQuery, ChainPosition, ChainQuery, ChangeNotifier, ContactPage, ContactQuery, ContactWrite,
+    CreditWrite, DocumentWrite, Duplicate, Effects, FileBlob, FileDeletion, FilePage, FileQuery, FileSort,
+    FileUsage, FileWrite, IdempotencyKey, IdempotencyRecord, LatestQuery, LedgerQuery, LogPage, Order,
+    RecordChange, RecordId, RecordKey, RecordKind, RecordsWrite, Result, ServerKeyUses, SortKey,
+    SortPosition, StorageErrorKind, StoredDocument, StoredRecord, SubmissionChange, SubmissionFilter,
+    SubmissionPage, SubmissionPosition, SubmissionQuery, SubmissionsWrite, Supersession, TemplatePage,
+    TemplatePosition, TemplateQuery, Window,
 };
 use openapi_core::values::{
     AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, PlatformId, SubmissionId,
@@ -171,10 +174,6 @@ faults! {
     KeyCrossesAgents,
     /// A public key string can be used twice.
     ApiKeyTakenTwice,
-    /// The keys of an agent share a rate-limit window.
-    RateWindowShared,
-    /// Rate-limit windows overwrite concurrent changes.
-    RateWindowOverwritten,
     /// Stored responses never expire.
     AnswersNeverExpire,
     /// All agents share stored responses.
@@ -531,18 +530,90 @@ faults! {
     PassagesEndAtDocument,
     /// The positions of passages are sorted as text.
     PassagesSortAsText,
-    /// A tenant record is found under any agent.
-    RecordCrossesAgents,
-    /// All kinds of tenant records share one record.
+    /// A record is found in any scope.
+    RecordCrossesScopes,
+    /// All kinds of records share one record.
     RecordKindsShared,
-    /// A tenant record overwrites concurrent changes.
+    /// All records of a kind are one.
+    RecordIdsShared,
+    /// A record overwrites concurrent changes.
     RecordVersionIgnored,
-    /// A change of a tenant record leaves no audit entry.
+    /// A record is removed whatever its version.
+    RecordRemovalIgnoresVersion,
+    /// A change of a record leaves no audit entry.
     RecordWithoutAudit,
-    /// A rejected change of a tenant record leaves an audit entry.
+    /// A rejected change of a record leaves an audit entry.
     RefusedRecordNoted,
-    /// The members of a tenant record are sorted.
+    /// The members of a record are sorted.
     RecordMembersSorted,
+    /// A record loses its due time.
+    RecordLosesDueTime,
+    /// Several records are changed one by one.
+    RecordsSavedOneByOne,
+    /// Two records may have the same unique value.
+    UniqueValueTakenTwice,
+    /// A unique value is found in any kind.
+    UniqueValueCrossesKinds,
+    /// A page repeats the record at its position.
+    RecordPositionInclusive,
+    /// More records are listed than requested.
+    RecordsUnbounded,
+    /// The records of the installation are not among those of all scopes.
+    RecordsOfInstallationMissing,
+    /// Due records are listed by id.
+    DueRecordsById,
+    /// A record is due only after its instant.
+    DueTimeExclusive,
+    /// More due records are listed than requested.
+    DueRecordsUnbounded,
+    /// Erasing a contact leaves its records.
+    EraseKeepsRecords,
+    /// A change has no event.
+    ChangeWithoutEvent,
+    /// A rejected change has an event.
+    EventOfRefusedChange,
+    /// Of several events of a write, the first one alone is stored.
+    FurtherEventsLost,
+    /// A rejected write uses up a number.
+    NumberLost,
+    /// Events are numbered by their time.
+    EventsNumberedByTime,
+    /// Events are numbered over all agents.
+    NumbersSharedByAgents,
+    /// The first two events are swapped.
+    EventsSwapped,
+    /// An event loses its actor.
+    EventLosesActor,
+    /// An agent without events sees those of another one.
+    LogCrossesAgents,
+    /// A page repeats the event at its position.
+    LogPositionInclusive,
+    /// More events are returned than requested.
+    LogUnbounded,
+    /// The end of a log is that of the page.
+    LogHeadOfPage,
+    /// The beginning of a log is always its first event.
+    LogBeginsWithFirst,
+    /// The ends of several logs are sorted.
+    LogHeadsSorted,
+    /// The newest event is swept.
+    NewestEventSwept,
+    /// A sweep removes events of any age.
+    SweepIgnoresTime,
+    /// A sweep of events ignores its bound.
+    EventSweepUnbounded,
+    /// A sweep removes events after a newer one.
+    SweepPassesNewer,
+    /// The events of an erased contact are shown.
+    ErasedEventsShown,
+    /// Erasing empties the events of all contacts.
+    EraseEmptiesOtherEvents,
+    /// Erasing empties the event of the erasure.
+    EraseEmptiesItsEvent,
+    /// A scrub never ends.
+    ScrubNeverEnds,
+    /// Commits with events notify nobody.
+    NotifierSilent,
 }
 
 /// A store with one planted fault.
@@ -555,6 +626,11 @@ pub struct Faulty {
     submissions: Mutex<Vec<Submission>>,
     /// Audit entries returned in place of the stored ones.
     entries: Mutex<Vec<ChainedEntry>>,
+    /// What is never notified.
+    silence: ChangeNotifier,
+    /// The agents whose log was swept, and whose write was rejected.
+    swept: Mutex<Vec<AgentId>>,
+    refused: Mutex<Vec<AgentId>>,
 }
 
 impl Delegate for Faulty {
@@ -591,6 +667,9 @@ impl Faulty {
             deleted_files: Mutex::default(),
             submissions: Mutex::default(),
             entries: Mutex::default(),
+            silence: ChangeNotifier::default(),
+            swept: Mutex::default(),
+            refused: Mutex::default(),
         }
     }
 

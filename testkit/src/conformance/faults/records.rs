@@ -1,4 +1,4 @@
-//! Faults in idempotency records, rate-limit windows and the audit log.
+//! Faults in idempotency records and the audit log.
 
 use super::*;
 
@@ -24,32 +24,6 @@ impl Faulty {
     pub(super) async fn sweep_idempotency_records(&self, now: Timestamp, at_most: u32) -> Result<u64> {
         let at_most = if self.is(PlantedFault::SweepUnbounded) { u32::MAX } else { at_most };
         self.inner.sweep_idempotency_records(now, at_most).await
-    }
-}
-
-impl Faulty {
-    pub(super) async fn rate_limit_window(
-        &self,
-        agent: &AgentId,
-        key: KeyId,
-    ) -> Result<Option<RateLimitWindow>> {
-        let key = if self.is(PlantedFault::RateWindowShared) { KeyId::from_bytes([0; 12]) } else { key };
-        self.inner.rate_limit_window(agent, key).await
-    }
-
-    pub(super) async fn save_rate_limit_window(
-        &self,
-        agent: &AgentId,
-        key: KeyId,
-        window: &RateLimitWindow,
-    ) -> Result<()> {
-        let key = if self.is(PlantedFault::RateWindowShared) { KeyId::from_bytes([0; 12]) } else { key };
-        let mut window = window.clone();
-        if self.is(PlantedFault::RateWindowOverwritten) {
-            let stored = self.inner.rate_limit_window(agent, key).await?;
-            window.version = stored.map_or(0, |stored| stored.version) + 1;
-        }
-        self.inner.save_rate_limit_window(agent, key, &window).await
     }
 }
 

@@ -179,7 +179,7 @@ impl World {
             contact: contact.id,
             contact_version: contact.version,
             at: at(millis),
-            effects: Effects { audit: audit.collect(), replay: None },
+            effects: Effects { audit: audit.collect(), ..Effects::default() },
             submissions,
         }
     }

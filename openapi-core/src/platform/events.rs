@@ -1,0 +1,198 @@
+//! Writing events, what changes append to the log of their agent, and reading them.
+
+use super::Platform;
+use crate::access::Caller;
+use crate::credits::CreditAccount;
+use crate::events::{ChangedFields, Event, EventActor, EventCursor, EventData, NewEvent};
+use crate::json::{Json, Object};
+use crate::ports::timeout;
+use crate::reply::{ApiError, ErrorCode};
+use crate::service::{EventPage, EventQuery, EventStream};
+use crate::storage::{LogPage, StorageError, StorageErrorKind};
+use crate::values::{AgentId, ContactId, Timestamp};
+
+/// How many events are read at a time.
+const READ_AT_ONCE: u32 = 500;
+
+/// How many events a request reads at most, with those that its filter leaves out.
+const MAX_SCANNED: u32 = 10_000;
+
+/// How often a request that waits looks for events of other servers.
+const POLL_MILLIS: u64 = 1_000;
+
+/// How many events a sweep removes at a time.
+const SWEPT_AT_ONCE: u32 = 500;
+
+/// How many events a scrub looks at at a time.
+const SCRUBBED_AT_ONCE: u32 = 10_000;
+
+/// The pause between two sweeps of all logs.
+const SWEEP_MILLIS: i64 = 3_600_000;
+
+impl Platform {
+    /// An event about a change that the caller is about to store, for [`Effects`](crate::storage::Effects). `contact`
+    /// is the one whose erasure empties the event.
+    #[must_use]
+    pub fn event(
+        &self,
+        actor: impl Into<EventActor>,
+        contact: Option<ContactId>,
+        data: EventData,
+        now: Timestamp,
+    ) -> Option<NewEvent> {
+        let event =
+            || NewEvent { id: self.ports.ids.platform_id(now), at: now, actor: actor.into(), contact, data };
+        self.events.is_on.then(event)
+    }
+
+    /// The event that a change of an account needs, if it leaves nothing available.
+    #[must_use]
+    pub fn credits_event(
+        &self,
+        actor: impl Into<EventActor>,
+        available_before: u64,
+        account: &CreditAccount,
+        now: Timestamp,
+    ) -> Option<NewEvent> {
+        let available = account.available();
+        let is_exhausted = !account.unlimited && available == 0 && available_before > 0;
+        let event = || self.event(actor, None, EventData::CreditsExhausted { available }, now);
+        is_exhausted.then(event).flatten()
+    }
+
+    /// Empties events of erased contacts and, every hour, removes events after their retention.
+    pub(super) async fn maintain_logs(&self) -> Result<(), StorageError> {
+        while self.storage.scrub_logs(SCRUBBED_AT_ONCE).await? > 0 {}
+        let now = self.now();
+        if !self.events.is_sweep_due(now) {
+            return Ok(());
+        }
+        let before = now.plus_millis(-self.events.retention_millis);
+        for agent in self.storage.agents().await? {
+            while self.storage.sweep_log(&agent.id, before, SWEPT_AT_ONCE).await? >= u64::from(SWEPT_AT_ONCE)
+            {
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads a page of the log, and waits for the first event if there is none.
+pub(super) async fn pull(
+    platform: &Platform,
+    caller: &Caller,
+    query: &EventQuery,
+) -> Result<EventPage, ApiError> {
+    if !platform.events.is_on {
+        return Err(ApiError::new(ErrorCode::EventsUnavailable, "This service writes no events"));
+    }
+    let agent = &caller.agent_id;
+    let mut subscription = platform.storage.notifier().subscribe(agent);
+    let (mut after, mut seconds) = (query.after, query.wait);
+    loop {
+        let page = read(platform, agent, query, after).await?;
+        if !page.events.is_empty() || seconds == 0 {
+            return Ok(page);
+        }
+        // What the filter leaves out is read once.
+        after = Some(page.stream.cursor);
+        if timeout(&*platform.ports.timer, POLL_MILLIS, subscription.changed()).await.is_none() {
+            // Another server may have written events.
+            seconds -= 1;
+        }
+    }
+}
+
+async fn read(
+    platform: &Platform,
+    agent: &AgentId,
+    query: &EventQuery,
+    after: Option<EventCursor>,
+) -> Result<EventPage, ApiError> {
+    let internal = |error| ApiError::from(StorageError::new(StorageErrorKind::Internal, error));
+    // The event of the cursor too, to see whether it is still the same.
+    let mut next = after.map_or(0, |after| after.seq.saturating_sub(1));
+    let mut page = platform.storage.log(agent, next, READ_AT_ONCE).await?;
+    let mut cursor = after.unwrap_or_default();
+    refuse_lost(after, &page)?;
+    let (mut events, mut scanned) = (Vec::new(), 0);
+    loop {
+        for entry in &page.entries {
+            if entry.seq <= cursor.seq {
+                cursor.id = Some(entry.id);
+                continue;
+            }
+            if events.len() as u64 == query.limit {
+                break;
+            }
+            cursor = EventCursor { seq: entry.seq, id: Some(entry.id) };
+            if query.types.admits(entry.kind) {
+                events.push(Event::of(agent, entry).map_err(internal)?);
+            }
+        }
+        next = next.max(cursor.seq);
+        scanned += READ_AT_ONCE;
+        let is_full = events.len() as u64 == query.limit || scanned >= MAX_SCANNED;
+        if is_full || cursor.seq >= page.head {
+            let (oldest, head) = (page.oldest, page.head);
+            let stream = EventStream { cursor, oldest, head, has_more: cursor.seq < head };
+            return Ok(EventPage { events, stream });
+        }
+        page = platform.storage.log(agent, next, READ_AT_ONCE).await?;
+        refuse_lost(Some(cursor), &page)?;
+    }
+}
+
+/// Fails unless every event after a cursor is in the log.
+fn refuse_lost(after: Option<EventCursor>, page: &LogPage) -> Result<(), ApiError> {
+    let Some(after) = after else { return Ok(()) };
+    let same = page.entries.first().filter(|entry| entry.seq == after.seq);
+    let is_rewritten =
+        after.seq > page.head || after.id.is_some_and(|id| same.is_some_and(|entry| entry.id != id));
+    let reason = match is_rewritten {
+        true => "rewritten",
+        false if after.seq + 1 < page.oldest => "expired",
+        false => return Ok(()),
+    };
+    let text =
+        "Events after the cursor are no longer there; read the records again and go on at details.head";
+    Err(ApiError::new(ErrorCode::EventsLost, text)
+        .with_detail("oldest", page.oldest)
+        .with_detail("head", page.head)
+        .with_detail("reason", reason))
+}
+
+/// How events are written and retained.
+pub(super) struct EventSettings {
+    /// Whether changes have events.
+    pub(super) is_on: bool,
+    /// How long events are retained.
+    pub(super) retention_millis: i64,
+    /// When the logs were swept last.
+    swept_at: parking_lot::Mutex<Option<Timestamp>>,
+}
+
+impl Default for EventSettings {
+    fn default() -> Self {
+        EventSettings { is_on: true, retention_millis: 7 * 24 * 3_600_000, swept_at: Default::default() }
+    }
+}
+
+impl EventSettings {
+    fn is_sweep_due(&self, now: Timestamp) -> bool {
+        let mut swept_at = self.swept_at.lock();
+        let is_due = swept_at.is_none_or(|last| now.millis_since(last) >= SWEEP_MILLIS);
+        if is_due {
+            *swept_at = Some(now);
+        }
+        is_due
+    }
+}
+
+/// The fields that the details of an audit entry name as changed.
+pub(super) fn changed_in(details: &Object) -> ChangedFields {
+    match details.get("changed") {
+        Some(Json::Array(names)) => ChangedFields::new(names.iter().filter_map(Json::as_str)),
+        _ => ChangedFields::default(),
+    }
+}

@@ -1,0 +1,11 @@
+//! The shapes that carry what is not a resource of its own: records, and the event log of each agent.
+
+pub(crate) mod log;
+pub(crate) mod records;
+
+/// The statements with which [`crate::agents`] removes rows of a deleted agent: `?1` is the agent, `?2` the most rows.
+pub(crate) const PURGES: [&str; 2] = [
+    "DELETE FROM record WHERE agent = ?1 AND (kind, id) IN \
+     (SELECT kind, id FROM record WHERE agent = ?1 LIMIT ?2)",
+    "DELETE FROM log WHERE agent = ?1 AND seq IN (SELECT seq FROM log WHERE agent = ?1 LIMIT ?2)",
+];
