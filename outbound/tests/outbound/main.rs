@@ -1,0 +1,10 @@
+//! The client over real sockets: what it must not reach, and receivers that misbehave.
+
+mod forbidden;
+mod receivers;
+mod redirects;
+mod reuse;
+#[expect(dead_code, reason = "the tests of the judge use the rest")]
+mod spellings;
+mod support;
+mod tls;
