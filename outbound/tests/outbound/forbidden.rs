@@ -16,7 +16,7 @@ use crate::support::{Answers, Receiver, Recorder, Refuser, crawl, get, parts, po
 fn is_inside(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => {
-            let [a, b, c, _] = address.octets();
+            let [a, b, c, _] = u32::from(address).to_be_bytes();
             matches!(a, 0 | 10 | 127 | 224..)
                 || (a == 100 && b & 0xc0 == 64)
                 || (a == 169 && b == 254)

@@ -1,5 +1,7 @@
 //! The client over real sockets: what it must not reach, and receivers that misbehave.
 
+#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
 mod forbidden;
 mod receivers;
 mod redirects;

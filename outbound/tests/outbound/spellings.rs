@@ -153,7 +153,7 @@ pub const NAMES: &[(&str, &str)] = &[
 
 /// Spellings of an IPv4 address as the host of a URL.
 fn spellings_of_v4(address: Ipv4Addr) -> Vec<String> {
-    let [a, b, c, d] = address.octets();
+    let [a, b, c, d] = u32::from(address).to_be_bytes();
     let whole = u32::from(address);
     let (tail, half) = (whole & 0x00ff_ffff, whole & 0xffff);
     let (high, low) = (whole >> 16, whole & 0xffff);

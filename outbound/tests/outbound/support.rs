@@ -109,7 +109,7 @@ pub fn crawl(url: impl Into<String>) -> OutboundRequest {
     OutboundRequest { schemes: OutboundSchemes::HttpAndHttps, max_redirects: 5, ..get(url) }
 }
 
-/// A listener that counts its connections and treats each one as told.
+/// A listener that counts its connections and treats each one as the test says.
 pub struct Receiver {
     pub address: SocketAddr,
     connections: Arc<AtomicUsize>,
