@@ -1,5 +1,5 @@
 //! The state machine of an endpoint, as a pure function: what is known, what happens and the time give the new state and
-//! what to do. It sends nothing, stores nothing and reads no clock; whoever drives it does.
+//! what to do. Its driver sends requests, stores states and reads the clock.
 //!
 //! - [`DeliveryState`] is what a store has of an endpoint's progress: cursor, open failures, replays, lease.
 //! - [`Delivery`] is an endpoint in the hands of the server that holds its lease. It takes a [`Happening`] and gives

@@ -15,7 +15,7 @@ pub enum Fault {
     EventUnread,
     /// A save has its cursor one event ahead.
     CursorSkips,
-    /// A save has its cursor one event behind the former one.
+    /// A save has its cursor one event before the former one.
     CursorGoesBack,
     /// A save loses an open event.
     OpenLost,

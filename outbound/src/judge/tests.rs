@@ -49,7 +49,7 @@ fn a_judge_without_any_one_rule_is_noticed() {
         let judge = Judge { blocks: rest.leak(), ..Judge::new(Policy::default()) };
         assert!(!deviations(&judge).is_empty(), "nobody misses {:?}", BLOCKS[skipped]);
     }
-    for skipped in 0..NAME_RULES.len() {
+    for (skipped, rule) in NAME_RULES.iter().enumerate() {
         let rest: Vec<NameRule> = NAME_RULES
             .iter()
             .enumerate()
@@ -57,7 +57,7 @@ fn a_judge_without_any_one_rule_is_noticed() {
             .map(|(_, it)| NameRule { rule: it.rule, refuses: it.refuses })
             .collect();
         let judge = Judge { names: rest.leak(), ..Judge::new(Policy::default()) };
-        assert!(!deviations(&judge).is_empty(), "nobody misses {}", NAME_RULES[skipped].rule);
+        assert!(!deviations(&judge).is_empty(), "nobody misses {}", rule.rule);
     }
 }
 

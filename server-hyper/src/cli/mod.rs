@@ -18,6 +18,7 @@ mod guides;
 mod input;
 mod keys;
 mod knowledge;
+mod outbound;
 mod output;
 mod process;
 mod schema;
@@ -135,6 +136,9 @@ enum Command {
     /// Copy everything to another store on any engine, and verify that both have the same content
     #[command(after_help = store::copy::EXAMPLES)]
     Copy(store::copy::Copy),
+    /// Requests to URLs of tenants, such as webhooks
+    #[command(subcommand)]
+    Outbound(outbound::Outbound),
     /// Settings
     #[command(subcommand)]
     Config(settings::ConfigCommand),
@@ -279,6 +283,7 @@ impl Command {
             | Command::Copy(_)
             | Command::ServerKey(server_keys::ServerKeyCommand::List)
             | Command::Extract(_)
+            | Command::Outbound(_)
             | Command::Config(_)
             | Command::Openapi
             | Command::Completions { .. } => None,
@@ -328,6 +333,7 @@ impl Command {
             Command::Restore(command) => command.run(context),
             Command::Extract(command) => command.run(context),
             Command::Copy(command) => command.run(context),
+            Command::Outbound(command) => command.run(context),
             Command::Config(command) => command.run(context),
             Command::Openapi => settings::print_document(context),
             Command::Completions { shell } => {

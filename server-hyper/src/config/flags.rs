@@ -28,6 +28,7 @@ fn heading(scope: Scope) -> &'static str {
         Scope::Serve => "Server settings",
         Scope::Extract => "Extraction and LLM settings",
         Scope::Knowledge => "Limits",
+        Scope::Outbound => "Requests to other services",
     }
 }
 
@@ -179,9 +180,11 @@ macro_rules! flags_of_scopes {
 
 flags_of_scopes! {
     /// The flags of `serve` and `demo`.
-    ServeArgs: Serve, Extract;
+    ServeArgs: Serve, Extract, Outbound;
     /// The flags of `extract`.
     ExtractArgs: Extract;
     /// The flags of `knowledge add`.
     KnowledgeArgs: Knowledge;
+    /// The flags of `outbound check`.
+    OutboundArgs: Outbound;
 }

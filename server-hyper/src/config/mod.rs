@@ -6,6 +6,7 @@ pub mod file;
 pub mod flags;
 pub mod layers;
 pub mod llm;
+pub mod outbound;
 mod reader;
 pub mod registry;
 pub mod timeouts;

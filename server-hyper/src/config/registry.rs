@@ -12,6 +12,8 @@ pub enum Scope {
     Extract,
     /// `knowledge add`.
     Knowledge,
+    /// `serve`, `demo` and `outbound check`.
+    Outbound,
 }
 
 /// The type of a setting's value.
@@ -267,6 +269,15 @@ pub const SETTINGS: &[Setting] = settings! {
     Serve {
         document_retention: Scalar "DURATION" = "90d", "How long documents sent with saveToStorage are retained";
         audit_retention: Scalar "DURATION" = "", "How long entries of the audit log are retained, such as 400d [default: for good]";
+    }
+    Outbound {
+        outbound_allow: List "CIDR|HOST:PORT" = "",
+            "Targets of your own network that webhooks and other requests to URLs of tenants may reach: blocks of \
+            addresses such as 10.1.0.0/16, or hosts with their port such as hooks.internal:8443; repeat the flag for several";
+        outbound_port: List "PORT" = "443", "Ports that requests to URLs of tenants may use";
+        outbound_http: Bool "BOOL" = "false",
+            "Send requests to URLs of tenants also without TLS; for tests only, because everyone on the way reads and \
+            changes them";
     }
     Knowledge {
         max_knowledge_size: Scalar "SIZE" = "25MiB", "Largest document of an agent's knowledge, up to 256MiB";

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ::outbound::Policy;
 use openapi_core::access::ApiKeyPrefix;
 use openapi_core::api::{AddressLimits, Settings};
 use openapi_core::files::FileTypes;
@@ -15,7 +16,7 @@ use super::extraction::EngineChoice;
 use super::reader::{Reader, to_millis};
 use super::timeouts::Timeouts;
 use super::widget::WidgetServing;
-use super::{Config, ConfigError, llm, values};
+use super::{Config, ConfigError, llm, outbound, values};
 use crate::proxies::{TrustedProxies, X_FORWARDED_FOR};
 
 /// The format of log lines.
@@ -84,6 +85,8 @@ pub struct Serving {
     pub audit_retention_days: Option<u32>,
     /// The extraction engines.
     pub engine: EngineChoice,
+    /// Where requests to URLs of tenants may go.
+    pub outbound: Policy,
     /// The widget and its chat.
     pub widget: WidgetServing,
     /// Limits of the API.
@@ -219,6 +222,7 @@ impl Serving {
             extraction: extraction(&mut reader),
             audit_retention_days: audit_retention(&mut reader),
             engine: EngineChoice::read(&mut reader, &llms),
+            outbound: outbound::policy(&mut reader),
             widget: WidgetServing::read(&mut reader, &llms),
             limits: limits(&mut reader),
         };

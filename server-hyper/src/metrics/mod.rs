@@ -1,6 +1,7 @@
 //! Metrics for Prometheus. Labels are route templates and codes; none of them names a tenant.
 
 mod documents;
+mod outbound;
 mod requests;
 
 use std::fmt;
@@ -16,6 +17,7 @@ use prometheus_client::registry::Registry;
 
 use crate::ports::since_epoch;
 pub use documents::Documents;
+pub use outbound::OutboundMetrics;
 pub use requests::{RequestMetrics, ResponseLabels};
 
 /// The label of a listener's connections.
@@ -49,6 +51,8 @@ pub struct Metrics {
     pub requests: RequestMetrics,
     /// Documents of extractions.
     pub documents: Documents,
+    /// Requests to URLs of tenants.
+    pub outbound: OutboundMetrics,
 }
 
 impl fmt::Debug for Metrics {
@@ -82,6 +86,7 @@ impl Metrics {
         );
         let requests = RequestMetrics::register(registry);
         let documents = Documents::register(registry);
+        let outbound = OutboundMetrics::register(registry);
         registry.register_collector(Box::new(DroppedLines(Box::new(dropped_log_lines))));
         whole.register_collector(Box::new(Process { started: since_epoch() }));
         Metrics {
@@ -92,6 +97,7 @@ impl Metrics {
             cancelled_streams,
             requests,
             documents,
+            outbound,
         }
     }
 

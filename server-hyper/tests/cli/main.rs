@@ -28,6 +28,7 @@ mod model_endpoint;
 mod monitoring;
 mod object_store;
 mod operators;
+mod outbound;
 #[cfg(target_os = "linux")]
 mod power_cuts;
 #[cfg(unix)]
