@@ -1,7 +1,5 @@
 //! Signatures of messages, verified by the published Rust package as a receiver does.
 
-#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
-
 #[expect(dead_code, reason = "the example prints the cases as JSON")]
 #[path = "../examples/webhook-messages/messages.rs"]
 mod messages;

@@ -89,7 +89,7 @@ fn alter(case: &mut Case, number: u32) {
         "body" => case.body = case.body.replacen(&format!(":{}", number + 1), &format!(":{}", number + 2), 1),
         "id" => change("webhook-id", &|text| text.replace('0', "1")),
         "timestamp" => {
-            change("webhook-timestamp", &|text| (text.parse::<i64>().unwrap_or_default() - 1).to_string())
+            change("webhook-timestamp", &|text| (text.parse::<i64>().unwrap_or_default() - 1).to_string());
         }
         "signature" => change("webhook-signature", &|text| {
             // Another digit of base64 in the middle of each signature.

@@ -174,7 +174,7 @@ impl World {
             }
             28 | 29 => self.crash(),
             30 | 31 => {
-                self.health = self.random.pick(&[Health::Good, Health::Good, Health::Flaky, Health::Down])
+                self.health = self.random.pick(&[Health::Good, Health::Good, Health::Flaky, Health::Down]);
             }
             32 => self.store_is_down = !self.store_is_down && self.random.one_in(2),
             33 => self.sweep(),
@@ -256,7 +256,7 @@ impl World {
         let mut replayed = Vec::new();
         match self.random.below(5) {
             0 if state.replay(self.mode, a.min(b), a.max(b)).is_ok() => {
-                replayed = (a.min(b)..=a.max(b)).collect()
+                replayed = (a.min(b)..=a.max(b)).collect();
             }
             1 => {
                 let wanted =
