@@ -10,4 +10,5 @@ mod migrations;
 mod plans;
 #[path = "../../tests/support/mod.rs"]
 pub(crate) mod support;
+mod tampering;
 pub(crate) mod writing;
