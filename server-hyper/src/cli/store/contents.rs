@@ -5,13 +5,15 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use async_trait::async_trait;
+use bytes::Bytes;
 use conversations::storage::ConversationStorage;
 use openapi_core::audit::AuditAction;
-use openapi_core::ports::{BlobKey, BlobStore, Clock};
+use openapi_core::ports::{BlobKey, BlobResult, BlobStore, BlobWriter, Clock};
+use openapi_core::values::FileName;
 use storage_blobs::FolderBlobs;
 use storage_common::transfer;
 
-use super::discard::Discard;
 use super::manifest::{DatabaseDigest, Manifest, Proof};
 use crate::assemble::{self, Contents, OpenStore, Ownership, StoreUrl};
 use crate::cli::context::CommandContext;
@@ -20,6 +22,7 @@ use crate::console::caller::{BACKUP_CONTENTS, BACKUP_DATABASE, BackupFile};
 use crate::error::CliError;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::private_folder;
+use crate::write_only::WriteOnly;
 
 /// Chunk size of a database transfer, in bytes.
 const CHUNK: usize = 256 * 1024;
@@ -145,7 +148,23 @@ pub async fn verify_contents(
     let records = assemble::open_backup(&from.join(BACKUP_DATABASE), &scratch.path().join(BACKUP_DATABASE))?;
     let source = FolderBlobs::open(from.join(BACKUP_CONTENTS)).map_err(storage_blobs::OpenError::from)?;
     let note = |text: &str| context.info(text);
-    copy_contents(&records, &source, &Discard, "verified", &note, async |key| Ok(manifest.lacks(key))).await
+    let nowhere =
+        WriteOnly(|_: &BlobKey, _: &FileName| -> BlobResult<Box<dyn BlobWriter>> { Ok(Box::new(Nowhere)) });
+    copy_contents(&records, &source, &nowhere, "verified", &note, async |key| Ok(manifest.lacks(key))).await
+}
+
+/// The writer of contents that are only verified.
+struct Nowhere;
+
+#[async_trait]
+impl BlobWriter for Nowhere {
+    async fn write(&mut self, _: Bytes) -> BlobResult<()> {
+        Ok(())
+    }
+
+    async fn finish(self: Box<Self>) -> BlobResult<()> {
+        Ok(())
+    }
 }
 
 /// Replaces the store with a backup: first the contents, then the records. Returns the number of contents.
