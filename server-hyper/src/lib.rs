@@ -18,3 +18,4 @@ pub mod serve;
 pub mod server_keys;
 pub mod signals;
 pub mod text_file;
+pub mod write_only;

@@ -3,13 +3,14 @@
 
 use openapi_core::access::Actor;
 use openapi_core::agents::{Agent, AgentStatus};
-use openapi_core::audit::{AuditAction, AuditEntry, SealedEntry};
+use openapi_core::audit::{AuditAction, AuditEntry, ChainBreak, ChainVerifier, SealedEntry};
 use openapi_core::contacts::{Contact, ContactKeys, SearchTerm};
 use openapi_core::json::RawObject;
 use openapi_core::schema::ContactSchema;
 use openapi_core::server_keys::{ServerKey, ServerKeys};
 use openapi_core::storage::{
-    AgentStore, ContactFilter, ContactQuery, ContactSort, ContactStore, ContactWrite, Effects, Order, Window,
+    AgentStore, AuditStore, ChainQuery, ContactFilter, ContactQuery, ContactSort, ContactStore, ContactWrite,
+    Effects, Order, Window,
 };
 use openapi_core::values::{
     AgentId, AuditId, ContactId, ContactStatus, Email, PlatformId, TextValue, Timestamp,
@@ -100,6 +101,44 @@ pub async fn insert_agent(store: &(impl AgentStore + ?Sized), id: &AgentId) -> C
     let audit = entry(id, 0, AuditAction::AgentCreate, id.as_str());
     store.insert_agent(&agent(id), &schema, &Effects::audited(audit)).await.expect("a test's value");
     schema
+}
+
+/// The entries of the chain that [`insert_chain`] stores.
+pub const CHAINED: u64 = 12;
+
+/// Stores a tenant whose chain has [`CHAINED`] entries.
+///
+/// # Panics
+/// When the store fails.
+pub async fn insert_chain(store: &(impl AgentStore + AuditStore + ?Sized), id: &AgentId) {
+    insert_agent(store, id).await;
+    for number in 1..CHAINED {
+        let noted = entry(id, number, AuditAction::AuthenticationFailure, "resource");
+        store.append_audit(&noted).await.expect("the store works");
+    }
+}
+
+/// Verifies the chain of a tenant.
+///
+/// # Errors
+/// Its first break.
+///
+/// # Panics
+/// When the store fails.
+pub async fn verify_chain(store: &(impl AuditStore + ?Sized), id: &AgentId) -> Result<(), ChainBreak> {
+    let keys = server_keys();
+    let mut verifier = ChainVerifier::new(&keys, Some(id.clone()), None, []);
+    let query = ChainQuery { chain: Some(id.clone()), after: None, limit: 1_000 };
+    for entry in store.audit_chain(&query).await.expect("the store works") {
+        verifier.push(&entry)?;
+    }
+    verifier.finish(store.audit_head(Some(id)).await.expect("the store works")).map(drop)
+}
+
+/// Two different entries of the chain, by a generator that returns a number below its argument.
+pub fn two_entries(mut below: impl FnMut(u64) -> u64) -> [u64; 2] {
+    let one = 1 + below(CHAINED);
+    [one, 1 + (one + below(CHAINED - 1)) % CHAINED]
 }
 
 /// A contact with an e-mail address and nothing else.

@@ -8,6 +8,7 @@
 use mongodb::bson::{Bson, doc};
 use openapi_core::contacts::ContactKeys;
 use openapi_core::values::{AgentId, ContactId, TemplateId, fold};
+use storage_common::KeyProgress;
 
 use crate::connect::Handle;
 use crate::contact_schemas::at_version;
@@ -21,9 +22,6 @@ use crate::transaction::{DocumentReader, Find, Transaction, Update};
 
 /// The `_id` of the state of the work.
 const STATE: &str = "keys";
-
-/// The contacts after which the log says how far the work is.
-const PROGRESS: u64 = 50_000;
 
 /// The work.
 pub(crate) const KEYS: Backfill = Backfill {
@@ -42,16 +40,11 @@ async fn are_up_to_date(reads: &mut DocumentReader<'_>) -> Result<bool> {
 /// Computes all keys again unless they are of this release's version.
 async fn bring_up_to_date(handle: &Handle) -> Result<()> {
     let chunk = handle.thresholds.reindex_chunk;
-    let mut count = 0;
+    let mut progress = KeyProgress::default();
     while let Some(done) = handle.transact_long(&chunk, |tx, chunk| Box::pin(step(tx, *chunk))).await? {
-        count += done;
-        if done > 0 && count % PROGRESS < done {
-            tracing::info!(contacts = count, "computing the search and sort keys again");
-        }
+        progress.add(done);
     }
-    if count > 0 {
-        tracing::info!(contacts = count, "computed the search and sort keys again");
-    }
+    progress.finish();
     Ok(())
 }
 

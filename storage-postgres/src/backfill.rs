@@ -10,15 +10,13 @@ use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{StorageError, StorageErrorKind};
 use openapi_core::values::{AgentId, ContactId, fold};
 use sqlx::PgConnection;
+use storage_common::KeyProgress;
 
 use crate::connect::{Db, execute, fetch, fetch_one, without_timeout};
 use crate::contacts::{after, keyed, write_keys};
 use crate::error::{Error, Result, corrupt};
 use crate::rows::{RowReader, Statement};
 use crate::tenant;
-
-/// The contacts after which the log says how far the work is.
-const PROGRESS: u64 = 50_000;
 
 /// What one transaction did.
 enum Step {
@@ -31,16 +29,11 @@ enum Step {
 /// Computes all keys again unless they are of this release's version.
 pub(crate) async fn bring_up_to_date(db: &Db) -> Result<(), StorageError> {
     let chunk = db.config().thresholds.reindex_chunk;
-    let mut count = 0;
+    let mut progress = KeyProgress::default();
     while let Step::Contacts(done) = db.write_long(chunk, |db, chunk| Box::pin(step(db, *chunk))).await? {
-        count += done;
-        if done > 0 && count % PROGRESS < done {
-            tracing::info!(contacts = count, "computing the search and sort keys again");
-        }
+        progress.add(done);
     }
-    if count > 0 {
-        tracing::info!(contacts = count, "computed the search and sort keys again");
-    }
+    progress.finish();
     Ok(())
 }
 

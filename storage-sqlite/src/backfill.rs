@@ -10,16 +10,13 @@ use openapi_core::contacts::ContactKeys;
 use openapi_core::schema::ContactSchema;
 use openapi_core::values::AgentId;
 use rusqlite::{Connection, TransactionBehavior, params};
-use storage_common::{contact_columns, records};
+use storage_common::{KeyProgress, contact_columns, records};
 
 use crate::error::Result;
 use crate::{contact_schemas, contacts, forms, rows};
 
 /// The contacts of one transaction.
 const CHUNK: u32 = 500;
-
-/// The contacts after which the log says how far the work is.
-const PROGRESS: u64 = 50_000;
 
 /// What the keys of an agent's contacts depend on.
 type Agents = HashMap<i64, Option<(AgentId, ContactSchema)>>;
@@ -33,7 +30,7 @@ pub(crate) fn bring_up_to_date(db: &mut Connection) -> Result<()> {
     if version >= ContactKeys::VERSION {
         return Ok(());
     }
-    let (mut agents, mut count) = (Agents::new(), 0);
+    let (mut agents, mut progress) = (Agents::new(), KeyProgress::default());
     loop {
         let step = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let found = renew(&step, done, &mut agents)?;
@@ -47,9 +44,7 @@ pub(crate) fn bring_up_to_date(db: &mut Connection) -> Result<()> {
                 [ContactKeys::VERSION],
             )?;
             step.commit()?;
-            if count > 0 {
-                tracing::info!(contacts = count, "computed the search and sort keys again");
-            }
+            progress.finish();
             return Ok(());
         };
         // The index keeps up, so that the first searches do not have to.
@@ -57,10 +52,7 @@ pub(crate) fn bring_up_to_date(db: &mut Connection) -> Result<()> {
         step.execute("UPDATE key_version SET done = ?1 WHERE one = 1", [last])?;
         step.commit()?;
         done = last;
-        count += found.count;
-        if count % PROGRESS < found.count {
-            tracing::info!(contacts = count, "computing the search and sort keys again");
-        }
+        progress.add(found.count);
     }
 }
 

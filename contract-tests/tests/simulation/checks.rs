@@ -1,15 +1,19 @@
 //! What holds at the end, whatever happened.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use conversations::storage::{ConversationFilter, ConversationQuery};
 use openapi_core::admin::Admin;
 use openapi_core::audit::AuditAction;
 use openapi_core::contacts::ContactRef;
+use openapi_core::credits::CreditEntryKind;
 use openapi_core::storage::{AuditQuery, LedgerQuery};
 
-use crate::service::Server;
-use crate::tenant::{Admitted, COUNTER, CREDITS, Erased, PER_MINUTE, Tenant};
+use crate::clients::Ask;
+use crate::responder::MOST;
+use crate::service::{Server, Service};
+use crate::tenant::{Admitted, COUNTER, CREDITS, Erased, PER_MINUTE, TOP_UP, Tenant};
 use crate::visitors::Seen;
 
 /// Every acknowledged contact has a value that it may have, and no erased one is left.
@@ -54,26 +58,66 @@ pub async fn counter(server: Arc<Server>, tenant: &Tenant) {
     );
 }
 
-/// Each acknowledged creation has one entry, and those of erased contacts have no payload.
+/// Each acknowledged change has one entry, a rejected one has none, and the entries of erased contacts have no payload.
 pub async fn audit(server: Arc<Server>, tenant: &Tenant) {
     let query = AuditQuery { agent: Some(tenant.agent.clone()), limit: 10_000, ..AuditQuery::default() };
     let entries = server.platform.audit(&query).await.expect("entries");
     assert!(entries.iter().all(|entry| entry.agent_id.as_ref() == Some(&tenant.agent)), "entries of others");
     let all = tenant.contacts.lock().clone();
-    for (external, known) in all {
-        let Some(id) = known.id else { continue };
-        let about = |action| {
-            let of_contact = entries.iter().filter(|entry| entry.resource.as_deref() == Some(&id));
-            of_contact.filter(|entry| entry.action == action).count()
-        };
-        assert_eq!(about(AuditAction::ContactCreate), 1, "{external}: entries of its creation");
+    let count = |action, resource: &str| {
+        let of_resource = entries.iter().filter(|entry| entry.resource.as_deref() == Some(resource));
+        of_resource.filter(|entry| entry.action == action).count()
+    };
+    for (external, known) in &all {
+        let Some(id) = &known.id else { continue };
+        assert_eq!(count(AuditAction::ContactCreate, id), 1, "{external}: entries of its creation");
         if known.erased == Erased::Yes {
-            assert_eq!(about(AuditAction::ContactErase), 1, "{external}: entries of its erasure");
+            assert_eq!(count(AuditAction::ContactErase, id), 1, "{external}: entries of its erasure");
+            let about = entries.iter().filter(|entry| entry.resource.as_ref() == Some(id));
+            let mut of_changes = about.filter(|entry| entry.action != AuditAction::ContactErase);
+            assert!(
+                of_changes.all(|entry| entry.details.is_empty()),
+                "{external}: a payload after its erasure"
+            );
         }
         if known.first_names.len() == 1 && known.erased == Erased::No && known.was_updated {
-            assert!(about(AuditAction::ContactUpdate) >= 1, "{external}: entries of its change");
+            assert!(count(AuditAction::ContactUpdate, id) >= 1, "{external}: entries of its change");
+        }
+        for file in &known.files {
+            assert_eq!(count(AuditAction::FileUpload, &file.id), 1, "{}: entries of its upload", file.name);
+            if file.deleted == Erased::Yes {
+                assert_eq!(
+                    count(AuditAction::FileDelete, &file.id),
+                    1,
+                    "{}: entries of its deletion",
+                    file.name
+                );
+            }
         }
     }
+    let stored = server.platform.export_contacts(&tenant.agent, None, 1_000).await.expect("contacts");
+    let stored = stored.iter().map(|contact| contact.id.to_string());
+    let contacts: BTreeSet<String> = stored.chain(all.into_values().filter_map(|known| known.id)).collect();
+    for entry in entries.iter().filter(|entry| entry.action == AuditAction::ContactCreate) {
+        let is_known = entry.resource.as_ref().is_some_and(|id| contacts.contains(id));
+        assert!(is_known, "an entry of the creation of {:?}, which never was", entry.resource);
+    }
+    for (action, (acknowledged, unknown)) in &*tenant.noted.lock() {
+        // The first credits were given before anything was counted.
+        let before = usize::from(*action == AuditAction::CreditsChange.as_str());
+        let count = entries.iter().filter(|entry| entry.action.as_str() == *action).count() - before;
+        assert!(
+            (*acknowledged..=acknowledged + unknown).contains(&count),
+            "{}: {count} entries of {acknowledged} {action} and {unknown} unknown ones",
+            tenant.agent
+        );
+    }
+}
+
+/// The chains of the audit log have neither gap nor change.
+pub async fn chains(server: Arc<Server>) {
+    let report = server.platform.verify_audit(&[]).await.expect("a report");
+    assert!(report.breaks.is_empty(), "{:?}", report.breaks);
 }
 
 /// Credits that were given are available, or charged; none are reserved for ever.
@@ -92,10 +136,55 @@ pub async fn credits(server: Arc<Server>, tenant: &Tenant, used: u64) {
             server.chat.messages(&tenant.agent, conversation.id, 0, 1_000).await.expect("messages");
         shown += messages.iter().map(|message| message.credits).sum::<u64>();
     }
-    let charged = CREDITS - account.available();
+    let of_kind = |kind| ledger.iter().filter(move |entry| entry.kind == kind);
+    let topped_up: i64 = of_kind(CreditEntryKind::TopUp).map(|entry| entry.top_up).sum();
+    let (acknowledged, unknown) =
+        tenant.noted.lock().get(AuditAction::CreditsChange.as_str()).copied().unwrap_or_default();
+    let given = u64::try_from(topped_up).expect("credits were added");
+    assert!(
+        (acknowledged as u64 * TOP_UP..=(acknowledged + unknown) as u64 * TOP_UP).contains(&given),
+        "{}: {given} credits in {acknowledged} gifts and {unknown} unknown ones",
+        tenant.agent
+    );
+    let charges = of_kind(CreditEntryKind::Chat).map(|entry| -entry.plan - entry.top_up);
+    let most = i64::try_from(MOST).expect("few");
+    assert!(charges.clone().all(|credits| (1..=most).contains(&credits)), "{}: an odd charge", tenant.agent);
+    let ids: BTreeSet<_> = of_kind(CreditEntryKind::Chat).map(|entry| entry.id).collect();
+    assert_eq!(ids.len(), charges.count(), "{}: a reply was charged twice", tenant.agent);
+    let charged = CREDITS + given - account.available();
     // A reply is charged before it is stored: a crash in between leaves a charge without a message.
     assert!(shown <= charged, "{}: {shown} credits of replies, {charged} charged", tenant.agent);
     assert!(charged <= used, "{}: {charged} credits charged for replies of {used}", tenant.agent);
+}
+
+/// A tenant does not find the conversation of another one.
+pub async fn foreign_conversation(server: Arc<Server>, other: &Tenant, seen: &Seen) {
+    let id = seen.conversation.parse().expect("an id");
+    let found = server.chat.messages(&other.agent, id, 0, 1_000).await;
+    assert!(found.is_err(), "{} reads a conversation of another tenant", other.agent);
+}
+
+/// Alone, a server admits exactly as many requests of a key in a minute as it may, with an orderly restart in between.
+pub async fn exact_limits(service: Arc<Service>, tenants: &[Arc<Tenant>]) {
+    for process in 1..service.processes() {
+        service.end(process).await;
+    }
+    let keys: Vec<_> =
+        tenants.iter().flat_map(|it| (0..it.keys.lock().len()).map(move |key| (it, key))).collect();
+    for count in 1..=PER_MINUTE + 1 {
+        for (tenant, key) in &keys {
+            let credentials = tenant.keys.lock()[*key].clone();
+            let path = format!("/contacts/{COUNTER}/chatbots/{}", tenant.agent);
+            let answer = service.ask(Ask::new("GET", &path).request(&credentials, [192, 0, 2, 3])).await;
+            let status = answer.expect("a response").0.as_u16();
+            let expected = if count <= PER_MINUTE { 200 } else { 429 };
+            assert_eq!(status, expected, "request {count} of key {key} of {} in a minute", tenant.agent);
+        }
+        if count == PER_MINUTE / 2 {
+            service.end(0).await;
+            service.restart(0);
+        }
+    }
 }
 
 /// The operator reads the same texts as the visitor, and each ended turn is among them, in order.

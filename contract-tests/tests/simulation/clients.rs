@@ -17,6 +17,61 @@ use crate::tenant::{COUNTER, Erased, Known, Tenant};
 /// How often a request is repeated before its outcome stays unknown.
 const ATTEMPTS: u32 = 12;
 
+/// A request of the Open API.
+pub struct Ask<'a> {
+    pub attempts: u32,
+    pub method: &'a str,
+    pub path: &'a str,
+    pub idempotency_key: Option<&'a str>,
+    /// The header `If-Match`.
+    pub version: Option<&'a str>,
+    pub media_type: String,
+    pub body: Bytes,
+}
+
+impl<'a> Ask<'a> {
+    pub fn new(method: &'a str, path: &'a str) -> Self {
+        let media_type = "application/json".to_owned();
+        Ask {
+            attempts: ATTEMPTS,
+            method,
+            path,
+            idempotency_key: None,
+            version: None,
+            media_type,
+            body: Bytes::new(),
+        }
+    }
+
+    /// The request with key and secret, from an address.
+    pub fn request(&self, (key, secret): &(String, String), address: [u8; 4]) -> Request<Full<Bytes>> {
+        let prefix = if self.path.starts_with("/download/") { "" } else { "/v1/open" };
+        let mut request = Request::builder()
+            .method(self.method)
+            .uri(format!("{prefix}{}", self.path))
+            .header("X-API-Key", key)
+            .header("X-API-Secret", secret)
+            .header("content-type", &self.media_type)
+            .extension(PeerAddress(address.into()));
+        if let Some(key) = self.idempotency_key {
+            request = request.header("Idempotency-Key", key);
+        }
+        if let Some(version) = self.version {
+            request = request.header("If-Match", version);
+        }
+        request.body(Full::new(self.body.clone())).expect("a request")
+    }
+}
+
+/// A creation that was acknowledged.
+pub struct Creation {
+    external: String,
+    idempotency_key: String,
+    body: Value,
+    /// The contact in the response.
+    contact: Value,
+}
+
 pub struct Client {
     pub service: Arc<Service>,
     pub tenant: Arc<Tenant>,
@@ -26,6 +81,7 @@ pub struct Client {
     pub number: usize,
     /// The external ids of its contacts.
     pub own: Vec<String>,
+    pub creations: Vec<Creation>,
 }
 
 impl Client {
@@ -34,7 +90,7 @@ impl Client {
         let simulation = self.service.simulation.clone();
         while simulation.now() < until {
             simulation.sleep(simulation.below(3_000)).await;
-            match (self.own.len(), simulation.below(16)) {
+            match (self.own.len(), simulation.below(21)) {
                 (0..=2, _) | (_, 0..=1) => self.create().await,
                 (_, 2..=3) => self.update().await,
                 (_, 4..=5) => self.get().await,
@@ -43,53 +99,37 @@ impl Client {
                 (_, 10) => self.get_foreign().await,
                 (_, 11) => self.search().await,
                 (_, 12) => self.archive().await,
+                (_, 13) => self.repeat().await,
+                (_, 14..=15) => self.upload().await,
+                (_, 16) => self.list_files().await,
+                (_, 17) => self.delete_file().await,
                 _ => self.increment().await,
             }
         }
     }
 
-    fn simulation(&self) -> &Simulation {
+    pub fn simulation(&self) -> &Simulation {
         &self.service.simulation
     }
 
     /// Sends a request, again and again until it has a response that is final; `None` if it never gets one.
-    async fn ask(
+    pub async fn ask(
         &self,
         method: &str,
         path: &str,
         idempotency_key: Option<&str>,
         body: Option<&Value>,
     ) -> Option<(u16, Value)> {
-        self.ask_times(ATTEMPTS, method, path, idempotency_key, None, body).await
+        let body = body.map(Value::to_string).unwrap_or_default();
+        self.send(&Ask { idempotency_key, body: body.into(), ..Ask::new(method, path) }).await
     }
 
-    /// As [`Client::ask`], at most so many times, and with `If-Match`.
-    async fn ask_times(
-        &self,
-        attempts: u32,
-        method: &str,
-        path: &str,
-        idempotency_key: Option<&str>,
-        version: Option<&str>,
-        body: Option<&Value>,
-    ) -> Option<(u16, Value)> {
-        let (key, secret) = &self.tenant.keys[self.number];
-        for attempt in 0..attempts {
-            let mut request = Request::builder()
-                .method(method)
-                .uri(format!("/v1/open{path}"))
-                .header("X-API-Key", key)
-                .header("X-API-Secret", secret)
-                .header("content-type", "application/json")
-                .extension(PeerAddress([192, 0, 2, 1].into()));
-            if let Some(key) = idempotency_key {
-                request = request.header("Idempotency-Key", key);
-            }
-            if let Some(version) = version {
-                request = request.header("If-Match", version);
-            }
-            let body = body.map(Value::to_string).unwrap_or_default();
-            let request = request.body(Full::new(Bytes::from(body))).expect("a request");
+    /// As [`Client::ask`], for any request.
+    pub async fn send(&self, ask: &Ask<'_>) -> Option<(u16, Value)> {
+        let Ask { method, path, .. } = ask;
+        for attempt in 0..ask.attempts {
+            let credentials = self.tenant.keys.lock()[self.number].clone();
+            let request = ask.request(&credentials, [192, 0, 2, 1]);
             let sent = self.simulation().now();
             let answer = self.service.ask(request).await;
             let status = answer.as_ref().map(|(status, _)| status.as_u16());
@@ -97,8 +137,11 @@ impl Client {
                 .note(format!("{} {} {method} {path} {status:?}", self.tenant.agent, self.number));
             match answer {
                 Some((status, body)) if !matches!(status.as_u16(), 401 | 429 | 503) => {
-                    let has = (sent, self.simulation().now());
-                    self.tenant.admitted.lock().entry(self.number).or_default().push(has);
+                    // A download needs no key, and counts for none.
+                    if !path.starts_with("/download/") {
+                        let has = (sent, self.simulation().now());
+                        self.tenant.admitted.lock().entry(self.number).or_default().push(has);
+                    }
                     // Another attempt under the same idempotency key is still running.
                     let is_running = status == 409 && body["code"] == "IDEMPOTENCY_KEY_IN_USE";
                     assert!(status.as_u16() < 500, "{method} {path}: {body}");
@@ -130,7 +173,7 @@ impl Client {
         format!("{} {}", self.tenant.mark, self.simulation().below(1_000_000))
     }
 
-    fn idempotency_key(&self) -> String {
+    pub fn idempotency_key(&self) -> String {
         format!("key-{}", self.simulation().below(u64::MAX))
     }
 
@@ -143,18 +186,55 @@ impl Client {
         let email = format!("{external}@example.com");
         let body = json!({ "externalReferenceId": external, "firstName": first_name, "primaryEmail": email });
         let path = format!("/contacts/chatbots/{}", self.tenant.agent);
-        let Some((status, answer)) =
-            self.ask("POST", &path, Some(&self.idempotency_key()), Some(&body)).await
+        let idempotency_key = self.idempotency_key();
+        let Some((status, answer)) = self.ask("POST", &path, Some(&idempotency_key), Some(&body)).await
         else {
             return;
         };
         assert_eq!(status, 201, "a creation that nobody else makes succeeds once: {answer}");
-        let id = answer["data"]["id"].as_str().expect("an id").to_owned();
+        let contact = answer["data"].clone();
+        assert_eq!(contact["externalReferenceId"], external.as_str(), "the response to another creation");
+        let id = contact["id"].as_str().expect("an id").to_owned();
         self.tenant.contacts.lock().get_mut(&external).expect("known").id = Some(id);
+        self.creations.push(Creation { external, idempotency_key, body, contact });
+    }
+
+    /// A creation under the same idempotency key gets the same response, and with another body none.
+    async fn repeat(&mut self) {
+        let count = self.creations.len() as u64;
+        if count == 0 {
+            return;
+        }
+        let creation = &self.creations[self.simulation().below(count) as usize];
+        if self.hold(&creation.external) {
+            let path = format!("/contacts/chatbots/{}", self.tenant.agent);
+            let key = Some(creation.idempotency_key.as_str());
+            if let Some((status, answer)) = self.ask("POST", &path, key, Some(&creation.body)).await {
+                assert_eq!((status, &answer["data"]), (201, &creation.contact), "another response: {answer}");
+            }
+            let mut body = creation.body.clone();
+            body["firstName"] = self.first_name().into();
+            if let Some((status, answer)) = self.ask("POST", &path, key, Some(&body)).await {
+                assert_eq!(status, 422, "a response to another body: {answer}");
+            }
+        }
+        self.release(&creation.external);
+    }
+
+    /// Lets the operator erase no contact until it is released; `false` if it may be erased already.
+    fn hold(&self, external: &str) -> bool {
+        let mut contacts = self.tenant.contacts.lock();
+        let known = contacts.get_mut(external).expect("known");
+        known.is_busy = true;
+        known.erased == Erased::No
+    }
+
+    fn release(&self, external: &str) {
+        self.tenant.contacts.lock().get_mut(external).expect("known").is_busy = false;
     }
 
     /// One of the contacts whose creation was acknowledged.
-    fn pick(&self) -> Option<(String, String)> {
+    pub fn pick(&self) -> Option<(String, String)> {
         let contacts = self.tenant.contacts.lock();
         let known: Vec<(String, String)> = self
             .own
@@ -167,7 +247,7 @@ impl Client {
         }
     }
 
-    fn known(&self, external: &str) -> Known {
+    pub fn known(&self, external: &str) -> Known {
         self.tenant.contacts.lock()[external].clone()
     }
 
@@ -221,21 +301,14 @@ impl Client {
         }
     }
 
-    fn assert_may_be_erased(&self, external: &str) {
+    pub fn assert_may_be_erased(&self, external: &str) {
         assert_ne!(self.known(external).erased, Erased::No, "{external} is lost");
     }
 
     /// A second contact with the same external id is refused, archived or not.
     async fn create_again(&mut self) {
         let Some((external, _)) = self.pick() else { return };
-        // The operator does not erase it meanwhile.
-        let is_erased = |is_busy| {
-            let mut contacts = self.tenant.contacts.lock();
-            let known = contacts.get_mut(&external).expect("known");
-            known.is_busy = is_busy;
-            known.erased != Erased::No
-        };
-        if !is_erased(true) {
+        if self.hold(&external) {
             let email = format!("{external}@example.com");
             let body =
                 json!({ "externalReferenceId": external, "firstName": "Again", "primaryEmail": email });
@@ -243,7 +316,7 @@ impl Client {
             let answer = self.ask("POST", &path, Some(&self.idempotency_key()), Some(&body)).await;
             assert!(answer.is_none_or(|(status, _)| status == 409), "{external} is taken twice");
         }
-        is_erased(false);
+        self.release(&external);
     }
 
     /// A contact of another tenant does not exist.
@@ -319,7 +392,8 @@ impl Client {
         let body = json!({ "lastName": (number + 1).to_string() });
         let path = format!("/contacts/platformid/{id}/chatbots/{agent}");
         // Once: a repeated one cannot tell its own change from another's.
-        match self.ask_times(1, "PUT", &path, None, Some(version), Some(&body)).await {
+        let body = body.to_string().into();
+        match self.send(&Ask { attempts: 1, version: Some(version), body, ..Ask::new("PUT", &path) }).await {
             Some((200, _)) => self.tenant.counted.lock().0 += 1,
             Some((412 | 409, _)) => {}
             Some((status, answer)) => panic!("{status}: {answer}"),

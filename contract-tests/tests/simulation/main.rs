@@ -10,7 +10,10 @@ mod checks;
 mod clients;
 mod disk;
 mod executor;
+mod files;
+mod keys;
 mod operator;
+mod planted;
 mod responder;
 mod service;
 mod tenant;
@@ -27,7 +30,6 @@ use conversations::storage::ConversationStorage;
 use openapi_core::values::Timestamp;
 use parking_lot::Mutex;
 use storage_memory::MemoryStorage;
-use testkit::conformance::{Faulty, PlantedFault};
 
 use executor::{OUTSIDE, Simulation};
 use service::Service;
@@ -83,7 +85,10 @@ fn simulate(simulation: &Simulation, storage: Arc<dyn ConversationStorage>, serv
         for number in 0..CLIENTS {
             let (service, tenant) = (Arc::clone(&service), Arc::clone(tenant));
             let other = Arc::clone(&tenants[(tenant_number + 1) % TENANTS]);
-            begin(Box::pin(clients::Client { service, tenant, other, number, own: Vec::new() }.run(until)));
+            begin(Box::pin(
+                clients::Client { service, tenant, other, number, own: Vec::new(), creations: Vec::new() }
+                    .run(until),
+            ));
         }
         for number in 0..VISITORS {
             let (service, tenant, seen) = (Arc::clone(&service), Arc::clone(tenant), Arc::clone(&seen));
@@ -123,6 +128,7 @@ fn check(service: &Arc<Service>, tenants: &[Arc<Tenant>], seen: &[Seen]) {
     for tenant in tenants {
         checks::limits(tenant);
     }
+    let of_checks = Arc::clone(service);
     let (tenants, seen, used) = (tenants.to_vec(), seen.to_vec(), Arc::clone(&service.used));
     let of_task = Arc::clone(&done);
     service.simulation.start(OUTSIDE, async move {
@@ -135,7 +141,11 @@ fn check(service: &Arc<Service>, tenants: &[Arc<Tenant>], seen: &[Seen]) {
         }
         for seen in &seen {
             checks::conversation(Arc::clone(&server), &tenants[seen.tenant], seen).await;
+            let other = &tenants[(seen.tenant + 1) % TENANTS];
+            checks::foreign_conversation(Arc::clone(&server), other, seen).await;
         }
+        checks::chains(server).await;
+        checks::exact_limits(of_checks, &tenants).await;
         of_task.store(1, Ordering::Relaxed);
     });
     service.simulation.run_until(|| done.load(Ordering::Relaxed) == 1);
@@ -185,57 +195,5 @@ fn every_seed_keeps_the_invariants_on_sqlite() {
     for seed in first..first + number("SIMULATION_SEEDS", 20).min(1_000) {
         let store = Backend::Sqlite.open();
         run(seed, Arc::clone(&store.storage), 1);
-    }
-}
-
-/// The first of so many seeds that finds a planted fault.
-fn finds(fault: PlantedFault, seeds: u64) -> Option<u64> {
-    (1..=seeds).find(|seed| {
-        let simulation = Simulation::new(*seed, start());
-        let store = Arc::new(Faulty::new(fault));
-        catch_unwind(AssertUnwindSafe(|| simulate(&simulation, store, 2))).is_err()
-    })
-}
-
-/// Faults of a store that few seeds find.
-const FOUND: &[PlantedFault] = &[
-    PlantedFault::InsertWithoutAudit,
-    PlantedFault::UpdateWithoutAudit,
-    PlantedFault::ExternalIdNotUnique,
-    PlantedFault::IdCrossesAgents,
-    PlantedFault::ListCrossesAgents,
-    PlantedFault::TotalOfPage,
-    PlantedFault::PositionInclusive,
-    PlantedFault::PositionNeedsContact,
-    PlantedFault::AnyTermMatches,
-    PlantedFault::ArchivedAlwaysShown,
-    PlantedFault::RateWindowOverwritten,
-    PlantedFault::AuditCrossesAgents,
-    PlantedFault::CreditsCrossAgents,
-    PlantedFault::CreditsWithoutLedger,
-    PlantedFault::LedgerCrossesAgents,
-    PlantedFault::ConversationListCrossesAgents,
-    PlantedFault::MessagesNotReplaced,
-    PlantedFault::MessagesCrossConversations,
-    PlantedFault::MessagesAfterInclusive,
-];
-
-#[test]
-fn planted_faults_are_found() {
-    // Each of them ends in a panic.
-    std::panic::set_hook(Box::new(|_| {}));
-    let missed: Vec<_> = FOUND.iter().filter(|fault| finds(**fault, 30).is_none()).collect();
-    let _ = std::panic::take_hook();
-    assert!(missed.is_empty(), "{missed:?}");
-}
-
-/// `SIMULATION_SEEDS=500 cargo test -p contract-tests --test simulation survey -- --ignored --nocapture`
-#[test]
-#[ignore = "minutes: it plants every fault of the conformance suite"]
-fn survey_of_planted_faults() {
-    std::panic::set_hook(Box::new(|_| {}));
-    let seeds = number("SIMULATION_SEEDS", 10);
-    for fault in PlantedFault::ALL {
-        println!("{fault:?} {:?}", finds(*fault, seeds));
     }
 }

@@ -1,15 +1,16 @@
-//! The operator: reads and answers conversations, and erases contacts.
+//! The operator: reads and answers conversations, erases contacts, adds credits and changes keys.
 
 use std::sync::Arc;
 
 use conversations::Conversation;
 use conversations::storage::{ConversationFilter, ConversationQuery};
-use openapi_core::admin::{Admin, AdminError};
+use openapi_core::admin::{Admin, AdminError, CreditChange};
+use openapi_core::audit::AuditAction;
 use openapi_core::contacts::ContactRef;
 
 use crate::executor::Simulation;
 use crate::service::Service;
-use crate::tenant::{Erased, Tenant, operator};
+use crate::tenant::{Erased, TOP_UP, Tenant, operator};
 
 pub struct Operator {
     pub service: Arc<Service>,
@@ -21,8 +22,11 @@ impl Operator {
     pub async fn run(self, until: i64) {
         while self.simulation().now() < until {
             self.simulation().sleep(2_000 + self.simulation().below(15_000)).await;
-            match self.simulation().below(3) {
-                0 => self.erase().await,
+            match self.simulation().below(8) {
+                0..=1 => self.erase().await,
+                2 => self.top_up().await,
+                3 => self.rotate().await,
+                4 => self.permit().await,
                 _ => self.answer().await,
             }
         }
@@ -32,7 +36,7 @@ impl Operator {
         }
     }
 
-    fn simulation(&self) -> &Simulation {
+    pub fn simulation(&self) -> &Simulation {
         &self.service.simulation
     }
 
@@ -67,12 +71,27 @@ impl Operator {
                 }
             }
         });
-        let outcome = match done.await {
+        let done = done.await;
+        // Giving back what the agent has leaves no entry.
+        self.tenant.note(AuditAction::ConversationChange, !is_release && matches!(done, Some(Ok(()))));
+        let outcome = match done {
             Some(Ok(())) => "done".to_owned(),
             Some(Err(error)) => error.to_string(),
             None => "unknown".to_owned(),
         };
         self.simulation().note(format!("{} operator: {outcome}", self.tenant.agent));
+    }
+
+    /// Adds credits.
+    async fn top_up(&self) {
+        let agent = self.tenant.agent.clone();
+        let change = CreditChange::TopUp { credits: TOP_UP, note: None };
+        let done = self.service.on_server(|server| async move {
+            server.platform.change_credits(&operator(), &agent, &change).await.is_ok()
+        });
+        let done = done.await;
+        self.tenant.note(AuditAction::CreditsChange, done == Some(true));
+        self.simulation().note(format!("{} gets credits: {done:?}", self.tenant.agent));
     }
 
     /// Erases a contact whose creation was acknowledged.
@@ -96,7 +115,9 @@ impl Operator {
         let erased = self.service.on_server(|server| async move {
             server.platform.erase_contact(&operator(), &agent, &contact).await
         });
-        match erased.await {
+        let erased = erased.await;
+        self.tenant.note(AuditAction::ContactErase, matches!(erased, Some(Ok(_))));
+        match erased {
             Some(Ok(_)) => self.set(&external, Erased::Yes),
             Some(Err(AdminError::NotFound { .. })) => panic!("{external} was lost before it was erased"),
             _ => {}

@@ -16,7 +16,7 @@ use crate::executor::{Simulation, Sleep};
 pub type Used = Arc<Mutex<BTreeMap<AgentId, u64>>>;
 
 /// The most credits of a reply.
-const MOST: u64 = 2;
+pub const MOST: u64 = 2;
 
 pub struct Scripted {
     pub name: &'static str,

@@ -28,6 +28,9 @@ use crate::responder::{Scripted, Used};
 /// How often the server calls its maintenance, in milliseconds.
 const MAINTENANCE: u64 = 20_000;
 
+/// The same once nothing fails any more: days pass until the end, and nothing happens in them.
+const QUIET_MAINTENANCE: u64 = 600_000;
+
 /// One process.
 pub struct Server {
     process: usize,
@@ -75,10 +78,11 @@ impl Service {
         }
         let server = Arc::new(self.build(process));
         self.servers.lock()[process] = Some(Arc::clone(&server));
-        let simulation = self.simulation.clone();
+        let (simulation, faults) = (self.simulation.clone(), Arc::clone(&self.faults));
         self.simulation.start(process, async move {
             loop {
-                simulation.sleep(MAINTENANCE).await;
+                let interval = if faults.are_on() { MAINTENANCE } else { QUIET_MAINTENANCE };
+                simulation.sleep(interval).await;
                 // What fails is done by the next call.
                 let _ = server.platform.maintain().await;
                 let _ = server.chat.maintain().await;
@@ -91,6 +95,15 @@ impl Service {
         let server = self.servers.lock()[process].take();
         self.simulation.kill(process);
         drop(server);
+    }
+
+    /// Ends a process in order.
+    pub async fn end(&self, process: usize) {
+        let server = self.servers.lock()[process].take();
+        if let Some(server) = server {
+            server.platform.drain().await.expect("everything works");
+        }
+        self.simulation.kill(process);
     }
 
     fn build(&self, process: usize) -> Server {
@@ -149,7 +162,8 @@ impl Service {
         poll_fn(|cx| slot.poll(cx)).await
     }
 
-    /// Sends a request to the Open API and reads the response, with the header `ETag` as the member `etag`; `None` if the connection was lost.
+    /// Sends a request to the Open API and reads the response: JSON, with the header `ETag` as the member `etag`, or a
+    /// text. `None` if the connection was lost.
     pub async fn ask(&self, request: Request<Full<Bytes>>) -> Option<(StatusCode, Value)> {
         let mut stream = self.open(request, Target::Api).await?;
         let head = stream.head().await?;
@@ -158,9 +172,10 @@ impl Service {
         while let Some(frame) = stream.next().await {
             bytes.extend_from_slice(&frame?);
         }
-        let mut body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-        if let Some(version) = version {
-            body["etag"] = version.into();
+        let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
+        let mut body: Value = serde_json::from_slice(&bytes).unwrap_or_else(|_| text());
+        if let (Some(version), Value::Object(members)) = (version, &mut body) {
+            members.insert("etag".to_owned(), version.into());
         }
         Some((head, body))
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use openapi_core::access::{Actor, Permissions, RateLimits};
 use openapi_core::admin::{Admin, CreditChange, NewAgent, NewKey};
+use openapi_core::audit::AuditAction;
 use openapi_core::credits::CreditPool;
 use openapi_core::json::{Json, Object};
 use openapi_core::values::AgentId;
@@ -18,6 +19,9 @@ pub const COUNTER: &str = "counter";
 
 /// The credits that a tenant begins with.
 pub const CREDITS: u64 = 60;
+
+/// The credits that the operator adds at a time.
+pub const TOP_UP: u64 = 5;
 
 /// The requests that the key of a client may make in a minute.
 pub const PER_MINUTE: u32 = 25;
@@ -45,6 +49,7 @@ pub struct Known {
     pub was_updated: bool,
     /// Whether it is archived; `None` while that changes, or if nobody knows.
     pub archived: Option<bool>,
+    pub files: Vec<KnownFile>,
 }
 
 impl Default for Known {
@@ -56,8 +61,18 @@ impl Default for Known {
             is_busy: false,
             was_updated: false,
             archived: Some(false),
+            files: Vec::new(),
         }
     }
+}
+
+/// A file whose upload was acknowledged.
+#[derive(Clone, Debug)]
+pub struct KnownFile {
+    pub id: String,
+    pub name: String,
+    pub content: String,
+    pub deleted: Erased,
 }
 
 /// A request that a server has admitted: when the client sent it and when it had the response.
@@ -67,14 +82,18 @@ pub struct Tenant {
     pub agent: AgentId,
     /// A text that occurs in everything of this tenant and in nothing of others.
     pub mark: String,
-    /// Key and secret of each client.
-    pub keys: Vec<(String, String)>,
+    /// Key and secret of each client, and at last those of nobody: the operator changes that key.
+    pub keys: Mutex<Vec<(String, String)>>,
     /// By external id.
     pub contacts: Mutex<BTreeMap<String, Known>>,
     /// The increments of the shared number that were acknowledged, and those of which nobody knows.
     pub counted: Mutex<(u64, u64)>,
     /// By client.
     pub admitted: Mutex<BTreeMap<usize, Vec<Admitted>>>,
+    /// Whether the key of nobody may create contacts.
+    pub may_create: Mutex<bool>,
+    /// The operator's actions that leave an entry in the audit log: how many were acknowledged, and how many nobody knows of.
+    pub noted: Mutex<BTreeMap<&'static str, (usize, usize)>>,
 }
 
 pub fn operator() -> Actor {
@@ -102,7 +121,7 @@ impl Tenant {
         let credits = CreditChange::Set { pool: CreditPool::Plan, credits: CREDITS, note: None };
         platform.change_credits(&operator(), &agent, &credits).await.expect("credits");
         let mut keys = Vec::new();
-        for client in 0..clients {
+        for client in 0..=clients {
             let new = NewKey {
                 agent_id: agent.clone(),
                 name: format!("Client {client}").parse().expect("a name"),
@@ -123,10 +142,22 @@ impl Tenant {
         Arc::new(Tenant {
             agent,
             mark: format!("mark{number}x"),
-            keys,
+            keys: Mutex::new(keys),
             contacts: Mutex::default(),
             counted: Mutex::default(),
             admitted: Mutex::default(),
+            may_create: Mutex::new(true),
+            noted: Mutex::default(),
         })
+    }
+
+    /// Remembers an action of the operator: acknowledged or not.
+    pub fn note(&self, action: AuditAction, is_acknowledged: bool) {
+        let mut noted = self.noted.lock();
+        let counts = noted.entry(action.as_str()).or_default();
+        match is_acknowledged {
+            true => counts.0 += 1,
+            false => counts.1 += 1,
+        }
     }
 }

@@ -49,6 +49,13 @@ impl Network {
         Network::new(address, 16, 32)
     }
 
+    /// Whether an address, which may be mapped, is one of it.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        address.to_canonical().is_ipv4() == self.first.is_ipv4()
+            && Network::new(address, self.length.min(32), self.length).first == self.first
+    }
+
     /// By how much its limit exceeds that of one address.
     #[must_use]
     pub const fn factor(&self) -> u32 {
@@ -133,6 +140,20 @@ mod tests {
 
     fn address(text: &str) -> IpAddr {
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn networks_contain_their_addresses() {
+        let contains = |of: &str, other: &str| {
+            network_levels(address(of)).map(|it| it.contains(address(other))).collect::<Vec<_>>()
+        };
+        assert_eq!(contains("192.0.2.7", "::ffff:192.0.2.7"), [true]);
+        assert_eq!(contains("192.0.2.7", "192.0.2.8"), [false]);
+        assert_eq!(contains("192.0.2.7", "::192.0.2.7"), [false]);
+        assert_eq!(contains("2001:db8:1:a234::9", "2001:db8:1:a234::1"), [true, true, true]);
+        assert_eq!(contains("2001:db8:1:a234::9", "2001:db8:1:a2ff::1"), [false, true, true]);
+        assert_eq!(contains("2001:db8:1:a234::9", "2001:db8:1:ffff::1"), [false, false, true]);
+        assert_eq!(contains("2001:db8:1:a234::9", "2001:db8:2:a234::9"), [false, false, false]);
     }
 
     #[test]

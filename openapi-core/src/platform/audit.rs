@@ -2,7 +2,7 @@
 
 use super::Platform;
 use crate::access::{Actor, Caller};
-use crate::audit::{AuditAction, AuditEntry, OsUser, SealedEntry, salt};
+use crate::audit::{AuditAction, AuditEntry, SealedEntry, salt};
 use crate::contacts::Contact;
 use crate::json::{Json, Object, RawObject};
 use crate::values::{AgentId, ContactId, Timestamp};
@@ -19,29 +19,44 @@ impl Platform {
         details: &Object,
         now: Timestamp,
     ) -> SealedEntry {
+        let agent = Some(caller.agent_id.clone());
         self.seal_audit(AuditEntry {
-            id: self.ports.ids.platform_id(now).into(),
-            agent_id: Some(caller.agent_id.clone()),
-            at: now,
-            actor: caller.actor.clone(),
-            os_user: self.os_user_of(&caller.actor),
-            action,
-            resource: Some(resource),
             contact_id: contact,
             address: caller.address,
             request_id: Some(caller.request_id.clone()).filter(|id| !id.is_empty()),
-            details: RawObject::new(details),
+            ..self.audit_entry(&caller.actor, action, agent, Some(resource), details, now)
         })
+    }
+
+    /// An entry without a contact and a request.
+    pub(super) fn audit_entry(
+        &self,
+        by: &Actor,
+        action: AuditAction,
+        agent: Option<AgentId>,
+        resource: Option<String>,
+        details: &Object,
+        now: Timestamp,
+    ) -> AuditEntry {
+        AuditEntry {
+            id: self.ports.ids.platform_id(now).into(),
+            agent_id: agent,
+            at: now,
+            actor: by.clone(),
+            os_user: self.audit.os_user.clone().filter(|_| matches!(by, Actor::Operator(_))),
+            action,
+            resource,
+            contact_id: None,
+            address: None,
+            request_id: None,
+            details: RawObject::new(details),
+        }
     }
 
     /// Seals an entry, so that a store can append it to the chain of its agent.
     #[must_use]
     pub fn seal_audit(&self, entry: AuditEntry) -> SealedEntry {
         SealedEntry::new(entry, &self.ports.server_keys, salt(&*self.ports.ids))
-    }
-
-    fn os_user_of(&self, actor: &Actor) -> Option<OsUser> {
-        self.audit.os_user.clone().filter(|_| matches!(actor, Actor::Operator(_)))
     }
 
     /// An entry about what an operator did.

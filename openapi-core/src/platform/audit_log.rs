@@ -7,9 +7,9 @@ use super::audit_settings::Retention;
 use super::state::Platform;
 use crate::access::Actor;
 use crate::audit::{
-    AuditAction, AuditEntry, ChainBreak, ChainHead, ChainProblem, ChainVerifier, ChainedEntry, PurgeMark,
+    AuditAction, ChainBreak, ChainHead, ChainProblem, ChainVerifier, ChainedEntry, PurgeMark,
 };
-use crate::json::{Object, RawObject};
+use crate::json::Object;
 use crate::storage::{ChainPosition, ChainQuery, StorageError};
 use crate::values::{AgentId, Timestamp};
 
@@ -46,31 +46,8 @@ impl Platform {
         resource: Option<String>,
         details: &Object,
     ) -> Result<(), StorageError> {
-        self.storage.append_audit(&self.note_of(by, action, agent, resource, details)).await
-    }
-
-    fn note_of(
-        &self,
-        by: &Actor,
-        action: AuditAction,
-        agent: Option<&AgentId>,
-        resource: Option<String>,
-        details: &Object,
-    ) -> crate::audit::SealedEntry {
-        let now = self.now();
-        self.seal_audit(AuditEntry {
-            id: self.ports.ids.platform_id(now).into(),
-            agent_id: agent.cloned(),
-            at: now,
-            actor: by.clone(),
-            os_user: self.audit.os_user.clone(),
-            action,
-            resource,
-            contact_id: None,
-            address: None,
-            request_id: None,
-            details: RawObject::new(details),
-        })
+        let entry = self.audit_entry(by, action, agent.cloned(), resource, details, self.now());
+        self.storage.append_audit(&self.seal_audit(entry)).await
     }
 
     /// Verifies all chains of the audit log, each up to its first break. `anchors` are ends that chains had, from outside
@@ -205,8 +182,10 @@ impl Platform {
         details.insert("before", before.to_string().as_str().into());
         details.insert("removed", crate::json::Json::Number((old.len() as u64).into()));
         let resource = PurgeMark(mark).to_resource();
-        let entry = self.note_of(by, AuditAction::AuditPurge, chain.as_ref(), Some(resource), &details);
-        let removed = self.storage.purge_audit(&(mark.sequence, last.at, last.id), &entry).await?;
+        let action = AuditAction::AuditPurge;
+        let entry = self.audit_entry(by, action, chain.clone(), Some(resource), &details, self.now());
+        let through = (mark.sequence, last.at, last.id);
+        let removed = self.storage.purge_audit(&through, &self.seal_audit(entry)).await?;
         Ok((removed > 0).then_some(removed))
     }
 

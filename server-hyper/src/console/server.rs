@@ -12,10 +12,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use openapi_core::ports::{
-    BlobError, BlobErrorKind, BlobKey, BlobListing, BlobResult, BlobStore, BlobStream, BlobWriter,
-};
-use openapi_core::values::Timestamp;
+use openapi_core::ports::{BlobError, BlobErrorKind, BlobKey, BlobResult, BlobStore, BlobWriter};
 use parking_lot::Mutex;
 use tokio::net::UnixListener;
 use tokio::sync::Notify;
@@ -25,6 +22,7 @@ use super::caller::{BackupFile, BackupTarget, Caller, CallerFacts, FolderEntry, 
 use super::frames::{Call, Frame, Handle, MAX_CHUNK, PROGRAM, Refusal, Reply, STDERR, STDIN, STDOUT};
 use crate::error::CliError;
 use crate::ports::monotonic;
+use crate::write_only::WriteOnly;
 
 /// Maximum number of concurrent commands.
 const MAX_SESSIONS: usize = 16;
@@ -444,7 +442,13 @@ impl BackupTarget for RemoteBackup {
     }
 
     fn contents(&self) -> io::Result<Arc<dyn BlobStore>> {
-        Ok(Arc::new(RemoteContents(Arc::clone(&self.session))))
+        let session = Arc::clone(&self.session);
+        Ok(Arc::new(WriteOnly(move |key: &BlobKey| -> BlobResult<Box<dyn BlobWriter>> {
+            let call = Call::CreateBackupContent(key.to_string());
+            let handle = session.opened(call).map_err(unavailable)?;
+            let target = Target { session: Arc::clone(&session), handle, is_finished: false };
+            Ok(Box::new(target))
+        })))
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
@@ -461,52 +465,8 @@ impl Drop for RemoteBackup {
     }
 }
 
-/// The contents of a backup that the caller writes. It is write-only.
-struct RemoteContents(Arc<Session>);
-
 fn unavailable(error: io::Error) -> BlobError {
     BlobError::new(BlobErrorKind::Unavailable, error)
-}
-
-fn unsupported() -> BlobError {
-    BlobError::new(BlobErrorKind::Internal, "a backup is only written")
-}
-
-#[async_trait]
-impl BlobStore for RemoteContents {
-    async fn create(&self, key: &BlobKey) -> BlobResult<Box<dyn BlobWriter>> {
-        let call = Call::CreateBackupContent(key.to_string());
-        let handle = self.0.opened(call).map_err(unavailable)?;
-        Ok(Box::new(Target { session: Arc::clone(&self.0), handle, is_finished: false }))
-    }
-
-    async fn replace(&self, _: &BlobKey) -> BlobResult<Box<dyn BlobWriter>> {
-        Err(unsupported())
-    }
-
-    async fn read(&self, _: &BlobKey, _: std::ops::Range<u64>) -> BlobResult<BlobStream> {
-        Err(unsupported())
-    }
-
-    async fn size(&self, _: &BlobKey) -> BlobResult<Option<u64>> {
-        Ok(None)
-    }
-
-    async fn remove(&self, _: &BlobKey) -> BlobResult<()> {
-        Ok(())
-    }
-
-    async fn list(&self) -> BlobResult<BlobListing> {
-        Err(unsupported())
-    }
-
-    async fn sweep_unfinished(&self, _: Timestamp) -> BlobResult<u64> {
-        Ok(0)
-    }
-
-    async fn probe(&self) -> BlobResult<()> {
-        Ok(())
-    }
 }
 
 #[async_trait]

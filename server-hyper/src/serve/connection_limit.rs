@@ -5,10 +5,11 @@
 //! reserved for networks that used valid credentials recently.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use openapi_core::limits::{Network, network_levels};
 use parking_lot::Mutex;
 
 use super::connection_state::ConnectionState;
@@ -23,10 +24,6 @@ const KNOWN_FOR: Duration = Duration::from_secs(3_600);
 
 /// Networks that are remembered as known.
 const MAX_KNOWN: usize = 10_000;
-
-/// The prefixes of IPv6 that are counted, each with the factor of its limit. A subscriber holds at least a /64, often a
-/// /56 or a /48.
-const LEVELS: [(u32, usize); 3] = [(64, 1), (56, 2), (48, 4)];
 
 /// The limits of a pool.
 #[derive(Clone, Copy, Debug)]
@@ -54,19 +51,15 @@ struct Open {
     total: usize,
     /// Evicted connections that still hold a socket.
     closing: usize,
-    /// The connections of an IPv4 address or an IPv6 /48.
-    sites: HashMap<IpAddr, Vec<Entry>>,
+    /// The connections of the widest networks that are counted.
+    sites: HashMap<Network, Vec<Entry>>,
     /// Networks that used valid credentials, with the end of their last connection.
     known: HashMap<Network, Instant>,
 }
 
-/// An IPv4 address, or an IPv6 /64: its site, and its upper 64 bits.
-type Network = (IpAddr, u64);
-
 #[derive(Debug)]
 struct Entry {
-    /// The upper 64 bits of an IPv6 address.
-    bits: u64,
+    address: IpAddr,
     state: Arc<ConnectionState>,
 }
 
@@ -107,13 +100,12 @@ impl ConnectionLimiter {
         state: &Arc<ConnectionState>,
     ) -> Result<(Permit, usize), LimitExceeded> {
         let is_proxy = self.proxies.contains(address);
-        let (site, bits) = network(address);
         let mut open = self.open.lock();
         let mut evicted = 0;
         if !is_proxy && self.limits.per_address > 0 {
-            evicted += open.make_room_in_network((site, bits), self.limits.per_address)?;
+            evicted += open.make_room_in_networks(address, self.limits.per_address)?;
         }
-        let is_known = is_proxy || open.is_known((site, bits));
+        let is_known = is_proxy || open.is_known(address);
         let total = self.limits.total.saturating_sub(if is_known { 0 } else { self.limits.reserved });
         if open.total >= total {
             // One search of all connections makes room for several.
@@ -124,26 +116,22 @@ impl ConnectionLimiter {
             evicted += freed;
         }
         open.total += 1;
-        open.sites.entry(site).or_default().push(Entry { bits, state: Arc::clone(state) });
+        open.sites.entry(site(address)).or_default().push(Entry { address, state: Arc::clone(state) });
         drop(open);
-        let permit = Permit { limiter: Arc::clone(self), network: (site, bits), state: Arc::clone(state) };
+        let permit = Permit { limiter: Arc::clone(self), address, state: Arc::clone(state) };
         Ok((permit, evicted))
     }
 }
 
 impl Open {
-    /// Makes room for one more connection at each level of a network, and returns how many were evicted.
-    fn make_room_in_network(
-        &mut self,
-        (site, bits): Network,
-        per_address: usize,
-    ) -> Result<usize, LimitExceeded> {
-        let levels = if site.is_ipv4() { &LEVELS[..1] } else { &LEVELS[..] };
+    /// Makes room for one more connection in each network of an address, and returns how many were evicted.
+    fn make_room_in_networks(&mut self, address: IpAddr, per_address: usize) -> Result<usize, LimitExceeded> {
+        let site = site(address);
         let mut evicted = 0;
-        for (prefix, factor) in levels {
-            let within = |entry: &Entry| (entry.bits ^ bits).leading_zeros() >= *prefix;
+        for network in network_levels(address) {
+            let within = |entry: &Entry| network.contains(entry.address);
             let count = self.sites.get(&site).map_or(0, |site| site.iter().filter(|it| within(it)).count());
-            if count >= per_address.saturating_mul(*factor) {
+            if count >= per_address.saturating_mul(network.factor() as usize) {
                 let freed = self.evict_of(site, within);
                 if freed == 0 {
                     return Err(LimitExceeded::Address);
@@ -155,7 +143,7 @@ impl Open {
     }
 
     /// Evicts the connection of a site that is the first to go, if one can.
-    fn evict_of(&mut self, site: IpAddr, is_wanted: impl Fn(&Entry) -> bool) -> usize {
+    fn evict_of(&mut self, site: Network, is_wanted: impl Fn(&Entry) -> bool) -> usize {
         if self.closing >= MAX_CLOSING {
             return 0;
         }
@@ -197,7 +185,7 @@ impl Open {
     }
 
     /// Removes a connection from the pool; `false` if it was evicted before.
-    fn release(&mut self, site: IpAddr, state: &Arc<ConnectionState>) -> bool {
+    fn release(&mut self, site: Network, state: &Arc<ConnectionState>) -> bool {
         let Some(entries) = self.sites.get_mut(&site) else { return false };
         let Some(at) = entries.iter().position(|entry| Arc::ptr_eq(&entry.state, state)) else {
             return false;
@@ -210,12 +198,14 @@ impl Open {
         true
     }
 
-    /// Whether a network has used valid credentials recently.
-    fn is_known(&self, (site, bits): Network) -> bool {
-        let known = self.known.get(&(site, bits));
+    /// Whether the network of an address has used valid credentials recently.
+    fn is_known(&self, address: IpAddr) -> bool {
+        let network = Network::of(address);
+        let known = self.known.get(&network);
         known.is_some_and(|ended| monotonic().saturating_duration_since(*ended) < KNOWN_FOR)
-            || self.sites.get(&site).is_some_and(|entries| {
-                entries.iter().any(|entry| entry.bits == bits && entry.state.is_authenticated())
+            || self.sites.get(&site(address)).is_some_and(|entries| {
+                let within = |entry: &&Entry| network.contains(entry.address);
+                entries.iter().filter(within).any(|entry| entry.state.is_authenticated())
             })
     }
 
@@ -237,33 +227,27 @@ fn rank(state: &ConnectionState) -> Option<(bool, u64)> {
     state.idle_since().map(|since| (state.is_authenticated(), since))
 }
 
-/// The site of an address, which is an IPv4 address or an IPv6 /48, and the upper 64 bits of an IPv6 address.
-fn network(address: IpAddr) -> Network {
-    match address.to_canonical() {
-        IpAddr::V6(address) => {
-            let bits = address.to_bits();
-            (IpAddr::V6(Ipv6Addr::from_bits(bits >> 80 << 80)), (bits >> 64) as u64)
-        }
-        address => (address, 0),
-    }
+/// The widest network that counts an address: an IPv4 address, an IPv6 /48.
+fn site(address: IpAddr) -> Network {
+    network_levels(address).last().unwrap_or(Network::of(address))
 }
 
 /// An admitted connection.
 #[derive(Debug)]
 pub struct Permit {
     limiter: Arc<ConnectionLimiter>,
-    network: Network,
+    address: IpAddr,
     state: Arc<ConnectionState>,
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
         let mut open = self.limiter.open.lock();
-        if !open.release(self.network.0, &self.state) {
+        if !open.release(site(self.address), &self.state) {
             open.closing -= 1;
         }
         if self.state.is_authenticated() {
-            open.remember(self.network);
+            open.remember(Network::of(self.address));
         }
     }
 }
@@ -397,7 +381,7 @@ mod tests {
     fn known_networks_are_bounded() {
         let limiter = pool(10, 3, 0);
         for number in 0..MAX_KNOWN + 10 {
-            let network = network(IpAddr::from((number as u32).to_be_bytes()));
+            let network = Network::of(IpAddr::from((number as u32).to_be_bytes()));
             limiter.open.lock().remember(network);
         }
         assert_eq!(limiter.open.lock().known.len(), MAX_KNOWN);
@@ -447,7 +431,7 @@ mod tests {
                 for entries in open.sites.values() {
                     prop_assert!(entries.len() <= 8);
                     for entry in entries {
-                        prop_assert!(entries.iter().filter(|other| other.bits == entry.bits).count() <= 2);
+                        prop_assert!(entries.iter().filter(|other| other.address == entry.address).count() <= 2);
                     }
                 }
                 let running = held.iter().filter(|(permit, active)| active.is_some() && permit.state.eviction.is_raised());

@@ -7,6 +7,7 @@ mod plans;
 mod searching;
 #[path = "../../tests/support/mod.rs"]
 mod support;
+mod tampering;
 mod writing;
 
 /// A database whose store uses small thresholds, so that few contacts reach every method.

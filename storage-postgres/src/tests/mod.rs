@@ -11,4 +11,5 @@ mod plans;
 mod shapes;
 #[path = "../../tests/support/mod.rs"]
 pub(crate) mod support;
+mod tampering;
 pub(crate) mod writing;

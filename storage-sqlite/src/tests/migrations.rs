@@ -29,9 +29,9 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use super::support::{
-    Folder, agent, agent_id, at, chat, contact, entry, extraction, forms, insert_agent, wait, write,
+    Folder, agent, agent_id, at, chat, contact, entry, extraction, forms, insert_agent, verify_chain, wait,
+    write,
 };
-use super::tampering;
 use crate::migrate::{APPLICATION_ID, KNOWN, MIGRATIONS};
 use crate::{SqliteConfig, SqliteStorage};
 
@@ -391,12 +391,12 @@ fn each_version_is_upgraded_with_its_rows() {
         wait(store.insert_contact(&id, &write(&contact(&id, 90), &schema, 90))).unwrap();
         assert_eq!(store.check().unwrap(), []);
         // The chain of the audit log begins after the older entries, and covers them.
-        assert_eq!(tampering::verify(&store, &id), Ok(()));
+        assert_eq!(wait(verify_chain(&store, &id)), Ok(()));
         let db = Connection::open(folder.database()).unwrap();
         assert!(
             db.execute("UPDATE audit SET at = at + 1 WHERE sequence = 0 OR sequence = 3", []).unwrap() > 0
         );
-        assert!(tampering::verify(&store, &id).is_err());
+        assert!(wait(verify_chain(&store, &id)).is_err());
     }
 }
 

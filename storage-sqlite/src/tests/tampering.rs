@@ -1,26 +1,11 @@
 //! Tampering with the audit log by SQL: each changed, removed or inserted entry is found.
 
-use openapi_core::audit::{AuditAction, ChainBreak, ChainVerifier};
-use openapi_core::storage::{AuditStore, ChainQuery};
-use openapi_core::values::AgentId;
 use rusqlite::Connection;
-use storage_common::fixtures::{entry, server_keys};
+use storage_common::fixtures::{insert_chain, two_entries, verify_chain};
 use testkit::SplitMix64;
 
-use super::support::{Folder, agent_id, insert_agent, wait};
+use super::support::{Folder, agent_id, wait};
 use crate::{SqliteConfig, SqliteStorage};
-
-const ENTRIES: u64 = 12;
-
-pub(super) fn verify(store: &SqliteStorage, agent: &AgentId) -> Result<(), ChainBreak> {
-    let keys = server_keys();
-    let mut verifier = ChainVerifier::new(&keys, Some(agent.clone()), None, []);
-    let query = ChainQuery { chain: Some(agent.clone()), after: None, limit: 1_000 };
-    for entry in wait(store.audit_chain(&query)).unwrap() {
-        verifier.push(&entry)?;
-    }
-    verifier.finish(wait(store.audit_head(Some(agent))).unwrap()).map(drop)
-}
 
 /// Statements that tamper with the entry `?1`, or with it and the entry `?2`.
 const TAMPERINGS: [&str; 14] = [
@@ -50,22 +35,15 @@ fn a_hundred_random_tamperings_are_found() {
     let agent = agent_id("a");
     {
         let store = folder.open();
-        insert_agent(&store, &agent);
-        for number in 1..ENTRIES {
-            let noted = entry(&agent, number, AuditAction::AuthenticationFailure, "resource");
-            wait(store.append_audit(&noted)).unwrap();
-        }
-        assert_eq!(verify(&store, &agent), Ok(()));
+        wait(insert_chain(&store, &agent));
+        assert_eq!(wait(verify_chain(&store, &agent)), Ok(()));
     }
     let mut random = SplitMix64(7);
-    let mut below = |bound: u64| random.next_u64() % bound;
     for tampering in 0..100 {
         let copy = folder.path().join(format!("copy-{tampering}.db"));
         std::fs::copy(folder.database(), &copy).unwrap();
         let statement = TAMPERINGS[tampering % TAMPERINGS.len()];
-        let one = 1 + below(ENTRIES);
-        let other = 1 + (one + below(ENTRIES - 1)) % ENTRIES;
-        let other = if other == one { 1 + one % ENTRIES } else { other };
+        let [one, other] = two_entries(|bound| random.below(bound));
         let db = Connection::open(&copy).unwrap();
         assert!(
             db.execute(statement, [one as i64, other as i64]).unwrap() > 0,
@@ -73,6 +51,6 @@ fn a_hundred_random_tamperings_are_found() {
         );
         drop(db);
         let store = SqliteStorage::open(SqliteConfig::new(copy)).unwrap();
-        assert!(verify(&store, &agent).is_err(), "not found: {statement} of {one} and {other}");
+        assert!(wait(verify_chain(&store, &agent)).is_err(), "not found: {statement} of {one} and {other}");
     }
 }

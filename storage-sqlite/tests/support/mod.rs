@@ -16,7 +16,7 @@ use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{AgentStore, ContactStore};
 use openapi_core::values::AgentId;
 use storage_common::fixtures;
-pub use storage_common::fixtures::{agent, agent_id, at, contact, contact_id, entry, write};
+pub use storage_common::fixtures::{agent, agent_id, at, contact, contact_id, entry, verify_chain, write};
 use storage_sqlite::{SqliteConfig, SqliteStorage};
 
 /// Runs a future on this thread.

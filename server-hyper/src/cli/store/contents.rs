@@ -5,15 +5,16 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use async_trait::async_trait;
+use bytes::Bytes;
 use conversations::storage::ConversationStorage;
 use openapi_core::audit::AuditAction;
-use openapi_core::ports::{BlobKey, BlobStore, Clock};
+use openapi_core::ports::{BlobKey, BlobResult, BlobStore, BlobWriter, Clock};
 use openapi_core::server_keys::ServerKeys;
 use storage_blobs::FolderBlobs;
 use storage_common::transfer;
 
 use super::Restore;
-use super::discard::Discard;
 use super::encryption::{BackupKey, Encryption, PasswordArgs};
 use super::manifest::{DatabaseDigest, Hashing, Manifest, Proof};
 use crate::assemble::{self, Contents, OpenStore, Ownership, StoreUrl};
@@ -23,6 +24,7 @@ use crate::console::caller::{BACKUP_CONTENTS, BACKUP_DATABASE, BACKUP_ENCRYPTED_
 use crate::error::CliError;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::private_folder;
+use crate::write_only::WriteOnly;
 
 /// Chunk size of a database transfer, in bytes.
 const CHUNK: usize = 256 * 1024;
@@ -176,8 +178,23 @@ pub async fn verify_contents(
     let (database, source) = open_backup(from, backup_key, scratch.path())?;
     let records = assemble::open_backup(&database, &scratch.path().join(BACKUP_DATABASE))?;
     let note = |text: &str| context.info(text);
-    let contents = transfer::Contents { from: &*source, to: &Discard, keys: Some(keys) };
+    let nowhere = WriteOnly(|_: &BlobKey| -> BlobResult<Box<dyn BlobWriter>> { Ok(Box::new(Nowhere)) });
+    let contents = transfer::Contents { from: &*source, to: &nowhere, keys: Some(keys) };
     copy_contents(&records, contents, "verified", &note, async |key| Ok(manifest.lacks(key))).await
+}
+
+/// The writer of a content that is only verified.
+struct Nowhere;
+
+#[async_trait]
+impl BlobWriter for Nowhere {
+    async fn write(&mut self, _: Bytes) -> BlobResult<()> {
+        Ok(())
+    }
+
+    async fn finish(self: Box<Self>) -> BlobResult<()> {
+        Ok(())
+    }
 }
 
 /// The database of a backup, decrypted into a folder if it is encrypted, and its contents.

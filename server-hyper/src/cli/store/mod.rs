@@ -3,7 +3,6 @@
 pub mod backups;
 mod contents;
 pub mod copy;
-mod discard;
 pub mod encryption;
 mod manifest;
 
