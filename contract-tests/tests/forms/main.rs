@@ -2,6 +2,7 @@
 
 mod agreement;
 mod batch;
+mod definitions;
 mod files;
 mod histories;
 mod isolation;

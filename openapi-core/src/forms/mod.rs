@@ -10,8 +10,6 @@ mod json_schema;
 mod status;
 mod submission;
 mod template;
-#[cfg(test)]
-mod tests;
 
 pub use compiled::{CompiledTemplate, Completeness, MAX_FORM_DATA};
 pub use definition::TemplateDefinition;

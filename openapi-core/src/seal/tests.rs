@@ -6,7 +6,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::*;
-use crate::ports::{BlobError, BlobErrorKind, BlobResult, BlobStore, BlobWriter as _, MemoryBlobs};
+use crate::ports::{BlobError, BlobErrorKind, BlobResult, BlobStore, MemoryBlobs};
 use crate::server_keys::ServerKey;
 use crate::values::FileId;
 

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::*;
-use crate::endpoints::forms::EXAMPLE_TEMPLATE;
-use crate::json::{Json, Object};
-use crate::validation::Violations;
-use crate::values::{FileId, Timestamp};
+use openapi_core::forms::*;
+use openapi_core::json::{Json, Object};
+use openapi_core::validation::Violations;
+use openapi_core::values::{FileId, Timestamp};
+
+const EXAMPLE_TEMPLATE: &str = include_str!("../../../openapi-core/src/endpoints/forms/intake.json");
 
 fn object(value: &Value) -> Object {
     match Json::from(value) {
