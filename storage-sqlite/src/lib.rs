@@ -39,6 +39,7 @@
 //! backup, delays it.
 
 mod agents;
+mod appended;
 mod audit;
 mod audit_chain;
 mod backfill;

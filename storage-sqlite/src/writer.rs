@@ -20,12 +20,12 @@ use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 use rusqlite::hooks::Wal;
 
+use crate::appended;
 use crate::config::SqliteConfig;
 use crate::contacts::cache::{Cache, ChangedRows};
 use crate::contacts::index;
 use crate::erasures::{Erasures, Waiter};
 use crate::error::{Error, OpenError, Result, corrupt, panic_text};
-use crate::shapes::log;
 
 /// How long the writer waits for more writes before it updates the search index.
 const IDLE: Duration = Duration::from_millis(200);
@@ -427,7 +427,7 @@ impl Work {
         }
         self.execute("BEGIN IMMEDIATE").map_err(|error| TransactionError::NotCommitted(error.into()))?;
         self.changed.clear();
-        log::take_appended();
+        appended::take();
         for job in &mut *batch {
             let before = self.db.total_changes();
             if !job.run(&self.db) && (self.db.total_changes() != before || self.db.is_autocommit()) {
@@ -441,7 +441,7 @@ impl Work {
             self.roll_back();
             TransactionError::NotCommitted(error)
         })?;
-        if let Err(error) = log::notify(&self.db, &self.notifier, &log::take_appended()) {
+        if let Err(error) = appended::notify(&self.db, &self.notifier, &appended::take()) {
             tracing::warn!(?error, "cannot wake the readers of event logs");
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Events: one for each change of an agent's data (contract 17). They name what changed and never a value that
 //! a person entered.
 
+mod members;
 mod types;
 
 use serde::{Deserialize, Serialize};
@@ -8,10 +9,11 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::access::{Actor, ApiKey};
-use crate::json::{JsonSchema, Object, RawObject, schemas};
+use crate::json::{JsonSchema, RawObject, schemas};
 use crate::storage::LogEntry;
 use crate::values::{AgentId, ContactId, PlatformId, Timestamp, text_words, words};
 
+pub use members::{ChangedFields, ConversationReason, MessageRole};
 pub use types::{EventData, EventType, Rating};
 
 /// An event that a write appends to the log of its agent ([`Effects::events`](crate::storage::Effects::events)).
@@ -78,42 +80,9 @@ words! {
     }
 }
 
-words! {
-    /// Who has written a message.
-    MessageRole, 3 {
-        /// The visitor.
-        Visitor = "visitor",
-        /// The AI chat agent.
-        Agent = "agent",
-        /// A person who answers for the agent.
-        Human = "human",
-    }
-}
-
-words! {
-    /// Why a conversation left a state.
-    ConversationReason, 5 {
-        /// An operator did it.
-        Operator = "operator",
-        /// The visitor did it.
-        Visitor = "visitor",
-        /// No operator answered in time.
-        Timeout = "timeout",
-        /// An operator revoked its tokens.
-        Revoked = "revoked",
-        /// The time for which conversations are retained was over.
-        Retention = "retention",
-    }
-}
-
-text_words! { ActorKind, MessageRole, ConversationReason, }
+text_words! { ActorKind, }
 
 schemas! {
-    ChangedFields: {
-        "type": "array",
-        "items": { "type": "string" },
-        "maxItems": ChangedFields::MAX,
-    },
     EventActor: {
         "type": "object",
         "required": ["type", "id"],
@@ -162,30 +131,6 @@ impl From<&Actor> for EventActor {
             Actor::Visitor(_) => EventActor::Visitor,
             Actor::Anonymous(_) => EventActor::System,
         }
-    }
-}
-
-/// Names of top-level fields that changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct ChangedFields(Vec<String>);
-
-impl ChangedFields {
-    /// The most names.
-    pub const MAX: usize = 25;
-
-    /// The first [`ChangedFields::MAX`] names.
-    pub fn new<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
-        ChangedFields(names.into_iter().take(ChangedFields::MAX).map(str::to_owned).collect())
-    }
-
-    /// The names of the members in which two objects differ, except for `ignored`.
-    #[must_use]
-    pub fn between(before: &Object, after: &Object, ignored: &[&str]) -> Self {
-        let changed = after.iter().filter(|(name, value)| before.get(name) != Some(value));
-        let gone = before.iter().filter(|(name, _)| after.get(name).is_none());
-        let names = changed.chain(gone).map(|(name, _)| name);
-        ChangedFields::new(names.filter(|name| !ignored.contains(name)))
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{ChangedFields, ConversationReason, MessageRole};
+use super::members::{ChangedFields, ConversationReason, MessageRole};
 use crate::forms::SubmissionStatus;
 use crate::json::{JsonSchema, schemas};
 use crate::values::{

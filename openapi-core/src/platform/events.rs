@@ -26,9 +26,6 @@ const SWEPT_AT_ONCE: u32 = 500;
 /// How many events a scrub looks at at a time.
 const SCRUBBED_AT_ONCE: u32 = 10_000;
 
-/// The pause between two sweeps of all logs.
-const SWEEP_MILLIS: i64 = 3_600_000;
-
 impl Platform {
     /// An event about a change that the caller is about to store, for [`Effects`](crate::storage::Effects). `contact`
     /// is the one whose erasure empties the event.
@@ -160,33 +157,6 @@ fn refuse_lost(after: Option<EventCursor>, page: &LogPage) -> Result<(), ApiErro
         .with_detail("oldest", page.oldest)
         .with_detail("head", page.head)
         .with_detail("reason", reason))
-}
-
-/// How events are written and retained.
-pub(super) struct EventSettings {
-    /// Whether changes have events.
-    pub(super) is_on: bool,
-    /// How long events are retained.
-    pub(super) retention_millis: i64,
-    /// When the logs were swept last.
-    swept_at: parking_lot::Mutex<Option<Timestamp>>,
-}
-
-impl Default for EventSettings {
-    fn default() -> Self {
-        EventSettings { is_on: true, retention_millis: 7 * 24 * 3_600_000, swept_at: Default::default() }
-    }
-}
-
-impl EventSettings {
-    fn is_sweep_due(&self, now: Timestamp) -> bool {
-        let mut swept_at = self.swept_at.lock();
-        let is_due = swept_at.is_none_or(|last| now.millis_since(last) >= SWEEP_MILLIS);
-        if is_due {
-            *swept_at = Some(now);
-        }
-        is_due
-    }
 }
 
 /// The fields that the details of an audit entry name as changed.

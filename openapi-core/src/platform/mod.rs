@@ -9,6 +9,7 @@ mod contacts;
 mod cursor;
 mod documents;
 mod errors;
+mod event_settings;
 mod events;
 mod extraction;
 mod files;

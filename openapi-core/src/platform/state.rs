@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use super::audit_settings::{AuditSettings, Retention};
 use super::cache::Cache;
 use super::errors::agent_gone;
-use super::events::EventSettings;
+use super::event_settings::EventSettings;
 use super::extraction::{ExtractionSettings, Extractions};
 use super::files::{DownloadLog, FileSettings, Sweeps};
 use super::ports::Ports;

@@ -3,8 +3,6 @@
 //! The writer's lock on the file makes the numbers gapless: a number is read and used inside one transaction, and a
 //! transaction that is rolled back takes its rows with it.
 
-use std::cell::RefCell;
-
 use async_trait::async_trait;
 use openapi_core::events::NewEvent;
 use openapi_core::storage::{ChangeNotifier, ChangeSource, LogEntry, LogPage, LogStore, StorageError};
@@ -17,30 +15,7 @@ use crate::error::Result;
 use crate::readers::snapshot;
 use crate::rows::{self, signed};
 use crate::store::SqliteStorage;
-use crate::tenant;
-
-thread_local! {
-    /// The numbers of the agents to whose log the transaction of this thread has appended.
-    static APPENDED: RefCell<Vec<i64>> = const { RefCell::new(Vec::new()) };
-}
-
-/// The agents to whose log this thread has appended since the last call.
-pub(crate) fn take_appended() -> Vec<i64> {
-    APPENDED.with_borrow_mut(std::mem::take)
-}
-
-/// Wakes the readers of the logs of agents.
-pub(crate) fn notify(db: &Connection, notifier: &ChangeNotifier, agents: &[i64]) -> Result<()> {
-    if agents.is_empty() || !notifier.is_listened_to() {
-        return Ok(());
-    }
-    for agent in agents {
-        let id: Option<AgentId> =
-            rows::first(db, "SELECT id FROM agent WHERE n = ?1", [agent], |r| r.text())?;
-        id.iter().for_each(|id| notifier.notify(id));
-    }
-    Ok(())
-}
+use crate::{appended, tenant};
 
 /// Appends events. Runs inside the writer's transaction.
 pub(crate) fn append(db: &Connection, agent: i64, events: &[NewEvent]) -> Result<()> {
@@ -51,11 +26,7 @@ pub(crate) fn append(db: &Connection, agent: i64, events: &[NewEvent]) -> Result
     for (event, seq) in events.iter().zip(head + 1..) {
         put(db, agent, &event.clone().into_entry(seq))?;
     }
-    APPENDED.with_borrow_mut(|appended| {
-        if !appended.contains(&agent) {
-            appended.push(agent);
-        }
-    });
+    appended::note(agent);
     Ok(())
 }
 
