@@ -239,7 +239,7 @@ async fn append(store: &PostgresStorage, agent: &AgentId, number: u64) {
     store.save_records(Some(agent), &write).await.unwrap();
 }
 
-/// Readers that follow the log meanwhile see each number once, in order: none appears behind a greater one.
+/// Readers that follow the log meanwhile see each number once, in order: none appears after a greater one.
 #[test]
 fn events_of_several_servers_have_no_gap() {
     const EACH: u64 = 60;
@@ -294,8 +294,8 @@ fn events_of_several_servers_have_no_gap() {
         // The events of each server are in the order of its writes.
         for server in 0..3 {
             let own = (0..EACH).map(|n| contact_id(server * 1_000 + n));
-            let places = own.map(|id| logs[0].iter().position(|logged| *logged == id).unwrap());
-            assert!(places.collect::<Vec<_>>().is_sorted());
+            let positions = own.map(|id| logs[0].iter().position(|logged| *logged == id).unwrap());
+            assert!(positions.collect::<Vec<_>>().is_sorted());
         }
         assert_eq!(stores[0].log_heads(&[agent]).await.unwrap(), [3 * EACH]);
         close(stores).await;

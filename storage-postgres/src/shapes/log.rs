@@ -54,15 +54,15 @@ macro_rules! last_seq {
 
 pub(crate) use {append_log, last_seq, log_rows};
 
-/// Events to append, with their places behind the last event of their tenant as numbers.
+/// Events to append, with their positions after the last event of their tenant as numbers.
 pub(crate) fn numbered<'e>(
     events: impl IntoIterator<Item = (&'e AgentId, &'e NewEvent)>,
 ) -> Vec<(&'e str, LogEntry)> {
-    let mut places: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut positions: BTreeMap<&str, u64> = BTreeMap::new();
     let numbered = events.into_iter().map(|(agent, event)| {
-        let place = places.entry(agent.as_str()).or_default();
-        *place += 1;
-        (agent.as_str(), event.clone().into_entry(*place))
+        let position = positions.entry(agent.as_str()).or_default();
+        *position += 1;
+        (agent.as_str(), event.clone().into_entry(*position))
     });
     numbered.collect()
 }
@@ -140,7 +140,7 @@ pub(crate) fn heads(agents: &[AgentId]) -> Result<Statement> {
 }
 
 /// The statement of the number up to which a sweep removes events, NULL for none. What it returns stays true: events do not
-/// change, and new ones come behind the last.
+/// change, and new ones come after the last.
 pub(crate) fn swept(agent: &AgentId, before: Timestamp, at_most: u32) -> Result<Statement> {
     Statement::new(concat!(
         "WITH oldest AS (SELECT l.seq, l.at FROM log l WHERE l.agent >= $1 AND l.agent <= $1 \
@@ -193,7 +193,7 @@ async fn scrub_pass(db: &mut PgConnection, agent: &str, from: i64, at_most: i64)
     let row = fetch_one(db, part).await?.ok_or_else(|| corrupt("an aggregate without a row"))?;
     let mut columns = RowReader::new(&row);
     let (count, last) = (columns.integer()?, columns.number()?);
-    // Behind the last event there is nothing to look at.
+    // After the last event there is nothing to look at.
     let upto = last.filter(|_| count == at_most).unwrap_or(i64::MAX);
     for sql in [
         "UPDATE log l SET contact = NULL, body = NULL FROM log_erased e WHERE l.agent = $1 AND l.seq > $2 \

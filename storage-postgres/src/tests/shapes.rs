@@ -118,7 +118,7 @@ fn a_scrub_empties_the_table() {
         assert_eq!((scrub(0).await, numbers(&mut db, EMPTY).await.len()), (1, 0), "nothing is looked at");
         assert_eq!(scrub(5).await, 1);
         assert_eq!(numbers(&mut db, EMPTY).await, [1, 4]);
-        // Another erasure does not make the first one begin anew.
+        // Another erasure does not make the first one begin again.
         erase(2).await;
         assert_eq!(scrub(5).await, 2);
         assert_eq!(scrub(2).await, 1, "the first one is complete");
