@@ -135,7 +135,7 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
             let counts = compare::compare(field, gold, &value["value"]);
             let nested = matches!(field.kind.as_str(), "array" | "object");
             let right = counts.wrong == 0 && counts.missed == 0 || nested && counts.f1() >= 0.9;
-            samples.push(fit::Sample { features, right, document: nth });
+            samples.push(fit::Sample { features, right, kind: fit::kind_of(&entry.set) });
         }
         let times = Times { reading: found.reading, extracting: found.extracting, processor };
         report.add(entry, &found.fields, found.error.is_some(), &times);

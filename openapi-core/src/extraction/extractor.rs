@@ -106,7 +106,7 @@ pub struct ExtractionTask {
 pub struct Findings {
     /// One finding for each field of the schema, in its order.
     pub fields: Vec<Finding>,
-    /// `noText` and `ocrUnavailable`; an ambiguous date is part of its finding.
+    /// `noText`, `ocrUnavailable` and `rowsTruncated`; an ambiguous date is part of its finding.
     pub warnings: Vec<ExtractionWarning>,
     /// The language of the text (ISO 639-1), if it was detected.
     pub language: Option<String>,

@@ -18,6 +18,8 @@ pub enum ExtractionWarning {
     NoText,
     /// A page needs character recognition, and none is installed.
     OcrUnavailable,
+    /// A table has more rows than the engine reads: the rest is missing.
+    RowsTruncated,
 }
 
 impl ExtractionWarning {
@@ -28,6 +30,7 @@ impl ExtractionWarning {
             ExtractionWarning::AmbiguousDate => "ambiguousDate",
             ExtractionWarning::NoText => "noText",
             ExtractionWarning::OcrUnavailable => "ocrUnavailable",
+            ExtractionWarning::RowsTruncated => "rowsTruncated",
         }
     }
 }
@@ -239,6 +242,9 @@ impl Assembly {
             (ExtractionWarning::NoText, _) => "The document has no readable text".to_owned(),
             (ExtractionWarning::OcrUnavailable, _) => {
                 "The document needs character recognition, which is not installed".to_owned()
+            }
+            (ExtractionWarning::RowsTruncated, _) => {
+                "A table has more rows than are read, so its last rows are missing".to_owned()
             }
             (_, Some((path, raw))) => format!("{path} could have day and month the other way round: {raw}"),
             _ => "A date could have day and month the other way round".to_owned(),

@@ -17,6 +17,10 @@ const MIN_HEIGHT: f32 = 6.0;
 /// The lines that are looked at for addresses without a label, and the most of them.
 const HEAD: usize = 400;
 const MAX_UNLABELLED: usize = 4;
+/// The most words of a line with a street.
+const STREET_WORDS: usize = 6;
+/// The most words of a town.
+const CITY_WORDS: usize = 5;
 /// How far below its label an address may begin.
 const LINES_BELOW: usize = 6;
 
@@ -59,8 +63,18 @@ pub(crate) fn start(source: &Source<'_, '_>, sure: Span) -> Span {
             .map(|segment| segment.span());
         let Some(above) = above else { break };
         let text = view.text(above);
-        let parts = text.contains(',') || has_digit(&text) && text.contains(['-', '(', '&', '/']);
+        let parts = text.contains(',')
+            || has_digit(&text) && text.contains(['-', '(', '&', '/'])
+            || above.end - above.start <= STREET_WORDS && is_street(&text);
+        // The number of a register: `1000131-K`.
+        let is_word =
+            |word: &str| word.chars().filter(|c| c.is_alphabetic()).count() >= 2 && !has_digit(word);
+        let is_number = !text.split_whitespace().any(is_word);
+        // The first line is the name.
+        let is_name = line == 0 && !looks(&text);
         if !parts
+            || is_number
+            || is_name
             || text.contains(':')
             || entities::is_company(&text)
             || entities::is_title(&text)
@@ -216,8 +230,7 @@ pub(crate) fn parts(view: &View<'_>, pieces: &[Span]) -> Parts {
             && postal_line.is_none_or(|postal| index < postal)
             && Some(*line) != parts.city
         {
-            let has_digit = has_digit(&text);
-            if has_digit && text.chars().any(char::is_alphabetic) && !super::dates::is_spelt(&text) {
+            if is_street(&text) {
                 parts.street = Some(*line);
             }
         }
@@ -231,6 +244,10 @@ pub(crate) fn parts(view: &View<'_>, pieces: &[Span]) -> Parts {
         parts.street =
             at.filter(|at| *at > 0).map(|at| lines[at]).filter(|line| looks_street(&view.text(*line)));
     }
+    parts.city = parts.city.filter(|city| {
+        let text = view.text(*city);
+        !super::dates::is_spelt(&text) && city.end - city.start <= CITY_WORDS && !entities::is_title(&text)
+    });
     if parts.postal.is_none() && parts.city.is_none() {
         // `Portland, United States`
         parts.city = parts.country.and_then(|country| {
@@ -239,6 +256,29 @@ pub(crate) fn parts(view: &View<'_>, pieces: &[Span]) -> Parts {
         });
     }
     parts
+}
+
+/// Whether text is a street with its house number, or has the word of a street.
+fn is_street(text: &str) -> bool {
+    if !has_digit(text)
+        || !text.chars().any(char::is_alphabetic)
+        || super::dates::is_spelt(text)
+        || text.contains(':')
+    {
+        return false;
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let bare = |word: &str| word.trim_matches([',', '.', '#']).to_owned();
+    let is_house = |word: &str| {
+        let word = bare(word);
+        let digits = word.bytes().filter(u8::is_ascii_digit).count();
+        (1..=5).contains(&digits) && word.chars().filter(|c| c.is_alphabetic()).count() <= 2
+    };
+    looks_street(text)
+        || looks(text)
+        || !entities::is_title(text)
+            && words.len() <= 7
+            && (is_house(words[0]) || words.iter().skip(1).any(|word| is_house(word)))
 }
 
 fn looks_street(text: &str) -> bool {

@@ -223,6 +223,38 @@ fn phones(view: &View<'_>, dates: &[Written]) -> Vec<(Span, String)> {
     found
 }
 
+/// The boxes in a region: their first word, the word after them, and whether they are ticked.
+pub(crate) fn boxes(view: &View<'_>, region: Span) -> Vec<(usize, usize, bool)> {
+    let mut found = Vec::new();
+    let mut at = region.start;
+    while at < region.end {
+        let length = box_at(view, at, region.end);
+        if let Some((length, ticked)) = length {
+            found.push((at, at + length, ticked));
+            at += length;
+        } else {
+            at += 1;
+        }
+    }
+    found
+}
+
+/// The box that begins at a word: how many words it has, and whether it is ticked.
+pub(crate) fn box_at(view: &View<'_>, at: usize, end: usize) -> Option<(usize, bool)> {
+    let word = |at: usize| (at < end).then(|| view.words[at].text);
+    let lower = view.words[at].text.to_lowercase();
+    let bare = lower.trim_matches(|c: char| matches!(c, '.' | ',' | ';' | ':' | '*' | '_' | '"'));
+    if let Some(ticked) = box_of(bare) {
+        return Some((1, ticked));
+    }
+    let opens = matches!(view.words[at].text, "[" | "(");
+    match (word(at + 1), word(at + 2)) {
+        (Some("]" | ")"), _) if opens => Some((2, false)),
+        (Some("x" | "X" | "✓" | "✔"), Some("]" | ")")) if opens => Some((3, true)),
+        _ => None,
+    }
+}
+
 /// What a region answers: the boxes that are ticked, or a word for yes or no.
 pub(crate) fn answer(view: &View<'_>, region: Span) -> Option<(bool, Span)> {
     let mut boxes: Vec<(usize, usize, bool)> = Vec::new();
@@ -231,21 +263,11 @@ pub(crate) fn answer(view: &View<'_>, region: Span) -> Option<(bool, Span)> {
     let mut at = region.start;
     while at < end {
         let text = view.words[at].text;
-        let next = (at + 1 < end).then(|| view.words[at + 1].text);
-        let third = (at + 2 < end).then(|| view.words[at + 2].text);
         let lower = text.to_lowercase();
         let bare = lower.trim_matches(|c: char| matches!(c, '.' | ',' | ';' | ':' | '*' | '_' | '"'));
-        if let Some(ticked) = box_of(bare) {
-            boxes.push((at, at + 1, ticked));
-        } else if matches!(text, "[" | "(") && matches!(next, Some("]" | ")")) {
-            boxes.push((at, at + 2, false));
-            at += 1;
-        } else if matches!(text, "[" | "(")
-            && matches!(next, Some("x" | "X" | "✓"))
-            && matches!(third, Some("]" | ")"))
-        {
-            boxes.push((at, at + 3, true));
-            at += 2;
+        if let Some((length, ticked)) = box_at(view, at, end) {
+            boxes.push((at, at + length, ticked));
+            at += length - 1;
         } else if let Some((mark, word)) = bare.split_at_checked(3).filter(|(mark, _)| box_of(mark).is_some())
             && let (Some(ticked), Some(yes)) = (box_of(mark), truth(word))
         {

@@ -18,6 +18,8 @@ pub(crate) enum Provenance {
     Sentence,
     /// By its form and position alone.
     Unlabelled,
+    /// At a label that no field asks for: the only value of its type that is left, for the only field of it.
+    Leftover,
     /// In a table.
     Table,
 }

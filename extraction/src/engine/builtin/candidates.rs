@@ -5,22 +5,34 @@ use openapi_core::json::Json;
 
 use super::annotations;
 use super::candidate::{Candidate, Fit, Provenance};
-use super::field_query::FieldQuery;
+use super::entities;
+use super::field_query::{FieldQuery, Role};
 use super::labels::Label;
+use super::numbers::Amount;
 use super::scoring::label as weights;
 use super::source::Source;
 use super::text::{is_nothing, tidy};
+use super::ticks::option;
+use super::values::says_nothing;
 use super::view::Span;
+use super::vocabulary::{GREETINGS, PARTIES};
+use crate::document::PageSource;
 
 /// More words than this from a label without a mark to the end of its segment are a sentence.
 const SENTENCE: usize = 12;
 /// A longer text is not a mistyped value.
 const REFUSED_WORDS: usize = 6;
+/// The most labels that are looked through for values that are left over.
+const MAX_LEFT_LABELS: usize = 2_000;
 /// The most candidates of a field.
 const MAX_CANDIDATES: usize = 12;
 /// How many lines below a label, and how many values there, may be its value.
 const LINES_BELOW: usize = 6;
 const VALUES_BELOW: usize = 2;
+/// The lines under the head of a column that show it to be one.
+const ROWS_UNDER_HEAD: usize = 4;
+/// The rows between the head of a column and its sum.
+const MAX_ROWS_TO_SUM: usize = 80;
 /// How many words before a label may be a box that is ticked.
 const BOX_WORDS: usize = 3;
 
@@ -36,9 +48,15 @@ impl Source<'_, '_> {
                 self.after(query, label, similarity, &mut found);
             }
         }
+        self.signature(query, &mut found);
         self.prose(query, &mut found);
         self.unlabelled(query, &mut found);
         for candidate in &mut found {
+            let option = candidate.value.as_str().and_then(|said| option(&query.field.options, said));
+            if let Some(option) = option.filter(|option| candidate.value.as_str() != Some(option)) {
+                candidate.value = option.into();
+                candidate.normalised = true;
+            }
             if query.field.check(&candidate.value).is_err() {
                 candidate.score *= weights::EXCLUDED;
                 candidate.excluded = true;
@@ -50,6 +68,51 @@ impl Source<'_, '_> {
         found.dedup_by(|a, b| a.pieces == b.pieces && a.value == b.value);
         found.truncate(MAX_CANDIDATES);
         found
+    }
+
+    /// The only value of a field's type at a label with a colon that no field asks for, outside of what is used.
+    pub(crate) fn left_over(
+        &self,
+        query: &FieldQuery<'_>,
+        used: &[Span],
+        is_asked: impl Fn(&Label) -> bool,
+    ) -> Option<Candidate> {
+        let mut left: Option<Candidate> = None;
+        for label in self
+            .labels
+            .all
+            .iter()
+            .take(MAX_LEFT_LABELS)
+            .filter(|label| label.is_marked && !self.is_taken(label.span))
+        {
+            let region =
+                self.regions(label).into_iter().find(|(_, provenance, _)| *provenance != Provenance::Below);
+            let Some((region, ..)) = region.filter(|(region, ..)| region.start == label.after) else {
+                continue;
+            };
+            // What recognition made of a form is too uncertain for that.
+            let page = self.view.page_of(region.start);
+            if page.is_some_and(|page| page.source == PageSource::Ocr) {
+                continue;
+            }
+            let fit = Fit::new(Provenance::Leftover, 0.0, weights::LEFTOVER);
+            let Some(candidate) = self.values(query, region, fit).into_iter().next() else { continue };
+            let is_whole = candidate.key().start == region.start;
+            let fits = match query.role {
+                Role::Person => entities::is_person(&self.view.text(region)),
+                Role::Company => entities::is_company(&self.view.text(region)),
+                _ => is_whole && query.field.check(&candidate.value).is_ok(),
+            };
+            let is_free = used.iter().all(|used| !used.overlaps(candidate.key()));
+            if !fits || !is_free || is_asked(label) {
+                continue;
+            }
+            if left.as_ref().is_some_and(|other| other.value != candidate.value) {
+                return None;
+            }
+            left = Some(candidate);
+        }
+        left
     }
 
     /// The text after a field's own label that is not a value of it.
@@ -116,6 +179,7 @@ impl Source<'_, '_> {
         }
 
         let page = self.view.lines[label.line].page;
+        regions.extend(self.above_caption(label).map(|above| (above, Provenance::Below, weights::ABOVE)));
         let mut share = weights::BELOW;
         let mut seen = 0;
         for line in label.line + 1..(label.line + 1 + LINES_BELOW).min(self.view.lines.len()) {
@@ -150,6 +214,21 @@ impl Source<'_, '_> {
         regions
     }
 
+    /// What stands on the line over a caption in brackets: `(Signature)`, `(Name and title)`.
+    fn above_caption(&self, label: &Label) -> Option<Span> {
+        let view = self.view;
+        let (_, segment) = view.segment_of(label.span.start);
+        let bare = view.text(segment.span());
+        let is_caption = bare.starts_with('(') && bare.trim_end_matches(['.', ':']).ends_with(')');
+        let line = label
+            .line
+            .checked_sub(1)
+            .filter(|line| is_caption && view.lines[*line].page == view.lines[label.line].page)?;
+        let above = view.segments_of(line).iter().find(|above| view.aligned(above.span(), segment.span()))?;
+        (!self.begins_marked(above.start) && !view.text(above.span()).starts_with('('))
+            .then_some(above.span())
+    }
+
     /// Whether a marked label begins at a word.
     pub(crate) fn begins_marked(&self, word: usize) -> bool {
         self.labels
@@ -160,6 +239,22 @@ impl Source<'_, '_> {
     fn after(&self, query: &FieldQuery<'_>, label: &Label, similarity: f64, found: &mut Vec<Candidate>) {
         if query.kind == ExtractionType::Boolean {
             return self.answers(label, similarity, found);
+        }
+        // `(the "Supplier")` names what is before it.
+        if !label.is_marked && self.view.words[label.span.end - 1].text.ends_with(['"', '”', ')']) {
+            let said = self.view.text(label.span);
+            if said.contains(['"', '“']) && said.contains(')') {
+                return;
+            }
+        }
+        if query.is_text()
+            && let Some(items) = self.ticked_items(label)
+        {
+            if let [item] = items.as_slice() {
+                let fit = Fit::new(Provenance::SameSegment, similarity, similarity);
+                found.push(self.chosen(query, *item, fit));
+            }
+            return;
         }
         let mut best = 0.0_f64;
         let mut is_adjacent = false;
@@ -172,6 +267,20 @@ impl Source<'_, '_> {
                 continue;
             }
             let is_below = provenance == Provenance::Below;
+            if is_below && query.kind.is_numeric() && self.heads_column(label) {
+                // Of the rows of a table only the one with the sums has a value of the document.
+                if let Some(amount) = self.sum_of_column(label) {
+                    let fit = Fit::new(provenance, similarity, similarity * weights::SUM_OF_COLUMN);
+                    found.extend(self.amount(query, amount, fit));
+                    return;
+                }
+                continue;
+            }
+            // It says that there is no value.
+            let is_first = label.is_marked && !is_below && region.start == label.after;
+            if is_first && self.is_no_answer(query, &self.view.text(region)) {
+                return;
+            }
             let mut fit = Fit::new(provenance, similarity, similarity * share);
             if label.is_marked && !is_below {
                 fit = fit.times(weights::MARKED);
@@ -195,7 +304,57 @@ impl Source<'_, '_> {
         }
     }
 
+    /// Whether the text after a label says that there is no value; a letter may begin after the name of a party.
+    fn is_no_answer(&self, query: &FieldQuery<'_>, text: &str) -> bool {
+        let is_party = PARTIES.has_any(query.name.iter());
+        says_nothing(query, text) || is_party && GREETINGS.occur_at_start(&text.to_lowercase())
+    }
+
+    /// Whether a label is the head of a column of a table: several numbers follow under it, of which none is its value.
+    fn heads_column(&self, label: &Label) -> bool {
+        let view = self.view;
+        let below = (label.line + 1..view.lines.len()).take(ROWS_UNDER_HEAD);
+        let is_number = |line: usize| {
+            let amounts = self.annotations.amounts_in(view.line_span(line));
+            amounts.iter().any(|amount| view.aligned(amount.span, label.span))
+                && view.segments_of(line).len() >= 2
+        };
+        !label.is_marked
+            && view.segments_of(label.line).len() >= 3
+            && below.filter(|&line| is_number(line)).count() >= 2
+    }
+
+    /// The number of a column in the row that begins with a word for sums.
+    fn sum_of_column(&self, label: &Label) -> Option<&Amount> {
+        let view = self.view;
+        let page = view.lines[label.line].page;
+        let rows = (label.line + 1..view.lines.len()).take(MAX_ROWS_TO_SUM);
+        rows.take_while(|&line| view.lines[line].page == page).find_map(|line| {
+            let span = view.line_span(line);
+            let is_sum = self.labels.of_line(line).any(|other| {
+                other.span.start == span.start
+                    && other.terms.has("total")
+                    && other.span.end - other.span.start <= 2
+            });
+            let amounts = self.annotations.amounts_in(span);
+            is_sum.then(|| amounts.iter().find(|amount| view.aligned(amount.span, label.span))).flatten()
+        })
+    }
+
+    /// A ticked item as a value, as the field's options write it.
+    fn chosen(&self, query: &FieldQuery<'_>, item: Span, fit: Fit) -> Candidate {
+        match self.option(&query.field.options, item) {
+            Some(option) => Candidate::normalised(item, option.into(), fit),
+            None => Candidate::quoting(item, &tidy(&self.view.text(item)), fit),
+        }
+    }
+
     fn answers(&self, label: &Label, similarity: f64, found: &mut Vec<Candidate>) {
+        if let Some((yes, span)) = self.tick_of(label) {
+            let fit = Fit::new(Provenance::SameSegment, similarity, similarity);
+            found.push(Candidate::normalised(span, Json::Bool(yes), fit));
+            return;
+        }
         let mut regions = self.regions(label);
         // A box may stand before its label.
         let before = label.span.start.saturating_sub(BOX_WORDS).max(self.view.lines[label.line].start);
@@ -210,6 +369,17 @@ impl Source<'_, '_> {
             regions.insert(0, (after, Provenance::SameSegment, weights::SAME_SEGMENT));
         }
         for (region, provenance, share) in regions {
+            // Boxes of a line with words of its own belong to these.
+            let is_others = provenance == Provenance::Below
+                && self.ticks(self.view.line_span(self.view.words[region.start].line)).iter().any(|ticked| {
+                    self.view
+                        .folded(ticked.words)
+                        .next()
+                        .is_some_and(|word| annotations::truth(word).is_none())
+                });
+            if is_others {
+                continue;
+            }
             if let Some((yes, span)) = annotations::answer(self.view, region) {
                 let fit = Fit::new(provenance, similarity, similarity * share);
                 found.push(Candidate::normalised(span, Json::Bool(yes), fit));

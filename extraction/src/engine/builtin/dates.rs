@@ -1,23 +1,41 @@
 //! Dates in the world's usual notations, with the order of day and month that the document itself shows.
 
-use super::text::has_digit;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use super::text::{ascii_digits, has_digit};
 use super::view::{Span, View, fold};
+use super::vocabulary::BEFORE_DATE_OF_TIME;
 
 /// The names of months in their folded forms, from January.
 const MONTHS: [&str; 12] = [
-    "jan january januar janner janvier janv enero ene gennaio gen januari janeiro",
-    "feb february februar feber fevrier fevr fev febrero febbraio februari fevereiro",
-    "mar march marz maerz mrz mars marzo maart marco",
-    "apr april avril avr abril abr aprile",
-    "may mai mayo maggio mag mei maio",
-    "jun june juni juin junio giugno giu junho",
-    "jul july juli juillet juil julio luglio lug julho",
-    "aug august aout agosto ago augustus",
-    "sep sept september septembre septiembre settembre set setembro",
-    "oct october okt oktober octobre octubre ottobre ott outubro",
-    "nov november novembre noviembre novembro",
-    "dec december dez dezember decembre diciembre dic dicembre dezembro",
+    "jan january januar janner janvier janv enero ene gennaio gen januari janeiro leden ledna stycznia styczen ianuarie \
+     tammikuu tammikuuta ocak января январь січня січень ιανουαριου ιανουαριος",
+    "feb february februar feber fevrier fevr fev febrero febbraio februari fevereiro unor unora lutego luty februarie \
+     helmikuu helmikuuta subat февраля февраль лютого лютий φεβρουαριου φεβρουαριος",
+    "mar march marz maerz mrz mars marzo maart marco brezen brezna marca marzec marcius martie marts maaliskuu \
+     maaliskuuta maret mart марта март березня березень μαρτιου μαρτιος",
+    "apr april avril avr abril abr aprile duben dubna kwietnia kwiecien aprilis aprilie huhtikuu huhtikuuta nisan \
+     апреля апрель квітня квітень απριλιου απριλιος",
+    "may mai mayo maggio mag mei maio kveten kvetna maja maj majus toukokuu toukokuuta mayis mayıs мая май травня \
+     травень μαιου μαιος",
+    "jun june juni juin junio giugno giu junho cerven cervna czerwca czerwiec junius iunie kesakuu kesakuuta haziran \
+     июня июнь червня червень ιουνιου ιουνιος",
+    "jul july juli juillet juil julio luglio lug julho cervenec cervence lipca lipiec julius iulie heinakuu heinakuuta \
+     temmuz июля июль липня липень ιουλιου ιουλιος",
+    "aug august aout agosto ago augustus srpen srpna sierpnia sierpien augusztus augusti elokuu elokuuta agustus agustos \
+     августа август серпня серпень αυγουστου αυγουστος",
+    "sep sept september septembre septiembre settembre set setembro zari wrzesnia wrzesien szeptember septembrie syyskuu \
+     syyskuuta eylul сентября сентябрь вересня вересень σεπτεμβριου σεπτεμβριος",
+    "oct october okt oktober octobre octubre ottobre ott outubro rijen rijna pazdziernika pazdziernik octombrie lokakuu \
+     lokakuuta ekim октября октябрь жовтня жовтень οκτωβριου οκτωβριος",
+    "nov november novembre noviembre novembro listopadu listopad listopada noiembrie marraskuu marraskuuta nopember \
+     kasim kasım ноября ноябрь листопада листопад νοεμβριου νοεμβριος",
+    "dec december dez dezember decembre diciembre dic dicembre dezembro prosinec prosince grudnia grudzien decembrie \
+     joulukuu joulukuuta desember aralik aralık декабря декабрь грудня грудень δεκεμβριου δεκεμβριος",
 ];
+/// Other years are misread.
+const YEARS: std::ops::RangeInclusive<i16> = 1700..=2199;
 
 /// Whether the day or the month is written first in dates of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,15 +76,17 @@ impl Written {
     }
 }
 
-fn month_of(word: &str) -> Option<i8> {
+pub(crate) fn month_of(word: &str) -> Option<i8> {
     let folded = fold(word);
     if folded.len() < 3 {
         return None;
     }
-    MONTHS
-        .iter()
-        .position(|names| names.split(' ').any(|name| name == folded))
-        .and_then(|at| i8::try_from(at + 1).ok())
+    static NUMBERS: OnceLock<HashMap<&'static str, i8>> = OnceLock::new();
+    let numbers = NUMBERS.get_or_init(|| {
+        let months = (1..).zip(MONTHS);
+        months.flat_map(|(month, names)| names.split(' ').map(move |name| (name, month))).collect()
+    });
+    numbers.get(folded.as_str()).copied()
 }
 
 /// Whether text is a day with the name of its month, and nothing else.
@@ -85,7 +105,7 @@ fn year_of(text: &str) -> Option<i16> {
     let text = text.trim_start_matches(['\'', '’']);
     let year: i16 = text.parse().ok()?;
     match text.len() {
-        4 if (1000..=2999).contains(&year) => Some(year),
+        4 if YEARS.contains(&year) => Some(year),
         2 if year < 70 => Some(2000 + year),
         2 => Some(1900 + year),
         _ => None,
@@ -103,8 +123,29 @@ fn day_of(text: &str) -> Option<i8> {
     (1..=31).contains(&day).then_some(day)
 }
 
+/// `2026年3月9日`, `2026년3월9일`
+fn of_signs(text: &str) -> Option<Form> {
+    let (year, rest) = text.split_once(['年', '년'])?;
+    let (month, rest) = rest.split_once(['月', '월'])?;
+    let day = rest.strip_suffix(['日', '일']).unwrap_or(rest);
+    certain(year_of(year.trim())?, month.trim().parse().ok()?, day.trim().parse().ok()?)
+}
+
+/// The day that eight digits write, `20260309`; only a label tells that they are a date.
+pub(crate) fn of_digits(text: &str, span: Span) -> Option<Written> {
+    let text = ascii_digits(trimmed(text));
+    let is_date = text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (year, rest) = text.split_at_checked(4).filter(|_| is_date)?;
+    let form = certain(year_of(year)?, rest[..2].parse().ok()?, rest[2..].parse().ok()?)?;
+    Some(Written { span, form })
+}
+
 /// A date of numbers in one word: `18/01/2018`, `2018-01-18T10:00`, `24-11-17`.
 fn numeric(text: &str) -> Option<Form> {
+    let text: &str = &ascii_digits(text);
+    if let Some(form) = of_signs(text) {
+        return Some(form);
+    }
     // The time of an ISO timestamp follows a digit.
     let time = text
         .char_indices()
@@ -208,6 +249,13 @@ fn at(words: &[&str]) -> Option<(Form, usize)> {
         let (at_year, year) = next(at_month + 1)?;
         return certain(year_of(year)?, month, day).map(|form| (form, at_year + 1));
     }
+    // `2026. március 9.`, `2026 年 3 月 9 日`
+    if let Some(year) = year_of(&ascii_digits(first)).filter(|_| first.chars().count() == 4) {
+        let (at_month, month) = next(1)?;
+        let month = month_of(month)?;
+        let (at_day, day) = next(at_month + 1)?;
+        return certain(year, month, day_of(day)?).map(|form| (form, at_day + 1));
+    }
     // `January 18, 2018`, `January 18th 2018`, `Jan 18,2018`
     if let Some(month) = month_of(first) {
         let (at_day, day) = next(1)?;
@@ -289,10 +337,17 @@ fn clock(words: &[&str]) -> Option<(Clock, usize)> {
         (_, Some(digits)) => (digits, Some(false)),
         _ => (word.as_str(), None),
     };
-    let (hour, minute, second) = written_clock(digits)?;
+    let is_whole_hour = own_half.is_some()
+        || matches!(
+            words.get(1).map(|next| fold(next)).as_deref(),
+            Some("pm" | "am" | "p.m" | "a.m" | "uhr")
+        );
+    let (hour, minute, second) = written_clock(digits).or_else(|| {
+        digits.parse().ok().filter(|_| is_whole_hour && digits.len() <= 2).map(|hour| (hour, 0, 0))
+    })?;
     let next_half = || match trimmed(words.get(1)?).to_ascii_lowercase().as_str() {
-        "pm" => Some(true),
-        "am" => Some(false),
+        "pm" | "p.m" => Some(true),
+        "am" | "a.m" => Some(false),
         _ => None,
     };
     let (half, length) = match own_half {
@@ -310,7 +365,12 @@ fn clock(words: &[&str]) -> Option<(Clock, usize)> {
 
 /// Hour, minute and second as they are written, `10:27` or `10:27:03`; they may be no time of a day.
 fn written_clock(text: &str) -> Option<Clock> {
-    let parts: Vec<i8> = text.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    // `14h30`
+    let parts: Vec<i8> = text
+        .split([':', 'h'])
+        .filter(|part| !part.is_empty() || text.contains(':'))
+        .map(|part| part.parse().ok())
+        .collect::<Option<_>>()?;
     match parts.as_slice() {
         [hour, minute] => Some((*hour, *minute, 0)),
         [hour, minute, second] => Some((*hour, *minute, *second)),
@@ -375,11 +435,20 @@ pub(crate) fn with_time(view: &View<'_>, date: Span) -> Option<(String, Span)> {
             return Some((shown((clock, "Z".to_owned())), Span { start: date.start, end }));
         }
     }
-    // `10:30 15.01.2026`
-    let before = date.start.checked_sub(1).filter(|before| *before >= line.start)?;
-    let (clock, _) = clock(&[view.words[before].text])?;
-    Some((shown((clock, "Z".to_owned())), Span { start: before, end: date.end }))
+    // `10:30 15.01.2026`, `at 14:30 on 3 May 2024`, `2 p.m., Monday, 3 May 2024`
+    let least = date.start.saturating_sub(WORDS_BEFORE).max(line.start);
+    (least..date.start).rev().find_map(|before| {
+        let words: Vec<&str> = view.words[before..date.start].iter().map(|word| word.text).collect();
+        let (clock, length) = clock(&words)?;
+        let is_joined = words[length..]
+            .iter()
+            .all(|word| BEFORE_DATE_OF_TIME.has(&fold(word)) || !has_digit(word) && word.ends_with(','));
+        is_joined.then(|| (shown((clock, "Z".to_owned())), Span { start: before, end: date.end }))
+    })
 }
+
+/// The most words before a date in which its time may be.
+const WORDS_BEFORE: usize = 6;
 
 /// A word that may be an offset, without what separates it from others.
 fn trimmed_of_offset(word: &str) -> &str {

@@ -19,6 +19,18 @@ pub(crate) fn is_ending(text: &str) -> bool {
     COMPANY_ENDINGS.has_all(text)
 }
 
+/// Whether text is only what ends the name of a company: words for kinds of shops and legal forms.
+pub(crate) fn is_rest_of_company(text: &str) -> bool {
+    let mut words = text
+        .split_whitespace()
+        .map(fold)
+        .filter(|word| !matches!(word.as_str(), "" | "m" | "and" | "und"))
+        .peekable();
+    words.peek().is_some()
+        && words.all(|word| COMPANY_WORDS.has(&word) || COMPANY_ENDINGS.has(&word))
+        && (is_ending(text) || ends_as_company(text))
+}
+
 /// Whether the last word of a name is a legal form.
 pub(crate) fn ends_as_company(text: &str) -> bool {
     text.split_whitespace().next_back().is_some_and(|word| LEGAL_FORMS.has(&fold(word)))

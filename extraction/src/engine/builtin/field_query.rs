@@ -5,7 +5,7 @@ use openapi_core::extraction::{ExtractionField, ExtractionType};
 use super::scoring::reading;
 use super::terms::{Terms, name_words};
 use super::view::fold;
-use super::vocabulary::{COMPANY_ROLES, MONEY, PARTIES, PERSON_ROLES, Words};
+use super::vocabulary::{COMPANY_ROLES, MONEY, NO_TOTALS, PARTIES, PERSON_ROLES, Words};
 
 /// What a text value is, beyond its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +130,11 @@ impl<'s> FieldQuery<'s> {
 
     /// The similarity of a label to the query, given the section of the label.
     pub(crate) fn fits(&self, label: &super::labels::Label) -> f64 {
-        let plain = self.similarity(&label.terms);
+        let mut plain = self.similarity(&label.terms);
+        let is_total = self.name.has("total") && self.kind.is_numeric();
+        if is_total && NO_TOTALS.has_any(label.terms.iter()) && !NO_TOTALS.has_any(self.all.iter()) {
+            plain *= reading::NO_TOTAL;
+        }
         if label.section.is_empty() {
             return plain;
         }

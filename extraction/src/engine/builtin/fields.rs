@@ -12,6 +12,7 @@ use super::candidate::{Candidate, Fit, Provenance};
 use super::confidence::{Features, Kind};
 use super::dates::Order;
 use super::field_query::{FieldQuery, Role};
+use super::histories::History;
 use super::labels::Labels;
 use super::scoring::{choice, label as label_weights, object};
 use super::source::Source;
@@ -41,6 +42,7 @@ struct Planner<'v, 'd, 's> {
     slots: Vec<(FieldQuery<'s>, Vec<Candidate>)>,
     /// The sum of the last column of the rows that were read.
     lines: Option<Decimal>,
+    is_truncated: bool,
 }
 
 /// What was found for a schema.
@@ -48,6 +50,8 @@ pub(super) struct Found {
     pub(super) findings: Vec<Finding>,
     pub(super) language: Option<&'static str>,
     pub(super) features: Vec<(usize, Features)>,
+    /// Whether a table has more rows than were read.
+    pub(super) is_truncated: bool,
 }
 
 /// A finding with what is known about its leaves.
@@ -76,8 +80,10 @@ pub(super) fn find(view: &View<'_>, schema: &ExtractionSchema) -> Found {
     terms.dedup();
     let terms: Vec<&str> = terms.iter().map(String::as_str).collect();
     let labels = Labels::new(view, &terms);
-    let source = Source { view, annotations: &annotations, labels: &labels, taken: Vec::new() };
-    let mut planner = Planner { source, slots: Vec::new(), lines: None };
+    let history = History::of(view);
+    let source =
+        Source { view, annotations: &annotations, labels: &labels, history: &history, taken: Vec::new() };
+    let mut planner = Planner { source, slots: Vec::new(), lines: None, is_truncated: false };
     // Arrays first: single values are not looked for in their rows.
     let mut plans: Vec<Option<Plan>> = query
         .iter()
@@ -88,6 +94,7 @@ pub(super) fn find(view: &View<'_>, schema: &ExtractionSchema) -> Found {
             plans[at] = Some(planner.plan(query));
         }
     }
+    let own = planner.slots.len();
     let known: Vec<Option<Part>> = planner.slots.iter().map(|(query, _)| totals::part(query)).collect();
     if known.contains(&Some(Part::Total)) || known.contains(&Some(Part::Net)) {
         for (name, field) in &helpers {
@@ -102,8 +109,9 @@ pub(super) fn find(view: &View<'_>, schema: &ExtractionSchema) -> Found {
         planner.slots.iter().enumerate().map(|(at, (query, _))| (totals::part(query), at)).collect();
     let mut candidates: Vec<Vec<Candidate>> = planner.slots.iter().map(|(_, found)| found.clone()).collect();
     totals::confirm(&parts, &mut candidates, planner.lines);
-    let chosen = assign::assign(&candidates);
+    let mut chosen = assign::assign(&candidates);
     rank(&mut candidates);
+    leftovers(&planner.source, &planner.slots, own, &mut candidates, &mut chosen);
     let fields: Vec<&FieldQuery<'_>> = planner.slots.iter().map(|(query, _)| query).collect();
     let mut features = Vec::new();
     let findings = plans
@@ -116,7 +124,7 @@ pub(super) fn find(view: &View<'_>, schema: &ExtractionSchema) -> Found {
             known.finding
         })
         .collect();
-    Found { findings, language: annotations.language, features }
+    Found { findings, language: annotations.language, features, is_truncated: planner.is_truncated }
 }
 
 /// Tells each candidate how far it is ahead of those of other values.
@@ -134,9 +142,42 @@ fn rank(candidates: &mut [Vec<Candidate>]) {
     }
 }
 
+/// Gives the only field of a kind that has no value the only value of that kind at a label that no field asks for.
+fn leftovers(
+    source: &Source<'_, '_>,
+    slots: &[(FieldQuery<'_>, Vec<Candidate>)],
+    own: usize,
+    candidates: &mut [Vec<Candidate>],
+    chosen: &mut [Option<usize>],
+) {
+    // A sum of a bill is none of its other amounts.
+    let kind = |query: &FieldQuery<'_>| match (query.kind, query.role) {
+        _ if totals::part(query).is_some() => None,
+        (ExtractionType::Date | ExtractionType::Datetime, _) => Some(0),
+        (ExtractionType::Number | ExtractionType::Integer | ExtractionType::Currency, _) => Some(1),
+        (ExtractionType::String, Role::Person) => Some(2),
+        (ExtractionType::String, Role::Company) => Some(3),
+        _ => None,
+    };
+    for of in 0..4 {
+        let empty: Vec<usize> =
+            (0..own).filter(|&slot| kind(&slots[slot].0) == Some(of) && chosen[slot].is_none()).collect();
+        let [slot] = empty[..] else { continue };
+        let used = candidates.iter().zip(chosen.iter()).filter_map(|(list, chosen)| list.get((*chosen)?));
+        let used: Vec<Span> = used.flat_map(|candidate| candidate.pieces.clone()).collect();
+        let left = source.left_over(&slots[slot].0, &used, |label| {
+            slots.iter().any(|(query, _)| query.fits(label) >= label_weights::MIN_SIMILARITY)
+        });
+        if let Some(candidate) = left {
+            chosen[slot] = Some(candidates[slot].len());
+            candidates[slot].push(candidate);
+        }
+    }
+}
+
 /// Numbers that bills have, whether the schema asks for them or not: they take their words, and sums confirm others.
 fn helpers() -> Vec<(&'static str, ExtractionField)> {
-    ["subtotal", "tax", "service charge", "discount", "cash", "change", "total"]
+    ["subtotal", "tax", "service charge", "discount", "rounding", "cash", "change", "total"]
         .into_iter()
         .map(|name| (name, ExtractionField::of(ExtractionType::Number)))
         .collect()
@@ -205,6 +246,7 @@ impl<'s> Planner<'_, '_, 's> {
             if rows.rows.is_empty() {
                 return Known::ABSENT;
             }
+            self.is_truncated |= rows.is_truncated;
             self.sum(&inner, &rows.rows);
             self.source.taken.extend(&rows.covered);
             self.source.taken.sort_unstable();
@@ -466,9 +508,12 @@ fn leaf(
     let text: Vec<String> = candidate.pieces.iter().map(|piece| view.text(*piece)).collect();
     let words = candidate.pieces.iter().map(|piece| piece.end - piece.start).sum();
     let features = Features::of(candidate, kind, of, quality, words);
+    let confidence = features.confidence();
+    let is_guess = candidate.provenance == Provenance::Leftover;
+    let most = if is_guess { choice::LEFTOVER } else { 1.0 };
     let finding = Finding::Leaf(Leaf {
         value: Ok(candidate.value.clone()),
-        confidence: features.confidence(),
+        confidence: Confidence::new(confidence.share().min(most)),
         evidence: Evidence {
             page: page.map(|page| page.number).filter(|_| view.placed),
             source_text: candidate.quote.clone().unwrap_or_else(|| text.join("\n")),

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use super::annotations::box_at;
 use super::lexicon::Lexicon;
 use super::scoring::similarity::MIN_COMPARED;
 use super::terms::{Terms, nearly};
 use super::text::has_digit;
 use super::view::{Span, View};
-use super::vocabulary::PARTIES;
+use super::vocabulary::{ANSWERS, ARTICLES, PARTIES};
 
 /// The longest label, in words.
 const MAX_WORDS: usize = 7;
@@ -17,6 +18,9 @@ const MAX_LABELS: usize = 60_000;
 const MAX_PER_FIELD: usize = 1_500;
 /// The most different words that are compared with the terms of the schema.
 const MAX_COMPARED: usize = 6_000;
+
+/// The words of a sentence before an amount that may name it.
+const WORDS_IN_SENTENCE: usize = 5;
 
 /// One possible label.
 #[derive(Clone, Debug)]
@@ -41,6 +45,25 @@ pub(crate) struct Labels {
     by_term: HashMap<String, Vec<u32>>,
     /// The labels of each line, in order.
     by_line: HashMap<usize, Vec<u32>>,
+}
+
+/// Whether words are what a template asks for: `[Enter client]`.
+fn is_open(view: &View<'_>, span: Span) -> bool {
+    let (first, last) = (view.words[span.start].text, view.words[span.end - 1].text);
+    first.starts_with(['[', '{', '<', '«']) && last.ends_with([']', '}', '>', '»'])
+}
+
+/// Where a label begins between the value of another one and its own colon: `City: Leeds Postal code:`.
+fn label_after_value(view: &View<'_>, run: Span) -> usize {
+    let lexicon = Lexicon::shared();
+    let is_known = |at: usize| lexicon.word(&view.words[at].folded).is_some();
+    let known = (run.start..run.end).rev().take_while(|&at| is_known(at)).count();
+    // Articles and prepositions begin no label.
+    let mut start = run.end - known.max(1);
+    while start + 1 < run.end && lexicon.word(&view.words[start].folded).is_some_and(|terms| terms == ["-"]) {
+        start += 1;
+    }
+    start
 }
 
 impl Labels {
@@ -93,20 +116,34 @@ impl Labels {
     fn of_segment(&mut self, view: &View<'_>, segment: Span) {
         let lexicon = Lexicon::shared();
         let mut run = segment.start;
+        let mut is_marked_before = false;
         for at in segment.start..segment.end {
             let word = &view.words[at];
+            // A box is no part of a label.
+            if let Some((length, _)) = box_at(view, at, segment.end) {
+                if run < at && at - run <= MAX_WORDS {
+                    self.push(view, Span { start: run, end: at }, at, false);
+                }
+                run = run.max(at + length);
+                continue;
+            }
+            if at < run {
+                continue;
+            }
             let is_mark = matches!(word.text, ":" | "=" | "-" | "–");
             if word.text.ends_with(':')
+                || word.text.len() > 1 && word.text.ends_with('?') && at + 1 < segment.end
                 || word.text.len() > 2 && word.text.ends_with('=')
                 || is_mark && at > run
             {
                 let end = if is_mark { at } else { at + 1 };
-                self.push(
-                    view,
-                    Span { start: run.max(end.saturating_sub(MAX_WORDS)), end },
-                    at + 1,
-                    word.text.ends_with([':', '=']),
-                );
+                let mut start = run.max(end.saturating_sub(MAX_WORDS));
+                let is_marked = word.text.ends_with([':', '=', '?']);
+                if is_marked && is_marked_before {
+                    start = label_after_value(view, Span { start, end });
+                }
+                self.push(view, Span { start, end }, at + 1, is_marked);
+                is_marked_before |= is_marked;
                 run = at + 1;
                 continue;
             }
@@ -116,12 +153,26 @@ impl Labels {
             if is_value {
                 if run < at && at - run <= MAX_WORDS {
                     self.push(view, Span { start: run, end: at }, at, false);
+                } else if run < at {
+                    // `The Tenant shall pay to the Landlord a monthly rent of EUR 900`: what the article before it begins.
+                    let last = at - WORDS_IN_SENTENCE;
+                    let start =
+                        (last..at).rev().find(|&word| ARTICLES.has(&view.words[word].folded)).unwrap_or(last);
+                    self.push(view, Span { start, end: at }, at, false);
                 }
                 run = at + 1;
             }
         }
         if run < segment.end {
             let rest = Span { start: run, end: segment.end };
+            // `Smoker Yes`
+            let last = rest.end - 1;
+            if last > rest.start
+                && rest.end - rest.start <= MAX_WORDS
+                && ANSWERS.has(&view.words[last].folded)
+            {
+                self.push(view, Span { start: rest.start, end: last }, last, false);
+            }
             if rest.end - rest.start <= MAX_WORDS {
                 self.push(view, rest, segment.end, false);
             }
@@ -145,10 +196,18 @@ impl Labels {
     }
 
     fn push(&mut self, view: &View<'_>, span: Span, after: usize, is_marked: bool) {
-        if span.start >= span.end {
+        if span.start >= span.end || is_open(view, span) {
             return;
         }
-        let terms = Terms::of(&view.folded(span).collect::<Vec<_>>());
+        let mut terms = Terms::of(&view.folded(span).collect::<Vec<_>>());
+        // `EIN` is no article.
+        let word = &view.words[span.start];
+        let is_code = span.end - span.start == 1
+            && word.folded.len() >= 2
+            && word.text.chars().filter(|c| c.is_alphabetic()).all(char::is_uppercase);
+        if terms.is_empty() && is_code {
+            terms.add(word.folded.clone());
+        }
         if terms.is_empty() || terms.len() > MAX_WORDS + 2 {
             return;
         }

@@ -36,6 +36,7 @@ impl Source<'_, '_> {
             .unwrap_or(self.view.lines.len().min(MAX_LINES));
         for line in 0..end {
             if found.rows.len() >= MAX_ROWS {
+                found.is_truncated = true;
                 break;
             }
             let span = self.view.line_span(line);

@@ -4,7 +4,7 @@ use openapi_core::extraction::ExtractionType;
 
 use super::candidate::{Candidate, Fit, Provenance};
 use super::field_query::FieldQuery;
-use super::scoring::list;
+use super::scoring::{list, resume};
 use super::source::Source;
 use super::text::tidy;
 use super::view::Span;
@@ -33,6 +33,16 @@ impl Source<'_, '_> {
                     .collect();
             }
         }
+        if item.kind == ExtractionType::String {
+            let history = self.of_history(array);
+            if !history.is_empty() {
+                let fit = Fit::new(Provenance::Table, resume::SIMILARITY, resume::PART);
+                return history
+                    .into_iter()
+                    .map(|(span, text)| Candidate::quoting(span, &text, fit))
+                    .collect();
+            }
+        }
         let mut best: Option<(f64, Vec<Candidate>)> = None;
         for index in self.labels.with_terms(&array.searched()) {
             let label = &self.labels.all[index as usize];
@@ -45,6 +55,12 @@ impl Source<'_, '_> {
             // A heading or a label at the beginning of its piece of the line.
             let (_, segment) = self.view.segment_of(label.span.start);
             if label.span.start != segment.start {
+                continue;
+            }
+            if let Some(items) = self.ticked_items(label) {
+                let elements: Vec<Candidate> =
+                    items.into_iter().filter_map(|span| self.element(item, span, similarity)).collect();
+                best = Some((similarity, elements));
                 continue;
             }
             let mut elements = Vec::new();

@@ -18,20 +18,28 @@ mod durations;
 mod entities;
 mod field_query;
 pub(super) mod fields;
+mod histories;
 mod labels;
 mod lexicon;
 mod line_items;
 mod lists;
 pub(super) mod numbers;
+mod periods;
 mod prose;
+mod resumes;
 mod rows;
 mod scoring;
+mod sections;
+mod signatures;
 mod source;
 mod tables;
 mod terms;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_kinds;
 pub(super) mod text;
+mod ticks;
 mod totals;
 mod unlabelled;
 pub(super) mod values;
@@ -80,5 +88,8 @@ pub fn extract(document: &Document, schema: &ExtractionSchema) -> Answer {
         };
     }
     let found = fields::find(&view, schema);
+    if found.is_truncated {
+        warnings.push(ExtractionWarning::RowsTruncated);
+    }
     Answer { findings: found.findings, warnings, language: found.language, features: found.features }
 }

@@ -2,9 +2,9 @@
 
 use rust_decimal::Decimal;
 
-use super::text::has_digit;
+use super::text::{ascii_digits, has_digit};
 use super::view::{Span, View};
-use super::vocabulary::CURRENCIES;
+use super::vocabulary::{CURRENCIES, PERCENT, SCALES};
 
 /// The mark before the decimals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +33,15 @@ pub(crate) struct Amount {
 
 /// The ISO 4217 code of a sign or code of a currency.
 pub(crate) fn currency(word: &str) -> Option<&'static str> {
-    let lower =
-        word.trim_matches(|c: char| matches!(c, '.' | ':' | '(' | ')' | ',' | '[' | ']')).to_lowercase();
+    let bare = word.trim_matches(|c: char| matches!(c, '.' | ':' | '(' | ')' | ',' | '[' | ']'));
+    // In other letters it is a foot; likewise below.
+    if bare == "Ft" {
+        return Some("HUF");
+    }
+    if matches!(bare, "tl" | "try" | "Try" | "php") {
+        return None;
+    }
+    let lower = bare.to_lowercase();
     CURRENCIES.iter().find(|(_, signs)| signs.has(&lower)).map(|(code, _)| *code)
 }
 
@@ -149,12 +156,14 @@ pub(crate) fn mark(view: &View<'_>) -> Mark {
 pub(crate) fn of_word(text: &str, mark: Mark) -> Option<Amount> {
     let (before, digits, after) = parts(text)?;
     let mut value = decimal(digits, mark)?;
+    // Marks of footnotes, and the letter of a scale: `4.5²`, `$250K`.
+    let after = after.trim_end_matches(['¹', '²', '³', '⁴', '⁵', '†', '‡', '*']);
     let margin =
         before.trim_end_matches(['-', '−', '+', '(', '*', '@', '#', 'x', 'X', '=', ':', '~', '|', '[']);
     let sign = before.ends_with(['-', '−']) || before.starts_with(['-', '−']);
-    let code = currency(margin).or_else(|| currency(after.trim_end_matches(['-', '*', ')'])));
-    let lead_fits = margin.trim_matches(['-', '−', '(', '[']).is_empty()
-        || currency(margin.trim_matches(['-', '−', '('])).is_some();
+    let unsigned = margin.trim_matches(['-', '−', '+', '(', '[']);
+    let code = currency(unsigned).or_else(|| currency(after.trim_end_matches(['-', '*', ')'])));
+    let lead_fits = unsigned.is_empty() || currency(unsigned).is_some();
     let trail =
         after.trim_matches([')', '*', '-', ',', ';', '.', '%', ':', '|', ']', '−', '=', '+', '/', '"', '”']);
     let is_label = before.ends_with([':', '=']) && !margin.is_empty();
@@ -164,6 +173,7 @@ pub(crate) fn of_word(text: &str, mark: Mark) -> Option<Amount> {
     {
         return None;
     }
+    let scale = scale(trail).filter(|_| code.is_some() || currency(unsigned).is_some());
     let negative = sign
         || (before.ends_with('(') || margin.starts_with('(')) && after.starts_with(')')
         || after.starts_with(['-', '−']) && after.len() <= 3;
@@ -172,6 +182,9 @@ pub(crate) fn of_word(text: &str, mark: Mark) -> Option<Amount> {
     if negative && (decimals > 0 || !before.contains('(')) {
         value.set_sign_negative(true);
     }
+    if let Some(scaled) = scale.and_then(|zeroes| scaled(value, zeroes)) {
+        value = scaled;
+    }
     let has_mark = digits.contains(['.', ',']);
     Some(Amount {
         span: Span { start: 0, end: 1 },
@@ -179,9 +192,24 @@ pub(crate) fn of_word(text: &str, mark: Mark) -> Option<Amount> {
         currency: code,
         is_money: code.is_some() || decimals == 2,
         is_percent: after.contains('%'),
-        is_clean: lead_fits && (trail.is_empty() || currency(trail).is_some()),
+        is_clean: lead_fits && (trail.is_empty() || currency(trail).is_some() || scale.is_some()),
         has_mark,
     })
+}
+
+/// The zeroes that a word after a number adds.
+fn scale(word: &str) -> Option<u32> {
+    let folded = super::view::fold(word);
+    SCALES.iter().find(|(_, words)| words.has(&folded)).map(|(zeroes, _)| *zeroes)
+}
+
+fn scaled(value: Decimal, zeroes: u32) -> Option<Decimal> {
+    value.checked_mul(Decimal::from(10_u64.pow(zeroes))).map(|value| value.normalize())
+}
+
+/// Whether a word is only the sign of a number, or a sign and a currency: `−€`.
+fn signed_currency(word: &str) -> Option<&'static str> {
+    currency(word.strip_prefix(['-', '−', '–'])?)
 }
 
 /// Every number of the document.
@@ -190,7 +218,8 @@ pub(crate) fn find(view: &View<'_>, mark: Mark) -> Vec<Amount> {
     let mut at = 0;
     while at < view.words.len() {
         let word = &view.words[at];
-        let Some(mut amount) = has_digit(word.text).then(|| of_word(word.text, mark)).flatten() else {
+        let read = || of_word(&ascii_digits(word.text), mark);
+        let Some(mut amount) = has_digit(word.text).then(read).flatten() else {
             at += 1;
             continue;
         };
@@ -209,13 +238,36 @@ pub(crate) fn find(view: &View<'_>, mark: Mark) -> Vec<Amount> {
             if let Some(code) = before.and_then(|word| currency(word.text)) {
                 (amount.currency, amount.is_money) = (Some(code), true);
                 start = at - 1;
+            } else if let Some(code) = before.and_then(|word| signed_currency(word.text)) {
+                (amount.currency, amount.is_money) = (Some(code), true);
+                amount.value.set_sign_negative(true);
+                start = at - 1;
             } else if let Some(code) = after.and_then(|word| currency(word.text)) {
                 (amount.currency, amount.is_money) = (Some(code), true);
                 end += 1;
             }
         }
+        // `$1.5 million`, `2,5 Mio. EUR`
+        let zeroes = neighbour(end)
+            .filter(|next| next.gap <= 1 && next.folded.chars().count() > 1)
+            .and_then(|next| scale(next.text));
+        if let Some(value) = zeroes.and_then(|zeroes| scaled(amount.value, zeroes)) {
+            amount.value = value;
+            end += 1;
+            if let Some(code) =
+                neighbour(end).filter(|_| amount.currency.is_none()).and_then(|next| currency(next.text))
+            {
+                (amount.currency, amount.is_money) = (Some(code), true);
+                end += 1;
+            }
+        }
         if let Some(after) = neighbour(end) {
-            if after.text == "%" {
+            if PERCENT.has(&after.text.to_lowercase())
+                || matches!(
+                    (after.folded.as_str(), neighbour(end + 1).map(|next| next.folded.as_str())),
+                    ("per", Some("cent")) | ("pour", Some("cent")) | ("por", Some("ciento"))
+                )
+            {
                 amount.is_percent = true;
                 end += 1;
             } else if after.text == "-" && after.gap <= 1 && amount.is_money {
@@ -242,27 +294,65 @@ pub(crate) fn find(view: &View<'_>, mark: Mark) -> Vec<Amount> {
     found
 }
 
+/// A number in groups of three digits with blanks between them, and its words. `2 150.00` is also a quantity and a price:
+/// what is around has to say that it is one number.
 fn grouped(view: &View<'_>, at: usize, mark: Mark) -> Option<(Amount, usize)> {
-    let line = view.words[at].line;
-    let (_, digits, after) = parts(view.words[at].text)?;
-    if !after.is_empty() || digits.len() > 3 || digits.contains(['.', ',']) || mark == Mark::Dot {
+    let word = &view.words[at];
+    let first = ascii_digits(word.text);
+    let (lead, digits, after) = parts(&first)?;
+    let is_lead = lead.trim_matches(['-', '−', '(', '+']).is_empty()
+        || currency(lead.trim_matches(['-', '−', '('])).is_some();
+    if !after.is_empty()
+        || digits.len() > 3
+        || digits.contains(['.', ','])
+        || digits.starts_with('0')
+        || !is_lead
+    {
         return None;
     }
-    let mut joined = view.words[at].text.to_owned();
+    let mut joined = first.clone().into_owned();
     let mut length = 1;
-    while let Some(next) = view.words.get(at + length).filter(|next| next.line == line && next.gap == 1) {
-        let (before, digits, _) = parts(next.text)?;
+    let (mut has_decimals, mut ends) = (false, false);
+    while let Some(next) =
+        view.words.get(at + length).filter(|next| next.line == word.line && next.gap == 1 && !ends)
+    {
+        let text = ascii_digits(next.text);
+        let Some((before, digits, rest)) = parts(&text) else { break };
         let whole = digits.split(['.', ',']).next().unwrap_or("");
-        if !before.is_empty() || whole.len() != 3 {
+        let decimals = digits.len() - whole.len();
+        if !before.is_empty() || whole.len() != 3 || !matches!(decimals, 0 | 2 | 3) {
             break;
         }
-        joined.push_str(next.text);
+        has_decimals = decimals > 0;
+        ends = has_decimals || !rest.is_empty();
+        joined.push_str(&text);
         length += 1;
-        if digits.len() > 3 {
-            return of_word(&joined, mark).filter(|amount| amount.is_money).map(|amount| (amount, length));
-        }
     }
-    None
+    if length == 1 {
+        return None;
+    }
+    let neighbour = |index: usize| view.words.get(index).filter(|next| next.line == word.line);
+    let before = at.checked_sub(1).and_then(neighbour);
+    let after = neighbour(at + length).filter(|next| next.gap <= 1);
+    let is_priced = |word: &crate::engine::builtin::view::Word<'_>| {
+        currency(word.text).or(signed_currency(word.text)).is_some()
+    };
+    let follows_currency =
+        !lead.is_empty() || before.is_some_and(|before| before.gap <= 2 && is_priced(before));
+    let precedes_currency = after.is_some_and(is_priced);
+    let follows_label = before.is_some_and(|before| before.text.ends_with([':', '=']));
+    let is_whole = after.is_none() || precedes_currency;
+    let is_one = length >= 3
+        || follows_currency
+        || follows_label && is_whole
+        || mark != Mark::Dot && has_decimals
+        || mark != Mark::Dot && precedes_currency && before.is_none_or(|before| !has_digit(before.text));
+    if !is_one {
+        return None;
+    }
+    let mut amount = of_word(&joined, mark)?;
+    amount.has_mark = true;
+    Some((amount, length))
 }
 
 #[cfg(test)]

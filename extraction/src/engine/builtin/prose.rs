@@ -5,13 +5,14 @@ use openapi_core::extraction::ExtractionType;
 use super::annotations::Annotations;
 use super::candidate::{Candidate, Fit, Provenance};
 use super::field_query::{FieldQuery, Role};
-use super::scoring::{effective, law, years};
+use super::scoring::{effective, law, party, years};
 use super::source::{MAX_HITS, Source};
+use super::terms::Terms;
 use super::text::{is_capitalised, tidy};
 use super::view::{Span, View, fold};
 use super::vocabulary::{
-    AFTER_PARTIES, AND, BEFORE_JURISDICTION, BETWEEN, EXPERIENCE, GOVERNING, NAME_SUFFIXES, NO_NAME,
-    PARTY_PARTICLES, SIDES, YEARS,
+    AFTER_PARTIES, AND, BEFORE_JURISDICTION, BETWEEN, DEFINED, DENIED, EXPERIENCE, GOVERNING, IS,
+    LEGAL_FORMS, NAME_SUFFIXES, NO_NAME, PARTY_PARTICLES, PERMITTED, PROHIBITED, SIDES, SIGNS, STATED, YEARS,
 };
 
 /// Whether a word begins with a capital or a digit, perhaps after a quotation mark.
@@ -29,6 +30,14 @@ const MAX_PARTIES: usize = 6;
 /// The most words of the name of a party, and of the words before its end that a full stop may abbreviate.
 const NAME_WORDS: usize = 9;
 const ABBREVIATION: usize = 4;
+/// The words that are looked through for brackets that define a term, those of such a bracket, and of the clause before.
+const MAX_DEFINED_WORDS: usize = 20_000;
+const BRACKET_WORDS: usize = 8;
+const CLAUSE_WORDS: usize = 40;
+/// The words of a statement after its subject, and the last lines that may be signatures.
+const STATEMENT_WORDS: usize = 9;
+const LINES_OF_SIGNATURES: usize = 80;
+const QUOTES: [char; 6] = ['"', '“', '”', '„', '«', '\''];
 /// The words in which a document's telephone number may be.
 const PHONE_WORDS: usize = 60;
 
@@ -46,6 +55,7 @@ fn phrases(view: &View<'_>, phrase: &str) -> Vec<usize> {
 impl Source<'_, '_> {
     pub(crate) fn prose(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
         match query.kind {
+            ExtractionType::Boolean => self.statements(query, found),
             ExtractionType::String if query.role == Role::Law => self.law(found),
             ExtractionType::String if query.role == Role::Duration => self.terms_of_time(found),
             ExtractionType::Date if query.name.has("effective") || query.name.has("contract") => {
@@ -56,7 +66,104 @@ impl Source<'_, '_> {
             {
                 self.years(query, found);
             }
+            ExtractionType::String if DEFINED.has_any(query.name.iter()) => self.defined(query, found),
             _ => {}
+        }
+    }
+
+    /// `Acme Ltd (the "Supplier")`: the name of the party that a term defines.
+    fn defined(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
+        let view = self.view;
+        for at in 1..view.words.len().min(MAX_DEFINED_WORDS) {
+            let text = view.words[at].text;
+            if !text.starts_with('(') {
+                continue;
+            }
+            let end = (at..view.words.len().min(at + BRACKET_WORDS))
+                .find(|&end| view.words[end].text.contains(')'))
+                .map(|end| end + 1);
+            let Some(end) = end else { continue };
+            let said = view.text(Span { start: at, end });
+            if !said.contains(QUOTES) {
+                continue;
+            }
+            let terms = Terms::of(&view.folded(Span { start: at, end }).collect::<Vec<_>>());
+            let similarity = query.similarity(&terms);
+            if similarity < party::MIN_SIMILARITY {
+                continue;
+            }
+            if let Some(name) = self.name_before(at) {
+                let text = tidy(&view.text(name));
+                if !super::entities::is_company(&text) && !super::entities::is_person(&text) {
+                    continue;
+                }
+                let fit = Fit::new(Provenance::Sentence, similarity, party::DEFINED * similarity);
+                found.push(Candidate::quoting(name, text.trim_end_matches(','), fit));
+            }
+        }
+    }
+
+    /// The name that a bracket is about: it begins after `between`, `and` or the bracket or full stop before it, and what
+    /// describes the party may stand between.
+    fn name_before(&self, bracket: usize) -> Option<Span> {
+        let words = &self.view.words;
+        let least = bracket.saturating_sub(CLAUSE_WORDS);
+        let begins = |at: usize| {
+            let word = &words[at];
+            let is_suffix =
+                NAME_SUFFIXES.has(word.folded.trim_end_matches('.')) || LEGAL_FORMS.has(&word.folded);
+            let is_day = self.annotations.dates_in(Span { start: least, end: at + 1 });
+            is_day.last().is_some_and(|date| date.span.end == at + 1)
+                || BETWEEN.has(&word.folded)
+                || AND.has(word.text) && word.text != "&"
+                || word.text.ends_with([';', ':', ')'])
+                || word.text.ends_with('.') && !is_suffix && word.text.chars().count() > ABBREVIATION
+                || matches!(word.folded.as_str(), "by" | "with" | "from")
+        };
+        // The nearest beginning after which a name follows.
+        let starts = (least..bracket).rev().filter(|&at| begins(at)).map(|at| at + 1);
+        let line = self.view.lines[words[bracket].line].start.max(least);
+        starts.chain(std::iter::once(line)).find_map(|start| {
+            let is_name =
+                start < bracket && begins_like_name(words[start].text) && !NO_NAME.has(&words[start].folded);
+            let name = is_name.then(|| self.names_after(start).into_iter().next()).flatten()?;
+            (name.start == start && name.end <= bracket).then_some(name)
+        })
+    }
+
+    /// `Pets are not permitted`, `Smoking is prohibited`, `Breakfast is included`: what is said of a thing.
+    fn statements(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
+        let things: Vec<&str> = query.name.iter().filter(|term| !STATED.has(term)).collect();
+        let words = &self.view.words;
+        let mut hits = 0;
+        for at in 0..words.len().min(MAX_DEFINED_WORDS) {
+            let is_thing = Terms::of(&[words[at].folded.as_str()]).has_any(&things);
+            if !is_thing || things.is_empty() {
+                continue;
+            }
+            let end = (at..words.len().min(at + STATEMENT_WORDS))
+                .find(|&end| words[end].text.ends_with(['.', ';', ':', '?']))
+                .map_or((at + STATEMENT_WORDS).min(words.len()), |end| end + 1);
+            let folded = self.view.folded_from(at + 1, end.saturating_sub(at + 1));
+            let Some(said) = folded.iter().position(|word| PERMITTED.has(word) || PROHIBITED.has(word))
+            else {
+                continue;
+            };
+            let has_verb = folded[..said].iter().any(|word| IS.has(word));
+            let before = self.view.folded_before(at, 2);
+            let is_denied = folded[..said].iter().any(|word| DENIED.has(word))
+                || before.iter().any(|word| DENIED.has(word));
+            if !has_verb && !before.iter().any(|word| DENIED.has(word)) {
+                continue;
+            }
+            hits += 1;
+            if hits > MAX_HITS {
+                break;
+            }
+            let yes = PERMITTED.has(folded[said]) != is_denied;
+            let span = Span { start: at, end: at + 2 + said };
+            let fit = Fit::new(Provenance::Sentence, party::STATEMENT, party::STATEMENT);
+            found.push(Candidate::normalised(span, yes.into(), fit));
         }
     }
 
@@ -195,9 +302,50 @@ impl Source<'_, '_> {
         if let Some(opening) = opening.or_else(|| self.heading_of_parties(limit)) {
             found = self.names_after(opening + 1);
         }
+        // Where some are sure to be names of parties, the others are none.
+        let is_sure = |span: &Span| {
+            let text = self.view.text(*span);
+            let next = self.view.words.get(span.end).map_or("", |word| word.text);
+            super::entities::is_company(&text)
+                || super::entities::is_person(tidy(&text).as_str())
+                || next.starts_with(['(', '“'])
+        };
+        if found.iter().any(is_sure) {
+            found.retain(is_sure);
+        }
         if found.is_empty() {
             found.extend(self.defined_company(limit));
         }
+        if found.is_empty() {
+            found = self.signatures();
+        }
+        found
+    }
+
+    /// The parties over their signatures: a company, and `By:` on the next line.
+    fn signatures(&self) -> Vec<Span> {
+        let view = self.view;
+        let mut found: Vec<Span> = Vec::new();
+        let mut names: Vec<String> = Vec::new();
+        for line in (1..view.lines.len()).rev().take(LINES_OF_SIGNATURES) {
+            for segment in view.segments_of(line) {
+                let signs = SIGNS.has(&view.words[segment.start].folded)
+                    && view.words[segment.start].text.ends_with(':');
+                let above = (line.saturating_sub(2)..line).rev().find_map(|above| {
+                    view.segments_of(above)
+                        .iter()
+                        .find(|above| view.aligned(above.span(), segment.span()))
+                        .copied()
+                });
+                let Some(above) = above.filter(|_| signs) else { continue };
+                let text = tidy(&view.text(above.span()));
+                if super::entities::is_company(&text) && !text.contains(':') && !names.contains(&text) {
+                    names.push(text);
+                    found.push(above.span());
+                }
+            }
+        }
+        found.sort_unstable();
         found
     }
 
@@ -276,7 +424,8 @@ impl Source<'_, '_> {
                 break;
             }
             // The sentence ends.
-            let is_short = bare.chars().count() <= ABBREVIATION || next_is_suffix;
+            let is_short =
+                bare.chars().count() <= ABBREVIATION || next_is_suffix || LEGAL_FORMS.has(&word.folded);
             if text.ends_with('.') && !inside && !is_short || AFTER_PARTIES.has(&word.folded) {
                 break;
             }

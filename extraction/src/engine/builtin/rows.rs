@@ -5,7 +5,7 @@ use super::field_query::FieldQuery;
 use super::view::Span;
 
 /// The most rows that are read.
-pub(crate) const MAX_ROWS: usize = 500;
+pub(crate) const MAX_ROWS: usize = 2_000;
 /// The most lines that are looked at for a header.
 pub(crate) const MAX_LINES: usize = 30_000;
 
@@ -17,6 +17,8 @@ pub(crate) type Row = Vec<(usize, Candidate)>;
 pub(crate) struct Rows {
     pub(crate) rows: Vec<Row>,
     pub(crate) covered: Vec<Span>,
+    /// Whether there are more rows than are read.
+    pub(crate) is_truncated: bool,
 }
 
 /// Which property is what on a line of a bill.

@@ -65,6 +65,8 @@ pub mod reading {
     pub const IN_OBJECT: f64 = 0.98;
     /// Together with the section that the label belongs to.
     pub const IN_SECTION: f64 = 0.98;
+    /// A label of a total of something else than what is to be paid.
+    pub const NO_TOTAL: f64 = 0.5;
     /// A label in the section of another party.
     pub const OTHER_SECTION: f64 = 0.75;
 }
@@ -87,6 +89,10 @@ pub mod label {
     pub const BEFORE: f64 = 0.8;
     /// The value is below the label.
     pub const BELOW: f64 = 0.9;
+    /// The value is over its caption in brackets.
+    pub const ABOVE: f64 = 0.92;
+    /// The sum under the head of a column.
+    pub const SUM_OF_COLUMN: f64 = 0.96;
     /// Each value that is nearer below the label.
     pub const NEXT_BELOW: f64 = 0.7;
     /// Each label between.
@@ -96,6 +102,8 @@ pub mod label {
     pub const NEXT_BELOW_IN_TEXT: f64 = 0.75;
     /// The value is below the label, and another is next to it.
     pub const BELOW_AND_ADJACENT: f64 = 0.65;
+    /// The only value that is left, at a label that no field asks for.
+    pub const LEFTOVER: f64 = 0.42;
     /// A candidate with at least this share of its region's score is a value.
     pub const IS_VALUE: f64 = 0.7;
     /// After a value, regions whose share is less than this fraction of its region's are skipped.
@@ -114,6 +122,10 @@ pub mod value {
     pub const LATER_NUMBER_STEP: f64 = 0.06;
     /// A percentage for an amount, or an amount for a rate.
     pub const WRONG_UNIT: f64 = 0.35;
+    /// The only number after a label with its colon is a percentage.
+    pub const ONLY_PERCENTAGE: f64 = 0.8;
+    /// Eight digits as a date.
+    pub const DATE_OF_DIGITS: f64 = 0.9;
     /// A bare number for money. Next to an amount with a currency it counts something else.
     pub const BARE_NUMBER: f64 = 0.75;
     pub const BARE_NUMBER_NEXT_TO_MONEY: f64 = 0.5;
@@ -156,8 +168,9 @@ pub mod unlabelled {
     pub const ONE_OF_TWO_DATES: f64 = 0.5;
     pub const ONE_OF_MANY_DATES: f64 = 0.43;
     pub const DATE_STEP: f64 = 0.015;
-    /// The greatest amount of money, as a total.
+    /// The greatest amount of money, as a total; where no word says total, only if it occurs several times or sums confirm it.
     pub const GREATEST_AMOUNT: f64 = 0.41;
+    pub const GREATEST_AMOUNT_ALONE: f64 = 0.36;
     pub const PHONE: f64 = 0.55;
     /// A telephone number for a text field.
     pub const PHONE_TEXT: f64 = 0.6;
@@ -180,6 +193,8 @@ pub mod unlabelled {
     pub const LARGE_COMPANY: f64 = 0.04;
     /// Text is large from this multiple of the typical size on.
     pub const LARGE: f32 = 1.25;
+    /// The company stands under the date of a document that has another first line.
+    pub const COMPANY_UNDER_DATA: f64 = 0.18;
     /// The ending of a company's name has a line of its own.
     pub const ENDING_BELOW_COMPANY: f64 = 0.03;
     /// The first line without the ending of a company.
@@ -268,6 +283,21 @@ pub mod term {
     pub const AFTER: usize = 12;
 }
 
+/// Who signs a form.
+pub mod signature {
+    pub const SIMILARITY: f64 = 0.7;
+    pub const UNDER_CAPTION: f64 = 0.8;
+}
+
+/// Parties and statements in sentences.
+pub mod party {
+    pub const MIN_SIMILARITY: f64 = 0.5;
+    /// The name before the bracket that defines the term.
+    pub const DEFINED: f64 = 0.9;
+    /// What a sentence says of a thing.
+    pub const STATEMENT: f64 = 0.85;
+}
+
 /// Years of experience: similarity and score, with and without a word for experience.
 pub mod years {
     pub const OF_EXPERIENCE: (f64, f64) = (0.9, 0.9);
@@ -302,6 +332,17 @@ pub mod list {
     pub const BELOW: f64 = 0.95;
 }
 
+/// Resumes.
+pub mod resume {
+    /// A part of an entry under its heading.
+    pub const SIMILARITY: f64 = 0.7;
+    pub const PART: f64 = 0.75;
+    /// The part of the newest entry, for a single field.
+    pub const NEWEST: f64 = 0.6;
+    /// The town in the head.
+    pub const TOWN: f64 = 0.62;
+}
+
 /// Addresses in parts, and objects without declared members.
 pub mod object {
     pub const MIN_ADDRESS_SIMILARITY: f64 = 0.45;
@@ -318,6 +359,9 @@ pub mod object {
 pub mod total {
     /// What a sum that adds up contributes to the score of each of its parts.
     pub const CONFIRMED: f64 = 0.16;
+    /// The total after rounding or tax, and the one before.
+    pub const AFTER_PARTS: f64 = 0.1;
+    pub const BEFORE_PARTS: f64 = -0.15;
     /// Each further occurrence of the same value, up to a maximum.
     pub const REPEATED: f64 = 0.025;
     pub const MAX_OCCURRENCES: usize = 4;
@@ -330,8 +374,10 @@ pub mod total {
 pub mod choice {
     /// A value that fits less is none.
     pub const MIN_SCORE: f64 = 0.4;
-    /// A value with a lower confidence is more likely wrong than right and is not returned.
-    pub const MIN_CONFIDENCE: f64 = 0.5;
+    /// The most confidence of the only value that is left: the caller is to look at it.
+    pub const LEFTOVER: f64 = 0.55;
+    /// A value with a lower confidence is not returned.
+    pub const MIN_CONFIDENCE: f64 = 0.45;
     /// The margin of a value without competitors.
     pub const NO_COMPETITOR: f64 = 0.6;
     /// A value whose score is lower by less competes.

@@ -15,7 +15,7 @@ use super::source::Source;
 use super::terms::{Terms, terms_of};
 use super::text::tidy;
 use super::view::{Segment, Span};
-use super::vocabulary::{TABLE_ENDS, THINGS};
+use super::vocabulary::{SUMS, TABLE_ENDS, THINGS};
 
 /// The most lines that the text of a cell is read from.
 const MAX_PIECES: usize = 6;
@@ -23,6 +23,8 @@ const MAX_PIECES: usize = 6;
 const HEADER_WORDS: usize = 24;
 /// A table ends after so many lines that are no rows.
 const MAX_IDLE: usize = 12;
+/// From so many rows on, they show which columns are usually filled.
+const MIN_ROWS: usize = 3;
 /// The difference by which amounts may be rounded.
 const ROUNDING: Decimal = Decimal::from_parts(2, 0, 0, false, 2);
 
@@ -38,6 +40,7 @@ struct Column {
 struct Atom {
     span: Span,
     is_number: bool,
+    is_date: bool,
 }
 
 /// Keeps one column for a property: the most similar one, and the last of equals for sums.
@@ -57,8 +60,24 @@ fn keep_best_columns(columns: &mut [Column], properties: usize) {
     }
 }
 
+/// Drops rows that leave empty most of the columns of numbers that nearly all rows fill: lines between the rows, and what
+/// follows a table.
+fn keep_full_rows(rows: &mut Vec<Row>, properties: &[FieldQuery<'_>]) {
+    let fills = |row: &Row, index: usize| row.iter().any(|(known, _)| *known == index);
+    let usual: Vec<usize> = (0..properties.len())
+        .filter(|&index| !properties[index].is_text())
+        .filter(|&index| rows.iter().filter(|row| fills(row, index)).count() * 4 >= rows.len() * 3)
+        .collect();
+    if rows.len() >= MIN_ROWS && usual.len() >= 2 {
+        rows.retain(|row| usual.iter().filter(|index| fills(row, **index)).count() * 2 > usual.len());
+    }
+}
+
 impl Source<'_, '_> {
     pub(crate) fn rows(&self, array: &FieldQuery<'_>, properties: &[FieldQuery<'_>]) -> Rows {
+        if let Some(rows) = self.history_rows(array, properties) {
+            return rows;
+        }
         let under = self
             .header(properties)
             .map(|header| self.rows_under_header(properties, &header))
@@ -173,6 +192,12 @@ impl Source<'_, '_> {
             if let Some(column) = free {
                 column.property = Some(text);
                 column.similarity = table::THING;
+            } else if columns.iter().filter(|column| column.property.is_some()).count() >= 2
+                && let Some(first) = columns.first_mut().filter(|column| column.property.is_none())
+            {
+                // The first column says what a row is about.
+                first.property = Some(text);
+                first.similarity = table::THING;
             }
         }
         columns
@@ -193,6 +218,20 @@ impl Source<'_, '_> {
         }) && (!self.annotations.amounts_in(span).is_empty() || span.end - span.start <= 3)
     }
 
+    /// Whether a line after rows begins with the word of a sum and has fewer numbers than the rows.
+    fn begins_sums(&self, line: usize, row: &Row, properties: &[FieldQuery<'_>]) -> bool {
+        let span = self.view.line_span(line);
+        let numbers = self.annotations.amounts_in(span).iter().filter(|amount| !amount.is_percent).count();
+        let of_row = row.iter().filter(|(index, _)| !properties[*index].is_text()).count();
+        let is_sum = self.labels.of_line(line).any(|label| {
+            label.span.start == span.start
+                && !label.terms.has("price")
+                && SUMS.has_any(label.terms.iter())
+                && label.terms.iter().all(|term| SUMS.has(term) || self.is_known_term(term) || term == "%")
+        });
+        is_sum && (1..of_row.max(2)).contains(&numbers)
+    }
+
     fn is_known_term(&self, term: &str) -> bool {
         super::lexicon::Lexicon::shared().word(term).is_some()
     }
@@ -200,39 +239,66 @@ impl Source<'_, '_> {
     /// A cell of one piece.
     fn cell_atom(&self, span: Span) -> Atom {
         let is_number = self.annotations.amounts_in(span).iter().any(|amount| amount.span == span);
-        Atom { span, is_number }
+        Atom { span, is_number, is_date: !self.annotations.dates_in(span).is_empty() }
     }
 
-    /// The pieces of a line: numbers apart from the words around them, but for those within a text at its beginning.
-    fn atoms(&self, line: usize, columns: &[Column]) -> Vec<Atom> {
+    /// The pieces of a line: numbers and dates apart from the words around them. A number among words is a piece of its own
+    /// only under a column of numbers: `Room 101` is a name.
+    fn atoms(&self, line: usize, columns: &[Column], properties: &[FieldQuery<'_>]) -> Vec<Atom> {
         let mut atoms = Vec::new();
+        let is_under = |span: Span, numeric: bool| {
+            let (x0, x1) = self.view.extent(span);
+            columns.iter().any(|column| {
+                let (c0, c1) = self.view.extent(column.span);
+                let of_numbers = column.property.is_none_or(|index| !properties[index].is_text());
+                (!numeric || of_numbers) && x0 < c1 && c0 < x1
+            })
+        };
+        let is_text_of = |span: Span| {
+            let (x0, x1) = self.view.extent(span);
+            columns.iter().any(|column| {
+                let (c0, c1) = self.view.extent(column.span);
+                column.property.is_some_and(|index| properties[index].is_text()) && x0 < c1 && c0 < x1
+            })
+        };
         for segment in self.view.segments_of(line) {
             let span = segment.span();
             let mut start = span.start;
+            let in_text = is_text_of(span);
+            let mut close = |start: &mut usize, piece: Span, is_date: bool| {
+                if piece.start > *start {
+                    let words = Span { start: *start, end: piece.start };
+                    atoms.push(Atom { span: words, is_number: false, is_date: false });
+                }
+                atoms.push(Atom { span: piece, is_number: !is_date, is_date });
+                *start = piece.end;
+            };
+            let dates = self.annotations.dates_in(span);
+            for date in dates.iter().filter(|date| date.span.start == span.start || is_under(date.span, true))
+            {
+                if date.span.start >= start {
+                    close(&mut start, date.span, true);
+                }
+            }
             for amount in self.annotations.amounts_in(span) {
-                let is_first = amount.span.start == span.start;
-                let is_last = amount.span.end == span.end;
-                let under = columns.iter().any(|column| {
-                    let ((x0, x1), (c0, c1)) = (self.view.extent(amount.span), self.view.extent(column.span));
-                    column.property.is_some() && x0 < c1 && c0 < x1
-                });
-                let apart =
-                    is_first || is_last || amount.has_mark && amount.is_clean || under && self.view.placed;
-                if !(amount.is_clean || amount.is_money)
-                    || amount.is_percent
-                    || !apart
-                    || amount.span.start < start
+                let (is_first, is_last) = (amount.span.start == span.start, amount.span.end == span.end);
+                let is_priced = amount.is_money || amount.has_mark;
+                let apart = is_first && is_last
+                    || (is_first || is_last)
+                        && (is_priced || !self.view.placed || !in_text || is_under(amount.span, true))
+                    || amount.has_mark && amount.is_clean
+                    || self.view.placed && is_under(amount.span, true);
+                if (amount.is_clean || amount.is_money)
+                    && !amount.is_percent
+                    && apart
+                    && amount.span.start >= start
                 {
-                    continue;
+                    close(&mut start, amount.span, false);
                 }
-                if amount.span.start > start {
-                    atoms.push(Atom { span: Span { start, end: amount.span.start }, is_number: false });
-                }
-                atoms.push(Atom { span: amount.span, is_number: true });
-                start = amount.span.end;
             }
             if start < span.end {
-                atoms.push(Atom { span: Span { start, end: span.end }, is_number: false });
+                let words = Span { start, end: span.end };
+                atoms.push(Atom { span: words, is_number: false, is_date: false });
             }
         }
         atoms
@@ -249,7 +315,11 @@ impl Source<'_, '_> {
         let mut idle = 0;
         for line in header + 1..self.view.lines.len() {
             // Before the first row a line of such words is more of the header.
-            let ends = self.ends_table(line) && (!found.rows.is_empty() || self.has_money(line));
+            let ends = self.ends_table(line) && (!found.rows.is_empty() || self.has_money(line))
+                || found.rows.last().is_some_and(|row| self.begins_sums(line, row, properties));
+            if found.rows.len() >= MAX_ROWS && !ends {
+                found.is_truncated = self.has_money(line);
+            }
             if found.rows.len() >= MAX_ROWS || idle > MAX_IDLE || ends {
                 break;
             }
@@ -267,7 +337,7 @@ impl Source<'_, '_> {
             .then_some(segments);
             let atoms = match by_index {
                 Some(segments) => segments.iter().map(|segment| self.cell_atom(segment.span())).collect(),
-                None => self.atoms(line, columns),
+                None => self.atoms(line, columns, properties),
             };
             let mut row = self.row_of(properties, columns, &atoms, by_index);
             if let Some(last) = found.rows.last_mut()
@@ -313,6 +383,7 @@ impl Source<'_, '_> {
             row.sort_by_key(|(index, _)| *index);
             found.rows.push(row);
         }
+        keep_full_rows(&mut found.rows, properties);
         if found.rows.is_empty() {
             found.covered.clear();
         }
@@ -340,7 +411,14 @@ impl Source<'_, '_> {
                 continue;
             };
             let Some(index) = columns[column].property else { continue };
-            if row.iter().any(|(known, _)| *known == index) {
+            if let Some((_, known)) = row.iter_mut().find(|(known, _)| *known == index) {
+                // The text of a cell goes up to the next column.
+                let last = known.pieces[0];
+                if properties[index].is_text() && last.end == atom.span.start {
+                    let whole = Span { start: last.start, end: atom.span.end };
+                    let fit = Fit::new(known.provenance, known.similarity, known.score);
+                    *known = Candidate::quoting(whole, &tidy(&self.view.text(whole)), fit);
+                }
                 continue;
             }
             if let Some(candidate) = self.cell(&properties[index], atom.span, columns[column].similarity) {
@@ -376,7 +454,7 @@ impl Source<'_, '_> {
     /// Adds a line to the text that is cut in two above it: the first text of a row, in whose column it stands alone. A
     /// line of a label and its value is something else.
     fn goes_on(&self, row: &mut Row, properties: &[FieldQuery<'_>], atoms: &[Atom]) -> bool {
-        let [Atom { span, is_number: false }] = *atoms else { return false };
+        let [Atom { span, is_number: false, .. }] = *atoms else { return false };
         let view = self.view;
         let text = tidy(&view.text(span));
         let Some((_, above)) = row.iter_mut().find(|(index, _)| properties[*index].is_text()) else {
@@ -447,7 +525,11 @@ impl Source<'_, '_> {
     fn column_of(&self, columns: &[Column], atom: Atom, properties: &[FieldQuery<'_>]) -> Option<usize> {
         let (x0, x1) = self.view.extent(atom.span);
         let allowed = |column: &Column| match column.property {
-            Some(index) => atom.is_number || properties[index].kind == ExtractionType::String,
+            Some(index) => match properties[index].kind {
+                ExtractionType::String => true,
+                ExtractionType::Date | ExtractionType::Datetime => atom.is_date,
+                _ => atom.is_number,
+            },
             None => true,
         };
         let mut best: Option<(f32, usize)> = None;

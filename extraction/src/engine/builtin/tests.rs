@@ -14,7 +14,7 @@ fn document(text: &str) -> Document {
     for line in text.lines() {
         let mut words = Vec::new();
         let mut gap = 0_u16;
-        for part in line.split(' ') {
+        for part in line.split(char::is_whitespace) {
             if part.is_empty() {
                 gap += 1;
                 continue;
@@ -43,7 +43,7 @@ fn extraction(document: &Document, fields: &str) -> Extraction {
     Extraction::of(&schema, answer.findings, &answer.warnings)
 }
 
-fn values(text: &str, fields: &str) -> String {
+pub(super) fn values(text: &str, fields: &str) -> String {
     Json::Object(extraction(&document(text), fields).data).to_text()
 }
 
@@ -72,7 +72,7 @@ fn invalid_values_of_a_field_are_reported() {
             "format",
             "someone at example",
         ),
-        ("Website: www.example.com", r#"{ "website": { "type": "url" } }"#, "format", "www.example.com"),
+        ("Website: ask us", r#"{ "website": { "type": "url" } }"#, "format", "ask us"),
         (
             "Status: pending",
             r#"{ "status": { "type": "string", "enum": ["paid", "open"] } }"#,
@@ -224,7 +224,7 @@ fn placed(text: &str) -> Document {
     document
 }
 
-fn placed_values(text: &str, fields: &str) -> String {
+pub(super) fn placed_values(text: &str, fields: &str) -> String {
     Json::Object(extraction(&placed(text), fields).data).to_text()
 }
 
@@ -527,4 +527,9 @@ proptest! {
         }
         prop_assert_eq!(extract(&document, &schema), answer);
     }
+}
+
+/// The kinds of the warnings of an extraction.
+pub(super) fn warnings(text: &str, fields: &str) -> Vec<&'static str> {
+    extraction(&document(text), fields).validation.warnings.into_iter().map(|warning| warning.kind).collect()
 }

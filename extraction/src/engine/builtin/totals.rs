@@ -23,10 +23,12 @@ pub(crate) enum Part {
     Total,
     Cash,
     Change,
+    Rounding,
 }
 
 /// The parts by the terms of their names, and the terms that they do not have.
-const PARTS: [(&str, &str, Part); 7] = [
+const PARTS: [(&str, &str, Part); 8] = [
+    ("rounding", "", Part::Rounding),
     ("change", "", Part::Change),
     ("cash tender", "", Part::Cash),
     ("service", "", Part::Service),
@@ -98,6 +100,27 @@ pub(crate) fn confirm(
     }
     for net in &nets {
         confirm(is_sum_of_lines(net), &[net]);
+    }
+    let roundings = of(Part::Rounding);
+    let is_sum = |total: &Entry, part: &Entry, sum: &Entry| total.amount + part.amount == sum.amount;
+    let mut adjusted: Vec<((usize, usize), f64)> = Vec::new();
+    for total in &totals {
+        for sum in totals.iter().filter(|sum| sum.at.0 == total.at.0 && sum.amount != total.amount) {
+            // What is paid is the total after rounding, and with tax.
+            let is_rounded =
+                roundings.iter().filter(|part| !part.amount.is_zero()).any(|part| is_sum(total, part, sum));
+            let is_taxed =
+                taxes.iter().filter(|part| part.amount > Decimal::ZERO).any(|part| is_sum(total, part, sum));
+            if is_rounded || is_taxed {
+                adjusted.push((sum.at, total::AFTER_PARTS));
+                adjusted.push((total.at, total::BEFORE_PARTS));
+            }
+        }
+    }
+    adjusted.sort_by(|a, b| a.0.cmp(&b.0));
+    adjusted.dedup_by(|a, b| a.0 == b.0);
+    for ((field, index), change) in adjusted {
+        candidates[field][index].score += change;
     }
     prefer_repeated_totals(fields, candidates);
     confirmed.sort_unstable();

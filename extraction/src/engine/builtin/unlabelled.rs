@@ -8,7 +8,9 @@ use super::scoring::unlabelled as weights;
 use super::source::Source;
 use super::text::{has_digit, tidy};
 use super::view::Span;
-use super::vocabulary::{BEFORE_DATE, DATED, EMAIL_OWNERS, OTHER_COMPANIES, OTHER_PEOPLE, OWN_DATE};
+use super::vocabulary::{
+    BEFORE_DATE, DATED, EMAIL_OWNERS, NO_TOTALS, OTHER_COMPANIES, OTHER_PEOPLE, OWN_DATE, TO_BUYER,
+};
 use super::{address, entities};
 
 /// The most dates, e-mail addresses and equal amounts that are candidates, and the most dates that are counted.
@@ -51,40 +53,47 @@ impl Source<'_, '_> {
                     }),
                 );
             }
-            ExtractionType::String => match query.role {
-                Role::Company if !OTHER_COMPANIES.has_any(query.name.iter()) => {
-                    self.company(found);
-                }
-                Role::Address => found.extend(self.head_address()),
-                Role::Email => {
-                    let first = self.annotations.emails.first();
-                    found.extend(first.map(|(span, email)| {
-                        Candidate::quoting(*span, email, Fit::unlabelled(weights::EMAIL_TEXT))
-                    }));
-                }
-                Role::Phone => {
-                    found.extend(self.prose_phone().map(|(span, phone)| {
-                        Candidate::quoting(*span, phone, Fit::unlabelled(weights::PHONE_TEXT))
-                    }));
-                }
-                Role::Iban => self.unlabelled_iban(query, found),
-                Role::Currency => {
-                    found.extend(self.annotations.currency.map(|(code, span)| {
-                        Candidate::normalised(span, code.into(), Fit::unlabelled(weights::CURRENCY))
-                    }));
-                }
-                Role::Vat => found.extend(self.unlabelled_vat()),
-                Role::Person
-                    if !OTHER_PEOPLE.has_any(query.name.iter())
-                        && (query.all.has_any(&["candidate", "full"])
-                            || *query.name.iter().collect::<Vec<_>>() == ["name"]) =>
-                {
-                    found.extend(self.head());
-                }
-                Role::City => found.extend(self.city()),
-                Role::JobTitle => found.extend(self.job_title()),
-                _ => {}
-            },
+            ExtractionType::String => {
+                self.of_resume(query, found);
+                self.unlabelled_text(query, found);
+            }
+            _ => {}
+        }
+    }
+
+    fn unlabelled_text(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
+        match query.role {
+            Role::Company if !OTHER_COMPANIES.has_any(query.name.iter()) => {
+                self.company(found);
+            }
+            Role::Address => found.extend(self.head_address()),
+            Role::Email => {
+                let first = self.annotations.emails.first();
+                found.extend(first.map(|(span, email)| {
+                    Candidate::quoting(*span, email, Fit::unlabelled(weights::EMAIL_TEXT))
+                }));
+            }
+            Role::Phone => {
+                found.extend(self.prose_phone().map(|(span, phone)| {
+                    Candidate::quoting(*span, phone, Fit::unlabelled(weights::PHONE_TEXT))
+                }));
+            }
+            Role::Iban => self.unlabelled_iban(query, found),
+            Role::Currency => {
+                found.extend(self.annotations.currency.map(|(code, span)| {
+                    Candidate::normalised(span, code.into(), Fit::unlabelled(weights::CURRENCY))
+                }));
+            }
+            Role::Vat => found.extend(self.unlabelled_vat()),
+            Role::Person
+                if !OTHER_PEOPLE.has_any(query.name.iter())
+                    && (query.all.has_any(&["candidate", "full"])
+                        || *query.name.iter().collect::<Vec<_>>() == ["name"]) =>
+            {
+                found.extend(self.head());
+            }
+            Role::City => found.extend(self.city()),
+            Role::JobTitle => found.extend(self.job_title()),
             _ => {}
         }
     }
@@ -126,8 +135,14 @@ impl Source<'_, '_> {
     fn unlabelled_totals(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
         let money = || self.annotations.amounts.iter().filter(|amount| amount.is_money);
         let greatest = money().map(|amount| amount.value).max();
+        // A document without a word for a total may have none.
+        let is_total = |label: &super::labels::Label| {
+            label.terms.has_any(&["total", "gross"]) && !NO_TOTALS.has_any(label.terms.iter())
+        };
+        let has_total = self.labels.all.iter().any(is_total);
+        let score = if has_total { weights::GREATEST_AMOUNT } else { weights::GREATEST_AMOUNT_ALONE };
         for amount in money().filter(|amount| Some(amount.value) == greatest).take(MAX_AMOUNTS) {
-            found.extend(self.amount(query, amount, Fit::unlabelled(weights::GREATEST_AMOUNT)));
+            found.extend(self.amount(query, amount, Fit::unlabelled(score)));
         }
     }
 
@@ -224,10 +239,21 @@ impl Source<'_, '_> {
     fn company(&self, found: &mut Vec<Candidate>) {
         let mut fallback = None;
         let mut seen = 0;
+        // The issuer stands over the data of the document; a company under them is another one.
+        let mut is_under_data = false;
         for line in 0..self.view.lines.len().min(HEAD) {
+            let whole = self.view.line_span(line);
+            is_under_data |= !self.annotations.dates_in(whole).is_empty()
+                || TO_BUYER.has(&self.view.words[whole.start].folded) && line > 0;
             for segment in self.view.segments_of(line).iter().take(2) {
                 let mut span = segment.span();
                 let text = self.view.text(span);
+                // The number of a register after the name.
+                while span.end > span.start + 1
+                    && self.view.words[span.end - 1].text.bytes().filter(u8::is_ascii_digit).count() >= 5
+                {
+                    span.end -= 1;
+                }
                 if let Some(at) = (span.start + 1..span.end).find(|&at| {
                     self.view.words[at].text.starts_with('(')
                         && self.view.words[at].text.bytes().filter(u8::is_ascii_digit).count() >= 3
@@ -246,9 +272,10 @@ impl Source<'_, '_> {
                 let large = self.view.placed
                     && self.view.words[span.start].size > weights::LARGE * self.typical_size();
                 let score = weights::COMPANY - weights::COMPANY_STEP * seen as f64
-                    + if large { weights::LARGE_COMPANY } else { 0.0 };
+                    + if large { weights::LARGE_COMPANY } else { 0.0 }
+                    - if is_under_data && fallback.is_some() { weights::COMPANY_UNDER_DATA } else { 0.0 };
                 let candidate = |score: f64| Candidate::quoting(span, &tidied, Fit::unlabelled(score));
-                if entities::is_company(&tidied) && !entities::is_ending(&tidied) {
+                if entities::is_company(&tidied) && !entities::is_rest_of_company(&tidied) {
                     let mut candidate = candidate(score);
                     // The ending may stand on a line of its own.
                     let next =
@@ -268,7 +295,7 @@ impl Source<'_, '_> {
                         candidate.pieces.push(next);
                     }
                     found.push(candidate);
-                } else if entities::is_ending(&tidied) && line > 0 {
+                } else if entities::is_rest_of_company(&tidied) && line > 0 {
                     let above = self.view.segments_of(line - 1)[0].span();
                     let value = format!("{}\n{tidied}", tidy(&self.view.text(above)));
                     let mut candidate = candidate(score + weights::ENDING_BELOW_COMPANY);

@@ -14,7 +14,13 @@ use super::source::Source;
 use super::terms::Terms;
 use super::text::{has_digit, is_capitalised, is_nothing, number_json, tidy};
 use super::view::Span;
-use super::vocabulary::NO_JURISDICTION;
+use super::vocabulary::{ABSENT_AS_NAME, GREETINGS, NO_JURISDICTION, PARTIES};
+
+/// Whether text says that a field has no value; `Na` is a surname as well.
+pub(crate) fn says_nothing(query: &FieldQuery<'_>, text: &str) -> bool {
+    let is_name = query.role == Role::Person || query.name.has_any(&["surname", "given-name"]);
+    is_nothing(text) && !(is_name && ABSENT_AS_NAME.has(&text.to_lowercase()))
+}
 
 /// Why text is no value of a type.
 pub(crate) fn fault(kind: ExtractionType) -> ValidationIssue {
@@ -39,6 +45,12 @@ pub(crate) fn fault(kind: ExtractionType) -> ValidationIssue {
 const SAME_START: f32 = 3.0;
 /// Numbers of value added tax have as many digits or more.
 const MIN_VAT_DIGITS: usize = 7;
+/// A line that is so long, in words, characters and points, has no room for the next word.
+const FULL_LINE_WORDS: usize = 7;
+const FULL_LINE: usize = 60;
+const FULL_LINE_WIDTH: f32 = 300.0;
+/// The most lines of a value.
+const MAX_LINES: usize = 7;
 /// The most words of a value.
 const MAX_TEXT_WORDS: usize = 60;
 
@@ -54,6 +66,13 @@ impl Source<'_, '_> {
         match query.kind {
             ExtractionType::Date | ExtractionType::Datetime => {
                 let dates = self.annotations.dates_in(region);
+                let digits = super::dates::of_digits(
+                    self.view.words[region.start].text,
+                    Span { start: region.start, end: region.start + 1 },
+                );
+                if let Some(date) = digits.filter(|_| dates.is_empty()) {
+                    return self.date(query, &date, fit.times(weights::DATE_OF_DIGITS)).into_iter().collect();
+                }
                 let is_range =
                     matches!(dates, [first, second, ..] if second.span.start - first.span.end <= 2);
                 let dates = dates.iter().take(3).enumerate();
@@ -76,8 +95,9 @@ impl Source<'_, '_> {
                 amounts
                     .filter_map(|(nth, amount)| {
                         let mut share = 1.0 - weights::LATER_NUMBER_STEP * nth as f64;
+                        let is_only = rest.len() == 1 && self.follows_mark(region);
                         if amount.is_percent != query.all.has("rate") {
-                            share *= weights::WRONG_UNIT;
+                            share *= if is_only { weights::ONLY_PERCENTAGE } else { weights::WRONG_UNIT };
                         }
                         if query.wants_money() && !amount.is_money && !amount.has_mark {
                             share *= if has_money {
@@ -97,9 +117,17 @@ impl Source<'_, '_> {
             ExtractionType::Phone => listed(&self.annotations.phones, region, fit),
             ExtractionType::Url => {
                 let mut urls = listed(&self.annotations.urls, region, fit);
-                urls.retain(|url| {
-                    url.quote.as_deref().is_some_and(|url| url.to_ascii_lowercase().starts_with("http"))
-                });
+                if urls.is_empty() && self.follows_mark(region) && region.end - region.start == 1 {
+                    let text = tidy(self.view.words[region.start].text);
+                    urls.extend(is_domain(&text).then(|| Candidate::quoting(region, &text, fit)));
+                }
+                for url in &mut urls {
+                    let text = url.quote.as_deref().unwrap_or_default();
+                    if !text.to_ascii_lowercase().starts_with("http") {
+                        url.value = format!("https://{text}").as_str().into();
+                        url.normalised = true;
+                    }
+                }
                 urls
             }
             ExtractionType::String => self.text_in(query, region, fit),
@@ -169,6 +197,7 @@ impl Source<'_, '_> {
         let tidied = |(span, share): (Span, f64)| {
             Candidate::quoting(span, &tidy(&self.view.text(span)), fit.times(share))
         };
+        let text = self.view.text(region);
         let found = match query.role {
             Role::Email => listed(&self.annotations.emails, region, fit).into_iter().next(),
             Role::Phone => return listed(&self.annotations.phones, region, fit),
@@ -187,7 +216,14 @@ impl Source<'_, '_> {
                 candidate
             }),
             Role::Law if !self.is_jurisdiction(region) => None,
-            _ if is_nothing(&self.view.text(region)) => None,
+            Role::City if self.is_no_town(region) => None,
+            _ if says_nothing(query, &text) => None,
+            _ if GREETINGS.occur_at_start(&text.to_lowercase())
+                && (matches!(query.role, Role::Person | Role::Company)
+                    || PARTIES.has_any(query.name.iter())) =>
+            {
+                None
+            }
             _ => Some(self.plain_text_in(query, region, fit)),
         };
         found.into_iter().collect()
@@ -212,12 +248,17 @@ impl Source<'_, '_> {
                 _ => text::FEW_LETTERS_AS_NAME,
             };
         }
-        if self.labels.of_line(self.view.words[region.start].line).any(|label| {
-            label.span.start == region.start
-                && label.span.end >= region.end
-                && label.terms.iter().count() > 0
-                && self.is_known(&label.terms)
-        }) {
+        // What follows a colon is a value, whatever its words mean elsewhere: `Status: Paid`.
+        let is_stated = provenance == Provenance::SameSegment && self.follows_mark(region)
+            || self.option(&query.field.options, region).is_some();
+        if !is_stated
+            && self.labels.of_line(self.view.words[region.start].line).any(|label| {
+                label.span.start == region.start
+                    && label.span.end >= region.end
+                    && label.terms.iter().count() > 0
+                    && self.is_known(&label.terms)
+            })
+        {
             share *= text::IS_LABEL;
         }
         if words > text::LONG_WORDS {
@@ -237,7 +278,9 @@ impl Source<'_, '_> {
                 share *= text::NO_NAME;
             }
         }
-        if words <= 3 && self.is_words_of_labels(region, provenance == Provenance::SameLine) {
+        if is_stated {
+            // It has been said.
+        } else if words <= 3 && self.is_words_of_labels(region, provenance == Provenance::SameLine) {
             share *= text::LABEL_WORDS;
         } else if provenance == Provenance::SameLine && self.is_mostly_words_of_labels(region) {
             share *= text::MOSTLY_LABEL_WORDS;
@@ -250,8 +293,53 @@ impl Source<'_, '_> {
         let candidate = Candidate::quoting(span, &tidy(&self.view.text(span)), fit.times(share));
         match query.role {
             Role::Person | Role::Company if end == region.end => self.with_next_line(candidate),
+            Role::Text if span.end == region.end && is_stated => self.with_sentence(candidate),
             _ => candidate,
         }
+    }
+
+    /// Text of a full line with the lines below it, while its sentence goes on.
+    fn with_sentence(&self, mut candidate: Candidate) -> Candidate {
+        let view = self.view;
+        let first = view.words[candidate.key().start].line;
+        let is_full = |line: usize| {
+            let span = view.line_span(line);
+            let (x0, x1) = view.extent(span);
+            let letters = view.text(span).chars().count();
+            span.end - span.start >= FULL_LINE_WORDS
+                && if view.placed { x1 - x0 >= FULL_LINE_WIDTH } else { letters >= FULL_LINE }
+        };
+        let mut text = candidate.quote.clone().unwrap_or_default();
+        let mut value = text.clone();
+        for line in first + 1..view.lines.len().min(first + MAX_LINES) {
+            let (above, this) = (&view.lines[line - 1], &view.lines[line]);
+            let span = view.line_span(line);
+            let said = tidy(&view.text(span));
+            let goes_on = is_full(line - 1)
+                && !value.ends_with(['.', '!', '?'])
+                && above.page == this.page
+                && above.block == this.block
+                && view.segments_of(line).len() == 1
+                && !self.labels.of_line(line).any(|label| label.is_marked)
+                && said.starts_with(char::is_alphanumeric);
+            if !goes_on || view.segment_of(view.lines[line - 1].end - 1).1.end != view.lines[line - 1].end {
+                break;
+            }
+            // A word goes on after its hyphen.
+            if value.ends_with('-') && said.starts_with(char::is_lowercase) {
+                value.pop();
+                value.push_str(&said);
+            } else {
+                value = format!("{value} {said}");
+            }
+            text = format!("{text}\n{said}");
+            candidate.pieces.push(span);
+        }
+        if candidate.pieces.len() > 1 {
+            candidate.value = value.as_str().into();
+            candidate.quote = Some(text);
+        }
+        candidate
     }
 
     /// A name with the line below it, where that is the rest of it: after how somebody is addressed, and where only the
@@ -303,6 +391,21 @@ impl Source<'_, '_> {
             }
         }
         known
+    }
+
+    /// Whether a region begins right after a colon.
+    pub(crate) fn follows_mark(&self, region: Span) -> bool {
+        let before = region.start.checked_sub(1).map(|before| &self.view.words[before]);
+        before.is_some_and(|before| {
+            before.line == self.view.words[region.start].line && before.text.ends_with([':', '=', '?'])
+        })
+    }
+
+    /// Whether a region is no town: it has a number, or a month in a period.
+    fn is_no_town(&self, region: Span) -> bool {
+        let words = || self.view.words[region.start..region.end].iter();
+        words().any(|word| super::dates::month_of(word.text).is_some()) && has_digit(&self.view.text(region))
+            || words().all(|word| !word.text.chars().any(char::is_alphabetic))
     }
 
     /// Whether half of the words of a region or more are words of labels: the next head of a grid of heads and values.
@@ -452,6 +555,18 @@ impl Source<'_, '_> {
         }
         None
     }
+}
+
+/// Whether text is the name of a host, perhaps with a path: `halden.example/about`.
+fn is_domain(text: &str) -> bool {
+    let host = text.split('/').next().unwrap_or(text);
+    let mut parts = host.rsplit('.');
+    let ends =
+        parts.next().is_some_and(|end| end.len() >= 2 && end.bytes().all(|byte| byte.is_ascii_alphabetic()));
+    let is_part = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    ends && host.contains('.') && parts.all(is_part)
 }
 
 fn is_iban(text: &str) -> bool {
