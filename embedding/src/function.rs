@@ -12,7 +12,11 @@ fn exponential(x: f32) -> f32 {
     let series = 1.0
         + rest
             * (1.0
-                + rest * (0.5 + rest * (0.166_666_66 + rest * (0.041_665_8 + rest * (0.008_333_33 + rest * 0.001_388_9)))));
+                + rest
+                    * (0.5
+                        + rest
+                            * (0.166_666_66
+                                + rest * (0.041_665_8 + rest * (0.008_333_33 + rest * 0.001_388_9)))));
     let power = shifted.to_bits().wrapping_sub(ROUND.to_bits()).wrapping_add(127) << 23;
     series * f32::from_bits(power)
 }

@@ -30,8 +30,8 @@ mod weights;
 use std::borrow::Cow;
 
 use self::pieces::Pieces;
-use self::weights::Weights;
 pub use self::weights::InvalidWeights;
+use self::weights::Weights;
 
 /// The pieces of a text that are looked at: what is longer is cut.
 const MAX_PIECES: usize = 2_048;

@@ -31,7 +31,9 @@ pub(crate) struct Pieces {
 
 /// FNV-1a: the keys are the project's own data.
 fn hash(bytes: &[u8]) -> usize {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
         as usize
 }
 

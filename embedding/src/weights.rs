@@ -182,7 +182,19 @@ impl Weights {
         }
         let positions = by_position;
         let unknown_score = numbers[1];
-        Ok(Weights { data, shape, unknown_score, lengths, scores, blob, normalisation, words, positions, norm, layers })
+        Ok(Weights {
+            data,
+            shape,
+            unknown_score,
+            lengths,
+            scores,
+            blob,
+            normalisation,
+            words,
+            positions,
+            norm,
+            layers,
+        })
     }
 
     pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
@@ -234,9 +246,14 @@ mod tests {
 
     #[test]
     fn numbers_in_half_precision() {
-        for (bits, number) in
-            [(0x3c00, 1.0), (0xc000, -2.0), (0x3555, 0.333_251_95), (0x0001, 5.960_464_5e-8), (0x0000, 0.0), (0x7bff, 65_504.0)]
-        {
+        for (bits, number) in [
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x3555, 0.333_251_95),
+            (0x0001, 5.960_464_5e-8),
+            (0x0000, 0.0),
+            (0x7bff, 65_504.0),
+        ] {
             assert_eq!(half(bits), number, "{bits:x}");
         }
     }

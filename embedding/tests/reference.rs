@@ -10,7 +10,8 @@ fn model() -> Model {
 }
 
 fn cosine(one: &[f32], other: &[f32]) -> f32 {
-    let product = |one: &[f32], other: &[f32]| one.iter().zip(other).map(|(one, other)| one * other).sum::<f32>();
+    let product =
+        |one: &[f32], other: &[f32]| one.iter().zip(other).map(|(one, other)| one * other).sum::<f32>();
     product(one, other) / (product(one, one) * product(other, other)).sqrt()
 }
 
@@ -99,7 +100,16 @@ fn a_question_is_most_like_what_answers_it_in_any_language() {
 fn any_text_has_a_vector() {
     let model = model();
     let long = "word ".repeat(20_000);
-    let texts = ["", " ", "\u{0}", "\u{10ffff}\u{fe0f}", "\u{2581}\u{2581}", "<s></s>", long.as_str(), &"あ".repeat(3_000)];
+    let texts = [
+        "",
+        " ",
+        "\u{0}",
+        "\u{10ffff}\u{fe0f}",
+        "\u{2581}\u{2581}",
+        "<s></s>",
+        long.as_str(),
+        &"あ".repeat(3_000),
+    ];
     for vector in model.embed(Role::Passage, &texts) {
         assert!(vector.len() == 384 && vector.iter().all(|number| number.is_finite()));
     }

@@ -1,17 +1,20 @@
 //! Measures the search and the replies over sets of questions:
-//! `cargo run --release -p responders --example questions -- FOLDER [--features FILE] [--failures]`.
+//! `cargo run -p responders --features embedding --example questions -- [FOLDER] [--meaning] [--failures] [--signals FILE]`.
 //!
 //! A folder holds `manifest.jsonl`, one question a line, and `corpora/NAME/*.md`, one folder of documents for each corpus.
 //! A question has `id`, `corpus`, `lang`, `answerable`, `kinds`, `question`, `previous` (the turn before, or null),
 //! `answer` and `gold`, the passages that answer it: `file` and `passage`, words that stand there. Each corpus is an
 //! index of its own, as each agent has one. The questions of `tests/questions` are measured too, as the corpus `own`.
 //!
+//! `--meaning` searches with the built-in embedder too; `--failures` prints what went wrong; `--signals` writes a line for
+//! each question of what the confidence is made of, with the rank of the right passage, to fit it.
+//!
 //! | Column | Counts |
 //! |---|---|
 //! | `@1`, `@3`, `@6` | questions whose first, first three, first six passages hold one that answers |
 //! | `answered`, `unsure` | questions to which passages are quoted, outright or as what may help |
 //! | `right`, `right?` | those whose quotations hold the answer from a document that has it: outright, and of all |
-//! | `told so` | unanswerable questions to which nothing is quoted outright; `wrong` are the others |
+//! | `refused` | unanswerable questions to which nothing is quoted outright; `wrong` are the others |
 
 #[path = "../tests/questions/set.rs"]
 mod set;
@@ -20,11 +23,14 @@ mod support;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
 use conversations::{ChatEvent, ChatLine, ChatResponder as _, FoundPassage, Outcome, Question, Speaker};
 use futures_util::StreamExt as _;
-use responders::{CutDocument, Format, Index, KnowledgeResponder, cut};
+use responders::{
+    BuiltInEmbedder, CutDocument, EmbedError, Embedder, Format, Index, KnowledgeResponder, TextRole, cut,
+};
 use serde_json::Value;
 
 /// Passages that a turn looks at.
@@ -47,11 +53,50 @@ struct Case {
 /// What became of a question.
 #[derive(Clone, Default)]
 struct Fate {
-    place: Option<usize>,
+    rank: Option<usize>,
     is_answered: bool,
     is_unsure: bool,
     is_right: bool,
     reply: String,
+}
+
+/// An embedder that remembers vectors from run to run, in a file for each text.
+struct Remembering {
+    embedder: BuiltInEmbedder,
+    folder: PathBuf,
+}
+
+#[async_trait::async_trait]
+impl Embedder for Remembering {
+    fn name(&self) -> &str {
+        self.embedder.name()
+    }
+
+    fn dimension(&self) -> usize {
+        self.embedder.dimension()
+    }
+
+    async fn embed(&self, role: TextRole, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let mut vectors = Vec::new();
+        for text in texts {
+            let mut hasher = DefaultHasher::new();
+            (self.name(), role == TextRole::Question, &text).hash(&mut hasher);
+            let path = self.folder.join(format!("{:016x}", hasher.finish()));
+            let vector = match std::fs::read(&path) {
+                Ok(bytes) => {
+                    bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+                }
+                Err(_) => {
+                    let vector = self.embedder.embed(role, vec![text]).await?.remove(0);
+                    let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
+                    std::fs::write(path, bytes).expect("a folder to write to");
+                    vector
+                }
+            };
+            vectors.push(vector);
+        }
+        Ok(vectors)
+    }
 }
 
 /// The words of a text, and pairs of letters of scripts without spaces.
@@ -102,31 +147,52 @@ fn reply(turn: conversations::ChatTurn) -> (String, Vec<String>, Option<Outcome>
     (text, sources, ended)
 }
 
-fn ask(index: &Index, case: &Case) -> (Fate, conversations::Retrieved) {
+/// What is found for a question, by words and where the index has vectors by meaning.
+fn search(
+    index: &Index,
+    embedder: &dyn Embedder,
+    question: &Question,
+) -> (conversations::Retrieved, Option<responders::Signals>) {
+    if !index.has_meaning() {
+        return (index.search(question, AT_MOST), None);
+    }
+    let text = Index::meant_by(question);
+    let vector =
+        pollster::block_on(embedder.embed(TextRole::Question, vec![text])).expect("a vector").remove(0);
+    (index.search_with(question, &vector, AT_MOST), index.signals(question, &vector))
+}
+
+fn ask(
+    index: &Index,
+    embedder: &dyn Embedder,
+    case: &Case,
+) -> (Fate, conversations::Retrieved, Option<responders::Signals>) {
     let locale = case.lang.clone();
     let mut history = Vec::new();
     if let Some(previous) = &case.previous {
         let question = Question { text: previous.clone(), before: None, locale: locale.clone() };
-        let found = index.search(&question, AT_MOST);
+        let (found, _) = search(index, embedder, &question);
         let (text, ..) = reply(support::turn(previous, &locale, found));
         history.push(ChatLine { speaker: Speaker::Visitor, text: previous.clone() });
         history.push(ChatLine { speaker: Speaker::Agent, text });
     }
-    let question = Question { text: case.question.clone(), before: case.previous.clone(), locale: locale.clone() };
-    let found = index.search(&question, AT_MOST);
-    let place = found.passages.iter().position(|passage| holds(passage, &case.gold)).map(|place| place + 1);
+    let question =
+        Question { text: case.question.clone(), before: case.previous.clone(), locale: locale.clone() };
+    let (found, signals) = search(index, embedder, &question);
+    let rank = found.passages.iter().position(|passage| holds(passage, &case.gold)).map(|rank| rank + 1);
     let mut turn = support::turn(&case.question, &locale, found.clone());
     history.append(&mut turn.history);
     turn.history = history;
-    let (text, sources, _) = reply(turn);
-    let is_unsure = false;
+    let (text, sources, ended) = reply(turn);
+    let is_unsure = ended == Some(Outcome::Unsure);
     let is_answered = !sources.is_empty() && !is_unsure;
     let said = set_of(&text);
     let is_right = case.gold.iter().any(|(file, passage)| {
-        let has_fact = share(passage, &said) >= HELD || (!case.answer.is_empty() && share(&case.answer, &said) >= 1.0);
+        let has_fact =
+            share(passage, &said) >= HELD || (!case.answer.is_empty() && share(&case.answer, &said) >= 1.0);
         sources.contains(file) && has_fact
     });
-    (Fate { place, is_answered, is_unsure, is_right, reply: text }, found)
+    (Fate { rank, is_answered, is_unsure, is_right, reply: text }, found, signals)
 }
 
 #[derive(Default)]
@@ -138,19 +204,19 @@ struct Tally {
     right: u32,
     right_or_unsure: u32,
     unanswerable: u32,
-    told: u32,
+    refused: u32,
 }
 
 impl Tally {
     fn add(&mut self, case: &Case, fate: &Fate) {
         if case.gold.is_empty() {
             self.unanswerable += 1;
-            self.told += u32::from(!fate.is_answered);
+            self.refused += u32::from(!fate.is_answered);
             return;
         }
         self.answerable += 1;
         for (count, most) in self.at.iter_mut().zip([1, 3, 6]) {
-            *count += u32::from(fate.place.is_some_and(|place| place <= most));
+            *count += u32::from(fate.rank.is_some_and(|rank| rank <= most));
         }
         self.answered += u32::from(fate.is_answered);
         self.unsure += u32::from(fate.is_unsure);
@@ -163,12 +229,12 @@ impl Tally {
             0 => "   – ".to_owned(),
             all => format!("{:5.2}", f64::from(count) / f64::from(all)),
         };
-        let told = match self.unanswerable {
+        let refused = match self.unanswerable {
             0 => "   – ".to_owned(),
-            all => format!("{:5.2}", f64::from(self.told) / f64::from(all)),
+            all => format!("{:5.2}", f64::from(self.refused) / f64::from(all)),
         };
         format!(
-            "| {name:22} | {:4} | {} | {} | {} | {} | {} | {} | {} | {:4} | {told} |",
+            "| {name:22} | {:4} | {} | {} | {} | {} | {} | {} | {} | {:4} | {refused} |",
             self.answerable,
             of(self.at[0]),
             of(self.at[1]),
@@ -248,12 +314,35 @@ fn main() {
             }
         }
     }
+    let folder = std::env::temp_dir().join("responders-vectors");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let embedder = Remembering { embedder: BuiltInEmbedder::new(embedding_weights::WEIGHTS), folder };
+    if arguments.iter().any(|argument| argument == "--meaning") {
+        for index in indexes.values() {
+            pollster::block_on(index.give_meaning(&embedder)).expect("vectors");
+        }
+    }
+    let signals_path =
+        arguments.iter().position(|argument| argument == "--signals").map(|at| &arguments[at + 1]);
+    let mut signals_file = signals_path.map(|_| String::new());
     let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
     let mut failures = String::new();
     for case in &all {
-        let (fate, found) = ask(&indexes[&case.corpus], case);
+        let (fate, found, signals) = ask(&indexes[&case.corpus], &embedder, case);
+        if let (Some(file), Some(signals)) = (&mut signals_file, signals) {
+            let numbers = signals.numbers().map(|number| number.to_string()).join(",");
+            let rank = fate.rank.unwrap_or(0);
+            let _ = writeln!(
+                file,
+                "{},{},{},{rank},{numbers}",
+                case.id,
+                case.corpus,
+                u8::from(!case.gold.is_empty())
+            );
+        }
         let is_own = case.corpus == "own";
-        let mut rows = vec![format!("corpus {}", case.corpus), format!("all {}", if is_own { "own" } else { "given" })];
+        let mut rows =
+            vec![format!("corpus {}", case.corpus), format!("all {}", if is_own { "own" } else { "given" })];
         if !is_own {
             rows.push(format!("language {}", case.lang));
         }
@@ -261,14 +350,15 @@ fn main() {
         for row in rows {
             tallies.entry(row).or_default().add(case, &fate);
         }
-        let is_fine = if case.gold.is_empty() { !fate.is_answered } else { fate.is_right && fate.is_answered };
+        let is_fine =
+            if case.gold.is_empty() { !fate.is_answered } else { fate.is_right && fate.is_answered };
         if !is_fine {
             let _ = writeln!(
                 failures,
-                "{} {:?} place {:?} coverage {:.2}\n  {}{}\n  gold {:?} {:?}\n  {}\n",
+                "{} {:?} rank {:?} coverage {:.2}\n  {}{}\n  gold {:?} {:?}\n  {}\n",
                 case.id,
                 case.kinds,
-                fate.place,
+                fate.rank,
                 found.coverage,
                 case.previous.as_ref().map(|previous| format!("{previous} → ")).unwrap_or_default(),
                 case.question,
@@ -278,10 +368,13 @@ fn main() {
             );
         }
     }
+    if let (Some(path), Some(lines)) = (signals_path, signals_file) {
+        std::fs::write(path, lines).expect("the file of signals");
+    }
     if shows_failures {
         println!("{failures}");
     }
-    println!("| set | n | @1 | @3 | @6 | answered | right | unsure | right? | n | told so |");
+    println!("| set | n | @1 | @3 | @6 | answered | right | unsure | right? | n | refused |");
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
     for (name, tally) in &tallies {
         println!("{}", tally.row(name));
