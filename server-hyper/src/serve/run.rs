@@ -361,7 +361,11 @@ fn decisions(
         audit: AuditSettings { retention_days: serving.audit_retention_days, os_user: None },
         extractor,
         responders: assemble::responders(&serving.widget.endpoints)?,
-        retriever: Some(assemble::retriever(Arc::clone(storage), serving.widget.knowledge_cache_bytes)),
+        retriever: Some(assemble::retriever(
+            Arc::clone(storage),
+            serving.widget.knowledge_cache_bytes,
+            serving.widget.searches_by_meaning,
+        )),
         ..Decisions::default()
     })
 }
