@@ -41,7 +41,8 @@ pub(super) fn fused(
 ) -> Vec<(f32, u32)> {
     let top = by_words.first().map_or(0.0, |(score, _)| *score);
     // `best` takes scores above 0 only; a passage below the average is not among the best.
-    let standings: Vec<f32> = (0..similarity.cosines.len()).map(|passage| similarity.standing(passage)).collect();
+    let standings: Vec<f32> =
+        (0..similarity.cosines.len()).map(|passage| similarity.standing(passage)).collect();
     let mut scores: Vec<(f32, u32)> = by_words.to_vec();
     for (_, passage) in best(&standings, LOOKED_AT) {
         if !by_words.iter().any(|(_, known)| *known == passage) {

@@ -121,7 +121,10 @@ mod tests {
         let vectors = Vectors::new(3, &rows);
         let similarity = vectors.similarity(&[1.0, 0.2, 0.0]).expect("comparable");
         assert!(similarity.cosines[0] > 0.95 && similarity.cosines[1] < -0.95, "{:?}", similarity.cosines);
-        assert!(similarity.standing(0) > similarity.standing(2) && similarity.standing(2) > similarity.standing(1));
+        assert!(
+            similarity.standing(0) > similarity.standing(2)
+                && similarity.standing(2) > similarity.standing(1)
+        );
     }
 
     #[test]

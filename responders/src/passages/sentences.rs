@@ -21,7 +21,10 @@ pub(crate) fn sentences(text: &str) -> Vec<Range<usize>> {
     for (start, sentence) in flat.split_sentence_bound_indices() {
         let begin = open.take().unwrap_or(start);
         let end = start + sentence.len();
-        if end < flat.len() && (ends_with_abbreviation(sentence) || is_open(&flat[begin..end], &flat[end..]))
+        if end < flat.len()
+            && (is_mark_of_step(&flat[begin..end])
+                || ends_with_abbreviation(sentence)
+                || is_open(&flat[begin..end], &flat[end..]))
         {
             open = Some(begin);
             continue;
@@ -32,6 +35,12 @@ pub(crate) fn sentences(text: &str) -> Vec<Range<usize>> {
         }
     }
     sentences
+}
+
+/// Whether a text is the number of a step of a list, and nothing else.
+fn is_mark_of_step(text: &str) -> bool {
+    let number = text.trim().trim_end_matches(['.', ')']);
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether a link, a tag or code begins in a text and ends in the rest of its paragraph.

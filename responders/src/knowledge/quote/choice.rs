@@ -157,7 +157,7 @@ impl Pieces<'_> {
         }
         while range.end < self.pieces.len() {
             let last = &self.pieces[range.end - 1];
-            let is_head = last.kind == Kind::Row && !(range.clone()).any(|nth| self.is_row_of_data(nth));
+            let is_head = last.kind == Kind::Row && last.end != End::Paragraph && self.is_head(range.start);
             if is_head || announces(self.text(range.end - 1)) {
                 // What is announced comes whole, or as much of it as fits.
                 let block = range.end + 1..=self.end_of_block(range.end);
@@ -176,12 +176,10 @@ impl Pieces<'_> {
         range
     }
 
-    /// Whether a piece is a row below the head of a table.
-    fn is_row_of_data(&self, nth: usize) -> bool {
-        let is_row = |nth: usize| self.pieces[nth].kind == Kind::Row;
-        is_row(nth)
-            && !is_rule(self.text(nth))
-            && (0..nth).rev().take_while(|nth| is_row(*nth)).any(|nth| is_rule(self.text(nth)))
+    /// Whether a piece is the head of a table.
+    fn is_head(&self, nth: usize) -> bool {
+        let is_row = |nth: usize| self.pieces.get(nth).is_some_and(|piece| piece.kind == Kind::Row);
+        is_row(nth) && is_row(nth + 1) && is_rule(self.text(nth + 1))
     }
 }
 
