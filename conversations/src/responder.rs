@@ -224,10 +224,14 @@ pub enum ChatError {
 
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The reply answers the question.
     Answered,
+    /// The reply shows what may answer the question, and says that it is not sure.
+    Unsure,
+    /// The message asked nothing that documents answer: a greeting, thanks, a question about the responder.
+    SmallTalk,
     /// The responder found no answer.
     Unknown,
     /// The visitor stopped the reply.
@@ -236,6 +240,17 @@ pub enum Outcome {
     Queued,
     /// A budget is used up.
     Limited,
+}
+
+impl Outcome {
+    /// The outcome as the widget's protocol has it, which does not distinguish how sure a responder was.
+    #[must_use]
+    pub const fn on_the_wire(self) -> Self {
+        match self {
+            Outcome::Unsure | Outcome::SmallTalk => Outcome::Answered,
+            other => other,
+        }
+    }
 }
 
 /// A source that a reply cites.
@@ -300,8 +315,9 @@ pub struct Question {
 pub struct Retrieved {
     /// The passages, best first.
     pub passages: Vec<FoundPassage>,
-    /// The share of the question's content words that the best passages contain, weighted by rarity, 0 to 1. It is
-    /// higher if a long question and its passage share several rare words.
+    /// How sure it is that the best passages answer the question, 0 to 1. Of a search by words it is the share of the
+    /// question's content words that they contain, weighted by rarity, and more if a long question and its passage share
+    /// several rare words. Of a search by meaning it is calibrated so that one half means the same.
     pub coverage: f32,
     /// Whether the agent has any documents.
     pub has_documents: bool,

@@ -73,12 +73,15 @@
 //! assert_eq!(events[0], ChatEvent::Delta(answer.to_owned()));
 //! ```
 
+mod embedder;
+mod follow_up;
 mod index;
 mod knowledge;
 mod language;
 #[cfg(feature = "llm")]
 mod llm;
 mod passages;
+mod spelling;
 #[cfg(feature = "suite")]
 pub mod suite;
 mod terms;
@@ -87,7 +90,10 @@ mod words;
 
 #[cfg(feature = "llm")]
 pub use self::llm::LlmResponder;
-pub use index::{Index, IndexBuilder, IndexSettings, KnowledgeIndex};
+#[cfg(feature = "embedding")]
+pub use embedder::BuiltInEmbedder;
+pub use embedder::{EmbedError, Embedder, TextRole};
+pub use index::{Index, IndexBuilder, IndexSettings, KnowledgeIndex, Signals};
 pub use knowledge::KnowledgeResponder;
 pub use language::Language;
 pub use passages::{CutDocument, Format, cut, title};

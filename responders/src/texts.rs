@@ -11,6 +11,8 @@ pub(crate) struct Texts {
     locale: &'static str,
     /// Before quotations.
     pub(crate) found: &'static str,
+    /// Before quotations that may not answer.
+    pub(crate) unsure: &'static str,
     /// Nothing was found.
     pub(crate) unknown: &'static str,
     /// After `unknown`, before the lead form.
@@ -19,6 +21,16 @@ pub(crate) struct Texts {
     pub(crate) greeting: &'static str,
     /// The answer to thanks.
     pub(crate) thanks: &'static str,
+    /// What answers here.
+    pub(crate) identity: &'static str,
+    /// The answer to "how are you".
+    pub(crate) wellbeing: &'static str,
+    /// The answer to an insult, a complaint or a thumb down.
+    pub(crate) sorry: &'static str,
+    /// The answer to what only the visitor's own records tell.
+    pub(crate) personal: &'static str,
+    /// A person is wanted, and there is none.
+    pub(crate) no_person: &'static str,
     /// Instead of a reply that tells what visitors are not to see.
     pub(crate) refused: &'static str,
     /// A person takes over.
@@ -49,10 +61,16 @@ impl Texts {
         Texts {
             locale: sentence("locale"),
             found: sentence("found"),
+            unsure: sentence("unsure"),
             unknown: sentence("unknown"),
             form: sentence("form"),
             greeting: sentence("greeting"),
             thanks: sentence("thanks"),
+            identity: sentence("identity"),
+            wellbeing: sentence("wellbeing"),
+            sorry: sentence("sorry"),
+            personal: sentence("personal"),
+            no_person: sentence("no_person"),
             refused: sentence("refused"),
             handoff: sentence("handoff"),
         }
@@ -81,10 +99,16 @@ mod tests {
         let all = |texts: &Texts| {
             [
                 texts.found,
+                texts.unsure,
                 texts.unknown,
                 texts.form,
                 texts.greeting,
                 texts.thanks,
+                texts.identity,
+                texts.wellbeing,
+                texts.sorry,
+                texts.personal,
+                texts.no_person,
                 texts.refused,
                 texts.handoff,
             ]

@@ -12,7 +12,7 @@ use openapi_core::extraction::{DocumentExtractor, NoExtractor};
 use openapi_core::platform::{AuditSettings, ExtractionSettings, FileSettings, Platform, Ports};
 use openapi_core::ports::BlobStore;
 use openapi_core::service_info::ServiceInfo;
-use responders::{IndexSettings, KnowledgeIndex, KnowledgeResponder, LlmResponder};
+use responders::{BuiltInEmbedder, IndexSettings, KnowledgeIndex, KnowledgeResponder, LlmResponder};
 use storage_blobs::{BlobsUrl, InvalidBlobsUrl};
 use storage_common::transfer::TransferStore;
 use storage_memory::MemoryStorage;
@@ -374,11 +374,20 @@ pub fn responders(
     Ok(responders)
 }
 
-/// What finds passages in the documents of a store.
+/// What finds passages in the documents of a store, by meaning or by words alone.
 #[must_use]
-pub fn retriever(storage: Arc<dyn ConversationStorage>, memory_bytes: usize) -> Arc<dyn Retriever> {
+pub fn retriever(
+    storage: Arc<dyn ConversationStorage>,
+    memory_bytes: usize,
+    searches_by_meaning: bool,
+) -> Arc<dyn Retriever> {
     let settings = IndexSettings { memory_bytes, ..IndexSettings::default() };
-    Arc::new(KnowledgeIndex::new(storage, Arc::new(SystemClock), settings))
+    let index = KnowledgeIndex::new(storage, Arc::new(SystemClock), settings);
+    if !searches_by_meaning {
+        return Arc::new(index);
+    }
+    let embedder = BuiltInEmbedder::new(embedding_weights::WEIGHTS);
+    Arc::new(index.with_embedder(Arc::new(embedder), Arc::new(TokioSpawner)))
 }
 
 /// Platform and chat over open stores.

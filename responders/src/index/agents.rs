@@ -8,12 +8,14 @@ use std::task::Poll;
 use async_trait::async_trait;
 use conversations::storage::KnowledgeStore;
 use conversations::{Question, RetrieveError, Retrieved, Retriever};
-use openapi_core::ports::Clock;
+use openapi_core::ports::{Clock, Spawner};
 use openapi_core::storage::{RecordKind, StorageError};
 use openapi_core::values::{AgentId, Timestamp};
 use parking_lot::Mutex;
 
-use super::{Index, IndexBuilder};
+use super::vectors::Known;
+use super::{Index, IndexBuilder, meaning};
+use crate::embedder::{Embedder, TextRole};
 
 /// The number of passages in one read of the store.
 const PAGE: u32 = 200;
@@ -52,6 +54,10 @@ struct Built {
 struct Slot {
     /// Held while the index is built, so that concurrent callers build it once.
     built: Arc<async_lock::Mutex<Option<Built>>>,
+    /// The vectors of its passages, for the next index that has some of them too.
+    known: Arc<Mutex<Known>>,
+    /// Held while vectors are computed.
+    filling: Arc<async_lock::Mutex<()>>,
     bytes: usize,
     /// The number of its last use.
     last_use: u64,
@@ -67,19 +73,34 @@ struct Slots {
 ///
 /// The first search for an agent builds its index from the store; concurrent searches share it. It follows
 /// changes by any process within 5 s. It needs no thread and no runtime: the work happens in
-/// the future of the caller.
+/// the future of the caller. With an embedder it searches by meaning too: the vectors of the passages are computed in the
+/// background, while words answer.
 pub struct KnowledgeIndex {
     store: Arc<dyn KnowledgeStore>,
     clock: Arc<dyn Clock>,
     settings: IndexSettings,
     slots: Mutex<Slots>,
+    meaning: Option<Meaning>,
+}
+
+/// What makes a search go by meaning.
+struct Meaning {
+    embedder: Arc<dyn Embedder>,
+    spawner: Arc<dyn Spawner>,
 }
 
 impl KnowledgeIndex {
     /// Indexes over what `store` holds.
     #[must_use]
     pub fn new(store: Arc<dyn KnowledgeStore>, clock: Arc<dyn Clock>, settings: IndexSettings) -> Self {
-        KnowledgeIndex { store, clock, settings, slots: Mutex::default() }
+        KnowledgeIndex { store, clock, settings, slots: Mutex::default(), meaning: None }
+    }
+
+    /// The same, searching by meaning too. `spawner` runs what computes vectors; where it drops that, words alone answer.
+    #[must_use]
+    pub fn with_embedder(mut self, embedder: Arc<dyn Embedder>, spawner: Arc<dyn Spawner>) -> Self {
+        self.meaning = Some(Meaning { embedder, spawner });
+        self
     }
 
     /// The number of cached indexes.
@@ -94,7 +115,7 @@ impl KnowledgeIndex {
     /// When the store cannot be read.
     pub async fn index(&self, agent: &AgentId) -> Result<Arc<Index>, StorageError> {
         let slot = self.slot(agent);
-        let mut built = slot.lock().await;
+        let mut built = slot.built.lock().await;
         let now = self.clock.now();
         if let Some(built) = &mut *built {
             let age = now.millis().saturating_sub(built.checked_at.millis());
@@ -111,17 +132,42 @@ impl KnowledgeIndex {
         let index = made.index.clone();
         *built = Some(made);
         drop(built);
-        self.keep(agent, index.bytes());
+        // The vectors are there twice: in the index, and to be taken over by the next one.
+        let of_vectors =
+            self.meaning.as_ref().map_or(0, |meaning| meaning.embedder.dimension() * 2 * size_of::<i16>());
+        self.keep(agent, index.bytes() + index.len() * of_vectors);
+        self.fill(agent, &index, slot.known.clone(), slot.filling.clone());
         Ok(index)
     }
 
-    fn slot(&self, agent: &AgentId) -> Arc<async_lock::Mutex<Option<Built>>> {
+    /// Starts to compute the vectors of an index.
+    fn fill(
+        &self,
+        agent: &AgentId,
+        index: &Arc<Index>,
+        known: Arc<Mutex<Known>>,
+        filling: Arc<async_lock::Mutex<()>>,
+    ) {
+        let Some(Meaning { embedder, spawner }) = &self.meaning else { return };
+        if index.is_empty() {
+            return;
+        }
+        let (embedder, index, agent) = (embedder.clone(), Arc::downgrade(index), agent.to_string());
+        spawner.spawn(Box::pin(async move {
+            let _only_one = filling.lock().await;
+            if let Err(error) = meaning::fill(&index, embedder.as_ref(), &known, &agent).await {
+                tracing::warn!(agent, %error, "an agent's documents are searched by words alone until they change");
+            }
+        }));
+    }
+
+    fn slot(&self, agent: &AgentId) -> Slot {
         let mut slots = self.slots.lock();
         slots.uses += 1;
         let last_use = slots.uses;
         let slot = slots.by_agent.entry(agent.clone()).or_default();
         slot.last_use = last_use;
-        slot.built.clone()
+        slot.clone()
     }
 
     /// Counts a new index, and drops others until all are within the limit.
@@ -200,6 +246,20 @@ impl Retriever for KnowledgeIndex {
         question: &Question,
         at_most: usize,
     ) -> Result<Retrieved, RetrieveError> {
-        Ok(self.index(agent).await?.search(question, at_most))
+        let index = self.index(agent).await?;
+        if let Some(meaning) = self.meaning.as_ref().filter(|_| index.has_meaning()) {
+            let texts = vec![Index::meant_by(question)];
+            match meaning.embedder.embed(TextRole::Question, texts).await {
+                Ok(vectors) => {
+                    return Ok(index.search_with(
+                        question,
+                        vectors.first().map_or(&[], Vec::as_slice),
+                        at_most,
+                    ));
+                }
+                Err(error) => tracing::warn!(%agent, %error, "a question is searched by words alone"),
+            }
+        }
+        Ok(index.search(question, at_most))
     }
 }

@@ -1,7 +1,7 @@
 //! Builds an index, passage by passage.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use conversations::{KnowledgeDocument, Passage};
 use openapi_core::values::KnowledgeId;
@@ -176,6 +176,7 @@ impl IndexBuilder {
             terms: self.terms,
             postings,
             languages: self.used.into_iter().collect(),
+            vectors: OnceLock::new(),
         }
     }
 }

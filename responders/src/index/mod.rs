@@ -1,4 +1,4 @@
-//! The index of an agent's passages: BM25 over words and their stems, plus a fifth of it for the share of the question
+//! The index of an agent's passages: words, and meaning where an embedder gave vectors. By words it is BM25 over words and their stems, plus a fifth of it for the share of the question
 //! that a passage covers. BM25 alone prefers a passage that repeats one rare word to one that has all words. A
 //! [reranker](reranker) then orders the best passages.
 //!
@@ -8,26 +8,32 @@
 
 mod agents;
 mod builder;
+mod fusion;
+mod meaning;
 mod postings;
 mod question;
 mod reranker;
 #[cfg(test)]
 mod tests;
+mod vectors;
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use conversations::{FoundPassage, Question, Retrieved};
 use openapi_core::values::KnowledgeId;
 
 pub use self::agents::{IndexSettings, KnowledgeIndex};
 pub use self::builder::IndexBuilder;
+pub use self::fusion::Signals;
 use self::postings::Postings;
 pub(crate) use self::question::language_of;
-use self::question::{Asked, MAX_WORDS};
+use self::question::{Asked, AskedWord, MAX_WORDS};
 use self::reranker::{LOOKED_AT, Reranker};
+use self::vectors::{Similarity, Vectors};
 use crate::language::Language;
+use crate::spelling;
 use crate::words::Word;
 
 /// How soon further occurrences of a term stop to count.
@@ -46,6 +52,8 @@ const MIN_CORPUS: usize = 50;
 /// those that matter are then more than half of a short one, and their score tells so.
 const MIN_SCORE_RATIO: f32 = 2.25;
 const MAX_BOOST: f32 = 1.5;
+/// How much of a question a word covers that is taken for another one, because no passage has it.
+const CORRECTED_SHARE: f32 = 0.5;
 /// Passages that an answer is made of, at most.
 pub(crate) const MAX_QUOTED: usize = 3;
 /// The share of the first passage's score that the others of an answer have.
@@ -73,10 +81,30 @@ struct Entry {
 struct Ranked {
     /// The best scores with their passages.
     best: Vec<(f32, u32)>,
+    /// The score of each passage.
+    scores: Vec<f32>,
+    /// The words of the question that a passage has, one bit for each.
+    held: Vec<u64>,
     /// What each word of the question that is to be covered weighs.
     weights: Vec<f32>,
+    /// What all of them weigh to a question whose words are spelled as the passages spell them.
+    total: f32,
     /// How much of the question one of the best passages covers.
     coverage: f32,
+}
+
+impl Ranked {
+    /// How much of the question a passage covers.
+    fn share(&self, passage: u32) -> f32 {
+        share(&self.weights, self.total, self.held[passage as usize])
+    }
+}
+
+/// How much of a question some of its words are.
+fn share(weights: &[f32], total: f32, held: u64) -> f32 {
+    let covered =
+        weights.iter().enumerate().filter(|(nth, _)| held >> nth & 1 == 1).map(|(_, weight)| weight);
+    if total > 0.0 { (covered.sum::<f32>() / total).clamp(0.0, 1.0) } else { 0.0 }
 }
 
 /// An immutable index.
@@ -89,6 +117,8 @@ pub struct Index {
     postings: Postings,
     /// The languages that stems are of.
     languages: Vec<Language>,
+    /// Set when all are computed.
+    vectors: OnceLock<Vectors>,
     bytes: usize,
 }
 
@@ -108,7 +138,7 @@ impl Index {
     /// About how many bytes of memory it takes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes + self.vectors.get().map_or(0, Vectors::bytes)
     }
 
     /// Up to `at_most` passages for a question, best first, equals by document and position; and how much of the
@@ -116,21 +146,88 @@ impl Index {
     /// there are no answer. A score that only several rare words together reach lifts it.
     #[must_use]
     pub fn search(&self, question: &Question, at_most: usize) -> Retrieved {
-        let asked = Asked::of(question, &self.languages);
-        let Ranked { mut best, weights, coverage } = self.rank(&asked, at_most.max(LOOKED_AT));
-        let mut reranker = Reranker::new(&asked, &weights, language_of(&question.text, &question.locale));
-        for (score, passage) in &mut best {
-            let entry = &self.entries[*passage as usize];
-            *score *= reranker.factor(&entry.headings, &entry.text, entry.language);
+        self.find(question, None, at_most).0
+    }
+
+    /// The same by words and by meaning, with the vector of the question ([`Index::meant_by`]). How much is covered is
+    /// then how sure it is that the first passage answers. Without vectors of its own the index goes by words.
+    #[must_use]
+    pub fn search_with(&self, question: &Question, vector: &[f32], at_most: usize) -> Retrieved {
+        self.find_with(question, vector, at_most).0
+    }
+
+    /// What the confidence of [`Index::search_with`] is made of, for those who fit it.
+    #[must_use]
+    pub fn signals(&self, question: &Question, vector: &[f32]) -> Option<Signals> {
+        self.find_with(question, vector, 1).1
+    }
+
+    /// The text of a question whose vector is searched with: with the message before it, if it goes on from there.
+    #[must_use]
+    pub fn meant_by(question: &Question) -> String {
+        match question.before.as_deref().filter(|_| question::goes_on(question)) {
+            Some(before) => format!("{before}\n{}", question.text),
+            None => question.text.clone(),
         }
+    }
+
+    fn find_with(&self, question: &Question, vector: &[f32], at_most: usize) -> (Retrieved, Option<Signals>) {
+        let similarity = self.vectors.get().and_then(|vectors| vectors.similarity(vector));
+        self.find(question, similarity.as_ref(), at_most)
+    }
+
+    fn find(
+        &self,
+        question: &Question,
+        similarity: Option<&Similarity>,
+        at_most: usize,
+    ) -> (Retrieved, Option<Signals>) {
+        let asked = Asked::of(question, &self.languages, |word| self.nearest(word));
+        let ranked = self.rank(&asked, at_most.max(LOOKED_AT));
+        let language = language_of(&question.text, &question.locale);
+        let mut reranker = Reranker::new(&asked, &ranked.weights, language);
+        let mut reranked = |score: f32, passage: u32| {
+            let entry = &self.entries[passage as usize];
+            score * reranker.factor(&entry.headings, &entry.text, entry.language)
+        };
+        let mut best: Vec<(f32, u32)> =
+            ranked.best.iter().map(|(score, passage)| (reranked(*score, *passage), *passage)).collect();
         best.sort_unstable_by(by_rank);
         let first = best.first().map_or(0.0, |(score, _)| *score);
         let rarest = rarity(self.entries.len().max(MIN_CORPUS), 1);
         let lift = (first / (MIN_SCORE_RATIO * rarest)).clamp(1.0, MAX_BOOST);
-        let coverage = (coverage * lift).min(1.0);
+        let mut coverage = (ranked.coverage * lift).min(1.0);
+        let mut signals = None;
+        if let Some(similarity) = similarity {
+            let words = |passage: u32| reranked(ranked.scores[passage as usize], passage);
+            let by_words = best;
+            best = fusion::fused(&by_words, coverage, similarity, words);
+            if let Some((sum, passage)) = best.first().copied() {
+                let judged = Signals {
+                    coverage,
+                    share: ranked.share(passage),
+                    cosine: similarity.cosines[passage as usize],
+                    margin: best.get(1).map_or(0.0, |(second, _)| sum - second),
+                };
+                let is_foreign = self.entries[passage as usize].language.is_some_and(|own| own != language);
+                let judged = if is_foreign { judged.of_foreign() } else { judged };
+                coverage = fusion::confidence(&judged);
+                signals = Some(judged);
+                best.iter_mut().for_each(|(score, _)| *score = fusion::relative(*score, sum));
+            }
+        }
         let found = best.into_iter().take(at_most);
         let passages = found.map(|(score, passage)| self.found(passage as usize, score)).collect();
-        Retrieved { passages, coverage, has_documents: !self.documents.is_empty() }
+        (Retrieved { passages, coverage, has_documents: !self.documents.is_empty() }, signals)
+    }
+
+    /// The word of the passages that a word which none of them has is most likely meant to be.
+    fn nearest(&self, word: &AskedWord) -> Option<String> {
+        if word.terms.iter().any(|term| self.terms.contains_key(term.as_str())) {
+            return None;
+        }
+        let known = self.terms.iter().map(|(term, number)| (term.as_ref(), self.postings.count(*number)));
+        spelling::nearest(&word.folded, known)
     }
 
     /// The passages with the best scores, before reranking.
@@ -161,23 +258,23 @@ impl Index {
                     }
                 }
             }
-            rarities[nth] = rarity(self.entries.len().max(MIN_CORPUS), most);
+            rarities[nth] = rarity(self.entries.len().max(MIN_CORPUS), most) * word.weight;
         }
-        let weights = &rarities[..asked.counted];
-        let total: f32 = weights.iter().sum();
-        let share = |passage: usize| -> f32 {
-            let held = held[passage];
-            let covered = (0..asked.counted).filter(|nth| held >> nth & 1 == 1).map(|nth| rarities[nth]);
-            if total > 0.0 { (covered.sum::<f32>() / total).clamp(0.0, 1.0) } else { 0.0 }
-        };
-        for (passage, score) in scores.iter_mut().enumerate().filter(|(_, score)| **score > 0.0) {
-            *score *= 1.0 - COVERED_WEIGHT + COVERED_WEIGHT * share(passage);
+        let total = rarities[..asked.counted].iter().sum();
+        let counted = asked.words.iter().zip(rarities).take(asked.counted);
+        // A word that was only meant, perhaps, does not answer for the question alone.
+        let weights: Vec<f32> = counted
+            .map(|(word, rarity)| if word.is_corrected { rarity * CORRECTED_SHARE } else { rarity })
+            .collect();
+        for (score, held) in scores.iter_mut().zip(&held).filter(|(score, _)| **score > 0.0) {
+            *score *= 1.0 - COVERED_WEIGHT + COVERED_WEIGHT * share(&weights, total, *held);
         }
         let best = best(&scores, at_most.max(MAX_QUOTED));
         let first = best.first().map_or(0.0, |(score, _)| *score);
         let answering = best.iter().take(MAX_QUOTED).filter(|(score, _)| *score >= QUOTED_SHARE * first);
-        let coverage = answering.map(|(_, passage)| share(*passage as usize)).fold(0.0, f32::max);
-        Ranked { best, weights: weights.to_vec(), coverage }
+        let coverage =
+            answering.map(|(_, passage)| share(&weights, total, held[*passage as usize])).fold(0.0, f32::max);
+        Ranked { best, scores, held, weights, total, coverage }
     }
 
     fn found(&self, passage: usize, score: f32) -> FoundPassage {

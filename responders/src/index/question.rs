@@ -2,6 +2,7 @@
 
 use conversations::Question;
 
+use crate::follow_up;
 use crate::language::Language;
 use crate::terms;
 use crate::words::{Word, words};
@@ -13,12 +14,19 @@ const ENOUGH_WORDS: usize = 3;
 /// How much the message before counts.
 const WEIGHT_BEFORE: f32 = 0.5;
 
+/// Words of a question that are taken for misspelt, at most.
+const MAX_CORRECTED: usize = 4;
+
 /// A query word.
 pub(super) struct AskedWord {
     pub(super) folded: String,
     /// How it may stand in the index: as it is, and as a stem.
     pub(super) terms: Vec<String>,
     pub(super) weight: f32,
+    /// Whether it is a pair of letters of a script without spaces.
+    pub(super) is_pair: bool,
+    /// Whether it is taken for another word, because the index does not know it.
+    pub(super) is_corrected: bool,
 }
 
 /// The query words.
@@ -30,15 +38,31 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// The words of a question to an index with stems of some languages.
-    pub(super) fn of(question: &Question, stems: &[Language]) -> Self {
+    /// The words of a question to an index with stems of some languages. `nearest` tells the word that one which the
+    /// index does not know is most likely meant to be.
+    pub(super) fn of(
+        question: &Question,
+        stems: &[Language],
+        nearest: impl Fn(&AskedWord) -> Option<String>,
+    ) -> Self {
         let mut asked = Asked { words: Vec::new(), counted: 0 };
         asked.add(&question.text, &question.locale, 1.0, stems);
         let own = asked.words.len();
-        if let Some(before) = question.before.as_deref().filter(|_| own < ENOUGH_WORDS) {
+        let before = question.before.as_deref().filter(|_| own < ENOUGH_WORDS || goes_on(question));
+        if let Some(before) = before {
             asked.add(before, &question.locale, WEIGHT_BEFORE, stems);
         }
-        asked.counted = if own > 0 { own } else { asked.words.len() };
+        asked.counted = if own > 0 && !goes_on(question) { own } else { asked.words.len() };
+        let mut corrected = 0;
+        for word in asked.words.iter_mut().filter(|word| !word.is_pair) {
+            if corrected < MAX_CORRECTED
+                && let Some(meant) = nearest(word)
+            {
+                word.terms.extend(terms_of(&Word { folded: &meant, lower: &meant, is_part: false }, stems));
+                word.is_corrected = true;
+                corrected += 1;
+            }
+        }
         asked
     }
 
@@ -50,16 +74,34 @@ impl Asked {
             {
                 return;
             }
-            let mut terms = vec![word.folded.to_owned(), Word::part_term(word.folded)];
-            for stem in stems {
-                let mut term = String::new();
-                if word.stem_term(*stem, &mut term) {
-                    terms.push(term);
-                }
-            }
-            self.words.push(AskedWord { folded: word.folded.to_owned(), terms, weight });
+            let terms = terms_of(&word, stems);
+            let is_pair = word.lower.is_empty();
+            self.words.push(AskedWord {
+                folded: word.folded.to_owned(),
+                terms,
+                weight,
+                is_pair,
+                is_corrected: false,
+            });
         });
     }
+}
+
+/// How a word may stand in the index: as it is, as a part of a name, and as a stem.
+fn terms_of(word: &Word<'_>, stems: &[Language]) -> Vec<String> {
+    let mut terms = vec![word.folded.to_owned(), Word::part_term(word.folded)];
+    for stem in stems {
+        let mut term = String::new();
+        if word.stem_term(*stem, &mut term) {
+            terms.push(term);
+        }
+    }
+    terms
+}
+
+/// Whether a message goes on from the one before it, so that both together are the question.
+pub(super) fn goes_on(question: &Question) -> bool {
+    question.before.is_some() && follow_up::goes_on(&question.text, &question.locale)
 }
 
 /// The language of a message: its own, else that of the widget.

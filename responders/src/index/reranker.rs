@@ -128,7 +128,7 @@ mod tests {
 
     fn factor(asked: &str, headings: &[&str], text: &str) -> f32 {
         let question = Question { text: asked.to_owned(), before: None, locale: "en".to_owned() };
-        let asked = Asked::of(&question, &[Language::ENGLISH]);
+        let asked = Asked::of(&question, &[Language::ENGLISH], |_| None);
         let headings: Vec<String> = headings.iter().map(|heading| (*heading).to_owned()).collect();
         let weights = vec![1.0; asked.counted];
         Reranker::new(&asked, &weights, Language::ENGLISH).factor(&headings, text, Some(Language::ENGLISH))

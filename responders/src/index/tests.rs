@@ -174,7 +174,7 @@ proptest! {
     fn it_finds_what_a_plain_reference_finds(documents in documents(), asked in text(), at_most in 1_usize..8) {
         let index = index(&documents);
         let question = question(&asked);
-        let ranked = index.rank(&Asked::of(&question, &index.languages), at_most);
+        let ranked = index.rank(&Asked::of(&question, &index.languages, |_| None), at_most);
         let (wanted, coverage) = reference(&documents, &asked);
         prop_assert_eq!(ranked.best.len(), wanted.len().min(at_most.max(MAX_QUOTED)));
         for (nth, (found, passage)) in ranked.best.iter().enumerate() {
@@ -189,7 +189,8 @@ proptest! {
         let ties = wanted.windows(2).all(|pair| pair[0].1 - pair[1].1 > 1e-4);
         prop_assert!(!gap || !ties || (f64::from(ranked.coverage) - coverage).abs() < 1e-4, "{} {coverage}", ranked.coverage);
         let found = index.search(&question, at_most);
-        prop_assert_eq!(found.passages.len(), wanted.len().min(at_most));
+        // Words that are taken for misspelt ones find more.
+        prop_assert!(found.passages.len() >= wanted.len().min(at_most));
         prop_assert!(found.passages.is_sorted_by(|one, other| one.score >= other.score));
         prop_assert_eq!(&found, &index.search(&question, at_most));
     }
@@ -232,7 +233,7 @@ fn stems_marks_case_and_pairs_are_found() {
 }
 
 #[test]
-fn the_message_before_helps_short_ones_and_is_not_what_is_covered() {
+fn the_message_before_helps_short_ones_and_counts_half_of_what_is_covered() {
     let index = index(&[(
         "Shop",
         Some("en"),
@@ -249,7 +250,7 @@ fn the_message_before_helps_short_ones_and_is_not_what_is_covered() {
         Question { before: Some("How long do parcels to Sweden take?".into()), ..question("And Norway?") };
     let found = index.search(&after, 3);
     assert_eq!(found.passages[0].text, "Parcels to Norway take five days.");
-    assert_eq!(found.coverage, 1.0);
+    assert!(found.coverage > 0.5 && found.coverage < 1.0, "{}", found.coverage);
     // Words of their own make it a new question.
     let new = Question { text: "Are returns to Norway free?".into(), ..after };
     assert_eq!(index.search(&new, 3).passages[0].text, "Returns to Norway are free.");

@@ -1,18 +1,24 @@
 //! The responder `knowledge`: quotes the operator's documents and says nothing else.
 
+mod intents;
 mod quote;
 mod small_talk;
 
 use conversations::{
-    ChatEvent, ChatEvents, ChatResponder, ChatTurn, FoundPassage, Outcome, Source, Speaker, Usage,
+    ChatEvent, ChatEvents, ChatResponder, ChatTurn, FoundPassage, Handoff, Outcome, Source, Speaker, Usage,
 };
 use futures_util::stream;
 
+use self::intents::{asks_for_records, wants_person};
 use self::quote::Wanted;
 use self::small_talk::{SmallTalk, small_talk};
+use crate::follow_up;
 use crate::index::{MAX_QUOTED, QUOTED_SHARE, language_of};
-use crate::texts::texts;
+use crate::texts::{Texts, texts};
 
+/// The share of [`ChatSettings::min_coverage`](conversations::ChatSettings) from which on a passage is shown as what may
+/// help.
+const UNSURE_SHARE: f32 = 0.75;
 /// Headings of further passages that are suggested.
 const MAX_SUGGESTIONS: usize = 3;
 /// Characters of a suggestion.
@@ -21,8 +27,10 @@ const MAX_SUGGESTION: usize = 120;
 /// Answers by quoting whole sentences of the passages word for word with their sources. It needs no
 /// model and no network and costs nothing; the same turn gives the same reply.
 ///
-/// When the passages cover less of the question than [`ChatSettings::min_coverage`](conversations::ChatSettings)
-/// it says that it found no answer, and offers the lead form where that can be.
+/// When the passages cover less of the question than [`ChatSettings::min_coverage`](conversations::ChatSettings), it says
+/// that it is not sure and quotes the best one; when they cover still less, it says that it found no answer. Both times, and
+/// to a visitor who wants a person, it offers the lead form where that can be. It hands over to a person where the agent's
+/// settings allow that, and never looks for what only the visitor's own records tell.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KnowledgeResponder;
 
@@ -37,60 +45,93 @@ impl ChatResponder for KnowledgeResponder {
 }
 
 fn reply(turn: &ChatTurn) -> Vec<ChatEvent> {
-    let texts = texts(&turn.visitor.locale);
+    let locale = turn.visitor.locale.as_str();
+    let texts = texts(locale);
     let question = turn.history.iter().rev().find(|line| line.speaker == Speaker::Visitor);
     let question = question.map_or("", |line| line.text.as_str());
-    let said = match small_talk(question) {
-        Some(SmallTalk::Greeting) => Some(texts.greeting),
-        Some(SmallTalk::Thanks) => Some(texts.thanks),
-        None => None,
-    };
-    if let Some(said) = said {
-        return vec![ChatEvent::Delta(said.to_owned()), done(Outcome::Answered, Vec::new())];
+    if let Some(small_talk) = small_talk(question) {
+        return vec![
+            ChatEvent::Delta(spoken(small_talk, texts).to_owned()),
+            done(Outcome::SmallTalk, Vec::new()),
+        ];
+    }
+    let wants_person = wants_person(question, locale);
+    if wants_person && turn.agent.settings.handoff.enabled {
+        let said = ChatEvent::Delta(texts.handoff.to_owned());
+        return vec![said, ChatEvent::Handoff(Handoff::default()), done(Outcome::Queued, Vec::new())];
+    }
+    if !wants_person && asks_for_records(question, locale) {
+        return without_answer(texts.personal, turn, texts);
     }
     let found = &turn.found;
-    let is_covered = found.coverage >= turn.agent.settings.min_coverage && found.coverage > 0.0;
-    let answer = if is_covered { answer(question, turn) } else { None };
+    let least = turn.agent.settings.min_coverage;
+    let is_sure = found.coverage >= least && found.coverage > 0.0;
+    // A person is wanted: what is only perhaps about it is no help.
+    let is_unsure =
+        !is_sure && !wants_person && found.coverage >= least * UNSURE_SHARE && found.coverage > 0.0;
+    let answer = if is_sure || is_unsure { answer(question, turn, is_sure) } else { None };
     let Some((text, sources, quoted)) = answer else {
-        if !turn.can_offer_form {
-            return vec![ChatEvent::Delta(texts.unknown.to_owned()), done(Outcome::Unknown, Vec::new())];
-        }
-        let text = format!("{} {}", texts.unknown, texts.form);
-        return vec![ChatEvent::Delta(text), ChatEvent::Form, done(Outcome::Unknown, Vec::new())];
+        return without_answer(if wants_person { texts.no_person } else { texts.unknown }, turn, texts);
     };
-    let mut events = vec![ChatEvent::Delta(format!("{}\n\n{text}", texts.found))];
+    let (said, outcome) =
+        if is_sure { (texts.found, Outcome::Answered) } else { (texts.unsure, Outcome::Unsure) };
+    let mut reply = format!("{said}\n\n{text}");
+    let offers_form = turn.can_offer_form && (wants_person || is_unsure);
+    if offers_form {
+        reply.push_str(&format!("\n\n{}", texts.form));
+    }
+    let mut events = vec![ChatEvent::Delta(reply)];
+    if offers_form {
+        events.push(ChatEvent::Form);
+    }
     let suggestions = suggestions(&found.passages, quoted, question);
     if !suggestions.is_empty() {
         events.push(ChatEvent::Suggestions(suggestions));
     }
-    events.push(done(Outcome::Answered, sources));
+    events.push(done(outcome, sources));
     events
+}
+
+/// What is said to a message that asks nothing of the documents.
+fn spoken(small_talk: SmallTalk, texts: &Texts) -> &'static str {
+    match small_talk {
+        SmallTalk::Greeting => texts.greeting,
+        SmallTalk::Thanks => texts.thanks,
+        SmallTalk::Wellbeing => texts.wellbeing,
+        SmallTalk::Identity => texts.identity,
+        SmallTalk::Sorry => texts.sorry,
+    }
+}
+
+/// A reply that says why there is no answer, with the lead form where it can be offered.
+fn without_answer(said: &str, turn: &ChatTurn, texts: &Texts) -> Vec<ChatEvent> {
+    let done = done(Outcome::Unknown, Vec::new());
+    if !turn.can_offer_form {
+        return vec![ChatEvent::Delta(said.to_owned()), done];
+    }
+    vec![ChatEvent::Delta(format!("{said} {}", texts.form)), ChatEvent::Form, done]
 }
 
 fn done(outcome: Outcome, sources: Vec<Source>) -> ChatEvent {
     ChatEvent::Done { outcome, sources, usage: Usage::default() }
 }
 
-/// The quotations with their sources, and how many passages were looked at for them.
-fn answer(question: &str, turn: &ChatTurn) -> Option<(String, Vec<Source>, usize)> {
+/// The quotations with their sources, and how many passages were looked at for them. Where it is not sure that they
+/// answer, one is enough.
+fn answer(question: &str, turn: &ChatTurn, is_sure: bool) -> Option<(String, Vec<Source>, usize)> {
     let passages = &turn.found.passages;
     let least = passages.first()?.score * QUOTED_SHARE;
-    let quoted = passages.iter().take(MAX_QUOTED).take_while(|passage| passage.score >= least).count();
-    let texts: Vec<&str> = passages.iter().map(|passage| passage.text.as_str()).collect();
-    let language = language_of(question, &turn.visitor.locale);
-    let mut wanted = Wanted::new(question, language, &texts);
-    if wanted.is_empty() {
-        // A message like "And how much?" is about what the message before names.
-        let before = turn.history.iter().rev().filter(|line| line.speaker == Speaker::Visitor).nth(1);
-        let before = before.map_or("", |line| line.text.as_str());
-        wanted = Wanted::new(before, language_of(before, &turn.visitor.locale), &texts);
-    }
+    let at_most = if is_sure { MAX_QUOTED } else { 1 };
+    let quoted = passages.iter().take(at_most).take_while(|passage| passage.score >= least).count();
+    let wanted = wanted(question, turn);
     let mut blocks: Vec<String> = Vec::new();
     let mut sources: Vec<Source> = Vec::new();
+    let mut said: Vec<Vec<String>> = Vec::new();
     let mut n = 1;
     for passage in &passages[..quoted] {
-        let lines = quote::lines(&passage.text, &wanted);
-        let Some((last, first)) = lines.split_last() else { continue };
+        let lines = quote::lines(&passage.text, &passage.headings, &wanted);
+        let is_repeated = said.contains(&lines);
+        let Some((last, first)) = lines.split_last().filter(|_| !is_repeated) else { continue };
         let mut block = String::new();
         for line in first {
             block.push_str("> ");
@@ -107,9 +148,25 @@ fn answer(question: &str, turn: &ChatTurn) -> Option<(String, Vec<Source>, usize
             url: passage.url.clone(),
             page: passage.page,
         });
+        said.push(lines);
         n += 1;
     }
     if blocks.is_empty() { None } else { Some((blocks.join("\n\n"), sources, quoted)) }
+}
+
+/// The words that quotations are chosen by: those of the question, and of the one before where it goes on from there.
+fn wanted(question: &str, turn: &ChatTurn) -> Wanted {
+    let locale = turn.visitor.locale.as_str();
+    let passages: Vec<&str> = turn.found.passages.iter().map(|passage| passage.text.as_str()).collect();
+    let language = language_of(question, locale);
+    let before = turn.history.iter().rev().filter(|line| line.speaker == Speaker::Visitor).nth(1);
+    let before = before.map_or("", |line| line.text.as_str());
+    if !before.is_empty() && follow_up::goes_on(question, locale) {
+        return Wanted::new(&format!("{question}\n{before}"), language, &passages);
+    }
+    let wanted = Wanted::new(question, language, &passages);
+    // A message like "How much?" is about what the message before names.
+    if wanted.is_empty() { Wanted::new(before, language_of(before, locale), &passages) } else { wanted }
 }
 
 /// The innermost headings of the passages after the quoted ones.

@@ -1,4 +1,4 @@
-//! Messages that are nothing but a greeting or thanks.
+//! Messages that ask nothing of the documents: a greeting, thanks, a question about who answers, an insult, a thumb.
 
 use std::sync::LazyLock;
 
@@ -9,6 +9,27 @@ use crate::words::fold;
 pub(super) enum SmallTalk {
     Greeting,
     Thanks,
+    /// How the agent is.
+    Wellbeing,
+    /// Who or what answers.
+    Identity,
+    /// An insult, a complaint.
+    Sorry,
+}
+
+impl SmallTalk {
+    const ALL: [(&str, SmallTalk); 5] = [
+        ("sorry", SmallTalk::Sorry),
+        ("identity", SmallTalk::Identity),
+        ("wellbeing", SmallTalk::Wellbeing),
+        ("thanks", SmallTalk::Thanks),
+        ("greeting", SmallTalk::Greeting),
+    ];
+
+    /// What is answered to of several: the smallest.
+    fn rank(self) -> usize {
+        SmallTalk::ALL.iter().position(|(_, kind)| *kind == self).unwrap_or(SmallTalk::ALL.len())
+    }
 }
 
 /// The maximum length of a greeting in characters; a longer message says more than that.
@@ -22,19 +43,10 @@ static PHRASES: LazyLock<Vec<(String, Option<SmallTalk>)>> = LazyLock::new(|| {
     let mut phrases: Vec<(String, Option<SmallTalk>)> = Vec::new();
     for line in DATA.lines().filter(|line| !line.starts_with('#')) {
         let (kind, list) = line.split_once(": ").unwrap_or_default();
-        let meaning = match kind {
-            "greeting" => Some(SmallTalk::Greeting),
-            "thanks" => Some(SmallTalk::Thanks),
-            _ => None,
-        };
+        let meaning = SmallTalk::ALL.iter().find(|(name, _)| *name == kind).map(|(_, meaning)| *meaning);
         phrases.extend(list.split("; ").map(|phrase| (joined(phrase), meaning)));
     }
-    // Of a phrase with two meanings thanks win, then a greeting.
-    let rank = |meaning: Option<SmallTalk>| match meaning {
-        Some(SmallTalk::Thanks) => 0,
-        Some(SmallTalk::Greeting) => 1,
-        None => 2,
-    };
+    let rank = |meaning: Option<SmallTalk>| meaning.map_or(SmallTalk::ALL.len(), SmallTalk::rank);
     phrases.sort_by_key(|(phrase, meaning)| (usize::MAX - phrase.len(), rank(*meaning)));
     phrases
 });
@@ -49,10 +61,8 @@ pub(super) fn small_talk(message: &str) -> Option<SmallTalk> {
     let mut found = None;
     while !rest.is_empty() {
         let (phrase, meaning) = PHRASES.iter().find(|(phrase, _)| rest.starts_with(phrase.as_str()))?;
-        match meaning {
-            Some(SmallTalk::Thanks) => found = Some(SmallTalk::Thanks),
-            Some(SmallTalk::Greeting) => found = found.or(Some(SmallTalk::Greeting)),
-            None => {}
+        if let Some(meaning) = meaning {
+            found = found.filter(|known: &SmallTalk| known.rank() < meaning.rank()).or(Some(*meaning));
         }
         rest = &rest[phrase.len()..];
     }
@@ -61,7 +71,12 @@ pub(super) fn small_talk(message: &str) -> Option<SmallTalk> {
 
 /// The folded letters and digits of a text.
 fn joined(text: &str) -> String {
-    fold(text).chars().filter(|letter| letter.is_alphanumeric()).collect()
+    fold(text).chars().filter(|letter| letter.is_alphanumeric() || is_sign(*letter)).collect()
+}
+
+/// Whether a letter is an image that says something.
+fn is_sign(letter: char) -> bool {
+    matches!(u32::from(letter), 0x2764 | 0x1f300..=0x1f3fa | 0x1f400..=0x1faff)
 }
 
 #[cfg(test)]
@@ -72,7 +87,7 @@ mod tests {
     fn every_line_of_data_has_a_kind_and_phrases() {
         for line in DATA.lines().filter(|line| !line.starts_with('#')) {
             let (kind, list) = line.split_once(": ").expect("a kind");
-            assert!(matches!(kind, "greeting" | "thanks" | "filler"), "{line}");
+            assert!(kind == "filler" || SmallTalk::ALL.iter().any(|(name, _)| *name == kind), "{line}");
             assert!(list.split("; ").all(|phrase| !joined(phrase).is_empty()), "{line}");
         }
     }
@@ -97,11 +112,22 @@ mod tests {
             "ありがとうございます。",
             "Merci beaucoup !",
             "OK",
+            "👍",
+            "Hi, thanks 👍🏽",
         ] {
             assert_eq!(small_talk(text), Some(SmallTalk::Thanks), "{text}");
         }
+        for (meaning, texts) in [
+            (SmallTalk::Wellbeing, ["Hey, how are you?", "Wie geht’s?", "お元気ですか？"]),
+            (SmallTalk::Identity, ["Are you a robot?", "Hi! ¿Quién eres?", "你是机器人吗？"]),
+            (SmallTalk::Sorry, ["you are useless!!", "👎", "Das hilft mir nicht."]),
+        ] {
+            for text in texts {
+                assert_eq!(small_talk(text), Some(meaning), "{text}");
+            }
+        }
         for text in
-            ["", "?", "👍", "there", "Hello, what does it cost?", "Thanks, and on Sundays?", "Hi-fi systems"]
+            ["", "?", "there", "Hello, what does it cost?", "Thanks, and on Sundays?", "Hi-fi systems"]
         {
             assert_eq!(small_talk(text), None, "{text}");
         }

@@ -2,14 +2,16 @@
 //!
 //! The text of a document is that of its pages, with an empty line between two of them. Markdown is cut at headings,
 //! which each passage under them carries and which are not part of its text; metadata before the text (front matter) is
-//! in no passage. Everything else that is not blank is in exactly one passage, word for word.
+//! in no passage, and neither is markup that is no text for readers (`clean`). Everything else that is not blank is in exactly one passage, word for word.
 
+mod clean;
 mod markdown;
 mod pieces;
 mod sentences;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use conversations::Passage;
@@ -17,7 +19,7 @@ use conversations::Passage;
 use self::markdown::Section;
 pub use self::pieces::Format;
 use self::pieces::MAX_LENGTH;
-pub(crate) use self::pieces::{End, Kind, Piece, pieces};
+pub(crate) use self::pieces::{End, Kind, Piece, is_item, is_numbered, pieces};
 
 /// The minimum length of a passage in characters, where the text allows it.
 const MIN_LENGTH: usize = 200;
@@ -49,10 +51,14 @@ pub struct CutDocument {
 /// no page.
 #[must_use]
 pub fn cut(pages: &[&str], format: Format) -> CutDocument {
+    let pages: Vec<Cow<'_, str>> = match format {
+        Format::Markdown => pages.iter().map(|page| clean::clean(page)).collect(),
+        Format::Plain => pages.iter().map(|page| Cow::Borrowed(*page)).collect(),
+    };
     let text = pages.join(PAGE_BREAK);
     let mut page_starts = Vec::with_capacity(pages.len());
     let mut start = 0;
-    for page in pages {
+    for page in &pages {
         page_starts.push(start);
         start += page.len() + PAGE_BREAK.len();
     }
@@ -94,6 +100,22 @@ pub fn title(document: &CutDocument, file_name: &str) -> String {
     let title = document.title.as_deref().filter(|title| !title.trim().is_empty()).unwrap_or(stem);
     let title: String = title.chars().take(MAX_TITLE).collect();
     if title.is_empty() { file_name.chars().take(MAX_TITLE).collect() } else { title }
+}
+
+/// The words of a passage without marks of Markdown and without the addresses of its links.
+pub(crate) fn plain_text(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['|', '*', '#', '`', '>', ']']) {
+        plain.push_str(&rest[..at]);
+        let address =
+            rest[at..].strip_prefix("](").and_then(|address| Some(&address[address.find(')')? + 1..]));
+        plain.push(' ');
+        rest = address.unwrap_or(&rest[at + 1..]);
+    }
+    plain.push_str(rest);
+    let words = plain.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Counts characters up to bytes that only grow.

@@ -107,10 +107,20 @@ pub(crate) fn pieces(text: &str, part: Range<usize>, format: Format) -> Vec<Piec
 
 /// Whether a line begins an item of a list or a quotation.
 fn begins_item(line: Line<'_>) -> bool {
-    let text = line.text.trim_start();
+    is_numbered(line.text)
+        || ["- ", "* ", "+ ", "• ", "– ", ">"].iter().any(|mark| line.text.trim_start().starts_with(mark))
+}
+
+/// Whether a line begins an item of a list of steps.
+pub(crate) fn is_numbered(line: &str) -> bool {
+    let text = line.trim_start();
     let number = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    let is_numbered = number.len() < text.len() && (number.starts_with(". ") || number.starts_with(") "));
-    is_numbered || ["- ", "* ", "+ ", "• ", "– ", ">"].iter().any(|mark| text.starts_with(mark))
+    number.len() < text.len() && (number.starts_with(". ") || number.starts_with(") "))
+}
+
+/// Whether a piece begins an item of a list.
+pub(crate) fn is_item(piece: &str) -> bool {
+    begins_item(Line { start: 0, text: piece })
 }
 
 fn add(text: &str, item: Item, end: End, pieces: &mut Vec<Piece>) {

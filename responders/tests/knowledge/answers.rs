@@ -85,7 +85,14 @@ fn it_says_when_it_does_not_know() {
     // What is found but covers too little is not quoted.
     let mut strict = asked("Do you offer home visits for bicycles?", "en");
     assert!(!strict.found.passages.is_empty());
-    strict.agent.settings.min_coverage = 0.95;
+    strict.found.coverage = 0.7;
+    strict.agent.settings.min_coverage = 0.9;
+    let unsure = events(&KnowledgeResponder, strict.clone());
+    assert_eq!(outcome(&unsure).0, Outcome::Unsure);
+    assert!(text(&unsure).starts_with("I am not sure, but this may help:\n\n> "), "{unsure:?}");
+    assert!(unsure.contains(&ChatEvent::Form));
+    // What covers still less is not.
+    strict.found.coverage = 0.5;
     assert_eq!(outcome(&events(&KnowledgeResponder, strict)).0, Outcome::Unknown);
 }
 
@@ -97,7 +104,7 @@ fn it_greets_back() {
         ("Danke!", "de", "Gern geschehen!"),
     ] {
         let events = events(&KnowledgeResponder, asked(said, locale));
-        assert_eq!((text(&events).as_str(), outcome(&events)), (reply, (Outcome::Answered, Vec::new())));
+        assert_eq!((text(&events).as_str(), outcome(&events)), (reply, (Outcome::SmallTalk, Vec::new())));
     }
 }
 
@@ -108,4 +115,63 @@ fn a_short_message_is_answered_with_what_the_one_before_names() {
     turn.history.push(ChatLine { speaker: Speaker::Visitor, text: "And when?".to_owned() });
     let events = events(&KnowledgeResponder, turn);
     assert!(text(&events).contains("> Home visits are available"), "{events:?}");
+}
+
+#[test]
+fn a_visitor_who_wants_a_person_gets_one_or_the_form() {
+    let mut turn = asked("Can I talk to a real person?", "en");
+    let form = events(&KnowledgeResponder, turn.clone());
+    assert_eq!(outcome(&form).0, Outcome::Unknown);
+    assert!(text(&form).starts_with("I cannot connect you to a person here. Leave your details"), "{form:?}");
+    assert!(form.contains(&ChatEvent::Form));
+    // Where documents tell how, they are quoted, and the form is offered all the same.
+    let found =
+        events(&KnowledgeResponder, ChatTurn { found: asked("Home visits", "en").found, ..turn.clone() });
+    assert_eq!(outcome(&found).0, Outcome::Answered);
+    assert!(found.contains(&ChatEvent::Form));
+    turn.agent.settings.handoff.enabled = true;
+    let person = events(&KnowledgeResponder, turn);
+    assert_eq!(outcome(&person), (Outcome::Queued, Vec::new()));
+    assert!(person.iter().any(|event| matches!(event, ChatEvent::Handoff(_))), "{person:?}");
+}
+
+#[test]
+fn records_of_the_visitor_are_not_looked_for_in_documents() {
+    let mut turn = asked("Where is my parcel with order number 48213?", "en");
+    turn.found = asked("When are home visits available?", "en").found;
+    let events = events(&KnowledgeResponder, turn);
+    assert!(text(&events).starts_with("I cannot see orders, accounts or other personal data."), "{events:?}");
+    assert_eq!(outcome(&events), (Outcome::Unknown, Vec::new()));
+}
+
+#[test]
+fn the_same_words_of_two_documents_are_quoted_once() {
+    let store = Arc::new(Store::default());
+    store.add("one.md", None, "# Visits\n\nHome visits are available in Leeds.");
+    store.add("two.md", None, "# Visits again\n\nHome visits are available in Leeds.");
+    let index = KnowledgeIndex::new(store, Arc::new(FixedClock::at(NOW)), IndexSettings::default());
+    let question = "Are home visits available in Leeds?";
+    let wanted = Question { text: question.to_owned(), before: None, locale: "en".to_owned() };
+    let found = pollster::block_on(index.retrieve(&agent(), &wanted, 6)).expect("it is read");
+    assert_eq!(found.passages.len(), 2);
+    let events = events(&KnowledgeResponder, turn(question, "en", found));
+    assert_eq!(text(&events), "This is what I found:\n\n> Home visits are available in Leeds. [1]");
+}
+
+#[test]
+fn misspelt_questions_are_answered() {
+    let events = events(&KnowledgeResponder, asked("When are home vistis avaliable in Leeds?", "en"));
+    assert!(text(&events).contains("> Home visits are available in Leeds"), "{events:?}");
+}
+
+#[test]
+fn a_heading_without_text_is_not_quoted() {
+    let store = Arc::new(Store::default());
+    store.add("hours.md", None, "# Opening hours");
+    let index = KnowledgeIndex::new(store, Arc::new(FixedClock::at(NOW)), IndexSettings::default());
+    let wanted = Question { text: "Opening hours?".to_owned(), before: None, locale: "en".to_owned() };
+    let found = pollster::block_on(index.retrieve(&agent(), &wanted, 6)).expect("it is read");
+    assert_eq!((found.passages.len(), found.coverage), (1, 1.0));
+    let events = events(&KnowledgeResponder, turn("Opening hours?", "en", found));
+    assert_eq!(outcome(&events), (Outcome::Unknown, Vec::new()));
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use conversations::{Question, Retriever as _};
 use openapi_core::ports::FixedClock;
 use openapi_core::values::{AgentId, PlatformId};
-use responders::{IndexSettings, KnowledgeIndex};
+use responders::{EmbedError, Embedder, IndexSettings, KnowledgeIndex, TextRole};
 
 use crate::store::Store;
 use crate::{NOW, agent};
@@ -108,4 +108,87 @@ fn a_store_that_fails_is_said_to_and_asked_again() {
     assert_eq!(world.found("open"), 1, "within four seconds nothing is asked of the store");
     world.clock.advance_millis(4_000);
     assert!(pollster::block_on(world.index.retrieve(&agent(), &question, 3)).is_err());
+}
+
+/// An embedder that knows three subjects, and counts the passages that it is given.
+#[derive(Default)]
+struct Subjects {
+    passages: std::sync::atomic::AtomicUsize,
+    is_broken: std::sync::atomic::AtomicBool,
+}
+
+#[async_trait::async_trait]
+impl Embedder for Subjects {
+    fn name(&self) -> &str {
+        "subjects"
+    }
+
+    fn dimension(&self) -> usize {
+        3
+    }
+
+    async fn embed(&self, role: TextRole, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedError> {
+        if self.is_broken.load(Ordering::SeqCst) {
+            return Err(EmbedError::Unavailable("it is broken".to_owned()));
+        }
+        if role == TextRole::Passage {
+            self.passages.fetch_add(texts.len(), Ordering::SeqCst);
+        }
+        let subjects = [["swap", "exchange"], ["evening", "open"], ["post", "parcel"]];
+        let vector = |text: &String| {
+            let text = text.to_lowercase();
+            subjects
+                .map(|words| if words.iter().any(|word| text.contains(word)) { 1.0 } else { 0.1 })
+                .to_vec()
+        };
+        Ok(texts.iter().map(vector).collect())
+    }
+}
+
+/// Runs what computes vectors when a test wants it.
+#[derive(Default)]
+struct Later(parking_lot::Mutex<Vec<openapi_core::ports::Task>>);
+
+impl openapi_core::ports::Spawner for Later {
+    fn spawn(&self, task: openapi_core::ports::Task) {
+        self.0.lock().push(task);
+    }
+}
+
+impl Later {
+    fn run(&self) {
+        let tasks = std::mem::take(&mut *self.0.lock());
+        tasks.into_iter().for_each(pollster::block_on);
+    }
+}
+
+#[test]
+fn words_answer_until_the_vectors_are_there_and_when_the_embedder_fails() {
+    let mut world = world(IndexSettings::default());
+    world.store.add("exchanges.md", None, "# Exchanges\n\nSend it back for another size.");
+    world.store.add("parcels.md", None, "# Parcels\n\nParcels are sent on Fridays.");
+    let (embedder, later) = (Arc::new(Subjects::default()), Arc::new(Later::default()));
+    let index = KnowledgeIndex::new(world.store.clone(), world.clock.clone(), IndexSettings::default());
+    world.index = index.with_embedder(embedder.clone(), later.clone());
+    let first = |world: &World| {
+        let question =
+            Question { text: "May I swap these?".to_owned(), before: None, locale: "en".to_owned() };
+        let found = pollster::block_on(world.index.retrieve(&agent(), &question, 6)).expect("it is read");
+        found.passages.first().map(|passage| passage.text.clone())
+    };
+    assert_eq!(first(&world), None);
+    later.run();
+    assert_eq!(first(&world).as_deref(), Some("Send it back for another size."));
+    assert_eq!(embedder.passages.load(Ordering::SeqCst), 3);
+    // A failing embedder takes nothing away but meaning.
+    embedder.is_broken.store(true, Ordering::SeqCst);
+    assert_eq!((first(&world), world.found("parcels")), (None, 1));
+    embedder.is_broken.store(false, Ordering::SeqCst);
+    // Only what has changed is computed again.
+    world.store.add("returns.md", None, "# Returns\n\nReturns are free.");
+    world.clock.advance_millis(5_000);
+    assert_eq!(first(&world), None);
+    later.run();
+    assert_eq!(first(&world).as_deref(), Some("Send it back for another size."));
+    assert_eq!(embedder.passages.load(Ordering::SeqCst), 4);
 }

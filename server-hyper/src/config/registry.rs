@@ -211,6 +211,8 @@ pub const SETTINGS: &[Setting] = settings! {
         knowledge_cache_size: Scalar "SIZE" = "256MiB",
             "Memory for the search indexes of agents' documents; the least recently used index is evicted and rebuilt \
             on demand";
+        knowledge_embedder: Scalar "NAME" = "built-in",
+            "What lets agents' documents be searched by meaning and across languages: built-in, or none for words alone";
         contact_cache: Scalar "SIZE" = "160MiB",
             "Memory for cached contacts of a SQLite or PostgreSQL store; 0 disables the cache";
         tls_cert: Scalar "FILE" = "", "PEM file with the certificate chain; SIGHUP reloads it";

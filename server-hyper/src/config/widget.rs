@@ -24,6 +24,8 @@ pub struct WidgetServing {
     pub credits_per_thousand_tokens: u32,
     /// Memory for search indexes, in bytes.
     pub knowledge_cache_bytes: usize,
+    /// Whether documents are searched by meaning, and not by words alone.
+    pub searches_by_meaning: bool,
 }
 
 impl WidgetServing {
@@ -35,7 +37,16 @@ impl WidgetServing {
             endpoints: llms.clone(),
             credits_per_thousand_tokens: reader.number("llm_credits", 1),
             knowledge_cache_bytes: reader.length("knowledge_cache_size", 1 << 20, 1 << 40),
+            searches_by_meaning: reader.one("knowledge_embedder", true, embedder),
         }
+    }
+}
+
+fn embedder(name: &str) -> Result<bool, String> {
+    match name {
+        "built-in" => Ok(true),
+        "none" => Ok(false),
+        other => Err(format!("'{other}' is no embedder; write built-in, or none to search by words alone")),
     }
 }
 

@@ -363,7 +363,11 @@ fn decisions(
         event_retention_millis: Some(serving.event_retention_millis),
         extractor,
         responders: assemble::responders(&serving.widget.endpoints)?,
-        retriever: Some(assemble::retriever(Arc::clone(storage), serving.widget.knowledge_cache_bytes)),
+        retriever: Some(assemble::retriever(
+            Arc::clone(storage),
+            serving.widget.knowledge_cache_bytes,
+            serving.widget.searches_by_meaning,
+        )),
         ..Decisions::default()
     })
 }

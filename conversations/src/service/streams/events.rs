@@ -102,7 +102,8 @@ pub(crate) fn emit_end(live: &LiveTurn, message: &Message, form: Option<&LeadFor
     if let Some(handoff) = &message.after.handoff {
         live.emit(EventName::Handoff, &allowed(handoff, view));
     }
-    live.emit(EventName::Done, &json!({ "outcome": message.outcome.unwrap_or(Outcome::Answered) }));
+    let outcome = message.outcome.unwrap_or(Outcome::Answered).on_the_wire();
+    live.emit(EventName::Done, &json!({ "outcome": outcome }));
 }
 
 /// A handoff without images from hosts that the widget may not load from.

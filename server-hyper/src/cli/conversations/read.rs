@@ -227,6 +227,8 @@ impl Said {
 fn word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Answered => "answered",
+        Outcome::Unsure => "unsure",
+        Outcome::SmallTalk => "small talk",
         Outcome::Unknown => "unknown",
         Outcome::Stopped => "stopped",
         Outcome::Queued => "queued",

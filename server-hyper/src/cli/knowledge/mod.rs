@@ -172,7 +172,7 @@ async fn search(
     // Otherwise a mistyped agent would look like one without documents.
     chat.platform().agent(agent).await?;
     let least = chat.agent_settings(agent).await?.chat.min_coverage;
-    let found = retriever(storage, INDEX_BYTES).retrieve(agent, question, limit).await;
+    let found = retriever(storage, INDEX_BYTES, false).retrieve(agent, question, limit).await;
     let found = found.map_err(|error| CliError::new(error.to_string()))?;
     let would_answer = found.coverage >= least && found.coverage > 0.0;
     let answer = Answer {
@@ -196,6 +196,8 @@ async fn search(
     if !found.has_documents {
         context.info("the agent has no documents; add some with `openapi-server knowledge add`");
     }
+    context
+        .info("searched by words alone; a server with knowledge_embedder built-in searches by meaning too");
     let then = if would_answer { "the agent answers" } else { "the agent says that it has found no answer" };
     context.info(&format!(
         "coverage {:.2}, at least {:.2} is needed: {then}",

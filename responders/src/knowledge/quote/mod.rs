@@ -1,22 +1,24 @@
 //! Quotations: the sentences of a passage that a question is about, word for word.
 
+mod choice;
+
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 
 use crate::language::Language;
 use crate::passages::{End, Format, Kind, Piece, pieces};
+use crate::spelling;
 use crate::terms;
 use crate::words::{Word, words};
 
 /// The maximum length of a quotation, in characters.
 pub(super) const MAX_LENGTH: usize = 500;
-/// The length up to which a quotation includes the sentences after the matching ones, in characters.
-const ENOUGH: usize = 280;
 /// Marks where a sentence that is too long was cut.
 pub(super) const CUT: &str = " …";
 
 /// The words of a question, and how much each of them tells among the passages that were found.
 pub(super) struct Wanted {
+    /// Whether it asks how much, how many or how long.
+    asks_number: bool,
     /// Forms of the words: themselves and stems, with the number of the word.
     forms: HashMap<String, usize>,
     weights: Vec<f32>,
@@ -31,7 +33,8 @@ impl Wanted {
                 languages.push(guessed);
             }
         }
-        let mut wanted = Wanted { forms: HashMap::new(), weights: Vec::new(), languages };
+        let asks_number = choice::asks_number(question);
+        let mut wanted = Wanted { asks_number, forms: HashMap::new(), weights: Vec::new(), languages };
         let mut count = 0;
         words(question, |word| {
             if terms::is_content(&word, language) && !wanted.forms.contains_key(word.folded) {
@@ -42,6 +45,7 @@ impl Wanted {
             }
         });
         wanted.weights = vec![1.0; count];
+        wanted.correct(passages);
         let mut having = vec![0_u32; count];
         for passage in passages {
             wanted.words_in(passage).into_iter().for_each(|word| having[word] += 1);
@@ -49,6 +53,32 @@ impl Wanted {
         let all = passages.len() as f32;
         wanted.weights = having.into_iter().map(|having| 1.0 + (all / having.max(1) as f32).ln()).collect();
         wanted
+    }
+
+    /// Takes words that no passage has for the nearest ones that some have.
+    fn correct(&mut self, passages: &[&str]) {
+        let mut known: HashMap<String, u32> = HashMap::new();
+        let mut held: HashSet<usize> = HashSet::new();
+        for passage in passages {
+            held.extend(self.words_in(passage));
+            words(passage, |word| {
+                if !word.lower.is_empty() && !word.is_part {
+                    *known.entry(word.folded.to_owned()).or_default() += 1;
+                }
+            });
+        }
+        let missing: Vec<(String, usize)> = self
+            .forms
+            .iter()
+            .filter(|(form, word)| !held.contains(word) && form.chars().all(char::is_alphabetic))
+            .map(|(form, word)| (form.clone(), *word))
+            .collect();
+        for (form, word) in missing {
+            let all = known.iter().map(|(word, count)| (word.as_str(), *count));
+            if let Some(meant) = spelling::nearest(&form, all) {
+                self.forms.entry(meant).or_insert(word);
+            }
+        }
     }
 
     fn forms_of(&self, word: &Word<'_>) -> Vec<String> {
@@ -79,13 +109,11 @@ impl Wanted {
 /// The lines of a quotation from a passage: whole sentences that stand next to each other, at most [`LONGEST`]
 /// characters, with the heads of tables whose rows are among them; code is quoted whole or not at all. A single sentence
 /// that is longer is cut at a word.
-pub(super) fn lines(passage: &str, wanted: &Wanted) -> Vec<String> {
+pub(super) fn lines(passage: &str, headings: &[String], wanted: &Wanted) -> Vec<String> {
     let pieces = pieces(passage, 0..passage.len(), Format::Markdown);
     let units = units(&pieces);
     let chosen_of = |pieces: &[Piece], has_long_code: bool| {
-        let held: Vec<HashSet<usize>> =
-            pieces.iter().map(|piece| wanted.words_in(&passage[piece.range.clone()])).collect();
-        chosen(passage, pieces, &held, &wanted.weights, has_long_code)
+        choice::chosen(passage, headings, pieces, wanted, has_long_code)
     };
     // Where there is nothing but long code, lines of it are better than nothing.
     let (units, chosen) = match (chosen_of(&units, false), units.len() < pieces.len()) {
@@ -117,6 +145,10 @@ pub(super) fn lines(passage: &str, wanted: &Wanted) -> Vec<String> {
     }
     let fits =
         |lines: &[String]| lines.iter().map(|line| line.chars().count() + 1).sum::<usize>() <= MAX_LENGTH + 1;
+    // Rows below their head count more than those after the first one.
+    while !fits(&lines) && !head.is_empty() && lines.len() > head.len() + 1 {
+        lines.pop();
+    }
     if !fits(&lines) && !head.is_empty() {
         lines.drain(..head.len());
     }
@@ -148,49 +180,6 @@ fn units(pieces: &[Piece]) -> Vec<Piece> {
     units
 }
 
-/// The sentences next to each other that tell most about the question; of equals the shortest, then the first.
-fn chosen(
-    passage: &str,
-    pieces: &[Piece],
-    held: &[HashSet<usize>],
-    weights: &[f32],
-    has_long_code: bool,
-) -> Option<Range<usize>> {
-    let mut best: Option<(f32, usize, Range<usize>)> = None;
-    for start in 0..pieces.len() {
-        let mut words: HashSet<usize> = HashSet::new();
-        let mut characters = 0;
-        for end in start..pieces.len() {
-            characters += pieces[end].characters + if end > start { pieces[end - 1].gap } else { 0 };
-            if characters > MAX_LENGTH && (end > start || (!has_long_code && pieces[end].kind == Kind::Code))
-            {
-                break;
-            }
-            words.extend(&held[end]);
-            let reported: f32 = words.iter().map(|word| weights[*word]).sum();
-            let is_better = best.as_ref().is_none_or(|(most, least, _)| {
-                reported > most + 1e-4 || (reported > most - 1e-4 && characters < *least)
-            });
-            if is_better {
-                best = Some((reported, characters, start..end + 1));
-            }
-        }
-    }
-    let (_, mut characters, mut range) = best?;
-    // What follows in the same paragraph often says the rest, and what follows a colon says it always.
-    while range.end < pieces.len() {
-        let last = &pieces[range.end - 1];
-        characters += last.gap + pieces[range.end].characters;
-        let is_announced = passage[last.range.clone()].ends_with(':') && characters <= MAX_LENGTH;
-        let is_rest = last.end == End::Sentence && characters <= ENOUGH;
-        if !is_announced && !is_rest {
-            break;
-        }
-        range.end += 1;
-    }
-    Some(range)
-}
-
 /// The head of the table that a quotation begins in the middle of.
 fn head<'a>(passage: &str, pieces: &'a [Piece], start: usize) -> &'a [Piece] {
     let is_row = |nth: usize| pieces[nth].kind == Kind::Row;
@@ -198,9 +187,7 @@ fn head<'a>(passage: &str, pieces: &'a [Piece], start: usize) -> &'a [Piece] {
         return &[];
     }
     let first = (0..=start).rev().take_while(|nth| is_row(*nth)).last().unwrap_or(start);
-    let is_rule = |nth: usize| {
-        passage[pieces[nth].range.clone()].chars().all(|letter| matches!(letter, '|' | '-' | ':' | ' '))
-    };
+    let is_rule = |nth: usize| choice::is_rule(&passage[pieces[nth].range.clone()]);
     if first + 1 < start && is_rule(first + 1) { &pieces[first..first + 2] } else { &[] }
 }
 
@@ -223,7 +210,7 @@ mod tests {
     use super::*;
 
     fn quoted(passage: &str, question: &str) -> String {
-        lines(passage, &Wanted::new(question, Language::ENGLISH, &[passage])).join("\n")
+        lines(passage, &[], &Wanted::new(question, Language::ENGLISH, &[passage])).join("\n")
     }
 
     #[test]
@@ -259,6 +246,51 @@ mod tests {
             "A copy on monday holds all."
         );
         assert_eq!(quoted(&long, "copy monday"), "keep copy monday");
+    }
+
+    #[test]
+    fn lists_and_what_is_announced_are_quoted_whole() {
+        let kinds = "We take these cards:\n\n- Visa\n- Mastercard\n- Amex\n\nCash is fine.";
+        let all = "We take these cards:\n- Visa\n- Mastercard\n- Amex";
+        assert_eq!(quoted(kinds, "Which cards do you take?"), all);
+        assert_eq!(quoted(kinds, "Is it amex?").lines().count(), 4);
+        let steps = "1. Open the lid.\n2. Press the red button.\n3. Close the lid.";
+        assert_eq!(quoted(steps, "When do I press the button?"), steps);
+        let below = "The command below rebuilds the index.\n\n```\nkeep rebuild\n```";
+        assert_eq!(
+            quoted(below, "How do I rebuild the index?"),
+            "The command below rebuilds the index.\n```\nkeep rebuild\n```"
+        );
+        let wide = "登録番号は以下のとおりです：\n\nT1234";
+        assert!(quoted(wide, "登録番号").ends_with("T1234"));
+        // A long list is not.
+        let long =
+            format!("We repair:\n\n{}", (0..12).map(|nth| format!("- item {nth}\n")).collect::<String>());
+        assert!(quoted(&long, "item 11").lines().count() < 12);
+    }
+
+    #[test]
+    fn the_head_of_a_table_is_no_answer() {
+        let table = "| Repair | Price |\n|---|---|\n| Zip | £9 |\n| Sole | £65 |";
+        assert_eq!(quoted(table, "What is the price of a repair?"), table);
+        assert_eq!(quoted(table, "hiking yourself"), table);
+        assert_eq!(quoted("|---|---|", "anything"), "");
+    }
+
+    #[test]
+    fn a_number_is_preferred_where_one_is_asked_for() {
+        let passage = "Parcels go to Norway. We like Norway a lot.\n\nNorway takes 5 days.";
+        assert_eq!(quoted(passage, "How long to Norway?"), "Norway takes 5 days.");
+    }
+
+    #[test]
+    fn what_was_found_by_its_meaning_is_quoted_from_its_beginning() {
+        let passage =
+            "Exchanges are free within 30 days. Send us the size that fits.\n\nThe label is in the box.";
+        assert_eq!(
+            quoted(passage, "swap"),
+            "Exchanges are free within 30 days. Send us the size that fits.\nThe label is in the box."
+        );
     }
 
     #[test]

@@ -1,0 +1,135 @@
+//! Gives an index vectors of its passages, while words answer already.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Weak;
+
+use parking_lot::Mutex;
+
+use super::vectors::{Known, Vectors, row};
+use super::{Entry, Index};
+use crate::embedder::{EmbedError, Embedder, TextRole};
+
+/// Passages that are given to the embedder at a time.
+const BATCH: usize = 4;
+/// Every how many passages the log tells how far it is.
+const PROGRESS: usize = 500;
+
+impl Index {
+    /// What a passage is about, in words: its title, its headings and its text without marks of Markdown.
+    fn text_of(&self, entry: &Entry) -> String {
+        let title = &self.documents[entry.document as usize].title;
+        let mut text = title.clone();
+        for heading in entry.headings.iter().filter(|heading| *heading != title) {
+            text.push_str(" › ");
+            text.push_str(heading);
+        }
+        text.push('\n');
+        text.push_str(&crate::passages::plain_text(&entry.text));
+        text
+    }
+
+    /// Whether meaning counts in its searches.
+    #[must_use]
+    pub fn has_meaning(&self) -> bool {
+        self.vectors.get().is_some()
+    }
+
+    /// Computes the vectors of all passages, here and now.
+    ///
+    /// # Errors
+    /// When the embedder fails; the index goes on by words.
+    pub async fn give_meaning(&self, embedder: &dyn Embedder) -> Result<(), EmbedError> {
+        let known = Mutex::new(Known::default());
+        for missing in self.missing(&known).chunks(BATCH) {
+            embed(embedder, missing, &known).await?;
+        }
+        self.take_meaning(embedder.dimension(), &known);
+        Ok(())
+    }
+
+    /// The texts that have no vector yet.
+    fn missing(&self, known: &Mutex<Known>) -> Vec<(u128, String)> {
+        let known = known.lock();
+        let texts = self.entries.iter().map(|entry| self.text_of(entry));
+        texts.map(|text| (key(&text), text)).filter(|(key, _)| !known.contains_key(key)).collect()
+    }
+
+    /// Takes its vectors of those that are known, and forgets the others.
+    fn take_meaning(&self, dimension: usize, known: &Mutex<Known>) {
+        let mut known = known.lock();
+        let rows: Vec<_> = self
+            .entries
+            .iter()
+            .map(|entry| {
+                let key = key(&self.text_of(entry));
+                known.get(&key).cloned().map(|row| (key, row))
+            })
+            .collect();
+        *known = rows.iter().flatten().cloned().collect();
+        let rows: Vec<_> = rows.into_iter().map(|row| row.map(|(_, row)| row)).collect();
+        drop(self.vectors.set(Vectors::new(dimension, &rows)));
+    }
+}
+
+/// Computes the vectors of an index for as long as somebody has it.
+///
+/// # Errors
+/// When the embedder fails.
+pub(super) async fn fill(
+    index: &Weak<Index>,
+    embedder: &dyn Embedder,
+    known: &Mutex<Known>,
+    agent: &str,
+) -> Result<(), EmbedError> {
+    let Some(missing) = index.upgrade().map(|index| index.missing(known)) else { return Ok(()) };
+    let all = missing.len();
+    for (nth, batch) in missing.chunks(BATCH).enumerate() {
+        // It was replaced or evicted.
+        if index.strong_count() == 0 {
+            return Ok(());
+        }
+        embed(embedder, batch, known).await?;
+        let done = (nth * BATCH + batch.len()).min(all);
+        if done % PROGRESS < BATCH && done < all {
+            tracing::info!(agent, done, all, "computing the vectors of an agent's passages");
+        }
+    }
+    if let Some(index) = index.upgrade() {
+        index.take_meaning(embedder.dimension(), known);
+        tracing::info!(
+            agent,
+            passages = index.len(),
+            computed = all,
+            "an agent's documents are searched by meaning"
+        );
+    }
+    Ok(())
+}
+
+async fn embed(
+    embedder: &dyn Embedder,
+    texts: &[(u128, String)],
+    known: &Mutex<Known>,
+) -> Result<(), EmbedError> {
+    let vectors =
+        embedder.embed(TextRole::Passage, texts.iter().map(|(_, text)| text.clone()).collect()).await?;
+    if vectors.len() != texts.len() {
+        let reason = format!("it gave {} vectors for {} texts", vectors.len(), texts.len());
+        return Err(EmbedError::Unavailable(reason));
+    }
+    let mut known = known.lock();
+    for ((key, _), vector) in texts.iter().zip(&vectors) {
+        known.extend(row(vector).map(|row| (*key, row)));
+    }
+    Ok(())
+}
+
+/// A text, short: two hashes of it.
+fn key(text: &str) -> u128 {
+    let half = |seed: u8| {
+        let mut hasher = DefaultHasher::new();
+        (seed, text).hash(&mut hasher);
+        u128::from(hasher.finish())
+    };
+    half(0) << 64 | half(1)
+}
