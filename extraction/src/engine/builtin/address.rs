@@ -229,10 +229,9 @@ pub(crate) fn parts(view: &View<'_>, pieces: &[Span]) -> Parts {
         } else if parts.street.is_none()
             && postal_line.is_none_or(|postal| index < postal)
             && Some(*line) != parts.city
+            && is_street(&text)
         {
-            if is_street(&text) {
-                parts.street = Some(*line);
-            }
+            parts.street = Some(*line);
         }
     }
     if parts.street.is_none()

@@ -329,12 +329,7 @@ impl Source<'_, '_> {
                 idle += 1;
                 continue;
             }
-            let segments = self.view.segments_of(line);
-            // The number of cells reveals running text where each column of the header is a cell.
-            let by_index = (!self.view.placed
-                && segments.len() == columns.len()
-                && self.view.segments_of(header).len() == columns.len())
-            .then_some(segments);
+            let by_index = self.cells_by_index(header, line, columns);
             let atoms = match by_index {
                 Some(segments) => segments.iter().map(|segment| self.cell_atom(segment.span())).collect(),
                 None => self.atoms(line, columns, properties),
@@ -388,6 +383,14 @@ impl Source<'_, '_> {
             found.covered.clear();
         }
         found
+    }
+
+    /// The cells of a line of running text, where their number reveals that each column of the header is one.
+    fn cells_by_index(&self, header: usize, line: usize, columns: &[Column]) -> Option<&[Segment]> {
+        let segments = self.view.segments_of(line);
+        let is_one_each =
+            segments.len() == columns.len() && self.view.segments_of(header).len() == columns.len();
+        (!self.view.placed && is_one_each).then_some(segments)
     }
 
     /// The values of a line, each in its column. `by_index` are the cells where each is a column.

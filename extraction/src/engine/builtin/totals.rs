@@ -117,7 +117,7 @@ pub(crate) fn confirm(
             }
         }
     }
-    adjusted.sort_by(|a, b| a.0.cmp(&b.0));
+    adjusted.sort_by_key(|(at, _)| *at);
     adjusted.dedup_by(|a, b| a.0 == b.0);
     for ((field, index), change) in adjusted {
         candidates[field][index].score += change;
