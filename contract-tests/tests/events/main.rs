@@ -227,7 +227,7 @@ fn bad_input_is_refused(backend: Backend) {
         let reply = cx.get(&format!("{PATH}?{query}")).fails(400, "VALIDATION_ERROR");
         let errors = reply.json["validationErrors"].as_array().unwrap().clone();
         let found: Vec<_> =
-            errors.iter().map(|error| (error["field"].clone(), error["code"].clone())).collect();
+            errors.iter().map(|error| (error["field"].clone(), error["type"].clone())).collect();
         assert_eq!(found, [(json!(field), json!(rule))], "{query}: {}", reply.text);
     }
     let _ = cx.get("/events/types?x=1").fails(400, "VALIDATION_ERROR");
