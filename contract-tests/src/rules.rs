@@ -24,6 +24,7 @@ pub struct Asked<'a> {
 /// The members of `details` for each code that has details (contract 6.1).
 fn details_of(code: &str) -> &'static [&'static str] {
     match code {
+        "EVENTS_LOST" => &["oldest", "head", "reason"],
         "INVALID_JSON" => &["line", "column"],
         "API_KEY_EXPIRED" => &["expiredAt"],
         "INSUFFICIENT_CREDITS" => &["required", "available"],

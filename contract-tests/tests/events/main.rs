@@ -37,8 +37,8 @@ fn kinds(events: &[Value]) -> Vec<&str> {
 fn changes_of_contacts_have_their_events(backend: Backend) {
     let cx = Sandbox::new(backend);
     let id = cx.create(&story::new_contact()).id();
-    let _ = cx.update(
-        "crm-1001",
+    let _ = cx.put(
+        "/contacts/crm-1001/chatbots/<A>",
         &json!({ "firstName": "Zo", "tags": ["vip"], "customFields": { "plan": "silver" } }),
     );
     let _ = cx.patch("/contacts/crm-1001/chatbots/<A>/archive").expect(200);
@@ -96,9 +96,11 @@ fn what_changes_nothing_has_no_event(backend: Backend) {
         .json(&json!({ "primaryEmail": "x@y.co" }))
         .send()
         .expect(200);
-    let _ = cx.update("crm-1001", &json!({ "firstName": "Zoë" }));
+    let _ = cx.put("/contacts/crm-1001/chatbots/<A>", &json!({ "firstName": "Zoë" }));
     let _ = cx.patch("/contacts/crm-1001/chatbots/<A>/unarchive").expect(200);
-    let _ = cx.try_update("crm-1001", &json!({ "primaryEmail": "not one" })).fails(400, "VALIDATION_ERROR");
+    let _ = cx
+        .put("/contacts/crm-1001/chatbots/<A>", &json!({ "primaryEmail": "not one" }))
+        .fails(400, "VALIDATION_ERROR");
     assert_eq!(events(&cx), before);
 }
 
@@ -186,7 +188,7 @@ fn a_reader_goes_on_where_it_stopped(backend: Backend) {
 fn types_filter(backend: Backend) {
     let cx = Sandbox::new(backend);
     let _ = cx.create(&story::new_contact());
-    let _ = cx.update("crm-1001", &json!({ "firstName": "Zo" }));
+    let _ = cx.put("/contacts/crm-1001/chatbots/<A>", &json!({ "firstName": "Zo" }));
     let head = cx.get(PATH).json["stream"]["cursor"].clone();
     for (types, expected) in [
         ("contact.created", vec!["contact.created"]),
@@ -227,7 +229,7 @@ fn bad_input_is_refused(backend: Backend) {
         let reply = cx.get(&format!("{PATH}?{query}")).fails(400, "VALIDATION_ERROR");
         let errors = reply.json["validationErrors"].as_array().unwrap().clone();
         let found: Vec<_> =
-            errors.iter().map(|error| (error["field"].clone(), error["code"].clone())).collect();
+            errors.iter().map(|error| (error["field"].clone(), error["type"].clone())).collect();
         assert_eq!(found, [(json!(field), json!(rule))], "{query}: {}", reply.text);
     }
     let _ = cx.get("/events/types?x=1").fails(400, "VALIDATION_ERROR");
@@ -314,7 +316,7 @@ fn waiting_ends_with_an_event(backend: Backend) {
     assert!(poll().is_none());
     let _ = cx.create(&story::new_contact());
     assert!(poll().is_none());
-    let _ = cx.update("crm-1001", &json!({ "firstName": "Zo" }));
+    let _ = cx.put("/contacts/crm-1001/chatbots/<A>", &json!({ "firstName": "Zo" }));
     let reply = (0..1_000).find_map(|_| poll()).expect("an answer").expect(200);
     assert_eq!(kinds(reply.data().as_array().unwrap()), ["contact.updated"]);
 }

@@ -209,7 +209,7 @@ impl JsonSchema for Event {
                 "timestamp": { "type": "string", "format": "date-time" },
                 "agentId": { "type": "string" },
                 "actor": EventActor::schema(),
-                "data": { "type": "object" },
+                "data": { "type": "object", "additionalProperties": true },
                 "erased": { "const": true },
             },
         })

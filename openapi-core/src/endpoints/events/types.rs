@@ -42,8 +42,8 @@ impl JsonSchema for EventTypes {
                 "required": ["description", "schema", "example"],
                 "properties": {
                     "description": { "type": "string" },
-                    "schema": { "type": "object", "description": "The JSON Schema of `data`." },
-                    "example": { "type": "object", "description": "Example `data`." },
+                    "schema": { "type": "object", "additionalProperties": true, "description": "The JSON Schema of `data`." },
+                    "example": { "type": "object", "additionalProperties": true, "description": "Example `data`." },
                 },
             },
         })
