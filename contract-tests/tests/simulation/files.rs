@@ -96,10 +96,10 @@ impl Client {
         for file in &known.files {
             match file.deleted {
                 Erased::No => {
-                    assert!(ids.contains(&file.id.as_str()), "{} is not listed: {answer}", file.name)
+                    assert!(ids.contains(&file.id.as_str()), "{} is not listed: {answer}", file.name);
                 }
                 Erased::Yes => {
-                    assert!(!ids.contains(&file.id.as_str()), "the deleted {} is listed", file.name)
+                    assert!(!ids.contains(&file.id.as_str()), "the deleted {} is listed", file.name);
                 }
                 Erased::Perhaps => {}
             }

@@ -38,7 +38,7 @@ macro_rules! planted {
 planted! {
     /// Two tenants share a counter of requests.
     CounterOfTwoTenants,
-    /// Whoever reads the counter of requests counts one less: a restart gives away a request.
+    /// A server that reads the counter of requests counts one less: a restart gives away a request.
     LimitForgetsOne,
     /// The charge for a reply is repeated as if the first one had failed.
     ChargedTwice,
