@@ -134,7 +134,7 @@ impl Pieces<'_> {
                 (0..=before).rev().take_while(|nth| is_prose(nth)).find(|nth| is_item(self.text(*nth)));
             match begins {
                 Some(begins) if (begins..first).all(|nth| nth == begins || !ends_block(nth - 1)) => {
-                    first = begins
+                    first = begins;
                 }
                 _ => break,
             }
