@@ -120,7 +120,7 @@ fn answers_are_stored_as_sent_without_nulls() {
         { "name": "l", "type": "list", "fields": [{ "name": "a", "type": "text" }, { "name": "b", "type": "text" }] },
     ] }));
     let compiled = CompiledTemplate::new(template).unwrap();
-    let data = crate::json::parse(br#"{"l":[{"b":null,"a":" x "},{"a":null}],"n":1.50e0}"#).unwrap();
+    let data = openapi_core::json::parse(br#"{"l":[{"b":null,"a":" x "},{"a":null}],"n":1.50e0}"#).unwrap();
     let Json::Object(data) = data else { panic!("no object") };
     let stored = compiled.check(&data, Completeness::Complete, "formData", &|_| true).unwrap();
     assert_eq!(stored.as_str(), r#"{"l":[{"a":" x "},{}],"n":1.50e0}"#);

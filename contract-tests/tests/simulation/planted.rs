@@ -9,11 +9,12 @@ use conversations::Message;
 use conversations::storage::{ConversationStorage, ConversationWrite, MessageQuery};
 use openapi_core::access::{KeySelector, Permissions, StoredKey};
 use openapi_core::credits::{CreditAccount, CreditEntry, CreditEntryKind};
+use openapi_core::json::RawObject;
 use openapi_core::storage::{
-    ContactStore, ContactWrite, CreditStore, CreditWrite, Effects, IdempotencyRecord, KeyStore,
-    RateLimitStore, RateLimitWindow, Result,
+    ContactStore, ContactWrite, CreditStore, CreditWrite, Effects, IdempotencyRecord, KeyStore, RecordChange,
+    RecordKey, RecordKind, RecordStore, RecordsWrite, Result, StoredRecord,
 };
-use openapi_core::values::{AgentId, ContactId, KeyId, Timestamp};
+use openapi_core::values::{AgentId, ContactId, Timestamp};
 use parking_lot::Mutex;
 use storage_memory::MemoryStorage;
 use testkit::conformance::{Faulty, PlantedFault};
@@ -66,7 +67,7 @@ planted! {
 
 #[derive(Default)]
 struct Memory {
-    first_key: Option<(AgentId, KeyId)>,
+    first_counter: Option<(Option<AgentId>, RecordKey)>,
     replay: Option<IdempotencyRecord>,
     writes: BTreeMap<ContactId, ContactWrite>,
     calls: u64,
@@ -90,6 +91,17 @@ impl Delegate for Broken {
 
 testkit::delegate_storage!(Broken);
 
+/// A window of an API key in which the newest request is not counted.
+fn one_request_less(window: &RawObject) -> RawObject {
+    let mut window: serde_json::Value = serde_json::from_str(window.as_str()).expect("a window");
+    let shares = window["shares"].as_array_mut().expect("shares");
+    let newest = shares.iter_mut().filter_map(|share| share["counted"].as_array_mut()?.last_mut()).next();
+    if let Some(count) = newest {
+        count[1] = count[1].as_u64().unwrap_or_default().saturating_sub(1).into();
+    }
+    RawObject::from_text(window.to_string()).expect("an object")
+}
+
 impl Broken {
     fn is(&self, fault: Planted) -> bool {
         self.fault == Some(fault)
@@ -102,34 +114,34 @@ impl Broken {
         memory.calls.is_multiple_of(count)
     }
 
-    fn counter(&self, agent: &AgentId, key: KeyId) -> (AgentId, KeyId) {
-        let own = (agent.clone(), key);
-        if !self.is(Planted::CounterOfTwoTenants) {
+    /// The record that is used instead: under the fault, all counters of requests are the first one.
+    fn counter<'a>(&self, scope: Option<&'a AgentId>, key: &RecordKey) -> (Option<AgentId>, RecordKey) {
+        let own = (scope.cloned(), key.clone());
+        if key.kind != RecordKind::RateLimitWindow || !self.is(Planted::CounterOfTwoTenants) {
             return own;
         }
-        self.memory.lock().first_key.get_or_insert(own).clone()
+        self.memory.lock().first_counter.get_or_insert(own).clone()
     }
 
-    async fn rate_limit_window(&self, agent: &AgentId, key: KeyId) -> Result<Option<RateLimitWindow>> {
-        let (agent, key) = self.counter(agent, key);
-        let mut window = self.inner.rate_limit_window(&agent, key).await?;
-        if self.is(Planted::LimitForgetsOne) {
-            let shares = window.iter_mut().flat_map(|window| &mut window.shares);
-            if let Some((_, count)) = shares.filter_map(|share| share.counted.last_mut()).next() {
-                *count = count.saturating_sub(1);
-            }
+    async fn record(&self, scope: Option<&AgentId>, key: &RecordKey) -> Result<Option<StoredRecord>> {
+        let (scope, key) = self.counter(scope, key);
+        let mut record = self.inner.record(scope.as_ref(), &key).await?;
+        if self.is(Planted::LimitForgetsOne)
+            && let Some(record) =
+                record.as_mut().filter(|record| record.key.kind == RecordKind::RateLimitWindow)
+        {
+            record.body = one_request_less(&record.body);
         }
-        Ok(window)
+        Ok(record)
     }
 
-    async fn save_rate_limit_window(
-        &self,
-        agent: &AgentId,
-        key: KeyId,
-        window: &RateLimitWindow,
-    ) -> Result<()> {
-        let (agent, key) = self.counter(agent, key);
-        self.inner.save_rate_limit_window(&agent, key, window).await
+    async fn save_records(&self, scope: Option<&AgentId>, write: &RecordsWrite) -> Result<()> {
+        let (mut scope, mut write) = (scope.cloned(), write.clone());
+        if let [RecordChange::Save(record)] = write.changes.as_mut_slice() {
+            let (of, key) = self.counter(scope.as_ref(), &record.key);
+            (scope, record.key) = (of, key);
+        }
+        self.inner.save_records(scope.as_ref(), &write).await
     }
 
     async fn save_credits(&self, agent: &AgentId, write: &CreditWrite) -> Result<()> {
@@ -284,7 +296,7 @@ const OF_SUITE: &[PlantedFault] = &[
     PlantedFault::PositionNeedsContact,
     PlantedFault::AnyTermMatches,
     PlantedFault::ArchivedAlwaysShown,
-    PlantedFault::RateWindowOverwritten,
+    PlantedFault::RecordVersionIgnored,
     PlantedFault::AuditCrossesAgents,
     PlantedFault::CreditsCrossAgents,
     PlantedFault::CreditsWithoutLedger,

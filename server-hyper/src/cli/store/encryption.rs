@@ -307,7 +307,8 @@ mod tests {
             key.decrypt(&from, &to).unwrap();
             prop_assert!(std::fs::read(&to).unwrap() == content);
             std::fs::remove_file(&to).unwrap();
-            encrypted[at.index(encrypted.len())] ^= 1 << bit;
+            let damaged = at.index(encrypted.len());
+            encrypted[damaged] ^= 1 << bit;
             std::fs::write(&from, &encrypted).unwrap();
             let refused = key.decrypt(&from, &to).err().unwrap().to_string();
             prop_assert!(refused.contains("is damaged"), "{}", refused);
