@@ -17,17 +17,17 @@ fn object(value: &Value) -> Object {
 }
 
 fn intake() -> Value {
-    serde_json::from_str(EXAMPLE_TEMPLATE).unwrap()
+    serde_json::from_str(EXAMPLE_TEMPLATE).expect("the example")
 }
 
 fn defined(definition: &Value) -> FormTemplate {
     let read = TemplateDefinition::read(&object(definition));
     let definition =
         read.unwrap_or_else(|violations| panic!("{}: {:?}", violations.message(), violations.listed()));
-    let at = "2026-01-10T12:00:00.000Z".parse::<Timestamp>().unwrap();
+    let at = "2026-01-10T12:00:00.000Z".parse::<Timestamp>().expect("a time");
     definition.create(
-        "69623f40cde3f537d8e4bddb".parse().unwrap(),
-        "695b6f80de7378c4412112d3".parse().unwrap(),
+        "69623f40cde3f537d8e4bddb".parse().expect("an id"),
+        "695b6f80de7378c4412112d3".parse().expect("an id"),
         at,
     )
 }
@@ -50,8 +50,8 @@ const FILE: &str = "697dc94b74a1f572c54b78cf";
 
 /// The faults of data: paths and rules; nothing when it is accepted.
 fn check(template: &FormTemplate, data: &Value, completeness: Completeness) -> Vec<(String, &'static str)> {
-    let compiled = CompiledTemplate::new(template.clone()).unwrap();
-    let known: FileId = FILE.parse().unwrap();
+    let compiled = CompiledTemplate::new(template.clone()).expect("a template");
+    let known: FileId = FILE.parse().expect("an id");
     match compiled.check(&object(data), completeness, "formData", &|id| id == known) {
         Ok(_) => Vec::new(),
         Err(violations) => {
@@ -432,7 +432,7 @@ fn examples_are_valid_or_made_up() {
 
 #[test]
 fn edits_make_versions_of_what_was_in_use() {
-    let at = "2026-01-12T08:30:00.000Z".parse::<Timestamp>().unwrap();
+    let at = "2026-01-12T08:30:00.000Z".parse::<Timestamp>().expect("a time");
     let draft = defined(&intake());
     let renamed = |template: &FormTemplate| {
         let mut changed = template.document();

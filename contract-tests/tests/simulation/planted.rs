@@ -115,7 +115,7 @@ impl Broken {
     }
 
     /// The record that is used instead: under the fault, all counters of requests are the first one.
-    fn counter<'a>(&self, scope: Option<&'a AgentId>, key: &RecordKey) -> (Option<AgentId>, RecordKey) {
+    fn counter(&self, scope: Option<&AgentId>, key: &RecordKey) -> (Option<AgentId>, RecordKey) {
         let own = (scope.cloned(), key.clone());
         if key.kind != RecordKind::RateLimitWindow || !self.is(Planted::CounterOfTwoTenants) {
             return own;

@@ -97,14 +97,13 @@ fn mean(sample: &Sample) -> [f64; COUNT] {
 /// The solution of a system of linear equations whose matrix is symmetric and positive.
 fn solve(mut matrix: [[f64; COUNT]; COUNT], mut right: [f64; COUNT]) -> [f64; COUNT] {
     for at in 0..COUNT {
+        let pivot = matrix[at];
         for row in at + 1..COUNT {
-            let factor = matrix[row][at] / matrix[at][at];
-            if factor != 0.0 {
-                for column in at..COUNT {
-                    matrix[row][column] -= factor * matrix[at][column];
-                }
-                right[row] -= factor * right[at];
+            let factor = matrix[row][at] / pivot[at];
+            for (value, above) in matrix[row].iter_mut().zip(pivot) {
+                *value -= factor * above;
             }
+            right[row] -= factor * right[at];
         }
     }
     for at in (0..COUNT).rev() {

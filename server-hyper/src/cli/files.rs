@@ -91,7 +91,7 @@ impl Files {
 async fn seal(context: &CommandContext, platform: &Platform) -> Result<(), CliError> {
     context.note(platform, AuditAction::FilesSeal, None, "", []).await?;
     let mut report = |progress: &SealProgress| {
-        if progress.sealed % PROGRESS_INTERVAL == 0 {
+        if progress.sealed.is_multiple_of(PROGRESS_INTERVAL) {
             context.info(&format!("{} contents sealed, {} bytes", progress.sealed, progress.bytes));
         }
     };

@@ -245,7 +245,7 @@ fn record_and_log(store: &dyn ConversationStorage) {
     let effects = Effects::default().with_event(event(9, None));
     wait(store.save_records(Some(&id), &RecordsWrite { changes: Vec::new(), effects })).unwrap();
     assert_eq!(wait(store.log(&id, 0, 9)).unwrap().head, 8);
-    assert_eq!(wait(store.log_heads(&[id.clone()])).unwrap(), [8]);
+    assert_eq!(wait(store.log_heads(std::slice::from_ref(&id))).unwrap(), [8]);
     assert_eq!(wait(store.sweep_log(&id, at(9), 2)).unwrap(), 2);
     while wait(store.scrub_logs(1)).unwrap() > 0 {}
     let gone = Agent { status: AgentStatus::Deleted, ..agent(&id) };
