@@ -2,8 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::index::language_of;
-use crate::language::Language;
+use crate::language::{Language, language_of};
 use crate::terms;
 use crate::words::{Word, fold, words};
 

@@ -119,6 +119,11 @@ impl Language {
     }
 }
 
+/// The language of a message: its own, else that of the widget.
+pub(crate) fn language_of(text: &str, locale: &str) -> Language {
+    Language::guess(text).or_else(|| Language::of_tag(locale)).unwrap_or(Language::ENGLISH)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

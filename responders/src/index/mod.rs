@@ -28,11 +28,10 @@ pub use self::agents::{IndexSettings, KnowledgeIndex};
 pub use self::builder::IndexBuilder;
 pub use self::fusion::Signals;
 use self::postings::Postings;
-pub(crate) use self::question::language_of;
 use self::question::{Asked, AskedWord, MAX_WORDS};
 use self::reranker::{LOOKED_AT, Reranker};
 use self::vectors::{Similarity, Vectors};
-use crate::language::Language;
+use crate::language::{Language, language_of};
 use crate::spelling;
 use crate::words::Word;
 

@@ -3,7 +3,7 @@
 use conversations::Question;
 
 use crate::follow_up;
-use crate::language::Language;
+use crate::language::{Language, language_of};
 use crate::terms;
 use crate::words::{Word, words};
 
@@ -102,9 +102,4 @@ fn terms_of(word: &Word<'_>, stems: &[Language]) -> Vec<String> {
 /// Whether a message goes on from the one before it, so that both together are the question.
 pub(super) fn goes_on(question: &Question) -> bool {
     question.before.is_some() && follow_up::goes_on(&question.text, &question.locale)
-}
-
-/// The language of a message: its own, else that of the widget.
-pub(crate) fn language_of(text: &str, locale: &str) -> Language {
-    Language::guess(text).or_else(|| Language::of_tag(locale)).unwrap_or(Language::ENGLISH)
 }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::index::language_of;
 use crate::language::Language;
+use crate::language::language_of;
 use crate::words::{Word, fold, words};
 
 /// The words of a message that may want a person; a longer one asks about something else too.

@@ -13,7 +13,8 @@ use self::intents::{asks_for_records, wants_person};
 use self::quote::Wanted;
 use self::small_talk::{SmallTalk, small_talk};
 use crate::follow_up;
-use crate::index::{MAX_QUOTED, QUOTED_SHARE, language_of};
+use crate::index::{MAX_QUOTED, QUOTED_SHARE};
+use crate::language::language_of;
 use crate::texts::{Texts, texts};
 
 /// The share of [`ChatSettings::min_coverage`](conversations::ChatSettings) from which on a passage is shown as what may
