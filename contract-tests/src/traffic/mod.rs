@@ -1,6 +1,7 @@
 //! Random requests over a small domain: few names, tags, states and times, so that they collide.
 
 mod contacts;
+mod events;
 mod extraction;
 mod files;
 mod forms;
@@ -160,6 +161,7 @@ pub fn step(seed: u64, known: &Known) -> Step {
         58..=69 => files::files(&mut random, known),
         70..=74 => extraction::extraction(&mut random),
         75 => public(&mut random),
+        76..=79 => events::events(&mut random),
         _ => forms::forms(&mut random, known),
     };
     if request.method == "POST" && random.one_in(6) {

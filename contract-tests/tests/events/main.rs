@@ -57,7 +57,7 @@ fn changes_of_contacts_have_their_events(backend: Backend) {
     assert_eq!(members, ["id", "seq", "cursor", "type", "timestamp", "agentId", "actor", "data"]);
     assert_eq!(first["data"], json!({ "contactId": id }));
     assert_eq!(first["actor"]["type"], "apiKey");
-    assert!(first["actor"]["id"].as_str().unwrap().contains("_key_"), "{first}");
+    assert!(first["actor"]["id"].as_str().unwrap().starts_with("svck_"), "{first}");
     let cursor = format!("{}.{}", first["seq"], first["id"].as_str().unwrap());
     assert_eq!(first["cursor"], cursor.as_str());
     let mut changed: Vec<&str> =
@@ -226,7 +226,8 @@ fn bad_input_is_refused(backend: Backend) {
         ("page=1", "page", "unknown"),
         ("limit=1&limit=2", "limit", "duplicate"),
     ] {
-        let reply = cx.get(&format!("{PATH}?{query}")).fails(400, "VALIDATION_ERROR");
+        let reply = cx.get(&format!("{PATH}?{query}"));
+        assert_eq!(reply.status, 400, "{query}: {}", reply.text);
         let errors = reply.json["validationErrors"].as_array().unwrap().clone();
         let found: Vec<_> =
             errors.iter().map(|error| (error["field"].clone(), error["type"].clone())).collect();

@@ -237,12 +237,9 @@ fn a_dropped_request_is_all_or_nothing() {
         assert_eq!(wait(call.answer()).status, success(meta), "{}", meta.id);
         faulty.halt(false);
         let everything = State::of(&cx);
-        assert_eq!(
-            nothing.is(&everything),
-            meta.method.as_str() == "GET",
-            "{}: what is compared tells",
-            meta.id
-        );
+        // A download with a signed URL has an audit entry.
+        let only_reads = meta.method.as_str() == "GET" && meta.id != "downloadFile";
+        assert_eq!(nothing.is(&everything), only_reads, "{}: what is compared tells", meta.id);
         for times in 1.. {
             let (cx, known, faulty) = world();
             let call = request(&cx, meta, &known);

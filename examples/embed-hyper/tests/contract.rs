@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::Full;
-use openapi_core::access::Actor;
+use openapi_core::access::{Actor, Permissions};
 use openapi_core::admin::{Admin, NewAgent, NewKey};
 use openapi_core::api::{Api, Settings};
 use openapi_core::json::{Json, parse};
@@ -73,7 +73,7 @@ fn service() -> Result<(Api, Headers), Box<dyn std::error::Error>> {
     let by = Actor::Operator("test".to_owned());
     let agent = NewAgent { id: Some("acme".parse()?), name: "Acme".parse()? };
     let agent = pollster::block_on(platform.create_agent(&by, agent))?;
-    let key = NewKey::new(agent.id, "Examples".parse()?, "contacts:all".parse()?);
+    let key = NewKey::new(agent.id, "Examples".parse()?, Permissions::all());
     let issued = pollster::block_on(platform.create_key(&by, key))?;
     let headers = [
         ("X-API-Key", issued.key.api_key.as_str().to_owned()),

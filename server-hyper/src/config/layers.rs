@@ -124,7 +124,7 @@ impl Layer {
         let mut layer = Layer::default();
         for (variable, text) in variables {
             let Some(key) = key_of_variable(&variable) else { continue };
-            if is_no_setting(&key) || text.is_empty() || is_service_link(&key) {
+            if is_no_setting(&key) || text.is_empty() || is_service_link(&key, &text) {
                 continue;
             }
             match (Setting::accepting(&key), nearest(&key)) {
@@ -154,9 +154,11 @@ fn is_no_setting(key: &str) -> bool {
 }
 
 /// Whether Kubernetes may have set this variable, for a service called `openapi` or `openapi-…` in the same namespace:
-/// `…_SERVICE_HOST`, `…_SERVICE_PORT`, `…_PORT_8080_TCP_ADDR`. No setting has `port` in its name.
-fn is_service_link(key: &str) -> bool {
-    key.ends_with("service_host") || key.split('_').any(|part| part == "port")
+/// `…_SERVICE_HOST`, `…_SERVICE_PORT`, `…_PORT_8080_TCP_ADDR`, and `…_PORT`, which is an address such as
+/// `tcp://10.0.0.7:80` also where a setting has that name.
+fn is_service_link(key: &str, text: &str) -> bool {
+    let names_port = key.ends_with("service_host") || key.split('_').any(|part| part == "port");
+    names_port && (Setting::accepting(key).is_none() || text.contains("://"))
 }
 
 /// The end of an error about an unknown key.
@@ -322,6 +324,9 @@ mod tests {
             "OPENAPI_PORT_8080_TCP_ADDR",
             "OPENAPI_SERVER_PORT",
         ];
+        let link = ("OPENAPI_OUTBOUND_PORT".to_owned(), "tcp://10.0.0.7:80".to_owned());
+        let layer = Layer::of_environment([link], &mut errors, &mut warnings);
+        assert!(layer.get("outbound_port").is_none() && errors.is_empty() && warnings.is_empty());
         let variables = names.map(|name| (name.to_owned(), "x".to_owned()));
         Layer::of_environment(variables, &mut errors, &mut warnings);
         let ends: Vec<_> =

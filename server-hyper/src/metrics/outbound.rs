@@ -23,7 +23,11 @@ pub struct OutboundMetrics {
 
 impl OutboundMetrics {
     pub(super) fn register(registry: &mut Registry) -> Self {
-        let refused = Family::default();
+        let refused = Family::<RuleLabels, Counter>::default();
+        // Every rule has its counter from the start, so that alerts see the first refusal.
+        for rule in outbound::Rule::ALL {
+            refused.get_or_create(&RuleLabels { rule: rule.word() });
+        }
         registry.register(
             "outbound_refused",
             "Requests to other services that the policy refused, by rule",

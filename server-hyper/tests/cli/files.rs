@@ -165,7 +165,13 @@ fn contents_of_former_releases_are_served_and_sealed_while_a_server_runs() {
 
     let server = sandbox.serve(&[]);
     let client = Client { origin: &server.api, keys: &keys, agent: "acme", contact: &contact };
-    let all_are_served = || files.iter().zip(&texts).all(|(file, text)| client.download(file).1 == *text);
+    let all_are_served = || {
+        files.iter().zip(&texts).all(|(file, text)| {
+            let (status, content, _) = client.download(file);
+            assert_eq!((status, content.len()), (200, text.len()), "{:.200}", content);
+            content == *text
+        })
+    };
     assert!(all_are_served());
     // A content that is damaged stays as it is.
     std::fs::write(sandbox.path("data/blobs/acme").join(&files[2]), "THIRD\n").unwrap();
