@@ -12,7 +12,8 @@ pub(super) fn events(random: &mut SplitMix64) -> Request {
     }
     let mut query = Vec::new();
     if random.one_in(2) {
-        let after = random.pick(&["0", "1", "3", "9", "40", "999999", "-1", "1.x", "2.697dc8165d4ffa83cfc35cfc"]);
+        let after =
+            random.pick(&["0", "1", "3", "9", "40", "999999", "-1", "1.x", "2.697dc8165d4ffa83cfc35cfc"]);
         query.push(format!("after={after}"));
     }
     if random.one_in(3) {

@@ -129,8 +129,9 @@ impl Rule<u64> for Within {
         if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(ValidationIssue::wrong_type("a whole number"));
         }
-        let value = if text.starts_with('-') { 0 } else { digits.parse().unwrap_or(u64::MAX) };
-        if value < least {
+        let value = digits.parse().unwrap_or(u64::MAX);
+        let is_negative = text.starts_with('-') && value > 0;
+        if is_negative || value < least {
             Err(ValidationIssue::new(ValidationCode::Minimum, format!("must be at least {least}")))
         } else if value > most {
             Err(ValidationIssue::new(ValidationCode::Maximum, format!("must be at most {most}")))

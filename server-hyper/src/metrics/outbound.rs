@@ -26,7 +26,7 @@ impl OutboundMetrics {
         let refused = Family::<RuleLabels, Counter>::default();
         // Every rule has its counter from the start, so that alerts see the first refusal.
         for rule in outbound::Rule::ALL {
-            refused.get_or_create(&RuleLabels { rule: rule.word() });
+            drop(refused.get_or_create(&RuleLabels { rule: rule.word() }));
         }
         registry.register(
             "outbound_refused",
