@@ -210,7 +210,7 @@ impl JsonSchema for Event {
                 "agentId": { "type": "string" },
                 "actor": EventActor::schema(),
                 "data": { "type": "object", "additionalProperties": true },
-                "erased": { "const": true },
+                "erased": { "type": "boolean", "description": "Whether the contact was erased, so that `data` is empty." },
             },
         })
     }

@@ -279,6 +279,8 @@ test('stop: the turn is cancelled, and the text so far remains', async () => {
   await say(visit, 'long');
   await visit.at('.m:not(.v) .b').nth(1).waitFor();
   assert.equal(await visit.at('.send').getAttribute('aria-label'), 'Stop');
+  // A press within 200 ms after sending would be the second one of a double click.
+  await visit.page.waitForTimeout(250);
   await visit.at('.send').click();
   await replied(visit);
   assert.match(await visit.at('.m.a:has(time) .f').innerText(), /Stopped/);

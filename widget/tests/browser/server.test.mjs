@@ -152,6 +152,7 @@ test('a model replies, and stopping it closes the connection to it', async () =>
   model.words = () => Array(100).fill('More. ');
   await say(one, 'Tell me everything about it');
   await until(() => model.asked.length >= 2, 'the model is asked');
+  await one.page.waitForTimeout(250);
   await one.at('.composer .stop, .composer .send').first().click();
   await until(() => model.closed > closed, 'the connection is closed', 3000);
   cli('agents', 'configure', 'demo', '--unset', 'chat.responder');
