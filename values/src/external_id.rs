@@ -8,7 +8,7 @@ use crate::validation::{ValidationCode, ValidationIssue};
 /// `externalReferenceId`: 1 to 255 characters, exact and case-sensitive, never trimmed or normalised.
 ///
 /// The configured id segment is reserved as well; that check needs the settings and is made where they are known
-/// ([`crate::service_info::ServiceInfo::refuse_reserved`]).
+/// (`ServiceInfo::refuse_reserved` of `openapi-core`).
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExternalId(CompactString);
 

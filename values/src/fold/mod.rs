@@ -14,7 +14,7 @@ use super::marks::{is_invisible, is_tag};
 /// and letters such as `ł`, `ø` and `æ` are the plain letters that people type for them.
 ///
 /// A change of what it returns is a new version of the stored keys: see
-/// [`ContactKeys::VERSION`](crate::contacts::ContactKeys::VERSION).
+/// `ContactKeys::VERSION` of `openapi-core`.
 #[must_use]
 pub fn fold(text: &str) -> String {
     if text.is_ascii() {

@@ -2,7 +2,7 @@
 
 macro_rules! faults {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// A rule that a [`Faulty`] store violates.
+        /// A rule that a [`Faulty`](super::Faulty) store violates.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum PlantedFault {
             $($(#[$doc])* $name,)*
