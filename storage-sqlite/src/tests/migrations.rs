@@ -94,7 +94,9 @@ fn key(agent: &AgentId) -> StoredKey {
             api_key: ApiKey::generate(&ApiKeyPrefix::default(), &ids),
             name: TextValue::parse("A key").unwrap(),
             description: None,
-            permissions: Permissions::all(),
+            permissions: ["contacts:all", "forms:all", "document-extraction:all"]
+                .iter()
+                .fold(Permissions::NONE, |all, scope| all.with(scope.parse().unwrap())),
             limits: RateLimits::default(),
             allowed_addresses: vec!["192.0.2.0/24".parse().unwrap()],
             expires_at: Some(at(1_000_000)),
