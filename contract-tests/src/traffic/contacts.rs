@@ -115,20 +115,6 @@ fn list_query(random: &mut SplitMix64, known: &Known) -> String {
     query.join("&")
 }
 
-/// A cursor continues a list; the limit may change.
-fn onward(random: &mut SplitMix64, (path, cursor): (String, String)) -> String {
-    let without: Vec<&str> = path
-        .split(['?', '&'])
-        .skip(1)
-        .filter(|pair| !pair.starts_with("page=") && !pair.starts_with("cursor="))
-        .collect();
-    let base = path.split('?').next().unwrap_or_default();
-    let limit = if random.one_in(3) { "&limit=2" } else { "" };
-    let rest: Vec<&str> =
-        without.into_iter().filter(|pair| limit.is_empty() || !pair.starts_with("limit=")).collect();
-    format!("{base}?cursor={cursor}{limit}{}{}", if rest.is_empty() { "" } else { "&" }, rest.join("&"))
-}
-
 pub(super) fn contacts(random: &mut SplitMix64, known: &Known) -> Request {
     let by_external = format!("/contacts/{}/chatbots/<A>", external(random));
     let by_id = format!("/contacts/platformid/{}/chatbots/<A>", known.contact(random));
@@ -145,10 +131,7 @@ pub(super) fn contacts(random: &mut SplitMix64, known: &Known) -> Request {
         12 => request("PATCH", format!("{one}/unarchive")),
         13..=14 => request("GET", one),
         15 => request("GET", "/contacts/schema/chatbots/<A>".to_owned()),
-        16..=18 if !known.pages.is_empty() => {
-            let page = random.pick(&known.pages);
-            request("GET", onward(random, page))
-        }
+        16..=18 => known.next_page("/contacts", random),
         _ => request("GET", format!("/contacts/chatbots/<A>?{}", list_query(random, known))),
     }
 }

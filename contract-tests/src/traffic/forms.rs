@@ -87,6 +87,7 @@ pub(super) fn forms(random: &mut SplitMix64, known: &Known) -> Request {
             "GET",
             format!("/forms/templates/{template}/{}/chatbots/<A>", random.pick(&["schema", "structure"])),
         ),
+        16 => known.next_page("/forms/contacts", random),
         _ => {
             let mut query = vec![format!("limit={}", random.below(4) + 1)];
             for (one_in, part) in [

@@ -120,6 +120,31 @@ impl Known {
         Known { links: Vec::new(), ..self.clone() }
     }
 
+    /// A request that continues a list whose path begins with `area`; the limit may change.
+    fn next_page(&self, area: &str, random: &mut SplitMix64) -> Request {
+        let lists: Vec<&(String, String)> =
+            self.pages.iter().filter(|(path, _)| path.starts_with(area)).collect();
+        if lists.is_empty() {
+            return request("GET", format!("{area}/chatbots/<A>?cursor=1.697d00000000000000000000"));
+        }
+        let (path, cursor) = random.pick(&lists);
+        let limit = if random.one_in(3) { "&limit=2" } else { "" };
+        let (base, query) = path.split_once('?').unwrap_or((path, ""));
+        let replaced = |pair: &&str| {
+            ["page=", "cursor="].iter().any(|name| pair.starts_with(name))
+                || pair.starts_with("limit=") && !limit.is_empty()
+        };
+        let rest: String = query.split('&').filter(|pair| !pair.is_empty() && !replaced(pair)).fold(
+            String::new(),
+            |mut all, pair| {
+                all.push('&');
+                all.push_str(pair);
+                all
+            },
+        );
+        request("GET", format!("{base}?cursor={cursor}{limit}{rest}"))
+    }
+
     fn contact(&self, random: &mut SplitMix64) -> String {
         match random.below(20) {
             0 => "697d00000000000000000000".to_owned(),
