@@ -79,6 +79,8 @@ impl Store {
     /// If they differ afterwards.
     pub fn copy_to(&self, other: &Store) {
         wait(async {
+            let copied = transfer::copy_chain_without_agent(&*self.moves, &*other.moves, &mut |_| {}).await;
+            copied.expect("a chain");
             for agent in self.moves.agents_after(None, 1_000).await.expect("agents") {
                 let copied =
                     transfer::copy_agent(&*self.moves, &*other.moves, &agent, None, &mut |_| {}).await;

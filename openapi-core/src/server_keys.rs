@@ -1,5 +1,7 @@
 //! Server keys: the keys of secrets, cursors and signatures.
 
+use std::sync::Arc;
+
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
@@ -45,18 +47,31 @@ impl std::fmt::Debug for ServerKey {
     }
 }
 
+/// Looks the keys up again where they are stored, because another process may have added one.
+pub trait KeyLookup: std::fmt::Debug + Send + Sync {
+    /// The keys as they are now; `None` if they are the same, or cannot be read.
+    fn look_up(&self) -> Option<ServerKeys>;
+}
+
 /// The keys of a server: one makes new tags, all verify. Servers on one store share them.
 #[derive(Clone, Debug)]
 pub struct ServerKeys {
     current: ServerKey,
     previous: Vec<ServerKey>,
+    lookup: Option<Arc<dyn KeyLookup>>,
 }
 
 impl ServerKeys {
     /// Keys with `current` for new tags and `previous` for those made before a rotation.
     #[must_use]
     pub fn new(current: ServerKey, previous: Vec<ServerKey>) -> Self {
-        ServerKeys { current, previous }
+        ServerKeys { current, previous, lookup: None }
+    }
+
+    /// The same keys. What none of them made is compared with those that `lookup` finds, before it is refused.
+    #[must_use]
+    pub fn with_lookup(self, lookup: Arc<dyn KeyLookup>) -> Self {
+        ServerKeys { lookup: Some(lookup), ..self }
     }
 
     /// A new random key, for a store in memory or a first start. Who stores secrets hashed with it keeps its bytes.
@@ -82,15 +97,22 @@ impl ServerKeys {
     /// The tag of a message under the key of this id, if the key is known.
     #[must_use]
     pub fn tag_with(&self, id: &str, purpose: &str, message: &[u8]) -> Option<[u8; 32]> {
-        self.all().find(|key| key.id == id).map(|key| key.tag(purpose, message))
+        let tag = |keys: &Self| keys.all().find(|key| key.id == id).map(|key| key.tag(purpose, message));
+        tag(self).or_else(|| tag(&self.looked_up()?))
     }
 
     /// Whether `tag` begins the tag of the message under any key; compared in constant time.
     #[must_use]
     pub fn verifies(&self, purpose: &str, message: &[u8], tag: &[u8]) -> bool {
         use subtle::ConstantTimeEq;
+        let is_of = |key: &ServerKey| bool::from(key.tag(purpose, message)[..tag.len()].ct_eq(tag));
+        let verifies = |keys: &Self| keys.all().any(is_of);
         (16..=32).contains(&tag.len())
-            && self.all().any(|key| key.tag(purpose, message)[..tag.len()].ct_eq(tag).into())
+            && (verifies(self) || self.looked_up().is_some_and(|keys| verifies(&keys)))
+    }
+
+    fn looked_up(&self) -> Option<ServerKeys> {
+        self.lookup.as_ref()?.look_up()
     }
 
     fn all(&self) -> impl Iterator<Item = &ServerKey> {

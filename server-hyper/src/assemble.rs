@@ -126,7 +126,14 @@ impl StoreUrl {
     /// Where the server keys of this store are.
     #[must_use]
     pub fn key_source(&self, config: &Config) -> KeySource {
+        // A pipe can be read once only.
+        if let Some(path) =
+            config.value("server_key").file.as_deref().map(Path::new).filter(|it| it.is_file())
+        {
+            return KeySource::Named(path.to_owned());
+        }
         match (config.text("server_key"), self) {
+            // A pipe can be read once only.
             (Some(given), _) => KeySource::Given(given.to_owned()),
             (None, StoreUrl::Memory) => KeySource::Drawn,
             (None, StoreUrl::Sqlite(config)) => {
@@ -163,8 +170,8 @@ impl OpenStore {
 
     /// The same, to move it.
     #[must_use]
-    pub fn transfer(self) -> Arc<dyn TransferStore> {
-        self.storage
+    pub fn transfer(&self) -> Arc<dyn TransferStore> {
+        Arc::clone(&self.storage)
     }
 
     /// Whether it is in a file that cannot be written.

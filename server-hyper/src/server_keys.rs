@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use openapi_core::ports::{Clock, IdGenerator};
-use openapi_core::server_keys::{ServerKey, ServerKeys};
+use openapi_core::server_keys::{KeyLookup, ServerKey, ServerKeys};
 use openapi_core::values::Timestamp;
 
 use crate::{private_folder, text_file};
@@ -23,6 +25,8 @@ pub enum KeySource {
     Given(String),
     /// A file, which is created if it does not exist.
     File(PathBuf),
+    /// The file that `OPENAPI_SERVER_KEY_FILE` names. The operator writes it, for each server alike.
+    Named(PathBuf),
     /// Generated at each start, for a store in memory.
     Drawn,
     /// Not configured, although servers that share a store must share the keys.
@@ -100,7 +104,7 @@ impl KeySource {
     pub fn is_there(&self) -> bool {
         match self {
             KeySource::Given(_) => true,
-            KeySource::File(path) => path.exists(),
+            KeySource::File(path) | KeySource::Named(path) => path.exists(),
             KeySource::Drawn | KeySource::Shared => false,
         }
     }
@@ -114,6 +118,9 @@ impl KeySource {
             KeySource::Given(text) => parse(text, "OPENAPI_SERVER_KEY"),
             KeySource::Drawn => Ok(vec![draw(clock, ids)]),
             KeySource::Shared => Err(KeyError::Shared),
+            KeySource::Named(path) => {
+                read(path)?.ok_or_else(|| file_error("read", path, io::ErrorKind::NotFound.into()))
+            }
             KeySource::File(path) => {
                 if let Some(entries) = read(path)? {
                     return Ok(entries);
@@ -139,18 +146,35 @@ impl KeySource {
         match self {
             KeySource::Given(text) => parse(text, "OPENAPI_SERVER_KEY").map(drop),
             KeySource::Shared => Err(KeyError::Shared),
-            KeySource::File(path) => read(path).map(drop),
+            KeySource::File(path) | KeySource::Named(path) => read(path).map(drop),
             KeySource::Drawn => Ok(()),
         }
     }
 
-    /// The keys as the platform uses them.
+    /// The keys as the platform uses them. Keys in a file are looked up again when something was made with another one.
     ///
     /// # Errors
     /// As [`KeySource::entries`].
     pub fn load(&self, clock: &dyn Clock, ids: &dyn IdGenerator) -> Result<ServerKeys, KeyError> {
+        // Before the keys are read, so that no change after it goes unnoticed.
+        let state = self.state();
         let keys = server_keys(&self.entries(clock, ids)?);
-        keys.ok_or_else(|| KeyError::Empty { location: self.to_string() })
+        let keys = keys.ok_or_else(|| KeyError::Empty { location: self.to_string() })?;
+        Ok(match self {
+            KeySource::File(path) | KeySource::Named(path) => {
+                keys.with_lookup(Arc::new(FileLookup { path: path.clone(), seen: Mutex::new((state, None)) }))
+            }
+            KeySource::Given(_) | KeySource::Drawn | KeySource::Shared => keys,
+        })
+    }
+
+    /// The state of the file of the keys, which differs after a change; none for keys without a file.
+    #[must_use]
+    pub fn state(&self) -> Option<FileState> {
+        match self {
+            KeySource::File(path) | KeySource::Named(path) => FileState::of(path),
+            KeySource::Given(_) | KeySource::Drawn | KeySource::Shared => None,
+        }
     }
 
     /// The keys, if there are any: no file is created.
@@ -160,7 +184,7 @@ impl KeySource {
     pub fn existing(&self) -> Result<Option<ServerKeys>, KeyError> {
         let entries = match self {
             KeySource::Given(text) => Some(parse(text, "OPENAPI_SERVER_KEY")?),
-            KeySource::File(path) => read(path)?,
+            KeySource::File(path) | KeySource::Named(path) => read(path)?,
             KeySource::Drawn | KeySource::Shared => None,
         };
         Ok(entries.and_then(|entries| server_keys(&entries)))
@@ -171,8 +195,10 @@ impl KeySource {
     /// # Errors
     /// The keys are not in a file, or the file cannot be written.
     pub fn rotate(&self, clock: &dyn Clock, ids: &dyn IdGenerator) -> Result<Vec<Entry>, KeyError> {
-        let path = self
-            .file("OPENAPI_SERVER_KEY sets the server keys: prepend a new key there, separated by a comma")?;
+        let path = self.file(
+            "OPENAPI_SERVER_KEY sets the server keys: add a new key there on every server, as the last one, separated by a \
+             comma; move it to the front when all servers have it",
+        )?;
         let mut entries = self.entries(clock, ids)?;
         entries.insert(0, draw(clock, ids));
         write(path, &entries, true).map_err(|source| file_error("write", path, source))?;
@@ -199,7 +225,7 @@ impl KeySource {
     fn file(&self, given: &'static str) -> Result<&Path, KeyError> {
         match self {
             KeySource::File(path) => Ok(path),
-            KeySource::Given(_) => Err(KeyError::NotAFile(given)),
+            KeySource::Given(_) | KeySource::Named(_) => Err(KeyError::NotAFile(given)),
             KeySource::Shared => Err(KeyError::Shared),
             KeySource::Drawn => Err(KeyError::NotAFile("a store in memory has no persistent server keys")),
         }
@@ -210,10 +236,46 @@ impl std::fmt::Display for KeySource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             KeySource::Given(_) => f.write_str("OPENAPI_SERVER_KEY"),
-            KeySource::File(path) => path.display().fmt(f),
+            KeySource::File(path) | KeySource::Named(path) => path.display().fmt(f),
             KeySource::Drawn => f.write_str("memory"),
             KeySource::Shared => f.write_str("OPENAPI_SERVER_KEY"),
         }
+    }
+}
+
+/// What tells a file from the same one after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileState(SystemTime, u64, u64);
+
+impl FileState {
+    fn of(path: &Path) -> Option<Self> {
+        let file = std::fs::metadata(path).ok()?;
+        #[cfg(unix)]
+        let number = std::os::unix::fs::MetadataExt::ino(&file);
+        #[cfg(not(unix))]
+        let number = 0;
+        Some(FileState(file.modified().ok()?, file.len(), number))
+    }
+}
+
+/// Reads a file of keys again, once for each change: whoever sends made-up tokens causes no more than a look at its state.
+#[derive(Debug)]
+struct FileLookup {
+    path: PathBuf,
+    /// The state when it was read last, and the keys, if it has changed since the start.
+    seen: Mutex<(Option<FileState>, Option<ServerKeys>)>,
+}
+
+impl KeyLookup for FileLookup {
+    fn look_up(&self) -> Option<ServerKeys> {
+        let state = FileState::of(&self.path);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.0 != state {
+            // What cannot be read now is reported by the server's watch of the file, and read after the next change.
+            let keys = read(&self.path).ok().flatten().and_then(|entries| server_keys(&entries));
+            *seen = (state, keys.or_else(|| seen.1.take()));
+        }
+        seen.1.clone()
     }
 }
 
@@ -321,6 +383,34 @@ mod tests {
             let folder = std::fs::metadata(path.parent().unwrap()).unwrap();
             assert_eq!(folder.permissions().mode() & 0o777, 0o700);
         }
+    }
+
+    #[test]
+    fn keys_that_are_added_later_are_looked_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = KeySource::File(folder.path().join("server-keys"));
+        let (clock, ids) = (FixedClock::at(Timestamp::from_millis(0)), SequentialIds::default());
+        let keys = source.load(&clock, &ids).unwrap();
+        let verify = |keys: &ServerKeys, newer: &ServerKeys| {
+            let (id, tag) = (newer.current_id(), newer.tag("a use", b"message"));
+            let found = keys.tag_with(id, "a use", b"message");
+            assert_eq!(found.is_some(), keys.verifies("a use", b"message", &tag[..16]));
+            found.is_some_and(|found| found == tag)
+        };
+        let stranger = ServerKeys::new(ServerKey::new(&[3; 32]), Vec::new());
+        assert!(verify(&keys, &keys) && !verify(&keys, &stranger));
+        for _ in 0..3 {
+            source.rotate(&clock, &ids).unwrap();
+            let newer = source.load(&clock, &ids).unwrap();
+            assert_ne!(newer.current_id(), keys.current_id());
+            assert!(verify(&keys, &newer) && verify(&newer, &keys) && !verify(&keys, &stranger));
+        }
+        // What cannot be read changes nothing.
+        let newest = source.load(&clock, &ids).unwrap();
+        std::fs::write(folder.path().join("server-keys"), "no key").unwrap();
+        assert!(verify(&keys, &newest) && verify(&keys, &keys) && !verify(&keys, &stranger));
+        std::fs::remove_file(folder.path().join("server-keys")).unwrap();
+        assert!(verify(&keys, &newest) && !verify(&keys, &stranger));
     }
 
     #[test]

@@ -609,4 +609,8 @@ impl TransferStore for MemoryStorage {
     async fn put_records(&self, agent: &AgentId, records: &[TransferRow]) -> Result<()> {
         self.write().put_records(agent, records)
     }
+
+    async fn put_chain_without_agent(&self, entries: &[ChainedEntry]) -> Result<()> {
+        self.write().put_chain_without_agent(entries)
+    }
 }

@@ -1,5 +1,7 @@
 //! The audit log.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use mongodb::bson::{Bson, Document, RawDocument, doc};
 use openapi_core::agents::AgentStatus;
@@ -67,9 +69,45 @@ pub(crate) async fn append(tx: &mut Transaction, entry: &SealedEntry) -> Result<
 
 async fn append_to(tx: &mut Transaction, entry: &SealedEntry, mut head: ChainHead) -> Result<()> {
     insert(tx, [&head.append(entry)]).await?;
-    let filter = doc! { "_id": tenant::chain_key(entry.agent_id.as_ref()) };
+    end_with(tx, entry.agent_id.as_ref(), head).await
+}
+
+/// Notes the end of a chain whose tenant is locked.
+async fn end_with(tx: &mut Transaction, chain: Option<&AgentId>, head: ChainHead) -> Result<()> {
+    let filter = doc! { "_id": tenant::chain_key(chain) };
     let update = Update::one(filter, doc! { "$set": tenant::of_head(head)? });
     tx.update(collection::CONTACTS, &[update]).await.map(drop)
+}
+
+/// Stores new entries of a locked tenant, or without one, with the positions that they have in the chain of another store.
+/// `head` is the end of the chain so far.
+pub(crate) async fn put_all(
+    tx: &mut Transaction,
+    chain: Option<&AgentId>,
+    mut head: ChainHead,
+    entries: &[&ChainedEntry],
+) -> Result<()> {
+    entries.iter().for_each(|entry| head.follow(entry));
+    insert(tx, entries.iter().copied()).await?;
+    end_with(tx, chain, head).await
+}
+
+/// As [`storage_common::transfer::TransferStore::put_chain_without_agent`].
+pub(crate) async fn put_chain_without_agent(tx: &mut Transaction, entries: &[ChainedEntry]) -> Result<()> {
+    let state = tenant::lock_any(tx, None).await?.ok_or(StorageErrorKind::Missing)?;
+    // Looked up first, because a violated constraint would be retried as a race.
+    let keys: Vec<Document> = entries.iter().map(|entry| entry_key(entry)).collect();
+    let mut known = HashSet::with_capacity(entries.len());
+    let is_once = entries.iter().all(|entry| known.insert((entry.at, entry.id)));
+    let find = Find {
+        filter: doc! { "_id": { "$in": keys } },
+        projection: Some(doc! { "_id": 1 }),
+        ..Find::default()
+    };
+    if !is_once || !tx.reads().find(collection::AUDIT, find).await?.is_empty() {
+        return Err(StorageErrorKind::AlreadyExists.into());
+    }
+    put_all(tx, None, state.ends.chain, &entries.iter().collect::<Vec<_>>()).await
 }
 
 /// Removes the entries of a chain up to `through` and adds the entry about it; returns how many were removed.

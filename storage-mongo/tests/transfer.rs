@@ -2,6 +2,8 @@
 
 mod support;
 // What every store must pass that agents can be moved to; it knows none.
+#[path = "../../storage-postgres/tests/support/chain.rs"]
+mod chain;
 #[path = "../../storage-postgres/tests/support/moving.rs"]
 mod moving;
 
@@ -49,6 +51,12 @@ fn agents_move_there_and_back() {
 #[test]
 fn interrupted_copies_go_on() {
     moving::interrupted_copies_go_on(&Server::new());
+}
+
+#[test]
+fn the_chain_without_an_agent_moves() {
+    let server = Server::new();
+    chain::the_chain_without_an_agent_moves(&*server.store, &|work| server.block_on(work));
 }
 
 #[test]

@@ -44,16 +44,17 @@ pub(crate) async fn append_all<'e>(
     insert(db, &chained, events, &heads).await.map(drop)
 }
 
-/// Stores entries of a locked tenant with the positions that they have in the chain of another store; returns how many were
-/// not stored yet.
+/// Stores entries of a tenant, or without one, with the positions that they have in the chain of another store; returns how
+/// many were not stored yet.
 pub(crate) async fn put_all(
     db: &mut PgConnection,
-    agent: &AgentId,
+    agent: Option<&AgentId>,
     entries: &[&ChainedEntry],
 ) -> Result<u64> {
-    let mut head = tenant::lock_any(db, Some(agent)).await?.head;
+    let mut head = tenant::lock_any(db, agent).await?.head;
     entries.iter().for_each(|entry| head.follow(entry));
-    insert(db, entries.iter().copied(), &[], &BTreeMap::from([(agent.as_str(), head)])).await
+    let chain = agent.map_or("", AgentId::as_str);
+    insert(db, entries.iter().copied(), &[], &BTreeMap::from([(chain, head)])).await
 }
 
 async fn insert<'e>(

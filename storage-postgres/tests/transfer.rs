@@ -1,5 +1,7 @@
 //! Transfers of agents from and to a store in PostgreSQL.
 
+#[path = "support/chain.rs"]
+mod chain;
 #[path = "support/moving.rs"]
 mod moving;
 mod support;
@@ -46,6 +48,12 @@ fn agents_move_there_and_back() {
 #[test]
 fn interrupted_copies_go_on() {
     moving::interrupted_copies_go_on(&Server::new());
+}
+
+#[test]
+fn the_chain_without_an_agent_moves() {
+    let server = Server::new();
+    chain::the_chain_without_an_agent_moves(&*server.store, &|work| server.block_on(work));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use openapi_core::agents::Agent;
+use openapi_core::audit::ChainedEntry;
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{Result as StorageResult, StorageErrorKind};
@@ -88,6 +89,15 @@ impl TransferStore for SqliteStorage {
                     .iter()
                     .try_for_each(|record| put(db, &tenant, schema.as_ref(), record))
                     .map_err(refused)
+            })
+            .await
+    }
+
+    async fn put_chain_without_agent(&self, entries: &[ChainedEntry]) -> StorageResult<()> {
+        let entries = entries.to_vec();
+        self.writer
+            .write(move |db| {
+                entries.iter().try_for_each(|entry| audit_chain::put(db, entry)).map_err(refused)
             })
             .await
     }

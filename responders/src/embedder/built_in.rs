@@ -1,7 +1,7 @@
 //! The embedder that needs no network: the crate `embedding` on threads of its own.
 
 use std::borrow::Cow;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
@@ -17,6 +17,13 @@ const DIMENSION: usize = 384;
 
 type Vectors = Result<Vec<Vec<f32>>, EmbedError>;
 
+/// How many questions wait for their vectors. Where visitors ask more, the search goes on by words at once, so that nobody's
+/// long questions keep others waiting.
+const MAX_QUESTIONS: usize = 8;
+
+/// How many batches of passages wait.
+const MAX_PASSAGES: usize = 4_096;
+
 struct Order {
     texts: Vec<String>,
     done: oneshot::Sender<Vectors>,
@@ -27,8 +34,8 @@ struct Order {
 pub struct BuiltInEmbedder {
     data: Mutex<Option<Cow<'static, [u8]>>>,
     model: Arc<OnceLock<Result<Model, InvalidWeights>>>,
-    questions: OnceLock<Sender<Order>>,
-    passages: OnceLock<Sender<Order>>,
+    questions: OnceLock<SyncSender<Order>>,
+    passages: OnceLock<SyncSender<Order>>,
 }
 
 impl BuiltInEmbedder {
@@ -44,8 +51,9 @@ impl BuiltInEmbedder {
         }
     }
 
-    fn thread(&self, role: TextRole) -> Sender<Order> {
-        let (orders, received) = channel::<Order>();
+    fn thread(&self, role: TextRole) -> SyncSender<Order> {
+        let most = if role == TextRole::Question { MAX_QUESTIONS } else { MAX_PASSAGES };
+        let (orders, received) = sync_channel::<Order>(most);
         let model = Arc::clone(&self.model);
         // Whichever thread comes first has the data; the other one waits until the model is loaded.
         let data = self.data.lock().take();
@@ -104,7 +112,49 @@ impl Embedder for BuiltInEmbedder {
         };
         let (done, vectors) = oneshot::channel();
         let gone = || EmbedError::Unavailable("its thread has ended".to_owned());
-        thread.get_or_init(|| self.thread(role)).send(Order { texts, done }).map_err(|_| gone())?;
-        vectors.await.unwrap_or_else(|_| Err(gone()))
+        match thread.get_or_init(|| self.thread(role)).try_send(Order { texts, done }) {
+            Ok(()) => vectors.await.unwrap_or_else(|_| Err(gone())),
+            Err(TrySendError::Full(_)) => Err(EmbedError::Unavailable("too many texts wait".to_owned())),
+            Err(TrySendError::Disconnected(_)) => Err(gone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    #[test]
+    fn few_questions_wait_and_further_ones_fail_at_once() {
+        let mut embedder = BuiltInEmbedder::new(b"".as_slice());
+        // Nothing loads the model, so the thread does not get on.
+        embedder.data = Mutex::new(None);
+        let ask = || embedder.embed(TextRole::Question, vec!["How?".to_owned()]);
+        let mut context = Context::from_waker(Waker::noop());
+        let mut is_full = false;
+        let mut waiting = Vec::new();
+        // The thread takes one of them.
+        for _ in 0..MAX_QUESTIONS + 2 {
+            let mut asked = ask();
+            match asked.as_mut().poll(&mut context) {
+                Poll::Pending => waiting.push(asked),
+                Poll::Ready(answer) => {
+                    assert!(answer.unwrap_err().to_string().contains("too many texts wait"));
+                    is_full = true;
+                }
+            }
+        }
+        assert!(is_full && waiting.len() >= MAX_QUESTIONS, "{}", waiting.len());
+        assert!(
+            embedder.embed(TextRole::Passage, vec!["This.".to_owned()]).as_mut().poll(&mut context).is_pending(),
+            "passages have a queue of their own"
+        );
+        // The model turns out to be damaged: every question gets an error.
+        embedder.model.get_or_init(|| Model::new(b"".as_slice()));
+        for asked in waiting {
+            assert!(pollster::block_on(asked).is_err());
+        }
     }
 }

@@ -51,6 +51,10 @@ const MIN_CORPUS: usize = 50;
 /// those that matter are then more than half of a short one, and their score tells so.
 const MIN_SCORE_RATIO: f32 = 2.25;
 const MAX_BOOST: f32 = 1.5;
+
+/// Characters of a question, and of the message before it, whose meaning is searched with.
+const MEANT_CHARACTERS: usize = 700;
+const MEANT_CHARACTERS_BEFORE: usize = 300;
 /// How much of a question a word covers that is taken for another one, because no passage has it.
 const CORRECTED_SHARE: f32 = 0.5;
 /// Passages that an answer is made of, at most.
@@ -161,12 +165,15 @@ impl Index {
         self.find_with(question, vector, 1).1
     }
 
-    /// The text of a question whose vector is searched with: with the message before it, if it goes on from there.
+    /// The text of a question whose vector is searched with: with the message before it, if it goes on from there. Of long
+    /// messages it has the beginning, because a vector takes as much time as its text is long, and other visitors wait.
     #[must_use]
     pub fn meant_by(question: &Question) -> String {
+        let begin = |text: &str, most: usize| text.chars().take(most).collect::<String>();
+        let text = begin(&question.text, MEANT_CHARACTERS);
         match question.before.as_deref().filter(|_| question::goes_on(question)) {
-            Some(before) => format!("{before}\n{}", question.text),
-            None => question.text.clone(),
+            Some(before) => format!("{}\n{text}", begin(before, MEANT_CHARACTERS_BEFORE)),
+            None => text,
         }
     }
 

@@ -40,6 +40,17 @@ fn passage(position: u32, heading: Option<&str>, text: &str) -> Passage {
     Passage { position, headings, page: None, start: 0, end: 0, text: text.to_owned() }
 }
 
+#[test]
+fn of_long_messages_the_beginning_is_meant() {
+    let long = "wie? ".repeat(2_000);
+    let meant = Index::meant_by(&question(&long));
+    assert!(long.starts_with(&meant) && meant.chars().count() == 700);
+    let both = Question { before: Some(long.clone()), ..question("And when?") };
+    let meant = Index::meant_by(&both);
+    assert!(meant.ends_with("\nAnd when?") && meant.chars().count() < 320, "{meant}");
+    assert_eq!(Index::meant_by(&question("How do I pay?")), "How do I pay?");
+}
+
 /// A document with a title, its language, and passages with their headings.
 type Written = (&'static str, Option<&'static str>, Vec<(Option<&'static str>, String)>);
 

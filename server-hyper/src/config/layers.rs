@@ -53,6 +53,8 @@ pub struct Value {
     pub key: String,
     /// The value or list items; none without a value and a default.
     pub texts: Vec<String>,
+    /// The file that has the value, if the setting names one (`…_file`).
+    pub file: Option<String>,
     /// The source of the value.
     pub origin: Origin,
 }
@@ -210,7 +212,7 @@ fn resolve_one(
                 ));
             }
             (Some((texts, origin)), None) => {
-                return Ok(Value { setting, key, texts: texts.clone(), origin: origin.clone() });
+                return Ok(Value { setting, key, texts: texts.clone(), file: None, origin: origin.clone() });
             }
             (None, Some((paths, origin))) => {
                 let path = paths.first().map_or("", String::as_str);
@@ -220,6 +222,7 @@ fn resolve_one(
                     setting,
                     key,
                     texts: vec![text.trim().to_owned()],
+                    file: Some(path.to_owned()),
                     origin: origin.clone(),
                 });
             }
@@ -227,7 +230,7 @@ fn resolve_one(
         }
     }
     let texts = if setting.default.is_empty() { Vec::new() } else { vec![setting.default.to_owned()] };
-    Ok(Value { setting, key, texts, origin: Origin::Default })
+    Ok(Value { setting, key, texts, file: None, origin: Origin::Default })
 }
 
 #[cfg(test)]
@@ -292,7 +295,8 @@ mod tests {
                 text => vec![text.to_owned()],
             };
             let exists = in_flags || in_environment || in_file || !key.contains('.');
-            prop_assert_eq!(value, exists.then_some(Value { setting, key, texts: expected, origin }));
+            let file = (named_file && origin != Origin::Default).then(|| text.to_owned());
+            prop_assert_eq!(value, exists.then_some(Value { setting, key, texts: expected, file, origin }));
         }
     }
 

@@ -89,6 +89,7 @@ impl Config {
         for value in &mut self.values {
             if let Some(texts) = flags.get(&value.key) {
                 value.texts.clone_from(texts);
+                value.file = None;
                 value.origin = Origin::Flag(registry::flag_of(&value.key));
             }
         }

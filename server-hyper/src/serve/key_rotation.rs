@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use conversations::Conversations;
@@ -13,7 +13,7 @@ use crate::anchors::{self, Anchors};
 use crate::assemble::{self, Decisions, Stores};
 use crate::error::CliError;
 use crate::ports::{SystemClock, SystemRandom};
-use crate::server_keys::KeySource;
+use crate::server_keys::{FileState, KeySource};
 
 /// How often the file of the server keys is checked: a change is effective within 5 s.
 const KEY_CHECK_INTERVAL: Duration = Duration::from_secs(2);
@@ -30,16 +30,10 @@ pub struct KeyRotation {
     stores: Stores,
     decisions: Decisions,
     keys: KeySource,
-    /// The modification time of the key file when it was read.
-    keys_modified: Option<SystemTime>,
+    /// The state of the key file when it was read.
+    keys_state: Option<FileState>,
     settings: Settings,
     widget: WidgetSettings,
-}
-
-/// The modification time of the key file; `None` for keys without a file.
-fn modified(keys: &KeySource) -> Option<SystemTime> {
-    let KeySource::File(path) = keys else { return None };
-    std::fs::metadata(path).and_then(|file| file.modified()).ok()
 }
 
 impl KeyRotation {
@@ -54,13 +48,13 @@ impl KeyRotation {
         settings: Settings,
         widget: WidgetSettings,
     ) -> Result<Self, CliError> {
-        // Creates a missing file, so its modification time is known before the keys are read.
+        // Creates a missing file, so its state is known before the keys are read.
         keys.entries(&SystemClock, &SystemRandom)?;
-        let keys_modified = modified(&keys);
+        let keys_state = keys.state();
         let service_info = settings.service_info.clone();
         let platform = assemble::conversations_over(&stores, &keys, service_info, decisions.clone())?;
         let current = ArcSwap::new(platform);
-        Ok(KeyRotation { current, stores, decisions, keys, keys_modified, settings, widget })
+        Ok(KeyRotation { current, stores, decisions, keys, keys_state, settings, widget })
     }
 
     /// The current platform.
@@ -115,12 +109,13 @@ impl KeyRotation {
     }
 
     /// Watches the file of the server keys, for ever. When it changes, a platform with the new keys takes over: a platform
-    /// never changes its keys, and the server must accept what the operator's commands hash with a new one.
+    /// never changes its keys. Until then it looks a new key up when it meets something that was made with it
+    /// ([`KeySource::load`]).
     pub async fn watch_keys(&self, api: &ArcSwap<Api>, widget: &ArcSwap<WidgetApi>) {
-        let mut known = self.keys_modified;
+        let mut known = self.keys_state;
         loop {
             tokio::time::sleep(KEY_CHECK_INTERVAL).await;
-            let now = modified(&self.keys);
+            let now = self.keys.state();
             if now == known {
                 continue;
             }

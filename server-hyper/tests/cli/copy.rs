@@ -62,6 +62,15 @@ fn a_store_moves_from_engine_to_engine() {
     let (sandbox, postgres, mongo) = (shared(), postgres::Database::create(), mongo::Database::create());
     let key = filled(&sandbox, 300);
     let expected = answers(&sandbox, &key, &[]);
+    // Entries without an agent: what a stranger did, and an operator.
+    sandbox.run(&["backup", "saved"]).done();
+    sandbox.run(&["audit", "export"]).done();
+    // A longer list leaves an entry itself.
+    let chain = |store: &str| -> Vec<Value> {
+        let all = sandbox.json(&["audit", "tail", "-n", "100", "--store", store]);
+        let all = all.as_array().unwrap().iter().filter(|entry| entry["agentId"].is_null());
+        all.cloned().collect()
+    };
     let ways = [
         ("sqlite:./data/openapi.db".to_owned(), postgres.url()),
         (postgres.url(), mongo.url()),
@@ -72,11 +81,50 @@ fn a_store_moves_from_engine_to_engine() {
         let copied = sandbox.json(&copy);
         let agent = &copied["agents"][0];
         assert_eq!((&agent["id"], &agent["copied"]), (&json!("acme"), &agent["records"]), "{copied}");
+        let (source, target) = (chain(from), chain(to));
+        assert!(source.len() > 2 && source == target, "{source:?}\n{target:?}");
+        assert_eq!(copied["auditEntries"], json!(target.len()), "{copied}");
+        assert_eq!(target.last().unwrap()["action"], "store.copy");
+        let verified = sandbox.json(&["audit", "verify", "--store", to]);
+        assert_eq!(verified["sound"], json!(true), "{verified}");
         assert_eq!(answers(&sandbox, &key, &["--store", to, "--blobs", "file:./data/blobs"]), expected);
         // Existing records are compared, and only new ones are copied: here the use of the key differs.
         let said = sandbox.run(&copy).failed(1);
         assert!(said.contains("keys (1 and 1)"), "{said}");
     }
+}
+
+/// Agents that are named move with their own entries, among which is that of the copy, and the others may follow.
+#[test]
+fn entries_without_an_agent_move_with_the_whole_store() {
+    let sandbox = shared();
+    filled(&sandbox, 2);
+    sandbox.run(&["backup", "saved"]).done();
+    let (from, to) = ("sqlite:./data/openapi.db", "sqlite:./moved/openapi.db");
+    let copy = ["copy", "--from", from, "--to", to];
+    let tail = |more: &[&str]| {
+        sandbox
+            .json(&[&["audit", "tail", "-n", "10000", "--store", to], more].concat())
+            .as_array()
+            .unwrap()
+            .clone()
+    };
+    let sound = || assert_eq!(sandbox.json(&["audit", "verify", "--store", to])["sound"], json!(true));
+    let one = sandbox.json(&[&copy[..], &["--agent", "acme"]].concat());
+    assert_eq!(one["auditEntries"], json!(0));
+    let own = tail(&["--agent", "acme"]);
+    assert_eq!((own.len(), &own.last().unwrap()["action"]), (tail(&[]).len(), &json!("store.copy")));
+    sound();
+    assert_eq!(sandbox.json(&copy)["auditEntries"], json!(2), "the backup, and this copy");
+    sound();
+    // Entries of its own that the other store does not have.
+    sandbox.run(&["audit", "export", "--store", to]).done();
+    let said = sandbox.run(&copy).failed(1);
+    assert!(
+        said.contains("entries of the audit log without an agent") && said.contains("empty store"),
+        "{said}"
+    );
+    sound();
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use database_servers::{mongo, postgres};
 use serde_json::{Value, json};
 
+use super::file_client::{Client, contact, id};
 use super::support::{Sandbox, Serving, credentials, request, within};
 
 const CONTACTS: &str = "/v1/open/contacts/chatbots/acme";
@@ -57,6 +58,7 @@ on_both_engines!(
     servers_are_one_service,
     limits_hold_for_all_servers_together,
     changes_of_keys_reach_other_servers,
+    a_new_server_key_is_known_before_it_is_met,
 );
 
 fn ask(
@@ -180,4 +182,46 @@ fn changes_of_keys_reach_other_servers(database: &Database) {
             ask(server, &key, "GET", CONTACTS, &[], "").0 == 200
         });
     }
+}
+
+/// Servers and commands on one store read a common file of server keys. A key is added to it, and what other processes make
+/// with the key is accepted at once.
+fn a_new_server_key_is_known_before_it_is_met(database: &Database) {
+    let sandbox = Sandbox::with(vec![
+        ("OPENAPI_STORE", database.url()),
+        ("OPENAPI_SERVER_KEY_FILE", "./common-keys".to_owned()),
+        ("OPENAPI_BLOBS", "file:./blobs".to_owned()),
+    ]);
+    let [first, second] = ["5a".repeat(32), "6b".repeat(32)];
+    sandbox.write("common-keys", &first);
+    let key = key_of(&sandbox, "1000");
+    let (keys, contact) = (credentials(&key), contact(&sandbox));
+    let server = sandbox.serve(&[]);
+    let client = Client { origin: &server.api, keys: &keys, agent: "acme", contact: &contact };
+    let file = id(client.upload("a.txt", "a note\n"));
+    let refused = sandbox.run(&["server-key", "rotate"]).failed(1);
+    assert!(refused.contains("on every server, as the last one"), "{refused}");
+
+    // The new key is the current one for all that starts from now on.
+    sandbox.write("common-keys", &format!("{second}\n{first}\n"));
+    assert_eq!(sandbox.json(&["files", "seal"])["sealed"], 1);
+    assert_eq!(client.download(&file).1, "a note\n");
+    let newer = sandbox.json(&["keys", "create", "--agent", "acme", "--name", "Newer", "--allow", "all"]);
+    assert_eq!(ask(&server, &newer, "GET", CONTACTS, &[], "").0, 200);
+    let other = sandbox.serve(&[]);
+    let of_other = Client { origin: &other.api, ..client };
+    let sealed = id(of_other.upload("b.txt", "another note\n"));
+    assert_eq!(client.download(&sealed).1, "another note\n");
+    let (status, body) = request(&server.api, "GET", &of_other.link(&sealed, ""), &[], "");
+    assert_eq!((status, body.as_str()), (200, "another note\n"));
+
+    // A file that cannot be read changes nothing, and a key that nobody has is refused.
+    sandbox.write("common-keys", "no key");
+    let stranger = [("X-API-Key", keys[0].1.clone()), ("X-API-Secret", "svcs_unknown".to_owned())];
+    let stranger = stranger.each_ref().map(|(name, value)| (*name, value.as_str()));
+    assert_eq!(request(&server.api, "GET", CONTACTS, &stranger, "").0, 401);
+    assert_eq!(client.download(&file).1, "a note\n");
+    let said = sandbox.run(&["server-key", "list"]).failed(1);
+    assert!(said.contains("common-keys, line 1 is not a server key"), "{said}");
+    assert_eq!((server.end(), other.end()), (0, 0));
 }

@@ -12,7 +12,7 @@ use openapi_core::files::{ContactFile, Sha256Digest};
 use openapi_core::ports::{BlobError, BlobErrorKind, BlobKey, BlobResult, BlobStore, BlobStream, BlobWriter};
 use openapi_core::seal::{SealFault, Unsealer, sealed_bytes};
 use openapi_core::server_keys::ServerKeys;
-use openapi_core::storage::{FileBlob, StorageError, StorageErrorKind, StoredDocument};
+use openapi_core::storage::{ChainQuery, FileBlob, StorageError, StorageErrorKind, StoredDocument};
 use openapi_core::values::AgentId;
 use sha2::{Digest, Sha256};
 
@@ -98,6 +98,13 @@ pub enum CopyError {
         /// The differences, for humans.
         kinds: String,
     },
+    /// The target store has other entries of the audit log without a tenant.
+    #[error(
+        "the target store has entries of the audit log without an agent that the source store does not have; nothing may \
+         write to the stores during a copy, and the target store must not have been in use: copy to an empty store, or \
+         single agents"
+    )]
+    OtherChain,
     /// Contents of files could not be read or written.
     #[error("the content of file {key}: {source}")]
     Content {
@@ -191,6 +198,42 @@ pub async fn copy_agent(
         to.put_agent(agent).await.map_err(CopyError::To)?;
     }
     Ok(Copied { records: copied, digest })
+}
+
+/// Copies the entries of the audit log without a tenant, which are a chain of their own; returns how many this call
+/// stored. The target may have more of them, after those of the source.
+///
+/// # Errors
+/// [`CopyError::OtherChain`], or when a store fails. Copied entries stay, and another call resumes after them.
+pub async fn copy_chain_without_agent(
+    from: &dyn TransferStore,
+    to: &dyn TransferStore,
+    progress: &mut (dyn FnMut(Step) + Send),
+) -> Result<u64, CopyError> {
+    let mut copied = 0;
+    // The second pass compares what the target has stored.
+    for is_comparing in [false, true] {
+        let mut query = ChainQuery { chain: None, after: None, limit: TransferKind::Audit.batch() };
+        loop {
+            let source = from.audit_chain(&query).await.map_err(CopyError::From)?;
+            let Some(last) = source.last() else { break };
+            let target = to.audit_chain(&query).await.map_err(CopyError::To)?;
+            query.after = Some((last.sequence(), last.at, last.id));
+            let (known, new) = source.split_at(target.len().min(source.len()));
+            if !target.starts_with(known) || (is_comparing && !new.is_empty()) {
+                return Err(CopyError::OtherChain);
+            }
+            if !new.is_empty() {
+                to.put_chain_without_agent(new).await.map_err(|error| match error.kind {
+                    StorageErrorKind::AlreadyExists => CopyError::OtherChain,
+                    _ => CopyError::To(error),
+                })?;
+                copied += new.len() as u64;
+                progress(Step::Records(TransferKind::Audit, new.len() as u64));
+            }
+        }
+    }
+    Ok(copied)
 }
 
 async fn copy_kind(

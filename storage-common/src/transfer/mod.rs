@@ -5,6 +5,7 @@ mod rows;
 pub mod tables;
 
 pub use copy::{
-    AgentDigest, Contents, Copied, CopyError, Step, compare, copy_agent, copy_content, copy_document, digest,
+    AgentDigest, Contents, Copied, CopyError, Step, compare, copy_agent, copy_chain_without_agent,
+    copy_content, copy_document, digest,
 };
 pub use rows::{KeyParts, KeyShape, TransferKey, TransferKind, TransferRow, TransferStore};

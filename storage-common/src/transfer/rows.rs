@@ -30,6 +30,8 @@ use crate::fields::signed;
 /// - Records are stored kind by kind in the order of [`TransferKind::ALL`], and within a kind in the order of their
 ///   keys. The last stored key therefore shows where an interrupted copy resumes.
 /// - Deleted tenants are copied too, because their ids are never reused.
+/// - The entries of the audit log without a tenant are a chain of their own, which
+///   [`audit_chain`](openapi_core::storage::AuditStore::audit_chain) reads.
 #[async_trait]
 pub trait TransferStore: ConversationStorage {
     /// Up to `at_most` tenants after `after`, including deleted ones, by id.
@@ -58,6 +60,13 @@ pub trait TransferStore: ConversationStorage {
     /// [`AlreadyExists`](openapi_core::storage::StorageErrorKind::AlreadyExists) when a key is in use,
     /// [`Duplicate`](openapi_core::storage::StorageErrorKind::Duplicate) when a unique value of a contact is.
     async fn put_records(&self, agent: &AgentId, records: &[TransferRow]) -> Result<()>;
+
+    /// Stores entries of the audit log without a tenant, with the positions that they have in the chain of another store,
+    /// all or none.
+    ///
+    /// # Errors
+    /// [`AlreadyExists`](openapi_core::storage::StorageErrorKind::AlreadyExists) when a key is in use.
+    async fn put_chain_without_agent(&self, entries: &[ChainedEntry]) -> Result<()>;
 }
 
 /// A kind of records.

@@ -2,6 +2,7 @@
 
 use super::{StoredFile, StoredSubmission, StoredTemplate, Tenant, World};
 use openapi_core::agents::Agent;
+use openapi_core::audit::ChainedEntry;
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::ports::BlobKey;
 use openapi_core::storage::{Result, StorageErrorKind};
@@ -149,6 +150,18 @@ impl World {
         // All or nothing.
         let mut world = self.clone();
         records.iter().try_for_each(|record| world.put_record(agent, record))?;
+        *self = world;
+        Ok(())
+    }
+
+    pub(crate) fn put_chain_without_agent(&mut self, entries: &[ChainedEntry]) -> Result<()> {
+        let mut world = self.clone();
+        for entry in entries {
+            if world.audit.contains_key(&(entry.at, entry.id)) {
+                return Err(StorageErrorKind::AlreadyExists.into());
+            }
+            world.put_audit(entry);
+        }
         *self = world;
         Ok(())
     }

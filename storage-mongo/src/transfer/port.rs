@@ -2,17 +2,18 @@
 
 use async_trait::async_trait;
 use openapi_core::agents::Agent;
+use openapi_core::audit::ChainedEntry;
 use openapi_core::storage::StorageError;
 use openapi_core::values::AgentId;
 use storage_common::in_transaction;
 use storage_common::transfer::{TransferKey, TransferKind, TransferRow, TransferStore};
 
 use super::{put, read};
-use crate::agents;
 use crate::error::Result;
 use crate::migrate::collection;
 use crate::store::MongoStorage;
-use crate::transaction::DocumentReader;
+use crate::transaction::{DocumentReader, Work};
+use crate::{agents, audit};
 
 #[async_trait]
 impl TransferStore for MongoStorage {
@@ -70,5 +71,12 @@ impl TransferStore for MongoStorage {
 
     async fn put_records(&self, agent: &AgentId, records: &[TransferRow]) -> Result<(), StorageError> {
         in_transaction!(self.writer.write_long(agent), put::records(agent, records))
+    }
+
+    async fn put_chain_without_agent(&self, entries: &[ChainedEntry]) -> Result<(), StorageError> {
+        let entries = entries.to_vec();
+        let work: Work<Vec<ChainedEntry>, ()> =
+            |tx, entries| Box::pin(audit::put_chain_without_agent(tx, entries));
+        Ok(self.handle.transact_long(&entries, work).await?)
     }
 }

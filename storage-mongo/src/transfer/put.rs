@@ -153,10 +153,7 @@ impl<'r> Batch<'r> {
             replays::insert(tx, agent, self.responses).await?;
         }
         if !self.entries.is_empty() {
-            let mut head = state.ends.chain;
-            self.entries.iter().for_each(|entry| head.follow(entry));
-            audit::insert(tx, self.entries.iter().copied()).await?;
-            tenant::change(tx, agent, doc! { "$set": tenant::of_head(head)? }).await?;
+            audit::put_all(tx, Some(agent), state.ends.chain, &self.entries).await?;
         }
         Ok(())
     }

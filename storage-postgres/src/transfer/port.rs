@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use openapi_core::agents::Agent;
+use openapi_core::audit::ChainedEntry;
 use openapi_core::storage::StorageError;
 use openapi_core::values::AgentId;
 use storage_common::transfer::tables;
@@ -42,5 +43,9 @@ impl TransferStore for PostgresStorage {
 
     async fn put_records(&self, agent: &AgentId, records: &[TransferRow]) -> Result<(), StorageError> {
         in_transaction!(self.db.write_long(), put::records(agent, records))
+    }
+
+    async fn put_chain_without_agent(&self, entries: &[ChainedEntry]) -> Result<(), StorageError> {
+        in_transaction!(self.db.write_long(), put::chain_without_agent(entries))
     }
 }

@@ -144,7 +144,15 @@ async fn insert_records(db: &mut PgConnection, agent: &AgentId, rows: &[Transfer
     shapes::records::insert(db, Some(agent), &records).await?;
     shapes::log::insert(db, &events).await?;
     let count = entries.len() as u64;
-    new(audit::put_all(db, agent, &entries).await? == count)
+    new(audit::put_all(db, Some(agent), &entries).await? == count)
+}
+
+/// As [`storage_common::transfer::TransferStore::put_chain_without_agent`].
+pub(super) async fn chain_without_agent(db: &mut PgConnection, entries: &[ChainedEntry]) -> Result<()> {
+    without_timeout(db).await?;
+    let entries: Vec<&ChainedEntry> = entries.iter().collect();
+    let stored = audit::put_all(db, None, &entries).await.map_err(refused)?;
+    new(stored == entries.len() as u64)
 }
 
 /// Fails with `kind` when a query for ids of the tenant has a row.

@@ -36,6 +36,8 @@ pub const EXAMPLES: &str = "Examples:\n  \
     Contents of files are copied from the folder next to the SQLite file, or from --from-blobs, to that of the other \
     store, or --to-blobs. With --records-only they stay where they are, and servers on the new store use the same \
     location (--blobs).\n\n\
+    The audit log moves along, and `audit verify` proves it in the new store. With --agent, the entries that belong to \
+    no agent stay in the old store.\n\n\
     Server keys are not copied: give the servers on the new store those of the old one (OPENAPI_SERVER_KEY, or the file \
     server-keys next to a SQLite file), without which no API secret is accepted.";
 
@@ -102,20 +104,52 @@ impl Copy {
         context.run(self.copy(context, &config, (&from, owned.0), (&to, owned.1)))
     }
 
-    /// Notes the copy in the audit log of a store whose server keys are there.
+    /// Notes the copy in the audit log of a store, if its server keys are there: once, or for each agent that is named.
+    /// Returns whether it did.
     async fn note(
         &self,
         context: &CommandContext,
         config: &Config,
         store: &OpenStore,
-    ) -> Result<(), CliError> {
+    ) -> Result<bool, CliError> {
         if !store.url().key_source(config).is_there() {
-            return Ok(());
+            return Ok(false);
         }
-        let shown = |url: &str| Json::from(without_password(url).as_str());
-        let details = [("from", shown(&self.from)), ("to", shown(&self.to))];
         let conversations = context.conversations_of(config, store)?;
-        context.note(conversations.platform(), AuditAction::StoreCopy, None, "", details).await
+        let shown = |url: &str| Json::from(without_password(url).as_str());
+        let details = || [("from", shown(&self.from)), ("to", shown(&self.to))];
+        let note =
+            |agent| context.note(conversations.platform(), AuditAction::StoreCopy, agent, "", details());
+        if self.agent.is_empty() {
+            note(None).await?;
+        }
+        for agent in &self.agent {
+            if store.storage().agent(agent).await?.is_none() {
+                return Err(CliError::new(format!("there is no agent '{agent}' in the store to copy")));
+            }
+            note(Some(agent)).await?;
+        }
+        Ok(true)
+    }
+
+    /// Copies the entries of the audit log without an agent, unless agents are named; returns how many. The copy is noted in
+    /// the source before, so that the entry moves along, and both stores have the same chain.
+    async fn copy_chain(
+        &self,
+        context: &CommandContext,
+        config: &Config,
+        (source, target): (&OpenStore, &OpenStore),
+    ) -> Result<u64, CliError> {
+        let is_noted = self.note(context, config, source).await?;
+        let copied = if self.agent.is_empty() {
+            transfer::copy_chain_without_agent(&*source.transfer(), &*target.transfer(), &mut |_| {}).await?
+        } else {
+            0
+        };
+        if !is_noted && self.agent.is_empty() {
+            self.note(context, config, target).await?;
+        }
+        Ok(copied)
     }
 
     /// Warns about URLs that expose passwords or records.
@@ -149,9 +183,7 @@ impl Copy {
         };
         let open = |url| assemble::open_contents(url);
         let (source, target) = (assemble::open(from, from_owned).await?, assemble::open(to, to_owned).await?);
-        for store in [&source, &target] {
-            self.note(context, config, store).await?;
-        }
+        let audit_entries = self.copy_chain(context, config, (&source, &target)).await?;
         let sides = Arc::new(Sides {
             from: source.transfer(),
             to: target.transfer(),
@@ -191,9 +223,13 @@ impl Copy {
         }
         let contents = copies.progress.contents.load(Ordering::Relaxed);
         if as_json {
-            return context.print_json(&json!({ "agents": printed, "contents": contents }));
+            let copied = json!({ "agents": printed, "contents": contents, "auditEntries": audit_entries });
+            return context.print_json(&copied);
         }
-        context.info(&format!("both stores hold the same; {contents} content(s) of files were copied"));
+        context.info(&format!(
+            "both stores hold the same; {contents} content(s) of files and {audit_entries} audit entries without an agent \
+             were copied"
+        ));
         Ok(())
     }
 }
