@@ -7,7 +7,10 @@ use std::time::{Duration, SystemTime};
 use arc_swap::ArcSwap;
 use conversations::Conversations;
 use conversations::widget::{WidgetApi, WidgetSettings};
+use events::runner::{DeliveryObserver, Runner};
+use events::{WebhookSettings, Webhooks};
 use openapi_core::api::{Api, Settings};
+use openapi_core::ports::Outbound;
 
 use crate::anchors::{self, Anchors};
 use crate::assemble::{self, Decisions, Stores};
@@ -34,6 +37,18 @@ pub struct KeyRotation {
     keys_modified: Option<SystemTime>,
     settings: Settings,
     widget: WidgetSettings,
+    webhooks: Webhooks,
+    deliveries: Runner,
+}
+
+/// What webhooks need besides a platform.
+pub struct WebhookParts {
+    /// Sends messages.
+    pub outbound: Arc<dyn Outbound>,
+    /// The operator's settings.
+    pub settings: WebhookSettings,
+    /// The metrics.
+    pub observer: Arc<dyn DeliveryObserver>,
 }
 
 /// The modification time of the key file; `None` for keys without a file.
@@ -53,14 +68,28 @@ impl KeyRotation {
         keys: KeySource,
         settings: Settings,
         widget: WidgetSettings,
+        webhooks: WebhookParts,
     ) -> Result<Self, CliError> {
         // Creates a missing file, so its modification time is known before the keys are read.
         keys.entries(&SystemClock, &SystemRandom)?;
         let keys_modified = modified(&keys);
         let service_info = settings.service_info.clone();
         let platform = assemble::conversations_over(&stores, &keys, service_info, decisions.clone())?;
+        let WebhookParts { outbound, settings: webhook_settings, observer } = webhooks;
+        let webhooks = Webhooks::new(Arc::clone(platform.platform()), outbound, webhook_settings);
+        let deliveries = Runner::new(webhooks.clone(), observer);
         let current = ArcSwap::new(platform);
-        Ok(KeyRotation { current, stores, decisions, keys, keys_modified, settings, widget })
+        Ok(KeyRotation {
+            current,
+            stores,
+            decisions,
+            keys,
+            keys_modified,
+            settings,
+            widget,
+            webhooks,
+            deliveries,
+        })
     }
 
     /// The current platform.
@@ -72,7 +101,12 @@ impl KeyRotation {
     /// The API of the current platform.
     #[must_use]
     pub fn api(&self) -> Api {
-        self.current().platform().api(self.settings.clone())
+        self.webhooks.over(Arc::clone(self.current().platform())).api(self.settings.clone())
+    }
+
+    /// Delivers webhooks until `stop`, and then gives their endpoints to other servers.
+    pub async fn deliver(&self, stop: impl Future<Output = ()> + Send) {
+        self.deliveries.run(stop).await;
     }
 
     /// The widget's API of the current platform.
@@ -131,6 +165,7 @@ impl KeyRotation {
                 Ok(platform) => {
                     let previous = self.current.swap(platform);
                     api.store(Arc::new(self.api()));
+                    self.deliveries.replace(Arc::clone(self.current().platform()));
                     // Running replies continue, and limits keep their counts.
                     widget.store(Arc::new(widget.load().over(&self.current())));
                     tracing::info!("new server keys are in use");
