@@ -22,7 +22,8 @@ pub fn service_info() -> ServiceInfo {
 }
 
 /// The document under the default names.
-pub static DOCUMENT: LazyLock<Value> = LazyLock::new(|| openapi_core::openapi::document(&service_info()));
+pub static DOCUMENT: LazyLock<Value> =
+    LazyLock::new(|| openapi_core::openapi::document(&service_info(), events::endpoints::GROUPS));
 
 /// The operations of the document by id.
 static OPERATIONS: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {

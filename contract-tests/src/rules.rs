@@ -29,9 +29,11 @@ fn details_of(code: &str) -> &'static [&'static str] {
         "API_KEY_EXPIRED" => &["expiredAt"],
         "INSUFFICIENT_CREDITS" => &["required", "available"],
         "INSUFFICIENT_PERMISSIONS" => &["required"],
-        "CONTACT_NOT_FOUND" | "FILE_NOT_FOUND" | "TEMPLATE_NOT_FOUND" | "SUBMISSION_NOT_FOUND" => {
-            &["resource", "id"]
-        }
+        "CONTACT_NOT_FOUND"
+        | "FILE_NOT_FOUND"
+        | "TEMPLATE_NOT_FOUND"
+        | "SUBMISSION_NOT_FOUND"
+        | "ENDPOINT_NOT_FOUND" => &["resource", "id"],
         "DUPLICATE_EXTERNAL_REFERENCE_ID" => &["existingContactId", "archived"],
         "DUPLICATE_VALUE" => &["field", "existingContactId", "archived"],
         "CONTACT_ARCHIVED" => &["resource", "id", "archivedAt"],
@@ -42,7 +44,7 @@ fn details_of(code: &str) -> &'static [&'static str] {
         "PAYLOAD_TOO_LARGE" | "FILE_TOO_LARGE" | "DOCUMENT_TOO_LARGE" | "STORAGE_QUOTA_EXCEEDED" => {
             &["limit", "actual", "unit"]
         }
-        "CONCURRENCY_LIMIT_EXCEEDED" => &["limit"],
+        "CONCURRENCY_LIMIT_EXCEEDED" | "ENDPOINT_LIMIT_EXCEEDED" => &["limit"],
         "UNSUPPORTED_FILE_TYPE" => &["detected", "allowed"],
         "RATE_LIMIT_EXCEEDED" => &["window", "limit", "retryAfterSeconds"],
         _ => &[],

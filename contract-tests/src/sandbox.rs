@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use conversations::{ChatPorts, Conversations};
+use events::{WebhookSettings, Webhooks};
 use openapi_core::access::{Actor, KeySelector, Permissions, RateLimits};
 use openapi_core::admin::{Admin, AdminError, NewAgent, NewKey};
 use openapi_core::api::{Api, Settings};
@@ -18,7 +19,7 @@ pub use crate::backend::wait;
 
 use crate::backend::Store;
 use crate::document::service_info;
-use crate::{Backend, Call, Credentials, FaultyStorage, Reply, Script};
+use crate::{Backend, Call, Credentials, FaultyStorage, Reply, Script, ScriptedOutbound};
 
 /// The agent of the examples.
 pub const AGENT: &str = "695b6f80de7378c4412112d3";
@@ -38,12 +39,20 @@ pub struct Sandbox {
     pub platform: Arc<Platform>,
     /// The API.
     pub api: Api,
+    /// The webhooks of the platform.
+    pub webhooks: Webhooks,
+    /// What webhooks were sent.
+    pub outbound: ScriptedOutbound,
     /// The agent, [`AGENT`] by default.
     pub agent: AgentId,
     /// A key of the agent with every permission and the highest limits.
     pub credentials: Credentials,
     settings: Settings,
     ports: Ports,
+}
+
+fn webhooks(platform: &Arc<Platform>, outbound: &ScriptedOutbound) -> Webhooks {
+    Webhooks::new(Arc::clone(platform), Arc::new(outbound.clone()), WebhookSettings::default())
 }
 
 /// The operator's name in the audit log.
@@ -114,8 +123,12 @@ impl Sandbox {
             ports.clone(),
             settings.service_info.clone(),
         ));
+        let outbound = ScriptedOutbound::default();
+        let webhooks = webhooks(&platform, &outbound);
         let mut sandbox = Sandbox {
-            api: platform.api(settings.clone()),
+            api: webhooks.api(settings.clone()),
+            webhooks,
+            outbound,
             clock,
             store,
             blobs,
@@ -168,6 +181,8 @@ impl Sandbox {
             blobs: self.blobs.clone(),
             platform: Arc::clone(&self.platform),
             api: self.api.clone(),
+            webhooks: self.webhooks.clone(),
+            outbound: self.outbound.clone(),
             agent,
             credentials,
             settings: self.settings.clone(),
@@ -183,7 +198,9 @@ impl Sandbox {
             blobs: self.blobs.clone(),
             clock: Arc::clone(&self.clock),
             store,
-            api: platform.api(self.settings.clone()),
+            api: webhooks(&platform, &self.outbound).api(self.settings.clone()),
+            webhooks: webhooks(&platform, &self.outbound),
+            outbound: self.outbound.clone(),
             platform,
             agent: self.agent.clone(),
             credentials: self.credentials.clone(),

@@ -2,12 +2,17 @@
 
 use crate::{Backend, Call, Form, Sandbox, story};
 use openapi_core::endpoints::ENDPOINTS;
-use openapi_core::operation::{Base, BodyKind, EndpointMetadata};
+use openapi_core::operation::{Base, BodyKind, Endpoint, EndpointMetadata};
 use serde_json::{Value, json};
+
+/// The rows of the table, with those of other crates.
+pub fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
+    ENDPOINTS.iter().chain(events::endpoints::ENDPOINTS)
+}
 
 /// Every endpoint.
 pub fn all() -> impl Iterator<Item = &'static EndpointMetadata> {
-    ENDPOINTS.iter().map(|endpoint| endpoint.meta)
+    endpoints().map(|endpoint| endpoint.meta)
 }
 
 /// The endpoints that require key headers.
@@ -33,6 +38,8 @@ pub struct Known {
     pub template: String,
     /// The submission.
     pub submission: String,
+    /// The webhook endpoint.
+    pub endpoint: String,
 }
 
 impl Known {
@@ -45,6 +52,7 @@ impl Known {
             file: &self.file,
             template: &self.template,
             submission: &self.submission,
+            endpoint: &self.endpoint,
             agent: "<A>",
         }
     }
@@ -63,6 +71,8 @@ pub struct Named<'a> {
     pub template: &'a str,
     /// A submission.
     pub submission: &'a str,
+    /// A webhook endpoint.
+    pub endpoint: &'a str,
     /// The agent.
     pub agent: &'a str,
 }
@@ -71,7 +81,15 @@ impl<'a> Named<'a> {
     /// Sets every path parameter to the same text.
     #[must_use]
     pub fn all(name: &'a str, agent: &'a str) -> Self {
-        Named { external_id: name, contact: name, file: name, template: name, submission: name, agent }
+        Named {
+            external_id: name,
+            contact: name,
+            file: name,
+            template: name,
+            submission: name,
+            endpoint: name,
+            agent,
+        }
     }
 }
 
@@ -89,6 +107,7 @@ pub fn path(meta: &EndpointMetadata, named: Named<'_>) -> String {
         .replace("{fileId}", named.file)
         .replace("{templateId}", named.template)
         .replace("{submissionId}", named.submission)
+        .replace("{endpointId}", named.endpoint)
         .replace("{agentId}", named.agent);
     format!("{base}{path}")
 }
@@ -115,7 +134,8 @@ pub fn prepare(cx: Sandbox) -> (Sandbox, Known) {
     let template = cx.template(&story::feedback());
     let target = format!("/v1/open/forms/submit/{template}/contacts/crm-1001");
     let submission = cx.at("POST", &target).json(&submission_body()).send().expect(201).id();
-    (cx, Known { contact, file, link, template, submission })
+    let endpoint = endpoint(&cx);
+    (cx, Known { contact, file, link, template, submission, endpoint })
 }
 
 /// Uploads a file and returns its id.
@@ -123,6 +143,16 @@ pub fn prepare(cx: Sandbox) -> (Sandbox, Known) {
 pub fn upload(cx: &Sandbox, contact: &str) -> String {
     let target = format!("/v1/open/files/chatbots/<A>/{contact}");
     cx.at("POST", &target).form(&form()).send().expect(201).id()
+}
+
+/// Creates a webhook endpoint and returns its id.
+#[must_use]
+pub fn endpoint(cx: &Sandbox) -> String {
+    cx.at("POST", "/v1/open/events/endpoints/chatbots/<A>").json(&endpoint_body()).send().expect(201).id()
+}
+
+fn endpoint_body() -> Value {
+    json!({ "url": "https://hooks.example.com/events" })
 }
 
 fn submission_body() -> Value {
@@ -159,6 +189,9 @@ pub fn body(meta: &EndpointMetadata, known: &Known) -> Option<Value> {
         (BodyKind::None | BodyKind::File | BodyKind::Document, _) => return None,
         (BodyKind::Optional, _) => json!({}),
         (BodyKind::Required, "createContact") => json!({ "primaryEmail": "a@b.co" }),
+        (BodyKind::Required, "createWebhookEndpoint") => endpoint_body(),
+        (BodyKind::Required, "updateWebhookEndpoint") => json!({ "mode": "ordered" }),
+        (BodyKind::Required, "replayWebhookEvents") => json!({ "after": 0 }),
         (BodyKind::Required, "submitForm") => submission_body(),
         (BodyKind::Required, "submitForms") => {
             json!({ "submissions": [{ "templateId": known.template, "formData": { "rating": 5 } }] })
@@ -171,7 +204,14 @@ pub fn body(meta: &EndpointMetadata, known: &Known) -> Option<Value> {
 /// The success status.
 #[must_use]
 pub fn success(meta: &EndpointMetadata) -> u16 {
-    if matches!(meta.id, "createContact" | "uploadFile" | "submitForm" | "submitForms") { 201 } else { 200 }
+    if matches!(
+        meta.id,
+        "createContact" | "uploadFile" | "submitForm" | "submitForms" | "createWebhookEndpoint"
+    ) {
+        201
+    } else {
+        200
+    }
 }
 
 /// A request to a target with a body that the endpoint accepts.
@@ -192,6 +232,10 @@ pub fn good<'a>(cx: &'a Sandbox, meta: &EndpointMetadata, known: &Known) -> Call
     if meta.id == "deleteFile" {
         let file = upload(cx, &known.contact);
         return to(cx, meta, known, &path(meta, Named { file: &file, ..known.named() }));
+    }
+    if meta.id == "deleteWebhookEndpoint" {
+        let endpoint = endpoint(cx);
+        return to(cx, meta, known, &path(meta, Named { endpoint: &endpoint, ..known.named() }));
     }
     to(cx, meta, known, &real_path(meta, known))
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use contract_tests::document::{DOCUMENT, service_info};
-use openapi_core::openapi::reference;
+use contract_tests::reference;
 
 const COMMAND: &str = "UPDATE=1 cargo test -p contract-tests --test generated";
 

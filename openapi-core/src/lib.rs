@@ -67,7 +67,7 @@ pub mod operation;
 pub mod platform;
 pub mod ports;
 pub mod reply;
-pub(crate) mod request;
+pub mod request;
 pub mod schema;
 pub mod seal;
 pub mod server_keys;

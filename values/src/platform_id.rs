@@ -117,6 +117,8 @@ impl<'de> Deserialize<'de> for PlatformId {
     }
 }
 
+schemas! { PlatformId: { "type": "string", "pattern": "^[0-9a-f]{24}$" }, }
+
 macro_rules! platform_ids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*

@@ -1,11 +1,11 @@
 //! Requests with hostile strings: in path, query, headers, bodies and multipart heads.
 
-use openapi_core::endpoints::ENDPOINTS;
 use serde_json::Value;
 use testkit::strategies::{hostile_header, hostile_json, hostile_percent_encoded, hostile_text};
 
 use super::{Known, Request, Step, step};
 use crate::SplitMix64;
+use crate::table::endpoints;
 
 /// The longest target: beyond it there is no URI.
 const LONGEST: usize = 60_000;
@@ -98,8 +98,7 @@ fn poison_query(random: &mut SplitMix64, request: &mut Request) {
     } else if random.one_in(8) {
         pairs.push(format!("{hostile}=1"));
     } else {
-        let of_others: Vec<&str> = ENDPOINTS
-            .iter()
+        let of_others: Vec<&str> = endpoints()
             .flat_map(|endpoint| endpoint.meta.query.iter().map(|parameter| parameter.name))
             .chain(["signature", "kid"])
             .collect();

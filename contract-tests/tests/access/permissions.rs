@@ -24,7 +24,7 @@ fn the_example(backend: Backend) {
 }
 
 /// The Action columns of the specification; archive requires update.
-const REQUIRED: [(&str, &str, &str); 29] = [
+const REQUIRED: [(&str, &str, &str); 39] = [
     ("GET", "/contacts/schema/chatbots/<A>", "contacts:read"),
     ("POST", "/contacts/chatbots/<A>", "contacts:create"),
     ("GET", "/contacts/chatbots/<A>", "contacts:read"),
@@ -54,12 +54,21 @@ const REQUIRED: [(&str, &str, &str); 29] = [
     ("POST", "/document-extraction/extract", "document-extraction:create"),
     ("GET", "/events/chatbots/<A>", "events:read"),
     ("GET", "/events/types", "events:read"),
+    ("POST", "/events/endpoints/chatbots/<A>", "events:create"),
+    ("GET", "/events/endpoints/chatbots/<A>", "events:read"),
+    ("GET", "/events/endpoints/x/chatbots/<A>", "events:read"),
+    ("PUT", "/events/endpoints/x/chatbots/<A>", "events:update"),
+    ("DELETE", "/events/endpoints/x/chatbots/<A>", "events:delete"),
+    ("GET", "/events/endpoints/x/secret/chatbots/<A>", "events:update"),
+    ("POST", "/events/endpoints/x/rotate/chatbots/<A>", "events:update"),
+    ("POST", "/events/endpoints/x/test/chatbots/<A>", "events:update"),
+    ("POST", "/events/endpoints/x/replay/chatbots/<A>", "events:update"),
+    ("GET", "/events/endpoints/x/attempts/chatbots/<A>", "events:read"),
 ];
 
 fn the_permissions_of_the_specification(backend: Backend) {
     let cx = Sandbox::new(backend);
-    let keyed =
-        openapi_core::endpoints::ENDPOINTS.iter().filter(|endpoint| !endpoint.meta.access.is_public());
+    let keyed = contract_tests::table::endpoints().filter(|endpoint| !endpoint.meta.access.is_public());
     assert_eq!(keyed.count(), REQUIRED.len(), "every endpoint is in the table above");
     for (method, path, required) in REQUIRED {
         let others: Permissions =
@@ -79,7 +88,7 @@ fn every_endpoint_under_every_permission(backend: Backend) {
         .iter()
         .map(|permission| (permission, cx.issue(|key| key.permissions = [permission].into_iter().collect())))
         .collect();
-    for endpoint in openapi_core::endpoints::ENDPOINTS {
+    for endpoint in contract_tests::table::endpoints() {
         let meta = endpoint.meta;
         let Access::Key(required) = meta.access else { continue };
         let path = meta
@@ -88,7 +97,8 @@ fn every_endpoint_under_every_permission(backend: Backend) {
             .replace("{externalReferenceId}", "x")
             .replace("{contactId}", "x")
             .replace("{templateId}", "x")
-            .replace("{submissionId}", "x");
+            .replace("{submissionId}", "x")
+            .replace("{endpointId}", "x");
         for (permission, key) in &keys {
             let reply = cx.call(meta.method.as_str(), &path).with(key).send();
             assert_eq!(reply.status == 403, *permission != required, "{} with {permission}", meta.id);

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use contract_tests::backend::Store;
 use contract_tests::sandbox::wait;
+use contract_tests::table::endpoints;
 use contract_tests::traffic::{Known, Request, Step, definition, hostile_step, step};
 use contract_tests::{Backend, Reply, Sandbox, SplitMix64};
 use openapi_core::admin::Admin;
-use openapi_core::endpoints::ENDPOINTS;
 use openapi_core::ports::Clock as _;
 use openapi_core::storage::{AuditQuery, ChainQuery, LogEntry};
 use testkit::conformance::{Faulty, PlantedFault, chat_deeds};
@@ -260,7 +260,7 @@ fn agree_on_hostile_strings(backend: Backend, default: usize) {
     let Outcomes { statuses, operations } = outcomes.unwrap_or_else(|failure| panic!("{failure}"));
     println!("{} requests, 0 differences: {statuses:?}", statuses.values().sum::<u32>());
     // Strings of every operation: path, query, headers and bodies.
-    for endpoint in ENDPOINTS {
+    for endpoint in endpoints() {
         assert!(operations.contains(endpoint.meta.id), "no {} among {operations:?}", endpoint.meta.id);
     }
     for status in

@@ -28,6 +28,7 @@ impl Delivery {
 
     fn succeeded(&mut self, seq: u64, open: Open, outcome: &Outcome) {
         self.state.open.remove(&seq);
+        self.state.succeeded_at = Some(self.now());
         (self.state.failures, self.state.failing_since, self.state.probe_at) = (0, None, None);
         let is_first_of_minute = self
             .success_logged_at
@@ -40,6 +41,7 @@ impl Delivery {
 
     fn failed(&mut self, seq: u64, open: Open, outcome: &Outcome, now: Timestamp) {
         let failures = open.failures.saturating_add(1);
+        self.state.failed_at = Some(now);
         self.state.failures = self.state.failures.saturating_add(1);
         let since = *self.state.failing_since.get_or_insert(now);
         let wait = pause(failures).map(|pause| jittered(pause, self.settings.seed, seq, failures));

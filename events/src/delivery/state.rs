@@ -28,6 +28,10 @@ pub struct DeliveryState {
     pub rest_until: Option<Timestamp>,
     /// Until when no event is sent for the first time.
     pub probe_at: Option<Timestamp>,
+    /// When an event was accepted last, as far as saves tell.
+    pub succeeded_at: Option<Timestamp>,
+    /// When an attempt failed last.
+    pub failed_at: Option<Timestamp>,
     /// The number of the last entry in the attempt log.
     pub attempts: u64,
     /// Whether the endpoint is disabled, by a person or by its failures.
@@ -120,6 +124,10 @@ struct Stored {
     rest_until: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     probe_at: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    succeeded_at: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failed_at: Option<i64>,
     attempts: u64,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     stopped: bool,
@@ -150,6 +158,8 @@ impl Serialize for DeliveryState {
             failing_since: self.failing_since.map(Timestamp::millis),
             rest_until: self.rest_until.map(Timestamp::millis),
             probe_at: self.probe_at.map(Timestamp::millis),
+            succeeded_at: self.succeeded_at.map(Timestamp::millis),
+            failed_at: self.failed_at.map(Timestamp::millis),
             attempts: self.attempts,
             stopped: self.is_stopped,
         };
@@ -189,6 +199,8 @@ impl<'de> Deserialize<'de> for DeliveryState {
             failing_since: stored.failing_since.map(Timestamp::from_millis),
             rest_until: stored.rest_until.map(Timestamp::from_millis),
             probe_at: stored.probe_at.map(Timestamp::from_millis),
+            succeeded_at: stored.succeeded_at.map(Timestamp::from_millis),
+            failed_at: stored.failed_at.map(Timestamp::from_millis),
             attempts: stored.attempts,
             is_stopped: stored.stopped,
         })

@@ -17,7 +17,7 @@ fn state() -> impl Strategy<Value = DeliveryState> {
         .prop_map(|(server, until)| Lease { server: PlatformId::from_bytes(server), until });
     let replays =
         vec((1..1_000_u64, 1..1_000_u64).prop_map(|(next, to)| Replay { next, to }), 0..=MAX_REPLAYS);
-    let times = (option::of(instant()), option::of(instant()), option::of(instant()));
+    let times = prop::array::uniform5(option::of(instant()));
     (option::of(lease), any::<u32>(), open, replays, any::<u32>(), times, any::<u32>(), any::<bool>())
         .prop_map(|(lease, cursor, open, replays, failures, times, attempts, is_stopped)| DeliveryState {
             lease,
@@ -25,9 +25,11 @@ fn state() -> impl Strategy<Value = DeliveryState> {
             open,
             replays,
             failures,
-            failing_since: times.0,
-            rest_until: times.1,
-            probe_at: times.2,
+            failing_since: times[0],
+            rest_until: times[1],
+            probe_at: times[2],
+            succeeded_at: times[3],
+            failed_at: times[4],
             attempts: attempts.into(),
             is_stopped,
         })

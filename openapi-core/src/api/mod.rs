@@ -13,7 +13,7 @@ use std::task::{Context as TaskContext, Poll};
 
 use futures_core::future::BoxFuture;
 use http::request::Parts;
-use http::{Request, Response, header};
+use http::{Extensions, Request, Response, header};
 use parking_lot::Mutex;
 
 pub use crate::limits::AddressLimits;
@@ -30,10 +30,9 @@ use crate::endpoints::description::Description;
 use crate::extraction::DocumentForm;
 use crate::files::Upload;
 use crate::limits::AddressClass;
-use crate::openapi::document;
 use crate::operation::{
-    Access, BodyKind, Conditional, Context, DecodedRequest, Document, EncodedResponse, Endpoint, JsonBody,
-    Operation, Payload, Principal, Shared, lacks,
+    Access, BodyKind, Conditional, DecodedRequest, Document, EncodedResponse, Endpoint, EndpointGroup,
+    JsonBody, Operation, Payload, Principal, Shared, lacks,
 };
 use crate::reply::{ApiError, ErrorCode, Reply};
 use crate::service::OpenApiService;
@@ -63,11 +62,23 @@ impl Api {
         service: Arc<dyn OpenApiService>,
         authenticator: Arc<Authenticator>,
     ) -> Self {
+        Api::with_groups(settings, service, authenticator, &[], Extensions::new())
+    }
+
+    /// The same with endpoints of other crates, which find what they work with among `services`.
+    #[must_use]
+    pub fn with_groups(
+        settings: Settings,
+        service: Arc<dyn OpenApiService>,
+        authenticator: Arc<Authenticator>,
+        groups: &'static [EndpointGroup],
+        services: Extensions,
+    ) -> Self {
         let service_info = settings.service_info.clone();
         Api(Arc::new(Inner {
             router: Router::new(
-                ENDPOINTS
-                    .iter()
+                (ENDPOINTS.iter())
+                    .chain(groups.iter().flat_map(|group| group.endpoints))
                     .filter(|endpoint| {
                         settings.serves_document || endpoint.meta.id != Description::METADATA.id
                     })
@@ -77,11 +88,7 @@ impl Api {
                 true,
             ),
             addresses: AddressRateLimiter::new(settings.address_limits),
-            shared: Shared {
-                service,
-                service_info,
-                document: Document::new(|service_info| document(service_info).to_string()),
-            },
+            shared: Shared { service, service_info, document: Document::new(groups), services },
             settings,
             authenticator,
         }))
@@ -153,8 +160,7 @@ impl Api {
         {
             return Err(lacks(permission));
         }
-        let Shared { service, service_info, document } = &self.0.shared;
-        Op::run(Context { service: &**service, caller, service_info, document }, input).await
+        Op::run(self.0.shared.context(caller), input).await
     }
 }
 

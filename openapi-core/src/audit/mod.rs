@@ -123,6 +123,22 @@ audit_actions! {
     ConversationChange = "conversation.change",
     /// A conversation was erased.
     ConversationErase = "conversation.erase",
+    /// A webhook endpoint was created.
+    WebhookCreate = "webhook.create",
+    /// A webhook endpoint was changed.
+    WebhookEdit = "webhook.edit",
+    /// A webhook endpoint was enabled.
+    WebhookEnable = "webhook.enable",
+    /// A webhook endpoint was disabled.
+    WebhookDisable = "webhook.disable",
+    /// A webhook endpoint was deleted.
+    WebhookDelete = "webhook.delete",
+    /// A webhook endpoint got a new secret.
+    WebhookRotate = "webhook.rotate",
+    /// The secret of a webhook endpoint was shown.
+    WebhookReveal = "webhook.reveal",
+    /// Events were sent again, or passed over, at an endpoint.
+    WebhookReplay = "webhook.replay",
     /// An agent was created.
     AgentCreate = "agent.create",
     /// An agent was disabled.

@@ -33,7 +33,19 @@ words! {
     }
 }
 
-text_words! { MessageRole, ConversationReason, }
+words! {
+    /// Why the service disabled a webhook endpoint.
+    EndpointReason, 3 {
+        /// It has responded with 410.
+        Gone = "gone",
+        /// It failed for too long, or an ordered one at one event too often.
+        Failing = "failing",
+        /// The server key that its secret is made from is gone.
+        SecretLost = "secretLost",
+    }
+}
+
+text_words! { MessageRole, ConversationReason, EndpointReason, }
 
 schemas! {
     ChangedFields: {

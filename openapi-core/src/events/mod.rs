@@ -13,7 +13,7 @@ use crate::json::{JsonSchema, RawObject, schemas};
 use crate::storage::LogEntry;
 use crate::values::{AgentId, ContactId, PlatformId, Timestamp, text_words, words};
 
-pub use members::{ChangedFields, ConversationReason, MessageRole};
+pub use members::{ChangedFields, ConversationReason, EndpointReason, MessageRole};
 pub use types::{EventData, EventType, Rating};
 
 /// An event that a write appends to the log of its agent ([`Effects::events`](crate::storage::Effects::events)).

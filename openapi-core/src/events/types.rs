@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::members::{ChangedFields, ConversationReason, MessageRole};
+use super::members::{ChangedFields, ConversationReason, EndpointReason, MessageRole};
 use crate::forms::SubmissionStatus;
 use crate::json::{JsonSchema, schemas};
 use crate::values::{
-    ContactId, ConversationId, FileId, KeyId, KnowledgeId, MessageId, SubmissionId, TemplateId,
+    ContactId, ConversationId, FileId, KeyId, KnowledgeId, MessageId, PlatformId, SubmissionId, TemplateId,
 };
 
 macro_rules! event_types {
@@ -68,7 +68,7 @@ macro_rules! event_types {
 }
 
 // New types go to the end of their group, with the next free number. Numbers are never given again; 16 to 18 are those
-// of extractions, 19 is that of low credits, 42 that of keys that expire, 43 that of disabled endpoints.
+// of extractions, 19 is that of low credits, 42 that of keys that expire.
 event_types! {
     1 ContactCreated "contact.created" "A contact was created." { contact_id: ContactId, }
     2 ContactUpdated "contact.updated" "Fields of a contact changed." {
@@ -152,6 +152,9 @@ event_types! {
     39 KeyDisabled "key.disabled" "An API key was disabled." { key_id: KeyId, }
     40 KeyEnabled "key.enabled" "An API key was enabled." { key_id: KeyId, }
     41 KeyRevoked "key.revoked" "An API key was revoked for good." { key_id: KeyId, }
+    43 EndpointDisabled "endpoint.disabled" "The service disabled a webhook endpoint." {
+        endpoint_id: PlatformId, reason: EndpointReason,
+    }
 }
 
 /// What a visitor thinks of a reply: -1, 0 or 1.

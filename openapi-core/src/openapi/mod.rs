@@ -2,7 +2,6 @@
 
 mod headers;
 mod operations;
-pub mod reference;
 
 use serde_json::{Map, Value, json};
 
@@ -19,6 +18,7 @@ use crate::forms::{
     FormField, Structure, Submission, SubmissionPreview, TemplateDocument, TemplateSummary, WithHistory,
 };
 use crate::json::JsonSchema;
+use crate::operation::EndpointGroup;
 use crate::reply::{ApiError, CONTRACT_VERSION, Pagination};
 use crate::schema::FieldDefinition;
 use crate::service::{
@@ -27,16 +27,16 @@ use crate::service::{
 use crate::service_info::ServiceInfo;
 use crate::validation::ValidationError;
 
-/// The document of a service with these names.
+/// The document of a service with these names and the endpoints of these groups.
 #[must_use]
-pub fn document(service_info: &ServiceInfo) -> Value {
+pub fn document(service_info: &ServiceInfo, groups: &[EndpointGroup]) -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    for endpoint in ENDPOINTS {
+    for endpoint in ENDPOINTS.iter().chain(groups.iter().flat_map(|group| group.endpoints)) {
         let path = endpoint.meta.template(service_info.id_segment());
         let item = paths.entry(path).or_insert_with(|| json!({}));
         item[endpoint.meta.method.as_str().to_lowercase()] = operations::operation(endpoint);
     }
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
         "info": {
@@ -51,6 +51,8 @@ pub fn document(service_info: &ServiceInfo) -> Value {
             { "name": "Contacts", "description": "People in the CRM of an agent." },
             { "name": "Files", "description": "Files of contacts." },
             { "name": "Forms", "description": "Form templates and what is submitted under them." },
+            { "name": "Events", "description": "What happened, in order and without a gap." },
+            { "name": "Webhooks", "description": "Endpoints that events are sent to." },
             { "name": "Document extraction", "description": "From documents to the fields of a schema." },
             { "name": "Health", "description": "Whether the service can answer." },
             { "name": "Description", "description": "This document." },
@@ -65,7 +67,16 @@ pub fn document(service_info: &ServiceInfo) -> Value {
             "headers": headers::components(),
             "schemas": schemas(),
         },
-    })
+    });
+    for group in groups {
+        for (name, schema) in (group.schemas)() {
+            document["components"]["schemas"][name] = schema;
+        }
+        if let Value::Object(webhooks) = (group.webhooks)() {
+            document["webhooks"] = webhooks.into();
+        }
+    }
+    document
 }
 
 fn description() -> String {

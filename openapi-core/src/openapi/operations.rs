@@ -51,6 +51,7 @@ fn parameters(endpoint: &Endpoint) -> Vec<Value> {
             "externalReferenceId" => (ExternalId::json_schema(), "crm-1001", "Your own id of the contact, percent-encoded."),
             "templateId" => (platform_id(), "69623f40cde3f537d8e4bddb", "The platform id of the template."),
             "submissionId" => (platform_id(), "697dcbc5e0d14b96a816c9e5", "The platform id of the submission."),
+            "endpointId" => (platform_id(), "69a4c6b2e8f1d3a5b7c9e0f1", "The platform id of the endpoint."),
             "fileId" => (platform_id(), "697dc94b74a1f572c54b78cf", "The platform id of the file."),
             _ => (platform_id(), "697dc8165d4ffa83cfc35cfc", "The platform id of the contact."),
         };

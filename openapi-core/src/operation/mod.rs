@@ -6,7 +6,7 @@ use std::future::Future;
 use std::sync::{Arc, OnceLock};
 
 use futures_core::future::BoxFuture;
-use http::HeaderMap;
+use http::{Extensions, HeaderMap};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -17,6 +17,7 @@ pub use crate::request::{
 
 use crate::access::{Caller, Permission};
 use crate::json::JsonSchema;
+use crate::openapi::document;
 use crate::reply::{ApiBody, ApiError, ErrorCode, Reply, success_body};
 use crate::service::OpenApiService;
 use crate::service_info::ServiceInfo;
@@ -80,23 +81,36 @@ pub struct Context<'a, C> {
     pub service_info: &'a ServiceInfo,
     /// The OpenAPI document.
     pub document: &'a Document,
+    /// The services of endpoints that other crates add.
+    pub services: &'a Extensions,
+}
+
+/// Endpoints that another crate adds to the table.
+#[derive(Clone, Copy)]
+pub struct EndpointGroup {
+    /// The endpoints.
+    pub endpoints: &'static [Endpoint],
+    /// The schemas that the OpenAPI document lists by their names.
+    pub schemas: fn() -> Vec<(String, Value)>,
+    /// The messages that the service sends on its own (`webhooks` of the OpenAPI document).
+    pub webhooks: fn() -> Value,
 }
 
 /// The OpenAPI document of a service, made when it is first asked for.
 pub struct Document {
     text: OnceLock<String>,
-    write: fn(&ServiceInfo) -> String,
+    groups: &'static [EndpointGroup],
 }
 
 impl Document {
-    /// A document that `write` makes.
-    pub(crate) const fn new(write: fn(&ServiceInfo) -> String) -> Self {
-        Document { text: OnceLock::new(), write }
+    /// A document of the table and these groups.
+    pub(crate) const fn new(groups: &'static [EndpointGroup]) -> Self {
+        Document { text: OnceLock::new(), groups }
     }
 
     /// The document under the names of the service.
     pub(crate) fn text(&self, service_info: &ServiceInfo) -> &str {
-        self.text.get_or_init(|| (self.write)(service_info))
+        self.text.get_or_init(|| document(service_info, self.groups).to_string())
     }
 }
 
@@ -163,6 +177,15 @@ pub(crate) struct Shared {
     pub(crate) service: Arc<dyn OpenApiService>,
     pub(crate) service_info: ServiceInfo,
     pub(crate) document: Document,
+    pub(crate) services: Extensions,
+}
+
+impl Shared {
+    /// What an operation works with for this caller.
+    pub(crate) fn context<'a, C>(&'a self, caller: &'a C) -> Context<'a, C> {
+        let Shared { service, service_info, document, services } = self;
+        Context { service: &**service, caller, service_info, document, services }
+    }
 }
 
 type Run = for<'a> fn(
@@ -182,12 +205,14 @@ pub struct Endpoint {
     pub(crate) request_schema: fn() -> Option<Value>,
     pub(crate) response_schema: fn() -> Value,
     pub(crate) dry_run_schema: fn() -> Option<Value>,
-    pub(crate) response_example: fn() -> Value,
+    /// An example of the success body.
+    pub response_example: fn() -> Value,
 }
 
 impl Endpoint {
     /// An example of the request body.
-    pub(crate) fn request_example(&self) -> Option<Value> {
+    #[must_use]
+    pub fn request_example(&self) -> Option<Value> {
         examples::of_operation(self.meta.id, "request")
     }
 
@@ -227,8 +252,7 @@ fn run<'a, Op: Operation>(
             );
             return Err(ApiError::internal());
         };
-        let Shared { service, service_info, document } = shared;
-        let reply = Op::run(Context { service: &**service, caller, service_info, document }, input).await?;
+        let reply = Op::run(shared.context(caller), input).await?;
         if reply.replay.is_some() {
             return Ok(EncodedResponse { reply: reply.map(|_| ()), body: Payload::Json(Vec::new()) });
         }

@@ -77,7 +77,8 @@ impl Platform {
     }
 
     /// The caller as which an operator acts.
-    pub(super) fn operator(&self, by: &Actor, agent: &AgentId) -> Caller {
+    #[must_use]
+    pub fn operator(&self, by: &Actor, agent: &AgentId) -> Caller {
         Caller {
             agent_id: agent.clone(),
             actor: by.clone(),

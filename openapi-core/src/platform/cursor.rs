@@ -37,7 +37,7 @@ struct Payload {
 }
 
 /// A payload under the signature of this list, which covers all parameters but the page.
-fn seal(keys: &ServerKeys, list: &str, parameters: &impl Serialize, payload: &impl Serialize) -> String {
+pub fn seal(keys: &ServerKeys, list: &str, parameters: &impl Serialize, payload: &impl Serialize) -> String {
     let payload = URL_SAFE_NO_PAD.encode(serde_json::to_vec(payload).unwrap_or_default());
     let message = serde_json::to_vec(&(&payload, parameters)).unwrap_or_default();
     let tag = keys.tag(list, &message);
@@ -45,7 +45,7 @@ fn seal(keys: &ServerKeys, list: &str, parameters: &impl Serialize, payload: &im
 }
 
 /// The payload of a cursor; `None` when it was altered or issued for other parameters.
-fn unseal<T: DeserializeOwned>(
+pub fn unseal<T: DeserializeOwned>(
     keys: &ServerKeys,
     list: &str,
     parameters: &impl Serialize,

@@ -16,7 +16,8 @@ use crate::validation::ValidationCode;
 use crate::values::{ContactId, FileId, SubmissionId, TemplateId};
 
 /// 404 of a resource; `is_malformed` says whether the id cannot be one.
-fn not_found(code: ErrorCode, resource: &str, id: &str, is_malformed: bool) -> ApiError {
+#[must_use]
+pub fn not_found(code: ErrorCode, resource: &str, id: &str, is_malformed: bool) -> ApiError {
     let hint = if is_malformed { "; platform ids are 24 hexadecimal characters" } else { "" };
     ApiError::new(code, format!("{resource} not found{hint}"))
         .with_detail("resource", resource.to_ascii_lowercase().as_str())
@@ -182,7 +183,8 @@ pub(super) fn precondition_failed(current: Option<&Contact>) -> ApiError {
 }
 
 /// 412 with the current tag.
-pub(super) fn stale_tag(resource: &str, current: Option<&str>) -> ApiError {
+#[must_use]
+pub fn stale_tag(resource: &str, current: Option<&str>) -> ApiError {
     let message = format!("The {resource} has changed since it was read");
     let error = ApiError::new(ErrorCode::PreconditionFailed, message);
     match current.and_then(|etag| HeaderValue::from_str(etag).ok()) {

@@ -13,7 +13,7 @@ use crate::values::{ContactId, Timestamp};
 const RETENTION_MILLIS: i64 = 24 * 3_600_000;
 
 /// A request that holds its idempotency key while it runs.
-pub(super) struct Claim<'a, T> {
+pub struct Claim<'a, T> {
     platform: &'a Platform,
     key: IdempotencyKey,
     fingerprint: [u8; 32],
@@ -21,7 +21,7 @@ pub(super) struct Claim<'a, T> {
 }
 
 /// What is known of an idempotency key.
-pub(super) enum Claimed<'a, T> {
+pub enum Claimed<'a, T> {
     /// The request goes on, with its key if it has one.
     Run(Option<Claim<'a, T>>),
     /// It was answered before.
@@ -36,7 +36,7 @@ impl<T> Drop for Claim<'_, T> {
 }
 
 /// Claims the key of a request that has one, or finds its answer.
-pub(super) async fn claim<'a, T>(
+pub async fn claim<'a, T>(
     platform: &'a Platform,
     caller: &Caller,
     idempotency: Option<&Idempotency<T>>,
@@ -59,7 +59,7 @@ pub(super) async fn claim<'a, T>(
 
 impl<T> Claim<'_, T> {
     /// The stored answer, if there is one.
-    pub(super) async fn answer(&self, caller: &Caller) -> Result<Option<StoredReply>, ApiError> {
+    pub async fn answer(&self, caller: &Caller) -> Result<Option<StoredReply>, ApiError> {
         let now = self.platform.now();
         let Some(replay) = self.platform.storage.replay(&caller.agent_id, &self.key, now).await? else {
             return Ok(None);
@@ -75,7 +75,7 @@ impl<T> Claim<'_, T> {
 }
 
 /// The record that stores the answer to what was made, if the request has a key; `resource` is the contact that it shows.
-pub(super) fn replay<T>(
+pub fn replay<T>(
     claim: Option<&Claim<'_, T>>,
     made: &T,
     resource: Option<ContactId>,
@@ -89,7 +89,7 @@ pub(super) fn replay<T>(
 }
 
 /// The response that another server has stored under the key meanwhile; `None` without one.
-pub(super) async fn answer<T>(
+pub async fn answer<T>(
     claim: Option<&Claim<'_, T>>,
     caller: &Caller,
 ) -> Result<Option<Created<T>>, ApiError> {

@@ -14,10 +14,10 @@ mod events;
 mod extraction;
 mod files;
 mod forms;
-mod idempotency;
+pub mod idempotency;
 mod keys;
 mod maintenance;
-mod paging;
+pub mod paging;
 mod ports;
 mod service;
 mod state;
@@ -25,8 +25,9 @@ mod state;
 pub use audit_log::AuditReport;
 pub use audit_settings::AuditSettings;
 pub use cache::Cache;
+pub use cursor::{seal, unseal};
 pub use documents::{DocumentWriter, NewDocument};
-pub use errors::concurrent_update;
+pub use errors::{concurrent_update, not_found, stale_tag};
 pub use extraction::ExtractionSettings;
 pub use files::{
     ContentCheck, ContentFault, FileSettings, MaintainError, SealProgress, begin_scan, push_scan,

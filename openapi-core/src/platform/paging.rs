@@ -6,7 +6,7 @@ use crate::storage::Window;
 use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 
 /// A part of a list that is asked for, with the cursor read.
-pub(super) struct Part<P> {
+pub struct Part<P> {
     page: u64,
     limit: u32,
     /// The position after which it begins, in cursor mode.
@@ -15,10 +15,7 @@ pub(super) struct Part<P> {
 
 impl<P: Clone> Part<P> {
     /// What `request` asks for. `read` returns the position of a cursor and the number of its page.
-    pub(super) fn of(
-        request: &PageRequest,
-        read: impl FnOnce(&str) -> Option<(P, u64)>,
-    ) -> Result<Self, ApiError> {
+    pub fn of(request: &PageRequest, read: impl FnOnce(&str) -> Option<(P, u64)>) -> Result<Self, ApiError> {
         let limit = request.limit;
         match &request.start {
             PageStart::Page(page) => Ok(Part { page: *page, limit, after: None }),
@@ -30,7 +27,7 @@ impl<P: Clone> Part<P> {
     }
 
     /// What is asked of the store.
-    pub(super) fn window(&self) -> Window<P> {
+    pub fn window(&self) -> Window<P> {
         match &self.after {
             // One more tells whether a page follows.
             Some(position) => Window::After { position: position.clone(), limit: self.limit + 1 },
@@ -40,12 +37,7 @@ impl<P: Clone> Part<P> {
 
     /// The page of what the store found; `issue` makes the cursor after an item, which leads to the page of that
     /// number.
-    pub(super) fn page<T>(
-        self,
-        mut items: Vec<T>,
-        total: u64,
-        issue: impl FnOnce(&T, u64) -> String,
-    ) -> Page<T> {
+    pub fn page<T>(self, mut items: Vec<T>, total: u64, issue: impl FnOnce(&T, u64) -> String) -> Page<T> {
         let total_pages = total.div_ceil(u64::from(self.limit));
         let has_next_page = match self.after {
             Some(_) => items.len() > self.limit as usize,

@@ -99,6 +99,12 @@ impl Platform {
         self
     }
 
+    /// How long events are retained, in milliseconds; none if no events are written.
+    #[must_use]
+    pub fn event_retention(&self) -> Option<i64> {
+        self.events.is_on.then_some(self.events.retention_millis)
+    }
+
     /// Writes no events, to measure what they cost.
     #[must_use]
     pub fn without_events(mut self) -> Self {

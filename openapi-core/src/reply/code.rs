@@ -55,6 +55,7 @@ error_codes! {
         InsufficientPermissions = 403 "INSUFFICIENT_PERMISSIONS", "The key lacks the scope or action; `details` has `required`.";
         AgentForbidden = 403 "AGENT_FORBIDDEN", "The agent in the path is not the key's agent, whether or not it exists.";
         StorageQuotaExceeded = 403 "STORAGE_QUOTA_EXCEEDED", "The contact has as many files, or the agent as many bytes, as it may have; `details` has `limit`, `actual` and `unit`.";
+        EndpointLimitExceeded = 403 "ENDPOINT_LIMIT_EXCEEDED", "The agent has as many webhook endpoints, or an endpoint as many replays, as it may have; `details` has `limit`.";
         SignedUrlInvalid = 403 "SIGNED_URL_INVALID", "The link was altered, or the key it was issued to is revoked, disabled or expired.";
         SignedUrlExpired = 403 "SIGNED_URL_EXPIRED", "The link is over.";
         RouteNotFound = 404 "ROUTE_NOT_FOUND", "No such path.";
@@ -62,6 +63,7 @@ error_codes! {
         FileNotFound = 404 "FILE_NOT_FOUND", "No such file of this contact; `details` has `resource` and `id`.";
         TemplateNotFound = 404 "TEMPLATE_NOT_FOUND", "No such form template in this agent; `details` has `resource` and `id`.";
         SubmissionNotFound = 404 "SUBMISSION_NOT_FOUND", "No such submission in this agent, or none that could be the latest; `details` has `resource` and `id`.";
+        EndpointNotFound = 404 "ENDPOINT_NOT_FOUND", "No such webhook endpoint in this agent; `details` has `resource` and `id`.";
         MethodNotAllowed = 405 "METHOD_NOT_ALLOWED", "The path exists, the method does not; see the header `Allow`.";
         RequestTimeout = 408 "REQUEST_TIMEOUT", "The body was not received in time.";
         DuplicateExternalReferenceId = 409 "DUPLICATE_EXTERNAL_REFERENCE_ID", "Another contact has the external id; `details` has `existingContactId` and `archived`.";
@@ -93,7 +95,7 @@ error_codes! {
         ExtractionFailed = 502 "EXTRACTION_FAILED", "The extraction engine gave no usable answer.";
         ServiceUnavailable = 503 "SERVICE_UNAVAILABLE", "The data store is down, or the service overloaded or ending; see the header `Retry-After`.";
         ExtractionUnavailable = 503 "EXTRACTION_UNAVAILABLE", "The extraction engine is down or overloaded; see the header `Retry-After`.";
-        EventsUnavailable = 503 "EVENTS_UNAVAILABLE", "The service writes no events; see the header `Retry-After`.";
+        EventsUnavailable = 503 "EVENTS_UNAVAILABLE", "The service writes no events, or sends none; see the header `Retry-After`.";
         StorageUnavailable = 503 "STORAGE_UNAVAILABLE", "The store of file contents is down or full; see the header `Retry-After`.";
         ExtractionTimeout = 504 "EXTRACTION_TIMEOUT", "The extraction took longer than it may.";
 

@@ -91,7 +91,7 @@ impl StoredReply {
     ///
     /// # Errors
     /// INTERNAL_ERROR when the record cannot be written as JSON.
-    pub(crate) fn new<T: Serialize>(
+    pub fn new<T: Serialize>(
         status: u16,
         location: Option<String>,
         message: &str,
@@ -125,7 +125,8 @@ impl<T: JsonSchema, P> JsonSchema for Creation<T, P> {
 
 impl<T, P> Reply<Creation<T, P>> {
     /// The reply that an idempotency key has stored.
-    pub(crate) fn replayed(stored: StoredReply) -> Self {
+    #[must_use]
+    pub fn replayed(stored: StoredReply) -> Self {
         Reply { replay: Some(stored), ..Reply::ok("", Creation::Replayed) }
     }
 }

@@ -117,7 +117,8 @@ impl BodyKind {
     }
 
     /// This body, or the other one if this is none.
-    pub(crate) const fn or(self, other: BodyKind) -> BodyKind {
+    #[must_use]
+    pub const fn or(self, other: BodyKind) -> BodyKind {
         if matches!(self, BodyKind::None) { other } else { self }
     }
 

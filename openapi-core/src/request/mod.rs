@@ -3,7 +3,7 @@
 
 mod metadata;
 mod query;
-pub(crate) mod rules;
+pub mod rules;
 
 use std::net::IpAddr;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 pub use metadata::{Access, Base, BodyKind, Conditional, EndpointMetadata, Method};
 pub use query::{Parameter, Query};
-pub(crate) use query::{parameter, parameters};
+pub use query::{parameter, parameters};
 
 use crate::extraction::DocumentForm;
 use crate::files::Upload;
@@ -100,7 +100,7 @@ impl DecodedRequest<'_> {
     }
 
     /// The members of the body; none when nothing was sent or it is no object, which is a fault.
-    pub(crate) fn members(&self, faults: &mut Violations) -> Option<Object> {
+    pub fn members(&self, faults: &mut Violations) -> Option<Object> {
         let (value, fault) = match self.body {
             JsonBody::Value(Json::Object(members)) => return Some(members.clone()),
             JsonBody::Absent if self.meta.body == BodyKind::Optional => {
@@ -156,13 +156,13 @@ pub trait Part {
 /// A request that is being read, with everything found wrong so far.
 pub struct Reader<'a> {
     /// What was sent.
-    pub(crate) sent: &'a DecodedRequest<'a>,
+    pub sent: &'a DecodedRequest<'a>,
     /// The query.
-    pub(crate) query: Query<'a>,
+    pub query: Query<'a>,
     /// What is wrong with the headers.
-    pub(crate) headers: Violations,
+    pub headers: Violations,
     /// What is wrong with the body.
-    pub(crate) body: Violations,
+    pub body: Violations,
 }
 
 impl Reader<'_> {
@@ -177,7 +177,7 @@ impl Reader<'_> {
 
     /// Everything found wrong so far, in the contract's order: header, query, body. The part that takes the faults is
     /// the last one of its request.
-    pub(crate) fn take_faults(&mut self) -> Violations {
+    pub fn take_faults(&mut self) -> Violations {
         let mut faults = std::mem::take(&mut self.headers);
         faults.extend(self.query.take_faults());
         faults.extend(std::mem::take(&mut self.body));
@@ -244,6 +244,7 @@ impl Part for String {
 /// [`Violations`].
 ///
 /// [`Unvalidated`]: crate::service::Unvalidated
+#[macro_export]
 macro_rules! request {
     (
         $(#[$meta:meta])*
@@ -289,9 +290,10 @@ macro_rules! request {
         }
     };
 }
-pub(crate) use request;
+pub use request;
 
 /// The part that reads a field: the one named, or its type.
+#[macro_export]
 macro_rules! part_of {
     ($type:ty) => {
         $type
@@ -300,4 +302,4 @@ macro_rules! part_of {
         $part
     };
 }
-pub(crate) use part_of;
+pub use part_of;

@@ -19,7 +19,7 @@ pub struct Parameter {
 
 impl Parameter {
     /// The parameters of all groups in one array of their exact number.
-    pub(crate) const fn concat<const COUNT: usize>(groups: &[&[Parameter]]) -> [Parameter; COUNT] {
+    pub const fn concat<const COUNT: usize>(groups: &[&[Parameter]]) -> [Parameter; COUNT] {
         let mut all = [Parameter { name: "", description: "", schema: || Value::Null }; COUNT];
         let (mut group, mut at) = (0, 0);
         while group < groups.len() {
@@ -35,7 +35,7 @@ impl Parameter {
     }
 
     /// How many parameters the groups have.
-    pub(crate) const fn count(groups: &[&[Parameter]]) -> usize {
+    pub const fn count(groups: &[&[Parameter]]) -> usize {
         let (mut group, mut count) = (0, 0);
         while group < groups.len() {
             count += groups[group].len();
@@ -59,6 +59,7 @@ impl Parameter {
 ///     }
 /// }
 /// ```
+#[macro_export]
 macro_rules! parameters {
     (
         $(#[$meta:meta])*
@@ -101,7 +102,7 @@ macro_rules! parameters {
         }
     };
 }
-pub(crate) use parameters;
+pub use parameters;
 
 /// Declares a part that is one query parameter; the field that it fills has the type of its value.
 ///
@@ -111,6 +112,7 @@ pub(crate) use parameters;
 ///     IncludeDrafts = "includeDrafts": bool = Flag
 /// }
 /// ```
+#[macro_export]
 macro_rules! parameter {
     ($(#[doc = $doc:literal])* $visibility:vis $name:ident = $wire:literal: $type:ty = $rule:expr) => {
         $(#[doc = $doc])*
@@ -130,7 +132,7 @@ macro_rules! parameter {
         }
     };
 }
-pub(crate) use parameter;
+pub use parameter;
 
 /// The query of a request under the declaration of its endpoint. Errors are collected with their position.
 pub struct Query<'a> {
@@ -160,14 +162,14 @@ impl<'a> Query<'a> {
 
     /// The value of a parameter; empty is absent, and so is a parameter that the endpoint does not have.
     #[must_use]
-    pub(crate) fn text(&self, name: &str) -> Option<&'a str> {
+    pub fn text(&self, name: &str) -> Option<&'a str> {
         let (_, value) = self.pairs.iter().find(|(known, _)| known == name)?;
         let is_declared = || self.parameters.iter().any(|parameter| parameter.name == name);
         Some(value.as_str()).filter(|value| !value.is_empty() && is_declared())
     }
 
     /// A parameter under its rule. An invalid value is noted and counts as absent.
-    pub(crate) fn read<T: Default>(&mut self, name: &str, rule: &impl Rule<T>) -> T {
+    pub fn read<T: Default>(&mut self, name: &str, rule: &impl Rule<T>) -> T {
         let Some(text) = self.text(name) else { return rule.absent() };
         rule.parse(text).unwrap_or_else(|fault| {
             self.fault(name, fault);
@@ -176,13 +178,13 @@ impl<'a> Query<'a> {
     }
 
     /// A parameter under its rule; an invalid value counts as absent.
-    pub(crate) fn peek<T: Default>(&self, name: &str, rule: &impl Rule<T>) -> T {
+    pub fn peek<T: Default>(&self, name: &str, rule: &impl Rule<T>) -> T {
         let parsed = self.text(name).and_then(|text| rule.parse(text).ok());
         parsed.unwrap_or_else(|| rule.absent())
     }
 
     /// Notes a fault of a parameter.
-    pub(crate) fn fault(&mut self, name: &str, fault: ValidationIssue) {
+    pub fn fault(&mut self, name: &str, fault: ValidationIssue) {
         let at = self.pairs.iter().position(|(known, _)| known == name).unwrap_or(usize::MAX);
         let value = self.pairs.get(at).map(|(_, value)| Json::String(value.clone()));
         self.found.push((at, ValidationError::new(Location::Query, name, value.as_ref(), fault)));

@@ -9,7 +9,7 @@ use crate::validation::{ValidationCode, ValidationIssue};
 use crate::values::{Invalid, Tag, TextValue, parse_boolean, refuse_controls, refuse_longer, visible};
 
 /// How a parameter is read.
-pub(crate) trait Rule<T: Default> {
+pub trait Rule<T: Default> {
     /// The schema of the text.
     fn schema(&self) -> Value;
 
@@ -23,7 +23,7 @@ pub(crate) trait Rule<T: Default> {
 }
 
 /// A text value, exactly as sent.
-pub(crate) struct Text;
+pub struct Text;
 
 impl<T: TextValue> Rule<Option<T>> for Text {
     fn schema(&self) -> Value {
@@ -36,7 +36,7 @@ impl<T: TextValue> Rule<Option<T>> for Text {
 }
 
 /// A text value; blank is absent.
-pub(crate) struct UnlessBlank;
+pub struct UnlessBlank;
 
 impl<T: TextValue> Rule<Option<T>> for UnlessBlank {
     fn schema(&self) -> Value {
@@ -49,7 +49,7 @@ impl<T: TextValue> Rule<Option<T>> for UnlessBlank {
 }
 
 /// A single line of up to so many characters, as sent.
-pub(crate) struct AsSent(pub usize);
+pub struct AsSent(pub usize);
 
 impl Rule<Option<String>> for AsSent {
     fn schema(&self) -> Value {
@@ -64,7 +64,7 @@ impl Rule<Option<String>> for AsSent {
 }
 
 /// The same, trimmed; blank is absent.
-pub(crate) struct Trimmed(pub usize);
+pub struct Trimmed(pub usize);
 
 impl Rule<Option<String>> for Trimmed {
     fn schema(&self) -> Value {
@@ -77,7 +77,7 @@ impl Rule<Option<String>> for Trimmed {
 }
 
 /// A tag in the form under which two are the same.
-pub(crate) struct FoldedTag;
+pub struct FoldedTag;
 
 impl Rule<Option<String>> for FoldedTag {
     fn schema(&self) -> Value {
@@ -90,7 +90,7 @@ impl Rule<Option<String>> for FoldedTag {
 }
 
 /// A platform id, its digits in either case.
-pub(crate) struct Id;
+pub struct Id;
 
 impl<T: FromStr<Err = Invalid>> Rule<Option<T>> for Id {
     fn schema(&self) -> Value {
@@ -103,7 +103,7 @@ impl<T: FromStr<Err = Invalid>> Rule<Option<T>> for Id {
 }
 
 /// `true`, `false`, `1`, `0`, ignoring case; `false` by default.
-pub(crate) struct Flag;
+pub struct Flag;
 
 impl Rule<bool> for Flag {
     fn schema(&self) -> Value {
@@ -116,7 +116,7 @@ impl Rule<bool> for Flag {
 }
 
 /// A whole number in plain decimal digits, of this range and with this default.
-pub(crate) struct Within(pub RangeInclusive<u64>, pub u64);
+pub struct Within(pub RangeInclusive<u64>, pub u64);
 
 impl Rule<u64> for Within {
     fn schema(&self) -> Value {
@@ -146,7 +146,7 @@ impl Rule<u64> for Within {
 }
 
 /// One of these values, each by its word.
-pub(crate) struct OneOf<T, const COUNT: usize>(pub [T; COUNT], pub fn(T) -> &'static str);
+pub struct OneOf<T, const COUNT: usize>(pub [T; COUNT], pub fn(T) -> &'static str);
 
 impl<T: Copy + Default, const COUNT: usize> Rule<T> for OneOf<T, COUNT> {
     fn schema(&self) -> Value {

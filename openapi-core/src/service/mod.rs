@@ -27,9 +27,9 @@ pub use forms::{
     BatchItem, BatchResult, LatestSubmission, ListSubmissions, ListTemplates, SubmissionListQuery,
     SubmitForm, SubmitForms, UpdateSubmission,
 };
-pub use idempotency::{Created, Idempotency, Replayable, ReplyEncoder, Updated};
+pub use idempotency::{Created, Idempotency, IdempotencyKey, Replayable, ReplyEncoder, Updated};
 pub use open_api::OpenApiService;
-pub use page::{Page, PageRequest, PageStart};
-pub use tags::TagMatch;
+pub use page::{Page, PageRequest, PageStart, Paging};
 pub(crate) use tags::is_not_modified;
-pub use unvalidated::Unvalidated;
+pub use tags::{IfMatch, TagMatch};
+pub use unvalidated::{RawBody, Unvalidated};

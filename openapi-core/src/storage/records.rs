@@ -132,8 +132,8 @@ impl Subject {
 
 macro_rules! record_kinds {
     ($($(#[$doc:meta])* $name:ident = $number:literal,)*) => {
-        /// What records there are. Stores write the numbers, so they are never given to something else: 6 and 7 are
-        /// those of webhooks, 8 that of corrections, 9 that of evaluation cases.
+        /// What records there are. Stores write the numbers, so they are never given to something else: 8 is
+        /// that of corrections, 9 that of evaluation cases.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "camelCase")]
         pub enum RecordKind {
@@ -166,6 +166,12 @@ record_kinds! {
     Identity = 4,
     /// The rate-limit window of an API key, by the key's id.
     RateLimitWindow = 5,
+    /// A webhook endpoint, by its id: what a person sets.
+    WebhookEndpoint = 6,
+    /// The progress of a webhook endpoint, by its id.
+    WebhookState = 7,
+    /// An attempt to deliver, by the id of the endpoint and a number that puts the newest first.
+    WebhookAttempt = 64,
 }
 
 impl RecordKind {

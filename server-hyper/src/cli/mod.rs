@@ -28,6 +28,7 @@ mod settings;
 mod store;
 mod submissions;
 mod templates;
+mod webhooks;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -109,6 +110,9 @@ enum Command {
     /// Conversations with visitors: read, answer, export, erase
     #[command(subcommand)]
     Conversations(conversations::Conversations),
+    /// Webhook endpoints, which get the events of an agent
+    #[command(subcommand)]
+    Webhooks(webhooks::Webhooks),
     /// The audit log
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -270,6 +274,7 @@ impl Command {
             Command::Documents(_) => Some("documents"),
             Command::Knowledge(_) => Some("knowledge"),
             Command::Conversations(_) => Some("conversations"),
+            Command::Webhooks(_) => Some("webhooks"),
             Command::Audit(_) => Some("audit"),
             Command::Migrate(_) => Some("migrate"),
             Command::Check(_) => Some("check"),
@@ -293,6 +298,7 @@ impl Command {
     fn settings(&self) -> Option<&FlagValues> {
         match self {
             Command::Knowledge(knowledge::Knowledge::Add(add)) => Some(&add.limits.values),
+            Command::Webhooks(command) => command.settings(),
             _ => None,
         }
     }
@@ -323,6 +329,7 @@ impl Command {
             Command::Documents(command) => command.run(context),
             Command::Knowledge(command) => command.run(context),
             Command::Conversations(command) => command.run(context),
+            Command::Webhooks(command) => command.run(context),
             Command::Audit(command) => command.run(context),
             Command::ServerKey(command) => command.run(context),
             Command::Migrate(command) => command.run(context),

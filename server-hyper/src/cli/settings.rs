@@ -93,7 +93,10 @@ fn warn(context: &CommandContext, config: &Config) {
 pub fn print_document(context: &CommandContext) -> Result<(), CliError> {
     let config = Config::read(context.flags(), None)?;
     let names = Names::of(&config)?;
-    context.print_json(&openapi_core::openapi::document(&names.brand_without_listener()))
+    context.print_json(&openapi_core::openapi::document(
+        &names.brand_without_listener(),
+        events::endpoints::GROUPS,
+    ))
 }
 
 /// Prints a completion script.

@@ -270,6 +270,10 @@ pub const SETTINGS: &[Setting] = settings! {
         event_retention: Scalar "DURATION" = "7d", "How long events are retained, 1d to 90d";
         audit_retention: Scalar "DURATION" = "", "How long entries of the audit log are retained, such as 400d [default: for good]";
     }
+    Serve {
+        webhook_concurrency: Scalar "COUNT" = "256", "Webhook messages that this server sends at the same time";
+        webhook_endpoints: Scalar "COUNT" = "20", "Webhook endpoints per agent, up to 1000";
+    }
     Outbound {
         outbound_allow: List "CIDR|HOST:PORT" = "",
             "Targets of your own network that webhooks and other requests to URLs of tenants may reach: blocks of \

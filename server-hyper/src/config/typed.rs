@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ::outbound::Policy;
+use events::WebhookSettings;
 use openapi_core::access::ApiKeyPrefix;
 use openapi_core::api::{AddressLimits, Settings};
 use openapi_core::files::FileTypes;
@@ -89,6 +90,8 @@ pub struct Serving {
     pub engine: EngineChoice,
     /// Where requests to URLs of tenants may go.
     pub outbound: Policy,
+    /// Webhooks.
+    pub webhooks: WebhookSettings,
     /// The widget and its chat.
     pub widget: WidgetServing,
     /// Limits of the API.
@@ -226,6 +229,7 @@ impl Serving {
             event_retention_millis: event_retention(&mut reader),
             engine: EngineChoice::read(&mut reader, &llms),
             outbound: outbound::policy(&mut reader),
+            webhooks: webhooks(&mut reader),
             widget: WidgetServing::read(&mut reader, &llms),
             limits: limits(&mut reader),
         };
@@ -371,6 +375,15 @@ fn event_retention(reader: &mut Reader<'_>) -> u64 {
         reader.error("event_retention", "must be 1d to 90d");
     }
     millis
+}
+
+fn webhooks(reader: &mut Reader<'_>) -> WebhookSettings {
+    let most = u64::from(WebhookSettings::MAX_ENDPOINTS);
+    // `count` has checked both ranges.
+    WebhookSettings {
+        max_endpoints: reader.count("webhook_endpoints", 1, most) as u32,
+        concurrency: reader.count("webhook_concurrency", 1, 10_000) as u32,
+    }
 }
 
 fn limits(reader: &mut Reader<'_>) -> Limits {

@@ -3,6 +3,7 @@
 mod documents;
 mod outbound;
 mod requests;
+mod webhooks;
 
 use std::fmt;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use crate::ports::since_epoch;
 pub use documents::Documents;
 pub use outbound::OutboundMetrics;
 pub use requests::{RequestMetrics, ResponseLabels};
+pub use webhooks::WebhookMetrics;
 
 /// The label of a listener's connections.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -53,6 +55,8 @@ pub struct Metrics {
     pub documents: Documents,
     /// Requests to URLs of tenants.
     pub outbound: OutboundMetrics,
+    /// Webhooks.
+    pub webhooks: WebhookMetrics,
 }
 
 impl fmt::Debug for Metrics {
@@ -87,6 +91,7 @@ impl Metrics {
         let requests = RequestMetrics::register(registry);
         let documents = Documents::register(registry);
         let outbound = OutboundMetrics::register(registry);
+        let webhooks = WebhookMetrics::register(registry);
         registry.register_collector(Box::new(DroppedLines(Box::new(dropped_log_lines))));
         whole.register_collector(Box::new(Process { started: since_epoch() }));
         Metrics {
@@ -98,6 +103,7 @@ impl Metrics {
             requests,
             documents,
             outbound,
+            webhooks,
         }
     }
 

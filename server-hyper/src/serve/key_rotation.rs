@@ -7,7 +7,10 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use conversations::Conversations;
 use conversations::widget::{WidgetApi, WidgetSettings};
+use events::runner::{DeliveryObserver, Runner};
+use events::{WebhookSettings, Webhooks};
 use openapi_core::api::{Api, Settings};
+use openapi_core::ports::Outbound;
 
 use crate::anchors::{self, Anchors};
 use crate::assemble::{self, Decisions, Stores};
@@ -34,6 +37,18 @@ pub struct KeyRotation {
     keys_state: Option<FileState>,
     settings: Settings,
     widget: WidgetSettings,
+    webhooks: Webhooks,
+    deliveries: Runner,
+}
+
+/// What webhooks need besides a platform.
+pub struct WebhookParts {
+    /// Sends messages.
+    pub outbound: Arc<dyn Outbound>,
+    /// The operator's settings.
+    pub settings: WebhookSettings,
+    /// The metrics.
+    pub observer: Arc<dyn DeliveryObserver>,
 }
 
 impl KeyRotation {
@@ -47,14 +62,28 @@ impl KeyRotation {
         keys: KeySource,
         settings: Settings,
         widget: WidgetSettings,
+        webhooks: WebhookParts,
     ) -> Result<Self, CliError> {
         // Creates a missing file, so its state is known before the keys are read.
         keys.entries(&SystemClock, &SystemRandom)?;
         let keys_state = keys.state();
         let service_info = settings.service_info.clone();
         let platform = assemble::conversations_over(&stores, &keys, service_info, decisions.clone())?;
+        let WebhookParts { outbound, settings: webhook_settings, observer } = webhooks;
+        let webhooks = Webhooks::new(Arc::clone(platform.platform()), outbound, webhook_settings);
+        let deliveries = Runner::new(webhooks.clone(), observer);
         let current = ArcSwap::new(platform);
-        Ok(KeyRotation { current, stores, decisions, keys, keys_state, settings, widget })
+        Ok(KeyRotation {
+            current,
+            stores,
+            decisions,
+            keys,
+            keys_state,
+            settings,
+            widget,
+            webhooks,
+            deliveries,
+        })
     }
 
     /// The current platform.
@@ -66,7 +95,12 @@ impl KeyRotation {
     /// The API of the current platform.
     #[must_use]
     pub fn api(&self) -> Api {
-        self.current().platform().api(self.settings.clone())
+        self.webhooks.over(Arc::clone(self.current().platform())).api(self.settings.clone())
+    }
+
+    /// Delivers webhooks until `stop`, and then gives their endpoints to other servers.
+    pub async fn deliver(&self, stop: impl Future<Output = ()> + Send) {
+        self.deliveries.run(stop).await;
     }
 
     /// The widget's API of the current platform.
@@ -126,6 +160,7 @@ impl KeyRotation {
                 Ok(platform) => {
                     let previous = self.current.swap(platform);
                     api.store(Arc::new(self.api()));
+                    self.deliveries.replace(Arc::clone(self.current().platform()));
                     // Running replies continue, and limits keep their counts.
                     widget.store(Arc::new(widget.load().over(&self.current())));
                     tracing::info!("new server keys are in use");

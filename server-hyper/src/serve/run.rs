@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ::outbound::{HttpOutbound, Parts};
 use arc_swap::ArcSwap;
 use conversations::Conversations;
 use conversations::storage::ConversationStorage;
@@ -14,9 +15,12 @@ use conversations::widget::{WidgetApi, WidgetSettings};
 use openapi_core::api::Api;
 use openapi_core::extraction::DocumentExtractor;
 use openapi_core::platform::AuditSettings;
+use openapi_core::ports::{NoOutbound, Outbound};
 use openapi_core::service_info::ServiceInfo;
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::api::ApiHandler;
@@ -24,7 +28,7 @@ use super::connection::Protocols;
 use super::connection_limit::{ConnectionLimiter, MAX_CLOSING, PoolLimits};
 use super::docs::Docs;
 use super::drain::Drain;
-use super::key_rotation::KeyRotation;
+use super::key_rotation::{KeyRotation, WebhookParts};
 use super::listener;
 use super::ops::{self, Ops, Probe};
 use super::responses::ServerResponses;
@@ -171,6 +175,8 @@ struct Server {
     accepting: Vec<JoinHandle<()>>,
     /// The tasks that run until the end.
     background: Vec<JoinHandle<()>>,
+    /// The task that delivers webhooks, and what stops it.
+    deliveries: Mutex<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
 }
 
 impl Server {
@@ -194,7 +200,13 @@ impl Server {
         metrics.documents.confined(sandbox.is_enforced());
         let decisions = decisions(&serving, metrics.documents.measure(extractor), &storage)?;
         let widget_settings = widget_settings(&serving.widget, widget_origin.clone());
-        let platforms = Arc::new(KeyRotation::new(stores, decisions, keys, settings, widget_settings)?);
+        let webhooks = WebhookParts {
+            outbound: metrics.outbound.around(outbound(&serving)),
+            settings: serving.webhooks,
+            observer: Arc::new(metrics.webhooks.clone()),
+        };
+        let platforms =
+            Arc::new(KeyRotation::new(stores, decisions, keys, settings, widget_settings, webhooks)?);
         let widget_api = Arc::new(ArcSwap::from_pointee(platforms.widget_api()));
         let web = ApiHandler::new(platforms.api(), serving.docs.then(Docs::new));
         let exchange = web.exchange();
@@ -229,6 +241,11 @@ impl Server {
             listening_at.push(("ops", serve_ops(listening, ops)?));
         }
         let anchors = crate::anchors::path_of(&lent.config, &lent.store.url().key_source(&lent.config));
+        let (stop_deliveries, stopped) = oneshot::channel();
+        let delivering = Arc::clone(&platforms);
+        let deliveries = tokio::spawn(async move {
+            delivering.deliver(async { drop(stopped.await) }).await;
+        });
         let background = background(&platforms, exchange, &widget_api, anchors);
         Ok(Server {
             serving,
@@ -242,6 +259,7 @@ impl Server {
             listening_at,
             accepting: tasks,
             background,
+            deliveries: Mutex::new(Some((stop_deliveries, deliveries))),
         })
     }
 
@@ -276,6 +294,11 @@ impl Server {
         }
         tracing::info!("draining: no new connections, running requests may end");
         let deadline = monotonic() + self.serving.drain;
+        let deliveries = self.deliveries.lock().take().map(|(stop, deliveries)| {
+            // The task is gone where nobody receives.
+            let _ = stop.send(());
+            deliveries
+        });
         let cut = self.drain.ended(self.serving.drain).await;
         if cut > 0 {
             tracing::warn!(connections = cut, "the time to drain is over; the connections are cut");
@@ -287,6 +310,7 @@ impl Server {
             console.drain(deadline).await;
         }
         end_replies(&self.widget_api.load(), deadline).await;
+        end_deliveries(deliveries, deadline).await;
         self.background.iter().for_each(JoinHandle::abort);
         if let Err(error) = self.platforms.current().platform().drain().await {
             tracing::error!(%error, "the leases of the rate limits could not be given back; they count as used");
@@ -431,6 +455,31 @@ async fn end_replies(widget: &WidgetApi, until: Instant) {
         answers = widget.running_turns(),
         "answers could not be ended in order; their turns can be repeated"
     );
+}
+
+/// The client for URLs of tenants; without the certificates of the system, nothing is sent.
+fn outbound(serving: &Serving) -> Arc<dyn Outbound> {
+    match Parts::system() {
+        Ok(parts) => Arc::new(HttpOutbound::new(serving.outbound.clone(), parts)),
+        Err(error) => {
+            tracing::error!(%error, "this server sends no webhooks");
+            Arc::new(NoOutbound)
+        }
+    }
+}
+
+/// Waits until the endpoints of webhooks are given back, until the deadline.
+async fn end_deliveries(deliveries: Option<JoinHandle<()>>, until: Instant) {
+    let Some(mut deliveries) = deliveries else { return };
+    while !deliveries.is_finished() && monotonic() < until {
+        tokio::time::sleep(DRAIN_INTERVAL).await;
+    }
+    if deliveries.is_finished() {
+        return;
+    }
+    deliveries.abort();
+    let _ = (&mut deliveries).await;
+    tracing::warn!("webhook messages were cut; they are sent again");
 }
 
 fn bind(flag: &str, address: SocketAddr) -> Result<TcpListener, CliError> {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use contract_tests::table::endpoints;
 use contract_tests::{Form, story};
-use openapi_core::endpoints::ENDPOINTS;
 use openapi_core::operation::{Base, BodyKind, EndpointMetadata};
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ pub fn reproducers() -> Vec<(String, Case)> {
 
 /// The initial corpus of a campaign.
 pub fn all() -> Vec<Case> {
-    let mut seeds: Vec<Case> = ENDPOINTS.iter().map(|endpoint| of_endpoint(endpoint.meta)).collect();
+    let mut seeds: Vec<Case> = endpoints().map(|endpoint| of_endpoint(endpoint.meta)).collect();
     seeds.push(Case::new(Who::Key, "GET", "/v1/open/contacts/chatbots/<A>?page=1&limit=2&search=zoe&status=active&tag=vip&sortBy=firstName&sortOrder=asc&includeArchived=true&primaryEmail=a%40b.co&createdSince=2026-01-01T00:00:00Z&updatedSince=2026-01-01T00:00:00Z"));
     seeds.push(Case::new(Who::Key, "GET", "/v1/open/forms/contacts/crm-1001/chatbots/<A>?templateId=<TEMPLATE>&status=draft&includeSuperseded=true&clientId=x&page=1&limit=1"));
     seeds.push(Case::new(

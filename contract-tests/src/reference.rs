@@ -2,18 +2,18 @@
 
 use std::fmt::Write;
 
+use openapi_core::operation::{Access, BodyKind, Endpoint};
+use openapi_core::reply::ErrorCode;
+use openapi_core::service_info::ServiceInfo;
 use serde_json::Value;
 
-use crate::endpoints::ENDPOINTS;
-use crate::operation::{Access, BodyKind, Endpoint};
-use crate::reply::ErrorCode;
-use crate::service_info::ServiceInfo;
+use crate::table::endpoints;
 
 /// The pages by file name: one for each tag, one for errors, an index.
 #[must_use]
 pub fn pages(service_info: &ServiceInfo) -> Vec<(String, String)> {
     let mut tags: Vec<&str> = Vec::new();
-    for endpoint in ENDPOINTS {
+    for endpoint in endpoints() {
         if !tags.contains(&endpoint.meta.tag) {
             tags.push(endpoint.meta.tag);
         }
@@ -25,7 +25,7 @@ pub fn pages(service_info: &ServiceInfo) -> Vec<(String, String)> {
     for tag in tags {
         let file = format!("{}.md", tag.to_lowercase().replace(' ', "-"));
         let mut page = format!("# {tag}\n");
-        for endpoint in ENDPOINTS.iter().filter(|endpoint| endpoint.meta.tag == tag) {
+        for endpoint in endpoints().filter(|endpoint| endpoint.meta.tag == tag) {
             let meta = endpoint.meta;
             let permission = match meta.access {
                 Access::Public => "none".to_owned(),
