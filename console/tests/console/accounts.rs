@@ -151,7 +151,7 @@ fn altered_answers_of_a_passkey_are_refused() {
     let mut refusals = 0;
     for member in ["clientDataJSON", "authenticatorData", "signature", "userHandle"] {
         let text = good["response"][member].as_str().unwrap().to_owned();
-        for at in (0..text.len()).step_by(3) {
+        for at in 0..text.len() {
             let mut bad = good.clone();
             let mut bytes = text.clone().into_bytes();
             bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
@@ -357,9 +357,8 @@ fn secrets_are_stored_nowhere() {
                 seen.push_str(&serde_json::to_string(&record).unwrap());
             }
         }
-        use openapi_core::storage::AuditStore;
         let query = AuditQuery { agent: None, after: None, newest_first: true, limit: 100 };
-        for entry in world.storage.audit(&query).await.unwrap() {
+        for entry in openapi_core::admin::Admin::audit(&*world.platform, &query).await.unwrap() {
             seen.push_str(&serde_json::to_string(&entry.entry).unwrap());
         }
     });
