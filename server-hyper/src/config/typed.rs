@@ -13,6 +13,7 @@ use openapi_core::platform::{ExtractionSettings, FileSettings};
 use openapi_core::service_info::ServiceInfo;
 use tracing_subscriber::filter::Targets;
 
+use super::console::ConsoleServing;
 use super::extraction::EngineChoice;
 use super::reader::{Reader, to_millis};
 use super::timeouts::Timeouts;
@@ -94,6 +95,8 @@ pub struct Serving {
     pub webhooks: WebhookSettings,
     /// The widget and its chat.
     pub widget: WidgetServing,
+    /// The console.
+    pub console: ConsoleServing,
     /// Limits of the API.
     limits: Limits,
 }
@@ -231,6 +234,7 @@ impl Serving {
             outbound: outbound::policy(&mut reader),
             webhooks: webhooks(&mut reader),
             widget: WidgetServing::read(&mut reader, &llms),
+            console: ConsoleServing::read(&mut reader),
             limits: limits(&mut reader),
         };
         serving.require_encryption(&mut reader);
@@ -245,6 +249,7 @@ impl Serving {
         for (key, secret, address) in [
             ("listen", "API keys and secrets", Some(self.listen)),
             ("widget_listen", "visitors' messages", self.widget.listen),
+            ("console_listen", "operators' sessions", self.console.listen),
         ] {
             let Some(address) = address.filter(|address| !address.ip().is_loopback()) else { continue };
             let message = format!(

@@ -1,5 +1,6 @@
 //! Metrics for Prometheus. Labels are route templates and codes; none of them names a tenant.
 
+mod console;
 mod documents;
 mod outbound;
 mod requests;
@@ -17,6 +18,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use crate::ports::since_epoch;
+pub use console::ConsoleMetrics;
 pub use documents::Documents;
 pub use outbound::OutboundMetrics;
 pub use requests::{RequestMetrics, ResponseLabels};
@@ -25,14 +27,14 @@ pub use webhooks::WebhookMetrics;
 /// The label of a listener's connections.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Listening {
-    /// `open-api` or `widget`.
+    /// `open-api`, `widget` or `console`.
     pub listener: &'static str,
 }
 
 /// The labels of a refused connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Refused {
-    /// `open-api` or `widget`.
+    /// `open-api`, `widget` or `console`.
     pub listener: &'static str,
     /// `total`, `address`, `plain_text` or `handshake`.
     pub reason: &'static str,
@@ -57,6 +59,8 @@ pub struct Metrics {
     pub outbound: OutboundMetrics,
     /// Webhooks.
     pub webhooks: WebhookMetrics,
+    /// Requests of operators.
+    pub console: ConsoleMetrics,
 }
 
 impl fmt::Debug for Metrics {
@@ -92,6 +96,7 @@ impl Metrics {
         let documents = Documents::register(registry);
         let outbound = OutboundMetrics::register(registry);
         let webhooks = WebhookMetrics::register(registry);
+        let console = ConsoleMetrics::register(registry);
         registry.register_collector(Box::new(DroppedLines(Box::new(dropped_log_lines))));
         whole.register_collector(Box::new(Process { started: since_epoch() }));
         Metrics {
@@ -104,6 +109,7 @@ impl Metrics {
             documents,
             outbound,
             webhooks,
+            console,
         }
     }
 
