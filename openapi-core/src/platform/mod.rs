@@ -28,7 +28,7 @@ pub use cache::Cache;
 pub use cursor::{seal, unseal};
 pub use documents::{DocumentWriter, NewDocument};
 pub use errors::{concurrent_update, not_found, stale_tag};
-pub use extraction::ExtractionSettings;
+pub use extraction::{ExtractionSettings, JobFigures};
 pub use files::{
     ContentCheck, ContentFault, FileSettings, MaintainError, SealProgress, begin_scan, push_scan,
     refuse_content,
