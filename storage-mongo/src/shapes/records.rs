@@ -8,6 +8,7 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, StoredText, Timestamp};
 use storage_common::in_transaction;
+use storage_common::records::stored_record_after_key;
 
 use crate::document::{FieldReader, Fields, binary, integer, object_text, put as put_value, time};
 use crate::error::{Error, Result, corrupt};
@@ -54,20 +55,8 @@ pub(crate) fn document(scope: Option<&AgentId>, record: &StoredRecord) -> Result
 pub(crate) fn read(document: &RawDocument) -> Result<StoredRecord> {
     let mut fields = Fields(document);
     let mut key = fields.within("_id")?;
-    let number = key.count("kind")?;
-    let kind = u16::try_from(number).ok().and_then(RecordKind::of_number);
-    let kind = kind.ok_or_else(|| corrupt(format_args!("{number} is no kind of a record")))?;
-    let id = RecordId::from_bytes(&id_bytes(key.str("id")?)?).ok_or_else(|| corrupt("an id is too long"))?;
-    let subject = fields.optional_bytes("subject")?;
-    let no_subject = || corrupt("a record has an unknown subject");
-    Ok(StoredRecord {
-        key: RecordKey { kind, id },
-        version: fields.count("version")?,
-        subject: subject.map(|bytes| Subject::from_bytes(bytes).ok_or_else(no_subject)).transpose()?,
-        unique: fields.optional_bytes("unique")?,
-        due_at: fields.optional_time("dueAt")?,
-        body: fields.object("body")?,
-    })
+    let (kind, id) = (key.integer("kind")?, id_bytes(key.str("id")?)?);
+    stored_record_after_key(kind, &id, &mut fields)
 }
 
 /// The scope of a record.
