@@ -28,6 +28,33 @@ pub struct CreditAccount {
     pub rates: CreditRates,
     /// What is set aside for extractions that run. It is in neither pool.
     pub reservations: Vec<Reservation>,
+    /// What is set aside for the jobs of the agent, all together; each job knows its part.
+    #[serde(default, skip_serializing_if = "JobCredits::is_none")]
+    pub in_jobs: JobCredits,
+}
+
+/// Credits that are set aside for jobs. Unlike a [`Reservation`] they never go back by themselves: every job ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobCredits {
+    /// Of the plan.
+    pub plan: u64,
+    /// Of what was bought.
+    pub top_up: u64,
+}
+
+impl JobCredits {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == JobCredits::default()
+    }
+
+    /// All of them.
+    #[must_use]
+    pub const fn credits(self) -> u64 {
+        self.plan.saturating_add(self.top_up)
+    }
 }
 
 /// What an extraction costs.
@@ -110,7 +137,7 @@ impl CreditAccount {
     /// What is set aside.
     #[must_use]
     pub fn reserved(&self) -> u64 {
-        self.reservations.iter().map(Reservation::credits).fold(0, u64::saturating_add)
+        self.reservations.iter().map(Reservation::credits).fold(self.in_jobs.credits(), u64::saturating_add)
     }
 
     /// Sets credits aside, of the plan first.
@@ -123,6 +150,12 @@ impl CreditAccount {
         cost: u64,
         expires_at: Timestamp,
     ) -> Result<(), CreditShortage> {
+        let JobCredits { plan, top_up } = self.take(cost)?;
+        self.reservations.push(Reservation { id, plan, top_up, expires_at });
+        Ok(())
+    }
+
+    fn take(&mut self, cost: u64) -> Result<JobCredits, CreditShortage> {
         let available = self.available();
         if cost > available {
             return Err(CreditShortage { required: cost, available });
@@ -131,8 +164,29 @@ impl CreditAccount {
         let top_up = cost - plan;
         self.plan -= plan;
         self.top_up -= top_up;
-        self.reservations.push(Reservation { id, plan, top_up, expires_at });
-        Ok(())
+        Ok(JobCredits { plan, top_up })
+    }
+
+    /// Sets credits aside for a job, of the plan first, and returns what the job has to keep.
+    ///
+    /// # Errors
+    /// When there are too few: nothing is set aside then.
+    pub fn reserve_for_job(&mut self, cost: u64) -> Result<JobCredits, CreditShortage> {
+        let taken = self.take(cost)?;
+        self.in_jobs.plan = self.in_jobs.plan.saturating_add(taken.plan);
+        self.in_jobs.top_up = self.in_jobs.top_up.saturating_add(taken.top_up);
+        Ok(taken)
+    }
+
+    /// Spends at most `cost` of what is set aside for a job and gives back the rest; returns what was spent.
+    pub fn settle_job(&mut self, reserved: JobCredits, cost: u64) -> JobCredits {
+        let plan = cost.min(reserved.plan);
+        let top_up = (cost - plan).min(reserved.top_up);
+        self.in_jobs.plan = self.in_jobs.plan.saturating_sub(reserved.plan);
+        self.in_jobs.top_up = self.in_jobs.top_up.saturating_sub(reserved.top_up);
+        self.plan = self.plan.saturating_add(reserved.plan - plan);
+        self.top_up = self.top_up.saturating_add(reserved.top_up - top_up);
+        JobCredits { plan, top_up }
     }
 
     /// Spends what was set aside; none when it is not any more.
@@ -221,7 +275,7 @@ fn difference(before: u64, after: u64) -> i64 {
 }
 
 /// An entry of the ledger: a change of what an agent has, what is set aside counted as still there. All entries add up
-/// to what both pools and the reservations hold.
+/// to what both pools, the reservations and the jobs hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreditEntry {

@@ -8,17 +8,19 @@ use openapi_core::access::{Actor, StoredKey};
 use openapi_core::agents::Agent;
 use openapi_core::audit::{AuditAction, AuditEntry, ChainLink, ChainedEntry, OsUser};
 use openapi_core::contacts::Contact;
+use openapi_core::credits::JobCredits;
 use openapi_core::events::EventType;
 use openapi_core::files::{ContactFile, FileKind, Sha256Digest};
 use openapi_core::forms::{FormDataRevision, FormTemplate, Submission, TemplateSummary};
 use openapi_core::json::RawObject;
 use openapi_core::ports::BlobKey;
 use openapi_core::storage::{
-    FileBlob, FileTombstone, IdempotencyKey, IdempotencyRecord, LogEntry, RecordId, RecordKey, RecordKind,
-    StoredRecord, Subject,
+    FileBlob, FileTombstone, IdempotencyKey, IdempotencyRecord, Job, JobLease, JobState, LogEntry, Queue,
+    RecordId, RecordKey, RecordKind, StoredRecord, Subject,
 };
 use openapi_core::values::{
-    AgentId, AuditId, ContactId, FileId, KnowledgeId, PlatformId, StoredText, SubmissionId, Tag, TemplateId,
+    AgentId, AuditId, ContactId, FileId, JobId, KnowledgeId, PlatformId, StoredText, SubmissionId, Tag,
+    TemplateId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +86,19 @@ macro_rules! revision_columns {
 macro_rules! record_columns {
     () => {
         "r.kind, r.id, r.version, r.subject, r.unique_value, r.due_at, r.body"
+    };
+}
+
+/// The columns that [`job`] reads, of a table with the alias `j`.
+#[macro_export]
+macro_rules! job_columns {
+    () => {
+        concat!($crate::job_columns!(listed), ", j.result")
+    };
+    // All but the result, which reads as absent.
+    (listed) => {
+        "j.id, j.queue, j.state, j.version, j.turn, j.due_at, j.lease_owner, j.lease_until, j.attempts, j.lost, \
+         j.batch, j.client_id, j.subject, j.reserved_plan, j.reserved_top_up, j.created_at, j.started_at, j.body"
     };
 }
 
@@ -467,6 +482,58 @@ pub fn stored_record_after_key<'r, R: FieldReader<'r>>(
         unique: r.optional_bytes("unique")?,
         due_at: r.optional_time("dueAt")?,
         body: r.object("body")?,
+    })
+}
+
+/// Reads a job: its columns, or a document with members of these names.
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn job<'r, R: FieldReader<'r>>(r: &mut R) -> Result<Job, R::Error> {
+    let job = listed_job(r)?;
+    let result = r.optional_str("result")?;
+    let result = result.map(|text| RawObject::from_text(text).map_err(R::Error::corrupt)).transpose()?;
+    Ok(Job { result, ..job })
+}
+
+/// Reads a job of a list, which has no result.
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn listed_job<'r, R: FieldReader<'r>>(r: &mut R) -> Result<Job, R::Error> {
+    let id = JobId::from_bytes(r.bytes("_id.id")?);
+    let (queue, state) = (r.code_number("queue")?, r.code_number("state")?);
+    let unknown = |what: &str, number: i64| R::Error::corrupt(format_args!("{number} is no {what} of a job"));
+    let queue_of = u16::try_from(queue).ok().and_then(Queue::of_number);
+    let state_of = u16::try_from(state).ok().and_then(JobState::of_number);
+    let (version, turn, due_at) = (r.count("version")?, r.count("turn")?, r.optional_time("dueAt")?);
+    let (owner, until) = (r.optional_bytes("leaseOwner")?, r.optional_time("leaseUntil")?);
+    let small = |count: u64| u32::try_from(count).map_err(R::Error::corrupt);
+    let (attempts, lost) = (small(r.count("attempts")?)?, small(r.count("lost")?)?);
+    let (batch, client_id) = (r.optional_str("batch")?, r.optional_str("clientId")?);
+    let no_subject = || R::Error::corrupt("a job has an unknown subject");
+    let subject = r.optional_bytes("subject")?;
+    let reserved = JobCredits { plan: r.count("reservedPlan")?, top_up: r.count("reservedTopUp")? };
+    Ok(Job {
+        id,
+        queue: queue_of.ok_or_else(|| unknown("queue", queue))?,
+        state: state_of.ok_or_else(|| unknown("state", state))?,
+        version,
+        turn,
+        due_at,
+        lease: owner
+            .zip(until)
+            .map(|(owner, until)| JobLease { owner: PlatformId::from_bytes(owner), until }),
+        attempts,
+        lost,
+        batch: batch.map(Box::from),
+        client_id: client_id.map(Box::from),
+        subject: subject.map(|bytes| Subject::from_bytes(bytes).ok_or_else(no_subject)).transpose()?,
+        reserved,
+        created_at: r.time("createdAt")?,
+        started_at: r.optional_time("startedAt")?,
+        body: r.object("body")?,
+        result: None,
     })
 }
 

@@ -1,11 +1,12 @@
-//! Records and event logs.
+//! Records, queues of jobs and event logs.
 
 use async_trait::async_trait;
 use openapi_core::storage::{
-    ChangeNotifier, ChangeSource, LogPage, LogStore, RecordId, RecordKey, RecordKind, RecordStore,
-    RecordsWrite, Result, StoredRecord,
+    ChangeNotifier, ChangeSource, Job, JobClaim, JobPage, JobQuery, JobState, JobsWrite, LogPage, LogStore,
+    Queue, QueueFront, QueueLoad, QueueStore, RecordId, RecordKey, RecordKind, RecordStore, RecordsWrite,
+    Result, ScopedJob, StoredRecord, Woken,
 };
-use openapi_core::values::{AgentId, Timestamp};
+use openapi_core::values::{AgentId, JobId, PlatformId, Timestamp};
 
 use crate::MemoryStorage;
 
@@ -74,6 +75,55 @@ impl LogStore for MemoryStorage {
 
     async fn scrub_logs(&self, _at_most: u32) -> Result<u64> {
         Ok(0)
+    }
+}
+
+#[async_trait]
+impl QueueStore for MemoryStorage {
+    async fn job(&self, scope: Option<&AgentId>, id: JobId) -> Result<Option<Job>> {
+        Ok(self.read().job(scope, id))
+    }
+
+    async fn jobs(&self, scope: Option<&AgentId>, query: &JobQuery) -> Result<JobPage> {
+        Ok(self.read().jobs(scope, query))
+    }
+
+    async fn count_jobs(
+        &self,
+        scope: Option<&AgentId>,
+        queue: Queue,
+        batch: &str,
+    ) -> Result<Vec<(JobState, u64)>> {
+        Ok(self.read().count_jobs(scope, queue, batch))
+    }
+
+    async fn queue_front(&self, queue: Queue, scope: Option<&AgentId>) -> Result<QueueFront> {
+        Ok(self.read().queue_front(queue, scope))
+    }
+
+    async fn queue_load(&self, queue: Queue) -> Result<QueueLoad> {
+        Ok(self.read().queue_load(queue))
+    }
+
+    async fn claim_jobs(&self, claim: &JobClaim) -> Result<Vec<ScopedJob>> {
+        Ok(self.write().claim_jobs(claim))
+    }
+
+    async fn renew_jobs(
+        &self,
+        owner: PlatformId,
+        jobs: &[(Option<AgentId>, JobId)],
+        until: Timestamp,
+    ) -> Result<Vec<bool>> {
+        Ok(self.write().renew_jobs(owner, jobs, until))
+    }
+
+    async fn wake_jobs(&self, queue: Queue, now: Timestamp, at_most: u32) -> Result<Woken> {
+        Ok(self.write().wake_jobs(queue, now, at_most))
+    }
+
+    async fn save_jobs(&self, scope: Option<&AgentId>, write: &JobsWrite) -> Result<()> {
+        self.write().save_jobs(scope, write)
     }
 }
 

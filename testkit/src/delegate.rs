@@ -115,6 +115,17 @@ macro_rules! storage_methods {
                 sweep_log(agent: &AgentId, before: Timestamp, at_most: u32) -> u64;
                 scrub_logs(at_most: u32) -> u64;
             }
+            QueueStore {
+                job(scope: Option<&AgentId>, id: JobId) -> Option<Job>;
+                jobs(scope: Option<&AgentId>, query: &JobQuery) -> JobPage;
+                count_jobs(scope: Option<&AgentId>, queue: Queue, batch: &str) -> Vec<(JobState, u64)>;
+                queue_front(queue: Queue, scope: Option<&AgentId>) -> QueueFront;
+                queue_load(queue: Queue) -> QueueLoad;
+                claim_jobs(claim: &JobClaim) -> Vec<ScopedJob>;
+                renew_jobs(owner: PlatformId, jobs: &[(Option<AgentId>, JobId)], until: Timestamp) -> Vec<bool>;
+                wake_jobs(queue: Queue, now: Timestamp, at_most: u32) -> Woken;
+                save_jobs(scope: Option<&AgentId>, write: &JobsWrite) -> ();
+            }
             IdempotencyStore {
                 replay(agent: &AgentId, key: &IdempotencyKey, now: Timestamp) -> Option<IdempotencyRecord>;
                 sweep_idempotency_records(now: Timestamp, at_most: u32) -> u64;
@@ -277,14 +288,15 @@ pub mod names {
     pub use openapi_core::storage::{
         AuditQuery, ChainPosition, ChainQuery, ChangeNotifier, ContactPage, ContactQuery, ContactWrite,
         CreditWrite, DocumentWrite, Duplicate, Effects, ErasureState, FileBlob, FileDeletion, FilePage,
-        FileQuery, FileTombstone, FileUsage, FileWrite, IdempotencyKey, IdempotencyRecord, LatestQuery,
-        LedgerQuery, LogPage, RecordId, RecordKey, RecordKind, RecordsWrite, Result, ServerKeyUses,
+        FileQuery, FileTombstone, FileUsage, FileWrite, IdempotencyKey, IdempotencyRecord, Job, JobClaim,
+        JobPage, JobQuery, JobState, JobsWrite, LatestQuery, LedgerQuery, LogPage, Queue, QueueFront,
+        QueueLoad, RecordId, RecordKey, RecordKind, RecordsWrite, Result, ScopedJob, ServerKeyUses,
         StoredDocument, StoredRecord, SubmissionChange, SubmissionPage, SubmissionQuery, SubmissionsWrite,
-        TemplatePage, TemplateQuery,
+        TemplatePage, TemplateQuery, Woken,
     };
     pub use openapi_core::values::{
-        AgentId, ContactId, ConversationId, ExternalId, FileId, KeyId, KnowledgeId, SubmissionId, TemplateId,
-        Timestamp,
+        AgentId, ContactId, ConversationId, ExternalId, FileId, JobId, KeyId, KnowledgeId, PlatformId,
+        SubmissionId, TemplateId, Timestamp,
     };
 }
 
@@ -294,7 +306,7 @@ pub mod storage_traits {
     pub use conversations::storage::{ConversationStore, KnowledgeStore};
     pub use openapi_core::storage::{
         AgentStore, AuditStore, ChangeSource, ContactSchemaStore, ContactStore, CreditStore, DocumentStore,
-        FileStore, FormStore, HealthProbe, IdempotencyStore, KeyStore, LogStore, RecordStore,
+        FileStore, FormStore, HealthProbe, IdempotencyStore, KeyStore, LogStore, QueueStore, RecordStore,
     };
 }
 

@@ -32,7 +32,7 @@ pub use fold::{fold, fold_case};
 pub use marks::visible;
 pub use phone::{Phone, PhoneCode, digits};
 pub use platform_id::{
-    AuditId, ContactId, ConversationId, FileId, KeyId, KnowledgeId, MessageId, PlatformId, SubmissionId,
+    AuditId, ContactId, ConversationId, FileId, JobId, KeyId, KnowledgeId, MessageId, PlatformId, SubmissionId,
     TemplateId,
 };
 pub use status::ContactStatus;

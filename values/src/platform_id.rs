@@ -193,6 +193,8 @@ platform_ids! {
     MessageId;
     /// The id of a document that an agent answers from.
     KnowledgeId;
+    /// The id of a job that runs in the background: `<jobId>`.
+    JobId;
 }
 
 #[cfg(test)]

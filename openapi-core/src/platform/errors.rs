@@ -118,6 +118,7 @@ pub(super) fn quota_exceeded(excess: QuotaExcess) -> ApiError {
     let message = match excess.unit {
         QuotaUnit::Files => format!("The contact may have {} files", excess.limit),
         QuotaUnit::Bytes => format!("The files of the agent may have {} bytes in all", excess.limit),
+        QuotaUnit::Jobs => format!("The agent may have {} unfinished jobs", excess.limit),
     };
     ApiError::new(ErrorCode::StorageQuotaExceeded, message)
         .with_detail("limit", excess.limit)

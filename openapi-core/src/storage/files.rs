@@ -110,6 +110,8 @@ pub enum QuotaUnit {
     Files,
     /// Bytes of the agent.
     Bytes,
+    /// Unfinished jobs of the agent.
+    Jobs,
 }
 
 impl QuotaUnit {
@@ -119,6 +121,7 @@ impl QuotaUnit {
         match self {
             QuotaUnit::Files => "files",
             QuotaUnit::Bytes => "bytes",
+            QuotaUnit::Jobs => "jobs",
         }
     }
 }

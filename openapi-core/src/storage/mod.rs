@@ -16,6 +16,7 @@ mod error;
 mod extraction;
 mod files;
 mod forms;
+mod jobs;
 mod log;
 mod query;
 mod records;
@@ -34,6 +35,10 @@ pub use files::{
 pub use forms::{
     LatestQuery, NewSubmission, SubmissionChange, SubmissionFilter, SubmissionPage, SubmissionPosition,
     SubmissionQuery, SubmissionsWrite, Supersession, TemplatePage, TemplatePosition, TemplateQuery,
+};
+pub use jobs::{
+    Job, JobChange, JobClaim, JobLease, JobPage, JobPosition, JobQuery, JobState, JobsWrite, Queue,
+    QueueFront, QueueLoad, QueueStore, ScopedJob, Woken,
 };
 pub use log::{ChangeNotifier, LogEntry, LogPage, Subscription};
 pub use query::{
@@ -67,6 +72,7 @@ pub trait Storage:
     + CreditStore
     + DocumentStore
     + LogStore
+    + QueueStore
     + IdempotencyStore
     + HealthProbe
 {
@@ -82,6 +88,7 @@ impl<S> Storage for S where
         + CreditStore
         + DocumentStore
         + LogStore
+        + QueueStore
         + IdempotencyStore
         + HealthProbe
 {
@@ -116,7 +123,7 @@ pub trait AgentStore: Send + Sync {
 
     /// Removes up to `at_most` rows of a deleted agent (contacts, files, documents, submissions, templates, keys,
     /// schemas, replays, credits with their ledger, conversations with their messages, knowledge with its
-    /// passages, records, events, and the payloads of audit entries, not the tombstone) and returns how many; 0 when
+    /// passages, records, events, jobs, and the payloads of audit entries, not the tombstone) and returns how many; 0 when
     /// nothing is left. The contents of its files and documents are due at once
     /// ([`FileStore::blobs_due_for_deletion`]).
     async fn purge_agent(&self, id: &AgentId, at_most: u32) -> Result<u64>;

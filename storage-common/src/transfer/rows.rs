@@ -14,7 +14,7 @@ use openapi_core::files::ContactFile;
 use openapi_core::forms::{FormDataRevision, FormTemplate, Submission, WithHistory};
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
-    FileTombstone, IdempotencyRecord, LogEntry, Result, StoredDocument, StoredRecord,
+    FileTombstone, IdempotencyRecord, Job, LogEntry, Result, StoredDocument, StoredRecord,
 };
 use openapi_core::values::{AgentId, ConversationId, FileId, KnowledgeId, SubmissionId, Timestamp};
 use serde::Serialize;
@@ -99,6 +99,8 @@ pub enum TransferKind {
     Record,
     /// An event of the tenant's log, by its number.
     Log,
+    /// A job of the tenant, by id.
+    Job,
     /// An entry of the audit log, by time and id.
     Audit,
     /// An API key, by id. The last kind, so no request is authenticated before the copy is complete.
@@ -107,7 +109,7 @@ pub enum TransferKind {
 
 impl TransferKind {
     /// Every kind, in the order of a copy: a record comes after the records that it refers to.
-    pub const ALL: [TransferKind; 20] = [
+    pub const ALL: [TransferKind; 21] = [
         TransferKind::ContactSchema,
         TransferKind::Template,
         TransferKind::TemplateVersion,
@@ -126,6 +128,7 @@ impl TransferKind {
         TransferKind::Message,
         TransferKind::Record,
         TransferKind::Log,
+        TransferKind::Job,
         TransferKind::Audit,
         TransferKind::Key,
     ];
@@ -152,6 +155,7 @@ impl TransferKind {
             TransferKind::Message => "messages",
             TransferKind::Record => "records",
             TransferKind::Log => "events",
+            TransferKind::Job => "jobs",
             TransferKind::Audit => "audit entries",
             TransferKind::Key => "keys",
         }
@@ -177,6 +181,7 @@ impl TransferKind {
             | TransferKind::IdempotencyRecord
             | TransferKind::Knowledge
             | TransferKind::Conversation
+            | TransferKind::Job
             | TransferKind::Key => KeyShape::Id,
         }
     }
@@ -220,7 +225,8 @@ impl TransferKind {
             TransferKind::Submission
             | TransferKind::Revision
             | TransferKind::IdempotencyRecord
-            | TransferKind::Message => 64,
+            | TransferKind::Message
+            | TransferKind::Job => 64,
             _ => 500,
         }
     }
@@ -386,6 +392,8 @@ pub enum TransferRow {
     Record(StoredRecord),
     /// An event of the tenant's log.
     Log(LogEntry),
+    /// A job of the tenant.
+    Job(Box<Job>),
     /// An entry of the audit log.
     Audit(ChainedEntry),
     /// An API key.
@@ -415,6 +423,7 @@ impl TransferRow {
             TransferRow::Message { .. } => TransferKind::Message,
             TransferRow::Record(_) => TransferKind::Record,
             TransferRow::Log(_) => TransferKind::Log,
+            TransferRow::Job(_) => TransferKind::Job,
             TransferRow::Audit(_) => TransferKind::Audit,
             TransferRow::Key(_) => TransferKind::Key,
         }
@@ -453,6 +462,7 @@ impl TransferRow {
                 TransferKey::of_named(u64::from(key.kind.number()), key.id.as_bytes())
             }
             TransferRow::Log(entry) => TransferKey::of_number(entry.seq),
+            TransferRow::Job(job) => of_id(job.id.as_bytes()),
             TransferRow::Audit(entry) => TransferKey::of_time(entry.at, entry.id.as_bytes()),
             TransferRow::Key(stored) => of_id(stored.key.id.as_bytes()),
         }
@@ -494,6 +504,7 @@ impl TransferRow {
             TransferRow::Message { conversation, message } => json(&(conversation, message)),
             TransferRow::Record(record) => json(record),
             TransferRow::Log(entry) => json(entry),
+            TransferRow::Job(job) => json(job),
             TransferRow::Audit(entry) => json(entry),
             TransferRow::Key(stored) => json(stored),
         }

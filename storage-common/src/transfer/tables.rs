@@ -6,8 +6,9 @@ use openapi_core::values::{AgentId, ConversationId, FileId, SubmissionId};
 use super::rows::{KeyShape, TransferKey, TransferKind, TransferRow};
 use crate::fields::FieldReader;
 use crate::{
-    audit_columns, contact_columns, file_or_tombstone_columns, key_columns, log_columns, record_columns,
-    records, replay_columns, revision_columns, submission_and_history_columns, template_columns,
+    audit_columns, contact_columns, file_or_tombstone_columns, job_columns, key_columns, log_columns,
+    record_columns, records, replay_columns, revision_columns, submission_and_history_columns,
+    template_columns,
 };
 
 /// The table of a kind of records.
@@ -89,6 +90,7 @@ impl Table {
             }
             TransferKind::Record => Table::new(record_columns!(), "record r", &["r.kind", "r.id"], "r.agent"),
             TransferKind::Log => Table::new(log_columns!(), "log l", &["l.seq"], "l.agent"),
+            TransferKind::Job => Table::new(job_columns!(), "job j", &["j.id"], "j.agent"),
             TransferKind::Audit => Table::new(audit_columns!(), "audit e", &["e.at", "e.id"], "e.agent"),
             TransferKind::Key => Table::new(key_columns!(), "api_key k", &["k.id"], "k.agent"),
         }
@@ -140,6 +142,7 @@ pub fn record<'r, R: FieldReader<'r>>(
         },
         TransferKind::Record => TransferRow::Record(records::stored_record(r)?),
         TransferKind::Log => TransferRow::Log(records::log_entry(r)?),
+        TransferKind::Job => TransferRow::Job(Box::new(records::job(r)?)),
         TransferKind::Audit => TransferRow::Audit(records::audit_entry(r)?),
         TransferKind::Key => TransferRow::Key(records::key(r)?),
     })

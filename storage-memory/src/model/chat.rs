@@ -26,7 +26,11 @@ fn refuse_stale(stored: Option<u64>, version: u64) -> Result<()> {
 
 impl Tenant {
     /// Removes conversations with their messages and their visitors' documents; returns those documents.
-    pub(super) fn erase_conversations(&mut self, erased: impl Fn(&Conversation) -> bool) -> Vec<FileId> {
+    pub(super) fn erase_conversations(
+        &mut self,
+        erased: impl Fn(&Conversation) -> bool,
+        at: Timestamp,
+    ) -> Vec<FileId> {
         let mut uploads = Vec::new();
         let mut subjects = Vec::new();
         self.conversations.retain(|_, conversation| {
@@ -37,7 +41,7 @@ impl Tenant {
             }
             stays
         });
-        subjects.into_iter().for_each(|subject| self.erase_subject(subject));
+        subjects.into_iter().for_each(|subject| self.erase_subject(subject, at));
         let conversations = &self.conversations;
         self.messages.retain(|(conversation, _), _| conversations.contains_key(conversation));
         uploads.retain(|document| self.documents.remove(document).is_some());
@@ -116,7 +120,7 @@ impl World {
         if !tenant.conversations.contains_key(&id) {
             return Err(StorageErrorKind::Missing.into());
         }
-        let uploads = tenant.erase_conversations(|conversation| conversation.id == id);
+        let uploads = tenant.erase_conversations(|conversation| conversation.id == id, at);
         self.make_due(agent, uploads, at);
         self.apply(agent, effects);
         Ok(())

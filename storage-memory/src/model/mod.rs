@@ -4,6 +4,7 @@ mod chat;
 mod extraction;
 mod files;
 mod forms;
+mod jobs;
 mod shapes;
 mod stored;
 mod transfer;
@@ -13,6 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
 use conversations::{Conversation, KnowledgeDocument, Message, Passage};
+use jobs::Jobs;
 use openapi_core::access::{ApiKey, KeyLookup, KeySelector, StoredKey};
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::{ChainHead, ChainedEntry, SealedEntry};
@@ -44,6 +46,8 @@ pub(crate) struct World {
     purges: BTreeMap<BlobKey, Timestamp>,
     /// Records without an agent.
     installation: BTreeMap<RecordKey, StoredRecord>,
+    /// Jobs without an agent.
+    installation_jobs: Jobs,
     /// The agents whose log has new events, until their readers are woken.
     changed: Vec<AgentId>,
 }
@@ -69,6 +73,7 @@ struct Tenant {
     messages: BTreeMap<(ConversationId, u64), Message>,
     records: BTreeMap<RecordKey, StoredRecord>,
     log: BTreeMap<u64, LogEntry>,
+    jobs: Jobs,
 }
 
 impl Tenant {
@@ -242,6 +247,7 @@ impl World {
         pop(&mut tenant.knowledge, &mut take);
         pop(&mut tenant.records, &mut take);
         pop(&mut tenant.log, &mut take);
+        pop(&mut tenant.jobs, &mut take);
         let payloads = self
             .audit
             .values_mut()
@@ -448,8 +454,8 @@ impl World {
             }
             stays
         });
-        let uploads = tenant.erase_conversations(|conversation| conversation.contact_id == Some(id));
-        tenant.erase_subject(Subject::Contact(id));
+        let uploads = tenant.erase_conversations(|conversation| conversation.contact_id == Some(id), at);
+        tenant.erase_subject(Subject::Contact(id), at);
         tenant.empty_events(id);
         self.purges.extend(contents);
         self.make_due(agent, uploads, at);

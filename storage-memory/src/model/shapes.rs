@@ -21,9 +21,10 @@ impl Tenant {
         }
     }
 
-    /// Removes the records of an erased contact or conversation.
-    pub(super) fn erase_subject(&mut self, subject: Subject) {
+    /// Removes the records of an erased contact or conversation, and erases its jobs.
+    pub(super) fn erase_subject(&mut self, subject: Subject, at: Timestamp) {
         self.records.retain(|_, record| record.subject != Some(subject));
+        self.erase_jobs(subject, at);
     }
 
     /// Empties the events of an erased contact.

@@ -29,6 +29,7 @@ impl Tenant {
             messages: Default::default(),
             records: Default::default(),
             log: Default::default(),
+            jobs: Default::default(),
         }
     }
 
@@ -113,6 +114,7 @@ impl World {
             TransferKind::Message => messages(tenant),
             TransferKind::Record => tenant.records.values().cloned().map(TransferRow::Record).collect(),
             TransferKind::Log => tenant.log.values().cloned().map(TransferRow::Log).collect(),
+            TransferKind::Job => tenant.jobs.values().cloned().map(Box::new).map(TransferRow::Job).collect(),
             TransferKind::Audit => {
                 let own = self.audit.values().filter(|entry| entry.agent_id.as_ref() == Some(id));
                 own.cloned().map(TransferRow::Audit).collect()
@@ -224,6 +226,7 @@ impl World {
                 tenant.records.insert(record.key.clone(), record.clone()).is_none()
             }
             TransferRow::Log(entry) => tenant.log.insert(entry.seq, entry.clone()).is_none(),
+            TransferRow::Job(job) => tenant.jobs.insert(job.id, (**job).clone()).is_none(),
             TransferRow::Audit(entry) => {
                 self.put_audit(entry);
                 true

@@ -11,7 +11,7 @@ use openapi_core::access::Actor;
 use openapi_core::agents::AgentStatus;
 use openapi_core::audit::AuditAction;
 use openapi_core::credits::{
-    CreditAccount, CreditEntry, CreditEntryKind, CreditPool, CreditRates, Reservation,
+    CreditAccount, CreditEntry, CreditEntryKind, CreditPool, CreditRates, JobCredits, Reservation,
 };
 use openapi_core::storage::{
     CreditWrite, DocumentWrite, Effects, IdempotencyRecord, LedgerQuery, QuotaExcess, QuotaUnit, Result,
@@ -38,6 +38,7 @@ fn account(version: u64) -> CreditAccount {
         top_up: 999_999_999_999,
         rates: CreditRates { per_page: 3, characters_per_page: 500 },
         reservations: vec![reservation(7), reservation(3)],
+        in_jobs: JobCredits { plan: version, top_up: 5_000_000_000 },
     }
 }
 

@@ -21,6 +21,7 @@ mod files;
 mod fixture;
 mod forms;
 mod histories;
+mod jobs;
 mod keys;
 mod lists;
 mod log;
@@ -271,6 +272,27 @@ cases! {
         a_sweep_leaves_the_suffix
         an_erased_contact_is_in_no_read
         a_commit_notifies
+    }
+    jobs {
+        jobs_come_back_as_saved
+        jobs_compare_versions
+        jobs_are_changed_as_a_whole
+        job_lists_filter_and_page
+        jobs_are_claimed_by_turn
+        a_job_is_claimed_once
+        agents_take_turns
+        a_renewal_needs_the_owner
+        a_lost_lease_is_ready_again
+        a_settle_needs_its_version
+        of_equal_job_versions_one_wins
+        due_jobs_are_woken
+        a_full_queue_refuses
+        credits_and_jobs_agree
+        documents_come_with_their_jobs
+        a_job_needs_the_contact_as_read
+        erasing_erases_jobs
+        jobs_belong_to_their_scope
+        jobs_of_deleted_agents_go
     }
     replays {
         answers_are_stored_with_the_change
