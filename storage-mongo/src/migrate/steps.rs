@@ -23,6 +23,8 @@ pub(crate) mod collection {
     pub(crate) const DOCUMENTS: &str = "documents";
     pub(crate) const FILES: &str = "files";
     pub(crate) const FORM_DATA_REVISIONS: &str = "formDataRevisions";
+    /// Jobs of tenants and of the installation.
+    pub(crate) const JOBS: &str = "jobs";
     /// The documents of tenants' knowledge.
     pub(crate) const KNOWLEDGE: &str = "knowledge";
     /// The event logs of tenants.
@@ -66,6 +68,13 @@ pub(crate) mod index {
     pub(crate) const CONVERSATIONS_BY_EXPIRY: &str = "byExpiry";
     pub(crate) const CONVERSATIONS_BY_LAST_MESSAGE: &str = "byLastMessage";
     pub(crate) const FILES_BY_CONTACT: &str = "byContact";
+    pub(crate) const JOBS_BY_BATCH: &str = "byBatch";
+    pub(crate) const JOBS_BY_CLIENT_ID: &str = "byClientId";
+    pub(crate) const JOBS_BY_CREATED_AT: &str = "byCreatedAt";
+    pub(crate) const JOBS_BY_DUE: &str = "byDue";
+    pub(crate) const JOBS_BY_STATE: &str = "byState";
+    pub(crate) const JOBS_BY_SUBJECT: &str = "bySubject";
+    pub(crate) const JOBS_BY_TURN: &str = "byTurn";
     pub(crate) const MESSAGES_BY_ID: &str = "byId";
     pub(crate) const MESSAGES_BY_TURN: &str = "byTurn";
     pub(crate) const PURGES_BY_DUE: &str = "byDue";
@@ -127,7 +136,43 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     // An older release would serve sealed contents as they are.
     Migration { version: 6, name: "sealed contents", collections: &[] },
     Migration { version: SHAPES, name: "records and event logs", collections: RECORDS_AND_LOGS },
+    Migration { version: 8, name: "queue", collections: QUEUE },
 ];
+
+/// Jobs. A lease is renewed often, so it is in no index.
+const QUEUE: &[Collection] = &[Collection {
+    name: collection::JOBS,
+    indexes: &[
+        index_of(index::JOBS_BY_CREATED_AT, &["_id.agent", "queue", "createdAt", "_id.id", "state"]),
+        Index {
+            name: index::JOBS_BY_BATCH,
+            fields: &["_id.agent", "queue", "batch", "createdAt", "_id.id", "state"],
+            unique: false,
+            only_with: Some("batch"),
+        },
+        Index {
+            name: index::JOBS_BY_CLIENT_ID,
+            fields: &["_id.agent", "queue", "clientId", "createdAt", "_id.id", "state"],
+            unique: false,
+            only_with: Some("clientId"),
+        },
+        index_of(index::JOBS_BY_STATE, &["_id.agent", "queue", "state", "turn"]),
+        Index {
+            name: index::JOBS_BY_SUBJECT,
+            fields: &["_id.agent", "subject"],
+            unique: false,
+            only_with: Some("subject"),
+        },
+        // Global: servers take the jobs of all tenants.
+        index_of(index::JOBS_BY_TURN, &["queue", "state", "turn", "_id.id", "_id.agent", "createdAt"]),
+        Index {
+            name: index::JOBS_BY_DUE,
+            fields: &["queue", "state", "dueAt"],
+            unique: false,
+            only_with: Some("dueAt"),
+        },
+    ],
+}];
 
 /// The migration that moves small records and rate-limit windows.
 pub(super) const SHAPES: i64 = 7;
@@ -331,6 +376,8 @@ impl Step for Migration {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use storage_common::migrations;
 
     use super::*;
@@ -338,6 +385,21 @@ mod tests {
     #[test]
     fn versions_count_from_one() {
         migrations::assert_numbered(MIGRATIONS);
+    }
+
+    /// The guide shards all collections with data of tenants.
+    #[test]
+    fn the_guide_shards_every_collection_of_tenants() {
+        const GUIDE: &str = include_str!("../../../docs/scaling.md");
+        let (_, listed) = GUIDE.split_once("for (const name of [").unwrap();
+        let (listed, _) = listed.split_once(']').unwrap();
+        let listed: BTreeSet<&str> = listed.split('"').skip(1).step_by(2).collect();
+        // The last two were dropped by a later step.
+        let others =
+            [collection::AGENTS, collection::API_KEYS, collection::AGENT_RECORDS, collection::RATE_WINDOWS];
+        let all = MIGRATIONS.iter().flat_map(|step| step.collections).map(|collection| collection.name);
+        let expected: BTreeSet<&str> = all.filter(|name| !others.contains(name)).collect();
+        assert_eq!(listed, expected);
     }
 
     /// Without it the collection could not be sharded by tenant.
@@ -356,6 +418,8 @@ mod tests {
                 (collection::CONVERSATIONS, index::CONVERSATIONS_BY_EXPIRY),
                 (collection::RECORDS, index::RECORDS_BY_KIND),
                 (collection::RECORDS, index::RECORDS_BY_DUE),
+                (collection::JOBS, index::JOBS_BY_TURN),
+                (collection::JOBS, index::JOBS_BY_DUE),
             ];
             let is_global = global.contains(&collection) || by_all.contains(&(collection, index.name));
             assert!(is_global || index.fields[0] == "_id.agent", "{collection}: {index:?}");
