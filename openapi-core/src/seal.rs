@@ -7,9 +7,6 @@
 mod read;
 mod write;
 
-#[cfg(test)]
-mod tests;
-
 use bytes::{Bytes, BytesMut};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{ChaCha20Poly1305, Nonce};

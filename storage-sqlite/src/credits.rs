@@ -23,7 +23,7 @@ fn is_noted(db: &Connection, agent: i64, entry: &CreditEntry) -> Result<bool> {
 }
 
 /// Replaces an account.
-fn put(db: &Connection, agent: i64, account: &CreditAccount) -> Result<()> {
+pub(crate) fn put(db: &Connection, agent: i64, account: &CreditAccount) -> Result<()> {
     let version = signed(account.version)?;
     db.prepare_cached("INSERT OR REPLACE INTO credit_account (agent, version, body) VALUES (?1, ?2, ?3)")?
         .execute(params![agent, version, json_text(account)?])?;
@@ -45,6 +45,25 @@ pub(crate) fn note(db: &Connection, agent: i64, entry: &CreditEntry) -> Result<(
     Ok(())
 }
 
+/// The same, where the ledger may have one.
+///
+/// # Errors
+/// [`StorageErrorKind::AlreadyExists`] if it does.
+pub(crate) fn note_new(db: &Connection, agent: i64, entry: &CreditEntry) -> Result<()> {
+    if is_noted(db, agent, entry)? {
+        return Err(StorageErrorKind::AlreadyExists.into());
+    }
+    note(db, agent, entry)
+}
+
+/// Fails unless the account follows the stored one.
+pub(crate) fn refuse_stale(db: &Connection, agent: i64, account: &CreditAccount) -> Result<()> {
+    match stored_version(db, agent)?.unwrap_or(0).checked_add(1) {
+        Some(next) if next == account.version => Ok(()),
+        _ => Err(StorageErrorKind::Stale.into()),
+    }
+}
+
 fn stored_version(db: &Connection, agent: i64) -> Result<Option<u64>> {
     rows::number(db, ACCOUNT_OF_AGENT, [agent])
 }
@@ -53,10 +72,8 @@ fn stored_version(db: &Connection, agent: i64) -> Result<Option<u64>> {
 fn save(db: &Connection, agent_id: &AgentId, write: &CreditWrite) -> Result<()> {
     let agent = tenant::living(db, agent_id)?.ok_or(StorageErrorKind::Missing)?.number;
     effects::refuse_replayed(db, agent, &write.effects, write.at)?;
-    if let Some(account) = &write.account
-        && stored_version(db, agent)?.unwrap_or(0).checked_add(1) != Some(account.version)
-    {
-        return Err(StorageErrorKind::Stale.into());
+    if let Some(account) = &write.account {
+        refuse_stale(db, agent, account)?;
     }
     if let Some(document) = &write.document {
         documents::refuse_excess(db, agent, document)?;

@@ -23,6 +23,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new(8, "key version", include_str!("migrations/0008_key_version.sql")),
     Migration::new(9, "sealed contents", include_str!("migrations/0009_sealed_contents.sql")),
     Migration::new(10, "shapes", include_str!("migrations/0010_shapes.sql")),
+    Migration::new(11, "queue", include_str!("migrations/0011_queue.sql")),
 ];
 
 /// The migration that begins the chains of the audit log.

@@ -251,6 +251,7 @@ fn put(
         }
         TransferRow::Record(record) => shapes::records::put_new(db, agent.number, record),
         TransferRow::Log(entry) => shapes::log::put(db, agent.number, entry),
+        TransferRow::Job(job) => shapes::jobs::put_new(db, agent.number, job),
         TransferRow::Audit(entry) => {
             refuse_known(
                 "SELECT 1 FROM audit WHERE at = ?1 AND id = ?2",

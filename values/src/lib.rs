@@ -15,6 +15,7 @@ mod fold;
 pub mod json;
 mod marks;
 mod phone;
+pub mod phone_forms;
 mod platform_id;
 mod status;
 mod text;
@@ -32,8 +33,8 @@ pub use fold::{fold, fold_case};
 pub use marks::visible;
 pub use phone::{Phone, PhoneCode, digits};
 pub use platform_id::{
-    AuditId, ContactId, ConversationId, FileId, JobId, KeyId, KnowledgeId, MessageId, PlatformId, SubmissionId,
-    TemplateId,
+    AuditId, ContactId, ConversationId, FileId, JobId, KeyId, KnowledgeId, MessageId, PlatformId,
+    SubmissionId, TemplateId,
 };
 pub use status::ContactStatus;
 pub use text::{Block, Line, Opaque, Tag};

@@ -12,6 +12,7 @@ mod quotas;
 mod repair;
 mod samples;
 mod scanner;
+mod sealed_frames;
 mod sealing;
 mod sent_names;
 mod signed_url;

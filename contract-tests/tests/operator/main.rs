@@ -2,5 +2,6 @@
 
 mod agents;
 mod audit;
+mod audit_chain;
 mod contacts;
 mod names;

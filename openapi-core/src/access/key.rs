@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Actor, ApiKey, Permissions};
+use super::{Actor, ApiKey, Permissions, RateLimits};
 use crate::agents::AgentStatus;
 use crate::validation::{ValidationCode, ValidationIssue};
 use crate::values::{AgentId, Block, Invalid, KeyId, Line, Timestamp};
@@ -57,52 +57,6 @@ pub enum KeyStatus {
     Disabled,
     /// Ended for good.
     Revoked,
-}
-
-/// The rate limits of a key (contract 7.2, 8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RateLimits {
-    /// Accepted requests in any 60 s, 1 to 1,000.
-    pub per_minute: u32,
-    /// Accepted requests in any 3,600 s, 1 to 10,000.
-    pub per_hour: u32,
-}
-
-impl RateLimits {
-    /// The highest limit a minute.
-    pub const MAX_PER_MINUTE: u32 = 1_000;
-    /// The highest limit an hour.
-    pub const MAX_PER_HOUR: u32 = 10_000;
-
-    /// Limits within the contract's bounds.
-    ///
-    /// # Errors
-    /// When a limit lies outside its range or the limit a minute exceeds the limit an hour.
-    pub fn new(per_minute: u32, per_hour: u32) -> Result<Self, Invalid> {
-        let invalid = |words: String| Err(Invalid(ValidationIssue::new(ValidationCode::Maximum, words)));
-        if !(1..=Self::MAX_PER_MINUTE).contains(&per_minute) {
-            return invalid(format!(
-                "the limit per minute is 1 to {}, not {per_minute}",
-                Self::MAX_PER_MINUTE
-            ));
-        }
-        if !(1..=Self::MAX_PER_HOUR).contains(&per_hour) {
-            return invalid(format!("the limit per hour is 1 to {}, not {per_hour}", Self::MAX_PER_HOUR));
-        }
-        if per_minute > per_hour {
-            return invalid(format!(
-                "the limit per minute ({per_minute}) exceeds the limit per hour ({per_hour})"
-            ));
-        }
-        Ok(RateLimits { per_minute, per_hour })
-    }
-}
-
-impl Default for RateLimits {
-    fn default() -> Self {
-        RateLimits { per_minute: 60, per_hour: 1_000 }
-    }
 }
 
 /// An address or a block of addresses that a key may be used from.

@@ -95,6 +95,10 @@ audit_actions! {
     FilePurge = "file.purge",
     /// A document was extracted.
     DocumentExtract = "document.extract",
+    /// An extraction was queued.
+    DocumentQueue = "document.queue",
+    /// A queued extraction was cancelled or removed.
+    DocumentCancel = "document.cancel",
     /// The credits of an agent were changed by an operator.
     CreditsChange = "credits.change",
     /// A form was submitted, or a draft of one stored.

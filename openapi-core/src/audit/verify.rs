@@ -269,6 +269,3 @@ impl<'k> ChainVerifier<'k> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,8 +1,8 @@
 //! What a contact is searched, sorted and compared by. Core computes these keys, so that every backend sorts and
 //! searches alike and only compares bytes.
 
-use super::phone_forms::sought;
 use crate::values::fold;
+use crate::values::phone_forms::sought;
 
 /// The keys of one contact under its agent's schema.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,6 @@
 
 mod fields;
 mod keys;
-pub(crate) mod phone_forms;
 mod record;
 mod shared;
 

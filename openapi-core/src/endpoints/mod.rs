@@ -44,6 +44,12 @@ pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::of::<forms::Structure>(),
     Endpoint::of::<extraction::SchemaExamples>(),
     Endpoint::of::<extraction::Extract>(),
+    Endpoint::of::<extraction::Queue>(),
+    Endpoint::of::<extraction::ListJobs>(),
+    Endpoint::of::<extraction::GetJob>(),
+    Endpoint::of::<extraction::CancelJob>(),
+    Endpoint::of::<extraction::DeleteJob>(),
+    Endpoint::of::<extraction::GetBatch>(),
     Endpoint::of::<events::Pull>(),
     Endpoint::of::<events::Types>(),
 ];

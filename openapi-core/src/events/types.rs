@@ -7,7 +7,7 @@ use super::members::{ChangedFields, ConversationReason, MessageRole};
 use crate::forms::SubmissionStatus;
 use crate::json::{JsonSchema, schemas};
 use crate::values::{
-    ContactId, ConversationId, FileId, KeyId, KnowledgeId, MessageId, SubmissionId, TemplateId,
+    ContactId, ConversationId, FileId, JobId, KeyId, KnowledgeId, MessageId, SubmissionId, TemplateId,
 };
 
 macro_rules! event_types {
@@ -67,8 +67,8 @@ macro_rules! event_types {
     };
 }
 
-// New types go to the end of their group, with the next free number. Numbers are never given again; 16 to 18 are those
-// of extractions, 19 is that of low credits, 42 that of keys that expire, 43 that of disabled endpoints.
+// New types go to the end of their group, with the next free number. Numbers are never given again; 19 is that
+// of low credits, 42 that of keys that expire, 43 that of disabled endpoints.
 event_types! {
     1 ContactCreated "contact.created" "A contact was created." { contact_id: ContactId, }
     2 ContactUpdated "contact.updated" "Fields of a contact changed." {
@@ -104,6 +104,17 @@ event_types! {
     }
     15 ContactSchemaReplaced "contact_schema.replaced" "Another version of the contact schema is in force." {
         version: u64,
+    }
+    16 ExtractionCompleted "extraction.completed" "A queued extraction has a result." {
+        job_id: JobId, batch_id: Option<String>, contact_id: Option<ContactId>, file_id: Option<FileId>,
+        is_valid: bool, credits_charged: u64,
+    }
+    17 ExtractionFailed "extraction.failed" "A queued extraction has no result; the code says why." {
+        job_id: JobId, batch_id: Option<String>, contact_id: Option<ContactId>, file_id: Option<FileId>,
+        code: String,
+    }
+    18 ExtractionCancelled "extraction.cancelled" "A queued extraction was cancelled or removed before its end." {
+        job_id: JobId, batch_id: Option<String>, contact_id: Option<ContactId>, file_id: Option<FileId>,
     }
     20 CreditsExhausted "credits.exhausted" "No credits are available." { available: u64, }
     21 LeadCreated "lead.created" "A visitor of the widget submitted the lead form." {

@@ -36,6 +36,20 @@ pub trait DocumentExtractor: Send + Sync {
         limits: DocumentLimits,
         timeout: Duration,
     ) -> Result<Box<dyn OpenDocument>, ExtractError>;
+
+    /// What a document costs follows from this, before it is queued. By default it is read as a whole; an extractor that
+    /// counts pages without recognising characters does that instead.
+    ///
+    /// # Errors
+    /// Those of [`DocumentExtractor::open`].
+    async fn measure(
+        &self,
+        document: SentDocument,
+        limits: DocumentLimits,
+        timeout: Duration,
+    ) -> Result<DocumentText, ExtractError> {
+        Ok(self.open(document, limits, timeout).await?.text())
+    }
 }
 
 /// A document whose text was read.

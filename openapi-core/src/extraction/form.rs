@@ -11,7 +11,7 @@ use crate::files::{ECHOED_BYTES, FileName, FilePart, Form, MAX_BEYOND_FILE, Piec
 use crate::json::Json;
 use crate::reply::{ApiError, ErrorCode};
 use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
-use crate::values::{Block, TextValue, parse_boolean};
+use crate::values::{Block, ContactId, FileId, Invalid, Line, TextValue, parse_boolean};
 
 /// The part that holds the document.
 const DOCUMENT: &str = "document";
@@ -19,6 +19,11 @@ const DOCUMENT: &str = "document";
 const SCHEMA: &str = "schema";
 const INSTRUCTIONS: &str = "customInstructions";
 const SAVE: &str = "saveToStorage";
+/// The parts that only a queued extraction has.
+const CONTACT: &str = "contactId";
+const FILE: &str = "fileId";
+const CLIENT: &str = "clientId";
+const BATCH: &str = "batchId";
 
 /// The form of an extraction, before it is read.
 #[derive(Default)]
@@ -44,6 +49,21 @@ pub struct SentParts {
     pub custom_instructions: Option<Bytes>,
     /// The part `saveToStorage`.
     pub save_to_storage: Option<Bytes>,
+    /// The parts that only a queued extraction has, by their names.
+    pub of_job: Vec<(String, Bytes)>,
+}
+
+/// The parts that only a queued extraction has (contract 12.5).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobParts {
+    /// The contact whose file it is.
+    pub contact: Option<ContactId>,
+    /// That file.
+    pub file: Option<FileId>,
+    /// What the caller knows it by.
+    pub client_id: Option<Line<256>>,
+    /// The jobs that it belongs to.
+    pub batch: Option<Line<64>>,
 }
 
 /// What a form came to.
@@ -53,6 +73,10 @@ pub struct ReceivedForm {
     pub document: Option<(SentDocument, Sha256Digest)>,
     /// What is to be found; none when the part is missing, repeated or no schema, which the faults say.
     pub schema: Option<ExtractionSchema>,
+    /// The schema, as it was sent.
+    pub schema_text: String,
+    /// What only a queued extraction has.
+    pub job: JobParts,
     /// Guidance of the caller.
     pub instructions: Option<Block<4_000>>,
     /// Whether to retain the document.
@@ -109,7 +133,26 @@ impl DocumentForm {
         self,
         admit: &mut (dyn FnMut(usize) -> Result<(), ApiError> + Send),
     ) -> Result<ReceivedForm, ApiError> {
-        let mut receipt = Receipt::new();
+        self.receive_into(Receipt::new(&[DOCUMENT, SCHEMA, INSTRUCTIONS, SAVE]), admit).await
+    }
+
+    /// The same of an extraction that is to be queued, which has [`JobParts`].
+    ///
+    /// # Errors
+    /// Those of [`DocumentForm::receive`].
+    pub async fn receive_job(
+        self,
+        admit: &mut (dyn FnMut(usize) -> Result<(), ApiError> + Send),
+    ) -> Result<ReceivedForm, ApiError> {
+        const PARTS: &[&str] = &[DOCUMENT, SCHEMA, INSTRUCTIONS, SAVE, CONTACT, FILE, CLIENT, BATCH];
+        self.receive_into(Receipt::new(PARTS), admit).await
+    }
+
+    async fn receive_into(
+        self,
+        mut receipt: Receipt,
+        admit: &mut (dyn FnMut(usize) -> Result<(), ApiError> + Send),
+    ) -> Result<ReceivedForm, ApiError> {
         match self.0 {
             Source::Absent => {}
             Source::Given(parts) => receipt.take_parts(parts),
@@ -142,6 +185,8 @@ pub(crate) fn document_too_large(unit: &'static str, limit: u64, actual: Json) -
 
 /// A form while it arrives.
 struct Receipt {
+    /// The parts that the form may have.
+    parts: &'static [&'static str],
     part: Option<Part>,
     seen: Vec<String>,
     fingerprint: Sha256,
@@ -149,14 +194,17 @@ struct Receipt {
 }
 
 impl Receipt {
-    fn new() -> Self {
+    fn new(parts: &'static [&'static str]) -> Self {
         Receipt {
+            parts,
             part: None,
             seen: Vec::new(),
             fingerprint: Sha256::new(),
             received: ReceivedForm {
                 document: None,
                 schema: None,
+                schema_text: String::new(),
+                job: JobParts::default(),
                 instructions: None,
                 save_to_storage: false,
                 faults: Violations::new(),
@@ -166,18 +214,16 @@ impl Receipt {
     }
 
     fn take_parts(&mut self, parts: SentParts) {
-        let SentParts { document, schema, custom_instructions, save_to_storage } = parts;
+        let SentParts { document, schema, custom_instructions, save_to_storage, of_job } = parts;
         if let Some(SentDocument { content, file_name }) = document {
             self.begin(DOCUMENT.to_owned(), Some(file_name), true);
             self.push(&content);
         }
-        for (name, content) in
-            [(SCHEMA, schema), (INSTRUCTIONS, custom_instructions), (SAVE, save_to_storage)]
-        {
-            if let Some(content) = content {
-                self.begin(name.to_owned(), None, false);
-                self.push(&content);
-            }
+        let texts = [(SCHEMA, schema), (INSTRUCTIONS, custom_instructions), (SAVE, save_to_storage)];
+        let texts = texts.into_iter().filter_map(|(name, content)| Some((name.to_owned(), content?)));
+        for (name, content) in texts.chain(of_job) {
+            self.begin(name, None, false);
+            self.push(&content);
         }
     }
 
@@ -199,7 +245,7 @@ impl Receipt {
         self.end();
         let earlier = self.seen.iter().filter(|seen| **seen == name).count();
         // Twice is enough to know.
-        if earlier < 2 && [DOCUMENT, SCHEMA, INSTRUCTIONS, SAVE].contains(&name.as_str()) {
+        if earlier < 2 && self.parts.contains(&name.as_str()) {
             self.seen.push(name.clone());
         }
         let (bytes, digest) = (BytesMut::new(), Sha256::new());
@@ -223,7 +269,10 @@ impl Receipt {
         self.fingerprint.update((name.len() as u64).to_be_bytes());
         self.fingerprint.update(&name);
         self.fingerprint.update(digest);
-        let ReceivedForm { document, schema, instructions, save_to_storage, faults, .. } = &mut self.received;
+        let ReceivedForm {
+            document, schema, schema_text, job, instructions, save_to_storage, faults, ..
+        } = &mut self.received;
+        let is_known = self.parts.contains(&name.as_str());
         let mut fault = |value: Option<String>, fault: ValidationIssue| {
             faults.push(ValidationError::new(
                 Location::Form,
@@ -234,7 +283,7 @@ impl Receipt {
         };
         match name.as_str() {
             // A repeated name is one error.
-            DOCUMENT | SCHEMA | INSTRUCTIONS | SAVE if earlier > 1 => {}
+            _ if is_known && earlier > 1 => {}
             DOCUMENT if earlier == 1 => {
                 *document = None;
                 fault(None, ValidationIssue::new(ValidationCode::MaxItems, "may be given only once"));
@@ -247,11 +296,14 @@ impl Receipt {
                 let sent = SentDocument { content: bytes.freeze(), file_name };
                 *document = Some((sent, Sha256Digest(digest)));
             }
-            SCHEMA | INSTRUCTIONS | SAVE if earlier == 1 => {
+            _ if is_known && earlier == 1 => {
                 fault(None, ValidationIssue::new(ValidationCode::Duplicate, "is given twice"));
             }
             SCHEMA => match ExtractionSchema::parse(&bytes) {
-                Ok(read) => *schema = Some(read),
+                Ok(read) => {
+                    *schema = Some(read);
+                    *schema_text = String::from_utf8_lossy(&bytes).into_owned();
+                }
                 Err(found) => faults.extend(found),
             },
             INSTRUCTIONS => match text(&bytes).map(|text| (text, Block::parse(text))) {
@@ -269,6 +321,15 @@ impl Receipt {
                 }
                 None => fault(None, ValidationIssue::wrong_type("true or false")),
             },
+            CONTACT | FILE | CLIENT | BATCH if is_known => {
+                let read = match text(&bytes) {
+                    Some(text) => job.read(&name, text).map_err(|wrong| (Some(text.to_owned()), wrong)),
+                    None => Err((None, ValidationIssue::new(ValidationCode::Format, "must be UTF-8"))),
+                };
+                if let Err((value, wrong)) = read {
+                    fault(value, wrong);
+                }
+            }
             _ => {
                 let value = if is_file { None } else { echo(&bytes) };
                 fault(value, ValidationIssue::new(ValidationCode::Unknown, "is not a part of this form"));
@@ -278,17 +339,42 @@ impl Receipt {
 
     fn finish(mut self) -> ReceivedForm {
         self.end();
-        for name in [DOCUMENT, SCHEMA] {
-            if !self.seen.iter().any(|seen| seen == name) {
-                self.received.faults.push(ValidationError::new(
-                    Location::Form,
-                    name,
-                    None,
-                    ValidationIssue::required(),
-                ));
+        let has = |name: &str| self.seen.iter().any(|seen| seen == name);
+        let mut fault = |name: &str, fault: ValidationIssue| {
+            self.received.faults.push(ValidationError::new(Location::Form, name, None, fault));
+        };
+        // The document, or the file of a contact that stands for it.
+        let of_contact = [CONTACT, FILE].map(|name| (name, has(name)));
+        if of_contact.iter().any(|(_, is_there)| *is_there) {
+            if has(DOCUMENT) {
+                let text = "cannot be given together with contactId and fileId";
+                fault(DOCUMENT, ValidationIssue::new(ValidationCode::Conflict, text));
             }
+            for (name, _) in of_contact.iter().filter(|(_, is_there)| !is_there) {
+                fault(name, ValidationIssue::required());
+            }
+        } else if !has(DOCUMENT) {
+            fault(DOCUMENT, ValidationIssue::required());
+        }
+        if !has(SCHEMA) {
+            fault(SCHEMA, ValidationIssue::required());
         }
         ReceivedForm { fingerprint: self.fingerprint.finalize().into(), ..self.received }
+    }
+}
+
+impl JobParts {
+    /// Reads a part; blank text is none.
+    fn read(&mut self, name: &str, text: &str) -> Result<(), ValidationIssue> {
+        let text = text.trim();
+        match name {
+            _ if text.is_empty() => {}
+            CONTACT => self.contact = Some(text.parse().map_err(|Invalid(wrong)| wrong)?),
+            FILE => self.file = Some(text.parse().map_err(|Invalid(wrong)| wrong)?),
+            CLIENT => self.client_id = Some(Line::parse(text)?),
+            _ => self.batch = Some(Line::parse(text)?),
+        }
+        Ok(())
     }
 }
 

@@ -8,11 +8,10 @@ mod examples;
 mod extractor;
 mod finding;
 mod form;
+mod job;
 mod read;
 mod result;
 mod schema;
-#[cfg(test)]
-mod tests;
 
 pub use examples::{SCHEMA_EXAMPLES, SchemaExample, SchemaExamples};
 pub use extractor::{
@@ -21,7 +20,8 @@ pub use extractor::{
 };
 pub use finding::{BoundingBox, Confidence, Evidence, Finding, Leaf, Rejection};
 pub(crate) use form::document_too_large;
-pub use form::{DocumentForm, ReceivedForm, SentParts};
+pub use form::{DocumentForm, JobParts, ReceivedForm, SentParts};
+pub use job::{DeletedJob, ExtractionBatch, ExtractionJob, ExtractionStatus, JobBody, JobError};
 pub(crate) use result::Answered;
 pub use result::{
     DocumentFacts, Extraction, ExtractionMetadata, ExtractionWarning, Notice, Usage, Validation,

@@ -79,7 +79,8 @@ json_object! { Validation = |validation| {
 } }
 
 /// The metadata of the document.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct DocumentFacts {
     /// Its name as sent.
     pub file_name: String,

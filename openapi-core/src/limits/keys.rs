@@ -14,7 +14,8 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use serde::{Deserialize, Serialize};
 
-use super::log::{HOUR, MINUTE};
+use rate_limits::{HOUR, MINUTE};
+
 use super::{Decision, SlidingLog};
 use crate::access::RateLimits;
 use crate::json::RawObject;

@@ -11,7 +11,8 @@ use crate::contacts::{Contact, ContactChanges, NewContact, Preview};
 use crate::endpoints::{ENDPOINTS, contacts};
 use crate::events::Event;
 use crate::extraction::{
-    ExtractionField, ExtractionMetadata, ExtractionSchema, SchemaExample, SchemaExamples,
+    DeletedJob, ExtractionBatch, ExtractionField, ExtractionJob, ExtractionMetadata, ExtractionSchema,
+    SchemaExample, SchemaExamples,
 };
 use crate::files::ContactFile;
 use crate::forms::body::{Batch, Change, NewForm};
@@ -22,7 +23,8 @@ use crate::json::JsonSchema;
 use crate::reply::{ApiError, CONTRACT_VERSION, Pagination};
 use crate::schema::FieldDefinition;
 use crate::service::{
-    ArchiveRequest, BatchResult, DeleteRequest, DeletedFile, NewExtraction, NewFile, SignedUrl,
+    ArchiveRequest, BatchResult, DeleteRequest, DeletedFile, NewExtraction, NewExtractionJob, NewFile,
+    SignedUrl,
 };
 use crate::service_info::ServiceInfo;
 use crate::validation::ValidationError;
@@ -114,6 +116,10 @@ fn schemas() -> Value {
         named::<ExtractionField>(),
         named::<ExtractionSchema>(),
         named::<NewExtraction>(),
+        named::<NewExtractionJob>(),
+        named::<ExtractionJob>(),
+        named::<ExtractionBatch>(),
+        named::<DeletedJob>(),
         named::<ExtractionMetadata>(),
         named::<SchemaExample>(),
         named::<SchemaExamples>(),

@@ -9,10 +9,10 @@ use crate::contacts::Contact;
 use crate::files::ContactFile;
 use crate::forms::{Submission, TemplateSummary};
 use crate::server_keys::ServerKeys;
-use crate::service::{ContactListQuery, FileListQuery, SubmissionListQuery};
+use crate::service::{ContactListQuery, ExtractionListQuery, FileListQuery, SubmissionListQuery};
 use crate::storage::{
-    ContactSort, FilePosition, FileSort, FileSortKey, Order, SortKey, SortPosition, SubmissionPosition,
-    TemplatePosition,
+    ContactSort, FilePosition, FileSort, FileSortKey, Job, JobPosition, Order, SortKey, SortPosition,
+    SubmissionPosition, TemplatePosition,
 };
 use crate::values::{AgentId, ContactId, Timestamp};
 
@@ -225,5 +225,34 @@ impl TemplateCursors<'_> {
     pub(super) fn read(&self, cursor: &str) -> Option<(TemplatePosition, u64)> {
         let payload: Payload = unseal(self.keys, Self::LIST, &self.parameters(), cursor)?;
         Some((TemplatePosition { name_key: payload.text?, id: payload.id.parse().ok()? }, payload.page))
+    }
+}
+
+/// Cursors of the list of queued extractions.
+pub(super) struct JobCursors<'a> {
+    pub(super) keys: &'a ServerKeys,
+    pub(super) agent: &'a AgentId,
+    pub(super) query: &'a ExtractionListQuery,
+}
+
+impl JobCursors<'_> {
+    const LIST: &'static str = "extraction list cursor";
+
+    fn parameters(&self) -> impl Serialize {
+        let ExtractionListQuery { status, batch, client_id, page } = self.query;
+        (self.agent.as_str().to_owned(), *status, batch.clone(), client_id.clone(), page.limit)
+    }
+
+    /// The cursor after a job.
+    pub(super) fn issue(&self, last: &Job, page: u64) -> String {
+        let payload =
+            Payload { number: Some(last.created_at.millis()), text: None, id: last.id.to_string(), page };
+        seal(self.keys, Self::LIST, &self.parameters(), &payload)
+    }
+
+    /// The position of a cursor and the number of its page.
+    pub(super) fn read(&self, cursor: &str) -> Option<(JobPosition, u64)> {
+        let payload: Payload = unseal(self.keys, Self::LIST, &self.parameters(), cursor)?;
+        Some(((Timestamp::from_millis(payload.number?), payload.id.parse().ok()?), payload.page))
     }
 }

@@ -4,6 +4,7 @@ use http::{HeaderValue, header};
 
 use crate::admin::AdminError;
 use crate::contacts::Contact;
+use crate::extraction::ExtractionJob;
 use crate::files::{Detected, FileTypes};
 use crate::forms::{FormTemplate, SubmissionStatus, TemplateStatus};
 use crate::json::Json;
@@ -13,7 +14,7 @@ use crate::schema::ContactSchema;
 use crate::service::ContactTarget;
 use crate::storage::{Duplicate, QuotaExcess, QuotaUnit};
 use crate::validation::ValidationCode;
-use crate::values::{ContactId, FileId, SubmissionId, TemplateId};
+use crate::values::{ContactId, FileId, JobId, SubmissionId, TemplateId};
 
 /// 404 of a resource; `is_malformed` says whether the id cannot be one.
 fn not_found(code: ErrorCode, resource: &str, id: &str, is_malformed: bool) -> ApiError {
@@ -30,6 +31,23 @@ pub(super) fn contact_not_found(target: &ContactTarget) -> ApiError {
 
 pub(super) fn file_not_found(sent: &str) -> ApiError {
     not_found(ErrorCode::FileNotFound, "File", sent, sent.parse::<FileId>().is_err())
+}
+
+pub(super) fn job_not_found(sent: &str) -> ApiError {
+    not_found(ErrorCode::JobNotFound, "Job", sent, sent.parse::<JobId>().is_err())
+}
+
+pub(super) fn batch_not_found(sent: &str) -> ApiError {
+    not_found(ErrorCode::BatchNotFound, "Batch", sent, false)
+}
+
+/// 409 of a job that has ended.
+pub(super) fn job_finished(job: &ExtractionJob) -> ApiError {
+    let status = job.status();
+    ApiError::new(ErrorCode::JobFinished, format!("The job has already ended: it is {status}"))
+        .with_detail("resource", "job")
+        .with_detail("id", job.job.id.to_string().as_str())
+        .with_detail("status", status.as_str())
 }
 
 pub(super) fn template_not_found(sent: &str) -> ApiError {

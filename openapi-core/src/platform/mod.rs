@@ -27,7 +27,7 @@ pub use audit_settings::AuditSettings;
 pub use cache::Cache;
 pub use documents::{DocumentWriter, NewDocument};
 pub use errors::concurrent_update;
-pub use extraction::ExtractionSettings;
+pub use extraction::{ExtractionSettings, JobFigures};
 pub use files::{
     ContentCheck, ContentFault, FileSettings, MaintainError, SealProgress, begin_scan, push_scan,
     refuse_content,

@@ -6,10 +6,12 @@ use std::sync::atomic::Ordering;
 use async_trait::async_trait;
 
 use super::errors::agent_gone;
+use super::extraction::jobs;
 use super::state::Platform;
 use super::{contacts, events, extraction, files, forms};
 use crate::access::Caller;
 use crate::contacts::{Contact, SharedContact};
+use crate::extraction::{DeletedJob, ExtractionBatch, ExtractionJob};
 use crate::files::ContactFile;
 use crate::forms::{CompiledTemplate, Submission, TemplateSummary};
 use crate::ports::timeout;
@@ -17,9 +19,10 @@ use crate::reply::ApiError;
 use crate::schema::ContactSchema;
 use crate::service::{
     ArchiveContact, BatchResult, ContactTarget, CreateContact, Created, DeleteFile, DeletedFile,
-    DownloadFile, EventPage, ExtractDocument, Extracted, FileContent, FileTarget, LatestSubmission,
-    ListContacts, ListFiles, ListSubmissions, ListTemplates, OpenApiService, Page, PullEvents, SignUrl,
-    SignedUrl, SubmitForm, SubmitForms, UpdateContact, UpdateSubmission, Updated, UploadFile,
+    DownloadFile, EventPage, ExtractDocument, Extracted, FileContent, FileTarget, GetExtraction,
+    LatestSubmission, ListContacts, ListExtractions, ListFiles, ListSubmissions, ListTemplates,
+    OpenApiService, Page, PullEvents, QueueExtraction, SignUrl, SignedUrl, SubmitForm, SubmitForms,
+    UpdateContact, UpdateSubmission, Updated, UploadFile,
 };
 
 /// How long the data store may take to answer the health check (contract 4.1).
@@ -179,5 +182,37 @@ impl OpenApiService for Platform {
         request: ExtractDocument,
     ) -> Result<Extracted, ApiError> {
         extraction::extract(self, caller, request).await
+    }
+
+    async fn queue_extraction(
+        &self,
+        caller: &Caller,
+        request: QueueExtraction,
+    ) -> Result<Created<ExtractionJob>, ApiError> {
+        jobs::queue(self, caller, request).await
+    }
+
+    async fn list_extractions(
+        &self,
+        caller: &Caller,
+        request: ListExtractions,
+    ) -> Result<Page<ExtractionJob>, ApiError> {
+        jobs::list(self, caller, request).await
+    }
+
+    async fn extraction(&self, caller: &Caller, request: GetExtraction) -> Result<ExtractionJob, ApiError> {
+        jobs::find(self, caller, request).await
+    }
+
+    async fn extraction_batch(&self, caller: &Caller, id: &str) -> Result<ExtractionBatch, ApiError> {
+        jobs::batch(self, caller, id).await
+    }
+
+    async fn cancel_extraction(&self, caller: &Caller, id: &str) -> Result<ExtractionJob, ApiError> {
+        jobs::cancel(self, caller, id).await
+    }
+
+    async fn delete_extraction(&self, caller: &Caller, id: &str) -> Result<DeletedJob, ApiError> {
+        jobs::delete(self, caller, id).await
     }
 }

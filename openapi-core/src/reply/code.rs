@@ -62,6 +62,8 @@ error_codes! {
         FileNotFound = 404 "FILE_NOT_FOUND", "No such file of this contact; `details` has `resource` and `id`.";
         TemplateNotFound = 404 "TEMPLATE_NOT_FOUND", "No such form template in this agent; `details` has `resource` and `id`.";
         SubmissionNotFound = 404 "SUBMISSION_NOT_FOUND", "No such submission in this agent, or none that could be the latest; `details` has `resource` and `id`.";
+        JobNotFound = 404 "JOB_NOT_FOUND", "No such job in this agent, or one that was removed; `details` has `resource` and `id`.";
+        BatchNotFound = 404 "BATCH_NOT_FOUND", "No job of this agent has the batch; `details` has `resource` and `id`.";
         MethodNotAllowed = 405 "METHOD_NOT_ALLOWED", "The path exists, the method does not; see the header `Allow`.";
         RequestTimeout = 408 "REQUEST_TIMEOUT", "The body was not received in time.";
         DuplicateExternalReferenceId = 409 "DUPLICATE_EXTERNAL_REFERENCE_ID", "Another contact has the external id; `details` has `existingContactId` and `archived`.";
@@ -71,6 +73,7 @@ error_codes! {
         SubmissionLocked = 409 "SUBMISSION_LOCKED", "The field cannot change in the state of the submission; `details` has `status`.";
         InvalidStatusTransition = 409 "INVALID_STATUS_TRANSITION", "The status cannot change in this way; `details` has `from`, `to` and `allowed`.";
         TemplateInactive = 409 "TEMPLATE_INACTIVE", "The form template is a draft or archived; `details` has `resource`, `id`, `status` and, in a batch, `index`.";
+        JobFinished = 409 "JOB_FINISHED", "The job has already ended; `details` has `resource`, `id` and `status`.";
         ConcurrentUpdate = 409 "CONCURRENT_UPDATE", "The change lost a race against others after internal retries; see the header `Retry-After`.";
         IdempotencyKeyInUse = 409 "IDEMPOTENCY_KEY_IN_USE", "A request with this idempotency key is still running; see the header `Retry-After`.";
         EventsLost = 410 "EVENTS_LOST", "Events after the cursor are no longer there; `details` has `oldest`, `head` and `reason`.";
@@ -88,6 +91,7 @@ error_codes! {
         RateLimitExceeded = 429 "RATE_LIMIT_EXCEEDED", "The key has used up its requests; `details` has `window`, `limit` and `retryAfterSeconds`.";
         TooManyFailedAttempts = 429 "TOO_MANY_FAILED_ATTEMPTS", "The address has made too many requests of this kind; see the header `Retry-After`.";
         ConcurrencyLimitExceeded = 429 "CONCURRENCY_LIMIT_EXCEEDED", "The key has as many extractions running as it may; `details` has `limit`; see the header `Retry-After`.";
+        QueueFull = 429 "QUEUE_FULL", "The agent has as many unfinished jobs as it may; `details` has `limit`; see the header `Retry-After`.";
         HeadersTooLarge = 431 "HEADERS_TOO_LARGE", "The header block is too large.";
         InternalError = 500 "INTERNAL_ERROR", "A fault of the service.";
         ExtractionFailed = 502 "EXTRACTION_FAILED", "The extraction engine gave no usable answer.";

@@ -45,6 +45,7 @@ impl ApiError {
             | ErrorCode::IdempotencyKeyInUse
             | ErrorCode::ConcurrencyLimitExceeded
             | ErrorCode::EventsUnavailable
+            | ErrorCode::QueueFull
             | ErrorCode::ServiceUnavailable
             | ErrorCode::ExtractionUnavailable
             | ErrorCode::StorageUnavailable => {

@@ -2,10 +2,10 @@
 //! is unique.
 
 use super::ContactSchema;
-use crate::contacts::phone_forms::searched;
 use crate::contacts::{Contact, ContactKeys};
 use crate::json::Json;
 use crate::values::fold;
+use crate::values::phone_forms::searched;
 
 impl ContactKeys {
     /// The keys of `contact` under `schema`, which says what is sensitive (not searched) and what is unique.

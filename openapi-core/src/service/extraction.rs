@@ -3,12 +3,15 @@
 use serde_json::Value;
 
 use super::idempotency::{Idempotency, IdempotencyKey};
-use crate::extraction::{DocumentForm, Extraction, ExtractionMetadata};
+use super::page::Paging;
+use super::unvalidated::Unvalidated;
+use crate::extraction::{DocumentForm, Extraction, ExtractionJob, ExtractionMetadata, ExtractionStatus};
 use crate::json::{JsonSchema, object_schema};
 use crate::reply::StoredReply;
-use crate::request::{BodyKind, Part, Reader, request};
+use crate::request::rules::{AsSent, Text, Within};
+use crate::request::{BodyKind, Part, Reader, parameters, request};
 use crate::validation::Violations;
-use crate::values::Block;
+use crate::values::{Block, ContactId, FileId, Line};
 
 request! {
     /// `POST /document-extraction/extract`
@@ -21,6 +24,78 @@ request! {
         pub idempotency: Option<Idempotency<ExtractedDocument>> = IdempotencyKey<ExtractedDocument>,
         /// What is wrong around the form.
         pub faults: Violations,
+    }
+}
+
+request! {
+    /// `POST /document-extraction/jobs`
+    #[derive(Debug, Default)]
+    pub struct QueueExtraction {
+        /// The form, as it arrives.
+        pub form: DocumentForm = JobForm,
+        /// The idempotency of the request; its fingerprint is that of the form, as in [`ExtractDocument`].
+        pub idempotency: Option<Idempotency<ExtractionJob>> = IdempotencyKey<ExtractionJob>,
+        /// What is wrong around the form.
+        pub faults: Violations,
+    }
+}
+
+/// The form of an extraction that is to be queued.
+struct JobForm;
+
+impl Part for JobForm {
+    type Value = DocumentForm;
+    const BODY: BodyKind = BodyKind::Document;
+
+    fn body_schema() -> Option<Value> {
+        Some(NewExtractionJob::reference())
+    }
+
+    fn read(request: &mut Reader<'_>) -> DocumentForm {
+        request.sent.take_document()
+    }
+}
+
+request! {
+    /// `GET /document-extraction/jobs`
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ListExtractions {
+        /// The query.
+        pub query: Unvalidated<ExtractionListQuery>,
+    }
+}
+
+parameters! {
+    /// The query of a list of extractions (contract 12.5).
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ExtractionListQuery {
+        /// Only extractions of this status.
+        "status" status: Option<ExtractionStatus> = Text,
+        /// Only extractions of this batch.
+        "batchId" batch: Option<String> = AsSent(64),
+        /// Only extractions with exactly this client id.
+        "clientId" client_id: Option<String> = AsSent(256),
+        ..page: Paging<20>,
+    }
+}
+
+request! {
+    /// `GET /document-extraction/jobs/<jid>`
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct GetExtraction {
+        /// The id, as sent.
+        pub id: String,
+        /// The query.
+        pub query: Unvalidated<ExtractionWait>,
+    }
+}
+
+parameters! {
+    /// How long to wait.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct ExtractionWait {
+        /// How many seconds the answer waits for the end of the job.
+        "wait" wait: u64 = Within(0..=25, 0),
     }
 }
 
@@ -58,6 +133,31 @@ object_schema! { NewExtraction as "NewExtraction" { "additionalProperties": fals
         "default": "false",
         "description": "Whether the service keeps the document, encrypted, for 90 days."
     },
+} }
+
+/// The form of an extraction that is to be queued.
+pub(crate) struct NewExtractionJob;
+
+object_schema! { NewExtractionJob as "NewExtractionJob" { "additionalProperties": false } = {
+    "document" optional: String {
+        "contentMediaType": "application/octet-stream",
+        "description": "The document, as of `extract`; or `contactId` and `fileId` instead."
+    },
+    "contactId" optional: ContactId { "description": "The contact whose file is the document." },
+    "fileId" optional: FileId { "description": "That file." },
+    "schema": String {
+        "contentMediaType": "application/json",
+        "contentSchema": { "$ref": "#/components/schemas/ExtractionSchema" },
+        "description": "The fields to be found, as of `extract`."
+    },
+    "customInstructions" optional: Block<4000> { "description": "Guidance, as of `extract`." },
+    "saveToStorage" optional: String {
+        "enum": ["true", "false", "1", "0"],
+        "default": "false",
+        "description": "Whether the service keeps the document after the job has ended, encrypted, for 90 days."
+    },
+    "clientId" optional: Line<256> { "description": "What the caller knows the job by." },
+    "batchId" optional: Line<64> { "description": "A name that joins jobs." },
 } }
 
 /// The outcome of an extraction.

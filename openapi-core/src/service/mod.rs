@@ -16,8 +16,11 @@ pub use contacts::{
     ArchiveContact, ContactListQuery, ContactTarget, CreateContact, ListContacts, UpdateContact, Upsert,
 };
 pub use events::{EventFilter, EventPage, EventQuery, EventStream, PullEvents};
-pub(crate) use extraction::NewExtraction;
-pub use extraction::{ExtractDocument, Extracted, ExtractedDocument};
+pub use extraction::{
+    ExtractDocument, Extracted, ExtractedDocument, ExtractionListQuery, ExtractionWait, GetExtraction,
+    ListExtractions, QueueExtraction,
+};
+pub(crate) use extraction::{NewExtraction, NewExtractionJob};
 pub use files::{
     ContentSource, DeleteFile, DeletedFile, DownloadFile, FileContent, FileListQuery, FileTarget, ListFiles,
     SignUrl, SignUrlQuery, SignedUrl, UploadFile,

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::contacts::{ArchiveContact, ContactTarget, CreateContact, ListContacts, UpdateContact};
 use super::events::{EventPage, PullEvents};
-use super::extraction::{ExtractDocument, Extracted};
+use super::extraction::{ExtractDocument, Extracted, GetExtraction, ListExtractions, QueueExtraction};
 use super::files::{
     DeleteFile, DeletedFile, DownloadFile, FileContent, FileTarget, ListFiles, SignUrl, SignedUrl, UploadFile,
 };
@@ -17,6 +17,7 @@ use super::idempotency::{Created, Updated};
 use super::page::Page;
 use crate::access::Caller;
 use crate::contacts::{Contact, SharedContact};
+use crate::extraction::{DeletedJob, ExtractionBatch, ExtractionJob};
 use crate::files::ContactFile;
 use crate::forms::{CompiledTemplate, Submission, TemplateSummary};
 use crate::reply::{ApiError, ErrorCode};
@@ -145,8 +146,50 @@ pub trait OpenApiService: Send + Sync {
         request: ExtractDocument,
     ) -> Result<Extracted, ApiError>;
 
+    /// Queues an extraction. By default there is no queue.
+    async fn queue_extraction(
+        &self,
+        _caller: &Caller,
+        _request: QueueExtraction,
+    ) -> Result<Created<ExtractionJob>, ApiError> {
+        Err(no_queue())
+    }
+
+    /// Lists extractions, the newest first, without their results.
+    async fn list_extractions(
+        &self,
+        _caller: &Caller,
+        _request: ListExtractions,
+    ) -> Result<Page<ExtractionJob>, ApiError> {
+        Err(no_queue())
+    }
+
+    /// One extraction with its result.
+    async fn extraction(&self, _caller: &Caller, _request: GetExtraction) -> Result<ExtractionJob, ApiError> {
+        Err(no_queue())
+    }
+
+    /// How the extractions of a batch stand; `id` as sent.
+    async fn extraction_batch(&self, _caller: &Caller, _id: &str) -> Result<ExtractionBatch, ApiError> {
+        Err(no_queue())
+    }
+
+    /// Cancels an extraction; `id` as sent.
+    async fn cancel_extraction(&self, _caller: &Caller, _id: &str) -> Result<ExtractionJob, ApiError> {
+        Err(no_queue())
+    }
+
+    /// Removes an extraction with its result and its document; `id` as sent.
+    async fn delete_extraction(&self, _caller: &Caller, _id: &str) -> Result<DeletedJob, ApiError> {
+        Err(no_queue())
+    }
+
     /// A part of the event log of the agent. By default there is none.
     async fn events(&self, _caller: &Caller, _request: PullEvents) -> Result<EventPage, ApiError> {
         Err(ApiError::new(ErrorCode::EventsUnavailable, "This service has no events"))
     }
+}
+
+fn no_queue() -> ApiError {
+    ApiError::new(ErrorCode::ExtractionUnavailable, "This service queues no extractions")
 }

@@ -61,7 +61,9 @@ impl Tenant {
                 let excess = QuotaExcess { unit: QuotaUnit::Bytes, limit, actual: bytes };
                 return Err(StorageErrorKind::QuotaExceeded(excess).into());
             }
-            let is_taken = self.documents.contains_key(&document.id) || self.files.contains_key(&document.id);
+            let is_document =
+                self.documents.contains_key(&document.id) && !write.discard.contains(&document.id);
+            let is_taken = is_document || self.files.contains_key(&document.id);
             if is_taken || ids.contains(&document.id) {
                 return Err(StorageErrorKind::AlreadyExists.into());
             }

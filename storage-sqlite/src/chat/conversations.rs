@@ -186,7 +186,7 @@ fn erase_rest(
     erased: &Conversation,
     now: Timestamp,
 ) -> Result<()> {
-    records::erase_of(db, agent, Subject::Conversation(erased.id))?;
+    records::erase_of(db, agent, Subject::Conversation(erased.id), now)?;
     erased.uploads.iter().try_for_each(|document| documents::discard(db, agent_id, *document, now))
 }
 

@@ -25,7 +25,7 @@ pub(super) fn erase(
     files::erase_of(db, agent_id, agent.number, id, at)?;
     forms::erase_of(db, agent.number, id)?;
     conversations::erase_of(db, agent_id, agent.number, id, at)?;
-    records::erase_of(db, agent.number, Subject::Contact(id))?;
+    records::erase_of(db, agent.number, Subject::Contact(id), at)?;
     log::erase_of(db, agent.number, id)?;
     audit::empty_payloads(db, agent_id, id)?;
     effects::apply(db, agent.number, effects)

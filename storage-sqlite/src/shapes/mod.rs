@@ -1,11 +1,14 @@
-//! The shapes that carry what is not a resource of its own: records, and the event log of each agent.
+//! The shapes that carry what is not a resource of its own: records, queues of jobs, and the event log of each agent.
 
+pub(crate) mod jobs;
 pub(crate) mod log;
+pub(crate) mod queue;
 pub(crate) mod records;
 
 /// The statements with which [`crate::agents`] removes rows of a deleted agent: `?1` is the agent, `?2` the most rows.
-pub(crate) const PURGES: [&str; 2] = [
+pub(crate) const PURGES: [&str; 3] = [
     "DELETE FROM record WHERE agent = ?1 AND (kind, id) IN \
      (SELECT kind, id FROM record WHERE agent = ?1 LIMIT ?2)",
     "DELETE FROM log WHERE agent = ?1 AND seq IN (SELECT seq FROM log WHERE agent = ?1 LIMIT ?2)",
+    "DELETE FROM job WHERE n IN (SELECT n FROM job WHERE agent = ?1 LIMIT ?2)",
 ];

@@ -98,8 +98,9 @@ pub(crate) fn put(db: &Connection, scope: i64, record: &StoredRecord) -> Result<
     put_new(db, scope, record)
 }
 
-/// Removes the records of an erased contact or conversation.
-pub(crate) fn erase_of(db: &Connection, agent: i64, subject: Subject) -> Result<()> {
+/// Removes the records of an erased contact or conversation, and erases its jobs.
+pub(crate) fn erase_of(db: &Connection, agent: i64, subject: Subject, at: Timestamp) -> Result<()> {
+    super::jobs::erase_of(db, agent, subject, at)?;
     let sql = "DELETE FROM record WHERE agent = ?1 AND subject = ?2";
     db.prepare_cached(sql)?.execute(params![agent, subject.to_bytes()])?;
     Ok(())

@@ -18,6 +18,7 @@ pub fn account() -> CreditAccount {
         top_up: 100,
         rates: CreditRates { per_page: 2, characters_per_page: 1_500 },
         reservations: vec![Reservation { id, plan: 7, top_up: 0, expires_at: at(900) }],
+        in_jobs: Default::default(),
     }
 }
 

@@ -42,6 +42,7 @@ pub use faults::{Faulty, PlantedFault, missed_faults};
 pub use forms::histories::compare_forms;
 use forms::{histories as form_histories, submissions, templates, writes};
 pub use histories::{Step, history, replay_history};
+use jobs::{endings as job_endings, queue as job_queue, writes as job_writes};
 
 use ::conversations::storage::ConversationStorage;
 
@@ -278,6 +279,8 @@ cases! {
         jobs_compare_versions
         jobs_are_changed_as_a_whole
         job_lists_filter_and_page
+    }
+    job_queue {
         jobs_are_claimed_by_turn
         a_job_is_claimed_once
         agents_take_turns
@@ -286,10 +289,14 @@ cases! {
         a_settle_needs_its_version
         of_equal_job_versions_one_wins
         due_jobs_are_woken
+    }
+    job_writes {
         a_full_queue_refuses
         credits_and_jobs_agree
         documents_come_with_their_jobs
         a_job_needs_the_contact_as_read
+    }
+    job_endings {
         erasing_erases_jobs
         jobs_belong_to_their_scope
         jobs_of_deleted_agents_go

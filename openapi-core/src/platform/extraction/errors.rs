@@ -4,6 +4,7 @@ use crate::credits::CreditShortage;
 use crate::extraction::{ExtractError, UnsupportedDocument, document_too_large};
 use crate::json::Json;
 use crate::reply::{ApiError, ErrorCode};
+use crate::storage::QuotaExcess;
 
 /// 415 of a document that cannot be read.
 pub(super) fn unsupported(found: UnsupportedDocument) -> ApiError {
@@ -70,4 +71,10 @@ pub(super) fn not_extracted(error: ExtractError) -> ApiError {
         }
         ExtractError::TimedOut => timed_out(),
     }
+}
+
+/// 429 of a queue that has as many jobs of the agent as it may.
+pub(super) fn queue_full(excess: &QuotaExcess) -> ApiError {
+    let message = format!("{} extractions of the agent are already queued or running", excess.limit);
+    ApiError::new(ErrorCode::QueueFull, message).with_detail("limit", excess.limit).with_retry_after(30)
 }

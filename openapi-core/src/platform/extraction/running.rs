@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::errors::{too_many_documents, too_many_running};
+use super::jobs::Signal;
 use crate::access::{Actor, Caller};
 use crate::ports::BlobKey;
 use crate::reply::ApiError;
@@ -16,6 +17,20 @@ pub(in crate::platform) struct Extractions {
     /// Bytes of forms that are held, of each agent.
     held: Mutex<HashMap<AgentId, u64>>,
     abandoned: Mutex<VecDeque<Abandoned>>,
+    /// Wakes the workers of queued extractions.
+    pub(super) signal: Signal,
+    figures: Mutex<JobFigures>,
+}
+
+/// What the workers of this process did since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JobFigures {
+    /// Attempts that began.
+    pub begun: u64,
+    /// How long their jobs had waited since they came, in milliseconds, all together.
+    pub waited_millis: u64,
+    /// Leases that ended before their jobs, of any server.
+    pub lost: u64,
 }
 
 /// What an extraction reserved and cannot release itself, because it was dropped or the store failed.
@@ -139,6 +154,22 @@ impl Extractions {
     /// Room for the bytes of a form.
     pub(super) fn room(&self, agent: &AgentId, limit: u64) -> MemoryPermit<'_> {
         MemoryPermit { extractions: self, agent: agent.clone(), limit, bytes: 0 }
+    }
+
+    /// Notes an attempt of a job that came so long ago.
+    pub(super) fn observe_wait(&self, millis: i64) {
+        let mut figures = lock(&self.figures);
+        figures.begun += 1;
+        figures.waited_millis += u64::try_from(millis).unwrap_or(0);
+    }
+
+    /// Notes lost leases.
+    pub(super) fn count_lost(&self, count: u64) {
+        lock(&self.figures).lost += count;
+    }
+
+    pub(super) fn figures(&self) -> JobFigures {
+        *lock(&self.figures)
     }
 
     pub(super) fn abandon(&self, what: Abandoned) {

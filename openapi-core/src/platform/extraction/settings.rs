@@ -17,6 +17,15 @@ pub struct ExtractionSettings {
     pub max_held_bytes: u64,
     /// How long documents sent with `saveToStorage` are retained, in milliseconds (90 days).
     pub retention_millis: u64,
+    /// How many queued extractions [`Platform::background`](crate::platform::Platform::background) runs at once; 0 leaves
+    /// them to other servers. 1 by default.
+    pub workers: u32,
+    /// How many extractions of an agent may be queued or running on their own (10,000).
+    pub max_unfinished_jobs: u64,
+    /// How long a queued extraction may run, in milliseconds (10 minutes).
+    pub job_timeout_millis: u64,
+    /// How long a queued extraction stays with its result after its end, in milliseconds (7 days).
+    pub result_retention_millis: u64,
 }
 
 impl Default for ExtractionSettings {
@@ -27,6 +36,10 @@ impl Default for ExtractionSettings {
             deadline_millis: 120_000,
             max_held_bytes: 512 * 1024 * 1024,
             retention_millis: 90 * 24 * 3_600_000,
+            workers: 1,
+            max_unfinished_jobs: 10_000,
+            job_timeout_millis: 600_000,
+            result_retention_millis: 7 * 24 * 3_600_000,
         }
     }
 }

@@ -2,10 +2,13 @@
 
 use std::ops::Range;
 
+use bytes::{Bytes, BytesMut};
+
 use crate::admin::AdminError;
 use crate::files::ContactFile;
 use crate::platform::{Platform, Ports};
 use crate::ports::{BlobErrorKind, BlobKey, BlobResult, BlobStream};
+use crate::reply::ApiError;
 use crate::seal::{self, SealFault, Source, unsealed_bytes};
 use crate::values::{AgentId, FileId};
 
@@ -28,6 +31,20 @@ fn source<'a>(ports: &'a Ports, key: &'a BlobKey, size: u64) -> Source<'a> {
 }
 
 impl Platform {
+    /// The whole content of a file; none if it is gone.
+    pub(in crate::platform) async fn content_of(
+        &self,
+        agent: &AgentId,
+        file: &ContactFile,
+    ) -> Result<Option<Bytes>, ApiError> {
+        let key = BlobKey::new(agent.clone(), file.id);
+        match read_content(self, &key, file, 0..file.file_size).await {
+            Ok(stream) => Ok(Some(whole(stream).await?)),
+            Err(error) if error.kind == BlobErrorKind::Missing => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// The content of a file, or of a deleted one whose content is retained; for the operator.
     ///
     /// # Errors
@@ -63,6 +80,15 @@ impl Platform {
         }
         self.ports.blobs.read(key, 0..stored).await
     }
+}
+
+/// All bytes of a stream.
+pub(in crate::platform) async fn whole(mut stream: BlobStream) -> Result<Bytes, ApiError> {
+    let mut all = BytesMut::new();
+    while let Some(bytes) = std::future::poll_fn(|cx| stream.as_mut().poll_next(cx)).await {
+        all.extend_from_slice(&bytes?);
+    }
+    Ok(all.freeze())
 }
 
 fn is_unsealed(why: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {

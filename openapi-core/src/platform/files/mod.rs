@@ -14,6 +14,7 @@ mod sweeps;
 mod upload;
 
 pub use check::{ContentCheck, ContentFault};
+pub(super) use content::whole;
 pub(super) use download::{download, sign_url};
 pub(super) use downloads::DownloadLog;
 pub use error::MaintainError;

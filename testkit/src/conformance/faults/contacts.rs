@@ -364,7 +364,11 @@ impl Faulty {
         let chat = self.chat_of(agent, contact).await?;
         let uploads = self.uploads_of(agent, contact).await?;
         let records = self.inner.records(agent, TransferKind::Record, None, u32::MAX).await?;
+        let jobs = self.jobs_of(agent, contact).await?;
         self.inner.erase_contact(agent, contact, at, effects).await?;
+        if self.is(PlantedFault::EraseKeepsJobs) {
+            self.restore_jobs(agent, jobs, at).await?;
+        }
         if self.is(PlantedFault::EraseKeepsRecords) {
             let left = self.inner.records(agent, TransferKind::Record, None, u32::MAX).await?;
             let gone: Vec<TransferRow> =

@@ -564,4 +564,80 @@ faults! {
     ScrubNeverEnds,
     /// Commits with events notify nobody.
     NotifierSilent,
+    /// A job is found in any scope.
+    JobCrossesScopes,
+    /// A job loses its lease.
+    JobLosesLease,
+    /// A job loses the credits that are set aside for it.
+    JobLosesReserve,
+    /// A list of jobs ignores the states.
+    JobStatesIgnored,
+    /// A list of jobs ignores the batch.
+    JobBatchIgnored,
+    /// A list of jobs ignores the client id.
+    JobClientIgnored,
+    /// The total of a list of jobs counts the page.
+    JobTotalOfPage,
+    /// Jobs are listed oldest first.
+    JobsOldestFirst,
+    /// A page repeats the job at its position.
+    JobPositionInclusive,
+    /// A list of jobs shows their results.
+    JobListShowsResults,
+    /// The counts of a batch are not sorted.
+    BatchCountsUnsorted,
+    /// Without ready jobs, the running ones do not count as the head of the queue.
+    HeadIgnoresRunning,
+    /// An agent that has jobs comes after all of them again.
+    AgentsDoNotTakeTurns,
+    /// Scheduled jobs do not count for the turn of the next one.
+    LastIgnoresScheduled,
+    /// The age of the oldest ready job is unknown.
+    QueueLoadWithoutAge,
+    /// A claim takes more jobs than it asked for.
+    ClaimUnbounded,
+    /// A job is claimed twice.
+    ClaimTwice,
+    /// Claimed jobs are sorted by id.
+    ClaimIgnoresTurn,
+    /// A claim leaves the version.
+    ClaimKeepsVersion,
+    /// A claim does not note when the job began.
+    ClaimWithoutStart,
+    /// A lease is renewed by another server.
+    RenewalByAnother,
+    /// A lease never ends.
+    ExpiredLeaseKept,
+    /// Jobs are due only after their instant.
+    WakeTimeExclusive,
+    /// More jobs are woken than requested.
+    WakeUnbounded,
+    /// Erased jobs are never returned.
+    ErasedJobsForgotten,
+    /// Erased jobs lose the credits that are set aside for them.
+    ErasedJobsLoseReserve,
+    /// Erasing a contact leaves its jobs.
+    EraseKeepsJobs,
+    /// A job is settled whatever its version.
+    SettleIgnoresVersion,
+    /// A job is settled without a ledger entry.
+    SettleWithoutLedger,
+    /// A job is settled without a change of the account.
+    SettleWithoutAccount,
+    /// The documents of a job are not stored.
+    JobDocumentsLost,
+    /// The discarded documents of a job stay.
+    JobDocumentsStay,
+    /// A change of jobs leaves no audit entry.
+    JobsWithoutAudit,
+    /// The response to a change of jobs is not stored.
+    JobAnswerNotStored,
+    /// A queue takes any number of jobs.
+    MaxUnfinishedIgnored,
+    /// The bound of a queue is off by one.
+    MaxUnfinishedOffByOne,
+    /// A job does not compare the version of the contact.
+    JobContactIgnored,
+    /// Several jobs are changed one by one.
+    JobsSavedOneByOne,
 }

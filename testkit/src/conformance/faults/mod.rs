@@ -6,6 +6,7 @@ mod contacts;
 mod extraction;
 mod files;
 mod forms;
+mod jobs;
 mod knowledge;
 mod list;
 mod missed;

@@ -9,7 +9,7 @@ fn has_erased(page: &LogPage) -> bool {
 
 impl Faulty {
     /// Every scope, beginning with `scope`.
-    fn every_scope(&self, scope: Option<&AgentId>) -> Vec<Option<AgentId>> {
+    pub(super) fn every_scope(&self, scope: Option<&AgentId>) -> Vec<Option<AgentId>> {
         let agents = self.agents.lock().expect("lock").clone();
         let others = agents.into_iter().map(Some).chain([None]);
         std::iter::once(scope.cloned()).chain(others).collect()

@@ -5,10 +5,10 @@ use std::future::poll_fn;
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use super::*;
-use crate::ports::{BlobError, BlobErrorKind, BlobResult, BlobStore, MemoryBlobs};
-use crate::server_keys::ServerKey;
-use crate::values::FileId;
+use openapi_core::ports::{BlobError, BlobErrorKind, BlobResult, BlobStore, MemoryBlobs};
+use openapi_core::seal::*;
+use openapi_core::server_keys::ServerKey;
+use openapi_core::values::FileId;
 
 fn keys(byte: u8) -> ServerKeys {
     ServerKeys::new(ServerKey::new(&[byte; 32]), Vec::new())
@@ -50,7 +50,7 @@ fn stored(key: &BlobKey, bytes: &[u8]) -> MemoryBlobs {
 /// Which function reads a content.
 type Read = fn(Source<'_>, std::ops::Range<u64>) -> BlobResult<Vec<u8>>;
 
-async fn collected(stream: BlobResult<crate::ports::BlobStream>) -> BlobResult<Vec<u8>> {
+async fn collected(stream: BlobResult<openapi_core::ports::BlobStream>) -> BlobResult<Vec<u8>> {
     let (mut stream, mut bytes) = (stream?, Vec::new());
     while let Some(piece) = poll_fn(|cx| stream.as_mut().poll_next(cx)).await.transpose()? {
         bytes.extend_from_slice(&piece);

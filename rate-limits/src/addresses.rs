@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use super::network_windows::NetworkWindows;
-use super::windows::Window;
-use crate::values::Timestamp;
+use values::Timestamp;
+
+use crate::{NetworkWindows, Window};
 
 /// Requests a minute and address (contract 8.3); 0 switches a limit off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Default for AddressLimits {
 
 /// The kinds of traffic that are limited apart from each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum AddressClass {
+pub enum AddressClass {
     /// Health and description.
     Health,
     /// Downloads by signed links.
@@ -41,10 +41,13 @@ pub(crate) enum AddressClass {
 }
 
 #[derive(Debug)]
-pub(crate) struct AddressLimiter(NetworkWindows<AddressClass>);
+/// Counts the requests of addresses by class.
+pub struct AddressLimiter(NetworkWindows<AddressClass>);
 
 impl AddressLimiter {
-    pub(crate) fn new(limits: AddressLimits) -> Self {
+    /// A limiter of these limits.
+    #[must_use]
+    pub fn new(limits: AddressLimits) -> Self {
         let minute = |limit| vec![Window::of_seconds("minute", 60, limit)];
         AddressLimiter(NetworkWindows::new([
             (AddressClass::Health, minute(limits.health)),
@@ -59,12 +62,12 @@ impl AddressLimiter {
     ///
     /// # Errors
     /// The seconds to wait when the address or its network has used up its minute.
-    pub(crate) fn admit(&self, address: IpAddr, class: AddressClass, now: Timestamp) -> Result<(), u64> {
+    pub fn admit(&self, address: IpAddr, class: AddressClass, now: Timestamp) -> Result<(), u64> {
         self.0.admit(address, class, now).map(drop).map_err(|full| full.wait)
     }
 
     /// Whether an address or its network has used up its minute.
-    pub(crate) fn is_full(&self, address: IpAddr, class: AddressClass, now: Timestamp) -> bool {
+    pub fn is_full(&self, address: IpAddr, class: AddressClass, now: Timestamp) -> bool {
         self.0.peek(address, class, now).is_err()
     }
 }

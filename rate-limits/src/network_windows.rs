@@ -5,9 +5,9 @@ use std::net::IpAddr;
 
 use parking_lot::Mutex;
 
-use super::networks::{Network, network_levels};
-use super::windows::{Full, MAX_COUNTERS, MAX_INSTANTS, Table, Window, WindowUsage, longest, scaled};
-use crate::values::Timestamp;
+use crate::networks::{Network, network_levels};
+use crate::windows::{Full, MAX_COUNTERS, MAX_INSTANTS, Table, Window, WindowUsage, longest, scaled};
+use values::Timestamp;
 
 /// The factors of [`Network::factor`], each twice the one before.
 const FACTORS: usize = 4;

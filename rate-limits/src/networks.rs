@@ -16,7 +16,7 @@ pub struct Network {
 
 impl Network {
     /// All addresses.
-    pub(super) const EVERYONE: Network = Network { first: IpAddr::V6(Ipv6Addr::UNSPECIFIED), length: 0 };
+    pub(crate) const EVERYONE: Network = Network { first: IpAddr::V6(Ipv6Addr::UNSPECIFIED), length: 0 };
 
     /// The block of an address with the length for its family, which is at least 1. An IPv4 address may be mapped.
     fn new(address: IpAddr, v4: u8, v6: u8) -> Self {
@@ -45,7 +45,7 @@ impl Network {
     }
 
     /// The network whose newcomers share a counter where there is no room for their own: /16, IPv6 /32.
-    pub(super) fn region(address: IpAddr) -> Self {
+    pub(crate) fn region(address: IpAddr) -> Self {
         Network::new(address, 16, 32)
     }
 

@@ -3,12 +3,61 @@
 
 use std::collections::VecDeque;
 
-use crate::access::RateLimits;
-use crate::values::Timestamp;
+use serde::{Deserialize, Serialize};
+use values::validation::{ValidationCode, ValidationIssue};
+use values::{Invalid, Timestamp};
 
 const SECOND: i64 = 1_000;
-pub(super) const MINUTE: i64 = 60_000;
-pub(super) const HOUR: i64 = 3_600_000;
+/// Milliseconds of a minute.
+pub const MINUTE: i64 = 60_000;
+/// Milliseconds of an hour.
+pub const HOUR: i64 = 3_600_000;
+
+/// The rate limits of a key (contract 7.2, 8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RateLimits {
+    /// Accepted requests in any 60 s, 1 to 1,000.
+    pub per_minute: u32,
+    /// Accepted requests in any 3,600 s, 1 to 10,000.
+    pub per_hour: u32,
+}
+
+impl RateLimits {
+    /// The highest limit a minute.
+    pub const MAX_PER_MINUTE: u32 = 1_000;
+    /// The highest limit an hour.
+    pub const MAX_PER_HOUR: u32 = 10_000;
+
+    /// Limits within the contract's bounds.
+    ///
+    /// # Errors
+    /// When a limit lies outside its range or the limit a minute exceeds the limit an hour.
+    pub fn new(per_minute: u32, per_hour: u32) -> Result<Self, Invalid> {
+        let invalid = |words: String| Err(Invalid(ValidationIssue::new(ValidationCode::Maximum, words)));
+        if !(1..=Self::MAX_PER_MINUTE).contains(&per_minute) {
+            return invalid(format!(
+                "the limit per minute is 1 to {}, not {per_minute}",
+                Self::MAX_PER_MINUTE
+            ));
+        }
+        if !(1..=Self::MAX_PER_HOUR).contains(&per_hour) {
+            return invalid(format!("the limit per hour is 1 to {}, not {per_hour}", Self::MAX_PER_HOUR));
+        }
+        if per_minute > per_hour {
+            return invalid(format!(
+                "the limit per minute ({per_minute}) exceeds the limit per hour ({per_hour})"
+            ));
+        }
+        Ok(RateLimits { per_minute, per_hour })
+    }
+}
+
+impl Default for RateLimits {
+    fn default() -> Self {
+        RateLimits { per_minute: 60, per_hour: 1_000 }
+    }
+}
 
 /// The counted requests of one key.
 #[derive(Clone, Debug, Default)]
@@ -128,14 +177,15 @@ impl SlidingLog {
     }
 
     /// Replaces what other servers have admitted, or may have.
-    pub(super) fn count_others(&mut self, mut others: Vec<(i64, u32)>) {
+    pub fn count_others(&mut self, mut others: Vec<(i64, u32)>) {
         others.retain(|(_, count)| *count > 0);
         others.sort_unstable();
         self.others = others;
     }
 
     /// Whether other servers are counted.
-    pub(super) fn has_others(&self) -> bool {
+    #[must_use]
+    pub fn has_others(&self) -> bool {
         !self.others.is_empty()
     }
 

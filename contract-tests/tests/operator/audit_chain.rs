@@ -1,11 +1,13 @@
+//! The chain of the audit log: every change is found, whatever it is.
+
 use proptest::prelude::*;
 
-use super::*;
-use crate::access::Actor;
-use crate::audit::{AuditEntry, ChainLink, OsUser, SealedEntry};
-use crate::json::RawObject;
-use crate::server_keys::ServerKey;
-use crate::values::{ContactId, Timestamp};
+use openapi_core::access::Actor;
+use openapi_core::audit::*;
+use openapi_core::audit::{AuditEntry, ChainLink, OsUser, SealedEntry};
+use openapi_core::json::RawObject;
+use openapi_core::server_keys::ServerKey;
+use openapi_core::values::{ContactId, Timestamp};
 
 const LENGTH: u8 = 12;
 

@@ -2,7 +2,7 @@
 //! with the zero that is dialled within the country. A contact is stored with some of them, a search tries the others, so
 //! that any form finds any other.
 
-use crate::values::{Phone, PhoneCode, digits};
+use crate::{Phone, PhoneCode, digits};
 
 /// Stands before the digits of a number whose country is not known. A search with a country code finds such a number by
 /// the digits after the code, and no number of another country.
@@ -51,7 +51,8 @@ fn without_trunk(text: &str) -> String {
 }
 
 /// The digits under which a contact is found by its telephone number: forms with line feeds between them.
-pub(crate) fn searched(phone: Option<&Phone>, code: Option<&PhoneCode>) -> String {
+#[must_use]
+pub fn searched(phone: Option<&Phone>, code: Option<&PhoneCode>) -> String {
     let code = code.map(|code| digits(code.as_str()));
     let Some(phone) = phone else { return code.unwrap_or_default() };
     let number = phone.number();
@@ -79,7 +80,8 @@ pub(crate) fn searched(phone: Option<&Phone>, code: Option<&PhoneCode>) -> Strin
 
 /// What a search for a telephone number looks for: a contact has the number when one of these occurs among its
 /// [`searched`] digits. Empty for text of fewer than three digits, and for more than a number has.
-pub(super) fn sought(text: &str) -> Vec<String> {
+#[must_use]
+pub fn sought(text: &str) -> Vec<String> {
     let own = digits(text);
     if !(3..=MOST).contains(&own.len()) {
         return Vec::new();
@@ -113,7 +115,7 @@ pub(super) fn sought(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::values::TextValue;
+    use crate::TextValue;
     use proptest::prelude::*;
 
     fn finds(search: &str, phone: &str, code: Option<&str>) -> bool {

@@ -7,8 +7,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
-use crate::values::Timestamp;
 use parking_lot::Mutex;
+use values::Timestamp;
 
 /// So many in such a stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,9 +78,9 @@ pub struct WindowUsage {
 }
 
 /// The most counters of a table.
-pub(super) const MAX_COUNTERS: usize = 50_000;
+pub(crate) const MAX_COUNTERS: usize = 50_000;
 /// The most instants that a table stores: 8 MB.
-pub(super) const MAX_INSTANTS: usize = 1_000_000;
+pub(crate) const MAX_INSTANTS: usize = 1_000_000;
 /// A table that could free no more than this part of itself waits before it looks again.
 const WORTHWHILE_PART: usize = 16;
 /// How long it waits, in milliseconds.
@@ -90,7 +90,7 @@ const SHARED_FACTOR: u32 = 8;
 
 /// Counters by key, in bounded memory.
 #[derive(Debug)]
-pub(super) struct Table<K> {
+pub(crate) struct Table<K> {
     counters: HashMap<K, VecDeque<i64>>,
     /// The instants of all counters.
     instants: usize,
@@ -101,15 +101,15 @@ pub(super) struct Table<K> {
 }
 
 impl<K: Hash + Eq> Table<K> {
-    pub(super) fn new(capacity: usize, max_instants: usize) -> Self {
+    pub(crate) fn new(capacity: usize, max_instants: usize) -> Self {
         Table { counters: HashMap::new(), instants: 0, capacity, max_instants, crowded_at: None }
     }
 
-    pub(super) fn contains(&self, key: &K) -> bool {
+    pub(crate) fn contains(&self, key: &K) -> bool {
         self.counters.contains_key(key)
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.counters.len() >= self.capacity || self.has_most_instants()
     }
 
@@ -118,7 +118,7 @@ impl<K: Hash + Eq> Table<K> {
     }
 
     /// How a key would stand with one more.
-    pub(super) fn with_one(&self, key: &K, windows: &[Window], now: i64) -> Result<WindowUsage, Full> {
+    pub(crate) fn with_one(&self, key: &K, windows: &[Window], now: i64) -> Result<WindowUsage, Full> {
         let none = VecDeque::new();
         let times = self.counters.get(key).unwrap_or(&none);
         fits(times.iter().copied(), windows, now)?;
@@ -126,7 +126,7 @@ impl<K: Hash + Eq> Table<K> {
     }
 
     /// Whether the key has a counter or there is room for one, after this has removed the least used.
-    pub(super) fn has_room<W: AsRef<[Window]>>(
+    pub(crate) fn has_room<W: AsRef<[Window]>>(
         &mut self,
         key: &K,
         now: i64,
@@ -180,7 +180,7 @@ impl<K: Hash + Eq> Table<K> {
     }
 
     /// Counts one more, which fits.
-    pub(super) fn count(&mut self, key: K, windows: &[Window], now: i64) {
+    pub(crate) fn count(&mut self, key: K, windows: &[Window], now: i64) {
         let times = self.counters.entry(key).or_default();
         let before = times.len();
         // A clock that went back: what lies ahead counts as of now.
@@ -194,13 +194,13 @@ impl<K: Hash + Eq> Table<K> {
     }
 
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.counters.len()
     }
 }
 
 /// The length of the longest window with a limit.
-pub(super) fn longest(windows: &[Window]) -> Option<i64> {
+pub(crate) fn longest(windows: &[Window]) -> Option<i64> {
     windows.iter().filter(|window| window.limit > 0).map(|window| window.millis).max()
 }
 
