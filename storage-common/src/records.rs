@@ -456,11 +456,22 @@ pub fn replay<'r, R: FieldReader<'r>>(key: IdempotencyKey, r: &mut R) -> Result<
 /// # Errors
 /// When a value is absent or cannot be one.
 pub fn stored_record<'r, R: FieldReader<'r>>(r: &mut R) -> Result<StoredRecord, R::Error> {
-    let number = r.code_number("_id.kind")?;
-    let kind = u16::try_from(number).ok().and_then(RecordKind::of_number);
-    let kind = kind.ok_or_else(|| R::Error::corrupt(format_args!("{number} is no kind of a record")))?;
-    let id =
-        RecordId::from_bytes(r.slice("_id.id")?).ok_or_else(|| R::Error::corrupt("an id is too long"))?;
+    let (kind, id) = (r.code_number("_id.kind")?, r.slice("_id.id")?);
+    stored_record_after_key(kind, id, r)
+}
+
+/// Reads a record after the number of its kind and its id.
+///
+/// # Errors
+/// When a value is absent or cannot be one.
+pub fn stored_record_after_key<'r, R: FieldReader<'r>>(
+    kind: i64,
+    id: &[u8],
+    r: &mut R,
+) -> Result<StoredRecord, R::Error> {
+    let number = u16::try_from(kind).ok().and_then(RecordKind::of_number);
+    let kind = number.ok_or_else(|| R::Error::corrupt(format_args!("{kind} is no kind of a record")))?;
+    let id = RecordId::from_bytes(id).ok_or_else(|| R::Error::corrupt("an id is too long"))?;
     let version = r.count("version")?;
     let no_subject = || R::Error::corrupt("a record has an unknown subject");
     let subject = r.optional_bytes("subject")?;

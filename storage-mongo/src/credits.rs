@@ -70,31 +70,51 @@ async fn save(tx: &mut Transaction, agent: &AgentId, write: &CreditWrite) -> Res
     let state = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
     effects::refuse_replayed(tx, agent, &write.effects, write.at).await?;
     if let Some(account) = &write.account {
-        let id = doc! { "_id": account_key(agent) };
-        let found = tx.reads().one(collection::CREDIT_ACCOUNTS, id, Some(doc! { "version": 1 })).await?;
-        let stored = found.map_or(Ok(0), |found| Fields(&found).count("version"))?;
-        if stored.checked_add(1) != Some(account.version) {
-            return Err(StorageErrorKind::Stale.into());
-        }
+        refuse_stale(tx, agent, account).await?;
     }
     if let Some(document) = &write.document {
         documents::refuse_excess(state.bytes, document)?;
     }
     if let Some(entry) = &write.entry {
-        let id = doc! { "_id": entry_key(agent, entry.at, entry.id) };
-        if tx.reads().one(collection::CREDIT_ENTRIES, id, Some(doc! { "_id": 1 })).await?.is_some() {
-            return Err(StorageErrorKind::AlreadyExists.into());
-        }
-        tx.insert(collection::CREDIT_ENTRIES, &[entry_document(agent, entry)?]).await?;
+        append(tx, agent, entry).await?;
     }
     if let Some(DocumentWrite { document, .. }) = &write.document {
         documents::add(tx, agent, document).await?;
     }
     if let Some(account) = &write.account {
-        let update = Update::upsert(doc! { "_id": account_key(agent) }, account_document(agent, account)?);
-        tx.update(collection::CREDIT_ACCOUNTS, &[update]).await?;
+        put(tx, agent, account).await?;
     }
     effects::apply(tx, agent, &write.effects, state.ends).await
+}
+
+/// Refuses an account that is not of the version after the stored one. The tenant is locked.
+pub(crate) async fn refuse_stale(
+    tx: &mut Transaction,
+    agent: &AgentId,
+    account: &CreditAccount,
+) -> Result<()> {
+    let id = doc! { "_id": account_key(agent) };
+    let found = tx.reads().one(collection::CREDIT_ACCOUNTS, id, Some(doc! { "version": 1 })).await?;
+    let stored = found.map_or(Ok(0), |found| Fields(&found).count("version"))?;
+    if stored.checked_add(1) == Some(account.version) { Ok(()) } else { Err(StorageErrorKind::Stale.into()) }
+}
+
+/// Stores an account, replacing the one before. The tenant is locked.
+pub(crate) async fn put(tx: &mut Transaction, agent: &AgentId, account: &CreditAccount) -> Result<()> {
+    let update = Update::upsert(doc! { "_id": account_key(agent) }, account_document(agent, account)?);
+    tx.update(collection::CREDIT_ACCOUNTS, &[update]).await.map(drop)
+}
+
+/// Adds an entry to a ledger. The tenant is locked.
+///
+/// # Errors
+/// [`StorageErrorKind::AlreadyExists`] when its time and id are taken.
+pub(crate) async fn append(tx: &mut Transaction, agent: &AgentId, entry: &CreditEntry) -> Result<()> {
+    let id = doc! { "_id": entry_key(agent, entry.at, entry.id) };
+    if tx.reads().one(collection::CREDIT_ENTRIES, id, Some(doc! { "_id": 1 })).await?.is_some() {
+        return Err(StorageErrorKind::AlreadyExists.into());
+    }
+    tx.insert(collection::CREDIT_ENTRIES, &[entry_document(agent, entry)?]).await
 }
 
 #[async_trait]

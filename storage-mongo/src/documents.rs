@@ -1,10 +1,10 @@
 //! Retained documents of extractions: their records, as JSON. Their bytes count like those of files, and their contents are
 //! due for deletion like those of files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
-use mongodb::bson::{Bson, Document, RawDocument, doc};
+use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use openapi_core::storage::{
     DocumentStore, DocumentWrite, QuotaExcess, QuotaUnit, StorageError, StorageErrorKind, StoredDocument,
 };
@@ -121,6 +121,26 @@ pub(crate) async fn erase(
         Find { filter: keyed(agent, keys), projection: Some(doc! { "storedSize": 1 }), ..Find::default() };
     let removed = remove_found(tx, find).await?;
     if removed.is_empty() { Ok(()) } else { content::make_due(tx, agent, removed, now).await }
+}
+
+/// The sizes of the stored ones among some documents.
+pub(crate) async fn sizes(
+    tx: &mut Transaction,
+    agent: &AgentId,
+    documents: &BTreeSet<FileId>,
+) -> Result<Vec<(FileId, i64)>> {
+    if documents.is_empty() {
+        return Ok(Vec::new());
+    }
+    let keys = documents.iter().map(|document| key(agent, document.as_bytes())).collect();
+    let find =
+        Find { filter: keyed(agent, keys), projection: Some(doc! { "storedSize": 1 }), ..Find::default() };
+    let found = tx.reads().find(collection::DOCUMENTS, find).await?;
+    let size = |document: &RawDocumentBuf| {
+        let mut fields = Fields(document);
+        Ok((FileId::from_bytes(fields.id()?), fields.integer("storedSize")?))
+    };
+    found.iter().map(size).collect()
 }
 
 /// Removes the records of any tenant that match a filter, and returns how many. Their bytes no longer count.

@@ -40,6 +40,7 @@ pub(crate) async fn agent(tx: &mut Transaction, agent: &AgentId, at_most: u32) -
         (collection::KNOWLEDGE, of_agent(agent)),
         (collection::RECORDS, of_agent(agent)),
         (collection::LOG, of_agent(agent)),
+        (collection::JOBS, of_agent(agent)),
     ] {
         if left(removed) > 0 {
             removed += tx.delete_some(collection, filter, left(removed)).await?;

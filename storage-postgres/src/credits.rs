@@ -59,15 +59,10 @@ async fn save(db: &mut PgConnection, agent: &AgentId, write: &CreditWrite) -> Re
     let tenant = tenant::lock(db, agent).await?;
     effects::refuse_replayed(db, agent, &write.effects, write.at).await?;
     if let Some(account) = &write.account {
-        let statement =
-            Statement::new("SELECT version FROM credit_account WHERE agent = $1").bind(agent.as_str())?;
-        let stored = fetch_version(db, statement).await?;
-        if stored.unwrap_or(0).checked_add(1) != Some(account.version) {
-            return Err(StorageErrorKind::Stale.into());
-        }
+        refuse_stale(db, agent, account).await?;
     }
     if let Some(document) = &write.document {
-        documents::refuse_excess(db, agent, document).await?;
+        documents::refuse_excess(db, agent, document, 0).await?;
     }
     // An error below rolls back the account as well.
     if let Some(account) = &write.account {
@@ -84,8 +79,20 @@ async fn save(db: &mut PgConnection, agent: &AgentId, write: &CreditWrite) -> Re
     effects::apply(db, agent, &write.effects, tenant.head).await
 }
 
+/// Refuses an account that is not of the version after the stored one. The tenant is locked.
+pub(crate) async fn refuse_stale(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    account: &CreditAccount,
+) -> Result<()> {
+    let statement =
+        Statement::new("SELECT version FROM credit_account WHERE agent = $1").bind(agent.as_str())?;
+    let stored = fetch_version(db, statement).await?.unwrap_or(0);
+    if stored.checked_add(1) == Some(account.version) { Ok(()) } else { Err(StorageErrorKind::Stale.into()) }
+}
+
 /// Stores an account, replacing the one before.
-async fn put(db: &mut PgConnection, agent: &AgentId, account: &CreditAccount) -> Result<()> {
+pub(crate) async fn put(db: &mut PgConnection, agent: &AgentId, account: &CreditAccount) -> Result<()> {
     let statement = Statement::new(
         "INSERT INTO credit_account (agent, version, body) VALUES ($1, $2, $3) \
          ON CONFLICT (agent) DO UPDATE SET version = excluded.version, body = excluded.body",

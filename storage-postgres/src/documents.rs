@@ -1,6 +1,8 @@
 //! Retained documents of extractions: their records, as JSON. Their bytes count like those of files, and their contents are
 //! due for deletion like those of files.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use openapi_core::ports::BlobKey;
 use openapi_core::storage::{
@@ -10,7 +12,7 @@ use openapi_core::values::{AgentId, FileId, Timestamp};
 use sqlx::PgConnection;
 use storage_common::in_transaction;
 
-use crate::connect::{execute, fetch_one};
+use crate::connect::{execute, fetch, fetch_one};
 use crate::error::{Error, Result, corrupt};
 use crate::rows::{RowReader, Statement, json_text, signed};
 use crate::store::PostgresStorage;
@@ -71,18 +73,20 @@ pub(crate) fn list(agent: &AgentId, after: Option<FileId>, at_most: u32) -> Resu
 /// As [`DocumentStore::insert_document`], in a transaction of its own.
 async fn create(db: &mut PgConnection, agent: &AgentId, write: &DocumentWrite) -> Result<()> {
     tenant::lock(db, agent).await?;
-    refuse_excess(db, agent, write).await?;
+    refuse_excess(db, agent, write, 0).await?;
     add(db, agent, &write.document).await
 }
 
-/// Refuses a document that exceeds the quota. The tenant is locked.
+/// Refuses a document that exceeds the quota; `freed` bytes will be discarded. The tenant is locked.
 pub(crate) async fn refuse_excess(
     db: &mut PgConnection,
     agent: &AgentId,
     write: &DocumentWrite,
+    freed: u64,
 ) -> Result<()> {
     let Some(limit) = write.max_bytes else { return Ok(()) };
-    let actual = content::stored_bytes(db, agent).await?.saturating_add(write.document.stored_size);
+    let stored = content::stored_bytes(db, agent).await?.saturating_sub(freed);
+    let actual = stored.saturating_add(write.document.stored_size);
     if actual > limit {
         let excess = QuotaExcess { unit: QuotaUnit::Bytes, limit, actual };
         return Err(StorageErrorKind::QuotaExceeded(excess).into());
@@ -128,6 +132,26 @@ async fn discard(db: &mut PgConnection, agent: &AgentId, document: FileId, now: 
         held => held.map(drop)?,
     }
     remove(db, agent, document, now).await
+}
+
+/// The sizes of the stored ones among some documents.
+pub(crate) async fn sizes(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    documents: &BTreeSet<FileId>,
+) -> Result<Vec<(FileId, u64)>> {
+    if documents.is_empty() {
+        return Ok(Vec::new());
+    }
+    let statement = Statement::new(
+        "SELECT d.id, d.stored_size FROM unnest($1::text[], $2::bytea[]) AS u (agent, id) \
+         JOIN document d ON d.agent = u.agent AND d.id = u.id",
+    )
+    .bind(vec![agent.as_str(); documents.len()])?
+    .bind(documents.iter().map(|document| document.as_bytes().as_slice()).collect::<Vec<_>>())?;
+    let rows = fetch(db, statement).await?;
+    let size = |r: &mut RowReader<'_>| Ok((FileId::from_bytes(r.bytes()?), r.count()?));
+    rows.iter().map(|row| size(&mut RowReader::new(row))).collect()
 }
 
 /// Removes the record of a document, if there is one; its content is due. The tenant is locked.

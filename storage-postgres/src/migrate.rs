@@ -21,6 +21,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::new(9, "key version", include_str!("migrations/0009_key_version.sql")),
     Migration::new(10, "sealed contents", include_str!("migrations/0010_sealed_contents.sql")),
     Migration::new(11, "shapes", include_str!("migrations/0011_shapes.sql")),
+    Migration::new(12, "queue", include_str!("migrations/0012_queue.sql")),
 ];
 
 /// The migration that begins the chains of the audit log.

@@ -13,7 +13,7 @@ use crate::transfer::read::add_key;
 use crate::{contacts, content, documents, files, forms};
 
 /// The kinds of records without a function of their own.
-const REMAINING: [TransferKind; 11] = [
+const REMAINING: [TransferKind; 12] = [
     TransferKind::Key,
     TransferKind::ContactSchema,
     TransferKind::IdempotencyRecord,
@@ -25,6 +25,7 @@ const REMAINING: [TransferKind; 11] = [
     TransferKind::Knowledge,
     TransferKind::Record,
     TransferKind::Log,
+    TransferKind::Job,
 ];
 
 /// Empties up to `$2` payloads of a tenant's audit entries.

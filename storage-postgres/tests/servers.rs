@@ -23,6 +23,7 @@ use storage_common::fixtures::{agent_id, at, contact, contact_id, insert_agent, 
 use storage_postgres::PostgresStorage;
 use support::{Database, runtime};
 use testkit::SplitMix64;
+use testkit::queue_race::QueueRace;
 
 /// One store for each server, and one agent.
 async fn servers(database: &Database, count: usize) -> (Vec<Arc<PostgresStorage>>, AgentId, ContactSchema) {
@@ -333,6 +334,27 @@ fn readers_on_other_servers_are_woken() {
         let again = tokio::time::timeout(Duration::ZERO, own.changed()).await;
         assert!(again.is_err(), "an announcement of its own woke a reader");
         drop(own);
+        close(stores).await;
+    });
+}
+
+#[test]
+fn a_queue_of_several_servers_does_each_job_once() {
+    let database = Database::new();
+    runtime().block_on(async {
+        let (stores, a, _) = servers(&database, 3).await;
+        let b = agent_id("b");
+        insert_agent(&*stores[0], &b).await;
+        let race = QueueRace::new(&[a, b], 3, 60);
+        let serving: Vec<_> = stores
+            .iter()
+            .zip(1..)
+            .map(|(store, server)| tokio::spawn(Arc::clone(&race).serve(Arc::clone(store) as _, server)))
+            .collect();
+        for server in serving {
+            server.await.unwrap();
+        }
+        assert!(race.verify(&*stores[0]).await > 0, "no lease ended while its server still worked");
         close(stores).await;
     });
 }

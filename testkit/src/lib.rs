@@ -5,11 +5,13 @@
 //!   themselves.
 //! - [`delegate`]: a macro for stores that wrap another store and override single methods.
 //! - [`faulty`]: a store that fails, stalls or loses races on demand.
+//! - [`queue_race`]: several servers on one queue of jobs.
 //! - [`SplitMix64`]: a small seeded random generator.
 
 pub mod conformance;
 pub mod delegate;
 pub mod faulty;
+pub mod queue_race;
 mod random;
 pub mod strategies;
 

@@ -10,9 +10,9 @@ use crate::chat::conversations;
 use crate::document::{key, of_agent};
 use crate::error::Result;
 use crate::migrate::collection;
-use crate::shapes::{log, records};
+use crate::shapes::log;
 use crate::transaction::Transaction;
-use crate::{audit, effects, files, forms, replays, tenant};
+use crate::{audit, effects, files, forms, replays, shapes, tenant};
 
 /// As [`openapi_core::storage::ContactStore::erase_contact`].
 pub(super) async fn erase(
@@ -33,7 +33,7 @@ pub(super) async fn erase(
     files::erase_of(tx, agent, id, at).await?;
     forms::erase_of(tx, agent, id).await?;
     conversations::erase_of(tx, agent, id, at).await?;
-    records::erase_of(tx, agent, std::iter::once(Subject::Contact(id))).await?;
+    shapes::erase_of(tx, agent, &[Subject::Contact(id)], at).await?;
     log::note_erasure(tx, agent, id, state.ends.events).await?;
     audit::empty_payloads(tx, agent, id).await?;
     effects::apply(tx, agent, effects, state.ends).await

@@ -1,17 +1,30 @@
-//! Records and event logs.
+//! Records, queues of jobs and event logs.
 
+pub(crate) mod jobs;
 pub(crate) mod log;
 pub(crate) mod records;
+mod scope;
 
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc};
-use openapi_core::storage::{RecordKind, StoredRecord};
-use openapi_core::values::AgentId;
+use openapi_core::storage::{RecordKind, StoredRecord, Subject};
+use openapi_core::values::{AgentId, Timestamp};
 
 use crate::connect::Handle;
 use crate::document::{FieldReader, Fields};
 use crate::error::{Result, corrupt};
 use crate::migrate::collection;
-use crate::transaction::{DocumentReader, Find};
+use crate::transaction::{DocumentReader, Find, Transaction};
+
+/// Removes the records of erased contacts and conversations, and erases their jobs. The tenant is locked.
+pub(crate) async fn erase_of(
+    tx: &mut Transaction,
+    agent: &AgentId,
+    subjects: &[Subject],
+    at: Timestamp,
+) -> Result<()> {
+    records::erase_of(tx, agent, subjects).await?;
+    jobs::erase_of(tx, agent, subjects, at).await
+}
 
 /// How many documents are moved at once.
 const BATCH: u32 = 1_000;

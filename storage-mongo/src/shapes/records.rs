@@ -6,25 +6,22 @@ use openapi_core::storage::{
     RecordChange, RecordId, RecordKey, RecordKind, RecordStore, RecordsWrite, StorageError, StorageErrorKind,
     StoredRecord, Subject,
 };
-use openapi_core::values::{AgentId, StoredText, Timestamp};
+use openapi_core::values::{AgentId, Timestamp};
 use storage_common::in_transaction;
+use storage_common::records::stored_record_after_key;
 
 use crate::document::{FieldReader, Fields, binary, integer, object_text, put as put_value, time};
 use crate::error::{Error, Result, corrupt};
 use crate::migrate::{collection, index};
+use crate::shapes::scope;
 use crate::store::MongoStorage;
+use crate::tenant;
 use crate::transaction::{DocumentReader, Find, Transaction, Update, Work};
-use crate::{audit, effects, tenant};
-
-/// The value of a scope: null for the installation.
-fn scope_value(scope: Option<&AgentId>) -> Bson {
-    scope.map_or(Bson::Null, |agent| agent.as_str().into())
-}
 
 /// The `_id` of a record, by the number of its kind. The id is text in hexadecimal digits, because the database orders
 /// binary values by their length first.
 pub(crate) fn key_of_number(scope: Option<&AgentId>, kind: u64, id: &[u8]) -> Result<Document> {
-    Ok(doc! { "agent": scope_value(scope), "kind": integer(kind)?, "id": hexadecimal(id) })
+    Ok(doc! { "agent": scope::value(scope), "kind": integer(kind)?, "id": hexadecimal(id) })
 }
 
 fn key_of(scope: Option<&AgentId>, key: &RecordKey) -> Result<Document> {
@@ -54,25 +51,8 @@ pub(crate) fn document(scope: Option<&AgentId>, record: &StoredRecord) -> Result
 pub(crate) fn read(document: &RawDocument) -> Result<StoredRecord> {
     let mut fields = Fields(document);
     let mut key = fields.within("_id")?;
-    let number = key.count("kind")?;
-    let kind = u16::try_from(number).ok().and_then(RecordKind::of_number);
-    let kind = kind.ok_or_else(|| corrupt(format_args!("{number} is no kind of a record")))?;
-    let id = RecordId::from_bytes(&id_bytes(key.str("id")?)?).ok_or_else(|| corrupt("an id is too long"))?;
-    let subject = fields.optional_bytes("subject")?;
-    let no_subject = || corrupt("a record has an unknown subject");
-    Ok(StoredRecord {
-        key: RecordKey { kind, id },
-        version: fields.count("version")?,
-        subject: subject.map(|bytes| Subject::from_bytes(bytes).ok_or_else(no_subject)).transpose()?,
-        unique: fields.optional_bytes("unique")?,
-        due_at: fields.optional_time("dueAt")?,
-        body: fields.object("body")?,
-    })
-}
-
-/// The scope of a record.
-fn scope_of(document: &RawDocument) -> Result<Option<AgentId>> {
-    Ok(Fields(document).optional_str("_id.agent")?.map(StoredText::from_stored))
+    let (kind, id) = (key.integer("kind")?, id_bytes(key.str("id")?)?);
+    stored_record_after_key(kind, &id, &mut fields)
 }
 
 /// Refuses a change of another version than the stored one. The scope is locked.
@@ -94,12 +74,8 @@ pub(crate) async fn put(tx: &mut Transaction, scope: Option<&AgentId>, record: &
 }
 
 /// Removes the records of subjects that are erased.
-pub(crate) async fn erase_of(
-    tx: &mut Transaction,
-    agent: &AgentId,
-    subjects: impl Iterator<Item = Subject>,
-) -> Result<()> {
-    let subjects: Vec<Bson> = subjects.map(|subject| binary(&subject.to_bytes()).into()).collect();
+pub(crate) async fn erase_of(tx: &mut Transaction, agent: &AgentId, subjects: &[Subject]) -> Result<()> {
+    let subjects: Vec<Bson> = subjects.iter().map(|subject| binary(&subject.to_bytes()).into()).collect();
     let filter = doc! { "_id.agent": agent.as_str(), "subject": { "$in": subjects } };
     tx.delete(collection::RECORDS, filter).await.map(drop)
 }
@@ -121,7 +97,7 @@ async fn refuse_duplicate(
 
 fn by_unique(scope: Option<&AgentId>, kind: RecordKind, unique: &[u8; 32]) -> Result<Document> {
     Ok(doc! {
-        "_id.agent": scope_value(scope),
+        "_id.agent": scope::value(scope),
         "_id.kind": integer(kind.number().into())?,
         "unique": binary(unique),
     })
@@ -146,20 +122,15 @@ async fn change(tx: &mut Transaction, scope: Option<&AgentId>, changes: &[Record
 }
 
 /// As [`RecordStore::save_records`] of a tenant, inside a transaction.
-async fn save(tx: &mut Transaction, agent: &AgentId, write: &RecordsWrite) -> Result<()> {
-    let state = tenant::lock(tx, agent).await?.ok_or(StorageErrorKind::Missing)?;
-    change(tx, Some(agent), &write.changes).await?;
-    effects::apply(tx, agent, &write.effects, state.ends).await
+async fn save_of(tx: &mut Transaction, agent: &AgentId, write: &RecordsWrite) -> Result<()> {
+    save(tx, Some(agent), write).await
 }
 
-/// The same for records of the installation.
-async fn save_own(tx: &mut Transaction, write: &RecordsWrite) -> Result<()> {
-    tenant::lock_any(tx, None).await?.ok_or(StorageErrorKind::Missing)?;
-    change(tx, None, &write.changes).await?;
-    for entry in &write.effects.audit {
-        audit::append(tx, entry).await?;
-    }
-    Ok(())
+/// As [`RecordStore::save_records`], inside a transaction.
+async fn save(tx: &mut Transaction, scope: Option<&AgentId>, write: &RecordsWrite) -> Result<()> {
+    let state = scope::lock(tx, scope).await?;
+    change(tx, scope, &write.changes).await?;
+    scope::apply(tx, scope, &write.effects, &state).await
 }
 
 /// The change of a write that needs no transaction: one record that is saved without effects and belongs to nobody
@@ -186,7 +157,7 @@ pub(crate) fn find_all(
             // Every name comes after null; a comparison with null finds null alone.
             None => doc! { "_id.agent": { "$gte": "" } },
         };
-        let same = doc! { "_id.agent": scope_value(scope.as_ref()), "_id.id": { "$gt": id } };
+        let same = doc! { "_id.agent": scope::value(scope.as_ref()), "_id.id": { "$gt": id } };
         filter.insert("$or", vec![same, beyond]);
     }
     Ok(Find {
@@ -208,36 +179,6 @@ pub(crate) fn find_due(kind: RecordKind, now: Timestamp, skip: u64, at_most: u32
         hint: Some(index::RECORDS_BY_DUE),
         ..Find::default()
     })
-}
-
-/// The records of documents whose scope is not a deleted tenant.
-async fn living(
-    reads: &mut DocumentReader<'_>,
-    found: &[RawDocumentBuf],
-) -> Result<Vec<(Option<AgentId>, StoredRecord)>> {
-    let mut scopes = found.iter().map(|document| scope_of(document)).collect::<Result<Vec<_>>>()?;
-    scopes.sort_unstable();
-    scopes.dedup();
-    let keys: Vec<Document> = scopes.iter().flatten().map(tenant::state_key).collect();
-    let mut alive = std::collections::HashSet::new();
-    if !keys.is_empty() {
-        let find = Find {
-            filter: doc! { "_id": { "$in": keys }, "status": { "$ne": tenant::DELETED } },
-            projection: Some(doc! { "_id": 1 }),
-            ..Find::default()
-        };
-        for state in reads.find(collection::CONTACTS, find).await? {
-            alive.insert(Fields(&state).agent()?);
-        }
-    }
-    let mut records = Vec::with_capacity(found.len());
-    for document in found {
-        let scope = scope_of(document)?;
-        if scope.as_ref().is_none_or(|agent| alive.contains(agent)) {
-            records.push((scope, read(document)?));
-        }
-    }
-    Ok(records)
 }
 
 impl MongoStorage {
@@ -288,7 +229,7 @@ impl RecordStore for MongoStorage {
             let id = doc! { "_id": key_of(scope, key)? };
             // Without a stored record the tenant need not be read.
             let Some(found) = reads.one(collection::RECORDS, id, None).await? else { return Ok(None) };
-            Ok(living(&mut reads, &[found]).await?.pop().map(|(_, record)| record))
+            Ok(scope::living(&mut reads, &[found], read).await?.pop().map(|(_, record)| record))
         };
         Ok(self.handle.read(one).await?)
     }
@@ -303,7 +244,7 @@ impl RecordStore for MongoStorage {
             let mut reads = DocumentReader::new(&self.handle);
             let filter = by_unique(scope, kind, unique)?;
             let Some(found) = reads.one(collection::RECORDS, filter, None).await? else { return Ok(None) };
-            Ok(living(&mut reads, &[found]).await?.pop().map(|(_, record)| record))
+            Ok(scope::living(&mut reads, &[found], read).await?.pop().map(|(_, record)| record))
         };
         Ok(self.handle.read(one).await?)
     }
@@ -322,13 +263,13 @@ impl RecordStore for MongoStorage {
         let list = async {
             let mut reads = DocumentReader::new(&self.handle);
             let mut filter =
-                doc! { "_id.agent": scope_value(scope), "_id.kind": integer(kind.number().into())? };
+                doc! { "_id.agent": scope::value(scope), "_id.kind": integer(kind.number().into())? };
             if let Some(after) = after {
                 filter.insert("_id.id", doc! { "$gt": hexadecimal(after.as_bytes()) });
             }
             let find = Find { filter, ..find_all(kind, None, at_most)? };
             let found = reads.find(collection::RECORDS, find).await?;
-            Ok(living(&mut reads, &found).await?.into_iter().map(|(_, record)| record).collect())
+            Ok(scope::living(&mut reads, &found, read).await?.into_iter().map(|(_, record)| record).collect())
         };
         Ok(self.handle.list(list).await?)
     }
@@ -349,12 +290,12 @@ impl RecordStore for MongoStorage {
             loop {
                 let after = position.as_ref().map(|(scope, id)| (scope, id.as_str()));
                 let found = reads.find(collection::RECORDS, find_all(kind, after, at_most)?).await?;
-                records.extend(living(&mut reads, &found).await?);
+                records.extend(scope::living(&mut reads, &found, read).await?);
                 let Some(last) = found.last().filter(|_| found.len() == wanted && records.len() < wanted)
                 else {
                     break;
                 };
-                position = Some((scope_of(last)?, Fields(last).str("_id.id")?.to_owned()));
+                position = Some((scope::of(last)?, Fields(last).str("_id.id")?.to_owned()));
             }
             records.truncate(wanted);
             Ok(records)
@@ -376,7 +317,7 @@ impl RecordStore for MongoStorage {
             let (mut records, mut seen, wanted) = (Vec::new(), 0, at_most as usize);
             loop {
                 let found = reads.find(collection::RECORDS, find_due(kind, now, seen, at_most)?).await?;
-                records.extend(living(&mut reads, &found).await?);
+                records.extend(scope::living(&mut reads, &found, read).await?);
                 seen += found.len() as u64;
                 if found.len() < wanted || records.len() >= wanted {
                     break;
@@ -393,9 +334,9 @@ impl RecordStore for MongoStorage {
             return Ok(self.handle.read(self.save_lone(scope, record)).await?);
         }
         match scope {
-            Some(agent) => in_transaction!(self.writer.write(agent), save(agent, write)),
+            Some(agent) => in_transaction!(self.writer.write(agent), save_of(agent, write)),
             None => {
-                let work: Work<RecordsWrite, ()> = |tx, write| Box::pin(save_own(tx, write));
+                let work: Work<RecordsWrite, ()> = |tx, write| Box::pin(save(tx, None, write));
                 Ok(self.handle.transact(write, work).await?)
             }
         }

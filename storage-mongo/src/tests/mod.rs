@@ -3,6 +3,7 @@
 mod backfill;
 mod blocks;
 mod chat_plans;
+mod job_plans;
 mod plans;
 mod searching;
 #[path = "../../tests/support/mod.rs"]

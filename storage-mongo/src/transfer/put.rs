@@ -18,7 +18,7 @@ use crate::chat::{conversations, knowledge};
 use crate::document::{code, integer, key, keyed, time};
 use crate::error::Result;
 use crate::migrate::{collection, index};
-use crate::shapes::{log, records};
+use crate::shapes::{jobs, log, records};
 use crate::tenant::{self, TenantState};
 use crate::transaction::{Find, Transaction, Update};
 use crate::{
@@ -124,6 +124,7 @@ impl<'r> Batch<'r> {
                 let newest = integer(entry.seq)?;
                 tenant::change(tx, agent, doc! { "$max": { "events": newest } }).await?;
             }
+            TransferRow::Job(job) => self.documents.push(jobs::document(Some(agent), job)?),
             TransferRow::Audit(entry) => self.entries.push(entry),
             TransferRow::Key(stored) => keys::insert(tx, agent, stored).await?,
         }

@@ -51,6 +51,7 @@ pub(super) const fn collection_of(kind: TransferKind) -> &'static str {
         TransferKind::Message => collection::MESSAGES,
         TransferKind::Record => collection::RECORDS,
         TransferKind::Log => collection::LOG,
+        TransferKind::Job => collection::JOBS,
         TransferKind::Audit => collection::AUDIT,
         TransferKind::Key => collection::API_KEYS,
     }
@@ -97,6 +98,7 @@ fn id_of(agent: &AgentId, kind: TransferKind, after: &TransferKey) -> Result<Doc
         | TransferKind::IdempotencyRecord
         | TransferKind::Knowledge
         | TransferKind::Conversation
+        | TransferKind::Job
         | TransferKind::Key => key(agent, &after.0),
     })
 }

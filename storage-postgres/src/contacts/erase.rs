@@ -11,8 +11,8 @@ use crate::chat::conversations;
 use crate::connect::{execute, fetch};
 use crate::error::Result;
 use crate::rows::{RowReader, Statement, signed};
-use crate::shapes::{log, records};
-use crate::{audit, effects, files, forms, replays, tenant};
+use crate::shapes::log;
+use crate::{audit, effects, files, forms, replays, shapes, tenant};
 
 /// As [`openapi_core::storage::ContactStore::erase_contact`].
 pub(super) async fn erase(
@@ -38,7 +38,7 @@ pub(super) async fn erase(
     forms::erase_of(db, agent, id).await?;
     conversations::erase_of(db, agent, id, at).await?;
     audit::empty_payloads(db, agent, id).await?;
-    records::erase_of(db, agent, &[Subject::Contact(id)]).await?;
+    shapes::erase_of(db, agent, &[Subject::Contact(id)], at).await?;
     log::erase_of(db, agent, id).await?;
     effects::apply(db, agent, effects, tenant.head).await
 }

@@ -1,39 +1,23 @@
 //! Records, as JSON under kind and id.
-//!
-//! The records of the installation have the empty tenant, whose row in `agent` is that of the audit entries without a
-//! tenant.
 
 use async_trait::async_trait;
 use openapi_core::storage::{
     Effects, RecordChange, RecordId, RecordKey, RecordKind, RecordStore, RecordsWrite, StorageError,
     StorageErrorKind, StoredRecord, Subject,
 };
-use openapi_core::values::{AgentId, StoredText, Timestamp};
+use openapi_core::values::{AgentId, Timestamp};
 use sqlx::PgConnection;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use storage_common::{record_columns, records};
 
 use crate::connect::{execute, fetch, fetch_one};
 use crate::error::{Error, Result, code, corrupt};
 use crate::rows::{RowReader, Statement, bounded, signed};
+use crate::shapes::scope::{self, column, is_living};
 use crate::store::PostgresStorage;
-use crate::{audit, effects, tenant};
-
-/// The column `agent` of a scope.
-fn column(scope: Option<&AgentId>) -> &str {
-    scope.map_or("", AgentId::as_str)
-}
 
 fn number(kind: RecordKind) -> Result<i16> {
     i16::try_from(kind.number()).map_err(corrupt)
-}
-
-/// Whether a scope is the installation or a tenant that is not deleted. It is a subquery and no join, as in
-/// `contacts::loader`.
-macro_rules! is_living {
-    ($agent:literal) => {
-        concat!("(SELECT a.status <> 2 OR a.id = '' FROM agent a WHERE a.id = ", $agent, ")")
-    };
 }
 
 /// The statement of one record.
@@ -132,8 +116,7 @@ pub(crate) fn due(kind: RecordKind, now: Timestamp, at_most: u32) -> Result<Stat
 type OfScope = (Option<AgentId>, StoredRecord);
 
 fn of_scope(r: &mut RowReader<'_>) -> Result<OfScope> {
-    let scope = Some(r.str()?).filter(|scope| !scope.is_empty()).map(StoredText::from_stored);
-    Ok((scope, records::stored_record(r)?))
+    Ok((scope::read(r)?, records::stored_record(r)?))
 }
 
 /// As [`RecordStore::save_records`], in a transaction of its own.
@@ -144,15 +127,9 @@ async fn save(db: &mut PgConnection, scope: Option<&AgentId>, write: &RecordsWri
     {
         return save_one(db, column(scope), change).await;
     }
-    let locked = match scope {
-        Some(agent) => tenant::lock(db, agent).await?,
-        None => tenant::lock_any(db, None).await?,
-    };
+    let locked = scope::lock(db, scope).await?;
     change(db, scope, &write.changes).await?;
-    match scope {
-        Some(agent) => effects::apply(db, agent, &write.effects, locked.head).await,
-        None => audit::append_all(db, &write.effects.audit, &[], BTreeMap::from([("", locked.head)])).await,
-    }
+    scope::apply(db, scope, &write.effects, locked.head).await
 }
 
 fn has_unique(change: &RecordChange) -> bool {

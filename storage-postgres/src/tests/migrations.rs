@@ -184,7 +184,7 @@ fn what_records_absorb_stays_as_it_was() {
         create(&mut db, "rate_window").await;
         let shares = r#"[{"server":"000000000000000000000000","counted":[],"leased":5,"leaseEnds":"1970-01-01T00:00:00Z"}]"#;
         let former = format!(
-            "DROP TABLE record, log, log_erased; DELETE FROM migration WHERE version = 11; \
+            "DROP TABLE record, log, log_erased, job; DELETE FROM migration WHERE version >= 11; \
              INSERT INTO agent_record VALUES ('a', 1, 7, '{{\"b\":1.50,\"a\":\"\u{e9}\"}}'), ('a', 3, 9, NULL); \
              INSERT INTO rate_window VALUES ('a', '\\x070707070707070707070707', 4, '{shares}')"
         );
@@ -225,7 +225,7 @@ fn a_failed_migration_leaves_nothing() {
             "DELETE FROM openapi.migration WHERE version >= 3; \
              DROP TABLE openapi.form_template, openapi.form_template_version, openapi.form_submission, \
              openapi.document, openapi.credit_account, openapi.credit_entry, openapi.conversation, \
-             openapi.message, openapi.knowledge, openapi.passage, openapi.record, openapi.log, openapi.log_erased, \
+             openapi.message, openapi.knowledge, openapi.passage, openapi.record, openapi.log, openapi.log_erased, openapi.job, \
              openapi.contact_change, openapi.key_version; \
              ALTER TABLE openapi.file DROP COLUMN server_key; \
              ALTER TABLE openapi.audit DROP COLUMN sequence, DROP COLUMN server_key, DROP COLUMN salt, \

@@ -87,6 +87,12 @@ INSERT INTO record SELECT agent, 5, decode(lpad(to_hex(n), 24, '0'), 'hex'), 1,
     CASE WHEN n % 3 = 0 THEN n END, '{}' FROM of;
 INSERT INTO log SELECT agent, n, n, decode(lpad(to_hex(n), 24, '0'), 'hex'), 1,
     CASE WHEN n % 2 = 0 THEN decode(lpad(to_hex(n % 500), 24, '0'), 'hex') END, '{}' FROM of;
+INSERT INTO job SELECT agent, decode(lpad(to_hex(n), 24, '0'), 'hex'), 1,
+    CASE WHEN n % 100 = 1 THEN 2 WHEN n % 10 < 3 THEN 0 WHEN n % 10 = 3 THEN 1 WHEN n % 100 = 9 THEN 6 ELSE 3 + n % 3 END,
+    1, n * 1000, CASE WHEN n % 100 <> 1 AND n % 10 >= 3 THEN n END, CASE WHEN n % 100 = 1 THEN '\\x01'::bytea END,
+    CASE WHEN n % 100 = 1 THEN n END, 0, 0, CASE WHEN n % 2 = 0 THEN 'b' || n / 40 END,
+    CASE WHEN n % 5 = 0 THEN 'c' || n / 100 END,
+    CASE WHEN n % 2 = 0 THEN decode('01' || lpad(to_hex(n % 500), 24, '0'), 'hex') END, 0, 0, n, NULL, '{}', NULL FROM of;
 INSERT INTO log_erased SELECT agent, decode(lpad(to_hex(n), 24, '0'), 'hex'), 3000, 0 FROM of WHERE n % 7 = 0;
 ";
 
@@ -355,6 +361,7 @@ fn a_portion_of_a_tenant_is_removed_by_key() {
                 TransferKind::Passage,
                 TransferKind::Record,
                 TransferKind::Log,
+                TransferKind::Job,
             ] {
                 // Each row with its index entries, twice.
                 hold(&mut db, &removal(&agent, kind, 20).unwrap(), 20 * 6 + 10).await;

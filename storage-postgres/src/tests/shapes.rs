@@ -3,14 +3,15 @@
 
 use openapi_core::events::{EventActor, EventData, NewEvent};
 use openapi_core::storage::{
-    ContactStore, Effects, LogStore, RecordId, RecordKey, RecordKind, RecordStore, RecordsWrite, Subject,
+    ContactStore, Effects, JobClaim, JobQuery, JobState, LogStore, Queue, RecordId, RecordKey, RecordKind,
+    RecordStore, RecordsWrite, Subject, Window,
 };
-use openapi_core::values::{AgentId, ContactId, PlatformId, Timestamp};
+use openapi_core::values::{AgentId, ContactId, JobId, PlatformId, Timestamp};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 
 use super::plans::{big, filled, hold, id};
 use super::support::{Database, runtime};
-use crate::shapes::{log, records};
+use crate::shapes::{jobs, log, records};
 use crate::store::PostgresStorage;
 use storage_common::fixtures::{agent_id, at, contact, contact_id, insert_agent, write};
 
@@ -67,6 +68,84 @@ fn logs_are_read_from_their_ends() {
         }
         let heads = log::heads(&[big(), agent_id("late"), agent_id("agent-7"), agent_id("nobody")]).unwrap();
         assert_eq!(hold(&mut db, &heads, 4 * 6).await, 4);
+        db.close().await.unwrap();
+    });
+}
+
+const QUEUE: Queue = Queue::Extraction;
+
+/// Of 100 jobs of a tenant 29 are ready, 10 scheduled, one is running and one erased.
+#[test]
+fn jobs_are_found_by_an_index() {
+    let database = Database::new();
+    runtime().block_on(async {
+        let mut db = filled(&database).await;
+        let everything = JobQuery {
+            queue: QUEUE,
+            states: Vec::new(),
+            batch: None,
+            client_id: None,
+            window: Window::Page { offset: 0, limit: 20 },
+        };
+        for agent in [big(), agent_id("late")] {
+            let scope = Some(&agent);
+            let one = jobs::read::one(scope, JobId::from_bytes(id(4_711))).unwrap();
+            assert_eq!(hold(&mut db, &one, 6).await, 1);
+            let position = (Timestamp::from_millis(3_000), JobId::from_bytes(id(3_000)));
+            let after = Window::After { position, limit: 20 };
+            for window in
+                [Window::Page { offset: 0, limit: 20 }, Window::Page { offset: 60, limit: 20 }, after]
+            {
+                // All 5,940 jobs are counted.
+                let query = JobQuery { window, ..everything.clone() };
+                let statement = jobs::read::page(scope, &query).unwrap();
+                assert_eq!(hold(&mut db, &statement, 6_000 + 60 + 20 * 4).await, 20);
+            }
+            for states in [vec![], vec![JobState::Ready, JobState::Running]] {
+                let batch = JobQuery { states, batch: Some("b40".into()), ..everything.clone() };
+                let statement = jobs::read::page(scope, &batch).unwrap();
+                hold(&mut db, &statement, 20 * 6 + 10).await;
+                let client_id = JobQuery { batch: None, client_id: Some("c40".into()), ..batch };
+                hold(&mut db, &jobs::read::page(scope, &client_id).unwrap(), 20 * 6 + 10).await;
+            }
+            hold(&mut db, &jobs::read::counts(scope, QUEUE, "b40").unwrap(), 20 * 2 + 6).await;
+            // 2,400 jobs, by the index alone.
+            hold(&mut db, &jobs::unfinished(scope, 1).unwrap(), 2_400 + 6).await;
+            let erasure = jobs::erasure(&agent, &[Subject::Contact(ContactId::from_bytes(id(100)))], at(1));
+            hold(&mut db, &erasure.unwrap(), 2 * 12 + 12).await;
+            hold(&mut db, &jobs::read::front(QUEUE, scope).unwrap(), 12).await;
+        }
+        db.close().await.unwrap();
+    });
+}
+
+#[test]
+fn queues_are_walked_by_an_index() {
+    let database = Database::new();
+    runtime().block_on(async {
+        let mut db = filled(&database).await;
+        let claim = JobClaim {
+            queue: QUEUE,
+            owner: PlatformId::from_bytes([1; 12]),
+            now: at(9_000),
+            until: at(9_060),
+            at_most: 20,
+        };
+        // Each with its tenant, twice, and its index entries.
+        assert_eq!(hold(&mut db, &jobs::lease::claim(&claim).unwrap(), 20 * 8 + 20).await, 20);
+        let running = (0..20).map(|n| (Some(big()), JobId::from_bytes(id(100 * n + 1))));
+        let renewal =
+            jobs::lease::renewal(PlatformId::from_bytes([1; 12]), &running.collect::<Vec<_>>(), at(9));
+        hold(&mut db, &renewal.unwrap(), 20 * 8 + 20).await;
+        let [scheduled, lost, ended] = jobs::lease::wake_ups(QUEUE, at(9_000), 20).unwrap();
+        hold(&mut db, &scheduled, 20 * 8 + 20).await;
+        // All 520 running jobs are looked at.
+        hold(&mut db, &lost, 520 * 3 + 20 * 8 + 20).await;
+        hold(&mut db, &ended, 20 * 8 + 20).await;
+        hold(&mut db, &jobs::read::due(QUEUE, at(0)).unwrap(), 520 * 3 + 40).await;
+        assert_eq!(hold(&mut db, &jobs::read::erased(QUEUE, 20).unwrap(), 20 * 4 + 20).await, 20);
+        // Every job that waits or runs, and each tenant once a state.
+        hold(&mut db, &jobs::read::load(QUEUE).unwrap(), 3 * 6_600 + 3 * 2 * 410).await;
         db.close().await.unwrap();
     });
 }

@@ -1,5 +1,5 @@
-//! Storing records unchanged. Contacts, stored responses, passages, messages, small records, events and audit entries, of which
-//! there are many, share statements.
+//! Storing records unchanged. Contacts, stored responses, passages, messages, small records, events, jobs and audit entries, of
+//! which there are many, share statements.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use openapi_core::agents::Agent;
 use openapi_core::audit::ChainedEntry;
 use openapi_core::contacts::{Contact, ContactKeys};
 use openapi_core::schema::ContactSchema;
-use openapi_core::storage::{IdempotencyRecord, LogEntry, StorageErrorKind, StoredRecord};
+use openapi_core::storage::{IdempotencyRecord, Job, LogEntry, StorageErrorKind, StoredRecord};
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId};
 use sqlx::PgConnection;
 use storage_common::transfer::TransferRow;
@@ -73,6 +73,7 @@ async fn insert_records(db: &mut PgConnection, agent: &AgentId, rows: &[Transfer
     let mut passages: Vec<(KnowledgeId, &Passage)> = Vec::new();
     let mut messages: Vec<(ConversationId, &Message)> = Vec::new();
     let (mut records, mut events): (Vec<&StoredRecord>, Vec<(&str, LogEntry)>) = (Vec::new(), Vec::new());
+    let mut jobs: Vec<&Job> = Vec::new();
     let (mut templates, mut submissions): (Vec<&[u8]>, Vec<&[u8]>) = (Vec::new(), Vec::new());
     let mut bytes = 0;
     for row in rows {
@@ -120,6 +121,7 @@ async fn insert_records(db: &mut PgConnection, agent: &AgentId, rows: &[Transfer
             TransferRow::Message { conversation, message } => messages.push((*conversation, message)),
             TransferRow::Record(record) => records.push(record),
             TransferRow::Log(entry) => events.push((agent.as_str(), entry.clone())),
+            TransferRow::Job(job) => jobs.push(job),
             TransferRow::Audit(entry) => entries.push(entry),
             TransferRow::Key(stored) => new(keys::insert(db, agent, stored).await?)?,
         }
@@ -143,6 +145,7 @@ async fn insert_records(db: &mut PgConnection, agent: &AgentId, rows: &[Transfer
     conversations::write::insert_messages(db, agent, &messages).await?;
     shapes::records::insert(db, Some(agent), &records).await?;
     shapes::log::insert(db, &events).await?;
+    shapes::jobs::insert(db, agent, &jobs).await?;
     let count = entries.len() as u64;
     new(audit::put_all(db, Some(agent), &entries).await? == count)
 }

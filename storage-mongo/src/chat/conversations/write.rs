@@ -10,9 +10,8 @@ use super::read::{message_key, messages_of};
 use crate::document::{FieldReader, Fields, binary, code, integer, json, key, keyed, put, time};
 use crate::error::Result;
 use crate::migrate::{collection, index};
-use crate::shapes::records;
 use crate::transaction::{Find, Transaction, Update};
-use crate::{documents, effects, tenant};
+use crate::{documents, effects, shapes, tenant};
 
 /// The document of a conversation.
 pub(crate) fn document(agent: &AgentId, conversation: &Conversation) -> Result<Document> {
@@ -120,8 +119,8 @@ async fn remove(tx: &mut Transaction, agent: &AgentId, find: Find, now: Timestam
         let keys = some.iter().map(|id| key(agent, id.as_bytes())).collect();
         removed += tx.delete(collection::CONVERSATIONS, keyed(agent, keys)).await?;
         tx.delete(collection::MESSAGES, messages_of(agent, some)).await?;
-        let subjects = some.iter().copied().map(Subject::Conversation);
-        records::erase_of(tx, agent, subjects).await?;
+        let subjects: Vec<Subject> = some.iter().copied().map(Subject::Conversation).collect();
+        shapes::erase_of(tx, agent, &subjects, now).await?;
     }
     documents::erase(tx, agent, &uploads, now).await?;
     Ok(removed)

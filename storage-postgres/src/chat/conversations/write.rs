@@ -12,8 +12,7 @@ use sqlx::postgres::PgRow;
 use crate::connect::{execute, fetch, fetch_version};
 use crate::error::Result;
 use crate::rows::{RowReader, Statement, code, json_text, signed};
-use crate::shapes::records;
-use crate::{documents, effects, tenant};
+use crate::{documents, effects, shapes, tenant};
 
 /// As [`conversations::storage::ConversationStore::save_conversation`].
 pub(super) async fn save(db: &mut PgConnection, agent: &AgentId, write: &ConversationWrite) -> Result<()> {
@@ -132,7 +131,7 @@ pub(crate) async fn erase_of(
     remove_contents(db, agent, &rows, now).await
 }
 
-/// Removes the messages, the uploads and the records of deleted conversations: rows with their ids and bodies.
+/// Removes the messages, the uploads and the records of deleted conversations, and erases their jobs: rows with their ids and bodies.
 async fn remove_contents(
     db: &mut PgConnection,
     agent: &AgentId,
@@ -151,7 +150,7 @@ async fn remove_contents(
     }
     execute(db, messages_of(agent, &ids.iter().collect::<Vec<_>>())?).await?;
     let subjects = ids.iter().map(|id| Subject::Conversation(ConversationId::from_bytes(*id)));
-    records::erase_of(db, agent, &Vec::from_iter(subjects)).await?;
+    shapes::erase_of(db, agent, &Vec::from_iter(subjects), now).await?;
     for document in uploads {
         documents::remove(db, agent, document, now).await?;
     }
