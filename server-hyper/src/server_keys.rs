@@ -258,7 +258,8 @@ impl FileState {
     }
 }
 
-/// Reads a file of keys again, once for each change: whoever sends made-up tokens causes no more than a look at its state.
+/// Reads a file of keys again, once for each change: a client that sends made-up tokens causes no more than a look at its
+/// state.
 #[derive(Debug)]
 struct FileLookup {
     path: PathBuf,

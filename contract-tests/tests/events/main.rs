@@ -1,13 +1,18 @@
 //! Events (contract 17): what changes tell, and reading them.
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
 
 use contract_tests::sandbox::{operator, wait};
 use contract_tests::{Backend, Sandbox, on_every_backend, story};
 use openapi_core::admin::Admin;
 use openapi_core::contacts::ContactRef;
 use openapi_core::events::{Event, EventType};
+use openapi_core::ports::Timer;
 use serde_json::{Value, json};
 
 on_every_backend!(
@@ -20,6 +25,8 @@ on_every_backend!(
     events_that_are_lost_are_said,
     an_erased_contact_is_in_no_event,
     waiting_ends_with_an_event,
+    waiting_ends_in_time_whatever_is_left_out,
+    few_requests_of_an_agent_wait,
 );
 
 const PATH: &str = "/events/chatbots/<A>";
@@ -297,7 +304,6 @@ fn an_erased_contact_is_in_no_event(backend: Backend) {
 }
 
 fn waiting_ends_with_an_event(backend: Backend) {
-    use std::task::{Context, Poll, Waker};
     let cx = Sandbox::new(backend);
     let cursor = cx.get(PATH).json["stream"]["cursor"].as_str().unwrap().to_owned();
     // Events that the filter leaves out do not end it.
@@ -320,6 +326,75 @@ fn waiting_ends_with_an_event(backend: Backend) {
     let _ = cx.put("/contacts/crm-1001/chatbots/<A>", &json!({ "firstName": "Zo" }));
     let reply = (0..1_000).find_map(|_| poll()).expect("an answer").expect(200);
     assert_eq!(kinds(reply.data().as_array().unwrap()), ["contact.updated"]);
+}
+
+/// A timer that a test moves.
+#[derive(Clone, Default)]
+struct HandTimer(Arc<AtomicU64>);
+
+impl Timer for HandTimer {
+    fn sleep(&self, millis: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let (now, due) = (Arc::clone(&self.0), self.0.load(Ordering::SeqCst) + millis);
+        Box::pin(poll_fn(
+            move |_| {
+                if now.load(Ordering::SeqCst) >= due { Poll::Ready(()) } else { Poll::Pending }
+            },
+        ))
+    }
+}
+
+fn polled<T>(future: Pin<&mut impl Future<Output = T>>) -> Option<T> {
+    match future.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}
+
+/// A client that writes all the time holds no connection beyond `wait`.
+fn waiting_ends_in_time_whatever_is_left_out(backend: Backend) {
+    let (cx, timer) = (Sandbox::new(backend), HandTimer::default());
+    let cx = cx.rebuilt(cx.ports().clone().with_timer(Arc::new(timer.clone())), |_| {});
+    let target = format!("{PATH}?wait=5&types=contact.erased");
+    let call = cx.call("GET", &target);
+    let mut waiting = Box::pin(call.answer());
+    for round in 0..400 {
+        // The stores of databases answer from other threads.
+        for _ in 0..200 {
+            if let Some(reply) = polled(waiting.as_mut()) {
+                assert_eq!(reply.expect(200).data().as_array().map(Vec::len), Some(0));
+                assert!(timer.0.load(Ordering::SeqCst) >= 5_000, "after round {round}");
+                return;
+            }
+            std::thread::yield_now();
+        }
+        let external = format!("crm-{round}");
+        let _ = cx.create(
+            &json!({ "externalReferenceId": external, "primaryEmail": format!("{round}@example.com") }),
+        );
+        timer.0.fetch_add(200, Ordering::SeqCst);
+    }
+    panic!("it waits for ever");
+}
+
+fn few_requests_of_an_agent_wait(backend: Backend) {
+    let cx = Sandbox::new(backend);
+    let cursor = cx.get(PATH).json["stream"]["cursor"].as_str().unwrap().to_owned();
+    let target = format!("{PATH}?wait=25&after={cursor}");
+    let calls: Vec<_> = (0..65).map(|_| cx.call("GET", &target)).collect();
+    let mut waiting: Vec<_> = calls.iter().map(|call| Box::pin(call.answer())).collect();
+    let mut last = waiting.pop().unwrap();
+    let listeners = || cx.store.storage.notifier().listeners(&cx.agent);
+    // The stores of databases answer from other threads.
+    while listeners() < 64 {
+        assert!(waiting.iter_mut().all(|one| polled(one.as_mut()).is_none()));
+        std::thread::yield_now();
+    }
+    assert_eq!(cx.get(&target).expect(200).data().as_array().map(Vec::len), Some(0), "it does not wait");
+    waiting.pop();
+    while listeners() < 64 {
+        assert!(polled(last.as_mut()).is_none(), "there is room for one");
+        std::thread::yield_now();
+    }
 }
 
 #[test]

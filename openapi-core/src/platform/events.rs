@@ -1,5 +1,8 @@
 //! Writing events, what changes append to the log of their agent, and reading them.
 
+use std::future::poll_fn;
+use std::task::Poll;
+
 use super::Platform;
 use crate::access::Caller;
 use crate::credits::CreditAccount;
@@ -19,6 +22,9 @@ const MAX_SCANNED: u32 = 10_000;
 
 /// How often a request that waits looks for events of other servers.
 const POLL_MILLIS: u64 = 1_000;
+
+/// How many requests wait for events of an agent at a time. Further ones are answered at once.
+const MAX_WAITING: usize = 64;
 
 /// How many events a sweep removes at a time.
 const SWEPT_AT_ONCE: u32 = 500;
@@ -84,8 +90,11 @@ pub(super) async fn pull(
         return Err(ApiError::new(ErrorCode::EventsUnavailable, "This service writes no events"));
     }
     let agent = &caller.agent_id;
-    let mut subscription = platform.storage.notifier().subscribe(agent);
-    let (mut after, mut seconds) = (query.after, query.wait);
+    let notifier = platform.storage.notifier();
+    let seconds = if notifier.listeners(agent) < MAX_WAITING { query.wait } else { 0 };
+    let mut subscription = notifier.subscribe(agent);
+    let mut deadline = platform.ports.timer.sleep(seconds * 1_000);
+    let (mut after, mut seconds) = (query.after, seconds);
     loop {
         let page = read(platform, agent, query, after).await?;
         if !page.events.is_empty() || seconds == 0 {
@@ -96,6 +105,10 @@ pub(super) async fn pull(
         if timeout(&*platform.ports.timer, POLL_MILLIS, subscription.changed()).await.is_none() {
             // Another server may have written events.
             seconds -= 1;
+        }
+        // Events that the filter leaves out end no wait, and do not prolong it.
+        if poll_fn(|cx| Poll::Ready(deadline.as_mut().poll(cx).is_ready())).await {
+            seconds = 0;
         }
     }
 }

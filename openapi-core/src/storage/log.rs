@@ -80,6 +80,12 @@ impl ChangeNotifier {
         wakers.into_iter().for_each(Waker::wake);
     }
 
+    /// How many listen to the changes of an agent.
+    #[must_use]
+    pub fn listeners(&self, agent: &AgentId) -> usize {
+        self.agents.lock().get(agent).map_or(0, |changes| changes.subscriptions)
+    }
+
     /// Begins to listen. What is committed after this call ends the next [`Subscription::changed`].
     pub fn subscribe(&self, agent: &AgentId) -> Subscription<'_> {
         let mut agents = self.agents.lock();
@@ -154,6 +160,7 @@ mod tests {
         notifier.notify(&a);
         assert!(is_ready(&mut first) && !is_ready(&mut first), "several changes end one wait");
         assert!(is_ready(&mut second) && !is_ready(&mut other));
+        assert_eq!([&a, &b].map(|agent| notifier.listeners(agent)), [2, 1]);
         drop((first, second, other));
         assert!(notifier.agents.lock().is_empty(), "nothing is left of subscriptions that have ended");
         assert_eq!(notifier.subscriptions.load(Ordering::SeqCst), 0);

@@ -148,7 +148,11 @@ mod tests {
         }
         assert!(is_full && waiting.len() >= MAX_QUESTIONS, "{}", waiting.len());
         assert!(
-            embedder.embed(TextRole::Passage, vec!["This.".to_owned()]).as_mut().poll(&mut context).is_pending(),
+            embedder
+                .embed(TextRole::Passage, vec!["This.".to_owned()])
+                .as_mut()
+                .poll(&mut context)
+                .is_pending(),
             "passages have a queue of their own"
         );
         // The model turns out to be damaged: every question gets an error.
