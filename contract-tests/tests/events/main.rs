@@ -1,6 +1,9 @@
 //! Events (contract 17): what changes tell, and reading them.
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+mod deliveries;
+mod webhooks;
+
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
