@@ -15,6 +15,9 @@ use storage_common::fixtures::{seal, verify_any_chain};
 use storage_common::transfer::{CopyError, TransferStore, copy_chain_without_agent};
 use storage_memory::MemoryStorage;
 
+/// What a store's runtime runs.
+type Work<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
 /// An entry without a tenant.
 fn unsealed(number: u64) -> AuditEntry {
     let at = Timestamp::from_millis(1_700_000_000_000 + number as i64);
@@ -35,10 +38,7 @@ fn unsealed(number: u64) -> AuditEntry {
 
 /// The entries of the audit log without a tenant, more than one step moves: to the target, after an interruption, and back
 /// into another store in memory. They are one sound chain everywhere, and later entries continue it.
-pub fn the_chain_without_an_agent_moves(
-    store: &dyn TransferStore,
-    run: &dyn for<'a> Fn(Pin<Box<dyn Future<Output = ()> + Send + 'a>>),
-) {
+pub fn the_chain_without_an_agent_moves(store: &dyn TransferStore, run: &dyn Fn(Work<'_>)) {
     const MANY: u64 = 1_100;
     let memory = MemoryStorage::new();
     let new = |number| seal(unsealed(number));
