@@ -20,7 +20,7 @@ use crate::storage::{
     AuditQuery, ErasureState, LedgerQuery, SortPosition, StoredDocument, SubmissionFilter,
     SubmissionPosition, TemplatePosition,
 };
-use crate::values::{AgentId, FileId, SubmissionId, TemplateId};
+use crate::values::{AgentId, FileId, Line, SubmissionId, TemplateId};
 
 /// The operator's capabilities; the Open API has no endpoint for them. `by` is noted in the audit log.
 ///
@@ -40,6 +40,9 @@ pub trait Admin: Send + Sync {
 
     /// One agent.
     async fn agent(&self, id: &AgentId) -> Result<Agent, AdminError>;
+
+    /// Gives an agent another name.
+    async fn rename_agent(&self, by: &Actor, id: &AgentId, name: Line<100>) -> Result<Agent, AdminError>;
 
     /// Disables an agent: every key of it is answered INVALID_CREDENTIALS.
     async fn disable_agent(&self, by: &Actor, id: &AgentId) -> Result<Agent, AdminError>;

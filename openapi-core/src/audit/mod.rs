@@ -125,6 +125,8 @@ audit_actions! {
     ConversationErase = "conversation.erase",
     /// An agent was created.
     AgentCreate = "agent.create",
+    /// An agent got another name.
+    AgentRename = "agent.rename",
     /// An agent was disabled.
     AgentDisable = "agent.disable",
     /// An agent was enabled.
@@ -179,4 +181,22 @@ audit_actions! {
     StoreRestore = "store.restore",
     /// The store was copied to another one.
     StoreCopy = "store.copy",
+    /// Sensitive values of a contact were shown to an operator.
+    ContactReveal = "contact.reveal",
+    /// A link that makes the first operator was made.
+    OperatorSetupLink = "operator.setupLink",
+    /// An operator was created.
+    OperatorCreate = "operator.create",
+    /// An operator changed their name or address.
+    OperatorEdit = "operator.edit",
+    /// A passkey or a password of an operator was added, changed or removed.
+    OperatorMethod = "operator.method",
+    /// An operator signed in.
+    OperatorSignIn = "operator.signIn",
+    /// An operator proved their identity again.
+    OperatorStepUp = "operator.stepUp",
+    /// An operator signed out.
+    OperatorSignOut = "operator.signOut",
+    /// A session of an operator was ended.
+    OperatorEndSession = "operator.endSession",
 }

@@ -137,7 +137,7 @@ fn body(description: &str, required: &[&str]) -> Value {
 }
 
 /// The body of a create, under the built-in schema.
-pub(crate) struct NewContact;
+pub struct NewContact;
 
 impl JsonSchema for NewContact {
     const NAME: Option<&'static str> = Some("NewContact");
@@ -151,7 +151,7 @@ impl JsonSchema for NewContact {
 }
 
 /// The body of an update, under the built-in schema.
-pub(crate) struct ContactChanges;
+pub struct ContactChanges;
 
 impl JsonSchema for ContactChanges {
     const NAME: Option<&'static str> = Some("ContactChanges");

@@ -8,7 +8,8 @@ mod shared;
 
 #[cfg(test)]
 pub(crate) use fields::READ_ONLY;
-pub(crate) use fields::{ContactChanges, NewContact, default_source};
+pub(crate) use fields::default_source;
+pub use fields::{ContactChanges, NewContact};
 pub use fields::{ContactFields, Field};
 pub use keys::{ContactKeys, SearchTerm, UniqueValue};
 pub use record::{Contact, ContactRef, Preview};

@@ -23,7 +23,7 @@ use crate::storage::{
     TemplatePosition, TemplateQuery, Window,
 };
 use crate::validation::Violations;
-use crate::values::{AgentId, FileId, SubmissionId, TemplateId};
+use crate::values::{AgentId, FileId, Line, SubmissionId, TemplateId};
 
 /// Rows that one step of a purge removes, so that no step holds the store for long.
 const PURGE_ROWS: u32 = 1_000;
@@ -139,6 +139,14 @@ impl Admin for Platform {
 
     async fn agent(&self, id: &AgentId) -> Result<Agent, AdminError> {
         self.living_agent(id).await
+    }
+
+    async fn rename_agent(&self, by: &Actor, id: &AgentId, name: Line<100>) -> Result<Agent, AdminError> {
+        let now = self.now();
+        let agent = Agent { name, updated_at: now, ..self.living_agent(id).await? };
+        let audit = self.operator_audit(by, AuditAction::AgentRename, id, id.as_str(), &Object::new(), now);
+        self.storage.update_agent(&agent, &Effects::audited(audit)).await?;
+        Ok(agent)
     }
 
     async fn disable_agent(&self, by: &Actor, id: &AgentId) -> Result<Agent, AdminError> {

@@ -4,6 +4,7 @@ macro_rules! error_codes {
     (
         open_api { $($name:ident = $status:literal $text:literal, $when:literal;)* }
         widget { $($of_widget:ident = $widget_status:literal $widget_text:literal, $widget_when:literal;)* }
+        console { $($of_console:ident = $console_status:literal $console_text:literal, $console_when:literal;)* }
     ) => {
         /// A machine-readable error code with its HTTP status.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -11,6 +12,7 @@ macro_rules! error_codes {
         pub enum ErrorCode {
             $(#[doc = $when] $name,)*
             $(#[doc = $widget_when] $of_widget,)*
+            $(#[doc = $console_when] $of_console,)*
         }
 
         impl ErrorCode {
@@ -20,22 +22,25 @@ macro_rules! error_codes {
             /// The codes that only the widget's protocol has, besides those of the Open API.
             pub const WIDGET: &'static [ErrorCode] = &[$(ErrorCode::$of_widget),*];
 
+            /// The codes that only the console has, besides those of the Open API.
+            pub const CONSOLE: &'static [ErrorCode] = &[$(ErrorCode::$of_console),*];
+
             /// The code on the wire.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
-                match self { $(ErrorCode::$name => $text,)* $(ErrorCode::$of_widget => $widget_text,)* }
+                match self { $(ErrorCode::$name => $text,)* $(ErrorCode::$of_widget => $widget_text,)* $(ErrorCode::$of_console => $console_text,)* }
             }
 
             /// The HTTP status.
             #[must_use]
             pub const fn status(self) -> u16 {
-                match self { $(ErrorCode::$name => $status,)* $(ErrorCode::$of_widget => $widget_status,)* }
+                match self { $(ErrorCode::$name => $status,)* $(ErrorCode::$of_widget => $widget_status,)* $(ErrorCode::$of_console => $console_status,)* }
             }
 
             /// When the code is answered, in one sentence.
             #[must_use]
             pub const fn when(self) -> &'static str {
-                match self { $(ErrorCode::$name => $when,)* $(ErrorCode::$of_widget => $widget_when,)* }
+                match self { $(ErrorCode::$name => $when,)* $(ErrorCode::$of_widget => $widget_when,)* $(ErrorCode::$of_console => $console_when,)* }
             }
         }
     };
@@ -108,5 +113,21 @@ error_codes! {
         MessageNotFound = 404 "MESSAGE_NOT_FOUND", "No such message in the token's conversation.";
         TurnInProgress = 409 "TURN_IN_PROGRESS", "Another turn of the visitor is still being answered; `details` has `turn`.";
         ChallengeRequired = 429 "CHALLENGE_REQUIRED", "A limit is nearly reached: solve `details.challenge` and send the call again.";
+    }
+    console {
+        Unauthenticated = 401 "UNAUTHENTICATED", "Nobody is signed in, or what was sent proves nobody.";
+        SessionEnded = 401 "SESSION_ENDED", "The session has ended.";
+        InsufficientRole = 403 "INSUFFICIENT_ROLE", "The operator's roles lack the capability; `details` has `capability`.";
+        StepUpRequired = 403 "STEP_UP_REQUIRED", "The operation needs a proof of identity of the last 10 minutes; `details` has `methods`.";
+        CrossSiteRequest = 403 "CROSS_SITE_REQUEST", "The request comes from another origin, or lacks the header `X-Console`.";
+        NotFound = 404 "NOT_FOUND", "No such record, or an agent without a grant; `details` has `resource`.";
+        LinkInvalid = 404 "LINK_INVALID", "The link is unknown, used, revoked or expired.";
+        Conflict = 409 "CONFLICT", "The action contradicts what is stored.";
+        LastOwner = 409 "LAST_OWNER", "The last owner can be neither removed, disabled nor demoted.";
+        ConversationMoved = 409 "CONVERSATION_MOVED", "A colleague has replied since; `details` has `lastReply`.";
+        SecretNotRepeatable = 409 "SECRET_NOT_REPEATABLE", "The request was done, and its answer held a secret that is not stored; `details` has `record`.";
+        MisdirectedRequest = 421 "MISDIRECTED_REQUEST", "The host is not the console's.";
+        NotPossible = 422 "NOT_POSSIBLE", "The action is not possible with these values.";
+        PreconditionRequired = 428 "PRECONDITION_REQUIRED", "A change needs `If-Match` with the version that it was made on.";
     }
 }

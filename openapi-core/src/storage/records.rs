@@ -166,6 +166,18 @@ record_kinds! {
     Identity = 4,
     /// The rate-limit window of an API key, by the key's id.
     RateLimitWindow = 5,
+    /// A person with an account in the console; unique by e-mail address.
+    Operator = 10,
+    /// A passkey of an operator; unique by credential.
+    Passkey = 11,
+    /// The hash of an operator's password.
+    Password = 12,
+    /// A signed-in browser.
+    Session = 18,
+    /// A link by which an operator is created or recovers.
+    Link = 19,
+    /// A challenge that was answered, so that it counts once.
+    UsedChallenge = 20,
 }
 
 impl RecordKind {

@@ -1,0 +1,140 @@
+//! How often somebody may try: fixed windows in bounded memory.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::net::IpAddr;
+
+use openapi_core::reply::{ApiError, ErrorCode};
+use openapi_core::values::Timestamp;
+use parking_lot::Mutex;
+
+/// The most counters of a kind. Newcomers share one while all are in use.
+const MOST: usize = 20_000;
+
+/// A limit: so many in so many milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rate {
+    pub(crate) most: u32,
+    pub(crate) millis: i64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Counter {
+    since: Timestamp,
+    count: u32,
+}
+
+/// Counters by what they count.
+#[derive(Debug)]
+pub(crate) struct Windows<K> {
+    rate: Rate,
+    counters: Mutex<HashMap<Option<K>, Counter>>,
+}
+
+impl<K: Eq + Hash> Windows<K> {
+    pub(crate) fn new(most: u32, millis: i64) -> Self {
+        Windows { rate: Rate { most, millis }, counters: Mutex::default() }
+    }
+
+    /// Counts one, or tells in how many seconds there is room again.
+    pub(crate) fn take(&self, key: K, now: Timestamp) -> Result<(), u64> {
+        self.count(key, now, 1)
+    }
+
+    /// Whether there is room, without counting.
+    pub(crate) fn check(&self, key: K, now: Timestamp) -> Result<(), u64> {
+        self.count(key, now, 0)
+    }
+
+    fn count(&self, key: K, now: Timestamp, more: u32) -> Result<(), u64> {
+        let Rate { most, millis } = self.rate;
+        let is_over = |counter: &Counter| !(0..millis).contains(&now.millis_since(counter.since));
+        let mut counters = self.counters.lock();
+        let mut key = Some(key);
+        if counters.len() >= MOST && !counters.contains_key(&key) {
+            counters.retain(|_, counter| !is_over(counter));
+            if counters.len() >= MOST {
+                key = None;
+            }
+        }
+        let counter = counters.entry(key).or_insert(Counter { since: now, count: 0 });
+        if is_over(counter) {
+            *counter = Counter { since: now, count: 0 };
+        }
+        if counter.count >= most {
+            let rest = millis - now.millis_since(counter.since);
+            return Err(u64::try_from(rest).unwrap_or(0).div_ceil(1_000).max(1));
+        }
+        counter.count += more;
+        Ok(())
+    }
+}
+
+const MINUTE: i64 = 60_000;
+
+/// The limits of the console.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    /// Requests of an address.
+    pub(crate) addresses: Windows<IpAddr>,
+    /// Requests of an operator's session.
+    pub(crate) sessions: Windows<Vec<u8>>,
+    /// Failed authentications of an address, passkeys, links and sessions included.
+    pub(crate) failures: Windows<IpAddr>,
+    /// Passwords that an address tries.
+    pub(crate) passwords: Windows<IpAddr>,
+    /// Passwords that are tried for an account, by browsers that it does not know or by one that it knows.
+    pub(crate) accounts: Windows<[u8; 32]>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            addresses: Windows::new(1_200, MINUTE),
+            sessions: Windows::new(600, MINUTE),
+            failures: Windows::new(20, MINUTE),
+            passwords: Windows::new(10, 10 * MINUTE),
+            accounts: Windows::new(10, 60 * MINUTE),
+        }
+    }
+}
+
+/// 429.
+pub(crate) fn too_many(what: &'static str, seconds: u64) -> ApiError {
+    ApiError::new(ErrorCode::RateLimitExceeded, what)
+        .with_detail("retryAfterSeconds", u32::try_from(seconds).unwrap_or(u32::MAX))
+        .with_retry_after(seconds)
+}
+
+/// The network that an address counts for: IPv6 by /64, as a household has one.
+pub(crate) fn network(address: Option<IpAddr>) -> IpAddr {
+    match address.map(|address| address.to_canonical()) {
+        Some(IpAddr::V6(address)) => {
+            IpAddr::V6(std::net::Ipv6Addr::from(u128::from(address) & !u128::from(u64::MAX)))
+        }
+        Some(address) => address,
+        None => IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_admits_so_many_and_memory_is_bounded() {
+        let windows: Windows<u32> = Windows::new(2, 1_000);
+        let at = Timestamp::from_millis;
+        assert_eq!(windows.take(1, at(0)), Ok(()));
+        assert_eq!(windows.take(1, at(10)), Ok(()));
+        assert_eq!(windows.take(1, at(20)), Err(1));
+        assert_eq!(windows.take(2, at(20)), Ok(()));
+        assert_eq!(windows.take(1, at(1_000)), Ok(()));
+        for key in 0..2 * u32::try_from(MOST).unwrap() {
+            let _ = windows.take(key + 10, at(1_000));
+        }
+        assert!(windows.counters.lock().len() <= MOST + 1);
+        // Newcomers share a counter, which is full by now.
+        assert!(windows.take(u32::MAX, at(1_001)).is_err());
+    }
+}

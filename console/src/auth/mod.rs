@@ -1,0 +1,11 @@
+//! Operators with accounts: how they sign in, what they sign in with, and their sessions.
+
+pub(crate) mod challenge;
+pub(crate) mod cookies;
+pub(crate) mod limits;
+pub(crate) mod links;
+pub(crate) mod passkey;
+pub(crate) mod password;
+pub(crate) mod prove;
+pub(crate) mod records;
+pub(crate) mod session;

@@ -1,0 +1,159 @@
+//! Proofs of identity: a passkey or a password, for signing in and for step-up.
+
+use openapi_core::json::Object;
+use openapi_core::reply::ApiError;
+use openapi_core::storage::RecordChange;
+use openapi_core::values::PlatformId;
+
+use super::challenge::{self, Purpose};
+use super::limits::{network, too_many};
+use super::links::proves_nobody;
+use super::passkey::{Expected, Refused, is_copied, read_assertion};
+use super::records::{
+    OperatorBody, PasskeyBody, PasswordBody, People, Stored, unique_credential, unique_email,
+};
+use super::session::operator_of;
+use crate::operation::Context;
+use crate::service::Inner;
+use crate::settings::AccountSettings;
+
+/// A passkey that was proven, with the changes that make the proof count once.
+pub(crate) struct ProvenPasskey {
+    pub(crate) operator: PlatformId,
+    pub(crate) changes: Vec<RecordChange>,
+}
+
+impl Inner {
+    /// What a passkey has to answer to.
+    pub(crate) fn expected(&self) -> Result<Expected<'_>, ApiError> {
+        let relying_party = self.settings.relying_party().ok_or_else(proves_nobody)?;
+        Ok(Expected { origin: &self.settings.origin, relying_party })
+    }
+
+    /// Counts a failed attempt of an address, and tells what it is answered.
+    pub(crate) fn failed_attempt(&self, cx: &Context<'_>, reason: &'static str) -> ApiError {
+        tracing::info!(reason, address = ?cx.call.address, request = %cx.call.request_id, "a proof of identity was refused");
+        let now = self.platform().now();
+        let busy = |seconds| too_many("Too many failed attempts from this address", seconds);
+        match self.shared.limits.failures.take(network(cx.call.address), now) {
+            Ok(()) => proves_nobody(),
+            Err(seconds) => busy(seconds),
+        }
+    }
+
+    /// Refuses an address that has failed too often, before any work.
+    pub(crate) fn refuse_after_failures(&self, cx: &Context<'_>) -> Result<(), ApiError> {
+        let now = self.platform().now();
+        let busy = |seconds| too_many("Too many failed attempts from this address", seconds);
+        self.shared.limits.failures.check(network(cx.call.address), now).map_err(busy)
+    }
+
+    /// Verifies the answer to request options: challenge, credential and signature.
+    pub(crate) async fn proven_passkey(
+        &self,
+        cx: &Context<'_>,
+        credential: &Object,
+        purpose: Purpose,
+        binding: &[u8],
+    ) -> Result<ProvenPasskey, ApiError> {
+        self.refuse_after_failures(cx)?;
+        let refuse = |Refused(reason)| self.failed_attempt(cx, reason);
+        let people = People(self.platform());
+        let expected = self.expected()?;
+        let sent = super::passkey::challenge(credential).map_err(refuse)?;
+        let used = challenge::accept(self.platform(), &sent, purpose, binding);
+        let used = used.ok_or_else(|| refuse(Refused("the challenge")))?;
+        let assertion = read_assertion(credential).map_err(refuse)?;
+        let found = people.by_unique::<PasskeyBody>(&unique_credential(&assertion.id)).await?;
+        let mut found = found.ok_or_else(|| refuse(Refused("an unknown credential")))?;
+        let operator = operator_of(&found.id).ok_or_else(ApiError::internal)?;
+        if assertion.user.as_deref().is_some_and(|user| user != operator.as_bytes()) {
+            return Err(refuse(Refused("the user handle")));
+        }
+        let (counter, is_backed_up) = assertion.verify(&found.body, expected).map_err(refuse)?;
+        if is_copied(found.body.counter, counter) {
+            found.body.is_suspect = true;
+            tracing::warn!(operator = %operator, "the counter of a passkey went back: there may be a copy of it");
+            people.write(vec![found.save()?], Vec::new()).await?;
+            return Err(refuse(Refused("the counter")));
+        }
+        found.body.counter = counter;
+        found.body.is_backed_up = is_backed_up;
+        found.body.last_used_at = Some(self.platform().now());
+        Ok(ProvenPasskey { operator, changes: vec![used.save()?, found.save()?] })
+    }
+
+    /// Verifies a password. An unknown address takes as long and gets the same answer.
+    pub(crate) async fn proven_password(
+        &self,
+        cx: &Context<'_>,
+        accounts: &AccountSettings,
+        email: &str,
+        password: &str,
+    ) -> Result<Stored<OperatorBody>, ApiError> {
+        self.refuse_after_failures(cx)?;
+        let people = People(self.platform());
+        let now = self.platform().now();
+        let limits = &self.shared.limits;
+        let key = unique_email(email);
+        let account = people.by_unique::<OperatorBody>(&key).await?;
+        let operator = account.as_ref().map(Stored::operator_id).transpose()?;
+        let id = operator.unwrap_or_else(|| PlatformId::from_bytes([0; 12]));
+        let stored = people.get::<PasswordBody>(&id.into()).await?;
+        // Whoever guesses from elsewhere locks nobody out: a browser that was here before has a count of its own.
+        let counted = match operator.and_then(|operator| self.known_device(cx.call, operator)) {
+            Some(device) => super::records::digest(&[&key, &device]),
+            None => key,
+        };
+        let busy = |seconds| too_many("Too many passwords were tried. Wait, or use a passkey", seconds);
+        limits.passwords.take(network(cx.call.address), now).map_err(busy)?;
+        limits.accounts.take(counted, now).map_err(busy)?;
+        let body = stored.as_ref().map(|stored| &stored.body);
+        let fits = self.shared.hashing.verify(accounts, body, password).await?;
+        match account.filter(|account| fits && !account.body.is_disabled) {
+            Some(account) => Ok(account),
+            None => Err(self.failed_attempt(cx, "a password")),
+        }
+    }
+
+    /// The ids of an operator's passkeys.
+    pub(crate) async fn credentials_of(&self, operator: PlatformId) -> Result<Vec<Vec<u8>>, ApiError> {
+        let passkeys = People(self.platform()).of_operator::<PasskeyBody>(operator).await?;
+        Ok(passkeys.into_iter().map(|passkey| passkey.body.credential).collect())
+    }
+
+    /// How an operator can prove their identity.
+    pub(crate) async fn methods_of(&self, operator: PlatformId) -> Result<Vec<&'static str>, ApiError> {
+        let people = People(self.platform());
+        let mut methods = Vec::new();
+        if self.settings.relying_party().is_some()
+            && !people.of_operator::<PasskeyBody>(operator).await?.is_empty()
+        {
+            methods.push("passkey");
+        }
+        if people.get::<PasswordBody>(&operator.into()).await?.is_some() {
+            methods.push("password");
+        }
+        Ok(methods)
+    }
+
+    /// Ends a session of the caller, whatever its version.
+    pub(crate) async fn end_session(
+        &self,
+        cx: &Context<'_>,
+        id: &openapi_core::storage::RecordId,
+        action: openapi_core::audit::AuditAction,
+    ) -> Result<bool, ApiError> {
+        let people = People(self.platform());
+        for _ in 0..5 {
+            let Some(session) = people.get::<super::records::SessionBody>(id).await? else {
+                return Ok(false);
+            };
+            let audit = people.audit(cx.call, cx.actor, action, &cx.operator.id, &Object::new());
+            if people.write(vec![session.remove()], vec![audit]).await? {
+                return Ok(true);
+            }
+        }
+        Err(openapi_core::platform::concurrent_update())
+    }
+}

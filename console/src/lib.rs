@@ -1,0 +1,33 @@
+//! The console API: what operators do, as one table of typed operations (docs/console-api.md).
+//!
+//! A dashboard, a host application and scripts call the same operations. They share one validation, one check of roles,
+//! one audit trail and one set of errors.
+//!
+//! [`Console`] is a `tower_service::Service` over [`Conversations`](conversations::Conversations) and their platform. A
+//! host application mounts it below a path of its own and puts an [`Operator`] whom it has signed in into the extensions
+//! of each request; the network cannot carry one. With [`AccountSettings`] operators sign in to the console itself.
+//! Reading order: `capability` → `grants` → `operation` → `operations` → `service` → `auth`.
+
+mod auth;
+mod call;
+mod capability;
+mod forward;
+mod grants;
+mod input;
+mod operation;
+pub mod operations;
+mod operator;
+mod reference;
+mod replays;
+mod service;
+mod settings;
+
+pub use capability::{Capability, Reach, Role};
+pub use grants::{Grant, Grants};
+pub use input::{Input, Member, Place};
+pub use operation::{Access, Context, Entry, InputMember, Metadata, Operation, Traits};
+pub use operations::OPERATIONS;
+pub use operator::Operator;
+pub use reference::{openapi, reference, typescript};
+pub use service::{API_PATH, Console, Inner};
+pub use settings::{AccountSettings, ConsoleSettings, DocumentReader, PasswordCost};

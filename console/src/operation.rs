@@ -1,0 +1,238 @@
+//! Operations: everything about one in one module, and the table that the console is made of.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+use openapi_core::access::Actor;
+use openapi_core::api::Outcome;
+use openapi_core::audit::AuditAction;
+use openapi_core::json::JsonSchema;
+use openapi_core::operation::Method;
+use openapi_core::platform::Platform;
+use openapi_core::reply::{ApiError, ErrorCode, Reply};
+use openapi_core::validation::Violations;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::auth::session::SignedIn;
+use crate::call::Call;
+use crate::capability::{Capability, Reach};
+use crate::input::{Input, Place, Reader};
+use crate::operator::Operator;
+use crate::service::Inner;
+use crate::settings::AccountSettings;
+
+/// What is known of an operation before it is called.
+#[derive(Debug)]
+pub struct Metadata {
+    /// The name: `keys.create`.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// The method.
+    pub method: Method,
+    /// The path after `/console/v1`.
+    pub path: &'static str,
+    /// Who may call it.
+    pub access: Access,
+    /// Whether the caller must have proved within 10 minutes who they are.
+    pub step_up: bool,
+    /// What the audit log notes; empty for an operation that only reads.
+    pub audit: &'static [AuditAction],
+    /// The command that does the same, without the program's name and `--agent`; empty where there is none.
+    pub command: &'static str,
+    /// What it is about beyond the rest.
+    pub traits: Traits,
+}
+
+/// What sets an operation apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traits {
+    /// Whether a change by a browser needs `If-Match`.
+    pub is_versioned: bool,
+    /// Whether the answer holds a secret, which is never stored.
+    pub has_secret: bool,
+    /// Whether it exists with the console's own accounts alone.
+    pub of_accounts: bool,
+    /// Whether it changes nothing, although its method is not GET.
+    pub is_read: bool,
+}
+
+impl Traits {
+    /// Nothing sets it apart.
+    pub const NONE: Traits =
+        Traits { is_versioned: false, has_secret: false, of_accounts: false, is_read: false };
+    /// A change of a record that others may change.
+    pub const VERSIONED: Traits = Traits { is_versioned: true, ..Traits::NONE };
+    /// The answer holds a secret.
+    pub const SECRET: Traits = Traits { has_secret: true, ..Traits::NONE };
+    /// It is about the console's own accounts.
+    pub const ACCOUNTS: Traits = Traits { of_accounts: true, ..Traits::NONE };
+    /// It changes nothing.
+    pub const READ: Traits = Traits { is_read: true, ..Traits::NONE };
+    /// It is about accounts and changes nothing.
+    pub const ACCOUNTS_READ: Traits = Traits { is_read: true, ..Traits::ACCOUNTS };
+    /// It signs in.
+    pub const SIGN_IN: Traits = Traits { has_secret: true, ..Traits::ACCOUNTS };
+}
+
+/// Who may call an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Anybody.
+    Public,
+    /// Anybody who is signed in.
+    SignedIn,
+    /// Who has a capability on the agent in the path.
+    Agent(Capability),
+    /// Who has a capability on the whole installation.
+    Installation(Capability),
+}
+
+impl Metadata {
+    /// Whether description and access agree: an agent's operation has `{agent}` in its path, a change is audited, and
+    /// only a change is.
+    pub(crate) const fn is_sound(&self) -> bool {
+        let has_agent = contains(self.path, "/agents/{agent}");
+        let changes = !matches!(self.method, Method::Get) && !self.traits.is_read;
+        has_agent == matches!(self.access, Access::Agent(_)) && changes != self.audit.is_empty()
+    }
+
+    /// Whether it changes something.
+    #[must_use]
+    pub const fn changes(&self) -> bool {
+        !self.audit.is_empty()
+    }
+}
+
+const fn contains(text: &str, part: &str) -> bool {
+    let (text, part) = (text.as_bytes(), part.as_bytes());
+    let mut start = 0;
+    while start + part.len() <= text.len() {
+        let mut at = 0;
+        while at < part.len() && text[start + at] == part[at] {
+            at += 1;
+        }
+        if at == part.len() {
+            return true;
+        }
+        start += 1;
+    }
+    false
+}
+
+/// One operation: its description, its input, and what it does.
+pub trait Operation: 'static {
+    /// What is known of it before it is called.
+    const METADATA: Metadata;
+    /// What is sent.
+    type Input: Input;
+    /// What `data` of the answer holds.
+    type Output: Serialize + JsonSchema + Send;
+
+    /// Does it.
+    fn run(
+        cx: Context<'_>,
+        input: Self::Input,
+    ) -> impl Future<Output = Result<Reply<Self::Output>, ApiError>> + Send;
+}
+
+/// What an operation works with.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    pub(crate) console: &'a Inner,
+    /// Who calls.
+    pub operator: &'a Operator,
+    /// The session of the caller, if the account is the console's own.
+    pub(crate) signed_in: Option<&'a SignedIn>,
+    /// Who is noted in records and in the audit log.
+    pub actor: &'a Actor,
+    /// How far the caller has the capability that the operation needs.
+    pub reach: Reach,
+    pub(crate) call: &'a Call,
+}
+
+impl<'a> Context<'a> {
+    /// The service.
+    #[must_use]
+    pub fn platform(&self) -> &'a Arc<Platform> {
+        self.console.platform()
+    }
+
+    /// The settings of accounts; 404 where a host application has them.
+    pub(crate) fn accounts(&self) -> Result<&'a AccountSettings, ApiError> {
+        self.console.settings.accounts.as_ref().ok_or_else(|| {
+            ApiError::new(
+                ErrorCode::RouteNotFound,
+                "Accounts are those of the application that shows the console",
+            )
+        })
+    }
+
+    /// The session of the caller.
+    pub(crate) fn own(&self) -> Result<&'a SignedIn, ApiError> {
+        self.signed_in.ok_or_else(|| ApiError::new(ErrorCode::Unauthenticated, "Sign in to use the console"))
+    }
+
+    /// The tag that a change was made on, where the call has one.
+    pub(crate) fn refuse_stale(&self, etag: &str, current: impl FnOnce() -> Value) -> Result<(), ApiError> {
+        match self.call.if_match.as_deref() {
+            Some(sent) if sent != "*" && !sent.split(',').any(|tag| tag.trim() == etag) => {
+                let current = openapi_core::json::Json::from(&current());
+                let text = "Somebody changed this in the meantime. Look at both and save again";
+                let error =
+                    ApiError::new(ErrorCode::PreconditionFailed, text).with_detail("current", current);
+                let tag = http::HeaderValue::from_str(etag).map_err(|_| ApiError::internal())?;
+                Err(error.with_header(http::header::ETAG, tag))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+type Run =
+    for<'a> fn(Context<'a>, &mut Reader<'_>) -> Result<BoxFuture<'a, Result<Outcome, ApiError>>, Violations>;
+
+/// A member of an input: where it is sent, its name, whether it is required, and its schema.
+pub type InputMember = (Place, &'static str, bool, Value);
+
+/// An operation in the table: the same for all, whatever their types.
+pub struct Entry {
+    /// Its description.
+    pub metadata: &'static Metadata,
+    /// The members of its input.
+    pub members: fn() -> Vec<InputMember>,
+    /// The schema of `data` in its answer, the name of the schema, and whether it is a list with `pagination`.
+    pub output: fn() -> (Value, Option<&'static str>),
+    pub(crate) run: RunKind,
+}
+
+pub(crate) enum RunKind {
+    /// By its own function.
+    Own(Run),
+    /// By an endpoint of the Open API.
+    Forwarded(crate::forward::Forwarded),
+}
+
+impl Entry {
+    /// The entry of an operation. One whose description contradicts itself does not compile.
+    #[must_use]
+    pub const fn of<Op: Operation>() -> Self {
+        const { assert!(Op::METADATA.is_sound(), "path, access and audit actions of an operation disagree") };
+        Entry {
+            metadata: &Op::METADATA,
+            members: Op::Input::members,
+            output: || (Op::Output::schema(), Op::Output::NAME),
+            run: RunKind::Own(run::<Op>),
+        }
+    }
+}
+
+fn run<'a, Op: Operation>(
+    cx: Context<'a>,
+    sent: &mut Reader<'_>,
+) -> Result<BoxFuture<'a, Result<Outcome, ApiError>>, Violations> {
+    let input = Op::Input::read(sent)?;
+    Ok(Box::pin(async move { Outcome::success(Op::run(cx, input).await?) }))
+}

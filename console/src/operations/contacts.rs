@@ -1,0 +1,363 @@
+//! Contacts: the endpoints of the Open API with sensitive values masked, and what only operators do.
+
+use openapi_core::admin::Admin;
+use openapi_core::audit::AuditAction;
+use openapi_core::contacts::{Contact, ContactChanges, ContactRef, NewContact};
+use openapi_core::json::{JsonSchema, Object};
+use openapi_core::operation::Method;
+use openapi_core::reply::{ApiError, Reply};
+use openapi_core::service::{ContactTarget, OpenApiService};
+use openapi_core::values::{AgentId, ContactId, Line};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+use super::agents::OneAgent;
+use super::errors::{confirmed, failed};
+use super::session::Nothing;
+use crate::capability::Capability;
+use crate::forward::Forwarded;
+use crate::input::{Place, input};
+use crate::operation::{Access, Context, Entry, InputMember, Metadata, Operation, RunKind, Traits};
+
+/// A contact with sensitive values left out.
+pub(super) struct MaskedContact;
+
+impl JsonSchema for MaskedContact {
+    const NAME: Option<&'static str> = Some("MaskedContact");
+
+    fn schema() -> Value {
+        let mut schema = Contact::schema();
+        schema["description"] =
+            "A contact. Sensitive values are `null`, and their paths are in `masked`.".into();
+        schema["properties"]["masked"] = json!({ "type": "array", "items": { "type": "string" } });
+        // Any value may be masked.
+        if let Some(members) = schema["properties"].as_object_mut() {
+            let stays =
+                ["id", "agentId", "customFields", "isArchived", "createdAt", "updatedAt", "masked", "tags"];
+            for (name, member) in members.iter_mut().filter(|(name, _)| !stays.contains(&name.as_str())) {
+                let _ = name;
+                if let Some(text) = member["type"].as_str().map(str::to_owned) {
+                    member["type"] = json!([text, "null"]);
+                }
+            }
+        }
+        if let Some(required) = schema["required"].as_array_mut() {
+            required.push("masked".into());
+        }
+        schema
+    }
+}
+
+fn path() -> Vec<InputMember> {
+    vec![(Place::Path, "agent", true, AgentId::schema())]
+}
+
+fn one() -> Vec<InputMember> {
+    let contact: InputMember = (Place::Path, "contact", true, ContactId::schema());
+    path().into_iter().chain([contact]).collect()
+}
+
+/// The members of a body, from its schema.
+fn body<T: JsonSchema>(mut members: Vec<InputMember>, required: &[&str]) -> Vec<InputMember> {
+    let schema = T::schema();
+    let Some(properties) = schema["properties"].as_object() else { return members };
+    for (name, member) in properties {
+        // The table is made once for the reference; names of the schema live as long as the program.
+        let name = known_name(name);
+        members.push((Place::Body, name, required.contains(&name), member.clone()));
+    }
+    members
+}
+
+/// The names of the fields of contacts.
+fn known_name(name: &str) -> &'static str {
+    const NAMES: [&str; 17] = [
+        "externalReferenceId",
+        "salutation",
+        "firstName",
+        "middleName",
+        "lastName",
+        "dob",
+        "gender",
+        "primaryEmail",
+        "primaryPhone",
+        "primaryPhoneCode",
+        "fullAddress",
+        "tags",
+        "status",
+        "source",
+        "lastContactedAt",
+        "customFields",
+        "notes",
+    ];
+    NAMES.into_iter().find(|known| *known == name).unwrap_or("other")
+}
+
+fn list_members() -> Vec<InputMember> {
+    let text = || json!({ "type": "string" });
+    let mut members = path();
+    members.extend([
+        (Place::Query, "search", false, json!({ "type": "string", "maxLength": 200 })),
+        (Place::Query, "status", false, text()),
+        (Place::Query, "tag", false, text()),
+        (Place::Query, "sortBy", false, text()),
+        (Place::Query, "sortOrder", false, json!({ "type": "string", "enum": ["asc", "desc"] })),
+        (Place::Query, "includeArchived", false, json!({ "type": "boolean" })),
+        (Place::Query, "primaryEmail", false, text()),
+        (Place::Query, "createdSince", false, text()),
+        (Place::Query, "updatedSince", false, text()),
+        (Place::Query, "page", false, json!({ "type": "integer", "minimum": 1 })),
+        (
+            Place::Query,
+            "limit",
+            false,
+            json!({ "type": "integer", "minimum": 1, "maximum": 100, "default": 20 }),
+        ),
+        (Place::Query, "cursor", false, text()),
+    ]);
+    members
+}
+
+const fn metadata(
+    name: &'static str,
+    summary: &'static str,
+    (method, path): (Method, &'static str),
+    needs: Capability,
+    audit: &'static [AuditAction],
+    command: &'static str,
+) -> Metadata {
+    let access = Access::Agent(needs);
+    Metadata { name, summary, method, path, access, step_up: false, audit, command, traits: Traits::NONE }
+}
+
+const fn forwarded(method: &'static str, path: &'static str) -> RunKind {
+    RunKind::Forwarded(Forwarded { method, path })
+}
+
+fn one_output() -> (Value, Option<&'static str>) {
+    (MaskedContact::schema(), MaskedContact::NAME)
+}
+
+const COLLECTION: &str = "/agents/{agent}/contacts";
+const ONE: &str = "/agents/{agent}/contacts/{contact}";
+
+/// `contacts.list`
+pub(super) const LIST: Entry = Entry {
+    metadata: &metadata(
+        "contacts.list",
+        "Lists, searches and filters contacts, with exact totals.",
+        (Method::Get, COLLECTION),
+        Capability::ContactsRead,
+        &[],
+        "contacts list",
+    ),
+    members: list_members,
+    output: || (json!({ "type": "array", "items": MaskedContact::reference() }), None),
+    run: forwarded("GET", "/contacts/chatbots/{agent}"),
+};
+
+/// `contacts.show`
+pub(super) const SHOW: Entry = Entry {
+    metadata: &metadata(
+        "contacts.show",
+        "Shows a contact.",
+        (Method::Get, ONE),
+        Capability::ContactsRead,
+        &[],
+        "contacts show REF",
+    ),
+    members: one,
+    output: one_output,
+    run: forwarded("GET", "/contacts/{by-id}/{contact}/chatbots/{agent}"),
+};
+
+/// `contacts.create`
+pub(super) const CREATE: Entry = Entry {
+    metadata: &metadata(
+        "contacts.create",
+        "Creates a contact.",
+        (Method::Post, COLLECTION),
+        Capability::ContactsWrite,
+        &[AuditAction::ContactCreate],
+        "contacts create",
+    ),
+    members: || body::<NewContact>(path(), &["primaryEmail"]),
+    output: one_output,
+    run: forwarded("POST", "/contacts/chatbots/{agent}"),
+};
+
+/// `contacts.update`
+pub(super) const UPDATE: Entry = Entry {
+    metadata: &Metadata {
+        traits: Traits::VERSIONED,
+        ..metadata(
+            "contacts.update",
+            "Merges fields into a contact: what is left out stays, `null` clears.",
+            (Method::Patch, ONE),
+            Capability::ContactsWrite,
+            &[AuditAction::ContactUpdate],
+            "contacts update REF",
+        )
+    },
+    members: || body::<ContactChanges>(one(), &[]),
+    output: one_output,
+    run: forwarded("PUT", "/contacts/{by-id}/{contact}/chatbots/{agent}"),
+};
+
+/// `contacts.archive`
+pub(super) const ARCHIVE: Entry = Entry {
+    metadata: &metadata(
+        "contacts.archive",
+        "Hides a contact from lists and closes it to changes.",
+        (Method::Post, "/agents/{agent}/contacts/{contact}/archive"),
+        Capability::ContactsWrite,
+        &[AuditAction::ContactArchive],
+        "contacts archive REF",
+    ),
+    members: one,
+    output: one_output,
+    run: forwarded("PATCH", "/contacts/{by-id}/{contact}/chatbots/{agent}/archive"),
+};
+
+/// `contacts.unarchive`
+pub(super) const UNARCHIVE: Entry = Entry {
+    metadata: &metadata(
+        "contacts.unarchive",
+        "Takes a contact out of the archive.",
+        (Method::Post, "/agents/{agent}/contacts/{contact}/unarchive"),
+        Capability::ContactsWrite,
+        &[AuditAction::ContactUnarchive],
+        "contacts unarchive REF",
+    ),
+    members: one,
+    output: one_output,
+    run: forwarded("PATCH", "/contacts/{by-id}/{contact}/chatbots/{agent}/unarchive"),
+};
+
+input! {
+    /// A contact.
+    OneContact {
+        "agent" Path agent: AgentId,
+        "contact" Path contact: ContactId,
+    }
+}
+
+/// `contacts.reveal`
+pub struct Reveal;
+
+impl Operation for Reveal {
+    const METADATA: Metadata = metadata(
+        "contacts.reveal",
+        "Shows a contact with its sensitive values. The audit log notes who has seen them.",
+        (Method::Post, "/agents/{agent}/contacts/{contact}/reveal"),
+        Capability::SensitiveRead,
+        &[AuditAction::ContactReveal],
+        "contacts show REF --reveal",
+    );
+    type Input = OneContact;
+    type Output = Contact;
+
+    async fn run(cx: Context<'_>, input: OneContact) -> Result<Reply<Contact>, ApiError> {
+        if cx.operator.grants.reach(Capability::ContactsRead, &input.agent).is_none() {
+            return Err(super::lacks(Capability::ContactsRead));
+        }
+        let contact = contact_of(&cx, &input.agent, input.contact).await?;
+        let (action, resource) = (AuditAction::ContactReveal, Some(input.contact.to_string()));
+        let agent = Some(&input.agent);
+        cx.platform().note(cx.actor, action, agent, resource, &Object::new()).await?;
+        let etag = contact.etag();
+        Ok(Reply::ok("Contact revealed successfully", contact).with_etag(etag))
+    }
+}
+
+async fn contact_of(cx: &Context<'_>, agent: &AgentId, id: ContactId) -> Result<Contact, ApiError> {
+    let caller = openapi_core::access::Caller {
+        agent_id: agent.clone(),
+        actor: cx.actor.clone(),
+        permissions: openapi_core::access::Permissions::all(),
+        address: cx.call.address,
+        request_id: cx.call.request_id.clone(),
+    };
+    let target = ContactTarget::from(&ContactRef::Id(id));
+    let found = OpenApiService::contact(&**cx.platform(), &caller, &target).await?;
+    Ok(found.into_contact())
+}
+
+/// The contact schema of an agent.
+pub struct SchemaView(Value);
+
+impl Serialize for SchemaView {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl JsonSchema for SchemaView {
+    fn schema() -> Value {
+        json!({ "type": "object", "additionalProperties": true })
+    }
+}
+
+/// `schema.show`
+pub struct Schema;
+
+impl Operation for Schema {
+    const METADATA: Metadata = metadata(
+        "schema.show",
+        "Shows the contact schema of an agent: the fields, their rules, and which are sensitive.",
+        (Method::Get, "/agents/{agent}/contact-schema"),
+        Capability::SchemaRead,
+        &[],
+        "contact-schema show",
+    );
+    type Input = OneAgent;
+    type Output = SchemaView;
+
+    async fn run(cx: Context<'_>, input: OneAgent) -> Result<Reply<SchemaView>, ApiError> {
+        let schema = Admin::contact_schema(&**cx.platform(), &input.agent).await.map_err(failed)?;
+        let value = serde_json::to_value(&schema).map_err(|_| ApiError::internal())?;
+        Ok(Reply::ok("Contact schema retrieved successfully", SchemaView(value)))
+    }
+}
+
+input! {
+    /// A contact, confirmed by its external id or its address.
+    EraseContact {
+        "agent" Path agent: AgentId,
+        "contact" Path contact: ContactId,
+        "confirm" Body confirm: Line<320> { "description": "The contact's external id or address, typed again." },
+    }
+}
+
+/// `contacts.erase`
+pub struct Erase;
+
+impl Operation for Erase {
+    const METADATA: Metadata = Metadata {
+        step_up: true,
+        ..metadata(
+            "contacts.erase",
+            "Erases a contact with everything that belongs to it.",
+            (Method::Post, "/agents/{agent}/contacts/{contact}/erase"),
+            Capability::ContactsErase,
+            &[AuditAction::ContactErase],
+            "contacts erase REF",
+        )
+    };
+    type Input = EraseContact;
+    type Output = Nothing;
+
+    async fn run(cx: Context<'_>, input: EraseContact) -> Result<Reply<Nothing>, ApiError> {
+        let contact = contact_of(&cx, &input.agent, input.contact).await?;
+        let external = contact.external_reference_id.as_ref().map(ToString::to_string);
+        if external.as_deref() != Some(input.confirm.as_str()) {
+            confirmed(
+                &input.confirm.as_str().to_lowercase(),
+                &contact.primary_email.to_string().to_lowercase(),
+            )?;
+        }
+        let target = ContactRef::Id(input.contact);
+        cx.platform().erase_contact(cx.actor, &input.agent, &target).await.map_err(failed)?;
+        Ok(Reply::ok("Contact erased successfully", Nothing))
+    }
+}

@@ -1,0 +1,53 @@
+//! Failures of the operator's actions as answers of the console.
+
+use openapi_core::admin::AdminError;
+use openapi_core::reply::{ApiError, ErrorCode};
+use openapi_core::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
+
+use crate::capability::Capability;
+
+/// 404 of a record that is not there, or of an agent without a grant.
+pub(crate) fn not_found(resource: &'static str, id: &str) -> ApiError {
+    ApiError::new(ErrorCode::NotFound, format!("There is no {resource} with this id"))
+        .with_detail("resource", resource)
+        .with_detail("id", id)
+}
+
+/// The answer to a failed action.
+pub(super) fn failed(error: AdminError) -> ApiError {
+    match error {
+        AdminError::NotFound { what, id } => not_found(what, &id),
+        AdminError::Invalid(violations) => violations.into(),
+        AdminError::Conflict(text) => ApiError::new(ErrorCode::Conflict, sentence(&text)),
+        AdminError::Refused(text) => ApiError::new(ErrorCode::NotPossible, sentence(&text)),
+        AdminError::Contents { error } => error.into(),
+        AdminError::Storage { error } => error.into(),
+        error => {
+            tracing::error!(%error, "an operation of the console failed");
+            ApiError::internal()
+        }
+    }
+}
+
+/// The text of an error as a sentence.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Refuses an action whose effect was not confirmed by typing `expected`.
+pub(super) fn confirmed(sent: &str, expected: &str) -> Result<(), ApiError> {
+    if sent == expected {
+        return Ok(());
+    }
+    let issue = ValidationIssue::new(ValidationCode::Conflict, format!("must be {expected}, to confirm"));
+    let mut violations = Violations::new();
+    violations.push(ValidationError::new(Location::Body, "confirm", Some(&sent.into()), issue));
+    Err(violations.into())
+}
+
+/// 403 of an operator without a capability.
+pub(crate) fn lacks(capability: Capability) -> ApiError {
+    ApiError::new(ErrorCode::InsufficientRole, format!("Your roles lack {capability}"))
+        .with_detail("capability", capability.as_str())
+}

@@ -1,0 +1,236 @@
+//! Accounts by link.
+
+use openapi_core::audit::AuditAction;
+use openapi_core::json::{Json, Object, json_object};
+use openapi_core::operation::Method;
+use openapi_core::reply::{ApiError, Reply};
+use openapi_core::storage::RecordId;
+use openapi_core::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
+use openapi_core::values::{Email, Line, PlatformId, Timestamp};
+use serde_json::json;
+
+use super::sign_in::Entered;
+use crate::auth::challenge::{Purpose, accept, issue};
+use crate::auth::cookies::encode;
+use crate::auth::passkey::{ALGORITHMS, Refused, verify_creation};
+use crate::auth::password;
+use crate::auth::records::{LinkKind, OperatorBody, PasskeyBody, Stored, unique_credential, unique_email};
+use crate::capability::Role;
+use crate::grants::{Grant, Grants};
+use crate::input::{Credential, Secret, input};
+use crate::operation::{Access, Context, Metadata, Operation, Traits};
+
+input! {
+    /// A link.
+    OneLink { "token" Body token: Secret { "description": "What follows `#` in the link." }, }
+}
+
+/// What a link does.
+pub struct LinkView {
+    kind: LinkKind,
+    expires_at: Timestamp,
+    options: Option<Object>,
+    service_name: String,
+}
+
+json_object! { LinkView as "Link" = |link| {
+    "kind": &'static str { "enum": ["setUp"] } = match link.kind { LinkKind::SetUp => "setUp" },
+    "expiresAt": Timestamp = link.expires_at,
+    "publicKey": Option<Object> {
+        "description": "For `PublicKeyCredential.parseCreationOptionsFromJSON()`, after the page has put name and \
+            address into `user`; `null` without passkeys."
+    } = link.options,
+    "serviceName": String = link.service_name,
+} }
+
+/// The options for a new passkey of an operator. Names are the page's to fill in: they only label the passkey.
+pub(super) fn creation_options(
+    cx: &Context<'_>,
+    challenge: &[u8],
+    operator: PlatformId,
+    names: (&str, &str),
+    known: &[Vec<u8>],
+) -> Option<Object> {
+    let relying_party = cx.console.settings.relying_party()?;
+    let exclude: Vec<_> = known.iter().map(|id| json!({ "type": "public-key", "id": encode(id) })).collect();
+    let algorithms: Vec<_> =
+        ALGORITHMS.iter().map(|algorithm| json!({ "type": "public-key", "alg": algorithm })).collect();
+    let options = json!({
+        "challenge": encode(challenge),
+        "rp": { "id": relying_party, "name": cx.platform().service_info().service_name() },
+        "user": { "id": encode(operator.as_bytes()), "name": names.0, "displayName": names.1 },
+        "pubKeyCredParams": algorithms,
+        "timeout": crate::auth::challenge::CHALLENGE_MILLIS,
+        "excludeCredentials": exclude,
+        "authenticatorSelection": {
+            "residentKey": "required", "requireResidentKey": true, "userVerification": "required",
+        },
+        "attestation": "none",
+        "extensions": { "credProps": true },
+    });
+    match Json::from(&options) {
+        Json::Object(options) => Some(options),
+        _ => None,
+    }
+}
+
+/// A passkey as it is stored, from the answer to creation options, and the record of its challenge.
+pub(super) fn new_passkey(
+    cx: &Context<'_>,
+    credential: &Object,
+    purpose: Purpose,
+    binding: &[u8],
+    operator: PlatformId,
+    name: String,
+) -> Result<Vec<openapi_core::storage::RecordChange>, ApiError> {
+    let refuse = |Refused(reason)| cx.console.failed_attempt(cx, reason);
+    let sent = crate::auth::passkey::challenge(credential).map_err(refuse)?;
+    let used = accept(cx.platform(), &sent, purpose, binding);
+    let used = used.ok_or_else(|| refuse(Refused("the challenge")))?;
+    let new = verify_creation(credential, cx.console.expected()?).map_err(refuse)?;
+    let mut id = operator.as_bytes().to_vec();
+    let mut random = [0; 12];
+    cx.platform().ports().ids.fill(&mut random);
+    id.extend_from_slice(&random);
+    let unique = unique_credential(&new.id);
+    let body = PasskeyBody {
+        credential: new.id,
+        algorithm: new.algorithm,
+        key: new.key,
+        exponent: new.exponent,
+        counter: new.counter,
+        is_backed_up: new.is_backed_up,
+        transports: new.transports,
+        name,
+        created_at: cx.platform().now(),
+        last_used_at: None,
+        is_suspect: false,
+    };
+    let mut passkey = Stored::new(RecordId::from_bytes(&id).ok_or_else(ApiError::internal)?, body);
+    passkey.unique = Some(unique);
+    Ok(vec![used.save()?, passkey.save()?])
+}
+
+/// `links.inspect`
+pub struct Inspect;
+
+impl Operation for Inspect {
+    const METADATA: Metadata = Metadata {
+        name: "links.inspect",
+        summary: "Shows what a link does, without using it up.",
+        method: Method::Post,
+        path: "/links/inspect",
+        access: Access::Public,
+        step_up: false,
+        audit: &[],
+        command: "",
+        traits: Traits::ACCOUNTS_READ,
+    };
+    type Input = OneLink;
+    type Output = LinkView;
+
+    async fn run(cx: Context<'_>, input: OneLink) -> Result<Reply<LinkView>, ApiError> {
+        cx.console.refuse_after_failures(&cx)?;
+        let link = match cx.console.link(&input.token.0).await {
+            Ok(link) => link.body,
+            Err(error) => {
+                let _ = cx.console.failed_attempt(&cx, "a link");
+                return Err(error);
+            }
+        };
+        let challenge = issue(cx.platform(), Purpose::Link, input.token.0.as_bytes());
+        let options = creation_options(&cx, &challenge, link.operator, ("operator", "Operator"), &[]);
+        let service_name = cx.platform().service_info().service_name().to_owned();
+        let view = LinkView { kind: link.kind, expires_at: link.expires_at, options, service_name };
+        Ok(Reply::ok("Link retrieved successfully", view))
+    }
+}
+
+input! {
+    /// A new account: with a passkey, a password, or both.
+    AcceptLink {
+        "token" Body token: Secret,
+        "name" Body name: Line<100>,
+        "email" Body email: Email,
+        "credential" Body credential: Option<Credential>,
+        "password" Body password: Option<Secret>,
+    }
+}
+
+/// A fault of one member of the body, without its value.
+pub(super) fn refused(name: &str, issue: ValidationIssue) -> ApiError {
+    Violations::from(ValidationError::new(Location::Body, name, None, issue)).into()
+}
+
+/// `links.accept`
+pub struct Accept;
+
+impl Operation for Accept {
+    const METADATA: Metadata = Metadata {
+        name: "links.accept",
+        summary: "Creates the account of a link and signs in.",
+        method: Method::Post,
+        path: "/links/accept",
+        access: Access::Public,
+        step_up: false,
+        audit: &[AuditAction::OperatorCreate, AuditAction::OperatorSignIn],
+        command: "",
+        traits: Traits::SIGN_IN,
+    };
+    type Input = AcceptLink;
+    type Output = Entered;
+
+    async fn run(cx: Context<'_>, input: AcceptLink) -> Result<Reply<Entered>, ApiError> {
+        let accounts = cx.accounts()?;
+        cx.console.refuse_after_failures(&cx)?;
+        let link = match cx.console.link(&input.token.0).await {
+            Ok(link) => link,
+            Err(error) => {
+                let _ = cx.console.failed_attempt(&cx, "a link");
+                return Err(error);
+            }
+        };
+        let email = input.email.to_string();
+        let operator = link.body.operator;
+        let now = cx.platform().now();
+        let mut changes = vec![link.remove()];
+        let mut method = "passkey";
+        if input.credential.is_none() && input.password.is_none() {
+            let issue = ValidationIssue::new(ValidationCode::Required, "send a passkey or a password");
+            return Err(refused("credential", issue));
+        }
+        if let Some(Secret(password)) = &input.password {
+            let service = cx.platform().service_info().service_name();
+            password::check(password, &email, service).map_err(|issue| refused("password", issue))?;
+            let ids = &*cx.platform().ports().ids;
+            let body = cx.console.shared.hashing.create(accounts, ids, password, now).await?;
+            changes.push(Stored::new(operator.into(), body).save()?);
+            method = "password";
+        }
+        if let Some(Credential(credential)) = &input.credential {
+            let token = input.token.0.as_bytes();
+            let name = "First passkey".to_owned();
+            changes.extend(new_passkey(&cx, credential, Purpose::Link, token, operator, name)?);
+            method = "passkey";
+        }
+        let body = OperatorBody {
+            email: email.clone(),
+            name: input.name.to_string(),
+            display_name: None,
+            locale: None,
+            grants: match link.body.kind {
+                LinkKind::SetUp => Grants::new(vec![Grant { role: Role::Owner, agent: None }]),
+            },
+            is_disabled: false,
+            created_at: now,
+            updated_at: now,
+        };
+        let mut account = Stored::new(operator.into(), body);
+        account.unique = Some(unique_email(&email));
+        changes.push(account.save()?);
+        let actions = [AuditAction::OperatorCreate, AuditAction::OperatorSignIn];
+        let begun = cx.console.begin_session(accounts, cx.call, &account, method, changes, &actions).await?;
+        let entered = Entered::of(&cx, begun.0, begun.1).await?;
+        Ok(Reply::ok("Account created successfully", entered))
+    }
+}

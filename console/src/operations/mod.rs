@@ -1,0 +1,109 @@
+//! The operations, and the table of all.
+
+mod access;
+mod agents;
+mod audit;
+mod contacts;
+mod errors;
+mod inbox;
+mod keys;
+mod knowledge;
+mod links;
+mod me;
+mod server;
+mod session;
+mod sign_in;
+
+use crate::operation::Entry;
+
+pub(crate) use errors::{lacks, not_found};
+
+/// Every operation.
+pub static OPERATIONS: &[Entry] = &[
+    Entry::of::<session::Show>(),
+    Entry::of::<sign_in::Options>(),
+    Entry::of::<sign_in::Passkey>(),
+    Entry::of::<sign_in::Password>(),
+    Entry::of::<links::Inspect>(),
+    Entry::of::<links::Accept>(),
+    Entry::of::<session::StepUpOptions>(),
+    Entry::of::<session::StepUp>(),
+    Entry::of::<session::End>(),
+    Entry::of::<me::Update>(),
+    Entry::of::<me::Sessions>(),
+    Entry::of::<me::EndSession>(),
+    Entry::of::<me::EndOtherSessions>(),
+    Entry::of::<me::Passkeys>(),
+    Entry::of::<me::PasskeyOptions>(),
+    Entry::of::<me::AddPasskey>(),
+    Entry::of::<me::RemovePasskey>(),
+    Entry::of::<me::SetPassword>(),
+    Entry::of::<agents::List>(),
+    Entry::of::<agents::Create>(),
+    Entry::of::<agents::Show>(),
+    Entry::of::<agents::Rename>(),
+    Entry::of::<agents::Disable>(),
+    Entry::of::<agents::Enable>(),
+    Entry::of::<inbox::List>(),
+    Entry::of::<inbox::Counts>(),
+    Entry::of::<inbox::Show>(),
+    Entry::of::<inbox::Thread>(),
+    Entry::of::<inbox::Take>(),
+    Entry::of::<inbox::SendReply>(),
+    Entry::of::<inbox::Release>(),
+    Entry::of::<inbox::Close>(),
+    contacts::LIST,
+    contacts::SHOW,
+    contacts::CREATE,
+    contacts::UPDATE,
+    contacts::ARCHIVE,
+    contacts::UNARCHIVE,
+    Entry::of::<contacts::Reveal>(),
+    Entry::of::<contacts::Schema>(),
+    Entry::of::<contacts::Erase>(),
+    Entry::of::<knowledge::List>(),
+    Entry::of::<knowledge::Add>(),
+    Entry::of::<knowledge::AddFile>(),
+    Entry::of::<knowledge::Remove>(),
+    Entry::of::<keys::List>(),
+    Entry::of::<keys::Create>(),
+    Entry::of::<keys::Show>(),
+    Entry::of::<keys::Edit>(),
+    Entry::of::<keys::Rotate>(),
+    Entry::of::<keys::Disable>(),
+    Entry::of::<keys::Enable>(),
+    Entry::of::<keys::Revoke>(),
+    Entry::of::<keys::Try>(),
+    Entry::of::<audit::List>(),
+    Entry::of::<audit::ListAll>(),
+    Entry::of::<server::Health>(),
+];
+
+/// The schemas with names that stand inside the outputs of operations.
+pub(crate) fn named_schemas() -> std::collections::BTreeMap<String, serde_json::Value> {
+    use openapi_core::json::JsonSchema;
+    fn of<T: JsonSchema>() -> (String, serde_json::Value) {
+        (T::NAME.unwrap_or_default().to_owned(), T::schema())
+    }
+    [
+        of::<session::Person>(),
+        of::<session::Capabilities>(),
+        of::<me::SessionView>(),
+        of::<me::PasskeyView>(),
+        of::<agents::AgentView>(),
+        of::<inbox::Visitor>(),
+        of::<inbox::Participant>(),
+        of::<inbox::Preview>(),
+        of::<inbox::ConversationView>(),
+        of::<inbox::Attachment>(),
+        of::<inbox::Cited>(),
+        of::<inbox::MessageView>(),
+        of::<contacts::MaskedContact>(),
+        of::<knowledge::DocumentView>(),
+        of::<keys::KeyView>(),
+        of::<keys::Tried>(),
+        of::<audit::EntryView>(),
+        of::<audit::Next>(),
+    ]
+    .into()
+}

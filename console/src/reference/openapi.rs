@@ -1,0 +1,82 @@
+//! The OpenAPI document of the console.
+
+use serde_json::{Map, Value, json};
+
+use super::named;
+use crate::input::Place;
+use crate::operation::Entry;
+use crate::operations::OPERATIONS;
+
+/// `openapi/console-v1.json`.
+#[must_use]
+pub fn openapi() -> String {
+    let mut paths = Map::new();
+    for entry in OPERATIONS {
+        let path = paths.entry(entry.metadata.path.to_owned()).or_insert_with(|| json!({}));
+        path[entry.metadata.method.as_str().to_ascii_lowercase()] = operation(entry);
+    }
+    let document = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Console API",
+            "version": "1.0.0",
+            "description": "What operators do. Sign in, then send the session's cookie; a change needs the header `X-Console` and the `Origin` of the console.",
+        },
+        "servers": [{ "url": "/console/v1" }],
+        "paths": paths,
+        "components": {
+            "schemas": named(),
+            "securitySchemes": { "session": { "type": "apiKey", "in": "cookie", "name": "__Host-console" } },
+        },
+    });
+    let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn operation(entry: &Entry) -> Value {
+    let members = (entry.members)();
+    let parameters: Vec<Value> = members
+        .iter()
+        .filter_map(|(place, name, required, schema)| {
+            let place = match place {
+                Place::Path => "path",
+                Place::Query => "query",
+                Place::Body | Place::Content => return None,
+            };
+            Some(json!({ "name": name, "in": place, "required": required, "schema": schema }))
+        })
+        .collect();
+    let (schema, name) = (entry.output)();
+    let data = name.map_or(schema, |name| json!({ "$ref": format!("#/components/schemas/{name}") }));
+    let mut operation = json!({
+        "operationId": entry.metadata.name,
+        "summary": entry.metadata.summary,
+        "parameters": parameters,
+        "responses": { "2XX": { "description": "Done.", "content": { "application/json": { "schema": {
+            "type": "object",
+            "required": ["success", "message", "data"],
+            "properties": { "success": { "const": true }, "message": { "type": "string" }, "data": data },
+        } } } } },
+    });
+    if let Some(body) = body(&members) {
+        operation["requestBody"] = body;
+    }
+    operation
+}
+
+fn body(members: &[crate::operation::InputMember]) -> Option<Value> {
+    if members.iter().any(|(place, ..)| *place == Place::Content) {
+        return Some(json!({ "required": true, "content": { "application/octet-stream": {} } }));
+    }
+    let of_body = members.iter().filter(|(place, ..)| *place == Place::Body);
+    let properties: Map<String, Value> =
+        of_body.clone().map(|(_, name, _, schema)| ((*name).to_owned(), schema.clone())).collect();
+    if properties.is_empty() {
+        return None;
+    }
+    let required: Vec<&str> =
+        of_body.filter(|(_, _, required, _)| *required).map(|(_, name, ..)| *name).collect();
+    let schema = json!({ "type": "object", "required": required, "properties": properties, "additionalProperties": false });
+    Some(json!({ "content": { "application/json": { "schema": schema } } }))
+}

@@ -1,0 +1,1398 @@
+// Generated from the table of operations (console/src/operations). Do not edit: UPDATE=1 cargo test -p console --test generated
+
+export type Capability =
+  | 'agents.read'
+  | 'forms.read'
+  | 'schema.read'
+  | 'agents.manage'
+  | 'credits.manage'
+  | 'server.read'
+  | 'inbox.read'
+  | 'inbox.reply'
+  | 'inbox.manage'
+  | 'contacts.write'
+  | 'files.write'
+  | 'contacts.read'
+  | 'sensitive.read'
+  | 'contacts.bulk'
+  | 'contacts.export'
+  | 'contacts.erase'
+  | 'inbox.erase'
+  | 'documents.purge'
+  | 'audit.read'
+  | 'members.read'
+  | 'members.manage'
+  | 'tokens.manage'
+  | 'submissions.read'
+  | 'submissions.review'
+  | 'documents.read'
+  | 'documents.correct'
+  | 'documents.run'
+  | 'studio.read'
+  | 'credits.read'
+  | 'insights.read'
+  | 'studio.write'
+  | 'studio.publish'
+  | 'studio.secret'
+  | 'templates.write'
+  | 'schema.write'
+  | 'keys.read'
+  | 'keys.manage'
+  | 'webhooks.read'
+  | 'webhooks.manage'
+  | 'signIn.manage'
+  | 'server.manage';
+
+export type Role =
+  | 'owner'
+  | 'admin'
+  | 'developer'
+  | 'agent-editor'
+  | 'inbox'
+  | 'reviewer'
+  | 'viewer';
+
+export type ErrorCode =
+  | 'UNAUTHENTICATED'
+  | 'SESSION_ENDED'
+  | 'INSUFFICIENT_ROLE'
+  | 'STEP_UP_REQUIRED'
+  | 'CROSS_SITE_REQUEST'
+  | 'NOT_FOUND'
+  | 'LINK_INVALID'
+  | 'CONFLICT'
+  | 'LAST_OWNER'
+  | 'CONVERSATION_MOVED'
+  | 'SECRET_NOT_REPEATABLE'
+  | 'MISDIRECTED_REQUEST'
+  | 'NOT_POSSIBLE'
+  | 'PRECONDITION_REQUIRED'
+  | 'BAD_REQUEST'
+  | 'INVALID_JSON'
+  | 'VALIDATION_ERROR'
+  | 'MISSING_CREDENTIALS'
+  | 'INVALID_CREDENTIALS'
+  | 'API_KEY_REVOKED'
+  | 'API_KEY_EXPIRED'
+  | 'INSUFFICIENT_CREDITS'
+  | 'IP_NOT_ALLOWED'
+  | 'INSUFFICIENT_PERMISSIONS'
+  | 'AGENT_FORBIDDEN'
+  | 'STORAGE_QUOTA_EXCEEDED'
+  | 'SIGNED_URL_INVALID'
+  | 'SIGNED_URL_EXPIRED'
+  | 'ROUTE_NOT_FOUND'
+  | 'CONTACT_NOT_FOUND'
+  | 'FILE_NOT_FOUND'
+  | 'TEMPLATE_NOT_FOUND'
+  | 'SUBMISSION_NOT_FOUND'
+  | 'METHOD_NOT_ALLOWED'
+  | 'REQUEST_TIMEOUT'
+  | 'DUPLICATE_EXTERNAL_REFERENCE_ID'
+  | 'DUPLICATE_VALUE'
+  | 'CONTACT_ARCHIVED'
+  | 'SUBMISSION_SUPERSEDED'
+  | 'SUBMISSION_LOCKED'
+  | 'INVALID_STATUS_TRANSITION'
+  | 'TEMPLATE_INACTIVE'
+  | 'CONCURRENT_UPDATE'
+  | 'IDEMPOTENCY_KEY_IN_USE'
+  | 'EVENTS_LOST'
+  | 'PRECONDITION_FAILED'
+  | 'PAYLOAD_TOO_LARGE'
+  | 'FILE_TOO_LARGE'
+  | 'DOCUMENT_TOO_LARGE'
+  | 'URI_TOO_LONG'
+  | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'UNSUPPORTED_FILE_TYPE'
+  | 'RANGE_NOT_SATISFIABLE'
+  | 'IDEMPOTENCY_KEY_REUSED'
+  | 'DOCUMENT_ENCRYPTED'
+  | 'DOCUMENT_UNREADABLE'
+  | 'RATE_LIMIT_EXCEEDED'
+  | 'TOO_MANY_FAILED_ATTEMPTS'
+  | 'CONCURRENCY_LIMIT_EXCEEDED'
+  | 'HEADERS_TOO_LARGE'
+  | 'INTERNAL_ERROR'
+  | 'EXTRACTION_FAILED'
+  | 'SERVICE_UNAVAILABLE'
+  | 'EXTRACTION_UNAVAILABLE'
+  | 'EVENTS_UNAVAILABLE'
+  | 'STORAGE_UNAVAILABLE'
+  | 'EXTRACTION_TIMEOUT';
+
+export type Agent = {
+  readonly id: string;
+  readonly name: string;
+  readonly status: 'active' | 'disabled';
+  readonly createdAt: string;
+  readonly updatedAt: string;
+};
+
+export type Attachment = {
+  readonly name: string;
+  readonly size: number;
+  readonly type: string;
+};
+
+export type AuditEntry = {
+  readonly id: string;
+  readonly agentId: string | null;
+  readonly at: string;
+  readonly actor: {
+    readonly type: string;
+    readonly id: string;
+  };
+  readonly action: string;
+  readonly resource: string | null;
+  readonly address: string | null;
+  readonly requestId: string | null;
+  readonly details: Readonly<Record<string, unknown>>;
+};
+
+export type AuditPage = {
+  readonly entries: readonly (AuditEntry)[];
+  /** What to ask for next; `null` at the end of the log. */
+  readonly next: AuditPosition | null;
+};
+
+export type AuditPosition = {
+  readonly beforeAt: string;
+  readonly beforeId: string;
+};
+
+export type Capabilities = Readonly<Record<string, 'full' | 'masked'>>;
+
+export type Ceremony = {
+  /** For `PublicKeyCredential.parseRequestOptionsFromJSON()`, or `parseCreationOptionsFromJSON()` where a passkey is added; `null` without passkeys. */
+  readonly publicKey: Readonly<Record<string, unknown>> | null;
+  readonly methods: readonly (string)[];
+};
+
+export type CitedSource = {
+  readonly n: number;
+  readonly title: string;
+  readonly url: string | null;
+};
+
+export type Contact = {
+  readonly id: string;
+  readonly agentId: string;
+  readonly externalReferenceId: string | null;
+  readonly salutation: string | null;
+  readonly firstName: string | null;
+  readonly middleName: string | null;
+  readonly lastName: string | null;
+  readonly dob: string | null;
+  readonly gender: string | null;
+  readonly primaryEmail: string;
+  readonly primaryPhone: string | null;
+  readonly primaryPhoneCode: string | null;
+  readonly fullAddress: string | null;
+  readonly tags: readonly (string)[];
+  readonly status: 'active' | 'inactive' | 'blocked';
+  readonly source: string;
+  readonly lastContactedAt: string | null;
+  readonly customFields: Readonly<Record<string, unknown>>;
+  readonly isArchived: boolean;
+  readonly archivedAt: string | null;
+  readonly createdAt: string;
+  /** Moves only when a stored value changes. */
+  readonly updatedAt: string;
+};
+
+export type Conversation = {
+  readonly id: string;
+  readonly status: 'open' | 'closed';
+  readonly mode: 'ai' | 'human';
+  /** Since when the visitor waits for a person. */
+  readonly waitingSince: string | null;
+  readonly visitor: Visitor;
+  readonly contactId: string | null;
+  /** Whether the visitor's data are left out. */
+  readonly isMasked: boolean;
+  readonly locale: string;
+  readonly timeZone: string | null;
+  readonly pageUrl: string | null;
+  readonly messageCount: number;
+  /** Messages of the visitor that no operator has read. */
+  readonly unread: number;
+  readonly lastMessage: MessagePreview | null;
+  readonly lastMessageAt: string;
+  readonly participants: readonly (Participant)[];
+  readonly closedAt: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  /** When it is erased. */
+  readonly expiresAt: string;
+};
+
+export type ConversationCounts = {
+  readonly open: number;
+  /** Open ones that a person has taken over, or that wait for a person. */
+  readonly human: number;
+  readonly closed: number;
+  readonly all: number;
+};
+
+export type IssuedKey = {
+  readonly key: Key;
+  /** Shown this once. */
+  readonly secret: string;
+};
+
+export type Key = {
+  readonly id: string;
+  readonly agentId: string;
+  /** The public part. */
+  readonly apiKey: string;
+  readonly name: string;
+  readonly description: string | null;
+  readonly permissions: readonly (string)[];
+  readonly perMinute: number;
+  readonly perHour: number;
+  readonly allowedAddresses: readonly (string)[];
+  readonly expiresAt: string | null;
+  readonly status: 'active' | 'disabled' | 'revoked';
+  readonly createdBy: {
+    readonly type: string;
+    readonly id: string;
+  };
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  /** At most a minute late. */
+  readonly lastUsedAt: string | null;
+  readonly lastUsedAddress: string | null;
+};
+
+export type KnowledgeDocument = {
+  readonly id: string;
+  readonly fileName: string;
+  readonly title: string;
+  readonly url: string | null;
+  readonly language: string | null;
+  readonly contentType: string;
+  readonly characters: number;
+  readonly pages: number | null;
+  readonly passages: number;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+};
+
+export type Link = {
+  readonly kind: 'setUp';
+  readonly expiresAt: string;
+  /** For `PublicKeyCredential.parseCreationOptionsFromJSON()`, after the page has put name and address into `user`; `null` without passkeys. */
+  readonly publicKey: Readonly<Record<string, unknown>> | null;
+  readonly serviceName: string;
+};
+
+export type MaskedContact = {
+  readonly id: string;
+  readonly agentId: string;
+  readonly externalReferenceId: string | null;
+  readonly salutation: string | null;
+  readonly firstName: string | null;
+  readonly middleName: string | null;
+  readonly lastName: string | null;
+  readonly dob: string | null;
+  readonly gender: string | null;
+  readonly primaryEmail: string | null;
+  readonly primaryPhone: string | null;
+  readonly primaryPhoneCode: string | null;
+  readonly fullAddress: string | null;
+  readonly tags: readonly (string)[];
+  readonly status: 'active' | 'inactive' | 'blocked';
+  readonly source: string | null;
+  readonly lastContactedAt: string | null;
+  readonly customFields: Readonly<Record<string, unknown>>;
+  readonly isArchived: boolean;
+  readonly archivedAt: string | null;
+  readonly createdAt: string;
+  /** Moves only when a stored value changes. */
+  readonly updatedAt: string;
+  readonly masked: readonly (string)[];
+};
+
+export type Message = {
+  readonly id: string;
+  /** Its number in the conversation, from 1 without gaps. */
+  readonly seq: number;
+  readonly role: 'visitor' | 'agent' | 'human';
+  /** The person who replied. */
+  readonly author: string | null;
+  /** Plain text of a visitor, else Markdown. */
+  readonly text: string;
+  readonly state: 'complete' | 'stopped' | 'incomplete';
+  readonly sources: readonly (CitedSource)[];
+  readonly uploads: readonly (Attachment)[];
+  /** -1, 0 or 1. */
+  readonly feedback: number;
+  readonly comment: string | null;
+  readonly outcome: string | null;
+  readonly at: string;
+};
+
+export type MessagePreview = {
+  readonly role: 'visitor' | 'agent' | 'human';
+  readonly text: string;
+};
+
+export type OwnSession = {
+  readonly id: string;
+  readonly isCurrent: boolean;
+  readonly method: string;
+  readonly createdAt: string;
+  /** At most a minute late. */
+  readonly lastSeenAt: string;
+  readonly endsAt: string | null;
+  readonly address: string | null;
+  readonly browser: string | null;
+};
+
+export type Pagination = {
+  readonly currentPage: number;
+  readonly totalPages: number;
+  /** Exact. */
+  readonly totalItems: number;
+  readonly itemsPerPage: number;
+  readonly hasNextPage: boolean;
+  readonly hasPreviousPage: boolean;
+  /** To be passed as `cursor`; `null` on the last page. */
+  readonly nextCursor: string | null;
+};
+
+export type Participant = {
+  readonly change: 'joined' | 'left' | 'closed';
+  readonly name: string | null;
+  /** The number of the message before it. */
+  readonly after: number;
+  readonly at: string;
+};
+
+export type Passkey = {
+  readonly id: string;
+  readonly name: string;
+  /** Whether it is synchronised between devices. */
+  readonly isBackedUp: boolean;
+  /** Whether there may be a copy of it. */
+  readonly isSuspect: boolean;
+  readonly transports: readonly (string)[];
+  readonly createdAt: string;
+  readonly lastUsedAt: string | null;
+};
+
+export type Person = {
+  readonly id: string;
+  readonly name: string;
+  /** The name that visitors see. */
+  readonly displayName: string | null;
+  readonly email: string | null;
+  readonly locale: string | null;
+  /** Roles, each as `inbox@acme`, or `owner` on all agents. */
+  readonly grants: readonly (string)[];
+};
+
+export type ServerHealth = {
+  readonly isHealthy: boolean;
+  readonly problem: string | null;
+  readonly build: string;
+  readonly contractVersion: string;
+  readonly publicUrl: string;
+  readonly now: string;
+};
+
+export type Session = {
+  /** `null`: nobody is signed in. */
+  readonly operator: Person | null;
+  /** On every agent, and on the installation. */
+  readonly capabilities: Capabilities;
+  /** On each agent that a grant names, what holds on every agent included. */
+  readonly agentCapabilities: Readonly<Record<string, Capabilities>>;
+  readonly stepUpUntil: string | null;
+  /** How one can sign in: `passkey`, `password`. */
+  readonly methods: readonly (string)[];
+  /** Whether there is an operator. */
+  readonly isSetUp: boolean;
+  /** Whether accounts are the console's own. */
+  readonly hasAccounts: boolean;
+  readonly serviceName: string;
+  /** The URL of the Open API. */
+  readonly publicUrl: string;
+  readonly apiKeyPrefix: string;
+  readonly build: string;
+};
+
+export type SignedIn = {
+  readonly session: Session;
+  /** On plain HTTP: the pages store it and send it as `X-Console`. Else `null`, and they send `1`. */
+  readonly pageSecret: string | null;
+};
+
+export type StepUp = {
+  readonly stepUpUntil: string;
+};
+
+export type TriedRequest = {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  /** As it was answered, up to 4,096 characters. */
+  readonly body: string;
+};
+
+export type Visitor = {
+  /** 0 anonymous, 1 has given an address, 2 signed by the page's server. */
+  readonly level: number;
+  readonly name: string | null;
+  readonly email: string | null;
+  readonly phone: string | null;
+  readonly verifiedAs: string | null;
+};
+
+/** Input and output of each operation. */
+export interface Operations {
+  /** Shows who is signed in and what that person may do. */
+  'session.show': { input: Record<string, never>; output: {
+    /** `null`: nobody is signed in. */
+    readonly operator: Person | null;
+    /** On every agent, and on the installation. */
+    readonly capabilities: Capabilities;
+    /** On each agent that a grant names, what holds on every agent included. */
+    readonly agentCapabilities: Readonly<Record<string, Capabilities>>;
+    readonly stepUpUntil: string | null;
+    /** How one can sign in: `passkey`, `password`. */
+    readonly methods: readonly (string)[];
+    /** Whether there is an operator. */
+    readonly isSetUp: boolean;
+    /** Whether accounts are the console's own. */
+    readonly hasAccounts: boolean;
+    readonly serviceName: string;
+    /** The URL of the Open API. */
+    readonly publicUrl: string;
+    readonly apiKeyPrefix: string;
+    readonly build: string;
+  } };
+  /** Prepares signing in with a passkey: the options of a request for any passkey of the console. */
+  'signIn.options': { input: Record<string, never>; output: {
+    /** For `PublicKeyCredential.parseRequestOptionsFromJSON()`, or `parseCreationOptionsFromJSON()` where a passkey is added; `null` without passkeys. */
+    readonly publicKey: Readonly<Record<string, unknown>> | null;
+    readonly methods: readonly (string)[];
+  } };
+  /** Signs in with a passkey. */
+  'signIn.passkey': { input: { credential: Readonly<Record<string, unknown>> }; output: {
+    readonly session: Session;
+    /** On plain HTTP: the pages store it and send it as `X-Console`. Else `null`, and they send `1`. */
+    readonly pageSecret: string | null;
+  } };
+  /** Signs in with an e-mail address and a password. */
+  'signIn.password': { input: { email: string; password: string }; output: {
+    readonly session: Session;
+    /** On plain HTTP: the pages store it and send it as `X-Console`. Else `null`, and they send `1`. */
+    readonly pageSecret: string | null;
+  } };
+  /** Shows what a link does, without using it up. */
+  'links.inspect': { input: { token: string }; output: {
+    readonly kind: 'setUp';
+    readonly expiresAt: string;
+    /** For `PublicKeyCredential.parseCreationOptionsFromJSON()`, after the page has put name and address into `user`; `null` without passkeys. */
+    readonly publicKey: Readonly<Record<string, unknown>> | null;
+    readonly serviceName: string;
+  } };
+  /** Creates the account of a link and signs in. */
+  'links.accept': { input: { token: string; name: string; email: string; credential?: Readonly<Record<string, unknown>>; password?: string }; output: {
+    readonly session: Session;
+    /** On plain HTTP: the pages store it and send it as `X-Console`. Else `null`, and they send `1`. */
+    readonly pageSecret: string | null;
+  } };
+  /** Prepares a proof of identity: the options of a request for one of the operator's passkeys. */
+  'session.stepUpOptions': { input: Record<string, never>; output: {
+    /** For `PublicKeyCredential.parseRequestOptionsFromJSON()`, or `parseCreationOptionsFromJSON()` where a passkey is added; `null` without passkeys. */
+    readonly publicKey: Readonly<Record<string, unknown>> | null;
+    readonly methods: readonly (string)[];
+  } };
+  /** Proves once more who the operator is. It counts for 10 minutes. */
+  'session.stepUp': { input: { credential?: Readonly<Record<string, unknown>>; password?: string }; output: {
+    readonly stepUpUntil: string;
+  } };
+  /** Signs out. */
+  'session.end': { input: Record<string, never>; output: null };
+  /** Changes the operator's own name, the name that visitors see, and the language. */
+  'me.update': { input: { name?: string; displayName?: string | null; locale?: string | null }; output: {
+    readonly id: string;
+    readonly name: string;
+    /** The name that visitors see. */
+    readonly displayName: string | null;
+    readonly email: string | null;
+    readonly locale: string | null;
+    /** Roles, each as `inbox@acme`, or `owner` on all agents. */
+    readonly grants: readonly (string)[];
+  } };
+  /** Lists the operator's sessions. */
+  'me.sessions': { input: Record<string, never>; output: readonly (OwnSession)[] };
+  /** Ends one of the operator's sessions. */
+  'me.endSession': { input: { session: string }; output: null };
+  /** Ends all of the operator's sessions but this one. */
+  'me.endOtherSessions': { input: Record<string, never>; output: null };
+  /** Lists the operator's passkeys. */
+  'me.passkeys': { input: Record<string, never>; output: readonly (Passkey)[] };
+  /** Prepares a new passkey: its creation options. */
+  'me.passkeyOptions': { input: Record<string, never>; output: {
+    /** For `PublicKeyCredential.parseRequestOptionsFromJSON()`, or `parseCreationOptionsFromJSON()` where a passkey is added; `null` without passkeys. */
+    readonly publicKey: Readonly<Record<string, unknown>> | null;
+    readonly methods: readonly (string)[];
+  } };
+  /** Adds a passkey. */
+  'me.addPasskey': { input: { name: string; credential: Readonly<Record<string, unknown>> }; output: readonly (Passkey)[] };
+  /** Removes a passkey. */
+  'me.removePasskey': { input: { passkey: string }; output: readonly (Passkey)[] };
+  /** Sets the operator's password, and ends all other sessions. */
+  'me.setPassword': { input: { password: string }; output: null };
+  /** Lists the agents that the operator has a grant on, oldest first. */
+  'agents.list': { input: Record<string, never>; output: readonly (Agent)[] };
+  /** Creates an agent with the built-in contact schema. */
+  'agents.create': { input: { id?: string; name: string }; output: {
+    readonly id: string;
+    readonly name: string;
+    readonly status: 'active' | 'disabled';
+    readonly createdAt: string;
+    readonly updatedAt: string;
+  } };
+  /** Shows an agent. */
+  'agents.show': { input: { agent: string }; output: {
+    readonly id: string;
+    readonly name: string;
+    readonly status: 'active' | 'disabled';
+    readonly createdAt: string;
+    readonly updatedAt: string;
+  } };
+  /** Gives an agent another name. */
+  'agents.rename': { input: { agent: string; name: string }; output: {
+    readonly id: string;
+    readonly name: string;
+    readonly status: 'active' | 'disabled';
+    readonly createdAt: string;
+    readonly updatedAt: string;
+  } };
+  /** Disables an agent: its keys are refused at once. */
+  'agents.disable': { input: { agent: string; confirm: string }; output: {
+    readonly id: string;
+    readonly name: string;
+    readonly status: 'active' | 'disabled';
+    readonly createdAt: string;
+    readonly updatedAt: string;
+  } };
+  /** Enables a disabled agent. */
+  'agents.enable': { input: { agent: string }; output: {
+    readonly id: string;
+    readonly name: string;
+    readonly status: 'active' | 'disabled';
+    readonly createdAt: string;
+    readonly updatedAt: string;
+  } };
+  /** Lists conversations, the newest message first, with exact totals. */
+  'inbox.list': { input: { agent: string; status?: 'open' | 'closed'; mode?: 'ai' | 'human'; contact?: string; since?: string; page?: number; limit?: number }; output: readonly (Conversation)[] };
+  /** Counts conversations by view. */
+  'inbox.counts': { input: { agent: string }; output: {
+    readonly open: number;
+    /** Open ones that a person has taken over, or that wait for a person. */
+    readonly human: number;
+    readonly closed: number;
+    readonly all: number;
+  } };
+  /** Shows a conversation. */
+  'inbox.show': { input: { agent: string; conversation: string }; output: {
+    readonly id: string;
+    readonly status: 'open' | 'closed';
+    readonly mode: 'ai' | 'human';
+    /** Since when the visitor waits for a person. */
+    readonly waitingSince: string | null;
+    readonly visitor: Visitor;
+    readonly contactId: string | null;
+    /** Whether the visitor's data are left out. */
+    readonly isMasked: boolean;
+    readonly locale: string;
+    readonly timeZone: string | null;
+    readonly pageUrl: string | null;
+    readonly messageCount: number;
+    /** Messages of the visitor that no operator has read. */
+    readonly unread: number;
+    readonly lastMessage: MessagePreview | null;
+    readonly lastMessageAt: string;
+    readonly participants: readonly (Participant)[];
+    readonly closedAt: string | null;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+    /** When it is erased. */
+    readonly expiresAt: string;
+  } };
+  /** Lists messages of a conversation, in order. */
+  'inbox.thread': { input: { agent: string; conversation: string; after?: number; before?: number; limit?: number }; output: readonly (Message)[] };
+  /** Takes a conversation over: the visitor's messages wait for a person. */
+  'inbox.take': { input: { agent: string; conversation: string }; output: {
+    readonly id: string;
+    readonly status: 'open' | 'closed';
+    readonly mode: 'ai' | 'human';
+    /** Since when the visitor waits for a person. */
+    readonly waitingSince: string | null;
+    readonly visitor: Visitor;
+    readonly contactId: string | null;
+    /** Whether the visitor's data are left out. */
+    readonly isMasked: boolean;
+    readonly locale: string;
+    readonly timeZone: string | null;
+    readonly pageUrl: string | null;
+    readonly messageCount: number;
+    /** Messages of the visitor that no operator has read. */
+    readonly unread: number;
+    readonly lastMessage: MessagePreview | null;
+    readonly lastMessageAt: string;
+    readonly participants: readonly (Participant)[];
+    readonly closedAt: string | null;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+    /** When it is erased. */
+    readonly expiresAt: string;
+  } };
+  /** Writes to the visitor, and takes the conversation over. */
+  'inbox.reply': { input: { agent: string; conversation: string; text: string; afterReply?: number }; output: {
+    readonly id: string;
+    /** Its number in the conversation, from 1 without gaps. */
+    readonly seq: number;
+    readonly role: 'visitor' | 'agent' | 'human';
+    /** The person who replied. */
+    readonly author: string | null;
+    /** Plain text of a visitor, else Markdown. */
+    readonly text: string;
+    readonly state: 'complete' | 'stopped' | 'incomplete';
+    readonly sources: readonly (CitedSource)[];
+    readonly uploads: readonly (Attachment)[];
+    /** -1, 0 or 1. */
+    readonly feedback: number;
+    readonly comment: string | null;
+    readonly outcome: string | null;
+    readonly at: string;
+  } };
+  /** Lets the agent answer again. */
+  'inbox.release': { input: { agent: string; conversation: string }; output: {
+    readonly id: string;
+    readonly status: 'open' | 'closed';
+    readonly mode: 'ai' | 'human';
+    /** Since when the visitor waits for a person. */
+    readonly waitingSince: string | null;
+    readonly visitor: Visitor;
+    readonly contactId: string | null;
+    /** Whether the visitor's data are left out. */
+    readonly isMasked: boolean;
+    readonly locale: string;
+    readonly timeZone: string | null;
+    readonly pageUrl: string | null;
+    readonly messageCount: number;
+    /** Messages of the visitor that no operator has read. */
+    readonly unread: number;
+    readonly lastMessage: MessagePreview | null;
+    readonly lastMessageAt: string;
+    readonly participants: readonly (Participant)[];
+    readonly closedAt: string | null;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+    /** When it is erased. */
+    readonly expiresAt: string;
+  } };
+  /** Closes a conversation. The visitor can still read it; the next message begins another one. */
+  'inbox.close': { input: { agent: string; conversation: string }; output: {
+    readonly id: string;
+    readonly status: 'open' | 'closed';
+    readonly mode: 'ai' | 'human';
+    /** Since when the visitor waits for a person. */
+    readonly waitingSince: string | null;
+    readonly visitor: Visitor;
+    readonly contactId: string | null;
+    /** Whether the visitor's data are left out. */
+    readonly isMasked: boolean;
+    readonly locale: string;
+    readonly timeZone: string | null;
+    readonly pageUrl: string | null;
+    readonly messageCount: number;
+    /** Messages of the visitor that no operator has read. */
+    readonly unread: number;
+    readonly lastMessage: MessagePreview | null;
+    readonly lastMessageAt: string;
+    readonly participants: readonly (Participant)[];
+    readonly closedAt: string | null;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+    /** When it is erased. */
+    readonly expiresAt: string;
+  } };
+  /** Lists, searches and filters contacts, with exact totals. */
+  'contacts.list': { input: { agent: string; search?: string; status?: string; tag?: string; sortBy?: string; sortOrder?: 'asc' | 'desc'; includeArchived?: boolean; primaryEmail?: string; createdSince?: string; updatedSince?: string; page?: number; limit?: number; cursor?: string }; output: readonly (MaskedContact)[] };
+  /** Shows a contact. */
+  'contacts.show': { input: { agent: string; contact: string }; output: {
+    readonly id: string;
+    readonly agentId: string;
+    readonly externalReferenceId: string | null;
+    readonly salutation: string | null;
+    readonly firstName: string | null;
+    readonly middleName: string | null;
+    readonly lastName: string | null;
+    readonly dob: string | null;
+    readonly gender: string | null;
+    readonly primaryEmail: string | null;
+    readonly primaryPhone: string | null;
+    readonly primaryPhoneCode: string | null;
+    readonly fullAddress: string | null;
+    readonly tags: readonly (string)[];
+    readonly status: 'active' | 'inactive' | 'blocked';
+    readonly source: string | null;
+    readonly lastContactedAt: string | null;
+    readonly customFields: Readonly<Record<string, unknown>>;
+    readonly isArchived: boolean;
+    readonly archivedAt: string | null;
+    readonly createdAt: string;
+    /** Moves only when a stored value changes. */
+    readonly updatedAt: string;
+    readonly masked: readonly (string)[];
+  } };
+  /** Creates a contact. */
+  'contacts.create': { input: { agent: string; externalReferenceId?: string | null; salutation?: string | null; firstName?: string | null; middleName?: string | null; lastName?: string | null; dob?: string | null; gender?: string | null; primaryEmail: string; primaryPhone?: string | null; primaryPhoneCode?: string | null; fullAddress?: string | null; tags?: readonly (string)[] | null; status?: 'active' | 'inactive' | 'blocked' | null; source?: string | null; lastContactedAt?: string | null; customFields?: Readonly<Record<string, unknown>> | null; other?: unknown; other?: unknown; other?: unknown; other?: unknown; other?: unknown; other?: unknown }; output: {
+    readonly id: string;
+    readonly agentId: string;
+    readonly externalReferenceId: string | null;
+    readonly salutation: string | null;
+    readonly firstName: string | null;
+    readonly middleName: string | null;
+    readonly lastName: string | null;
+    readonly dob: string | null;
+    readonly gender: string | null;
+    readonly primaryEmail: string | null;
+    readonly primaryPhone: string | null;
+    readonly primaryPhoneCode: string | null;
+    readonly fullAddress: string | null;
+    readonly tags: readonly (string)[];
+    readonly status: 'active' | 'inactive' | 'blocked';
+    readonly source: string | null;
+    readonly lastContactedAt: string | null;
+    readonly customFields: Readonly<Record<string, unknown>>;
+    readonly isArchived: boolean;
+    readonly archivedAt: string | null;
+    readonly createdAt: string;
+    /** Moves only when a stored value changes. */
+    readonly updatedAt: string;
+    readonly masked: readonly (string)[];
+  } };
+  /** Merges fields into a contact: what is left out stays, `null` clears. */
+  'contacts.update': { input: { agent: string; contact: string; externalReferenceId?: string | null; salutation?: string | null; firstName?: string | null; middleName?: string | null; lastName?: string | null; dob?: string | null; gender?: string | null; primaryEmail?: string; primaryPhone?: string | null; primaryPhoneCode?: string | null; fullAddress?: string | null; tags?: readonly (string)[] | null; status?: 'active' | 'inactive' | 'blocked' | null; source?: string | null; lastContactedAt?: string | null; customFields?: Readonly<Record<string, unknown>> | null; other?: unknown; other?: unknown; other?: unknown; other?: unknown; other?: unknown; other?: unknown }; output: {
+    readonly id: string;
+    readonly agentId: string;
+    readonly externalReferenceId: string | null;
+    readonly salutation: string | null;
+    readonly firstName: string | null;
+    readonly middleName: string | null;
+    readonly lastName: string | null;
+    readonly dob: string | null;
+    readonly gender: string | null;
+    readonly primaryEmail: string | null;
+    readonly primaryPhone: string | null;
+    readonly primaryPhoneCode: string | null;
+    readonly fullAddress: string | null;
+    readonly tags: readonly (string)[];
+    readonly status: 'active' | 'inactive' | 'blocked';
+    readonly source: string | null;
+    readonly lastContactedAt: string | null;
+    readonly customFields: Readonly<Record<string, unknown>>;
+    readonly isArchived: boolean;
+    readonly archivedAt: string | null;
+    readonly createdAt: string;
+    /** Moves only when a stored value changes. */
+    readonly updatedAt: string;
+    readonly masked: readonly (string)[];
+  } };
+  /** Hides a contact from lists and closes it to changes. */
+  'contacts.archive': { input: { agent: string; contact: string }; output: {
+    readonly id: string;
+    readonly agentId: string;
+    readonly externalReferenceId: string | null;
+    readonly salutation: string | null;
+    readonly firstName: string | null;
+    readonly middleName: string | null;
+    readonly lastName: string | null;
+    readonly dob: string | null;
+    readonly gender: string | null;
+    readonly primaryEmail: string | null;
+    readonly primaryPhone: string | null;
+    readonly primaryPhoneCode: string | null;
+    readonly fullAddress: string | null;
+    readonly tags: readonly (string)[];
+    readonly status: 'active' | 'inactive' | 'blocked';
+    readonly source: string | null;
+    readonly lastContactedAt: string | null;
+    readonly customFields: Readonly<Record<string, unknown>>;
+    readonly isArchived: boolean;
+    readonly archivedAt: string | null;
+    readonly createdAt: string;
+    /** Moves only when a stored value changes. */
+    readonly updatedAt: string;
+    readonly masked: readonly (string)[];
+  } };
+  /** Takes a contact out of the archive. */
+  'contacts.unarchive': { input: { agent: string; contact: string }; output: {
+    readonly id: string;
+    readonly agentId: string;
+    readonly externalReferenceId: string | null;
+    readonly salutation: string | null;
+    readonly firstName: string | null;
+    readonly middleName: string | null;
+    readonly lastName: string | null;
+    readonly dob: string | null;
+    readonly gender: string | null;
+    readonly primaryEmail: string | null;
+    readonly primaryPhone: string | null;
+    readonly primaryPhoneCode: string | null;
+    readonly fullAddress: string | null;
+    readonly tags: readonly (string)[];
+    readonly status: 'active' | 'inactive' | 'blocked';
+    readonly source: string | null;
+    readonly lastContactedAt: string | null;
+    readonly customFields: Readonly<Record<string, unknown>>;
+    readonly isArchived: boolean;
+    readonly archivedAt: string | null;
+    readonly createdAt: string;
+    /** Moves only when a stored value changes. */
+    readonly updatedAt: string;
+    readonly masked: readonly (string)[];
+  } };
+  /** Shows a contact with its sensitive values. The audit log notes who has seen them. */
+  'contacts.reveal': { input: { agent: string; contact: string }; output: {
+    readonly id: string;
+    readonly agentId: string;
+    readonly externalReferenceId: string | null;
+    readonly salutation: string | null;
+    readonly firstName: string | null;
+    readonly middleName: string | null;
+    readonly lastName: string | null;
+    readonly dob: string | null;
+    readonly gender: string | null;
+    readonly primaryEmail: string;
+    readonly primaryPhone: string | null;
+    readonly primaryPhoneCode: string | null;
+    readonly fullAddress: string | null;
+    readonly tags: readonly (string)[];
+    readonly status: 'active' | 'inactive' | 'blocked';
+    readonly source: string;
+    readonly lastContactedAt: string | null;
+    readonly customFields: Readonly<Record<string, unknown>>;
+    readonly isArchived: boolean;
+    readonly archivedAt: string | null;
+    readonly createdAt: string;
+    /** Moves only when a stored value changes. */
+    readonly updatedAt: string;
+  } };
+  /** Shows the contact schema of an agent: the fields, their rules, and which are sensitive. */
+  'schema.show': { input: { agent: string }; output: Readonly<Record<string, unknown>> };
+  /** Erases a contact with everything that belongs to it. */
+  'contacts.erase': { input: { agent: string; contact: string; confirm: string }; output: null };
+  /** Lists the documents that an agent answers from, by title. */
+  'knowledge.list': { input: { agent: string }; output: readonly (KnowledgeDocument)[] };
+  /** Adds a text, which replaces the one with the same title. */
+  'knowledge.add': { input: { agent: string; title: string; text: string; url?: string | null; language?: string | null }; output: {
+    readonly id: string;
+    readonly fileName: string;
+    readonly title: string;
+    readonly url: string | null;
+    readonly language: string | null;
+    readonly contentType: string;
+    readonly characters: number;
+    readonly pages: number | null;
+    readonly passages: number;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+  } };
+  /** Adds a file, which replaces the one with the same name. */
+  'knowledge.addFile': { input: { agent: string; fileName: string; title?: string; url?: string; language?: string; content: Blob }; output: {
+    readonly id: string;
+    readonly fileName: string;
+    readonly title: string;
+    readonly url: string | null;
+    readonly language: string | null;
+    readonly contentType: string;
+    readonly characters: number;
+    readonly pages: number | null;
+    readonly passages: number;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+  } };
+  /** Removes a document. */
+  'knowledge.remove': { input: { agent: string; document: string }; output: {
+    readonly id: string;
+    readonly fileName: string;
+    readonly title: string;
+    readonly url: string | null;
+    readonly language: string | null;
+    readonly contentType: string;
+    readonly characters: number;
+    readonly pages: number | null;
+    readonly passages: number;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+  } };
+  /** Lists the keys of an agent, oldest first. */
+  'keys.list': { input: { agent: string }; output: readonly (Key)[] };
+  /** Creates a key. Its secret is in the answer and nowhere else. */
+  'keys.create': { input: { agent: string; name: string; description?: string; permissions: readonly ('contacts:create' | 'contacts:read' | 'contacts:update' | 'contacts:delete' | 'forms:create' | 'forms:read' | 'forms:update' | 'document-extraction:create' | 'document-extraction:read' | 'events:read')[]; perMinute?: number; perHour?: number; allowedAddresses?: readonly (string)[]; expiresAt?: string }; output: {
+    readonly key: Key;
+    /** Shown this once. */
+    readonly secret: string;
+  } };
+  /** Shows a key, without its secrets. */
+  'keys.show': { input: { agent: string; key: string }; output: {
+    readonly id: string;
+    readonly agentId: string;
+    /** The public part. */
+    readonly apiKey: string;
+    readonly name: string;
+    readonly description: string | null;
+    readonly permissions: readonly (string)[];
+    readonly perMinute: number;
+    readonly perHour: number;
+    readonly allowedAddresses: readonly (string)[];
+    readonly expiresAt: string | null;
+    readonly status: 'active' | 'disabled' | 'revoked';
+    readonly createdBy: {
+      readonly type: string;
+      readonly id: string;
+    };
+    readonly createdAt: string;
+    readonly updatedAt: string;
+    /** At most a minute late. */
+    readonly lastUsedAt: string | null;
+    readonly lastUsedAddress: string | null;
+  } };
+  /** Changes name, description, permissions, rates, addresses or end of a key. */
+  'keys.edit': { input: { agent: string; key: string; name?: string; description?: string | null; permissions?: readonly ('contacts:create' | 'contacts:read' | 'contacts:update' | 'contacts:delete' | 'forms:create' | 'forms:read' | 'forms:update' | 'document-extraction:create' | 'document-extraction:read' | 'events:read')[]; perMinute?: number; perHour?: number; allowedAddresses?: readonly (string)[]; expiresAt?: string | null }; output: {
+    readonly id: string;
+    readonly agentId: string;
+    /** The public part. */
+    readonly apiKey: string;
+    readonly name: string;
+    readonly description: string | null;
+    readonly permissions: readonly (string)[];
+    readonly perMinute: number;
+    readonly perHour: number;
+    readonly allowedAddresses: readonly (string)[];
+    readonly expiresAt: string | null;
+    readonly status: 'active' | 'disabled' | 'revoked';
+    readonly createdBy: {
+      readonly type: string;
+      readonly id: string;
+    };
+    readonly createdAt: string;
+    readonly updatedAt: string;
+    /** At most a minute late. */
+    readonly lastUsedAt: string | null;
+    readonly lastUsedAddress: string | null;
+  } };
+  /** Gives a key a new secret. The former one stays valid for a while. */
+  'keys.rotate': { input: { agent: string; key: string; graceSeconds?: number }; output: {
+    readonly key: Key;
+    /** Shown this once. */
+    readonly secret: string;
+  } };
+  /** Disables a key: its requests are refused at once. */
+  'keys.disable': { input: { agent: string; key: string }; output: {
+    readonly id: string;
+    readonly agentId: string;
+    /** The public part. */
+    readonly apiKey: string;
+    readonly name: string;
+    readonly description: string | null;
+    readonly permissions: readonly (string)[];
+    readonly perMinute: number;
+    readonly perHour: number;
+    readonly allowedAddresses: readonly (string)[];
+    readonly expiresAt: string | null;
+    readonly status: 'active' | 'disabled' | 'revoked';
+    readonly createdBy: {
+      readonly type: string;
+      readonly id: string;
+    };
+    readonly createdAt: string;
+    readonly updatedAt: string;
+    /** At most a minute late. */
+    readonly lastUsedAt: string | null;
+    readonly lastUsedAddress: string | null;
+  } };
+  /** Enables a disabled key. */
+  'keys.enable': { input: { agent: string; key: string }; output: {
+    readonly id: string;
+    readonly agentId: string;
+    /** The public part. */
+    readonly apiKey: string;
+    readonly name: string;
+    readonly description: string | null;
+    readonly permissions: readonly (string)[];
+    readonly perMinute: number;
+    readonly perHour: number;
+    readonly allowedAddresses: readonly (string)[];
+    readonly expiresAt: string | null;
+    readonly status: 'active' | 'disabled' | 'revoked';
+    readonly createdBy: {
+      readonly type: string;
+      readonly id: string;
+    };
+    readonly createdAt: string;
+    readonly updatedAt: string;
+    /** At most a minute late. */
+    readonly lastUsedAt: string | null;
+    readonly lastUsedAddress: string | null;
+  } };
+  /** Revokes a key for good. */
+  'keys.revoke': { input: { agent: string; key: string; confirm: string }; output: {
+    readonly id: string;
+    readonly agentId: string;
+    /** The public part. */
+    readonly apiKey: string;
+    readonly name: string;
+    readonly description: string | null;
+    readonly permissions: readonly (string)[];
+    readonly perMinute: number;
+    readonly perHour: number;
+    readonly allowedAddresses: readonly (string)[];
+    readonly expiresAt: string | null;
+    readonly status: 'active' | 'disabled' | 'revoked';
+    readonly createdBy: {
+      readonly type: string;
+      readonly id: string;
+    };
+    readonly createdAt: string;
+    readonly updatedAt: string;
+    /** At most a minute late. */
+    readonly lastUsedAt: string | null;
+    readonly lastUsedAddress: string | null;
+  } };
+  /** Sends a request of the Open API with a key and its secret, counted like any other. */
+  'keys.try': { input: { agent: string; apiKey: string; secret: string }; output: readonly (TriedRequest)[] };
+  /** Lists entries of an agent's audit log, the newest first. */
+  'audit.list': { input: { agent: string; limit?: number; beforeAt?: string; beforeId?: string }; output: {
+    readonly entries: readonly (AuditEntry)[];
+    /** What to ask for next; `null` at the end of the log. */
+    readonly next: AuditPosition | null;
+  } };
+  /** Lists entries of the audit logs of all agents and of the installation, the newest first. */
+  'audit.listAll': { input: { limit?: number; beforeAt?: string; beforeId?: string }; output: {
+    readonly entries: readonly (AuditEntry)[];
+    /** What to ask for next; `null` at the end of the log. */
+    readonly next: AuditPosition | null;
+  } };
+  /** Shows whether the server can work, and its version. */
+  'server.health': { input: Record<string, never>; output: {
+    readonly isHealthy: boolean;
+    readonly problem: string | null;
+    readonly build: string;
+    readonly contractVersion: string;
+    readonly publicUrl: string;
+    readonly now: string;
+  } };
+}
+
+export interface Operation {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly query: readonly string[];
+  readonly body: 'none' | 'json' | 'content';
+  readonly scope: 'public' | 'own' | 'agent' | 'installation';
+  readonly needs: Capability | null;
+  readonly stepUp: boolean;
+  readonly versioned: boolean;
+  readonly secret: boolean;
+  readonly changes: boolean;
+  readonly command: string;
+}
+
+export const operations: { readonly [Name in keyof Operations]: Operation } = {
+  'session.show': {
+    method: 'GET', path: '/session', query: [], body: 'none',
+    scope: 'public', needs: null, stepUp: false, versioned: false, secret: false,
+    changes: false, command: '',
+  },
+  'signIn.options': {
+    method: 'POST', path: '/sign-in/passkey/options', query: [], body: 'none',
+    scope: 'public', needs: null, stepUp: false, versioned: false, secret: false,
+    changes: false, command: '',
+  },
+  'signIn.passkey': {
+    method: 'POST', path: '/sign-in/passkey', query: [], body: 'json',
+    scope: 'public', needs: null, stepUp: false, versioned: false, secret: true,
+    changes: true, command: '',
+  },
+  'signIn.password': {
+    method: 'POST', path: '/sign-in/password', query: [], body: 'json',
+    scope: 'public', needs: null, stepUp: false, versioned: false, secret: true,
+    changes: true, command: '',
+  },
+  'links.inspect': {
+    method: 'POST', path: '/links/inspect', query: [], body: 'json',
+    scope: 'public', needs: null, stepUp: false, versioned: false, secret: false,
+    changes: false, command: '',
+  },
+  'links.accept': {
+    method: 'POST', path: '/links/accept', query: [], body: 'json',
+    scope: 'public', needs: null, stepUp: false, versioned: false, secret: true,
+    changes: true, command: '',
+  },
+  'session.stepUpOptions': {
+    method: 'POST', path: '/session/step-up/options', query: [], body: 'none',
+    scope: 'own', needs: null, stepUp: false, versioned: false, secret: false,
+    changes: false, command: '',
+  },
+  'session.stepUp': {
+    method: 'POST', path: '/session/step-up', query: [], body: 'json',
+    scope: 'own', needs: null, stepUp: false, versioned: false, secret: true,
+    changes: true, command: '',
+  },
+  'session.end': {
+    method: 'DELETE', path: '/session', query: [], body: 'none',
+    scope: 'own', needs: null, stepUp: false, versioned: false, secret: false,
+    changes: true, command: '',
+  },
+  'me.update': {
+    method: 'PATCH', path: '/me', query: [], body: 'json',
+    scope: 'own', needs: null, stepUp: false, versioned: false, secret: false,
+    changes: true, command: '',
+  },
+  'me.sessions': {
+    method: 'GET', path: '/me/sessions', query: [], body: 'none',
+    scope: 'own', needs: null, stepUp: false, versioned: false, secret: false,
+    changes: false, command: '',
+  },
+  'me.endSession': {
+    method: 'DELETE', path: '/me/sessions/{session}', query: [], body: 'none',
+    scope: 'own', needs: null, stepUp: false, versioned: false, secret: false,
+    changes: true, command: '',
+  },
+  'me.endOtherSessions': {
+    method: 'DELETE', path: '/me/sessions', query: [], body: 'none',
+    scope: 'own', needs: null, stepUp: false, versioned: false, secret: false,
+    changes: true, command: '',
+  },
+  'me.passkeys': {
+    method: 'GET', path: '/me/passkeys', query: [], body: 'none',
+    scope: 'own', needs: null, stepUp: false, versioned: false, secret: false,
+    changes: false, command: '',
+  },
+  'me.passkeyOptions': {
+    method: 'POST', path: '/me/passkeys/options', query: [], body: 'none',
+    scope: 'own', needs: null, stepUp: true, versioned: false, secret: false,
+    changes: false, command: '',
+  },
+  'me.addPasskey': {
+    method: 'POST', path: '/me/passkeys', query: [], body: 'json',
+    scope: 'own', needs: null, stepUp: true, versioned: false, secret: false,
+    changes: true, command: '',
+  },
+  'me.removePasskey': {
+    method: 'DELETE', path: '/me/passkeys/{passkey}', query: [], body: 'none',
+    scope: 'own', needs: null, stepUp: true, versioned: false, secret: false,
+    changes: true, command: '',
+  },
+  'me.setPassword': {
+    method: 'PUT', path: '/me/password', query: [], body: 'json',
+    scope: 'own', needs: null, stepUp: true, versioned: false, secret: false,
+    changes: true, command: '',
+  },
+  'agents.list': {
+    method: 'GET', path: '/agents', query: [], body: 'none',
+    scope: 'own', needs: null, stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'agents list',
+  },
+  'agents.create': {
+    method: 'POST', path: '/agents', query: [], body: 'json',
+    scope: 'installation', needs: 'agents.manage', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'agents create NAME [--id ID]',
+  },
+  'agents.show': {
+    method: 'GET', path: '/agents/{agent}', query: [], body: 'none',
+    scope: 'agent', needs: 'agents.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'agents show ID',
+  },
+  'agents.rename': {
+    method: 'PATCH', path: '/agents/{agent}', query: [], body: 'json',
+    scope: 'agent', needs: 'agents.manage', stepUp: false, versioned: true, secret: false,
+    changes: true, command: '',
+  },
+  'agents.disable': {
+    method: 'POST', path: '/agents/{agent}/disable', query: [], body: 'json',
+    scope: 'agent', needs: 'agents.manage', stepUp: true, versioned: false, secret: false,
+    changes: true, command: 'agents disable ID',
+  },
+  'agents.enable': {
+    method: 'POST', path: '/agents/{agent}/enable', query: [], body: 'none',
+    scope: 'agent', needs: 'agents.manage', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'agents enable ID',
+  },
+  'inbox.list': {
+    method: 'GET', path: '/agents/{agent}/conversations', query: ['status', 'mode', 'contact', 'since', 'page', 'limit'], body: 'none',
+    scope: 'agent', needs: 'inbox.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'conversations list',
+  },
+  'inbox.counts': {
+    method: 'GET', path: '/agents/{agent}/conversations/counts', query: [], body: 'none',
+    scope: 'agent', needs: 'inbox.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: '',
+  },
+  'inbox.show': {
+    method: 'GET', path: '/agents/{agent}/conversations/{conversation}', query: [], body: 'none',
+    scope: 'agent', needs: 'inbox.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'conversations show ID',
+  },
+  'inbox.thread': {
+    method: 'GET', path: '/agents/{agent}/conversations/{conversation}/thread', query: ['after', 'before', 'limit'], body: 'none',
+    scope: 'agent', needs: 'inbox.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'conversations show ID',
+  },
+  'inbox.take': {
+    method: 'POST', path: '/agents/{agent}/conversations/{conversation}/take', query: [], body: 'none',
+    scope: 'agent', needs: 'inbox.reply', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'conversations take ID',
+  },
+  'inbox.reply': {
+    method: 'POST', path: '/agents/{agent}/conversations/{conversation}/replies', query: [], body: 'json',
+    scope: 'agent', needs: 'inbox.reply', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'conversations reply ID TEXT',
+  },
+  'inbox.release': {
+    method: 'POST', path: '/agents/{agent}/conversations/{conversation}/release', query: [], body: 'none',
+    scope: 'agent', needs: 'inbox.reply', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'conversations release ID',
+  },
+  'inbox.close': {
+    method: 'POST', path: '/agents/{agent}/conversations/{conversation}/close', query: [], body: 'none',
+    scope: 'agent', needs: 'inbox.reply', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'conversations close ID',
+  },
+  'contacts.list': {
+    method: 'GET', path: '/agents/{agent}/contacts', query: ['search', 'status', 'tag', 'sortBy', 'sortOrder', 'includeArchived', 'primaryEmail', 'createdSince', 'updatedSince', 'page', 'limit', 'cursor'], body: 'none',
+    scope: 'agent', needs: 'contacts.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'contacts list',
+  },
+  'contacts.show': {
+    method: 'GET', path: '/agents/{agent}/contacts/{contact}', query: [], body: 'none',
+    scope: 'agent', needs: 'contacts.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'contacts show REF',
+  },
+  'contacts.create': {
+    method: 'POST', path: '/agents/{agent}/contacts', query: [], body: 'json',
+    scope: 'agent', needs: 'contacts.write', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'contacts create',
+  },
+  'contacts.update': {
+    method: 'PATCH', path: '/agents/{agent}/contacts/{contact}', query: [], body: 'json',
+    scope: 'agent', needs: 'contacts.write', stepUp: false, versioned: true, secret: false,
+    changes: true, command: 'contacts update REF',
+  },
+  'contacts.archive': {
+    method: 'POST', path: '/agents/{agent}/contacts/{contact}/archive', query: [], body: 'none',
+    scope: 'agent', needs: 'contacts.write', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'contacts archive REF',
+  },
+  'contacts.unarchive': {
+    method: 'POST', path: '/agents/{agent}/contacts/{contact}/unarchive', query: [], body: 'none',
+    scope: 'agent', needs: 'contacts.write', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'contacts unarchive REF',
+  },
+  'contacts.reveal': {
+    method: 'POST', path: '/agents/{agent}/contacts/{contact}/reveal', query: [], body: 'none',
+    scope: 'agent', needs: 'sensitive.read', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'contacts show REF --reveal',
+  },
+  'schema.show': {
+    method: 'GET', path: '/agents/{agent}/contact-schema', query: [], body: 'none',
+    scope: 'agent', needs: 'schema.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'contact-schema show',
+  },
+  'contacts.erase': {
+    method: 'POST', path: '/agents/{agent}/contacts/{contact}/erase', query: [], body: 'json',
+    scope: 'agent', needs: 'contacts.erase', stepUp: true, versioned: false, secret: false,
+    changes: true, command: 'contacts erase REF',
+  },
+  'knowledge.list': {
+    method: 'GET', path: '/agents/{agent}/knowledge', query: [], body: 'none',
+    scope: 'agent', needs: 'studio.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'knowledge list',
+  },
+  'knowledge.add': {
+    method: 'POST', path: '/agents/{agent}/knowledge', query: [], body: 'json',
+    scope: 'agent', needs: 'studio.write', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'knowledge add FILE',
+  },
+  'knowledge.addFile': {
+    method: 'POST', path: '/agents/{agent}/knowledge/files', query: ['fileName', 'title', 'url', 'language'], body: 'content',
+    scope: 'agent', needs: 'studio.write', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'knowledge add FILE',
+  },
+  'knowledge.remove': {
+    method: 'DELETE', path: '/agents/{agent}/knowledge/{document}', query: [], body: 'none',
+    scope: 'agent', needs: 'studio.write', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'knowledge remove DOC',
+  },
+  'keys.list': {
+    method: 'GET', path: '/agents/{agent}/keys', query: [], body: 'none',
+    scope: 'agent', needs: 'keys.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'keys list',
+  },
+  'keys.create': {
+    method: 'POST', path: '/agents/{agent}/keys', query: [], body: 'json',
+    scope: 'agent', needs: 'keys.manage', stepUp: true, versioned: false, secret: true,
+    changes: true, command: 'keys create --name NAME --allow PERMISSION',
+  },
+  'keys.show': {
+    method: 'GET', path: '/agents/{agent}/keys/{key}', query: [], body: 'none',
+    scope: 'agent', needs: 'keys.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'keys show KEY',
+  },
+  'keys.edit': {
+    method: 'PATCH', path: '/agents/{agent}/keys/{key}', query: [], body: 'json',
+    scope: 'agent', needs: 'keys.manage', stepUp: true, versioned: true, secret: false,
+    changes: true, command: 'keys edit KEY',
+  },
+  'keys.rotate': {
+    method: 'POST', path: '/agents/{agent}/keys/{key}/rotate', query: [], body: 'json',
+    scope: 'agent', needs: 'keys.manage', stepUp: true, versioned: false, secret: true,
+    changes: true, command: 'keys rotate KEY --grace 24h',
+  },
+  'keys.disable': {
+    method: 'POST', path: '/agents/{agent}/keys/{key}/disable', query: [], body: 'none',
+    scope: 'agent', needs: 'keys.manage', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'keys disable KEY',
+  },
+  'keys.enable': {
+    method: 'POST', path: '/agents/{agent}/keys/{key}/enable', query: [], body: 'none',
+    scope: 'agent', needs: 'keys.manage', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'keys enable KEY',
+  },
+  'keys.revoke': {
+    method: 'POST', path: '/agents/{agent}/keys/{key}/revoke', query: [], body: 'json',
+    scope: 'agent', needs: 'keys.manage', stepUp: true, versioned: false, secret: false,
+    changes: true, command: 'keys revoke KEY',
+  },
+  'keys.try': {
+    method: 'POST', path: '/agents/{agent}/keys/try', query: [], body: 'json',
+    scope: 'agent', needs: 'keys.manage', stepUp: false, versioned: false, secret: false,
+    changes: false, command: '',
+  },
+  'audit.list': {
+    method: 'GET', path: '/agents/{agent}/audit', query: ['limit', 'beforeAt', 'beforeId'], body: 'none',
+    scope: 'agent', needs: 'audit.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'audit tail',
+  },
+  'audit.listAll': {
+    method: 'GET', path: '/audit', query: ['limit', 'beforeAt', 'beforeId'], body: 'none',
+    scope: 'installation', needs: 'audit.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'audit tail',
+  },
+  'server.health': {
+    method: 'GET', path: '/server/health', query: [], body: 'none',
+    scope: 'installation', needs: 'server.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: '',
+  },
+};
