@@ -12,6 +12,9 @@ const LIMITS = { firstLoadGzip: 60_000, allGzip: 180_000, allBrotli: 200_000 };
 const TARGET = ['chrome111', 'edge111', 'firefox113', 'safari16.4'];
 const TYPES = { js: 'text/javascript; charset=utf-8', css: 'text/css; charset=utf-8', html: 'text/html; charset=utf-8', svg: 'image/svg+xml' };
 
+/** The notice of the libraries in the shell; their licence is LICENSE-PREACT. */
+const NOTICE = '/*! preact, (c) 2015-present Jason Miller; @preact/signals, (c) 2022-present Preact Team; MIT */';
+
 const hash = (text) => createHash('sha256').update(text).digest('hex').slice(0, 12);
 const gzip = (text) => gzipSync(text, { level: 9 }).length;
 const brotli = (text) => brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 22 } });
@@ -42,7 +45,7 @@ export const make = async () => {
   const css = add('app', 'css', style);
   const theme = add('theme', 'js', await bundle('src/theme.ts', { format: 'iife' }));
   const icon = add('icon', 'svg', readFileSync(here + 'src/icon.svg', 'utf8').trim());
-  const kit = add('kit', 'js', await bundle('src/kit.ts'));
+  const kit = add('kit', 'js', await bundle('src/kit.ts', { banner: { js: NOTICE } }));
   // A page imports the shell by its hashed name, and the shell learns the names of the pages from index.html: so neither
   // needs the other's hash.
   const shell = {

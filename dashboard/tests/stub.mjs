@@ -3,7 +3,8 @@
 import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { checkCharacters } from './check.mjs';
-import { capabilities, data, key as newKey, ME, newId } from './data.mjs';
+import { badAnswer, badRequest, operationOf } from './contract.mjs';
+import { capabilities, data, key as newKey, ME, message, newId } from './data.mjs';
 
 const dist = new URL('../dist/', import.meta.url);
 export const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -23,15 +24,10 @@ export const startStub = async (base = '') => {
     /** Answers instead of an operation: `(method, path) => { status, code, message, details } | null`. */
     fail: () => null,
     granted: undefined,
-    streams: new Set(),
     reset(empty = false) {
       stub.data = data(empty);
       stub.versions = new Map();
       Object.assign(stub, { signedIn: true, isSetUp: true, delayMs: 0, stepUp: false, fail: () => null, granted: undefined, violations: [], log: [] });
-    },
-    /** Sends an event to the open streams. */
-    emit(type) {
-      for (const response of stub.streams) response.write(`id: ${Date.now()}\nevent: event\ndata: ${JSON.stringify({ agent: 'acme', seq: 1, type })}\n\n`);
     },
     version: (id) => stub.versions.get(id) ?? 1,
     touch: (id) => stub.versions.set(id, stub.version(id) + 1),
@@ -48,96 +44,131 @@ export const startStub = async (base = '') => {
   const missing = (what) => refuse(404, 'NOT_FOUND', `There is no ${what} with this id`);
   const tagged = (record) => ok(record, { headers: { ETag: `"${stub.version(record.id)}"` } });
   const invalid = (field, message, type = 'required') => refuse(400, 'VALIDATION_ERROR', 'Validation failed: ' + message, { validationErrors: [{ field, message, type, value: null, in: 'body' }] });
-  const counts = () => {
-    const all = stub.data.conversations;
-    return { waiting: all.filter((one) => one.mode == 'waiting').length, mine: all.filter((one) => one.assignee?.id == ME.id && one.status == 'open').length, open: all.filter((one) => one.status == 'open').length, closed: all.filter((one) => one.status == 'closed').length, all: all.length };
-  };
-  const inView = (view) => (one) => view == 'all' || (view == 'waiting' ? one.mode == 'waiting' : view == 'mine' ? one.assignee?.id == ME.id && one.status == 'open' : one.status == view);
+  const of = (list, id) => stub.data[list].find((row) => row.id == id);
+  const views = { open: (one) => one.status == 'open', human: (one) => one.status == 'open' && one.mode == 'human', closed: (one) => one.status == 'closed', all: () => true };
   const makeKey = (text) => text + checkCharacters(text);
-  const session = () => {
-    const { id, name } = ME;
-    return { operator: stub.signedIn ? ME : null, id, name, installation: capabilities(stub.granted), agents: {}, serviceName: 'Acme', build: '1.4.0', needsSetUp: !stub.isSetUp, isOwn: true, signIn: { passkey: true, password: true, providers: [] } };
+  const session = () => ({ operator: stub.signedIn ? ME : null, capabilities: stub.signedIn ? capabilities(stub.granted) : {}, agentCapabilities: {}, stepUpUntil: null, methods: ['passkey', 'password'], isSetUp: stub.isSetUp, hasAccounts: true, serviceName: 'Acme', publicUrl: 'https://api.example.com', apiKeyPrefix: 'svc', build: '1.4.0' });
+  const enter = () => {
+    stub.signedIn = true;
+    return ok({ session: session(), pageSecret: 'page-secret' });
   };
-  /** The operations: a pattern, and what it answers. */
-  const operations = [
-    ['GET /session', () => ok(session())],
-    ['DELETE /session', () => { stub.signedIn = false; return { status: 204, body: null, headers: {} }; }],
-    ['POST /session/step-up', () => { stub.stepUp = false; return ok({ stepUpUntil: new Date(Date.now() + 600000).toISOString() }); }],
-    ['POST /sign-in/password', ({ body }) => (body.email == ME.email && body.password == 'correct horse battery' ? ok({ pending: 'p1' }) : refuse(401, 'UNAUTHENTICATED', 'This does not match an account'))],
-    ['POST /sign-in/code', ({ body }) => { if (body.code != '123456') return refuse(401, 'UNAUTHENTICATED', 'Wrong code'); stub.signedIn = true; return ok({ operator: ME, pageSecret: 'page-secret' }); }],
-    ['POST /sign-in/passkey/options', () => ok({ challenge: 'AAAAAAAAAAAAAAAAAAAAAA', rpId: 'localhost', allowCredentials: [], userVerification: 'required' })],
-    ['POST /sign-in/passkey', () => { stub.signedIn = true; return ok({ operator: ME }); }],
-    ['POST /links/inspect', ({ body }) => (body.token == SETUP_TOKEN ? ok({ kind: 'setup', email: null, inviter: null, agents: [], end: new Date(Date.now() + 3600000).toISOString(), passkey: { challenge: 'AAAAAAAAAAAAAAAAAAAAAA', rp: { id: 'localhost', name: 'Acme' }, user: { id: 'AAAAAAAAAAAAAAAAAAAAAA', name: '', displayName: '' }, pubKeyCredParams: [{ type: 'public-key', alg: -8 }, { type: 'public-key', alg: -7 }], authenticatorSelection: { residentKey: 'required', userVerification: 'required' }, attestation: 'none' }, totp: { secret: 'JBSWY3DPEHPK3PXP', url: 'otpauth://totp/Acme', qr: 'M0 0h7v7h-7zM10 0h3v3h-3zM14 0h7v7h-7zM0 14h7v7h-7zM9 9h4v4h-4zM15 15h5v5h-5z', sealed: 'sealed' } }) : refuse(404, 'LINK_INVALID', 'This link is unknown, used, revoked or expired'))],
-    ['POST /links/accept', ({ body }) => { if (!body.name) return invalid('name', 'name is required'); stub.signedIn = true; stub.isSetUp = true; return ok({ operator: ME, recoveryCodes: Array.from({ length: 10 }, (_, n) => `K7Q2-${1000 + n * 77}X`) }); }],
-    ['PATCH /me', ({ body }) => ok({ ...ME, ...body })],
-    ['GET /me/passkeys', () => page(stub.data.passkeys, new URLSearchParams())],
-    ['PATCH /me/passkeys/:id', ({ id, body }) => { const one = stub.data.passkeys.find((row) => row.id == id); one.name = body.name; return ok(one); }],
-    ['DELETE /me/passkeys/:id', ({ id }) => { stub.data.passkeys = stub.data.passkeys.filter((row) => row.id != id); return { status: 204, body: null, headers: {} }; }],
-    ['GET /me/sessions', () => page(stub.data.sessions, new URLSearchParams())],
-    ['DELETE /me/sessions', () => { stub.data.sessions.length = 1; return { status: 204, body: null, headers: {} }; }],
-    ['POST /me/recovery-codes', () => ok({ recoveryCodes: Array.from({ length: 10 }, (_, n) => `N3W8-${2000 + n * 91}Y`) })],
-    ['PUT /me/password', ({ body }) => (body.password.length < 12 ? invalid('password', 'password must have at least 12 characters', 'minLength') : ok({}))],
-    ['GET /agents', () => ok(stub.data.agents)],
-    ['POST /agents', ({ body }) => { if (!body.name) return invalid('name', 'name is required'); const one = { id: body.id ?? newId(), name: body.name, status: 'active', createdAt: new Date().toISOString() }; stub.data.agents.push(one); return ok(one); }],
-    ['GET /search', ({ query }) => { const q = query.get('q').toLowerCase(); return ok([...stub.data.contacts.filter((one) => `${one.firstName} ${one.lastName} ${one.primaryEmail}`.toLowerCase().includes(q)).slice(0, 5).map((one) => ({ kind: 'contact', id: one.id, title: `${one.firstName} ${one.lastName}`, detail: one.primaryEmail })), ...stub.data.keys.filter((one) => one.name.toLowerCase().includes(q)).map((one) => ({ kind: 'key', id: one.id, title: one.name, detail: one.apiKey }))]); }],
-    ['GET /agents/:agent/overview', () => ok(stub.data.overview)],
-    ['GET /agents/:agent/contact-schema', () => ok(stub.data.schema)],
-    ['GET /agents/:agent/keys', () => ok(stub.data.keys)],
-    ['POST /agents/:agent/keys', ({ body }) => { if (!body.name) return invalid('name', 'name is required'); if (!body.permissions?.length) return invalid('permissions', 'permissions must have at least 1 element', 'minItems'); const one = newKey(body.name, { apiKey: makeKey('svck_' + 'N3wK3yOfTheT3stN3wK3yOfT'), description: body.description ?? null, permissions: body.permissions, limits: { perMinute: body.perMinute, perHour: body.perHour }, allowedAddresses: body.allowedAddresses, lastUsedAt: null, lastUsedAddress: null, usage: { minute: 0, hour: 0 } }); stub.data.keys.push(one); return ok({ key: one, secret: makeKey('svcs_' + 'S3cr3tOfTheT3stS3cr3tOfTheT3stS3cr3tOfTheT3') }); }],
-    ['POST /agents/:agent/keys/try', () => ok([{ method: 'GET', path: '/v1/open/contacts/chatbots/acme?limit=1', status: 200, durationMs: 3, body: { success: true, message: 'Contacts retrieved successfully', data: [] } }])],
-    ['GET /agents/:agent/keys/:id', ({ id }) => { const one = stub.data.keys.find((row) => row.id == id); return one ? tagged(one) : missing('key'); }],
-    ['PATCH /agents/:agent/keys/:id', ({ id, body }) => { const one = stub.data.keys.find((row) => row.id == id); Object.assign(one, body); return tagged(one); }],
-    ['POST /agents/:agent/keys/:id/rotate', ({ id }) => { const one = stub.data.keys.find((row) => row.id == id); return ok({ key: one, secret: makeKey('svcs_' + 'R0tat3dOfTheT3stS3cr3tOfTheT3stS3cr3tOfTheT3') }); }],
-    ['POST /agents/:agent/keys/:id/revoke', ({ id, query }) => { const one = stub.data.keys.find((row) => row.id == id); if (query.get('confirm') != one.name) return invalid('confirm', 'must be ' + one.name, 'conflict'); one.status = 'revoked'; return ok(one); }],
-    ['POST /agents/:agent/keys/:id/:action', ({ id, action }) => { const one = stub.data.keys.find((row) => row.id == id); if (action == 'end-old-secret') one.secrets.length = 1; else one.status = action == 'disable' ? 'disabled' : 'active'; return ok(one); }],
-    ['GET /agents/:agent/contacts', ({ query }) => {
+  const wrong = () => refuse(401, 'UNAUTHENTICATED', 'This does not match an account. Check what you entered and try again');
+  const nothing = () => ok(null);
+  const challenge = 'AAAAAAAAAAAAAAAAAAAAAA';
+  const creation = { challenge, rp: { id: 'localhost', name: 'Acme' }, user: { id: challenge, name: '', displayName: '' }, pubKeyCredParams: [{ type: 'public-key', alg: -8 }, { type: 'public-key', alg: -7 }], authenticatorSelection: { residentKey: 'required', userVerification: 'required' }, attestation: 'none', excludeCredentials: [] };
+  const request = { challenge, rpId: 'localhost', allowCredentials: [], userVerification: 'required' };
+  const converse = (id, change) => {
+    const one = of('conversations', id);
+    change(one);
+    return tagged(one);
+  };
+  const part = (change) => (one) => one.participants.push({ change, name: ME.displayName, after: one.messageCount, at: new Date().toISOString() });
+  const take = (one) => {
+    if (one.participants.at(-1)?.name != ME.displayName || one.participants.at(-1)?.change != 'joined') part('joined')(one);
+    one.mode = 'human';
+    one.waitingSince = null;
+    one.unread = 0;
+  };
+  const setKey = (id, status) => {
+    const one = of('keys', id);
+    one.status = status;
+    return ok(one);
+  };
+  const archive = (id, is) => {
+    const one = of('contacts', id);
+    one.isArchived = is;
+    one.archivedAt = is ? new Date().toISOString() : null;
+    stub.touch(id);
+    return tagged(one);
+  };
+  /** The operations by name. */
+  const operations = {
+    'session.show': () => ok(session()),
+    'session.end': () => { stub.signedIn = false; return nothing(); },
+    'session.stepUpOptions': () => ok({ publicKey: request, methods: ['password'] }),
+    'session.stepUp': ({ body }) => { if (body.password != 'correct horse battery') return wrong(); stub.stepUp = false; return ok({ stepUpUntil: new Date(Date.now() + 600000).toISOString() }); },
+    'signIn.options': () => ok({ publicKey: request, methods: ['passkey', 'password'] }),
+    'signIn.passkey': enter,
+    'signIn.password': ({ body }) => (body.email == ME.email && body.password == 'correct horse battery' ? enter() : wrong()),
+    'links.inspect': ({ body }) => (body.token == SETUP_TOKEN ? ok({ kind: 'setUp', expiresAt: new Date(Date.now() + 3600000).toISOString(), publicKey: creation, serviceName: 'Acme' }) : refuse(404, 'LINK_INVALID', 'This link is unknown, used, revoked or expired')),
+    'links.accept': ({ body }) => { if (!body.name) return invalid('name', 'name is required'); if (!body.credential && (body.password ?? '').length < 12) return invalid('password', 'password must have at least 12 characters', 'minLength'); stub.isSetUp = true; return enter(); },
+    'me.update': ({ body }) => ok({ ...ME, ...body }),
+    'me.sessions': () => ok(stub.data.sessions),
+    'me.endSession': ({ session: id }) => { stub.data.sessions = stub.data.sessions.filter((row) => row.id != id); return nothing(); },
+    'me.endOtherSessions': () => { stub.data.sessions.length = 1; return nothing(); },
+    'me.passkeys': () => ok(stub.data.passkeys),
+    'me.passkeyOptions': () => ok({ publicKey: creation, methods: ['passkey'] }),
+    'me.addPasskey': ({ body }) => { stub.data.passkeys.push({ ...stub.data.passkeys[0], id: newId(), name: body.name }); return ok(stub.data.passkeys); },
+    'me.removePasskey': ({ passkey }) => { stub.data.passkeys = stub.data.passkeys.filter((row) => row.id != passkey); return ok(stub.data.passkeys); },
+    'me.setPassword': ({ body }) => (body.password.length < 12 ? invalid('password', 'password must have at least 12 characters', 'minLength') : nothing()),
+    'agents.list': () => ok(stub.data.agents),
+    'agents.create': ({ body }) => { if (!body.name) return invalid('name', 'name is required'); const one = { ...stub.data.agents[0], id: body.id ?? newId(), name: body.name, status: 'active' }; stub.data.agents.push(one); return ok(one); },
+    'schema.show': () => ok(stub.data.schema),
+    'keys.list': () => ok(stub.data.keys),
+    'keys.create': ({ body }) => {
+      if (!body.name) return invalid('name', 'name is required');
+      if (!body.permissions?.length) return invalid('permissions', 'permissions must have at least 1 element', 'minItems');
+      const { description = null, allowedAddresses = [], expiresAt = null, name, ...rest } = body;
+      const one = newKey(name, { apiKey: makeKey('svck_N3wK3yOfTheT3stN3wK3yOfT'), description, allowedAddresses, expiresAt, ...rest, lastUsedAt: null, lastUsedAddress: null });
+      stub.data.keys.push(one);
+      return ok({ key: one, secret: makeKey('svcs_S3cr3tOfTheT3stS3cr3tOfTheT3stS3cr3tOfTheT3') });
+    },
+    'keys.try': () => ok([{ method: 'GET', path: '/v1/open/health', status: 200, body: '{"success":true,"message":"API is healthy"}' }, { method: 'GET', path: '/v1/open/contacts/chatbots/acme?limit=1', status: 200, body: '{"success":true,"message":"Contacts retrieved successfully","data":[]}' }]),
+    'keys.show': ({ key }) => { const one = of('keys', key); return one ? tagged(one) : missing('key'); },
+    'keys.edit': ({ key, body }) => tagged(Object.assign(of('keys', key), body)),
+    'keys.rotate': ({ key }) => ok({ key: of('keys', key), secret: makeKey('svcs_R0tat3dOfTheT3stS3cr3tOfTheT3stS3cr3tOfTheT3') }),
+    'keys.revoke': ({ key, body }) => (body.confirm != of('keys', key).name ? invalid('confirm', 'must be the name, to confirm', 'conflict') : setKey(key, 'revoked')),
+    'keys.disable': ({ key }) => setKey(key, 'disabled'),
+    'keys.enable': ({ key }) => setKey(key, 'active'),
+    'contacts.list': ({ query }) => {
       const q = (query.get('search') ?? '').toLowerCase();
-      const sort = query.get('sort') ?? '-updatedAt';
-      const field = sort.replace('-', '');
-      const rows = stub.data.contacts.filter((one) => one.isArchived == (query.get('archived') == 'only') && (!query.get('status') || one.status == query.get('status')) && (!q || `${one.firstName} ${one.lastName} ${one.primaryEmail}`.toLowerCase().includes(q)));
-      rows.sort((a, b) => String(a[field]).localeCompare(String(b[field])) * (sort.startsWith('-') ? -1 : 1));
+      const field = query.get('sortBy') ?? 'createdAt';
+      const rows = stub.data.contacts.filter((one) => (!one.isArchived || query.get('includeArchived') == 'true') && (!query.get('status') || one.status == query.get('status')) && (!q || `${one.firstName} ${one.lastName} ${one.primaryEmail}`.toLowerCase().includes(q)));
+      rows.sort((a, b) => String(a[field]).localeCompare(String(b[field])) * (query.get('sortOrder') == 'asc' ? 1 : -1));
       return page(rows, query);
-    }],
-    ['POST /agents/:agent/contacts', ({ body }) => { if (!body.primaryEmail) return invalid('primaryEmail', 'primaryEmail is required'); const one = { id: newId(), tags: [], status: 'active', source: 'console', isArchived: false, createdAt: new Date().toISOString(), updatedAt: new Date().toISOString(), customFields: {}, externalReferenceId: null, firstName: null, lastName: null, ...body }; stub.data.contacts.push(one); return tagged(one); }],
-    ['GET /agents/:agent/contacts/:id', ({ id }) => { const one = stub.data.contacts.find((row) => row.id == id); return one ? tagged(one) : missing('contact'); }],
-    ['PATCH /agents/:agent/contacts/:id', ({ id, body, headers }) => {
-      const one = stub.data.contacts.find((row) => row.id == id);
+    },
+    'contacts.create': ({ body }) => { if (!body.primaryEmail) return invalid('primaryEmail', 'primaryEmail is required'); const { id, masked } = contactLike(); const one = { ...contactLike(), ...body, id, masked }; stub.data.contacts.push(one); return tagged(one); },
+    'contacts.show': ({ contact }) => { const one = of('contacts', contact); return one ? tagged(one) : missing('contact'); },
+    'contacts.reveal': ({ contact }) => tagged({ ...of('contacts', contact), masked: [] }),
+    'contacts.update': ({ contact: id, body, headers }) => {
+      const one = of('contacts', id);
       if (!headers['if-match']) return refuse(428, 'PRECONDITION_REQUIRED', 'Send If-Match');
-      if (headers['if-match'] != `"${stub.version(id)}"`) return refuse(412, 'PRECONDITION_FAILED', 'The contact was changed', { details: { current: one, changedBy: 'Kofi Mensah', changedAt: new Date().toISOString() } });
+      if (headers['if-match'] != `"${stub.version(id)}"`) return refuse(412, 'PRECONDITION_FAILED', 'The contact was changed', { details: { current: one } });
       if ('primaryEmail' in body && !/@/.test(body.primaryEmail ?? '')) return invalid('primaryEmail', 'primaryEmail must be an e-mail address', 'format');
       const { customFields, ...rest } = body;
       Object.assign(one, rest, { customFields: { ...one.customFields, ...customFields }, updatedAt: new Date().toISOString() });
       stub.touch(id);
       return tagged(one);
-    }],
-    ['POST /agents/:agent/contacts/:id/:action', ({ id, action }) => { const one = stub.data.contacts.find((row) => row.id == id); one.isArchived = action == 'archive'; stub.touch(id); return tagged(one); }],
-    ['DELETE /agents/:agent/contacts/:id', ({ id }) => { stub.data.contacts = stub.data.contacts.filter((row) => row.id != id); return { status: 204, body: null, headers: {} }; }],
-    ['GET /agents/:agent/conversations/counts', () => ok(counts())],
-    ['GET /agents/:agent/conversations', ({ query }) => page(stub.data.conversations.filter(inView(query.get('view') ?? 'all')).filter((one) => !query.get('search') || (one.visitor.name ?? '').toLowerCase().includes(query.get('search').toLowerCase())), query)],
-    ['GET /agents/:agent/conversations/:id', ({ id }) => { const one = stub.data.conversations.find((row) => row.id == id); return one ? tagged(one) : missing('conversation'); }],
-    ['GET /agents/:agent/conversations/:id/thread', ({ id }) => ok(stub.data.threads[id] ?? [])],
-    ['POST /agents/:agent/conversations/:id/:action', ({ id, action, body }) => {
-      const one = stub.data.conversations.find((row) => row.id == id);
+    },
+    'contacts.archive': ({ contact }) => archive(contact, true),
+    'contacts.unarchive': ({ contact }) => archive(contact, false),
+    'contacts.erase': ({ contact, body }) => { const one = of('contacts', contact); if (body.confirm != (one.externalReferenceId ?? one.primaryEmail)) return invalid('confirm', 'must be the id', 'conflict'); stub.data.contacts = stub.data.contacts.filter((row) => row != one); return nothing(); },
+    'inbox.counts': () => ok(Object.fromEntries(Object.entries(views).map(([name, fits]) => [name, stub.data.conversations.filter(fits).length]))),
+    'inbox.list': ({ query }) => page(stub.data.conversations.filter((one) => (!query.get('status') || one.status == query.get('status')) && (!query.get('mode') || one.mode == query.get('mode'))), query),
+    'inbox.show': ({ conversation }) => { const one = of('conversations', conversation); return one ? tagged(one) : missing('conversation'); },
+    'inbox.thread': ({ conversation, query }) => { const before = Number(query.get('before') ?? Infinity); return ok((stub.data.threads[conversation] ?? []).filter((one) => one.seq < before).slice(-Number(query.get('limit') ?? 20))); },
+    'inbox.take': ({ conversation }) => converse(conversation, take),
+    'inbox.release': ({ conversation }) => converse(conversation, (one) => { part('left')(one); one.mode = 'ai'; }),
+    'inbox.close': ({ conversation }) => converse(conversation, (one) => { part('closed')(one); one.status = 'closed'; one.mode = 'ai'; }),
+    'inbox.reply': ({ conversation: id, body }) => {
+      const one = of('conversations', id);
       const thread = stub.data.threads[id];
-      const add = (kind, role, text) => thread.push({ id: newId(), kind, role, author: ME.displayName, text, at: new Date().toISOString() });
-      const before = one.mode;
-      if (action == 'read') one.unread = 0;
-      else if (action == 'notes') add('note', null, body.text);
-      else if (action == 'close') { one.status = 'closed'; one.mode = 'ai'; }
-      else if (action == 'release') { one.mode = 'ai'; one.assignee = null; }
-      else { one.mode = 'human'; one.assignee = { id: ME.id, name: ME.name }; one.waitingSince = null; if (action == 'replies') { add('message', 'human', body.text); one.last = { text: body.text, at: new Date().toISOString(), role: 'human' }; } }
-      return ok(one, { envelope: action == 'take' && before != 'human' ? { undo: { operation: 'inbox.release', input: { id } } } : {} });
-    }],
-    ['GET /agents/:agent/knowledge', () => ok(stub.data.knowledge)],
-    ['POST /agents/:agent/knowledge', ({ body, raw }) => { const name = body.title ?? /filename="([^"]+)"/.exec(raw)?.[1] ?? 'text'; const one = { id: newId(), title: name, url: body.url ?? null, language: null, state: 'reading', error: null, passages: 0, bytes: raw.length, quoted: 0, updatedAt: new Date().toISOString() }; stub.data.knowledge.push(one); return ok(one); }],
-    ['GET /agents/:agent/knowledge/:id', ({ id }) => { const one = stub.data.knowledge.find((row) => row.id == id); return one ? ok(one) : missing('document'); }],
-    ['DELETE /agents/:agent/knowledge/:id', ({ id }) => { stub.data.knowledge = stub.data.knowledge.filter((row) => row.id != id); return { status: 204, body: null, headers: {} }; }],
-    ['GET /agents/:agent/audit', ({ query }) => { const from = query.get('beforeId') ? stub.data.audit.findIndex((one) => one.id == query.get('beforeId')) + 1 : 0; const entries = stub.data.audit.slice(from, from + 12); const last = entries.at(-1); return ok({ entries, next: from + 12 < stub.data.audit.length ? { beforeAt: last.at, beforeId: last.id } : null }); }],
-  ].map(([name, run]) => {
-    const [method, path] = name.split(' ');
-    const names = [...path.matchAll(/:(\w+)/g)].map((match) => match[1]);
-    return { method, pattern: new RegExp('^' + path.replace(/:\w+/g, '([^/]+)') + '$'), names, run };
-  });
+      const last = [...thread].reverse().find((each) => each.role == 'human')?.seq ?? 0;
+      if (body.afterReply !== undefined && body.afterReply < last) return refuse(409, 'CONVERSATION_MOVED', 'A colleague has replied in the meantime');
+      take(one);
+      const reply = message(thread.length + 1, 'human', body.text, 0, { author: ME.displayName });
+      thread.push(reply);
+      Object.assign(one, { messageCount: thread.length, lastMessage: { role: 'human', text: body.text }, lastMessageAt: reply.at });
+      return ok(reply);
+    },
+    'knowledge.list': () => ok(stub.data.knowledge),
+    'knowledge.add': ({ body }) => { if (!body.text) return invalid('text', 'text is required'); const one = document(body.title, body.title); stub.data.knowledge.push(one); return ok(one); },
+    'knowledge.addFile': ({ query }) => { const one = document(query.get('fileName'), query.get('fileName')); stub.data.knowledge.push(one); return ok(one); },
+    'knowledge.remove': ({ document: id }) => { const one = of('knowledge', id); stub.data.knowledge = stub.data.knowledge.filter((row) => row != one); return ok(one); },
+    'audit.list': ({ query }) => { const from = query.get('beforeId') ? stub.data.audit.findIndex((one) => one.id == query.get('beforeId')) + 1 : 0; const entries = stub.data.audit.slice(from, from + 12); const last = entries.at(-1); return ok({ entries, next: from + 12 < stub.data.audit.length ? { beforeAt: last.at, beforeId: last.id } : null }); },
+  };
+  const contactLike = () => ({ id: newId(), agentId: 'acme', externalReferenceId: null, salutation: null, firstName: null, middleName: null, lastName: null, dob: null, gender: null, primaryEmail: '', primaryPhone: null, primaryPhoneCode: null, fullAddress: null, tags: [], status: 'active', source: 'console', lastContactedAt: null, customFields: {}, isArchived: false, archivedAt: null, createdAt: new Date().toISOString(), updatedAt: new Date().toISOString(), masked: [] });
+  const document = (fileName, title) => ({ id: newId(), fileName, title, url: null, language: 'en', contentType: 'text/plain', characters: 900, pages: null, passages: 3, createdAt: new Date().toISOString(), updatedAt: new Date().toISOString() });
   const PUBLIC = /^\/(session$|sign-in\/|links\/)/;
   const answer = (method, path, query, headers, raw) => {
     if (method != 'GET' && headers.origin != stub.url) stub.violations.push(`${method} ${path}: Origin ${headers.origin}`);
@@ -146,34 +177,25 @@ export const startStub = async (base = '') => {
     const failure = stub.fail(method, path);
     if (failure) return refuse(failure.status, failure.code, failure.message ?? failure.code, { details: failure.details, validationErrors: failure.validationErrors });
     if (!stub.signedIn && !PUBLIC.test(path)) return refuse(401, 'SESSION_ENDED', 'Your session has ended. Sign in again');
-    const found = operations.find((one) => one.method == method && one.pattern.test(path));
-    if (!found) {
+    const found = operationOf(method, path);
+    const run = found && operations[found.id];
+    if (!run) {
       stub.violations.push(`no operation ${method} ${path}`);
       return refuse(404, 'ROUTE_NOT_FOUND', 'No such path');
     }
-    if (stub.stepUp && method != 'GET' && /keys/.test(path) && !/try|disable|enable$/.test(path)) return refuse(403, 'STEP_UP_REQUIRED', 'Prove once more who you are', { details: { methods: ['password'] } });
-    const values = found.pattern.exec(path).slice(1).map(decodeURIComponent);
+    if (stub.stepUp && /^keys\.(create|edit|rotate|revoke)$/.test(found.id)) return refuse(403, 'STEP_UP_REQUIRED', 'Prove once more who you are', { details: { methods: ['password'] } });
     let body = {};
-    try {
-      body = JSON.parse(raw || '{}');
-    } catch {
-      // A form.
-    }
-    return found.run({ ...Object.fromEntries(found.names.map((name, n) => [name, values[n]])), query, headers, body, raw });
+    if (/json/.test(headers['content-type'] ?? '')) body = JSON.parse(raw || '{}');
+    stub.violations.push(...badRequest(found, query, body, raw));
+    const reply = run({ ...found.values, query, headers, body, raw });
+    if (reply.status == 200) stub.violations.push(...badAnswer(found, 200, reply.body));
+    return reply;
   };
   const server = createServer(async (request, response) => {
     const url = new URL(request.url, 'http://localhost');
     let path = url.pathname;
     if (!path.startsWith(base)) return response.writeHead(404).end();
     path = path.slice(base.length) || '/';
-    if (path == '/console/v1/stream') {
-      if (!stub.signedIn) return response.writeHead(401).end('{}');
-      response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' });
-      response.write('id: 1\nevent: ready\ndata: {}\n\n');
-      stub.streams.add(response);
-      request.on('close', () => stub.streams.delete(response));
-      return;
-    }
     if (path.startsWith('/console/v1')) {
       const chunks = [];
       for await (const chunk of request) chunks.push(chunk);

@@ -43,7 +43,7 @@ class Guard extends Component<{ children: ComponentChildren; at: string }, { err
   }
   render() {
     if (!this.state.error) return this.props.children;
-    return <div class="state" role="alert"><h2>{t('This page has a defect')}</h2><p>{String(this.state.error.message)}</p><Button kind="main" onClick={() => location.reload()}>{t('Reload')}</Button></div>;
+    return <div class="state" role="alert"><h1>{t('This page has a defect')}</h1><p>{String(this.state.error.message)}</p><Button kind="main" onClick={() => location.reload()}>{t('Reload')}</Button></div>;
   }
 }
 const Show = ({ name, rest }: { name: string; rest: string[] }) => {
@@ -51,11 +51,13 @@ const Show = ({ name, rest }: { name: string; rest: string[] }) => {
   const module = modules.value[name];
   if (module instanceof Error)
     return (
-      <div class="state" role="alert">
-        <h2>{t('This page could not be loaded')}</h2>
-        <p>{t('The server may have been updated. Reloading keeps what you have typed.')}</p>
-        <Button kind="main" icon="rotate" onClick={() => location.reload()}>{t('Reload')}</Button>
-      </div>
+      <>
+        <Bar title={t('This page could not be loaded')} />
+        <div class="state" role="alert">
+          <p>{t('The server cannot be reached, or it was updated. Reloading keeps what you have typed.')}</p>
+          <Button kind="main" icon="rotate" onClick={() => location.reload()}>{t('Reload')}</Button>
+        </div>
+      </>
     );
   if (!module) return <Bones />;
   const Page = module.default;

@@ -1,7 +1,7 @@
 // Who is signed in, and what they may do.
 import { computed, signal } from '@preact/signals';
 import { ApiError, call, get } from '../lib/api';
-import { stored } from '../lib/base';
+import { base, stored } from '../lib/base';
 import { forget } from '../lib/cache';
 import { setLocale } from '../lib/i18n';
 import { letters } from '../lib/keys';
@@ -78,16 +78,20 @@ export const choose = (id: string): void => {
 export const begin = async (answer: { pageSecret: string | null }): Promise<boolean> => {
   stored.write('local', 'proof', answer.pageSecret);
   const before = operator.value?.id;
-  if (before) forget();
   await start();
-  return !before || before == operator.value?.id;
+  if (!before || before == operator.value?.id) return true;
+  // Nothing of the one is shown to the other.
+  forget();
+  sessionStorage.clear();
+  location.assign(base + '/');
+  return false;
 };
 /** Ends the session, and what the browser holds of it. */
 export const signOut = async (): Promise<void> => {
   await call('DELETE', '/session', { quiet: true }).catch(() => undefined);
-  for (const key of Object.keys(sessionStorage)) sessionStorage.removeItem(key);
+  sessionStorage.clear();
   stored.write('local', 'proof', null);
   stored.write('local', 'agent', null);
   forget();
-  location.assign(document.querySelector<HTMLMetaElement>('meta[name=console-base]')!.content + '/sign-in');
+  location.assign(base + '/sign-in');
 };

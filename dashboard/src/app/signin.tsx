@@ -9,7 +9,6 @@ import { Button, Notice, TextField } from '../ui/parts';
 import { Dialog } from '../ui/dialog';
 import { Failure } from '../ui/states';
 import { begin, operator, session } from './session';
-import { navigate } from '../lib/router';
 import type { Ceremony, SignedIn } from './types';
 
 const quiet = { quiet: true };
@@ -137,10 +136,7 @@ export const Waiting = () => {
   return (
     <Dialog title={t('Your session has ended')} onClose={() => one.settle(false)}>
       <p class="muted">{t('Sign in again to go on where you were. What you have typed stays.')}</p>
-      <SignInForm email={operator.value?.email ?? undefined} done={(samePerson) => {
-        one.settle(samePerson);
-        if (!samePerson) navigate('/');
-      }} />
+      <SignInForm email={operator.value?.email ?? undefined} done={one.settle} />
     </Dialog>
   );
 };

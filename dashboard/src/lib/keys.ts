@@ -29,6 +29,8 @@ const nameOf = (event: KeyboardEvent) => {
 addEventListener('keydown', (event) => {
   if (event.isComposing || event.defaultPrevented || event.key == 'Shift') return;
   const name = nameOf(event);
+  // The first Escape leaves the field, the next one the record.
+  if (name == 'Escape' && isTyping(event.target)) return (event.target as HTMLElement).blur();
   const isPlain = !name.includes('mod+') && event.key.length == 1;
   if (isPlain && (isTyping(event.target) || !letters.value || event.ctrlKey || event.metaKey || event.altKey)) return;
   // Space and Enter belong to the focused control.

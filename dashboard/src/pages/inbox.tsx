@@ -96,7 +96,7 @@ const Composer = ({ of: one, last }: { of: Conversation; last: number }) => {
     <form class="composer" onSubmit={(event) => { event.preventDefault(); void send(); }}>
       {error.value && (error.value.code == 'CONVERSATION_MOVED' ? <p class="notice warn" role="alert"><Icon name="warn" />{t('A colleague has replied in the meantime. Read it above, then send again.')}</p> : <Failure error={error.value} />)}
       <textarea ref={box} class="input" dir="auto" rows={3} maxLength={4000} aria-label={t('Reply to {name}', { name: nameOf(one) })} placeholder={t('Reply to {name}', { name: nameOf(one) })} value={text.value} onInput={(event) => (text.value = event.currentTarget.value)}
-        onKeyDown={(event) => { if (event.key == 'Enter' && (event.metaKey || event.ctrlKey)) { event.preventDefault(); void send(); } else if (event.key == 'Escape') event.currentTarget.blur(); }} />
+        onKeyDown={(event) => { if (event.key == 'Enter' && (event.metaKey || event.ctrlKey)) { event.preventDefault(); void send(); } }} />
       <div class="row between"><span class="small muted">{text.value.length > 3500 ? `${number(text.value.length)} / ${number(4000)}` : isMine(one) ? t('**bold**, lists and links work') : t('Replying takes the conversation over')}</span><Button type="submit" kind="main" icon="send" keys="mod+Enter" busy={busy.value}>{t('Send')}</Button></div>
     </form>
   );

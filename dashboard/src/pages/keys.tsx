@@ -146,7 +146,7 @@ const List = () => {
                 </div>
                 {shown.length ? (
                   <div class="tablewrap" tabIndex={0} role="region" aria-label={t('Keys')}>
-                    <table class="list keys">
+                    <table class="list keytable">
                       <thead><tr><th scope="col">{t('Name')}</th><th scope="col">{t('Key')}</th>{SCOPES.filter((scope) => !scope.later).map((scope) => <th scope="col" title={scope.title()}>{scope.short()}</th>)}<th scope="col">{t('Rate')}</th><th scope="col">{t('Last use')}</th><th scope="col">{t('State')}</th><th scope="col"><span class="sr">{t('Actions')}</span></th></tr></thead>
                       <tbody>
                         {shown.map((key) => (

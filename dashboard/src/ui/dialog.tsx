@@ -77,7 +77,7 @@ const Asked = ({ one }: { one: Question }) => {
   return (
     <Dialog title={one.title} onClose={() => (question.value = null)}
       foot={<>{one.cli && <Cli line={one.cli} />}<Button onClick={() => (question.value = null)}>{t('Cancel')}</Button>
-        <Button kind={one.bad ? 'bad main' : 'main'} busy={busy.value || !ready} keys="mod+Enter" onClick={() => void run()}>{one.button}</Button></>}>
+        <Button kind={one.bad ? 'bad main' : 'main'} busy={busy.value} off={!ready} keys="mod+Enter" onClick={() => void run()}>{one.button}</Button></>}>
       <div>{one.text}</div>
       {one.typed && <TextField label={t('Type {text} to confirm', { text: one.typed })} value={typed.value} autocomplete="off" onInput={(value) => (typed.value = value)} />}
       {failure.value && <Failure error={failure.value} />}

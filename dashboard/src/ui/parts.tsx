@@ -21,6 +21,8 @@ interface ButtonProps {
   keys?: string;
   kind?: string;
   busy?: boolean;
+  /** Whether something is missing before it can act. */
+  off?: boolean;
   /** The name of a button that shows an icon only. */
   label?: string;
   onClick?: (event: MouseEvent) => void;
@@ -31,13 +33,13 @@ interface ButtonProps {
   expanded?: boolean;
 }
 /** A button, or a link that looks like one. While `busy` it ignores clicks, and keeps its width and the focus. */
-export const Button = ({ children, icon, keys, kind = '', busy, label, onClick, href, type = 'button', pressed, id, expanded }: ButtonProps) => {
+export const Button = ({ children, icon, keys, kind = '', busy, off, label, onClick, href, type = 'button', pressed, id, expanded }: ButtonProps) => {
   const name = `button ${kind}${children ? '' : ' only'}`;
   const inside = <>{icon && <Icon name={icon} />}{children}{keys && <Keys of={keys} />}</>;
   if (href) return <a class={name} href={href} id={id} aria-label={label} title={label}>{inside}</a>;
   return (
-    <button class={name} id={id} type={type} aria-label={label} title={label} aria-disabled={busy || undefined} aria-busy={busy || undefined} aria-pressed={pressed} aria-expanded={expanded}
-      aria-haspopup={expanded === undefined ? undefined : 'menu'} onClick={(event) => (busy ? event.preventDefault() : onClick?.(event))}>{inside}</button>
+    <button class={name} id={id} type={type} aria-label={label} title={label} aria-disabled={busy || off || undefined} aria-busy={busy || undefined} aria-pressed={pressed} aria-expanded={expanded}
+      aria-haspopup={expanded === undefined ? undefined : 'menu'} onClick={(event) => (busy || off ? event.preventDefault() : onClick?.(event))}>{inside}</button>
   );
 };
 /** A state: never by colour alone, so it has a text. */

@@ -9,6 +9,7 @@ const BUILT_IN: [string, string, string][] = [
   ['primaryPhone', 'Phone', 'phone'], ['fullAddress', 'Address', 'text'], ['status', 'Status', 'select'], ['tags', 'Tags', 'tags'], ['source', 'Source', 'string'], ['externalReferenceId', 'Your id', 'string'],
 ];
 const FIRST = BUILT_IN.map(([name]) => name);
+const EMPTY: Values = { ...Object.fromEntries(FIRST.map((name) => [name, null])), status: 'active', tags: [] };
 const fieldsOf = (schema: Schema): SchemaField[] => {
   const standard = schema?.fields ?? BUILT_IN.map(([name, label, type]) => ({ name, label: t(label), type, required: name == 'primaryEmail', readOnly: false, custom: false, sensitive: false, options: null }));
   const rank = (field: SchemaField) => (FIRST.includes(field.name) ? FIRST.indexOf(field.name) : 99);
@@ -89,14 +90,15 @@ const Loadable = ({ contact: stored, etag, schema, changed, close, refetch }: { 
     const next = flat(reply.data, fields);
     form.rebase(next, next);
     invalidate(path);
+    return reply.data;
   };
   const send = async (base: Values, values: Values, on: string | null) => accept(await patch<Contact>(path, nested(differences(base, values)), on));
   const save = () => void form.submit(async (raw) => {
     const values = clean(raw);
     const base = form.base;
     try {
-      await send(base, values, version.value);
-      done(t('{name} is saved', { name: nameOf(contact) }), async () => { await patch(path, nested(Object.fromEntries(Object.keys(differences(base, values)).map((key) => [key, base[key] ?? null]))), version.value); await refetch(); });
+      const saved = await send(base, values, version.value);
+      done(t('{name} is saved', { name: nameOf(saved) }), async () => { await patch(path, nested(Object.fromEntries(Object.keys(differences(base, values)).map((key) => [key, base[key] ?? null]))), version.value); await refetch(); });
     } catch (error) {
       if (!(error instanceof ApiError) || error.status != 412) throw error;
       const reply = await get<Contact>(path);
@@ -189,10 +191,10 @@ export const Record = ({ id, ...rest }: { id: string; schema: Schema; changed: (
 };
 export const NewContact = ({ schema, created, close }: { schema: Schema; created: (contact: Contact) => void; close: () => void }) => {
   const fields = fieldsOf(schema);
-  const form = useForm<Values>(`contact-new-${agent.value}`, { status: 'active', tags: [] });
+  const form = useForm<Values>(`contact-new-${agent.value}`, EMPTY);
   const save = () => void form.submit(async (values) => {
-    const { data } = await post<Contact>(root(), nested(Object.fromEntries(Object.entries(clean(values)).filter(([, value]) => value !== null && value !== ''))));
-    form.reset({ status: 'active', tags: [] });
+    const { data } = await post<Contact>(root(), nested(Object.fromEntries(Object.entries(clean(values)).filter(([, value]) => value !== null && value !== '' && !(Array.isArray(value) && !value.length)))));
+    form.reset(EMPTY);
     done(t('{name} is created', { name: nameOf(data) }));
     created(data);
   });
