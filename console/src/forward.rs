@@ -7,7 +7,7 @@ use http_body_util::{BodyExt, Full};
 use openapi_core::access::{Caller, Permissions};
 use openapi_core::api::{ApiBody, Outcome};
 use openapi_core::json::{Json, Object, parse};
-use openapi_core::reply::ApiError;
+use openapi_core::reply::{ApiError, ErrorCode};
 use openapi_core::schema::CompiledSchema;
 use openapi_core::values::AgentId;
 
@@ -61,14 +61,39 @@ impl Forwarded {
             }
         }
         request.extensions_mut().insert(Caller {
-            agent_id: agent,
+            agent_id: agent.clone(),
             actor: cx.actor.clone(),
             permissions: Permissions::all(),
             address: cx.call.address,
             request_id: cx.call.request_id.clone(),
         });
-        masked(cx.console.api.handle(request).await, &schema).await
+        let response = cx.console.api.handle(request).await;
+        if response.status() == http::StatusCode::PRECONDITION_FAILED {
+            let etag = response.headers().get(header::ETAG).cloned();
+            return Err(stale(cx, &agent, id, &schema, etag).await?);
+        }
+        masked(response, &schema).await
     }
+}
+
+/// 412 with the contact as it is now.
+async fn stale(
+    cx: Context<'_>,
+    agent: &AgentId,
+    id: &str,
+    schema: &CompiledSchema,
+    etag: Option<HeaderValue>,
+) -> Result<ApiError, ApiError> {
+    let id = id.parse().map_err(|_| ApiError::internal())?;
+    let contact = crate::operations::contact_of(&cx, agent, id).await?;
+    let changed_at = contact.updated_at.to_string();
+    let text = serde_json::to_string(&contact).map_err(|_| ApiError::internal())?;
+    let current = mask(parse(text.as_bytes()).map_err(|_| ApiError::internal())?, schema);
+    let message = "Somebody changed this in the meantime. Look at both and save again";
+    let error = ApiError::new(ErrorCode::PreconditionFailed, message)
+        .with_detail("current", current)
+        .with_detail("changedAt", changed_at.as_str());
+    Ok(etag.into_iter().fold(error, |error, etag| error.with_header(header::ETAG, etag)))
 }
 
 /// Filters and sorts by sensitive values tell them to whoever may not see them.

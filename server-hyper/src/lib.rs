@@ -9,6 +9,7 @@ pub mod config;
 pub mod console;
 pub mod documents;
 pub mod error;
+pub mod knowledge;
 pub mod logging;
 pub mod metrics;
 pub mod ports;

@@ -271,7 +271,12 @@ impl Operation for Reveal {
     }
 }
 
-async fn contact_of(cx: &Context<'_>, agent: &AgentId, id: ContactId) -> Result<Contact, ApiError> {
+/// A contact with all of its values.
+pub(crate) async fn contact_of(
+    cx: &Context<'_>,
+    agent: &AgentId,
+    id: ContactId,
+) -> Result<Contact, ApiError> {
     let caller = openapi_core::access::Caller {
         agent_id: agent.clone(),
         actor: cx.actor.clone(),

@@ -16,6 +16,7 @@ mod sign_in;
 
 use crate::operation::Entry;
 
+pub(crate) use contacts::contact_of;
 pub(crate) use errors::{lacks, not_found};
 
 /// Every operation.

@@ -1,5 +1,6 @@
 //! Settings: flag > environment > file > default. Reading order: registry → flags, file → layers → reader → typed.
 
+pub mod console;
 pub mod exposure;
 pub mod extraction;
 pub mod file;

@@ -191,6 +191,12 @@ pub const SETTINGS: &[Setting] = settings! {
         ops_listen: Scalar "ADDRESS" = "127.0.0.1:9090",
             "Address and port of /livez, /readyz and /metrics, or off; it requires no credentials, so keep it private";
         widget_listen: Scalar "ADDRESS" = "off", "Address and port of the chat widget, such as 127.0.0.1:8081, or off";
+        console_listen: Scalar "ADDRESS" = "127.0.0.1:8082",
+            "Address and port of the console, in which operators work with a browser, or off";
+        console_public_url: Scalar "URL" = "",
+            "Public origin of the console, such as https://console.example.com [default: http://localhost and its port]";
+        console_session_idle: Scalar "DURATION" = "12h", "How long an operator stays signed in without use";
+        console_session_total: Scalar "DURATION" = "30d", "How long an operator stays signed in at most";
     }
     Global {
         widget_public_url: Scalar "URL" = "",

@@ -12,6 +12,7 @@ use openapi_core::platform::{ExtractionSettings, FileSettings};
 use openapi_core::service_info::ServiceInfo;
 use tracing_subscriber::filter::Targets;
 
+use super::console::ConsoleServing;
 use super::extraction::EngineChoice;
 use super::reader::{Reader, to_millis};
 use super::timeouts::Timeouts;
@@ -91,6 +92,8 @@ pub struct Serving {
     pub outbound: Policy,
     /// The widget and its chat.
     pub widget: WidgetServing,
+    /// The console.
+    pub console: ConsoleServing,
     /// Limits of the API.
     limits: Limits,
 }
@@ -227,6 +230,7 @@ impl Serving {
             engine: EngineChoice::read(&mut reader, &llms),
             outbound: outbound::policy(&mut reader),
             widget: WidgetServing::read(&mut reader, &llms),
+            console: ConsoleServing::read(&mut reader),
             limits: limits(&mut reader),
         };
         serving.require_encryption(&mut reader);
@@ -241,6 +245,7 @@ impl Serving {
         for (key, secret, address) in [
             ("listen", "API keys and secrets", Some(self.listen)),
             ("widget_listen", "visitors' messages", self.widget.listen),
+            ("console_listen", "operators' sessions", self.console.listen),
         ] {
             let Some(address) = address.filter(|address| !address.ip().is_loopback()) else { continue };
             let message = format!(

@@ -1,5 +1,6 @@
 //! Metrics for Prometheus. Labels are route templates and codes; none of them names a tenant.
 
+mod console;
 mod documents;
 mod outbound;
 mod requests;
@@ -16,6 +17,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use crate::ports::since_epoch;
+pub use console::ConsoleMetrics;
 pub use documents::Documents;
 pub use outbound::OutboundMetrics;
 pub use requests::{RequestMetrics, ResponseLabels};
@@ -23,14 +25,14 @@ pub use requests::{RequestMetrics, ResponseLabels};
 /// The label of a listener's connections.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Listening {
-    /// `open-api` or `widget`.
+    /// `open-api`, `widget` or `console`.
     pub listener: &'static str,
 }
 
 /// The labels of a refused connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Refused {
-    /// `open-api` or `widget`.
+    /// `open-api`, `widget` or `console`.
     pub listener: &'static str,
     /// `total`, `address`, `plain_text` or `handshake`.
     pub reason: &'static str,
@@ -53,6 +55,8 @@ pub struct Metrics {
     pub documents: Documents,
     /// Requests to URLs of tenants.
     pub outbound: OutboundMetrics,
+    /// Requests of operators.
+    pub console: ConsoleMetrics,
 }
 
 impl fmt::Debug for Metrics {
@@ -87,6 +91,7 @@ impl Metrics {
         let requests = RequestMetrics::register(registry);
         let documents = Documents::register(registry);
         let outbound = OutboundMetrics::register(registry);
+        let console = ConsoleMetrics::register(registry);
         registry.register_collector(Box::new(DroppedLines(Box::new(dropped_log_lines))));
         whole.register_collector(Box::new(Process { started: since_epoch() }));
         Metrics {
@@ -98,6 +103,7 @@ impl Metrics {
             requests,
             documents,
             outbound,
+            console,
         }
     }
 

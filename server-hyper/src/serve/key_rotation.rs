@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use ::console::Console;
 use arc_swap::ArcSwap;
 use conversations::Conversations;
 use conversations::widget::{WidgetApi, WidgetSettings};
@@ -116,7 +117,12 @@ impl KeyRotation {
 
     /// Watches the file of the server keys, for ever. When it changes, a platform with the new keys takes over: a platform
     /// never changes its keys, and the server must accept what the operator's commands hash with a new one.
-    pub async fn watch_keys(&self, api: &ArcSwap<Api>, widget: &ArcSwap<WidgetApi>) {
+    pub async fn watch_keys(
+        &self,
+        api: &ArcSwap<Api>,
+        widget: &ArcSwap<WidgetApi>,
+        console: Option<&ArcSwap<Console>>,
+    ) {
         let mut known = self.keys_modified;
         loop {
             tokio::time::sleep(KEY_CHECK_INTERVAL).await;
@@ -133,6 +139,9 @@ impl KeyRotation {
                     api.store(Arc::new(self.api()));
                     // Running replies continue, and limits keep their counts.
                     widget.store(Arc::new(widget.load().over(&self.current())));
+                    if let Some(console) = console {
+                        console.store(Arc::new(console.load().over(Conversations::clone(&self.current()))));
+                    }
                     tracing::info!("new server keys are in use");
                     // The previous platform saves its counts; until then its leases count as used.
                     tokio::time::sleep(HANDOVER).await;

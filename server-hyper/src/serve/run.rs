@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ::console::{Console as OperatorsConsole, DocumentReader};
 use arc_swap::ArcSwap;
 use conversations::Conversations;
 use conversations::storage::ConversationStorage;
@@ -22,6 +23,7 @@ use tokio::task::JoinHandle;
 use super::api::ApiHandler;
 use super::connection::Protocols;
 use super::connection_limit::{ConnectionLimiter, MAX_CLOSING, PoolLimits};
+use super::console::{self as operators, ConsoleHost, ConsoleListeners};
 use super::docs::Docs;
 use super::drain::Drain;
 use super::key_rotation::KeyRotation;
@@ -33,6 +35,8 @@ use super::tls::Tls;
 use super::widget::WidgetHost;
 use crate::assemble::{self, Decisions, StoreUrl, Stores};
 use crate::config::Config;
+use crate::config::extraction::allow_unconfined_documents;
+use crate::config::layers::Origin;
 use crate::config::timeouts::Timeouts;
 use crate::config::typed::{Names, Serving};
 use crate::config::widget::WidgetServing;
@@ -42,6 +46,7 @@ use crate::console::server::{RemoteCaller, Session};
 use crate::console::{HostedCommand, Lent, entry};
 use crate::documents::{self, DocumentSandbox};
 use crate::error::CliError;
+use crate::knowledge::Reading;
 use crate::logging::LogWriter;
 use crate::metrics::Metrics;
 use crate::ports::{SystemClock, SystemRandom, monotonic};
@@ -49,7 +54,11 @@ use crate::signals::Signals;
 
 /// Open files that are not connections in a pool: the store, the log, the listeners; and for each listener connections
 /// that are being refused or closed.
-const OTHER_FILES: usize = 64 + 2 * (MAX_CLOSING + listener::MAX_REJECTIONS);
+const OTHER_FILES: usize = 64 + CONSOLE_CONNECTIONS + 4 * (MAX_CLOSING + listener::MAX_REJECTIONS);
+
+/// Connections of operators: at each of the console's two addresses, and of one browser.
+const CONSOLE_CONNECTIONS: usize = 256;
+const BROWSER_CONNECTIONS: usize = 64;
 
 /// The part of the API's pool that is reserved for networks with a valid key.
 const RESERVED_PART: usize = 10;
@@ -80,13 +89,18 @@ pub async fn run(
         tracing::warn!("{warning}");
     }
     let mut signals = Signals::listen()?;
-    let listeners = Listeners::bind(&serving)?;
+    let listeners = Listeners::bind(&serving, config)?;
     let Some(lent) = open(config, &serving, &mut signals).await? else { return Ok(()) };
     let documents = documents::extractor(&serving.engine).await?;
     let server =
         Server::start(serving, &names, sink, listeners, documents, &lent)?.with_console(lent, run_command);
     // Announced last, so that a command that runs next reaches the server.
     server.listening_at.iter().try_for_each(|(name, address)| announce(name, address))?;
+    if let Some(console) = &server.operators
+        && let Some(link) = operators::setup_link(&console.load()).await
+    {
+        announce_link(&link)?;
+    }
     let (service_info, origin) = (&server.service_info, server.widget_origin.as_deref());
     started(&server.platforms.current(), service_info.public_url(), origin).await?;
 
@@ -126,15 +140,28 @@ struct Listeners {
     api: TcpListener,
     widget: Option<TcpListener>,
     ops: Option<TcpListener>,
+    console: Option<ConsoleListeners>,
 }
 
 impl Listeners {
-    fn bind(serving: &Serving) -> Result<Self, CliError> {
+    fn bind(serving: &Serving, config: &Config) -> Result<Self, CliError> {
         let tls = match &serving.tls {
             Some((certificate, key)) => Some(Arc::new(Tls::load(certificate, key, serving.http2)?)),
             None => None,
         };
+        let console = match ConsoleListeners::bind(&serving.console, tls.is_some()) {
+            Ok(console) => console,
+            // Nobody has asked for this address: another server of this machine may have it.
+            Err(error) if config.value("console_listen").origin == Origin::Default => {
+                tracing::warn!("no console: {error}; choose another address with --console-listen, or off");
+                None
+            }
+            Err(error) => {
+                return Err(CliError::new(format!("{error}; choose another address with --console-listen")));
+            }
+        };
         Ok(Listeners {
+            console,
             tls,
             api: bind("listen", serving.listen)?,
             widget: serving.widget.listen.map(|address| bind("widget-listen", address)).transpose()?,
@@ -163,6 +190,8 @@ struct Server {
     tls: Option<Arc<Tls>>,
     platforms: Arc<KeyRotation>,
     widget_api: Arc<ArcSwap<WidgetApi>>,
+    /// The operators' API.
+    operators: Option<Arc<ArcSwap<OperatorsConsole>>>,
     drain: Arc<Drain>,
     console: Option<Console>,
     /// The listeners with their addresses.
@@ -184,7 +213,8 @@ impl Server {
     ) -> Result<Self, CliError> {
         let address = listeners.origin(&listeners.api)?;
         let widget_origin = listeners.widget_origin(names)?;
-        let Listeners { tls, api: listening, widget: widget_listening, ops: ops_listening } = listeners;
+        let Listeners { tls, api: listening, widget: widget_listening, ops: ops_listening, console } =
+            listeners;
         let service_info = names.service_info(&address);
         let settings = serving.api_settings(service_info.clone());
         let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION"), sink.dropped_lines()));
@@ -219,17 +249,38 @@ impl Server {
                 Rules { pool: widget_pool, timeouts: serving.timeouts.of_widget(), streams: WIDGET_STREAMS };
             tasks.push(accepting.spawn("widget", listening, host, rules)?);
         }
+        let operators = console.as_ref().map(|console| {
+            let chat = Conversations::clone(&platforms.current());
+            let reader = reader(&lent.config, &chat);
+            Arc::new(ArcSwap::from_pointee(console.console(&serving.console, chat, reader)))
+        });
+        let mut console_origin = None;
+        if let Some((listeners, console)) = console.zip(operators.as_ref()) {
+            let upload = serving.timeouts.of_upload();
+            let host = ConsoleHost::new(Arc::clone(console), metrics.console.clone(), upload);
+            for socket in listeners.sockets {
+                let pool = PoolLimits {
+                    total: CONSOLE_CONNECTIONS / 2,
+                    reserved: 0,
+                    per_address: BROWSER_CONNECTIONS,
+                };
+                let rules = Rules { pool, timeouts: serving.timeouts, streams: STREAMS };
+                tasks.push(accepting.spawn("console", socket, host.clone(), rules)?);
+            }
+            console_origin = Some(listeners.origin);
+        }
         let rules = Rules { pool, timeouts: serving.timeouts, streams: STREAMS };
         tasks.push(accepting.spawn("open-api", listening, web, rules)?);
         let mut listening_at = vec![("open-api", address)];
         listening_at.extend(widget_origin.clone().map(|origin| ("widget", origin)));
+        listening_at.extend(console_origin.map(|origin| ("console", origin)));
         if let Some(listening) = ops_listening {
             let (drain, probe) = (Arc::clone(&drain), Probe::default());
             let ops = Ops { metrics, storage, documents: sandbox, drain, probe };
             listening_at.push(("ops", serve_ops(listening, ops)?));
         }
         let anchors = crate::anchors::path_of(&lent.config, &lent.store.url().key_source(&lent.config));
-        let background = background(&platforms, exchange, &widget_api, anchors);
+        let background = background(&platforms, exchange, &widget_api, operators.as_ref(), anchors);
         Ok(Server {
             serving,
             service_info,
@@ -237,6 +288,7 @@ impl Server {
             tls,
             platforms,
             widget_api,
+            operators,
             drain,
             console: None,
             listening_at,
@@ -377,20 +429,27 @@ fn background(
     platforms: &Arc<KeyRotation>,
     exchange: Arc<ArcSwap<Api>>,
     widget: &Arc<ArcSwap<WidgetApi>>,
+    console: Option<&Arc<ArcSwap<OperatorsConsole>>>,
     anchors: Option<PathBuf>,
 ) -> Vec<JoinHandle<()>> {
     let anchored = Arc::clone(platforms);
     let (maintained, following) = (Arc::clone(platforms), Arc::clone(platforms));
     let widget = Arc::clone(widget);
-    vec![
+    let console = console.cloned();
+    let mut tasks = Vec::new();
+    if let Some(console) = &console {
+        tasks.push(tokio::spawn(operators::maintain(Arc::clone(console))));
+    }
+    tasks.extend([
         tokio::spawn(async move { maintained.maintain().await }),
-        tokio::spawn(async move { following.watch_keys(&exchange, &widget).await }),
+        tokio::spawn(async move { following.watch_keys(&exchange, &widget, console.as_deref()).await }),
         tokio::spawn(async move {
             if let Some(path) = anchors {
                 anchored.anchor_audit(&path).await;
             }
         }),
-    ]
+    ]);
+    tasks
 }
 
 /// Serves the operator's listener, and returns its address.
@@ -445,6 +504,27 @@ fn announce(name: &str, address: &str) -> Result<(), CliError> {
     writeln!(output, "listening {name} {address}")?;
     output.flush()?;
     Ok(())
+}
+
+/// Prints the link by which the first owner is made.
+fn announce_link(link: &str) -> Result<(), CliError> {
+    let mut output = std::io::stdout().lock();
+    writeln!(output, "\nOpen this link in a browser to set the console up, within an hour:\n\n  {link}\n")?;
+    output.flush()?;
+    Ok(())
+}
+
+/// What reads documents for the console; none where this system cannot confine it.
+fn reader(config: &Config, chat: &Conversations) -> Option<Arc<dyn DocumentReader>> {
+    let languages = ["eng".to_owned()];
+    let allowed = allow_unconfined_documents(config).map_err(CliError::from);
+    match allowed.and_then(|allow| Reading::new(&languages, allow, chat.knowledge_limits())) {
+        Ok(reading) => Some(Arc::new(reading)),
+        Err(error) => {
+            tracing::warn!(%error, "the console cannot read documents");
+            None
+        }
+    }
 }
 
 /// SIGHUP: reloads certificate and key.

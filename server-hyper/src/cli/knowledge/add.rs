@@ -1,18 +1,17 @@
 //! `knowledge add`: reads documents from files and folders, splits them into passages and stores them.
 
 use std::collections::HashSet;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ::conversations::KnowledgeDocument;
 use ::conversations::admin::NewKnowledge;
 use clap::Args;
 use openapi_core::admin::Admin;
-use openapi_core::files::Sha256Digest;
 use openapi_core::values::AgentId;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
-use super::document::{EXTENSIONS, Reading, extension, read};
 use crate::assemble::Contents;
 use crate::cli::context::CommandContext;
 use crate::cli::output::optional;
@@ -20,6 +19,7 @@ use crate::config::extraction::allow_unconfined_documents;
 use crate::config::flags::KnowledgeArgs;
 use crate::console::caller::FolderEntry;
 use crate::error::CliError;
+use crate::knowledge::{EXTENSIONS, Reading, extension};
 
 /// Examples of `knowledge add`.
 pub const EXAMPLES: &str = "Examples:\n  \
@@ -176,25 +176,25 @@ impl Add {
         reading: &Reading,
     ) -> Result<NewKnowledge, String> {
         let bytes = read(context, &source.path, reading.most.bytes).map_err(|error| error.to_string())?;
-        let text = reading.text(context, &bytes, (&source.path, &source.name)).await?;
-        let pages: Vec<&str> = text.pages.iter().map(String::as_str).collect();
-        let cut = responders::cut(&pages, text.format);
-        let file_name = source.name.rsplit('/').next().unwrap_or_default();
-        let stated = self.title.clone().or(text.title);
-        let title = stated.unwrap_or_else(|| responders::title(&cut, file_name));
-        Ok(NewKnowledge {
-            file_name: source.name.clone(),
-            // A title is one line.
-            title: title.split_whitespace().collect::<Vec<_>>().join(" "),
-            url: self.url.clone(),
-            language: self.language.clone(),
-            content_type: text.content_type.to_owned(),
-            sha256: Sha256Digest(Sha256::digest(&bytes).into()),
-            characters: cut.text.chars().count() as u64,
-            pages: text.page_count,
-            passages: cut.passages,
-        })
+        let text = reading.text(&bytes, &source.path).await?;
+        for warning in &text.warnings {
+            context.info(&format!("{}: {warning}", source.name));
+        }
+        let mut new = text.into_document(&source.name, &bytes, self.title.clone());
+        new.url.clone_from(&self.url);
+        new.language.clone_from(&self.language);
+        Ok(new)
     }
+}
+
+/// Reads a file up to the size limit.
+fn read(context: &CommandContext, path: &Path, most: u64) -> io::Result<Arc<[u8]>> {
+    let mut content = Vec::new();
+    context.caller().open(path)?.take(most + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > most {
+        return Err(io::Error::other(format!("a document has at most {most} bytes")));
+    }
+    Ok(content.into())
 }
 
 /// What was found in folders.

@@ -1,8 +1,6 @@
 //! `knowledge`: the documents that an agent replies from.
 
 mod add;
-mod document;
-mod html;
 
 use std::sync::Arc;
 

@@ -1,19 +1,20 @@
-//! The text of a document that an agent replies from.
+//! Documents that an agent replies from: their text, and its passages.
+
+mod html;
 
 use std::ffi::OsStr;
-use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::conversations::admin::KnowledgeLimits;
+use conversations::admin::{KnowledgeLimits, NewKnowledge};
 use extraction::document::ocr::OcrEngine;
 use extraction::document::{Document, Kind, Limits, Page, Warning, decode};
 use extraction::worker::Reader;
+use openapi_core::files::Sha256Digest;
 use responders::Format;
+use sha2::{Digest, Sha256};
 
-use super::html;
-use crate::cli::context::CommandContext;
 use crate::documents;
 use crate::error::CliError;
 
@@ -26,17 +27,8 @@ pub const EXTENSIONS: [&str; 9] = ["md", "markdown", "html", "htm", "xhtml", "tx
 /// Those of web pages.
 const HTML: [&str; 3] = ["html", "htm", "xhtml"];
 
-/// Reads a file up to the size limit.
-pub fn read(context: &CommandContext, path: &Path, most: u64) -> io::Result<Arc<[u8]>> {
-    let mut content = Vec::new();
-    context.caller().open(path)?.take(most + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > most {
-        return Err(io::Error::other(format!("a document has at most {most} bytes")));
-    }
-    Ok(content.into())
-}
-
 /// The extension of a file, in lower case.
+#[must_use]
 pub fn extension(path: &Path) -> String {
     path.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase()
 }
@@ -53,6 +45,31 @@ pub struct Text {
     pub content_type: &'static str,
     /// The title that the document states apart from its text.
     pub title: Option<String>,
+    /// What was not read of it.
+    pub warnings: Vec<String>,
+}
+
+impl Text {
+    /// The document of this text, split into passages. A stated title goes before that of the document.
+    #[must_use]
+    pub fn into_document(self, name: &str, bytes: &[u8], stated: Option<String>) -> NewKnowledge {
+        let pages: Vec<&str> = self.pages.iter().map(String::as_str).collect();
+        let cut = responders::cut(&pages, self.format);
+        let file_name = name.rsplit('/').next().unwrap_or_default();
+        let title = stated.or(self.title).unwrap_or_else(|| responders::title(&cut, file_name));
+        NewKnowledge {
+            file_name: name.to_owned(),
+            // A title is one line.
+            title: title.split_whitespace().collect::<Vec<_>>().join(" "),
+            url: None,
+            language: None,
+            content_type: self.content_type.to_owned(),
+            sha256: Sha256Digest(Sha256::digest(bytes).into()),
+            characters: cut.text.chars().count() as u64,
+            pages: self.page_count,
+            passages: cut.passages,
+        }
+    }
 }
 
 /// Reads documents.
@@ -65,6 +82,9 @@ pub struct Reading {
 
 impl Reading {
     /// With these languages of scanned pages.
+    ///
+    /// # Errors
+    /// When this system cannot confine the process that reads.
     pub fn new(
         languages: &[String],
         allow_unconfined: bool,
@@ -75,13 +95,11 @@ impl Reading {
         Ok(Reading { reader: Reader::Worker(worker), recognise, most })
     }
 
-    /// The text of the document at `path`, whose name is `name`.
-    pub async fn text(
-        &self,
-        context: &CommandContext,
-        bytes: &Arc<[u8]>,
-        (path, name): (&Path, &str),
-    ) -> Result<Text, String> {
+    /// The text of a document; the extension of its path says what text is.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub async fn text(&self, bytes: &Arc<[u8]>, path: &Path) -> Result<Text, String> {
         if bytes.is_empty() {
             return Err("the file is empty".to_owned());
         }
@@ -98,6 +116,7 @@ impl Reading {
                     format: Format::Markdown,
                     content_type,
                     title,
+                    warnings: Vec::new(),
                 })
             }
             Some(Kind::Text) => plain(bytes, &extension),
@@ -112,13 +131,13 @@ impl Reading {
                 let recognise = Some(Arc::clone(&self.recognise));
                 let document = self.reader.read(Arc::clone(bytes), limits, recognise).await;
                 let document = document.map_err(|error| documents::not_read(&error))?;
-                warn(context, name, &document.warnings);
                 Ok(Text {
                     page_count: document.page_count,
                     pages: pages(&document),
                     format: Format::Plain,
                     content_type: kind.map_or("application/octet-stream", Kind::media_type),
                     title: None,
+                    warnings: described(&document.warnings),
                 })
             }
             Some(_) => Err("is an image; documents are Markdown, HTML, plain text, PDF or DOCX".to_owned()),
@@ -138,7 +157,7 @@ fn plain(bytes: &[u8], extension: &str) -> Result<Text, String> {
         }
     };
     let text = decode(bytes).replace("\r\n", "\n").replace('\r', "\n");
-    Ok(Text { pages: vec![text], page_count: None, format, content_type, title: None })
+    Ok(Text { pages: vec![text], page_count: None, format, content_type, title: None, warnings: Vec::new() })
 }
 
 /// The text of each page in order; the text of an unreadable page is empty.
@@ -153,10 +172,10 @@ fn pages(document: &Document) -> Vec<String> {
     texts
 }
 
-/// Reports the parts of a document that were not read.
-fn warn(context: &CommandContext, name: &str, warnings: &[Warning]) {
+/// The parts of a document that were not read.
+fn described(warnings: &[Warning]) -> Vec<String> {
     let count = |is: fn(&Warning) -> bool| warnings.iter().filter(|warning| is(warning)).count();
-    for (count, what) in [
+    let counts = [
         (
             count(|it| matches!(it, Warning::OcrUnavailable { .. })),
             "page(s) are images whose text needs tesseract, with the data of --ocr-languages",
@@ -166,9 +185,18 @@ fn warn(context: &CommandContext, name: &str, warnings: &[Warning]) {
             count(|it| matches!(it, Warning::HiddenText { .. })),
             "page(s) have hidden text, which was left out",
         ),
-    ] {
-        if count > 0 {
-            context.info(&format!("{name}: {count} {what}"));
+    ];
+    counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
+}
+
+#[async_trait::async_trait]
+impl ::console::DocumentReader for Reading {
+    async fn read(&self, file_name: &str, content: bytes::Bytes) -> Result<NewKnowledge, String> {
+        let bytes: Arc<[u8]> = content.as_ref().into();
+        if bytes.len() as u64 > self.most.bytes {
+            return Err(format!("a document has at most {} bytes", self.most.bytes));
         }
+        let text = self.text(&bytes, Path::new(file_name)).await?;
+        Ok(text.into_document(file_name, &bytes, None))
     }
 }

@@ -1,0 +1,50 @@
+//! Metrics of the console.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+
+/// Constants of the program: their number is bounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    operation: &'static str,
+    code: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SignInLabels {
+    method: &'static str,
+    outcome: &'static str,
+}
+
+/// Counters of the console.
+#[derive(Clone, Debug, Default)]
+pub struct ConsoleMetrics {
+    requests: Family<RequestLabels, Counter>,
+    sign_ins: Family<SignInLabels, Counter>,
+}
+
+impl ConsoleMetrics {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let metrics = ConsoleMetrics::default();
+        registry.register("console_requests", "Requests of operators", metrics.requests.clone());
+        registry.register("sign_ins", "Attempts of operators to sign in", metrics.sign_ins.clone());
+        metrics
+    }
+
+    /// Counts a request; `code` is the error's, if it failed.
+    pub fn record(&self, operation: Option<&'static str>, code: Option<&'static str>) {
+        let labels =
+            RequestLabels { operation: operation.unwrap_or("unknown"), code: code.unwrap_or_default() };
+        self.requests.get_or_create(&labels).inc();
+        let method = match operation {
+            Some("signIn.passkey") => "passkey",
+            Some("signIn.password") => "password",
+            Some("links.accept") => "link",
+            _ => return,
+        };
+        let outcome = code.unwrap_or("signed_in");
+        self.sign_ins.get_or_create(&SignInLabels { method, outcome }).inc();
+    }
+}
