@@ -61,7 +61,8 @@ fn one() -> Vec<InputMember> {
 fn body<T: JsonSchema>(mut members: Vec<InputMember>, required: &[&str]) -> Vec<InputMember> {
     let schema = T::schema();
     let Some(properties) = schema["properties"].as_object() else { return members };
-    for (name, member) in properties {
+    // Members that the service sets are ignored in requests.
+    for (name, member) in properties.iter().filter(|(_, member)| member["readOnly"] != true) {
         // The table is made once for the reference; names of the schema live as long as the program.
         let name = known_name(name);
         members.push((Position::Body, name, required.contains(&name), member.clone()));

@@ -755,7 +755,7 @@ export interface Operations {
     readonly masked: readonly (string)[];
   } };
   /** Creates a contact. */
-  'contacts.create': { input: { agent: string; externalReferenceId?: string | null; salutation?: string | null; firstName?: string | null; middleName?: string | null; lastName?: string | null; dob?: string | null; gender?: string | null; primaryEmail: string; primaryPhone?: string | null; primaryPhoneCode?: string | null; fullAddress?: string | null; tags?: readonly (string)[] | null; status?: 'active' | 'inactive' | 'blocked' | null; source?: string | null; lastContactedAt?: string | null; customFields?: Readonly<Record<string, unknown>> | null; other?: unknown; other?: unknown; other?: unknown; other?: unknown; other?: unknown; other?: unknown }; output: {
+  'contacts.create': { input: { agent: string; externalReferenceId?: string | null; salutation?: string | null; firstName?: string | null; middleName?: string | null; lastName?: string | null; dob?: string | null; gender?: string | null; primaryEmail: string; primaryPhone?: string | null; primaryPhoneCode?: string | null; fullAddress?: string | null; tags?: readonly (string)[] | null; status?: 'active' | 'inactive' | 'blocked' | null; source?: string | null; lastContactedAt?: string | null; customFields?: Readonly<Record<string, unknown>> | null }; output: {
     readonly id: string;
     readonly agentId: string;
     readonly externalReferenceId: string | null;
@@ -782,7 +782,7 @@ export interface Operations {
     readonly masked: readonly (string)[];
   } };
   /** Merges fields into a contact: what is left out stays, `null` clears. */
-  'contacts.update': { input: { agent: string; contact: string; externalReferenceId?: string | null; salutation?: string | null; firstName?: string | null; middleName?: string | null; lastName?: string | null; dob?: string | null; gender?: string | null; primaryEmail?: string; primaryPhone?: string | null; primaryPhoneCode?: string | null; fullAddress?: string | null; tags?: readonly (string)[] | null; status?: 'active' | 'inactive' | 'blocked' | null; source?: string | null; lastContactedAt?: string | null; customFields?: Readonly<Record<string, unknown>> | null; other?: unknown; other?: unknown; other?: unknown; other?: unknown; other?: unknown; other?: unknown }; output: {
+  'contacts.update': { input: { agent: string; contact: string; externalReferenceId?: string | null; salutation?: string | null; firstName?: string | null; middleName?: string | null; lastName?: string | null; dob?: string | null; gender?: string | null; primaryEmail?: string; primaryPhone?: string | null; primaryPhoneCode?: string | null; fullAddress?: string | null; tags?: readonly (string)[] | null; status?: 'active' | 'inactive' | 'blocked' | null; source?: string | null; lastContactedAt?: string | null; customFields?: Readonly<Record<string, unknown>> | null }; output: {
     readonly id: string;
     readonly agentId: string;
     readonly externalReferenceId: string | null;
