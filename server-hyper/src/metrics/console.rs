@@ -34,9 +34,9 @@ impl ConsoleMetrics {
         registry.register("console_requests", "Requests of operators", metrics.requests.clone());
         registry.register("sign_ins", "Attempts of operators to sign in", metrics.sign_ins.clone());
         // Series that exist from the start: a rate of them is known before anybody has signed in.
-        metrics.requests.get_or_create(&RequestLabels { operation: "session.show", code: "" });
+        metrics.requests.get_or_create(&RequestLabels { operation: "session.show", code: "" }).inc_by(0);
         for method in ["passkey", "password", "link"] {
-            metrics.sign_ins.get_or_create(&SignInLabels { method, outcome: SIGNED_IN });
+            metrics.sign_ins.get_or_create(&SignInLabels { method, outcome: SIGNED_IN }).inc_by(0);
         }
         metrics
     }
