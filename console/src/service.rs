@@ -120,8 +120,26 @@ impl Console {
         let parts = Request::new(()).into_parts().0;
         let call = Call::of(&parts, &self.0.settings, ids.uuid_v7(self.0.platform().now()));
         let token = self.0.make_setup_link(by, &call).await?;
+        Ok(token.map(|token| self.link(&token)))
+    }
+
+    /// The URL by which an operator gets another way to sign in, for a person who can run commands on the server; none
+    /// if nobody has the address.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn recovery_link(&self, by: &Actor, email: &str) -> Result<Option<String>, ApiError> {
+        let ids = &self.0.platform().ports().ids;
+        let parts = Request::new(()).into_parts().0;
+        let call = Call::of(&parts, &self.0.settings, ids.uuid_v7(self.0.platform().now()));
+        let token = self.0.make_recovery_link(by, &call, email).await?;
+        Ok(token.map(|token| self.link(&token)))
+    }
+
+    /// The page of a link.
+    fn link(&self, token: &str) -> String {
         let ConsoleSettings { origin, base_path, .. } = &self.0.settings;
-        Ok(token.map(|token| format!("{origin}{base_path}/setup#{token}")))
+        format!("{origin}{base_path}/setup#{token}")
     }
 
     /// Removes sessions, links and challenges that are over. Call it about every 20 s.

@@ -280,7 +280,9 @@ export type KnowledgeDocument = {
 };
 
 export type Link = {
-  readonly kind: 'setUp';
+  readonly kind: 'setUp' | 'recover';
+  /** The address of the account that is recovered. */
+  readonly email: string | null;
   readonly expiresAt: string;
   /** For `PublicKeyCredential.parseCreationOptionsFromJSON()`, after the page has put name and address into `user`; `null` without passkeys. */
   readonly publicKey: Readonly<Record<string, unknown>> | null;
@@ -493,14 +495,16 @@ export interface Operations {
   } };
   /** Shows what a link does, without using it up. */
   'links.inspect': { input: { token: string }; output: {
-    readonly kind: 'setUp';
+    readonly kind: 'setUp' | 'recover';
+    /** The address of the account that is recovered. */
+    readonly email: string | null;
     readonly expiresAt: string;
     /** For `PublicKeyCredential.parseCreationOptionsFromJSON()`, after the page has put name and address into `user`; `null` without passkeys. */
     readonly publicKey: Readonly<Record<string, unknown>> | null;
     readonly serviceName: string;
   } };
   /** Creates the account of a link and signs in. */
-  'links.accept': { input: { token: string; name: string; email: string; credential?: Readonly<Record<string, unknown>>; password?: string }; output: {
+  'links.accept': { input: { token: string; name?: string; email?: string; credential?: Readonly<Record<string, unknown>>; password?: string }; output: {
     readonly session: Session;
     /** On plain HTTP: the pages store it and send it as `X-Console`. Else `null`, and they send `1`. */
     readonly pageSecret: string | null;

@@ -18,6 +18,7 @@ mod guides;
 mod input;
 mod keys;
 mod knowledge;
+mod operators;
 mod outbound;
 mod output;
 mod process;
@@ -109,6 +110,9 @@ enum Command {
     /// Conversations with visitors: read, answer, export, erase
     #[command(subcommand)]
     Conversations(conversations::Conversations),
+    /// People who sign in to the console: links to set it up, and to recover an account
+    #[command(subcommand)]
+    Operators(operators::Operators),
     /// The audit log
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -270,6 +274,7 @@ impl Command {
             Command::Documents(_) => Some("documents"),
             Command::Knowledge(_) => Some("knowledge"),
             Command::Conversations(_) => Some("conversations"),
+            Command::Operators(_) => Some("operators"),
             Command::Audit(_) => Some("audit"),
             Command::Migrate(_) => Some("migrate"),
             Command::Check(_) => Some("check"),
@@ -323,6 +328,7 @@ impl Command {
             Command::Documents(command) => command.run(context),
             Command::Knowledge(command) => command.run(context),
             Command::Conversations(command) => command.run(context),
+            Command::Operators(command) => command.run(context),
             Command::Audit(command) => command.run(context),
             Command::ServerKey(command) => command.run(context),
             Command::Migrate(command) => command.run(context),

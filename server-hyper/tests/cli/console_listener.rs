@@ -73,7 +73,11 @@ fn names_of_the_machine_lead_to_localhost_and_other_hosts_nowhere() {
     assert_eq!((moved.status, moved.header("location")), (308, Some(format!("{origin}/a/acme"))));
     for host in ["evil.example.com", "localhost", "localhost:1"] {
         for path in ["/", "/console/v1/session"] {
-            assert_eq!(ask(&server, "GET", path, &[("Host", host)], &Value::Null).status, 421, "{host}{path}");
+            assert_eq!(
+                ask(&server, "GET", path, &[("Host", host)], &Value::Null).status,
+                421,
+                "{host}{path}"
+            );
         }
     }
 }
@@ -86,7 +90,10 @@ fn pages_have_a_policy_without_inline_scripts() {
         let page = ask(&server, "GET", path, &[], &Value::Null);
         assert_eq!(page.status, 200, "{path}");
         let policy = page.header("content-security-policy").expect("a policy");
-        assert!(policy.contains("script-src 'self'") && policy.contains("frame-ancestors 'none'"), "{policy}");
+        assert!(
+            policy.contains("script-src 'self'") && policy.contains("frame-ancestors 'none'"),
+            "{policy}"
+        );
         assert!(!policy.contains("unsafe"), "{policy}");
         assert!(page.text().contains("<script"), "{}", page.text());
     }
@@ -97,7 +104,8 @@ fn pages_have_a_policy_without_inline_scripts() {
 #[test]
 fn a_console_on_a_network_needs_tls_and_a_name() {
     let sandbox = Sandbox::new();
-    let arguments = ["serve", "--listen", "127.0.0.1:0", "--ops-listen", "off", "--console-listen", "0.0.0.0:0"];
+    let arguments =
+        ["serve", "--listen", "127.0.0.1:0", "--ops-listen", "off", "--console-listen", "0.0.0.0:0"];
     let said = sandbox.run(&arguments).failed(2);
     assert!(said.contains("operators' sessions would cross the network in plain text"), "{said}");
     assert!(said.contains("set console_public_url"), "{said}");
