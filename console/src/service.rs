@@ -26,7 +26,7 @@ use crate::auth::password::Hashing;
 use crate::auth::session::{STEP_UP_MILLIS, SignedIn};
 use crate::call::Call;
 use crate::capability::Reach;
-use crate::input::{Place, Reader, Sent};
+use crate::input::{Position, Reader, Sent};
 use crate::operation::{Access, Context, Entry, RunKind};
 use crate::operations::{OPERATIONS, lacks, not_found};
 use crate::operator::Operator;
@@ -110,7 +110,7 @@ impl Console {
         &self.0.settings
     }
 
-    /// The URL by which the first owner is made, for whoever started the server; none if there is an operator. Each
+    /// The URL by which the first owner is made, for the person who started the server; none if there is an operator. Each
     /// call makes the former URL useless.
     ///
     /// # Errors
@@ -120,8 +120,26 @@ impl Console {
         let parts = Request::new(()).into_parts().0;
         let call = Call::of(&parts, &self.0.settings, ids.uuid_v7(self.0.platform().now()));
         let token = self.0.make_setup_link(by, &call).await?;
+        Ok(token.map(|token| self.link(&token)))
+    }
+
+    /// The URL by which an operator gets another way to sign in, for a person who can run commands on the server; none
+    /// if nobody has the address.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn recovery_link(&self, by: &Actor, email: &str) -> Result<Option<String>, ApiError> {
+        let ids = &self.0.platform().ports().ids;
+        let parts = Request::new(()).into_parts().0;
+        let call = Call::of(&parts, &self.0.settings, ids.uuid_v7(self.0.platform().now()));
+        let token = self.0.make_recovery_link(by, &call, email).await?;
+        Ok(token.map(|token| self.link(&token)))
+    }
+
+    /// The page of a link.
+    fn link(&self, token: &str) -> String {
         let ConsoleSettings { origin, base_path, .. } = &self.0.settings;
-        Ok(token.map(|token| format!("{origin}{base_path}/setup#{token}")))
+        format!("{origin}{base_path}/setup#{token}")
     }
 
     /// Removes sessions, links and challenges that are over. Call it about every 20 s.
@@ -206,7 +224,7 @@ impl Inner {
             return Err(ApiError::new(ErrorCode::PreconditionRequired, text));
         }
         let members = (entry.members)();
-        let takes_content = members.iter().any(|(place, ..)| *place == Place::Content);
+        let takes_content = members.iter().any(|(position, ..)| *position == Position::Content);
         let sending = receive(parts, body, takes_content).await?;
         let actor = operator.actor();
         let signed_in = signed_in.as_ref();

@@ -5,16 +5,17 @@ use openapi_core::audit::AuditAction;
 use openapi_core::json::Object;
 use openapi_core::reply::{ApiError, ErrorCode};
 use openapi_core::storage::RecordId;
+use openapi_core::values::PlatformId;
 
 use super::cookies::{decode, encode};
-use super::records::{LinkBody, LinkKind, People, Stored};
+use super::records::{LinkBody, LinkKind, OperatorBody, People, Stored, unique_email, unique_link};
 use crate::call::Call;
 use crate::service::Inner;
 
 const TAG: &str = "console link";
 const TOKEN_BYTES: usize = 32;
-/// How long a set-up link can be used: 60 minutes.
-const SETUP_MILLIS: i64 = 60 * 60_000;
+/// How long a link can be used: 60 minutes.
+const LINK_MILLIS: i64 = 60 * 60_000;
 /// There is one set-up link: the newest.
 const SETUP_ID: &[u8] = b"set-up";
 
@@ -23,7 +24,7 @@ fn invalid() -> ApiError {
     ApiError::new(ErrorCode::LinkInvalid, "This link is unknown, used, revoked or expired. Ask for a new one")
 }
 
-/// 401 of whoever has proved nothing: one answer to unknown people, wrong passwords and refused passkeys.
+/// 401 of a caller who has proved nothing: one answer to unknown people, wrong passwords and refused passkeys.
 pub(crate) fn proves_nobody() -> ApiError {
     ApiError::new(
         ErrorCode::Unauthenticated,
@@ -38,32 +39,62 @@ impl Inner {
         actor: &Actor,
         call: &Call,
     ) -> Result<Option<String>, ApiError> {
-        let platform = self.platform();
-        let people = People(platform);
-        if people.is_set_up().await? {
+        if People(self.platform()).is_set_up().await? {
             return Ok(None);
         }
+        let operator = self.platform().ports().ids.platform_id(self.platform().now());
+        self.make_link(actor, call, SETUP_ID, (LinkKind::SetUp, operator)).await.map(Some)
+    }
+
+    /// A new recovery link's token; none if nobody has the address.
+    pub(crate) async fn make_recovery_link(
+        &self,
+        actor: &Actor,
+        call: &Call,
+        email: &str,
+    ) -> Result<Option<String>, ApiError> {
+        let account = People(self.platform()).by_unique::<OperatorBody>(&unique_email(email)).await?;
+        let Some(account) = account else { return Ok(None) };
+        let operator = account.operator_id()?;
+        self.make_link(actor, call, operator.as_bytes(), (LinkKind::Recover, operator)).await.map(Some)
+    }
+
+    /// A new link in place of the former one with this id.
+    async fn make_link(
+        &self,
+        actor: &Actor,
+        call: &Call,
+        id: &[u8],
+        (kind, operator): (LinkKind, PlatformId),
+    ) -> Result<String, ApiError> {
+        let platform = self.platform();
+        let people = People(platform);
         let (ids, keys) = (&platform.ports().ids, &platform.ports().server_keys);
         let now = platform.now();
-        let id = RecordId::from_bytes(SETUP_ID).ok_or_else(ApiError::internal)?;
+        let id = RecordId::from_bytes(id).ok_or_else(ApiError::internal)?;
+        let (action, resource) = match kind {
+            LinkKind::SetUp => (AuditAction::OperatorSetupLink, "set-up".to_owned()),
+            LinkKind::Recover => (AuditAction::OperatorRecoveryLink, operator.to_string()),
+        };
         // Another server may make one at the same moment; the newer one counts.
         for _ in 0..5 {
             let mut token = [0; TOKEN_BYTES];
             ids.fill(&mut token);
             let body = LinkBody {
-                kind: LinkKind::SetUp,
+                kind,
                 tag: keys.tag(TAG, &token).to_vec(),
                 server_key: keys.current_id().to_owned(),
-                operator: ids.platform_id(now),
-                expires_at: now.plus_millis(SETUP_MILLIS),
+                operator,
+                expires_at: now.plus_millis(LINK_MILLIS),
             };
             let known = people.get::<LinkBody>(&id).await?;
             let mut link = Stored::new(id.clone(), body);
             link.version = known.map_or(0, |known| known.version);
+            link.unique = Some(unique_link(&token));
             link.due_at = Some(link.body.expires_at);
-            let audit = people.audit(call, actor, AuditAction::OperatorSetupLink, "set-up", &Object::new());
+            let audit = people.audit(call, actor, action, &resource, &Object::new());
             if people.write(vec![link.save()?], vec![audit]).await? {
-                return Ok(Some(encode(&token)));
+                return Ok(encode(&token));
             }
         }
         Err(ApiError::unavailable())
@@ -73,13 +104,19 @@ impl Inner {
     pub(crate) async fn link(&self, token: &str) -> Result<Stored<LinkBody>, ApiError> {
         let token = decode(token).filter(|token| token.len() == TOKEN_BYTES).ok_or_else(invalid)?;
         let people = People(self.platform());
-        let id = RecordId::from_bytes(SETUP_ID).ok_or_else(ApiError::internal)?;
-        let link = people.get::<LinkBody>(&id).await?.ok_or_else(invalid)?;
+        let link = people.by_unique::<LinkBody>(&unique_link(&token)).await?.ok_or_else(invalid)?;
         let keys = &self.platform().ports().server_keys;
         let fits = keys.verifies(TAG, &token, &link.body.tag) && link.body.expires_at > self.platform().now();
-        if !fits || people.is_set_up().await? {
+        let is_over = link.body.kind == LinkKind::SetUp && people.is_set_up().await?;
+        if !fits || is_over {
             return Err(invalid());
         }
         Ok(link)
+    }
+
+    /// The account that a recovery link is for.
+    pub(crate) async fn recovered(&self, link: &LinkBody) -> Result<Stored<OperatorBody>, ApiError> {
+        let account = People(self.platform()).get::<OperatorBody>(&link.operator.into()).await?;
+        account.filter(|account| !account.body.is_disabled).ok_or_else(invalid)
     }
 }

@@ -186,6 +186,11 @@ pub(crate) fn unique_credential(id: &[u8]) -> [u8; 32] {
     digest(&[b"console passkey", id])
 }
 
+/// The value by which a link is found.
+pub(crate) fn unique_link(token: &[u8]) -> [u8; 32] {
+    digest(&[b"console link", token])
+}
+
 /// SHA-256 over parts, each with its length.
 pub(crate) fn digest(parts: &[&[u8]]) -> [u8; 32] {
     let mut context = ring::digest::Context::new(&ring::digest::SHA256);
@@ -271,7 +276,7 @@ pub(crate) struct LinkBody {
     #[serde(with = "base64_text")]
     pub(crate) tag: Vec<u8>,
     pub(crate) server_key: String,
-    /// The operator to be made, so that a passkey can name it.
+    /// The operator, also one to be made, so that a passkey can name it.
     pub(crate) operator: PlatformId,
     pub(crate) expires_at: Timestamp,
 }
@@ -282,6 +287,8 @@ pub(crate) struct LinkBody {
 pub(crate) enum LinkKind {
     /// Makes the first owner.
     SetUp,
+    /// Gives an operator another way to sign in.
+    Recover,
 }
 
 /// A challenge that was answered.

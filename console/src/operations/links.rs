@@ -4,7 +4,7 @@ use openapi_core::audit::AuditAction;
 use openapi_core::json::{Json, Object, json_object};
 use openapi_core::operation::Method;
 use openapi_core::reply::{ApiError, Reply};
-use openapi_core::storage::RecordId;
+use openapi_core::storage::{RecordChange, RecordId};
 use openapi_core::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use openapi_core::values::{Email, Line, PlatformId, Timestamp};
 use serde_json::json;
@@ -14,11 +14,14 @@ use crate::auth::challenge::{Purpose, accept, issue};
 use crate::auth::cookies::encode;
 use crate::auth::passkey::{ALGORITHMS, Refused, verify_creation};
 use crate::auth::password;
-use crate::auth::records::{LinkKind, OperatorBody, PasskeyBody, Stored, unique_credential, unique_email};
+use crate::auth::records::{
+    LinkKind, OperatorBody, PasskeyBody, PasswordBody, People, Stored, unique_credential, unique_email,
+};
 use crate::capability::Role;
 use crate::grants::{Grant, Grants};
 use crate::input::{Credential, Secret, input};
 use crate::operation::{Access, Context, Metadata, Operation, Traits};
+use crate::settings::AccountSettings;
 
 input! {
     /// A link.
@@ -28,13 +31,18 @@ input! {
 /// What a link does.
 pub struct LinkView {
     kind: LinkKind,
+    email: Option<String>,
     expires_at: Timestamp,
     options: Option<Object>,
     service_name: String,
 }
 
 json_object! { LinkView as "Link" = |link| {
-    "kind": &'static str { "enum": ["setUp"] } = match link.kind { LinkKind::SetUp => "setUp" },
+    "kind": &'static str { "enum": ["setUp", "recover"] } = match link.kind {
+        LinkKind::SetUp => "setUp",
+        LinkKind::Recover => "recover",
+    },
+    "email": Option<String> { "description": "The address of the account that is recovered." } = link.email,
     "expiresAt": Timestamp = link.expires_at,
     "publicKey": Option<Object> {
         "description": "For `PublicKeyCredential.parseCreationOptionsFromJSON()`, after the page has put name and \
@@ -139,19 +147,28 @@ impl Operation for Inspect {
             }
         };
         let challenge = issue(cx.platform(), Purpose::Link, input.token.0.as_bytes());
-        let options = creation_options(&cx, &challenge, link.operator, ("operator", "Operator"), &[]);
+        let (email, name, known) = match link.kind {
+            LinkKind::SetUp => (None, "Operator".to_owned(), Vec::new()),
+            LinkKind::Recover => {
+                let account = cx.console.recovered(&link).await?.body;
+                (Some(account.email), account.name, cx.console.credentials_of(link.operator).await?)
+            }
+        };
+        let names = (email.as_deref().unwrap_or("operator"), name.as_str());
+        let options = creation_options(&cx, &challenge, link.operator, names, &known);
         let service_name = cx.platform().service_info().service_name().to_owned();
-        let view = LinkView { kind: link.kind, expires_at: link.expires_at, options, service_name };
+        let view = LinkView { kind: link.kind, email, expires_at: link.expires_at, options, service_name };
         Ok(Reply::ok("Link retrieved successfully", view))
     }
 }
 
 input! {
-    /// A new account: with a passkey, a password, or both.
+    /// A new account, or another way to sign in to one: a passkey, a password, or both. A recovery needs neither name nor
+    /// address.
     AcceptLink {
         "token" Body token: Secret,
-        "name" Body name: Line<100>,
-        "email" Body email: Email,
+        "name" Body name: Option<Line<100>>,
+        "email" Body email: Option<Email>,
         "credential" Body credential: Option<Credential>,
         "password" Body password: Option<Secret>,
     }
@@ -190,47 +207,87 @@ impl Operation for Accept {
                 return Err(error);
             }
         };
-        let email = input.email.to_string();
-        let operator = link.body.operator;
-        let now = cx.platform().now();
-        let mut changes = vec![link.remove()];
-        let mut method = "passkey";
         if input.credential.is_none() && input.password.is_none() {
             let issue = ValidationIssue::new(ValidationCode::Required, "send a passkey or a password");
             return Err(refused("credential", issue));
         }
-        if let Some(Secret(password)) = &input.password {
-            let service = cx.platform().service_info().service_name();
-            password::check(password, &email, service).map_err(|issue| refused("password", issue))?;
-            let ids = &*cx.platform().ports().ids;
-            let body = cx.console.shared.hashing.create(accounts, ids, password, now).await?;
-            changes.push(Stored::new(operator.into(), body).save()?);
-            method = "password";
-        }
-        if let Some(Credential(credential)) = &input.credential {
-            let token = input.token.0.as_bytes();
-            let name = "First passkey".to_owned();
-            changes.extend(new_passkey(&cx, credential, Purpose::Link, token, operator, name)?);
-            method = "passkey";
-        }
-        let body = OperatorBody {
-            email: email.clone(),
-            name: input.name.to_string(),
-            display_name: None,
-            locale: None,
-            grants: match link.body.kind {
-                LinkKind::SetUp => Grants::new(vec![Grant { role: Role::Owner, agent: None }]),
-            },
-            is_disabled: false,
-            created_at: now,
-            updated_at: now,
+        let mut account = match link.body.kind {
+            LinkKind::SetUp => first_owner(&cx, &input, link.body.operator)?,
+            LinkKind::Recover => cx.console.recovered(&link.body).await?,
         };
-        let mut account = Stored::new(operator.into(), body);
-        account.unique = Some(unique_email(&email));
-        changes.push(account.save()?);
+        account.body.updated_at = cx.platform().now();
+        let mut changes = vec![link.remove(), account.save()?];
+        let method = methods(&cx, accounts, &input, &account, &mut changes).await?;
+        if link.body.kind == LinkKind::Recover {
+            account.version += 1;
+            let actions = [AuditAction::OperatorMethod, AuditAction::OperatorSignIn];
+            let begun =
+                cx.console.begin_session(accounts, cx.call, &account, method, changes, &actions).await?;
+            // A person who was signed in may be the reason for the recovery.
+            super::me::end_others(&cx, &begun.0).await?;
+            let entered = Entered::of(&cx, begun.0, begun.1).await?;
+            return Ok(Reply::ok("Account recovered successfully", entered));
+        }
         let actions = [AuditAction::OperatorCreate, AuditAction::OperatorSignIn];
         let begun = cx.console.begin_session(accounts, cx.call, &account, method, changes, &actions).await?;
         let entered = Entered::of(&cx, begun.0, begun.1).await?;
         Ok(Reply::ok("Account created successfully", entered))
     }
+}
+
+/// The account of the first owner.
+fn first_owner(
+    cx: &Context<'_>,
+    input: &AcceptLink,
+    operator: PlatformId,
+) -> Result<Stored<OperatorBody>, ApiError> {
+    let missing = |name: &str| refused(name, ValidationIssue::required());
+    let name = input.name.as_ref().ok_or_else(|| missing("name"))?.to_string();
+    let email = input.email.as_ref().ok_or_else(|| missing("email"))?.to_string();
+    let now = cx.platform().now();
+    let unique = unique_email(&email);
+    let body = OperatorBody {
+        email,
+        name,
+        display_name: None,
+        locale: None,
+        grants: Grants::new(vec![Grant { role: Role::Owner, agent: None }]),
+        is_disabled: false,
+        created_at: now,
+        updated_at: now,
+    };
+    let mut account = Stored::new(operator.into(), body);
+    account.unique = Some(unique);
+    Ok(account)
+}
+
+/// Adds the password and the passkey of an input to the changes, and names the stronger one.
+async fn methods(
+    cx: &Context<'_>,
+    accounts: &AccountSettings,
+    input: &AcceptLink,
+    account: &Stored<OperatorBody>,
+    changes: &mut Vec<RecordChange>,
+) -> Result<&'static str, ApiError> {
+    let operator = account.operator_id()?;
+    let mut method = "passkey";
+    if let Some(Secret(password)) = &input.password {
+        let service = cx.platform().service_info().service_name();
+        let email = &account.body.email;
+        password::check(password, email, service).map_err(|issue| refused("password", issue))?;
+        let (ids, now) = (&*cx.platform().ports().ids, cx.platform().now());
+        let body = cx.console.shared.hashing.create(accounts, ids, password, now).await?;
+        let known = People(cx.platform()).get::<PasswordBody>(&account.id).await?;
+        let mut stored = Stored::new(account.id.clone(), body);
+        stored.version = known.map_or(0, |known| known.version);
+        changes.push(stored.save()?);
+        method = "password";
+    }
+    if let Some(Credential(credential)) = &input.credential {
+        let token = input.token.0.as_bytes();
+        let name = "Passkey".to_owned();
+        changes.extend(new_passkey(cx, credential, Purpose::Link, token, operator, name)?);
+        method = "passkey";
+    }
+    Ok(method)
 }

@@ -197,7 +197,8 @@ impl Operation for EndOtherSessions {
     }
 }
 
-async fn end_others(cx: &Context<'_>, own: &SignedIn) -> Result<(), ApiError> {
+/// Ends all sessions of an operator but one.
+pub(super) async fn end_others(cx: &Context<'_>, own: &SignedIn) -> Result<(), ApiError> {
     let operator = own.account.operator_id()?;
     for session in People(cx.platform()).of_operator::<SessionBody>(operator).await? {
         if session.id != own.session.id {

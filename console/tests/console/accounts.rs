@@ -63,6 +63,30 @@ fn a_link_ends_after_an_hour() {
 }
 
 #[test]
+fn a_recovery_link_gives_another_way_to_sign_in() {
+    let world = World::with_accounts();
+    let mut lost = with_owner(&world);
+    let link =
+        |email: &str| pollster::block_on(world.console.recovery_link(&super::support::by(), email)).unwrap();
+    assert_eq!(link("nobody@example.com"), None);
+    let token = |link: Option<String>| link.unwrap().split_once('#').unwrap().1.to_owned();
+    let (old, token) = (token(link(EMAIL)), token(link(EMAIL)));
+    let mut browser = Browser::default();
+    let refused = browser.call(&world, "POST", "/links/inspect", &json!({ "token": old }));
+    assert_eq!(refused.code(), "LINK_INVALID");
+    let seen = browser.call(&world, "POST", "/links/inspect", &json!({ "token": token }));
+    assert_eq!((&seen.data()["kind"], &seen.data()["email"]), (&json!("recover"), &json!(EMAIL)));
+    let body = json!({ "token": token, "password": "another horse battery staple" });
+    let entered = browser.call(&world, "POST", "/links/accept", &body);
+    assert_eq!(entered.data()["session"]["operator"]["grants"], json!(["owner"]));
+    assert_eq!(browser.call(&world, "POST", "/links/accept", &body).code(), "LINK_INVALID");
+    // The former sessions and the former password are over.
+    assert_eq!(lost.call(&world, "GET", "/me/sessions", &Value::Null).code(), "SESSION_ENDED");
+    assert_eq!(sign_in(&world, &mut Browser::default(), EMAIL, PASSWORD).status, 401);
+    sign_in(&world, &mut Browser::default(), EMAIL, "another horse battery staple").data();
+}
+
+#[test]
 fn a_passkey_signs_in_and_a_challenge_counts_once() {
     let world = World::with_accounts();
     let mut browser = Browser::default();
@@ -221,7 +245,7 @@ fn passwords_cannot_be_guessed_and_nobody_is_locked_out() {
         })
         .collect();
     assert!(statuses.iter().all(|status| *status == 429), "{statuses:?}");
-    // Whoever was here before has a count of their own.
+    // A browser that was here before has a count of its own.
     let mut known = owner.clone();
     known.cookies.retain(|(name, _)| name.ends_with("-device"));
     sign_in(&world, &mut known, EMAIL, PASSWORD).data();

@@ -280,7 +280,9 @@ export type KnowledgeDocument = {
 };
 
 export type Link = {
-  readonly kind: 'setUp';
+  readonly kind: 'setUp' | 'recover';
+  /** The address of the account that is recovered. */
+  readonly email: string | null;
   readonly expiresAt: string;
   /** For `PublicKeyCredential.parseCreationOptionsFromJSON()`, after the page has put name and address into `user`; `null` without passkeys. */
   readonly publicKey: Readonly<Record<string, unknown>> | null;
@@ -493,14 +495,16 @@ export interface Operations {
   } };
   /** Shows what a link does, without using it up. */
   'links.inspect': { input: { token: string }; output: {
-    readonly kind: 'setUp';
+    readonly kind: 'setUp' | 'recover';
+    /** The address of the account that is recovered. */
+    readonly email: string | null;
     readonly expiresAt: string;
     /** For `PublicKeyCredential.parseCreationOptionsFromJSON()`, after the page has put name and address into `user`; `null` without passkeys. */
     readonly publicKey: Readonly<Record<string, unknown>> | null;
     readonly serviceName: string;
   } };
   /** Creates the account of a link and signs in. */
-  'links.accept': { input: { token: string; name: string; email: string; credential?: Readonly<Record<string, unknown>>; password?: string }; output: {
+  'links.accept': { input: { token: string; name?: string; email?: string; credential?: Readonly<Record<string, unknown>>; password?: string }; output: {
     readonly session: Session;
     /** On plain HTTP: the pages store it and send it as `X-Console`. Else `null`, and they send `1`. */
     readonly pageSecret: string | null;
@@ -755,7 +759,7 @@ export interface Operations {
     readonly masked: readonly (string)[];
   } };
   /** Creates a contact. */
-  'contacts.create': { input: { agent: string; externalReferenceId?: string | null; salutation?: string | null; firstName?: string | null; middleName?: string | null; lastName?: string | null; dob?: string | null; gender?: string | null; primaryEmail: string; primaryPhone?: string | null; primaryPhoneCode?: string | null; fullAddress?: string | null; tags?: readonly (string)[] | null; status?: 'active' | 'inactive' | 'blocked' | null; source?: string | null; lastContactedAt?: string | null; customFields?: Readonly<Record<string, unknown>> | null; other?: unknown; other?: unknown; other?: unknown; other?: unknown; other?: unknown; other?: unknown }; output: {
+  'contacts.create': { input: { agent: string; externalReferenceId?: string | null; salutation?: string | null; firstName?: string | null; middleName?: string | null; lastName?: string | null; dob?: string | null; gender?: string | null; primaryEmail: string; primaryPhone?: string | null; primaryPhoneCode?: string | null; fullAddress?: string | null; tags?: readonly (string)[] | null; status?: 'active' | 'inactive' | 'blocked' | null; source?: string | null; lastContactedAt?: string | null; customFields?: Readonly<Record<string, unknown>> | null }; output: {
     readonly id: string;
     readonly agentId: string;
     readonly externalReferenceId: string | null;
@@ -782,7 +786,7 @@ export interface Operations {
     readonly masked: readonly (string)[];
   } };
   /** Merges fields into a contact: what is left out stays, `null` clears. */
-  'contacts.update': { input: { agent: string; contact: string; externalReferenceId?: string | null; salutation?: string | null; firstName?: string | null; middleName?: string | null; lastName?: string | null; dob?: string | null; gender?: string | null; primaryEmail?: string; primaryPhone?: string | null; primaryPhoneCode?: string | null; fullAddress?: string | null; tags?: readonly (string)[] | null; status?: 'active' | 'inactive' | 'blocked' | null; source?: string | null; lastContactedAt?: string | null; customFields?: Readonly<Record<string, unknown>> | null; other?: unknown; other?: unknown; other?: unknown; other?: unknown; other?: unknown; other?: unknown }; output: {
+  'contacts.update': { input: { agent: string; contact: string; externalReferenceId?: string | null; salutation?: string | null; firstName?: string | null; middleName?: string | null; lastName?: string | null; dob?: string | null; gender?: string | null; primaryEmail?: string; primaryPhone?: string | null; primaryPhoneCode?: string | null; fullAddress?: string | null; tags?: readonly (string)[] | null; status?: 'active' | 'inactive' | 'blocked' | null; source?: string | null; lastContactedAt?: string | null; customFields?: Readonly<Record<string, unknown>> | null }; output: {
     readonly id: string;
     readonly agentId: string;
     readonly externalReferenceId: string | null;

@@ -205,6 +205,8 @@ audit_actions! {
     ContactReveal = "contact.reveal",
     /// A link that makes the first operator was made.
     OperatorSetupLink = "operator.setupLink",
+    /// A link by which an operator recovers an account was made.
+    OperatorRecoveryLink = "operator.recoveryLink",
     /// An operator was created.
     OperatorCreate = "operator.create",
     /// An operator changed their name or address.

@@ -18,6 +18,7 @@ mod guides;
 mod input;
 mod keys;
 mod knowledge;
+mod operators;
 mod outbound;
 mod output;
 mod process;
@@ -113,6 +114,9 @@ enum Command {
     /// Webhook endpoints, which get the events of an agent
     #[command(subcommand)]
     Webhooks(webhooks::Webhooks),
+    /// People who sign in to the console: links to set it up, and to recover an account
+    #[command(subcommand)]
+    Operators(operators::Operators),
     /// The audit log
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -275,6 +279,7 @@ impl Command {
             Command::Knowledge(_) => Some("knowledge"),
             Command::Conversations(_) => Some("conversations"),
             Command::Webhooks(_) => Some("webhooks"),
+            Command::Operators(_) => Some("operators"),
             Command::Audit(_) => Some("audit"),
             Command::Migrate(_) => Some("migrate"),
             Command::Check(_) => Some("check"),
@@ -330,6 +335,7 @@ impl Command {
             Command::Knowledge(command) => command.run(context),
             Command::Conversations(command) => command.run(context),
             Command::Webhooks(command) => command.run(context),
+            Command::Operators(command) => command.run(context),
             Command::Audit(command) => command.run(context),
             Command::ServerKey(command) => command.run(context),
             Command::Migrate(command) => command.run(context),

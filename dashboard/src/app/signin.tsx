@@ -1,0 +1,142 @@
+// Signing in: a passkey, or a password with a code. The same form is a page, a dialog over the page when a session has ended,
+// and, for a step-up, a question who it is.
+import { signal, useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { ApiError, hooks, post } from '../lib/api';
+import { t } from '../lib/i18n';
+import { hasAutofill, hasPasskeys, sign } from '../lib/webauthn';
+import { Button, Notice, TextField } from '../ui/parts';
+import { Dialog } from '../ui/dialog';
+import { Failure } from '../ui/states';
+import { begin, operator, session } from './session';
+import type { Ceremony, SignedIn } from './types';
+
+const quiet = { quiet: true };
+/** What went wrong with a passkey, in words; null if the person gave up. */
+const passkeyError = (error: unknown): ApiError | null => {
+  if (error instanceof ApiError) return error;
+  const name = (error as DOMException).name;
+  if (name == 'NotAllowedError' || name == 'AbortError') return null;
+  return new ApiError(0, 'PASSKEY', t('The browser could not use the passkey: {reason}', { reason: (error as Error).message }));
+};
+
+/** The form. `done` runs when the session has begun. */
+export const SignInForm = ({ done, email: fixed }: { done: (samePerson: boolean) => void; email?: string }) => {
+  const step = useSignal<'email' | 'password'>(fixed ? 'password' : 'email');
+  const email = useSignal(fixed ?? '');
+  const password = useSignal('');
+  const busy = useSignal(false);
+  const error = useSignal<ApiError | null>(null);
+  const passkeys = hasPasskeys() && !!session.value?.methods.includes('passkey');
+  const attempt = async (action: () => Promise<SignedIn>) => {
+    if (busy.value) return;
+    busy.value = true;
+    error.value = null;
+    try {
+      done(await begin(await action()));
+    } catch (cause) {
+      error.value = passkeyError(cause);
+    } finally {
+      busy.value = false;
+    }
+  };
+  const withPasskey = (more: Parameters<typeof sign>[1] = {}) => async (): Promise<SignedIn> => {
+    const { data } = await post<Ceremony>('/sign-in/passkey/options', undefined, quiet);
+    const credential = await sign(data.publicKey ?? {}, more);
+    return (await post<SignedIn>('/sign-in/passkey', { credential }, quiet)).data;
+  };
+  useEffect(() => {
+    const controller = new AbortController();
+    if (passkeys && !fixed)
+      void hasAutofill().then((available) => {
+        if (available && !controller.signal.aborted)
+          withPasskey({ conditional: true, signal: controller.signal })().then((answer) => attempt(async () => answer), (cause) => (error.value ??= passkeyError(cause)));
+      });
+    return () => controller.abort();
+  }, []);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (step.value == 'email') {
+      if (email.value.trim()) step.value = 'password';
+      return;
+    }
+    void attempt(async () => (await post<SignedIn>('/sign-in/password', { email: email.value.trim(), password: password.value }, quiet)).data);
+  };
+  const wrong = error.value?.status == 401 ? t('This does not match an account. Check e-mail and password.') : undefined;
+  return (
+    <form class="stack" onSubmit={submit} noValidate>
+      <TextField large type="email" label={t('E-mail')} value={email.value} autocomplete="username webauthn" autofocus={!fixed} onInput={(value) => (email.value = value)} />
+      {step.value == 'password' && <TextField large key="password" type="password" label={t('Password')} value={password.value} autocomplete="current-password" autofocus error={wrong} onInput={(value) => (password.value = value)} />}
+      {error.value && (step.value != 'password' || !wrong) && <Failure error={error.value} />}
+      <Button type="submit" kind="main large" busy={busy.value}>{step.value == 'email' ? t('Continue') : t('Sign in')}</Button>
+      {passkeys ? (
+        <>
+          <div class="or"><span>{t('or')}</span></div>
+          <Button kind="large" icon="passkey" busy={busy.value} onClick={() => void attempt(withPasskey())}>{t('Sign in with a passkey')}</Button>
+        </>
+      ) : <p class="small muted">{t('Passkeys need a host name and HTTPS or localhost; here you sign in with a password.')}</p>}
+    </form>
+  );
+};
+
+/** What waits for the person: a new session, or a step-up. */
+const waiting = signal<{ kind: 'signIn' | 'stepUp'; methods: string[]; settle: (done: boolean) => void } | null>(null);
+let running: Promise<boolean> | null = null;
+const wait = (kind: 'signIn' | 'stepUp', methods: string[] = []) =>
+  (running ??= new Promise<boolean>((resolve) => (waiting.value = { kind, methods, settle: resolve })).finally(() => {
+    running = null;
+    waiting.value = null;
+  }));
+hooks.signIn = () => (operator.value ? wait('signIn') : Promise.resolve(false));
+hooks.stepUp = (methods) => wait('stepUp', methods);
+
+const StepUp = ({ methods, settle }: { methods: string[]; settle: (done: boolean) => void }) => {
+  const passkey = hasPasskeys() && (!methods.length || methods.includes('passkey'));
+  const byPassword = !methods.length || methods.includes('password');
+  const password = useSignal('');
+  const showPassword = useSignal(!passkey);
+  const busy = useSignal(false);
+  const error = useSignal<ApiError | null>(null);
+  const attempt = async (action: () => Promise<unknown>) => {
+    busy.value = true;
+    error.value = null;
+    try {
+      await action();
+      settle(true);
+    } catch (cause) {
+      error.value = passkeyError(cause);
+    } finally {
+      busy.value = false;
+    }
+  };
+  const usePasskey = () => attempt(async () => {
+    const { data } = await post<Ceremony>('/session/step-up/options', undefined, quiet);
+    await post('/session/step-up', { credential: await sign(data.publicKey ?? {}) }, quiet);
+  });
+  return (
+    <Dialog title={t('Confirm that it is you')} onClose={() => settle(false)}>
+      <p class="muted">{t('This change needs a proof that is at most 10 minutes old. It goes on right after.')}</p>
+      {passkey && !showPassword.value && <Button kind="main large" icon="passkey" busy={busy.value} onClick={() => void usePasskey()}>{t('Use a passkey')}</Button>}
+      {showPassword.value && (
+        <form class="stack" onSubmit={(event) => { event.preventDefault(); void attempt(() => post('/session/step-up', { password: password.value }, quiet)); }}>
+          <TextField type="password" label={t('Password')} autocomplete="current-password" autofocus value={password.value} onInput={(value) => (password.value = value)} />
+          <Button type="submit" kind="main large" busy={busy.value}>{t('Confirm')}</Button>
+        </form>
+      )}
+      {passkey && byPassword && !showPassword.value && <Button kind="quiet" onClick={() => (showPassword.value = true)}>{t('Use the password')}</Button>}
+      {error.value && (error.value.status == 401 ? <Notice tone="bad">{t('This is not right. Try again.')}</Notice> : <Failure error={error.value} />)}
+    </Dialog>
+  );
+};
+/** Where the dialogs of a call appear. */
+export const Waiting = () => {
+  const one = waiting.value;
+  if (!one) return null;
+  if (one.kind == 'stepUp') return <StepUp methods={one.methods} settle={one.settle} />;
+  return (
+    <Dialog title={t('Your session has ended')} onClose={() => one.settle(false)}>
+      <p class="muted">{t('Sign in again to go on where you were. What you have typed stays.')}</p>
+      <SignInForm email={operator.value?.email ?? undefined} done={one.settle} />
+    </Dialog>
+  );
+};

@@ -1,0 +1,30 @@
+// The records of the console API that the pages show: the generated types, and the session as the pages need it.
+import type { Operations, Person } from '../generated/operations';
+
+export type { Agent, AuditEntry, AuditPage, Ceremony, Conversation, ConversationCounts, IssuedKey, Key, KnowledgeDocument, Link, Message, OwnSession, Passkey, SignedIn, TriedRequest } from '../generated/operations';
+/** A contact, with the names of the fields whose values are left out. */
+export type Contact = Operations['contacts.show']['output'] & { readonly masked?: readonly string[] };
+/** A field of the contact schema. */
+export interface SchemaField {
+  name: string;
+  label: string;
+  type: string;
+  required: boolean;
+  readOnly: boolean;
+  custom: boolean;
+  sensitive: boolean;
+  options: string[] | null;
+}
+/** The session: who is signed in, and what that person may do. */
+export interface Session {
+  operator: Person | null;
+  /** Capabilities by agent; `*` for the installation and every agent. */
+  capabilities: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  methods: readonly string[];
+  isSetUp: boolean;
+  /** Whether accounts are the console's own, and not those of the application that it is mounted in. */
+  hasAccounts: boolean;
+  serviceName: string;
+  publicUrl: string;
+  build: string;
+}

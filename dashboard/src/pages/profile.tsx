@@ -1,0 +1,122 @@
+// Profile: name, language, look, keys, and how the operator signs in.
+import { ApiError, ask, Badge, Bar, Button, Check, create, Dialog, done, errorTitle, Failure, hasPasskeys, invalidate, languages, letters, Loaded, operator, patch, post, put, remove, seg, Select, session, setDensity, setLocale, setTheme, stored, t, TextField, useForm, useQuery, useSignal, When, type Ceremony, type OwnSession, type Passkey } from '../kit';
+
+
+const failed = (error: unknown) => {
+  if (!(error instanceof ApiError)) done((error as Error).message);
+  else if (error.code != 'CANCELLED') done(errorTitle(error));
+};
+const You = () => {
+  const me = operator.value!;
+  const form = useForm('profile', { name: me.name, displayName: me.displayName ?? '' });
+  const save = () => void form.submit(async (values) => {
+    await patch('/me', { name: values.name, displayName: values.displayName || null });
+    session.value = { ...session.value!, operator: { ...me, ...values, displayName: values.displayName || null } };
+    done(t('Your profile is saved'));
+  });
+  return (
+    <section class="card"><header><h2>{t('You')}</h2></header>
+      <form class="body stack" onSubmit={(event) => { event.preventDefault(); save(); }}>
+        <div class="two"><TextField label={t('Name')} autocomplete="name" value={form.values.name} error={form.errors['name']} onInput={(value) => form.set('name', value)} />
+          <TextField label={t('What visitors see')} hint={t('The name on your replies. Empty: your name.')} value={form.values.displayName} error={form.errors['displayName']} onInput={(value) => form.set('displayName', value)} /></div>
+        {form.failure && <Failure error={form.failure} />}
+        {form.dirty && <div class="row"><Button type="submit" kind="main" busy={form.busy}>{t('Save')}</Button><Button onClick={() => form.reset()}>{t('Discard')}</Button></div>}
+      </form>
+    </section>
+  );
+};
+const Look = () => {
+  const me = operator.value!;
+  const state = useSignal({ theme: stored.read('local', 'theme') ?? 'auto', density: stored.read('local', 'density') ?? 'comfortable', locale: me.locale ?? stored.read('local', 'locale') ?? '' });
+  const set = (change: Partial<typeof state.value>) => (state.value = { ...state.value, ...change });
+  const chooseLocale = (locale: string) => {
+    set({ locale });
+    void setLocale(locale || null);
+    stored.write('local', 'locale', locale || null);
+    if (session.value!.hasAccounts) void patch('/me', { locale: locale || null }).catch(failed);
+  };
+  return (
+    <section class="card"><header><h2>{t('Look and keys')}</h2></header><div class="body stack">
+      <div class="two">
+        <Select label={t('Theme')} value={state.value.theme} options={[['auto', t('As the system')], ['light', t('Light')], ['dark', t('Dark')]]} onChange={(theme) => { set({ theme }); setTheme(theme); }} />
+        <Select label={t('Density')} value={state.value.density} options={[['comfortable', t('Comfortable')], ['compact', t('Compact')]]} onChange={(density) => { set({ density }); setDensity(density); }} />
+        <Select label={t('Language')} value={state.value.locale} options={[['', t('As the browser')], ...languages()]} onChange={chooseLocale} />
+      </div>
+      <Check label={t('Single letters are keys, such as j and k')} checked={letters.value} onChange={(on) => { letters.value = on; stored.write('local', 'letters', on ? null : 'off'); }} />
+      <p class="small muted">{t('Theme, density and keys hold in this browser.')}</p>
+    </div></section>
+  );
+};
+const Passkeys = () => {
+  const list = useQuery<readonly Passkey[]>('/me/passkeys');
+  const busy = useSignal(false);
+  const refresh = () => invalidate('/me/passkeys');
+  const add = async () => {
+    busy.value = true;
+    try {
+      const { data } = await post<Ceremony>('/me/passkeys/options');
+      const credential = await create(data.publicKey ?? {});
+      await post('/me/passkeys', { credential, name: navigator.platform || t('Passkey') });
+      refresh();
+      done(t('The passkey is added'));
+    } catch (error) {
+      if ((error as DOMException).name == 'InvalidStateError') done(t('This device has a passkey of yours already.'));
+      else if ((error as DOMException).name != 'NotAllowedError') failed(error);
+    } finally {
+      busy.value = false;
+    }
+  };
+  return (
+    <section class="card"><header><h2>{t('Passkeys')}</h2><span class="end">{hasPasskeys() && <Button icon="plus" busy={busy.value} onClick={() => void add()}>{t('Add passkey')}</Button>}</span></header>
+      <Loaded query={list} rows={2}>{(rows) => rows.length ? <ul>{rows.map((one) => (
+        <li class="setting"><div><span class="strong" dir="auto">{one.name}</span><br /><span class="muted small">{one.isSuspect && <><Badge tone="warn" dot>{t('may be copied')}</Badge> </>}{t('Added')} <When at={one.createdAt} /> · {t('last used')} <When at={one.lastUsedAt} never={t('never')} /></span></div>
+          <div class="row"><Button kind="quiet" icon="trash" label={t('Remove {name}', { name: one.name })} onClick={() => ask({ title: t('Remove {name}?', { name: one.name }), text: t('It no longer signs you in. The passkey stays on the device until you delete it there.'), button: t('Remove passkey'), bad: true, run: async () => { await remove(`/me/passkeys/${seg(one.id)}`); refresh(); done(t('The passkey is removed')); } })} /></div></li>
+      ))}</ul> : <div class="body"><p class="muted">{hasPasskeys() ? t('None yet. A passkey cannot be phished, and there is nothing to remember.') : t('Passkeys need a host name and HTTPS or localhost.')}</p></div>}</Loaded>
+    </section>
+  );
+};
+const Password = () => {
+  const changing = useSignal(false);
+  const form = useForm('password', { password: '' }, ['password']);
+  const save = () => void form.submit(({ password }) => put('/me/password', { password })).then((saved) => {
+    if (!saved) return;
+    changing.value = false;
+    form.reset({ password: '' });
+    invalidate('/me/sessions');
+    done(t('The password is set. All other sessions have ended.'));
+  });
+  return (
+    <section class="card">
+      <div class="setting"><div><span class="strong">{t('Password')}</span><br /><span class="muted small">{t('For browsers without your passkeys. Setting one ends all other sessions.')}</span></div><Button onClick={() => (changing.value = true)}>{t('Set password')}</Button></div>
+      {changing.value && (
+        <Dialog title={t('Set password')} onClose={() => (changing.value = false)} foot={<><Button onClick={() => (changing.value = false)}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} onClick={save}>{t('Set password')}</Button></>}>
+          <form class="stack" onSubmit={(event) => { event.preventDefault(); save(); }}>
+            <TextField type="password" label={t('New password')} hint={t('12 characters or more.')} autocomplete="new-password" autofocus value={form.values.password} error={form.errors['password']} onInput={(value) => form.set('password', value)} />
+            {form.failure && <Failure error={form.failure} />}
+          </form>
+        </Dialog>
+      )}
+    </section>
+  );
+};
+const Sessions = () => {
+  const list = useQuery<readonly OwnSession[]>('/me/sessions');
+  const end = (path: string, text: string) => void remove(path).then(() => { invalidate('/me/sessions'); done(text); }, failed);
+  return (
+    <section class="card"><header><h2>{t('Sessions')}</h2><span class="end">{(list.data?.length ?? 0) > 1 && <Button onClick={() => end('/me/sessions', t('All other sessions have ended'))}>{t('End all others')}</Button>}</span></header>
+      <Loaded query={list} rows={2}>{(rows) => <ul>{rows.map((one) => (
+        <li class="setting"><div><span class="strong cut">{one.browser ?? t('Unknown browser')}</span> {one.isCurrent && <Badge tone="ok" dot>{t('this one')}</Badge>}<br /><span class="muted small"><When at={one.lastSeenAt} />{one.address && <> · <code>{one.address}</code></>}</span></div>{!one.isCurrent && <Button onClick={() => end(`/me/sessions/${seg(one.id)}`, t('The session has ended'))}>{t('End')}</Button>}</li>
+      ))}</ul>}</Loaded>
+    </section>
+  );
+};
+export default () => (
+  <>
+    <Bar title={t('Profile')} />
+    <div class="scroll"><div class="page narrow">
+      <You /><Look />
+      {session.value!.hasAccounts && <><Passkeys /><Password /><Sessions /></>}
+      <p class="muted small">{session.value!.serviceName} {session.value!.build}</p>
+    </div></div>
+  </>
+);

@@ -1,0 +1,104 @@
+// What a page shows while it loads, when there is nothing, and when something failed. No state is a dead end.
+import type { ComponentChildren } from 'preact';
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { offlineSince, type ApiError } from '../lib/api';
+import { list, t, time } from '../lib/i18n';
+import type { Query } from '../lib/cache';
+import { Icon, type IconName } from './icon';
+import { Button, Cli, Copy } from './parts';
+
+/** What failed, in the operator's language; the server's own text is under “Details”. */
+export const errorTitle = (error: ApiError): string => {
+  const texts: Record<string, string> = {
+    OFFLINE: t('The server cannot be reached'),
+    NOT_FOUND: t('This does not exist, or is not open to you'),
+    INSUFFICIENT_ROLE: t('Your role does not allow this'),
+    PRECONDITION_FAILED: t('A colleague changed this in the meantime'),
+    PRECONDITION_REQUIRED: t('A colleague may have changed this. Reload it first.'),
+    RATE_LIMIT_EXCEEDED: t('Too many requests. Wait a moment.'),
+    TOO_MANY_FAILED_ATTEMPTS: t('Too many attempts. Wait a few minutes.'),
+    SERVICE_UNAVAILABLE: t('The server is not ready'),
+    STORAGE_UNAVAILABLE: t('The store of files is not reachable or full'),
+    INTERNAL_ERROR: t('The server made a mistake'),
+    VALIDATION_ERROR: t('Some values are not valid'),
+    LAST_OWNER: t('The last owner must stay'),
+    CROSS_SITE_REQUEST: t('The browser sent this from another site. Open the console in a tab of its own.'),
+    MISDIRECTED_REQUEST: t('The console has another address'),
+    UNAUTHENTICATED: t('You are signed out'),
+    SESSION_ENDED: t('Your session has ended'),
+  };
+  return texts[error.code] ?? error.message;
+};
+/** The details of a failure: the server's text, code and request id to copy. */
+export const Details = ({ error }: { error: ApiError }) => (
+  <div class="row wrap small muted">
+    {errorTitle(error) != error.message && <span>{error.message}</span>}
+    <code>{error.code}</code>
+    {error.requestId && <span class="row"><span>{t('Request')} <code>{error.requestId}</code></span><Copy text={`${error.code} ${error.requestId}`} label={t('Copy code and request id')} /></span>}
+  </div>
+);
+/** A failure of a part of the page. */
+export const Failure = ({ error, again }: { error: ApiError; again?: () => void }) => (
+  <div class="notice bad" role="alert">
+    <Icon name={error.code == 'OFFLINE' ? 'offline' : 'warn'} />
+    <div class="grow stack tight">
+      <div class="row between wrap"><span class="strong">{errorTitle(error)}</span>{again && <Button onClick={again}>{t('Try again')}</Button>}</div>
+      <Details error={error} />
+    </div>
+  </div>
+);
+const FailurePage = ({ error, again }: { error: ApiError; again: () => void }) => {
+  const granters = (error.details['grantedBy'] as { name: string }[] | undefined)?.map((one) => one.name ?? String(one));
+  const forbidden = error.code == 'INSUFFICIENT_ROLE';
+  return (
+    <div class="state" role="alert">
+      <Icon big name={forbidden ? 'shield' : error.code == 'OFFLINE' ? 'offline' : 'warn'} />
+      <h2>{errorTitle(error)}</h2>
+      {forbidden && <p>{t('It needs the permission {name}.', { name: String(error.details['capability']) })} {granters?.length ? t('{names} can grant it.', { names: list(granters) }) : null}</p>}
+      {error.code == 'OFFLINE' && <p>{t('Check your connection. What you have typed stays.')}</p>}
+      <div class="row wrap">{!forbidden && error.status != 404 && <Button kind="main" icon="rotate" onClick={again}>{t('Try again')}</Button>}<Button href={document.location.pathname.split('/').slice(0, -1).join('/') || '/'}>{t('Go back')}</Button></div>
+      <Details error={error} />
+    </div>
+  );
+};
+/** Nothing is here: one sentence, one button, the command line. */
+export const Empty = ({ icon, title, children, action, cli }: { icon: IconName; title: string; children?: ComponentChildren; action?: ComponentChildren; cli?: string }) => (
+  <div class="state">
+    <Icon big name={icon} />
+    <h2>{title}</h2>
+    {children && <p>{children}</p>}
+    {action && <div class="row wrap">{action}</div>}
+    {cli && <Cli line={cli} />}
+  </div>
+);
+/** Rows of the real height, after 200 ms. */
+export const Bones = ({ rows = 8 }: { rows?: number }) => {
+  const shown = useSignal(false);
+  useEffect(() => {
+    const timer = setTimeout(() => (shown.value = true), 200);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <div class="bones" role="status" aria-label={t('Loading')}>
+      {shown.value && Array.from({ length: rows }, (_, n) => <div><span class="bone" style={{ width: `${9 + ((n * 5) % 7)}rem` }} /><span class="bone" style={{ width: `${12 + ((n * 3) % 5)}rem` }} /><span class="bone" style={{ width: '4rem' }} /></div>)}
+    </div>
+  );
+};
+/** Shows a query: bones, failure, or its data, which stays while it is read again. */
+export const Loaded = <T,>({ query, rows, children }: { query: Query<T>; rows?: number; children: (data: T) => ComponentChildren }) => {
+  if (query.data !== undefined)
+    return (
+      <>
+        {query.error && <div class="strip bad" role="alert"><Icon name="warn" /><span class="grow">{t('Not up to date: {reason}', { reason: errorTitle(query.error) })}</span><Button onClick={() => void query.refetch()}>{t('Try again')}</Button></div>}
+        {children(query.data)}
+      </>
+    );
+  if (query.error) return <FailurePage error={query.error} again={() => void query.refetch()} />;
+  return <Bones rows={rows} />;
+};
+/** The strip at the top when the server cannot be reached. */
+export const Offline = () =>
+  offlineSince.value === null ? null : (
+    <div class="strip" role="status"><Icon name="offline" /><span>{t('No connection since {time}. You see what was loaded; changes wait until the server is back.', { time: time(new Date(offlineSince.value).toISOString()) })}</span></div>
+  );

@@ -1,0 +1,131 @@
+// Every page in every look and state: accessible, without sideways scrolling, and a screenshot to look at.
+import assert from 'node:assert/strict';
+import { after, before } from 'node:test';
+import { artefacts, inspect, start, test, until } from './setup.mjs';
+
+let all;
+before(async () => (all = await start()));
+after(() => all.stop());
+
+const first = (list) => all.stub.data[list][0]?.id ?? 'none';
+const PAGES = {
+  home: () => '/a/acme',
+  inbox: () => '/a/acme/inbox',
+  conversation: () => '/a/acme/inbox/' + first('conversations'),
+  contacts: () => '/a/acme/contacts',
+  contact: () => '/a/acme/contacts/' + first('contacts'),
+  'new-contact': () => '/a/acme/contacts/new',
+  knowledge: () => '/a/acme/knowledge',
+  keys: () => '/a/acme/settings/keys',
+  key: () => '/a/acme/settings/keys/' + first('keys'),
+  'new-key': () => '/a/acme/settings/keys/new',
+  'rotate-key': () => `/a/acme/settings/keys/${first('keys')}/rotate`,
+  audit: () => '/a/acme/settings/audit',
+  profile: () => '/profile',
+  agents: () => '/agents',
+  missing: () => '/a/acme/nothing',
+  'sign-in': () => '/sign-in',
+  setup: () => '/setup#' + 'A'.repeat(43),
+};
+const LOOKS = {
+  light: {},
+  dark: { colorScheme: 'dark' },
+  rtl: { locale: 'ar' },
+  phone: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
+  narrow: { viewport: { width: 320, height: 640 } },
+  tablet: { viewport: { width: 820, height: 1100 } },
+  forced: { forcedColors: 'active' },
+};
+const check = async (name, path, options, init) => {
+  const visit = await all.visit(path, { options, init });
+  await visit.page.locator('h1').first().waitFor();
+  await visit.page.waitForFunction(() => !document.querySelector('[role=status][aria-label], .bones'));
+  await visit.page.waitForTimeout(60);
+  await visit.page.screenshot({ path: `${artefacts}${name}.png` });
+  const found = await inspect(visit.page, name);
+  const wide = await visit.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  if (wide > 0) found.push(`${name}: ${wide} px too wide`);
+  await visit.done();
+  return found;
+};
+for (const [look, options] of Object.entries(LOOKS))
+  test(`every page: ${look}`, async () => {
+    const found = [];
+    for (const [name, path] of Object.entries(PAGES)) {
+      all.stub.reset();
+      all.stub.signedIn = !['sign-in', 'setup'].includes(name);
+      const rtl = look == 'rtl' ? () => document.addEventListener('DOMContentLoaded', () => new MutationObserver(() => document.documentElement.dir != 'rtl' && (document.documentElement.dir = 'rtl')).observe(document.documentElement, { attributes: true })) : undefined;
+      found.push(...(await check(`${name}-${look}`, path(), options, rtl)));
+    }
+    assert.deepEqual(found, []);
+  });
+test('every page without records', async () => {
+  const found = [];
+  for (const name of ['home', 'inbox', 'contacts', 'knowledge', 'keys', 'audit', 'agents']) {
+    all.stub.reset(true);
+    if (name == 'agents') all.stub.data.agents = [];
+    found.push(...(await check(`${name}-empty`, PAGES[name](), {})));
+  }
+  assert.deepEqual(found, []);
+});
+test('every page whose reading fails names the reason, the request, and the next step', async () => {
+  const found = [];
+  for (const name of ['home', 'inbox', 'conversation', 'contacts', 'contact', 'knowledge', 'keys', 'key', 'audit']) {
+    all.stub.reset();
+    all.stub.fail = (method, path) => (/^\/agents\/acme/.test(path) ? { status: 503, code: 'SERVICE_UNAVAILABLE', message: 'The data store is not available' } : null);
+    const visit = await all.visit(PAGES[name]());
+    const alert = visit.page.locator('[role=alert]').first();
+    await alert.waitFor();
+    for (const text of ['The server is not ready', 'SERVICE_UNAVAILABLE', '0199c1f2', 'Try again']) assert.ok((await alert.innerText()).includes(text), `${name}: ${text}`);
+    await visit.page.screenshot({ path: `${artefacts}${name}-failing.png` });
+    found.push(...(await inspect(visit.page, name + '-failing')));
+    all.stub.fail = () => null;
+    const again = visit.page.getByRole('button', { name: 'Try again' });
+    await until(async () => {
+      if (await again.count()) await again.first().click({ timeout: 1000 }).catch(() => undefined);
+      return !(await visit.page.locator('[role=alert]').count());
+    }, `${name} after the failure`);
+    await visit.done();
+  }
+  assert.deepEqual(found, []);
+});
+test('a slow server shows the frame at once, and rows of the real height while it waits', async () => {
+  all.stub.reset();
+  const visit = await all.visit('/profile');
+  await visit.page.getByText('MacBook').waitFor();
+  all.stub.delayMs = 1500;
+  for (const [link, name] of [['Contacts', 'contacts'], ['API Permissions', 'keys'], ['Knowledge', 'knowledge']]) {
+    await visit.page.getByRole('link', { name: link, exact: true }).first().click();
+    await visit.page.locator('.bone').first().waitFor();
+    await visit.page.screenshot({ path: `${artefacts}${name}-loading.png` });
+    assert.deepEqual(await inspect(visit.page, name + '-loading'), []);
+  }
+  await visit.done();
+});
+test('what a role may not is absent, and a forbidden page names the permission', async () => {
+  all.stub.reset();
+  all.stub.granted = ['agents.read', 'inbox.read', 'contacts.read', 'schema.read'];
+  const visit = await all.visit('/a/acme/contacts');
+  await visit.page.getByRole('row').nth(3).waitFor();
+  assert.equal(await visit.page.getByRole('link', { name: 'New contact' }).count(), 0);
+  assert.equal(await visit.page.getByRole('link', { name: 'API Permissions' }).count(), 0);
+  await visit.page.goto(all.stub.page('/a/acme/settings/keys'));
+  await visit.page.getByText('keys.read').waitFor();
+  assert.deepEqual(await inspect(visit.page, 'forbidden'), []);
+  await visit.page.screenshot({ path: artefacts + 'forbidden.png' });
+  await visit.page.goto(all.stub.page('/a/acme/inbox/' + first('conversations')));
+  await visit.page.getByText('Hello! Do you do home visits?').waitFor();
+  assert.equal(await visit.page.getByRole('button', { name: 'Take over' }).count(), 0);
+  assert.equal(await visit.page.locator('textarea').count(), 0);
+  await visit.done();
+});
+test('the first load is at most 6 requests and under the policy', async () => {
+  all.stub.reset();
+  const files = [];
+  const visit = await all.visit('/a/acme/settings/keys', { init: () => localStorage.setItem('console-agent', 'acme') });
+  visit.page.on('request', (request) => /assets|\/settings\/keys$/.test(request.url()) && files.push(request.url()));
+  await visit.page.reload();
+  await visit.page.getByText('CRM sync').waitFor();
+  assert.ok(files.filter((url) => !/icon/.test(url)).length <= 6, files.join('\n'));
+  await visit.done();
+});

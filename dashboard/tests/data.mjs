@@ -1,0 +1,71 @@
+// Data of the stub: an agency of the documentation, invented people at example.com.
+const now = Date.now();
+const before = (minutes) => new Date(now - minutes * 60000).toISOString();
+const after = (days) => new Date(now + days * 86400000).toISOString();
+let ids = 0;
+export const newId = () => (0x697dc816_0000 + ++ids * 7919).toString(16).padStart(24, '0');
+
+const FIRST = ['Zoë', 'Amara', 'Liam', 'Noor', 'Jürgen', 'Chloé', 'Mateo', 'Ingrid', 'Tomasz', 'Yuki', 'Fatima', 'Oisín', 'Priya', 'Dan', 'Esther', 'Kofi'];
+const LAST = ['Okafor', 'Lindqvist', 'Brennan', 'Haddad', 'Weiß', 'Laurent', 'García', 'Sørensen', 'Nowak', 'Tanaka', 'Rahman', 'Byrne', 'Nair', 'Whitfield', 'Cohen', 'Mensah'];
+const TAGS = [['vip', 'newsletter'], ['newsletter'], [], ['lead'], ['trial', 'spring campaign'], [], ['partner']];
+export const contact = (n) => {
+  const firstName = FIRST[n % 16];
+  const lastName = LAST[(n * 7 + (n >> 4)) % 16];
+  return {
+    id: newId(), agentId: 'acme', externalReferenceId: n % 3 ? null : `crm-${1001 + n}`, salutation: null, firstName, middleName: null, lastName, dob: null, gender: null, lastContactedAt: null, masked: [],
+    primaryEmail: `${firstName}.${lastName}`.toLowerCase().normalize('NFD').replace(/[^a-z.]/g, '') + (n > 15 ? n : '') + '@example.com',
+    primaryPhone: '20 7946 0' + String(100 + (n % 900)), primaryPhoneCode: '+44', fullAddress: `${(n % 80) + 1} Mill Lane\nLeeds LS1 4AB`, tags: TAGS[n % 7],
+    status: n % 11 == 5 ? 'blocked' : n % 6 == 4 ? 'inactive' : 'active', source: n % 4 ? 'api' : 'widget', isArchived: false, archivedAt: null, createdAt: before(n * 911 + 4000), updatedAt: before(n * n * 3 + n * 13 + 2),
+    customFields: { plan: ['gold', 'silver', 'basic'][n % 3] },
+  };
+};
+export const key = (name, more = {}) => ({
+  id: newId(), agentId: 'acme', apiKey: 'svck_RfJZUgVExJF32DK00DIYDXH21VOQOJ', name, description: null, permissions: ['contacts:create', 'contacts:read', 'contacts:update'], perMinute: 60, perHour: 1000,
+  allowedAddresses: [], expiresAt: null, status: 'active', createdBy: { type: 'operator', id: 'op:ada' }, createdAt: before(60 * 24 * 40), updatedAt: before(60), lastUsedAt: before(2), lastUsedAddress: '192.0.2.7', ...more,
+});
+export const ME = { id: '697dc8160000000000000001', name: 'Ada Whitfield', displayName: 'Ada', email: 'ada@example.com', locale: null, grants: ['owner'] };
+const ALL = ['agents.read', 'agents.manage', 'inbox.read', 'inbox.reply', 'inbox.manage', 'contacts.read', 'contacts.write', 'sensitive.read', 'contacts.erase', 'studio.read', 'studio.write', 'keys.read', 'keys.manage', 'audit.read', 'schema.read'];
+export const capabilities = (names = ALL) => Object.fromEntries(names.map((name) => [name, 'full']));
+const talk = (n, more) => ({
+  id: newId(), status: 'open', mode: 'ai', waitingSince: null, visitor: { level: 0, name: `${FIRST[n]} ${LAST[(n * 7) % 16]}`, email: null, phone: null, verifiedAs: null }, contactId: null, isMasked: false, locale: 'en', timeZone: 'Europe/London',
+  pageUrl: 'https://www.example.com/services', messageCount: 1, unread: 0, lastMessage: { role: 'visitor', text: 'Thank you, that helps.' }, lastMessageAt: before(n * 31 + 4), participants: [], closedAt: null, createdAt: before(n * 40 + 20), updatedAt: before(n * 31 + 4), expiresAt: after(90), ...more,
+});
+export const message = (seq, role, text, minutes, more = {}) => ({ id: newId(), seq, role, author: null, text, state: 'complete', sources: [], uploads: [], feedback: 0, comment: null, outcome: null, at: before(minutes), ...more });
+export const data = (empty = false) => {
+  ids = 0;
+  const contacts = empty ? [] : Array.from({ length: 1240 }, (_, n) => contact(n));
+  const joined = (name, after, minutes) => ({ change: 'joined', name, after, at: before(minutes) });
+  const conversations = empty ? [] : [
+    talk(0, { mode: 'human', waitingSince: before(2), unread: 1, messageCount: 4, contactId: contacts[0].id, lastMessage: { role: 'agent', text: 'I have asked a person to answer you.' }, lastMessageAt: before(2), visitor: { level: 2, name: 'Zoë Okafor', email: 'zoe@example.com', phone: null, verifiedAs: 'crm-1001' } }),
+    talk(3, { mode: 'human', waitingSince: before(9), unread: 1, lastMessage: { role: 'visitor', text: 'Is there parking for a van near the practice?' }, lastMessageAt: before(9), visitor: { level: 0, name: null, email: null, phone: null, verifiedAs: null } }),
+    talk(5, { mode: 'human', lastMessage: { role: 'human', text: 'I have moved it to Thursday, 10:30.' }, lastMessageAt: before(14), participants: [joined('Ada', 1, 15)] }),
+    talk(7, { mode: 'human', lastMessage: { role: 'visitor', text: 'Merci beaucoup' }, lastMessageAt: before(25), locale: 'fr', participants: [joined('Kofi', 1, 30)] }),
+    ...Array.from({ length: 9 }, (_, n) => talk((n + 8) % 16, { lastMessageAt: before(40 + n * 77), lastMessage: { text: ['Thank you, that helps.', 'Do you take new patients?', 'Which forms do I need to bring?', 'ما هي ساعات العمل؟', 'Great, booked for Monday.'][n % 5], role: n % 2 ? 'visitor' : 'agent' }, ...(n > 6 ? { status: 'closed', closedAt: before(30), participants: [{ change: 'closed', name: 'Ada', after: 1, at: before(30) }] } : {}) })),
+  ];
+  const threads = Object.fromEntries(conversations.map((one) => [one.id, [message(1, one.lastMessage.role, one.lastMessage.text, 25)]]));
+  if (!empty)
+    threads[conversations[0].id] = [
+      message(1, 'visitor', 'Hello! Do you do home visits?', 12),
+      message(2, 'agent', 'Yes. We visit patients **in Leeds on weekdays**, from 9 am to 5 pm [1].\n\n- A visit costs £40\n- Book at least one day ahead [2]', 12, { outcome: 'answered', sources: [{ n: 1, title: 'prices.md', url: null }, { n: 2, title: 'services.pdf', url: 'https://www.example.com/services' }], feedback: 1 }),
+      message(3, 'visitor', 'and Saturdays?', 3),
+      message(4, 'agent', 'I could not find that. I have asked a person to answer you.', 2, { outcome: 'queued' }),
+    ];
+  return {
+    agents: empty ? [{ id: 'acme', name: 'Mill Lane Practice', status: 'active', createdAt: before(9), updatedAt: before(9) }] : [{ id: 'acme', name: 'Mill Lane Practice', status: 'active', createdAt: before(99999), updatedAt: before(9) }, { id: 'harbour', name: 'Harbour Dental', status: 'active', createdAt: before(39999), updatedAt: before(9) }, { id: 'old', name: 'Old pilot', status: 'disabled', createdAt: before(199999), updatedAt: before(9) }],
+    contacts, conversations, threads,
+    keys: empty ? [] : [
+      key('CRM sync', { description: 'Nightly and on change, from the CRM' }),
+      key('Nightly extraction', { apiKey: 'svck_9aTqLmPz0KJ2xWvB7cRdEfG82LxQ1T', permissions: ['contacts:read', 'document-extraction:create', 'document-extraction:read'], perMinute: 600, perHour: 6000, lastUsedAt: null, lastUsedAddress: null, expiresAt: after(3) }),
+      key('Booking site', { apiKey: 'svck_Kw71nTbVdX0yUeRaQ5mZcS3hJp4f8L', permissions: ['contacts:create', 'forms:create', 'forms:read'], lastUsedAt: before(0.1), lastUsedAddress: '2001:db8::14' }),
+      key('Reporting', { apiKey: 'svck_Bx2PqYt6sNcVw9LrE1oUiKd5aHgM3Z', permissions: ['contacts:read', 'forms:read', 'document-extraction:read'], status: 'disabled', lastUsedAt: before(60 * 24 * 12) }),
+      key('Old import', { apiKey: 'svck_Tz8WmRf4vQbJk6XnC2yHsAe0pGdL7U', status: 'revoked', lastUsedAt: before(60 * 24 * 90) }),
+    ],
+    knowledge: empty ? [] : [
+      ['prices.md', 'Prices and visits', 'en', 14, 5120, null], ['services.pdf', 'Services', 'en', 41, 38200, 12], ['faq-de.docx', 'Häufige Fragen', 'de', 88, 64000, 19], ['scan-2019.pdf', 'Leaflet 2019', null, 0, 0, 2],
+    ].map(([fileName, title, language, passages, characters, pages], n) => ({ id: newId(), fileName, title, url: n == 1 ? 'https://www.example.com/services' : null, language, contentType: 'text/markdown', characters, pages, passages, createdAt: before(9000 + n), updatedAt: before(n * n * 900 + 40) })),
+    audit: empty ? [] : ['key.create', 'contact.update', 'operator.signIn', 'conversation.change', 'knowledge.add', 'key.rotate', 'contact.archive', 'authentication.failure', 'agent.configure'].flatMap((action, n) => [0, 1, 2].map((m) => ({ id: newId(), agentId: 'acme', at: before((n * 3 + m) * 47 + 3), actor: action == 'authentication.failure' ? { type: 'anonymous', id: '' } : [{ type: 'operator', id: 'Ada Whitfield' }, { type: 'operator', id: 'Kofi Mensah' }, { type: 'cli', id: 'deploy' }][(n + m) % 3], action, resource: newId(), address: m ? '192.0.2.' + (n + 7) : '2001:db8::' + n, requestId: '0199c1f2-5d8e-7cc3-9a51-' + newId().slice(-12), details: action == 'contact.update' ? { changed: ['tags', 'primaryPhone'] } : {} }))),
+    schema: { version: 2, allowUndeclaredCustomFields: true, fields: [['firstName', 'First name', 'string'], ['lastName', 'Last name', 'string'], ['primaryEmail', 'E-mail', 'email', true], ['primaryPhoneCode', 'Phone code', 'phoneCode'], ['primaryPhone', 'Phone', 'phone'], ['fullAddress', 'Address', 'text'], ['status', 'Status', 'select', true], ['tags', 'Tags', 'tags'], ['source', 'Source', 'string'], ['externalReferenceId', 'Your id', 'string'], ['id', 'Id', 'string', false, true]].map(([name, label, type, required = false, readOnly = false]) => ({ name, label, type, required, readOnly, custom: false, sensitive: false, options: name == 'status' ? ['active', 'inactive', 'blocked'] : null, default: null, unique: false })), customFields: [{ name: 'plan', label: 'Plan', type: 'select', required: false, readOnly: false, custom: true, sensitive: false, options: ['basic', 'silver', 'gold'] }] },
+    passkeys: [{ id: 'pk1', name: 'MacBook', isBackedUp: true, isSuspect: false, transports: ['internal'], createdAt: before(60 * 24 * 40), lastUsedAt: before(30) }, { id: 'pk2', name: 'Security key', isBackedUp: false, isSuspect: false, transports: ['usb'], createdAt: before(60 * 24 * 39), lastUsedAt: null }],
+    sessions: [{ id: 's1', isCurrent: true, method: 'passkey', createdAt: before(300), lastSeenAt: before(0), endsAt: after(29), address: '192.0.2.7', browser: 'Chrome 141 on macOS' }, { id: 's2', isCurrent: false, method: 'password', createdAt: before(9000), lastSeenAt: before(800), endsAt: after(20), address: '2001:db8::4', browser: 'Safari on iPhone' }],
+  };
+};

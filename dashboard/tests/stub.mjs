@@ -1,0 +1,231 @@
+// A stub of the server: the files of dist under the policy of the console, and /console/v1 on data in memory. It refuses what
+// the real one refuses: changes without `Origin`, `X-Console` or `Idempotency-Key`, versioned changes without `If-Match`.
+import { createServer } from 'node:http';
+import { readFileSync } from 'node:fs';
+import { checkCharacters } from './check.mjs';
+import { badAnswer, badRequest, operationOf } from './contract.mjs';
+import { capabilities, data, key as newKey, ME, message, newId } from './data.mjs';
+
+const dist = new URL('../dist/', import.meta.url);
+export const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+const TYPES = { js: 'text/javascript; charset=utf-8', css: 'text/css; charset=utf-8', svg: 'image/svg+xml' };
+export const SETUP_TOKEN = 'A'.repeat(43);
+
+/** Starts the stub. `base` is where it is mounted. */
+export const startStub = async (base = '') => {
+  const stub = {
+    log: [],
+    violations: [],
+    /** Behaviour; tests change it. */
+    signedIn: true,
+    isSetUp: true,
+    delayMs: 0,
+    stepUp: false,
+    /** Answers instead of an operation: `(method, path) => { status, code, message, details } | null`. */
+    fail: () => null,
+    granted: undefined,
+    reset(empty = false) {
+      stub.data = data(empty);
+      stub.versions = new Map();
+      Object.assign(stub, { signedIn: true, isSetUp: true, delayMs: 0, stepUp: false, fail: () => null, granted: undefined, violations: [], log: [] });
+    },
+    version: (id) => stub.versions.get(id) ?? 1,
+    touch: (id) => stub.versions.set(id, stub.version(id) + 1),
+  };
+  stub.reset();
+  const ok = (value, more = {}) => ({ status: 200, body: { success: true, message: 'OK', data: value, ...more.envelope }, headers: more.headers ?? {} });
+  const page = (rows, query) => {
+    const limit = Number(query.get('limit') ?? 20);
+    const from = Number(query.get('cursor') ?? 0);
+    const more = from + limit < rows.length;
+    return ok(rows.slice(from, from + limit), { envelope: { pagination: { totalItems: rows.length, hasNextPage: more, nextCursor: more ? String(from + limit) : null, itemsPerPage: limit } } });
+  };
+  const refuse = (status, code, message, more = {}) => ({ status, body: { success: false, code, message, requestId: '0199c1f2-5d8e-7cc3-9a51-0123456789ab', ...more }, headers: {} });
+  const missing = (what) => refuse(404, 'NOT_FOUND', `There is no ${what} with this id`);
+  const tagged = (record) => ok(record, { headers: { ETag: `"${stub.version(record.id)}"` } });
+  const invalid = (field, message, type = 'required') => refuse(400, 'VALIDATION_ERROR', 'Validation failed: ' + message, { validationErrors: [{ field, message, type, value: null, in: 'body' }] });
+  const of = (list, id) => stub.data[list].find((row) => row.id == id);
+  const views = { open: (one) => one.status == 'open', human: (one) => one.status == 'open' && one.mode == 'human', closed: (one) => one.status == 'closed', all: () => true };
+  const makeKey = (text) => text + checkCharacters(text);
+  const session = () => ({ operator: stub.signedIn ? ME : null, capabilities: stub.signedIn ? capabilities(stub.granted) : {}, agentCapabilities: {}, stepUpUntil: null, methods: ['passkey', 'password'], isSetUp: stub.isSetUp, hasAccounts: true, serviceName: 'Acme', publicUrl: 'https://api.example.com', apiKeyPrefix: 'svc', build: '1.4.0' });
+  const enter = () => {
+    stub.signedIn = true;
+    return ok({ session: session(), pageSecret: 'page-secret' });
+  };
+  const wrong = () => refuse(401, 'UNAUTHENTICATED', 'This does not match an account. Check what you entered and try again');
+  const nothing = () => ok(null);
+  const challenge = 'AAAAAAAAAAAAAAAAAAAAAA';
+  const creation = { challenge, rp: { id: 'localhost', name: 'Acme' }, user: { id: challenge, name: '', displayName: '' }, pubKeyCredParams: [{ type: 'public-key', alg: -8 }, { type: 'public-key', alg: -7 }], authenticatorSelection: { residentKey: 'required', userVerification: 'required' }, attestation: 'none', excludeCredentials: [] };
+  const request = { challenge, rpId: 'localhost', allowCredentials: [], userVerification: 'required' };
+  const converse = (id, change) => {
+    const one = of('conversations', id);
+    change(one);
+    return tagged(one);
+  };
+  const part = (change) => (one) => one.participants.push({ change, name: ME.displayName, after: one.messageCount, at: new Date().toISOString() });
+  const take = (one) => {
+    if (one.participants.at(-1)?.name != ME.displayName || one.participants.at(-1)?.change != 'joined') part('joined')(one);
+    one.mode = 'human';
+    one.waitingSince = null;
+    one.unread = 0;
+  };
+  const setKey = (id, status) => {
+    const one = of('keys', id);
+    one.status = status;
+    return ok(one);
+  };
+  const archive = (id, is) => {
+    const one = of('contacts', id);
+    one.isArchived = is;
+    one.archivedAt = is ? new Date().toISOString() : null;
+    stub.touch(id);
+    return tagged(one);
+  };
+  /** The operations by name. */
+  const operations = {
+    'session.show': () => ok(session()),
+    'session.end': () => { stub.signedIn = false; return nothing(); },
+    'session.stepUpOptions': () => ok({ publicKey: request, methods: ['password'] }),
+    'session.stepUp': ({ body }) => { if (body.password != 'correct horse battery') return wrong(); stub.stepUp = false; return ok({ stepUpUntil: new Date(Date.now() + 600000).toISOString() }); },
+    'signIn.options': () => ok({ publicKey: request, methods: ['passkey', 'password'] }),
+    'signIn.passkey': enter,
+    'signIn.password': ({ body }) => (body.email == ME.email && body.password == 'correct horse battery' ? enter() : wrong()),
+    'links.inspect': ({ body }) => (body.token == SETUP_TOKEN ? ok({ kind: 'setUp', expiresAt: new Date(Date.now() + 3600000).toISOString(), publicKey: creation, serviceName: 'Acme' }) : refuse(404, 'LINK_INVALID', 'This link is unknown, used, revoked or expired')),
+    'links.accept': ({ body }) => { if (!body.name) return invalid('name', 'name is required'); if (!body.credential && (body.password ?? '').length < 12) return invalid('password', 'password must have at least 12 characters', 'minLength'); stub.isSetUp = true; return enter(); },
+    'me.update': ({ body }) => ok({ ...ME, ...body }),
+    'me.sessions': () => ok(stub.data.sessions),
+    'me.endSession': ({ session: id }) => { stub.data.sessions = stub.data.sessions.filter((row) => row.id != id); return nothing(); },
+    'me.endOtherSessions': () => { stub.data.sessions.length = 1; return nothing(); },
+    'me.passkeys': () => ok(stub.data.passkeys),
+    'me.passkeyOptions': () => ok({ publicKey: creation, methods: ['passkey'] }),
+    'me.addPasskey': ({ body }) => { stub.data.passkeys.push({ ...stub.data.passkeys[0], id: newId(), name: body.name }); return ok(stub.data.passkeys); },
+    'me.removePasskey': ({ passkey }) => { stub.data.passkeys = stub.data.passkeys.filter((row) => row.id != passkey); return ok(stub.data.passkeys); },
+    'me.setPassword': ({ body }) => (body.password.length < 12 ? invalid('password', 'password must have at least 12 characters', 'minLength') : nothing()),
+    'agents.list': () => ok(stub.data.agents),
+    'agents.create': ({ body }) => { if (!body.name) return invalid('name', 'name is required'); const one = { ...stub.data.agents[0], id: body.id ?? newId(), name: body.name, status: 'active' }; stub.data.agents.push(one); return ok(one); },
+    'schema.show': () => ok(stub.data.schema),
+    'keys.list': () => ok(stub.data.keys),
+    'keys.create': ({ body }) => {
+      if (!body.name) return invalid('name', 'name is required');
+      if (!body.permissions?.length) return invalid('permissions', 'permissions must have at least 1 element', 'minItems');
+      const { description = null, allowedAddresses = [], expiresAt = null, name, ...rest } = body;
+      const one = newKey(name, { apiKey: makeKey('svck_N3wK3yOfTheT3stN3wK3yOfT'), description, allowedAddresses, expiresAt, ...rest, lastUsedAt: null, lastUsedAddress: null });
+      stub.data.keys.push(one);
+      return ok({ key: one, secret: makeKey('svcs_S3cr3tOfTheT3stS3cr3tOfTheT3stS3cr3tOfTheT3') });
+    },
+    'keys.try': () => ok([{ method: 'GET', path: '/v1/open/health', status: 200, body: '{"success":true,"message":"API is healthy"}' }, { method: 'GET', path: '/v1/open/contacts/chatbots/acme?limit=1', status: 200, body: '{"success":true,"message":"Contacts retrieved successfully","data":[]}' }]),
+    'keys.show': ({ key }) => { const one = of('keys', key); return one ? tagged(one) : missing('key'); },
+    'keys.edit': ({ key, body }) => tagged(Object.assign(of('keys', key), body)),
+    'keys.rotate': ({ key }) => ok({ key: of('keys', key), secret: makeKey('svcs_R0tat3dOfTheT3stS3cr3tOfTheT3stS3cr3tOfTheT3') }),
+    'keys.revoke': ({ key, body }) => (body.confirm != of('keys', key).name ? invalid('confirm', 'must be the name, to confirm', 'conflict') : setKey(key, 'revoked')),
+    'keys.disable': ({ key }) => setKey(key, 'disabled'),
+    'keys.enable': ({ key }) => setKey(key, 'active'),
+    'contacts.list': ({ query }) => {
+      const q = (query.get('search') ?? '').toLowerCase();
+      const field = query.get('sortBy') ?? 'createdAt';
+      const rows = stub.data.contacts.filter((one) => (!one.isArchived || query.get('includeArchived') == 'true') && (!query.get('status') || one.status == query.get('status')) && (!q || `${one.firstName} ${one.lastName} ${one.primaryEmail}`.toLowerCase().includes(q)));
+      rows.sort((a, b) => String(a[field]).localeCompare(String(b[field])) * (query.get('sortOrder') == 'asc' ? 1 : -1));
+      return page(rows, query);
+    },
+    'contacts.create': ({ body }) => { if (!body.primaryEmail) return invalid('primaryEmail', 'primaryEmail is required'); const { id, masked } = contactLike(); const one = { ...contactLike(), ...body, id, masked }; stub.data.contacts.push(one); return tagged(one); },
+    'contacts.show': ({ contact }) => { const one = of('contacts', contact); return one ? tagged(one) : missing('contact'); },
+    'contacts.reveal': ({ contact }) => tagged({ ...of('contacts', contact), masked: [] }),
+    'contacts.update': ({ contact: id, body, headers }) => {
+      const one = of('contacts', id);
+      if (!headers['if-match']) return refuse(428, 'PRECONDITION_REQUIRED', 'Send If-Match');
+      if (headers['if-match'] != `"${stub.version(id)}"`) return refuse(412, 'PRECONDITION_FAILED', 'The contact was changed', { details: { current: one } });
+      if ('primaryEmail' in body && !/@/.test(body.primaryEmail ?? '')) return invalid('primaryEmail', 'primaryEmail must be an e-mail address', 'format');
+      const { customFields, ...rest } = body;
+      Object.assign(one, rest, { customFields: { ...one.customFields, ...customFields }, updatedAt: new Date().toISOString() });
+      stub.touch(id);
+      return tagged(one);
+    },
+    'contacts.archive': ({ contact }) => archive(contact, true),
+    'contacts.unarchive': ({ contact }) => archive(contact, false),
+    'contacts.erase': ({ contact, body }) => { const one = of('contacts', contact); if (body.confirm != (one.externalReferenceId ?? one.primaryEmail)) return invalid('confirm', 'must be the id', 'conflict'); stub.data.contacts = stub.data.contacts.filter((row) => row != one); return nothing(); },
+    'inbox.counts': () => ok(Object.fromEntries(Object.entries(views).map(([name, fits]) => [name, stub.data.conversations.filter(fits).length]))),
+    'inbox.list': ({ query }) => page(stub.data.conversations.filter((one) => (!query.get('status') || one.status == query.get('status')) && (!query.get('mode') || one.mode == query.get('mode'))), query),
+    'inbox.show': ({ conversation }) => { const one = of('conversations', conversation); return one ? tagged(one) : missing('conversation'); },
+    'inbox.thread': ({ conversation, query }) => { const before = Number(query.get('before') ?? Infinity); return ok((stub.data.threads[conversation] ?? []).filter((one) => one.seq < before).slice(-Number(query.get('limit') ?? 20))); },
+    'inbox.take': ({ conversation }) => converse(conversation, take),
+    'inbox.release': ({ conversation }) => converse(conversation, (one) => { part('left')(one); one.mode = 'ai'; }),
+    'inbox.close': ({ conversation }) => converse(conversation, (one) => { part('closed')(one); one.status = 'closed'; one.mode = 'ai'; }),
+    'inbox.reply': ({ conversation: id, body }) => {
+      const one = of('conversations', id);
+      const thread = stub.data.threads[id];
+      const last = [...thread].reverse().find((each) => each.role == 'human')?.seq ?? 0;
+      if (body.afterReply !== undefined && body.afterReply < last) return refuse(409, 'CONVERSATION_MOVED', 'A colleague has replied in the meantime');
+      take(one);
+      const reply = message(thread.length + 1, 'human', body.text, 0, { author: ME.displayName });
+      thread.push(reply);
+      Object.assign(one, { messageCount: thread.length, lastMessage: { role: 'human', text: body.text }, lastMessageAt: reply.at });
+      return ok(reply);
+    },
+    'knowledge.list': () => ok(stub.data.knowledge),
+    'knowledge.add': ({ body }) => { if (!body.text) return invalid('text', 'text is required'); const one = document(body.title, body.title); stub.data.knowledge.push(one); return ok(one); },
+    'knowledge.addFile': ({ query }) => { const one = document(query.get('fileName'), query.get('fileName')); stub.data.knowledge.push(one); return ok(one); },
+    'knowledge.remove': ({ document: id }) => { const one = of('knowledge', id); stub.data.knowledge = stub.data.knowledge.filter((row) => row != one); return ok(one); },
+    'audit.list': ({ query }) => { const from = query.get('beforeId') ? stub.data.audit.findIndex((one) => one.id == query.get('beforeId')) + 1 : 0; const entries = stub.data.audit.slice(from, from + 12); const last = entries.at(-1); return ok({ entries, next: from + 12 < stub.data.audit.length ? { beforeAt: last.at, beforeId: last.id } : null }); },
+  };
+  const contactLike = () => ({ id: newId(), agentId: 'acme', externalReferenceId: null, salutation: null, firstName: null, middleName: null, lastName: null, dob: null, gender: null, primaryEmail: '', primaryPhone: null, primaryPhoneCode: null, fullAddress: null, tags: [], status: 'active', source: 'console', lastContactedAt: null, customFields: {}, isArchived: false, archivedAt: null, createdAt: new Date().toISOString(), updatedAt: new Date().toISOString(), masked: [] });
+  const document = (fileName, title) => ({ id: newId(), fileName, title, url: null, language: 'en', contentType: 'text/plain', characters: 900, pages: null, passages: 3, createdAt: new Date().toISOString(), updatedAt: new Date().toISOString() });
+  const PUBLIC = /^\/(session$|sign-in\/|links\/)/;
+  const answer = (method, path, query, headers, raw) => {
+    if (method != 'GET' && headers.origin != stub.url) stub.violations.push(`${method} ${path}: Origin ${headers.origin}`);
+    if (!headers['x-console']) stub.violations.push(`${method} ${path}: no X-Console`);
+    if (method == 'POST' && !/^[0-9a-f]{32}$/.test(headers['idempotency-key'] ?? '')) stub.violations.push(`${method} ${path}: no Idempotency-Key`);
+    const failure = stub.fail(method, path);
+    if (failure) return refuse(failure.status, failure.code, failure.message ?? failure.code, { details: failure.details, validationErrors: failure.validationErrors });
+    if (!stub.signedIn && !PUBLIC.test(path)) return refuse(401, 'SESSION_ENDED', 'Your session has ended. Sign in again');
+    const found = operationOf(method, path);
+    const run = found && operations[found.id];
+    if (!run) {
+      stub.violations.push(`no operation ${method} ${path}`);
+      return refuse(404, 'ROUTE_NOT_FOUND', 'No such path');
+    }
+    if (stub.stepUp && /^keys\.(create|edit|rotate|revoke)$/.test(found.id)) return refuse(403, 'STEP_UP_REQUIRED', 'Prove once more who you are', { details: { methods: ['password'] } });
+    let body = {};
+    if (/json/.test(headers['content-type'] ?? '')) body = JSON.parse(raw || '{}');
+    stub.violations.push(...badRequest(found, query, body, raw));
+    const reply = run({ ...found.values, query, headers, body, raw });
+    if (reply.status == 200) stub.violations.push(...badAnswer(found, 200, reply.body));
+    return reply;
+  };
+  const server = createServer(async (request, response) => {
+    const url = new URL(request.url, 'http://localhost');
+    let path = url.pathname;
+    if (!path.startsWith(base)) return response.writeHead(404).end();
+    path = path.slice(base.length) || '/';
+    if (path.startsWith('/console/v1')) {
+      const chunks = [];
+      for await (const chunk of request) chunks.push(chunk);
+      const raw = Buffer.concat(chunks).toString();
+      const short = path.slice('/console/v1'.length);
+      stub.log.push({ method: request.method, path: short, query: url.search, raw, headers: request.headers });
+      if (stub.delayMs) await new Promise((resolve) => setTimeout(resolve, stub.delayMs));
+      const { status, body, headers } = answer(request.method, short, url.searchParams, request.headers, raw);
+      response.writeHead(status, { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store', ...headers });
+      return response.end(body === null ? undefined : JSON.stringify(body));
+    }
+    const asset = /^\/assets\/([\w.-]+)$/.exec(path);
+    if (asset) {
+      try {
+        const bytes = readFileSync(new URL('assets/' + asset[1], dist));
+        response.writeHead(200, { 'Content-Type': TYPES[asset[1].split('.').pop()] ?? 'application/octet-stream', 'Cache-Control': 'max-age=31536000, immutable', 'X-Content-Type-Options': 'nosniff' });
+        return response.end(bytes);
+      } catch {
+        return response.writeHead(404).end();
+      }
+    }
+    response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', 'Cache-Control': 'no-cache', 'Content-Security-Policy': POLICY, 'Cross-Origin-Opener-Policy': 'same-origin', 'Referrer-Policy': 'no-referrer' });
+    response.end(readFileSync(new URL('index.html', dist), 'utf8').replaceAll('{{base}}', base));
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  stub.url = `http://localhost:${server.address().port}`;
+  stub.page = (path = '/') => stub.url + base + path;
+  stub.close = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return stub;
+};
