@@ -173,7 +173,7 @@ test('the profile changes name, theme, density and keys, and ends other sessions
   await page.getByText('Safari on iPhone').waitFor({ state: 'detached' });
   await visit.done();
 });
-test('1,000 page changes leave no nodes and no listeners behind', async () => {
+test('1,000 page changes leave no nodes and no listeners', async () => {
   all.stub.reset();
   const visit = await all.visit('/a/acme');
   const { page, context } = visit;
