@@ -96,7 +96,7 @@ async fn stale(
     Ok(etag.into_iter().fold(error, |error, etag| error.with_header(header::ETAG, etag)))
 }
 
-/// Filters and sorts by sensitive values tell them to whoever may not see them.
+/// Filters and sorts by sensitive values tell them to operators who may not see them.
 fn refuse_sensitive_query(parts: &Parts, schema: &CompiledSchema) -> Result<(), ApiError> {
     let pairs = parts.uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
     for (name, value) in pairs {
@@ -108,7 +108,7 @@ fn refuse_sensitive_query(parts: &Parts, schema: &CompiledSchema) -> Result<(), 
     Ok(())
 }
 
-/// The answer of the endpoint with `null` in place of sensitive values, whose paths are in `masked`.
+/// The answer of the endpoint with `null` instead of sensitive values, whose paths are in `masked`.
 async fn masked(response: Response<ApiBody>, schema: &CompiledSchema) -> Result<Outcome, ApiError> {
     let (parts, body) = response.into_parts();
     let bytes = body.collect().await.map_err(|_| ApiError::unavailable())?.to_bytes();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 /// Where a member is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Position {
     /// A segment of the path.
     Path,
     /// A query parameter.
@@ -24,12 +24,12 @@ pub enum Place {
     Content,
 }
 
-impl Place {
+impl Position {
     const fn location(self) -> Location {
         match self {
-            Place::Path => Location::Path,
-            Place::Query => Location::Query,
-            Place::Body | Place::Content => Location::Body,
+            Position::Path => Location::Path,
+            Position::Query => Location::Query,
+            Position::Body | Position::Content => Location::Body,
         }
     }
 }
@@ -45,7 +45,7 @@ pub(crate) struct Sent<'a> {
 /// The typed input of an operation.
 pub trait Input: Sized + Send {
     /// The members: where each is sent, its name, whether it is required, and its schema.
-    fn members() -> Vec<(Place, &'static str, bool, Value)>;
+    fn members() -> Vec<(Position, &'static str, bool, Value)>;
 
     /// Reads the input.
     ///
@@ -104,18 +104,18 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads one member; none when it has a fault.
-    pub fn member<T: Member>(&mut self, place: Place, name: &'static str) -> Option<T> {
-        let read = match place {
-            Place::Path => {
+    pub fn member<T: Member>(&mut self, position: Position, name: &'static str) -> Option<T> {
+        let read = match position {
+            Position::Path => {
                 let text = self.sent.path.iter().find(|(known, _)| *known == name).map(|(_, text)| text);
                 text.map(|text| (Json::from(text.as_str()), T::read_text(text)))
             }
-            Place::Query => {
+            Position::Query => {
                 let text = self.sent.query.iter().find(|(known, _)| known == name).map(|(_, text)| text);
                 text.map(|text| (Json::from(text.as_str()), T::read_text(text)))
             }
-            Place::Body => self.sent.body.get(name).map(|value| (value.clone(), T::read(value))),
-            Place::Content => {
+            Position::Body => self.sent.body.get(name).map(|value| (value.clone(), T::read(value))),
+            Position::Content => {
                 let content = self.sent.content.take();
                 content.map(|content| (Json::Null, T::read_content(content)))
             }
@@ -126,17 +126,17 @@ impl<'a> Reader<'a> {
         };
         outcome
             .map_err(|issue| {
-                self.faults.push(ValidationError::new(place.location(), name, sent.as_ref(), issue));
+                self.faults.push(ValidationError::new(position.location(), name, sent.as_ref(), issue));
             })
             .ok()
     }
 
     /// Refuses members that the operation does not have, and repeated parameters, and returns all faults.
-    pub fn finish(&mut self, known: &[(Place, &str)]) -> Violations {
-        let knows = |place, name: &str| known.contains(&(place, name));
+    pub fn finish(&mut self, known: &[(Position, &str)]) -> Violations {
+        let knows = |position, name: &str| known.contains(&(position, name));
         let unknown = || ValidationIssue::new(ValidationCode::Unknown, "is not known here");
         for (at, (name, value)) in self.sent.query.iter().enumerate() {
-            let issue = if !knows(Place::Query, name) {
+            let issue = if !knows(Position::Query, name) {
                 unknown()
             } else if self.sent.query[..at].iter().any(|(earlier, _)| earlier == name) {
                 ValidationIssue::new(ValidationCode::Duplicate, "must be sent once")
@@ -146,16 +146,16 @@ impl<'a> Reader<'a> {
             let value = Json::from(value.as_str());
             self.faults.push(ValidationError::new(Location::Query, name, Some(&value), issue));
         }
-        for (name, value) in self.sent.body.iter().filter(|(name, _)| !knows(Place::Body, name)) {
+        for (name, value) in self.sent.body.iter().filter(|(name, _)| !knows(Position::Body, name)) {
             self.faults.push(ValidationError::new(Location::Body, name, Some(value), unknown()));
         }
         std::mem::take(&mut self.faults).joined(Violations::new())
     }
 }
 
-/// Declares an input: `"name" Place field: Type { schema members },`.
+/// Declares an input: `"name" Position field: Type { schema members },`.
 macro_rules! input {
-    ($(#[$doc:meta])* $name:ident { $($member:literal $place:ident $field:ident: $type:ty $({ $($more:tt)* })?,)* }) => {
+    ($(#[$doc:meta])* $name:ident { $($member:literal $position:ident $field:ident: $type:ty $({ $($more:tt)* })?,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Debug)]
         pub struct $name {
@@ -163,9 +163,9 @@ macro_rules! input {
         }
 
         impl $crate::input::Input for $name {
-            fn members() -> Vec<($crate::input::Place, &'static str, bool, serde_json::Value)> {
+            fn members() -> Vec<($crate::input::Position, &'static str, bool, serde_json::Value)> {
                 vec![$((
-                    $crate::input::Place::$place,
+                    $crate::input::Position::$position,
                     $member,
                     <$type as $crate::input::Member>::absent().is_none(),
                     $crate::input::described::<$type>(serde_json::json!({ $($($more)*)? })),
@@ -173,8 +173,8 @@ macro_rules! input {
             }
 
             fn read(sent: &mut $crate::input::Reader<'_>) -> Result<Self, openapi_core::validation::Violations> {
-                $(let $field = sent.member::<$type>($crate::input::Place::$place, $member);)*
-                let faults = sent.finish(&[$(($crate::input::Place::$place, $member),)*]);
+                $(let $field = sent.member::<$type>($crate::input::Position::$position, $member);)*
+                let faults = sent.finish(&[$(($crate::input::Position::$position, $member),)*]);
                 if !faults.is_empty() {
                     return Err(faults);
                 }

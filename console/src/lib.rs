@@ -24,7 +24,7 @@ mod settings;
 
 pub use capability::{Capability, Reach, Role};
 pub use grants::{Grant, Grants};
-pub use input::{Input, Member, Place};
+pub use input::{Input, Member, Position};
 pub use operation::{Access, Context, Entry, InputMember, Metadata, Operation, Traits};
 pub use operations::OPERATIONS;
 pub use operator::Operator;

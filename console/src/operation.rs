@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::auth::session::SignedIn;
 use crate::call::Call;
 use crate::capability::{Capability, Reach};
-use crate::input::{Input, Place, Reader};
+use crate::input::{Input, Position, Reader};
 use crate::operator::Operator;
 use crate::service::Inner;
 use crate::settings::AccountSettings;
@@ -195,7 +195,7 @@ type Run =
     for<'a> fn(Context<'a>, &mut Reader<'_>) -> Result<BoxFuture<'a, Result<Outcome, ApiError>>, Violations>;
 
 /// A member of an input: where it is sent, its name, whether it is required, and its schema.
-pub type InputMember = (Place, &'static str, bool, Value);
+pub type InputMember = (Position, &'static str, bool, Value);
 
 /// An operation in the table: the same for all, whatever their types.
 pub struct Entry {

@@ -24,8 +24,8 @@ use crate::service::Sending;
 
 const DAY_MILLIS: i64 = 86_400_000;
 /// The most answers, and the most bytes of one.
-const MOST: usize = 2_000;
-const MAX_BYTES: usize = 64 * 1024;
+const MOST: usize = 1_000;
+const MAX_BYTES: usize = 16 * 1024;
 
 #[derive(Clone)]
 enum State {

@@ -26,7 +26,7 @@ use crate::auth::password::Hashing;
 use crate::auth::session::{STEP_UP_MILLIS, SignedIn};
 use crate::call::Call;
 use crate::capability::Reach;
-use crate::input::{Place, Reader, Sent};
+use crate::input::{Position, Reader, Sent};
 use crate::operation::{Access, Context, Entry, RunKind};
 use crate::operations::{OPERATIONS, lacks, not_found};
 use crate::operator::Operator;
@@ -110,7 +110,7 @@ impl Console {
         &self.0.settings
     }
 
-    /// The URL by which the first owner is made, for whoever started the server; none if there is an operator. Each
+    /// The URL by which the first owner is made, for the person who started the server; none if there is an operator. Each
     /// call makes the former URL useless.
     ///
     /// # Errors
@@ -206,7 +206,7 @@ impl Inner {
             return Err(ApiError::new(ErrorCode::PreconditionRequired, text));
         }
         let members = (entry.members)();
-        let takes_content = members.iter().any(|(place, ..)| *place == Place::Content);
+        let takes_content = members.iter().any(|(position, ..)| *position == Position::Content);
         let sending = receive(parts, body, takes_content).await?;
         let actor = operator.actor();
         let signed_in = signed_in.as_ref();

@@ -38,7 +38,7 @@ fn the_table_is_sound() {
     for entry in console::OPERATIONS {
         let in_path = entry.metadata.path.matches('{').count();
         let members = (entry.members)();
-        let of_path = members.iter().filter(|(place, ..)| *place == console::Place::Path).count();
+        let of_path = members.iter().filter(|(position, ..)| *position == console::Position::Path).count();
         assert_eq!(in_path, of_path, "{}", entry.metadata.name);
     }
 }

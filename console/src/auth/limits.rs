@@ -10,6 +10,8 @@ use parking_lot::Mutex;
 
 /// The most counters of a kind. Newcomers share one while all are in use.
 const MOST: usize = 20_000;
+/// How often counters that are over are removed from full memory.
+const SWEEP_MILLIS: i64 = 1_000;
 
 /// A limit: so many in so many milliseconds.
 #[derive(Clone, Copy, Debug)]
@@ -28,12 +30,20 @@ struct Counter {
 #[derive(Debug)]
 pub(crate) struct Windows<K> {
     rate: Rate,
-    counters: Mutex<HashMap<Option<K>, Counter>>,
+    counters: Mutex<Counters<K>>,
+}
+
+#[derive(Debug)]
+struct Counters<K> {
+    by_key: HashMap<Option<K>, Counter>,
+    /// When counters that are over were last removed.
+    swept_at: Timestamp,
 }
 
 impl<K: Eq + Hash> Windows<K> {
     pub(crate) fn new(most: u32, millis: i64) -> Self {
-        Windows { rate: Rate { most, millis }, counters: Mutex::default() }
+        let counters = Counters { by_key: HashMap::new(), swept_at: Timestamp::from_millis(0) };
+        Windows { rate: Rate { most, millis }, counters: Mutex::new(counters) }
     }
 
     /// Counts one, or tells in how many seconds there is room again.
@@ -50,14 +60,19 @@ impl<K: Eq + Hash> Windows<K> {
         let Rate { most, millis } = self.rate;
         let is_over = |counter: &Counter| !(0..millis).contains(&now.millis_since(counter.since));
         let mut counters = self.counters.lock();
+        let Counters { by_key, swept_at } = &mut *counters;
         let mut key = Some(key);
-        if counters.len() >= MOST && !counters.contains_key(&key) {
-            counters.retain(|_, counter| !is_over(counter));
-            if counters.len() >= MOST {
+        if by_key.len() >= MOST && !by_key.contains_key(&key) {
+            // Rarely, so that newcomers to full memory cost no walk each.
+            if !(0..SWEEP_MILLIS).contains(&now.millis_since(*swept_at)) {
+                by_key.retain(|_, counter| !is_over(counter));
+                *swept_at = now;
+            }
+            if by_key.len() >= MOST {
                 key = None;
             }
         }
-        let counter = counters.entry(key).or_insert(Counter { since: now, count: 0 });
+        let counter = by_key.entry(key).or_insert(Counter { since: now, count: 0 });
         if is_over(counter) {
             *counter = Counter { since: now, count: 0 };
         }
@@ -133,7 +148,7 @@ mod tests {
         for key in 0..2 * u32::try_from(MOST).unwrap() {
             let _ = windows.take(key + 10, at(1_000));
         }
-        assert!(windows.counters.lock().len() <= MOST + 1);
+        assert!(windows.counters.lock().by_key.len() <= MOST + 1);
         // Newcomers share a counter, which is full by now.
         assert!(windows.take(u32::MAX, at(1_001)).is_err());
     }

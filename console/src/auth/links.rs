@@ -23,7 +23,7 @@ fn invalid() -> ApiError {
     ApiError::new(ErrorCode::LinkInvalid, "This link is unknown, used, revoked or expired. Ask for a new one")
 }
 
-/// 401 of whoever has proved nothing: one answer to unknown people, wrong passwords and refused passkeys.
+/// 401 of a caller who has proved nothing: one answer to unknown people, wrong passwords and refused passkeys.
 pub(crate) fn proves_nobody() -> ApiError {
     ApiError::new(
         ErrorCode::Unauthenticated,

@@ -23,10 +23,10 @@ const MAX_CHARS: usize = 256;
 #[derive(Default)]
 pub(crate) struct Hashing(AtomicUsize);
 
-/// Gives its place back, also when its request is cancelled.
-struct Place(Arc<Hashing>);
+/// Gives its slot back, also when its request is cancelled.
+struct Slot(Arc<Hashing>);
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -40,7 +40,7 @@ impl Hashing {
         password: &str,
         salt: &[u8],
     ) -> Result<[u8; 32], ApiError> {
-        let place = Place(Arc::clone(self));
+        let slot = Slot(Arc::clone(self));
         if self.0.fetch_add(1, Ordering::AcqRel) >= MOST_WAITING {
             return Err(ApiError::new(
                 ErrorCode::ServiceUnavailable,
@@ -50,7 +50,7 @@ impl Hashing {
         let (sender, receiver) = oneshot::channel();
         let (password, salt) = (password.to_owned(), salt.to_owned());
         settings.hasher.run(Box::new(move || {
-            let _place = place;
+            let _slot = slot;
             // Nobody waits any more: there is nothing to do.
             if !sender.is_canceled() {
                 let _ = sender.send(argon2id(cost, password.as_bytes(), &salt));

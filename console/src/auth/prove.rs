@@ -100,7 +100,7 @@ impl Inner {
         let operator = account.as_ref().map(Stored::operator_id).transpose()?;
         let id = operator.unwrap_or_else(|| PlatformId::from_bytes([0; 12]));
         let stored = people.get::<PasswordBody>(&id.into()).await?;
-        // Whoever guesses from elsewhere locks nobody out: a browser that was here before has a count of its own.
+        // Guesses from elsewhere lock nobody out: a browser that was here before has a count of its own.
         let counted = match operator.and_then(|operator| self.known_device(cx.call, operator)) {
             Some(device) => super::records::digest(&[&key, &device]),
             None => key,

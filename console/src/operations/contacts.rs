@@ -16,7 +16,7 @@ use super::errors::{confirmed, failed};
 use super::session::Nothing;
 use crate::capability::Capability;
 use crate::forward::Forwarded;
-use crate::input::{Place, input};
+use crate::input::{Position, input};
 use crate::operation::{Access, Context, Entry, InputMember, Metadata, Operation, RunKind, Traits};
 
 /// A contact with sensitive values left out.
@@ -49,11 +49,11 @@ impl JsonSchema for MaskedContact {
 }
 
 fn path() -> Vec<InputMember> {
-    vec![(Place::Path, "agent", true, AgentId::schema())]
+    vec![(Position::Path, "agent", true, AgentId::schema())]
 }
 
 fn one() -> Vec<InputMember> {
-    let contact: InputMember = (Place::Path, "contact", true, ContactId::schema());
+    let contact: InputMember = (Position::Path, "contact", true, ContactId::schema());
     path().into_iter().chain([contact]).collect()
 }
 
@@ -65,7 +65,7 @@ fn body<T: JsonSchema>(mut members: Vec<InputMember>, required: &[&str]) -> Vec<
     for (name, member) in properties.iter().filter(|(_, member)| member["readOnly"] != true) {
         // The table is made once for the reference; names of the schema live as long as the program.
         let name = known_name(name);
-        members.push((Place::Body, name, required.contains(&name), member.clone()));
+        members.push((Position::Body, name, required.contains(&name), member.clone()));
     }
     members
 }
@@ -98,23 +98,23 @@ fn list_members() -> Vec<InputMember> {
     let text = || json!({ "type": "string" });
     let mut members = path();
     members.extend([
-        (Place::Query, "search", false, json!({ "type": "string", "maxLength": 200 })),
-        (Place::Query, "status", false, text()),
-        (Place::Query, "tag", false, text()),
-        (Place::Query, "sortBy", false, text()),
-        (Place::Query, "sortOrder", false, json!({ "type": "string", "enum": ["asc", "desc"] })),
-        (Place::Query, "includeArchived", false, json!({ "type": "boolean" })),
-        (Place::Query, "primaryEmail", false, text()),
-        (Place::Query, "createdSince", false, text()),
-        (Place::Query, "updatedSince", false, text()),
-        (Place::Query, "page", false, json!({ "type": "integer", "minimum": 1 })),
+        (Position::Query, "search", false, json!({ "type": "string", "maxLength": 200 })),
+        (Position::Query, "status", false, text()),
+        (Position::Query, "tag", false, text()),
+        (Position::Query, "sortBy", false, text()),
+        (Position::Query, "sortOrder", false, json!({ "type": "string", "enum": ["asc", "desc"] })),
+        (Position::Query, "includeArchived", false, json!({ "type": "boolean" })),
+        (Position::Query, "primaryEmail", false, text()),
+        (Position::Query, "createdSince", false, text()),
+        (Position::Query, "updatedSince", false, text()),
+        (Position::Query, "page", false, json!({ "type": "integer", "minimum": 1 })),
         (
-            Place::Query,
+            Position::Query,
             "limit",
             false,
             json!({ "type": "integer", "minimum": 1, "maximum": 100, "default": 20 }),
         ),
-        (Place::Query, "cursor", false, text()),
+        (Position::Query, "cursor", false, text()),
     ]);
     members
 }

@@ -282,9 +282,15 @@ impl Operation for List {
         if offset > MOST_OFFSET {
             return Err(ApiError::new(ErrorCode::NotPossible, "This page is too far; narrow the list"));
         }
-        let contact = input.contact.filter(|_| cx.reach == Reach::Full);
-        let filter =
-            ConversationFilter { status: input.status, mode: input.mode, contact, since: input.since };
+        if input.contact.is_some() && cx.reach == Reach::Masked {
+            return Err(super::lacks(Capability::SensitiveRead));
+        }
+        let filter = ConversationFilter {
+            status: input.status,
+            mode: input.mode,
+            contact: input.contact,
+            since: input.since,
+        };
         let query = ConversationQuery { filter, offset, limit };
         let found = cx.console.chat.conversations(&input.agent, &query).await.map_err(failed)?;
         let mut views = Vec::with_capacity(found.conversations.len());

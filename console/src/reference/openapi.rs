@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::named;
-use crate::input::Place;
+use crate::input::Position;
 use crate::operation::Entry;
 use crate::operations::OPERATIONS;
 
@@ -38,13 +38,13 @@ fn operation(entry: &Entry) -> Value {
     let members = (entry.members)();
     let parameters: Vec<Value> = members
         .iter()
-        .filter_map(|(place, name, required, schema)| {
-            let place = match place {
-                Place::Path => "path",
-                Place::Query => "query",
-                Place::Body | Place::Content => return None,
+        .filter_map(|(position, name, required, schema)| {
+            let position = match position {
+                Position::Path => "path",
+                Position::Query => "query",
+                Position::Body | Position::Content => return None,
             };
-            Some(json!({ "name": name, "in": place, "required": required, "schema": schema }))
+            Some(json!({ "name": name, "in": position, "required": required, "schema": schema }))
         })
         .collect();
     let (schema, name) = (entry.output)();
@@ -66,10 +66,10 @@ fn operation(entry: &Entry) -> Value {
 }
 
 fn body(members: &[crate::operation::InputMember]) -> Option<Value> {
-    if members.iter().any(|(place, ..)| *place == Place::Content) {
+    if members.iter().any(|(position, ..)| *position == Position::Content) {
         return Some(json!({ "required": true, "content": { "application/octet-stream": {} } }));
     }
-    let of_body = members.iter().filter(|(place, ..)| *place == Place::Body);
+    let of_body = members.iter().filter(|(position, ..)| *position == Position::Body);
     let properties: Map<String, Value> =
         of_body.clone().map(|(_, name, _, schema)| ((*name).to_owned(), schema.clone())).collect();
     if properties.is_empty() {

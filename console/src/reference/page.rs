@@ -5,7 +5,7 @@ use std::fmt::Write;
 use openapi_core::reply::ErrorCode;
 
 use crate::capability::{Capability, Reach, Role};
-use crate::input::Place;
+use crate::input::Position;
 use crate::operation::{Access, Entry};
 use crate::operations::OPERATIONS;
 
@@ -47,7 +47,7 @@ fn row(entry: &Entry) -> String {
         Access::Agent(capability) | Access::Installation(capability) => format!("`{capability}`"),
     };
     let members = (entry.members)();
-    let members = members.iter().filter(|(place, ..)| *place != Place::Path);
+    let members = members.iter().filter(|(position, ..)| *position != Position::Path);
     let members: Vec<String> = members
         .map(|(_, name, required, _)| format!("`{name}`{}", if *required { "" } else { "?" }))
         .collect();

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::named;
 use crate::capability::{Capability, Role};
-use crate::input::Place;
+use crate::input::Position;
 use crate::operation::{Access, Entry};
 use crate::operations::OPERATIONS;
 
@@ -65,11 +65,11 @@ fn row(entry: &Entry) -> String {
         Access::Installation(capability) => ("installation", Some(capability)),
     };
     let members = (entry.members)();
-    let of = |wanted: Place| {
-        let found = members.iter().filter(|(place, ..)| *place == wanted);
+    let of = |wanted: Position| {
+        let found = members.iter().filter(|(position, ..)| *position == wanted);
         found.map(|(_, name, ..)| format!("'{name}'")).collect::<Vec<_>>()
     };
-    let body = match (of(Place::Content).is_empty(), of(Place::Body).is_empty()) {
+    let body = match (of(Position::Content).is_empty(), of(Position::Body).is_empty()) {
         (false, _) => "content",
         (true, false) => "json",
         (true, true) => "none",
@@ -81,7 +81,7 @@ fn row(entry: &Entry) -> String {
         metadata.name,
         metadata.method.as_str(),
         metadata.path,
-        of(Place::Query).join(", "),
+        of(Position::Query).join(", "),
         metadata.step_up,
         metadata.traits.is_versioned,
         metadata.traits.has_secret,
@@ -95,8 +95,8 @@ fn input_of(entry: &Entry) -> String {
     if members.is_empty() {
         return "Record<string, never>".to_owned();
     }
-    let members = members.iter().map(|(place, name, required, schema)| {
-        let kind = if *place == Place::Content { "Blob".to_owned() } else { type_of(schema, 1) };
+    let members = members.iter().map(|(position, name, required, schema)| {
+        let kind = if *position == Position::Content { "Blob".to_owned() } else { type_of(schema, 1) };
         format!("{name}{}: {kind}", if *required { "" } else { "?" })
     });
     format!("{{ {} }}", members.collect::<Vec<_>>().join("; "))

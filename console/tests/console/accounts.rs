@@ -221,7 +221,7 @@ fn passwords_cannot_be_guessed_and_nobody_is_locked_out() {
         })
         .collect();
     assert!(statuses.iter().all(|status| *status == 429), "{statuses:?}");
-    // Whoever was here before has a count of their own.
+    // A browser that was here before has a count of its own.
     let mut known = owner.clone();
     known.cookies.retain(|(name, _)| name.ends_with("-device"));
     sign_in(&world, &mut known, EMAIL, PASSWORD).data();

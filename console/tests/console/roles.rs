@@ -1,6 +1,6 @@
 //! Each operation by each role: the table of roles is written here a second time, and by hand.
 
-use console::{Access, Entry, OPERATIONS, Place};
+use console::{Access, Entry, OPERATIONS, Position};
 use openapi_core::operation::Method;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -87,13 +87,13 @@ fn knows(grants: &str, agent: &str) -> bool {
 fn request(entry: &Entry, agent: &str) -> (String, String, Value) {
     let mut path = entry.metadata.path.replace("{agent}", agent);
     let mut body = Map::new();
-    for (place, name, required, schema) in (entry.members)() {
-        match place {
-            Place::Path => path = path.replace(&format!("{{{name}}}"), "0123456789abcdef01234567"),
-            Place::Body if required => {
+    for (position, name, required, schema) in (entry.members)() {
+        match position {
+            Position::Path => path = path.replace(&format!("{{{name}}}"), "0123456789abcdef01234567"),
+            Position::Body if required => {
                 body.insert(name.to_owned(), sample(name, &schema));
             }
-            Place::Body | Place::Query | Place::Content => {}
+            Position::Body | Position::Query | Position::Content => {}
         }
     }
     let body = if entry.metadata.method == Method::Get { Value::Null } else { Value::Object(body) };
@@ -119,7 +119,7 @@ fn capability(entry: &Entry) -> Option<(&'static str, bool)> {
     }
 }
 
-/// Whether an answer refuses whoever asks, whatever they ask.
+/// Whether an answer refuses the caller, whatever the input.
 fn is_refused(answer: &Answer) -> bool {
     matches!(answer.code(), "INSUFFICIENT_ROLE" | "UNAUTHENTICATED" | "SESSION_ENDED" | "STEP_UP_REQUIRED")
         || answer.code() == "NOT_FOUND" && answer.body["details"]["resource"] == "agent"

@@ -99,10 +99,10 @@ struct PasswordThreads(Arc<Semaphore>);
 
 impl BlockingExecutor for PasswordThreads {
     fn run(&self, work: Work) {
-        let places = Arc::clone(&self.0);
+        let slots = Arc::clone(&self.0);
         tokio::spawn(async move {
-            let Ok(_place) = places.acquire_owned().await else { return };
-            // A panic is the work's own; whoever waits for it gets an error.
+            let Ok(_slot) = slots.acquire_owned().await else { return };
+            // A panic is the work's own; the request that waits for it gets an error.
             let _ = tokio::task::spawn_blocking(work).await;
         });
     }

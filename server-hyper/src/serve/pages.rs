@@ -1,26 +1,33 @@
 //! The files of the dashboard.
 
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use dashboard::Dashboard;
+use http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_TYPE, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Response, StatusCode};
 use openapi_core::api::ApiBody;
 
 /// The files of the dashboard.
-pub struct Pages;
+#[derive(Debug)]
+pub struct Pages(Dashboard);
 
 impl Pages {
-    /// The files that this build contains.
+    /// The files at the root of an origin.
     #[must_use]
     pub fn new() -> Self {
-        Pages
+        Pages(Dashboard::new(""))
     }
 
-    /// Answers a GET.
-    pub fn respond(&self, _: &Parts) -> Response<ApiBody> {
-        self.text(
-            StatusCode::NOT_FOUND,
-            "this build has no dashboard; the API is at /console/v1\n".to_owned(),
-        )
+    /// Answers a GET: a file, or the document, whose script reads the path.
+    pub fn respond(&self, parts: &Parts) -> Response<ApiBody> {
+        let text = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let encodings = text(ACCEPT_ENCODING).unwrap_or_default();
+        let Some(found) = self.0.respond(parts.uri.path(), encodings, text(IF_NONE_MATCH)) else {
+            return self.text(StatusCode::NOT_FOUND, "there is no such file\n".to_owned());
+        };
+        let mut response = Response::new(ApiBody::from(found.body));
+        *response.status_mut() = found.status;
+        *response.headers_mut() = found.headers;
+        response
     }
 
     /// A plain answer.
@@ -32,5 +39,11 @@ impl Pages {
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         response
+    }
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Pages::new()
     }
 }

@@ -9,6 +9,7 @@
 mod agent_settings;
 #[cfg(unix)]
 mod console;
+mod console_listener;
 mod contacts;
 mod conversations;
 mod copy;

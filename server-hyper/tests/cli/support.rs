@@ -126,12 +126,14 @@ impl Sandbox {
         let stderr = std::fs::File::create(self.path("stderr")).unwrap();
         let mut child = server
             .args(["--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"])
+            // Many servers run at a time; a test of the console names an address of its own.
+            .env("OPENAPI_CONSOLE_LISTEN", "off")
             .stdout(Stdio::piped())
             .stderr(stderr)
             .spawn()
             .unwrap_or_else(|error| panic!("{server:?}: {error}"));
         let mut lines = BufReader::new(child.stdout.take().unwrap());
-        let mut widget = None;
+        let (mut widget, mut console) = (None, None);
         let mut address = |name: &str| {
             let mut line = String::new();
             lines.read_line(&mut line).unwrap();
@@ -141,11 +143,16 @@ impl Sandbox {
                 line.clear();
                 lines.read_line(&mut line).unwrap();
             }
+            if let Some(address) = line.strip_prefix("listening console ") {
+                console = Some(address.trim().to_owned());
+                line.clear();
+                lines.read_line(&mut line).unwrap();
+            }
             let address = line.trim().strip_prefix(&format!("listening {name} ")).map(str::to_owned);
             address.unwrap_or_else(|| panic!("'{line}' is not about {name}: {}", self.read("stderr")))
         };
         let (api, ops) = (address("open-api"), address("ops"));
-        Serving { child, api, widget, ops, output: lines }
+        Serving { child, api, widget, console, ops, output: lines }
     }
 }
 
@@ -156,6 +163,8 @@ pub struct Serving {
     pub api: String,
     /// The address of the widget's listener, with its scheme, if there is one.
     pub widget: Option<String>,
+    /// The origin of the console, if there is one.
+    pub console: Option<String>,
     /// The address of the operator's listener, with its scheme.
     pub ops: String,
     pub output: BufReader<std::process::ChildStdout>,
