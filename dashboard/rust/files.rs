@@ -2,7 +2,7 @@
 
 #[rustfmt::skip]
 pub(crate) const FILES: &[(&str, &str, &[u8])] = &[
-    ("assets/app.e927fd6bf6c0.css", "text/css; charset=utf-8", include_bytes!("../dist/assets/app.e927fd6bf6c0.css.br")),
+    ("assets/app.a1d2076e8444.css", "text/css; charset=utf-8", include_bytes!("../dist/assets/app.a1d2076e8444.css.br")),
     ("assets/theme.854838873276.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/theme.854838873276.js.br")),
     ("assets/icon.3f9b16fce3c2.svg", "image/svg+xml", include_bytes!("../dist/assets/icon.3f9b16fce3c2.svg.br")),
     ("assets/kit.27f1745d4028.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/kit.27f1745d4028.js.br")),
@@ -11,7 +11,7 @@ pub(crate) const FILES: &[(&str, &str, &[u8])] = &[
     ("assets/contacts.dc08c334b19b.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/contacts.dc08c334b19b.js.br")),
     ("assets/home.546181d1d233.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/home.546181d1d233.js.br")),
     ("assets/inbox.78836269a8db.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/inbox.78836269a8db.js.br")),
-    ("assets/keys.e7ad978c1e0c.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/keys.e7ad978c1e0c.js.br")),
+    ("assets/keys.a725dbd74735.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/keys.a725dbd74735.js.br")),
     ("assets/knowledge.114b0b9df65c.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/knowledge.114b0b9df65c.js.br")),
     ("assets/profile.c7240dcf9942.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/profile.c7240dcf9942.js.br")),
     ("assets/setup.5b4d405ccaca.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/setup.5b4d405ccaca.js.br")),
