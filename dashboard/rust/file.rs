@@ -124,8 +124,9 @@ fn accepts(header: &str, encoding: &str) -> bool {
         header.split(',').find_map(|item| {
             let mut parts = item.split(';').map(str::trim);
             let named = parts.next().is_some_and(|one| one.eq_ignore_ascii_case(name));
-            let zero = parts
-                .any(|part| part.strip_prefix("q=").is_some_and(|q| q.parse::<f32>().is_ok_and(|q| q <= 0.0)));
+            let zero = parts.any(|part| {
+                part.strip_prefix("q=").is_some_and(|q| q.parse::<f32>().is_ok_and(|q| q <= 0.0))
+            });
             named.then_some(!zero)
         })
     };
@@ -173,7 +174,8 @@ mod tests {
     fn a_matching_etag_gives_not_modified() {
         let file = script();
         let tag = file.etag.to_str().unwrap();
-        for (tags, known) in [(tag, true), (&format!("W/{tag}, \"x\""), true), ("*", true), ("\"x\"", false)] {
+        for (tags, known) in [(tag, true), (&format!("W/{tag}, \"x\""), true), ("*", true), ("\"x\"", false)]
+        {
             let response = file.respond("br", Some(tags));
             assert_eq!(response.status == StatusCode::NOT_MODIFIED, known, "{tags}");
             assert_eq!(response.body.is_empty(), known, "{tags}");

@@ -44,7 +44,8 @@ impl Dashboard {
     /// removed, so that the path cannot end the attribute of the document in which it stands.
     #[must_use]
     pub fn new(base: &str) -> Self {
-        let plain = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '/' | '-' | '_' | '.' | '~');
+        let plain =
+            |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '/' | '-' | '_' | '.' | '~');
         let base: String = base.trim_end_matches('/').chars().filter(plain).collect();
         let document = Bytes::from(DOCUMENT.replace("{{base}}", &base));
         let assets = files::FILES
@@ -58,7 +59,12 @@ impl Dashboard {
     /// else the document, whose script reads the path. None for a file that does not exist, and outside of the base path.
     /// For `HEAD` the caller leaves the body out.
     #[must_use]
-    pub fn respond(&self, path: &str, accept_encoding: &str, if_none_match: Option<&str>) -> Option<Response> {
+    pub fn respond(
+        &self,
+        path: &str,
+        accept_encoding: &str,
+        if_none_match: Option<&str>,
+    ) -> Option<Response> {
         let inside = path.strip_prefix(self.base.as_str())?;
         if !inside.is_empty() && !inside.starts_with('/') {
             return None;
@@ -132,7 +138,9 @@ mod tests {
         for path in ["/admin", "/admin/", "/admin/a/acme/inbox", "/admin/assetsx"] {
             assert!(dashboard.respond(path, "br", None).is_some(), "{path}");
         }
-        for path in ["/", "/administrator", "/admin/assets/", "/admin/assets/kit.js", "/admin/assets/../index.html"] {
+        for path in
+            ["/", "/administrator", "/admin/assets/", "/admin/assets/kit.js", "/admin/assets/../index.html"]
+        {
             assert!(dashboard.respond(path, "br", None).is_none(), "{path}");
         }
     }

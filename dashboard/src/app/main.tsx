@@ -92,7 +92,7 @@ const PUBLIC = ['setup'];
 const App = () => {
   const first = parts.value[0];
   const failed = failure.value;
-  if (failed) return <div class="gate"><div class="gatebox"><Failure error={failed} again={() => void begin()} /></div></div>;
+  if (failed) return <div class="entry"><div class="entrybox"><Failure error={failed} again={() => void begin()} /></div></div>;
   if (!session.value) return null;
   if (first && PUBLIC.includes(first)) return <Show name="setup" rest={parts.value} />;
   if (!operator.value) {

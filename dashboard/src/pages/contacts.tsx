@@ -6,6 +6,7 @@ const root = () => `/agents/${seg(agent.value!)}/contacts`;
 const page = (rest = '') => `/a/${seg(agent.value!)}/contacts${rest}`;
 export const nameOf = (contact: Contact): string => [contact.firstName, contact.lastName].filter(Boolean).join(' ') || contact.primaryEmail || contact.externalReferenceId || contact.id;
 const TONES: { [status: string]: Tone } = { active: 'ok', blocked: 'bad' };
+const statusName = (status: string) => ({ active: t('active'), inactive: t('inactive'), blocked: t('blocked') })[status] ?? status;
 const COLUMNS = 'minmax(12rem, 1.4fr) minmax(10rem, 1.3fr) minmax(6rem, 1fr) 6rem 5.5rem';
 
 const Head = ({ narrow }: { narrow: boolean }) => {
@@ -23,7 +24,7 @@ const Row = ({ of: contact, narrow }: { of: Contact; narrow: boolean }) => (
     <span role="cell" class="cut muted">{contact.primaryEmail}</span>
     {!narrow && <>
       <span role="cell" class="tagrow">{contact.tags.slice(0, 3).map((tag) => <Badge>{tag}</Badge>)}{contact.tags.length > 3 && <span class="small muted">+{contact.tags.length - 3}</span>}</span>
-      <span role="cell"><Badge tone={TONES[contact.status] ?? ''} dot open={contact.status == 'inactive'}>{t(contact.status)}</Badge></span>
+      <span role="cell"><Badge tone={TONES[contact.status] ?? ''} dot open={contact.status == 'inactive'}>{statusName(contact.status)}</Badge></span>
       <span role="cell" class="muted cut"><When at={contact.updatedAt} /></span>
     </>}
   </>

@@ -71,12 +71,12 @@ export default () => {
               { title: t('Keys that end within 14 days'), to: '/settings/keys', icon: 'key', count: ending },
             ]} />}
             {steps.some((step) => !step.done) && <Steps steps={steps} />}
-            <Numbers rows={[
+            {!failed && <Numbers rows={[
               ...(counts.data ? [{ title: t('Open conversations'), to: '/inbox?view=open', value: counts.data.open }, { title: t('Conversations in all'), to: '/inbox?view=all', value: counts.data.all }] : []),
               ...(can('contacts.read') ? [{ title: t('Contacts'), to: '/contacts', value: contacts.pagination?.totalItems }] : []),
               ...(knowledge.data ? [{ title: t('Documents'), to: '/knowledge', value: knowledge.data.length }] : []),
               ...(keys.data ? [{ title: t('Keys in use'), to: '/settings/keys', value: keys.data.filter((key) => key.status == 'active').length }] : []),
-            ]} />
+            ]} />}
             {!!recent.data?.length && <Recent rows={recent.data} />}
           </>
         )}

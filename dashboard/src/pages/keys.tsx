@@ -4,7 +4,7 @@ import {
   Notice, number, post, Search, seg, setQuery, t, useActions, useForm, useQuery, useSignal, When, ApiError, address,
   Cli, Copy, type Item, type Key, type IssuedKey,
 } from '../kit';
-import { KeyForm, sentence, SCOPES, toForm, toBody, type KeyValues } from './parts/key-form';
+import { actionName, ACTIONS, KeyForm, sentence, SCOPES, toForm, toBody, type KeyValues } from './parts/key-form';
 import { SecretPanel } from './parts/key-secret';
 
 const root = () => `/agents/${seg(agent.value!)}/keys`;
@@ -259,8 +259,8 @@ const Show = ({ of: key }: { of: Key }) => {
         {key.status == 'disabled' && <Notice tone="warn"><div class="row between wrap"><span>{t('Requests with this key are refused with API_KEY_REVOKED.')}</span>{manage && <Button icon="play" onClick={enable}>{t('Enable')}</Button>}</div></Notice>}
         <section class="card"><header><h2>{t('What it may do')}</h2></header><div class="body stack">
           <p>{sentence(key.permissions)}</p>
-          <table class="grid"><thead><tr><th scope="col"><span class="sr">{t('Scope')}</span></th>{['create', 'read', 'update', 'delete'].map((action) => <th scope="col">{t(action)}</th>)}</tr></thead>
-            <tbody>{SCOPES.map((scope) => <tr><th scope="row">{scope.title()}</th>{['create', 'read', 'update', 'delete'].map((action) => <td>{!scope.actions.includes(action) ? null : key.permissions.includes(`${scope.name}:${action}`) ? <span class="yes"><Icon name="check" /><span class="sr">{t('allowed')}</span></span> : <span class="muted">–<span class="sr">{t('not allowed')}</span></span>}</td>)}</tr>)}</tbody></table>
+          <table class="grid"><thead><tr><th scope="col"><span class="sr">{t('Scope')}</span></th>{ACTIONS.map((action) => <th scope="col">{actionName(action)}</th>)}</tr></thead>
+            <tbody>{SCOPES.map((scope) => <tr><th scope="row">{scope.title()}</th>{ACTIONS.map((action) => <td>{!scope.actions.includes(action) ? null : key.permissions.includes(`${scope.name}:${action}`) ? <span class="yes"><Icon name="check" /><span class="sr">{t('allowed')}</span></span> : <span class="muted">–<span class="sr">{t('not allowed')}</span></span>}</td>)}</tr>)}</tbody></table>
         </div></section>
         <section class="card"><header><h2>{t('Use')}</h2></header><div class="body">
           <dl class="dl">

@@ -80,8 +80,8 @@ export default ({ rest }: { rest: string[] }) => {
     void run();
   }, []);
   return (
-    <div class="gate">
-      <main class="gatebox">
+    <div class="entry">
+      <main class="entrybox">
         {error.value ? (
             <div class="stack loose">
               <h1 class="big">{error.value.code == 'LINK_INVALID' ? t('This link does not work') : errorTitle(error.value)}</h1>

@@ -2,8 +2,8 @@
 import { Cli, navigate, Notice, session, SignInForm, t } from '../kit';
 
 export default () => (
-  <div class="gate">
-    <main class="gatebox stack loose">
+  <div class="entry">
+    <main class="entrybox stack loose">
       <header class="stack tight"><span class="mark large" aria-hidden="true">{session.value!.serviceName[0]}</span><h1 class="big">{t('Sign in')}</h1><p class="muted">{session.value!.serviceName}</p></header>
       {!session.value!.isSetUp && <Notice tone="info"><span class="strong">{t('Nobody has an account yet')}</span><span>{t('The server printed a set-up link when it started. Open it, or make a new one:')}</span><Cli line="operators setup-link" /></Notice>}
       <SignInForm done={() => navigate('/', true)} />

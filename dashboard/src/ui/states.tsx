@@ -100,5 +100,5 @@ export const Loaded = <T,>({ query, rows, children }: { query: Query<T>; rows?: 
 /** The strip at the top when the server cannot be reached. */
 export const Offline = () =>
   offlineSince.value === null ? null : (
-    <div class="strip" role="status"><Icon name="offline" /><span>{t('No connection since {time}. You see what was loaded; changes wait until the server is back.', { time: time(new Date(offlineSince.value).toISOString()) })}</span></div>
+    <div class="strip" role="status"><Icon name="offline" /><span>{t('No connection since {time}. You see what was loaded; changes are refused until the server is back.', { time: time(new Date(offlineSince.value).toISOString()) })}</span></div>
   );

@@ -14,7 +14,7 @@ const authenticator = async ({ page, context }) => {
   await session.send('WebAuthn.addVirtualAuthenticator', { options: { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true } });
 };
 
-test('a password signs in, a wrong one is told without a word on the account, and the page goes on', async () => {
+test('a password signs in, a wrong one says nothing of the account, and the page goes on', async () => {
   all.stub.reset();
   all.stub.signedIn = false;
   const visit = await all.visit('/a/acme/contacts?q=zo');
@@ -137,7 +137,7 @@ test('the palette finds pages, records and actions by keyboard, and gives the fo
   await page.keyboard.press('Escape');
   await visit.done();
 });
-test('a lost connection is said, what was loaded stays, and it goes on when the server is back', async () => {
+test('a lost connection is shown, what was loaded stays, and a reload goes on', async () => {
   all.stub.reset();
   const visit = await all.visit('/a/acme/settings/keys');
   const { page, context } = visit;
@@ -173,7 +173,7 @@ test('the profile changes name, theme, density and keys, and ends other sessions
   await page.getByText('Safari on iPhone').waitFor({ state: 'detached' });
   await visit.done();
 });
-test('1,000 page changes leave no nodes and no listeners behind', async () => {
+test('1,000 page changes leave no nodes and no listeners', async () => {
   all.stub.reset();
   const visit = await all.visit('/a/acme');
   const { page, context } = visit;

@@ -38,7 +38,7 @@ const LOOKS = {
 };
 const check = async (name, path, options, init) => {
   const visit = await all.visit(path, { options, init });
-  await visit.page.locator('h1').first().waitFor();
+  await visit.page.locator('h1:visible').first().waitFor();
   await visit.page.waitForFunction(() => !document.querySelector('[role=status][aria-label], .bones'));
   await visit.page.waitForTimeout(60);
   await visit.page.screenshot({ path: `${artefacts}${name}.png` });

@@ -10,7 +10,7 @@ test('check characters are those of the contract', () => {
   assert.equal(checkCharacters(KEY.slice(0, -6)), KEY.slice(-6));
   for (let n = 0; n < 2000; n++) assert.equal(checkCharacters('svck_' + n * 7919), reference('svck_' + n * 7919));
 });
-test('keys and secrets are found in any text, and a typo of one character is told', () => {
+test('keys and secrets are found in any text, and a typo of one character is seen', () => {
   const secret = 'svcs_' + 'a'.repeat(43);
   const text = `export KEY=${KEY}\nexport SECRET="${secret}${reference(secret)}"`;
   assert.deepEqual(credentials(text).map((one) => [one.kind, one.valid]), [['key', true], ['secret', true]]);

@@ -4,14 +4,14 @@ import { agent, ApiError, ask, Badge, Bar, Button, can, changed as differences, 
 type Schema = { fields: SchemaField[]; customFields: SchemaField[] } | null;
 const root = () => `/agents/${seg(agent.value!)}/contacts`;
 /** The fields of an agent without a schema of its own. */
-const BUILT_IN: [string, string, string][] = [
-  ['firstName', 'First name', 'string'], ['lastName', 'Last name', 'string'], ['primaryEmail', 'E-mail', 'email'], ['primaryPhoneCode', 'Phone code', 'phoneCode'],
-  ['primaryPhone', 'Phone', 'phone'], ['fullAddress', 'Address', 'text'], ['status', 'Status', 'select'], ['tags', 'Tags', 'tags'], ['source', 'Source', 'string'], ['externalReferenceId', 'Your id', 'string'],
+const BUILT_IN: [string, () => string, string][] = [
+  ['firstName', () => t('First name'), 'string'], ['lastName', () => t('Last name'), 'string'], ['primaryEmail', () => t('E-mail'), 'email'], ['primaryPhoneCode', () => t('Phone code'), 'phoneCode'],
+  ['primaryPhone', () => t('Phone'), 'phone'], ['fullAddress', () => t('Address'), 'text'], ['status', () => t('Status'), 'select'], ['tags', () => t('Tags'), 'tags'], ['source', () => t('Source'), 'string'], ['externalReferenceId', () => t('Your id'), 'string'],
 ];
 const FIRST = BUILT_IN.map(([name]) => name);
 const EMPTY: Values = { ...Object.fromEntries(FIRST.map((name) => [name, null])), status: 'active', tags: [] };
 const fieldsOf = (schema: Schema): SchemaField[] => {
-  const standard = schema?.fields ?? BUILT_IN.map(([name, label, type]) => ({ name, label: t(label), type, required: name == 'primaryEmail', readOnly: false, custom: false, sensitive: false, options: null }));
+  const standard = schema?.fields ?? BUILT_IN.map(([name, label, type]) => ({ name, label: label(), type, required: name == 'primaryEmail', readOnly: false, custom: false, sensitive: false, options: null }));
   const rank = (field: SchemaField) => (FIRST.includes(field.name) ? FIRST.indexOf(field.name) : 99);
   return [...standard.filter((field) => !field.readOnly && field.name != 'customFields').sort((a, b) => rank(a) - rank(b)), ...(schema?.customFields ?? []).map((field) => ({ ...field, custom: true }))];
 };
@@ -39,7 +39,7 @@ const Input = ({ field, form, masked, theirs }: { field: SchemaField; form: Form
   if (masked) return <TextField label={label} hint={hint} value="••••••" onInput={() => undefined} />;
   const options = field.name == 'status' && !field.options ? ['active', 'inactive', 'blocked'] : field.options;
   if (options && field.type != 'multiselect')
-    return <Field label={label} hint={hint} error={error}>{(props) => <select class="input" value={String(value ?? '')} onChange={(event) => set(event.currentTarget.value)} {...props}>{!field.required && field.name != 'status' && <option value="">–</option>}{options.map((one) => <option value={one} selected={one == value}>{field.name == 'status' ? t(one) : one}</option>)}</select>}</Field>;
+    return <Field label={label} hint={hint} error={error}>{(props) => <select class="input" value={String(value ?? '')} onChange={(event) => set(event.currentTarget.value)} {...props}>{!field.required && field.name != 'status' && <option value="">–</option>}{options.map((one) => <option value={one} selected={one == value}>{field.name == 'status' ? (({ active: t('active'), inactive: t('inactive'), blocked: t('blocked') } as Record<string, string>)[one] ?? one) : one}</option>)}</select>}</Field>;
   if (field.type == 'boolean') return <label class="check"><input type="checkbox" checked={value === true} onChange={(event) => set(event.currentTarget.checked)} /><span>{label}</span></label>;
   if (field.type == 'tags' || field.type == 'multiselect') return <TextField label={label} hint={hint ?? t('Separated by commas')} error={error} value={Array.isArray(value) ? value.join(', ') : ''} onInput={(text) => form.set(key, text.split(',').map((one) => one.trimStart()).filter((one, n, all) => one || n == all.length - 1 && all.length > 1))} />;
   if (field.type == 'integer' || field.type == 'number') return <TextField label={label} hint={hint} error={error} inputmode="numeric" value={shownInput(value)} onInput={(text) => set(text === '' ? null : Number.isFinite(Number(text)) ? Number(text) : text)} />;

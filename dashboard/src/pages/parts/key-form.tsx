@@ -18,12 +18,14 @@ export const SCOPES: Scope[] = [
   { name: 'document-extraction', title: () => t('Document Extraction Access'), short: () => t('Extraction'), noun: () => t('document extractions'), actions: ['create', 'read'] },
   { name: 'events', title: () => t('Event Access'), short: () => t('Events'), noun: () => t('events'), actions: ['read'], later: true },
 ];
-const ACTIONS = ['create', 'read', 'update', 'delete'];
+export const ACTIONS = ['create', 'read', 'update', 'delete'];
+/** An action in words. */
+export const actionName = (action: string): string => ({ create: t('create'), read: t('read'), update: t('update'), delete: t('delete') })[action] ?? action;
 /** The permissions as a sentence: what the key can do, and what it cannot. */
 export const sentence = (permissions: readonly string[]): string => {
   const can = SCOPES.flatMap((scope) => {
     const allowed = scope.actions.filter((action) => permissions.includes(`${scope.name}:${action}`));
-    return allowed.length ? [t('{actions} {things}', { actions: list(allowed.map((action) => t(action))), things: scope.noun() })] : [];
+    return allowed.length ? [t('{actions} {things}', { actions: list(allowed.map(actionName)), things: scope.noun() })] : [];
   });
   const cannot = SCOPES.filter((scope) => !scope.later && !permissions.some((one) => one.startsWith(scope.name + ':'))).map((scope) => scope.noun());
   const noDelete = permissions.some((one) => one.startsWith('contacts:')) && !permissions.includes('contacts:delete');
@@ -96,7 +98,7 @@ const Grid = ({ form }: { form: Form<KeyValues> }) => {
       <legend class="row between wide"><span>{t('Permissions')}</span></legend>
       <div class="row wrap" role="group" aria-label={t('Presets')}>{PRESETS.map(([label, names]) => <Button kind="chip" pressed={names.length == chosen.length && names.every((one) => chosen.includes(one))} onClick={() => form.set('permissions', order.filter((one) => names.includes(one)))}>{label()}</Button>)}</div>
       <div class="card tablewrap"><table class="grid">
-        <thead><tr><th scope="col"><span class="sr">{t('Scope')}</span></th>{ACTIONS.map((action) => <th scope="col">{t(action)}</th>)}</tr></thead>
+        <thead><tr><th scope="col"><span class="sr">{t('Scope')}</span></th>{ACTIONS.map((action) => <th scope="col">{actionName(action)}</th>)}</tr></thead>
         <tbody>
           {SCOPES.map((scope) => {
             const names = scope.actions.map((action) => `${scope.name}:${action}`);
@@ -104,7 +106,7 @@ const Grid = ({ form }: { form: Form<KeyValues> }) => {
             return (
               <tr>
                 <th scope="row"><button type="button" class="linkish" aria-label={all ? t('Clear {scope}', { scope: scope.title() }) : t('Allow all of {scope}', { scope: scope.title() })} onClick={() => set(names, !all)}>{scope.title()}</button></th>
-                {ACTIONS.map((action) => <td>{scope.actions.includes(action) && <label class="cell"><input type="checkbox" aria-label={`${scope.title()}: ${t(action)}`} checked={chosen.includes(`${scope.name}:${action}`)} onChange={(event) => set([`${scope.name}:${action}`], event.currentTarget.checked)} /></label>}</td>)}
+                {ACTIONS.map((action) => <td>{scope.actions.includes(action) && <label class="cell"><input type="checkbox" aria-label={`${scope.title()}: ${actionName(action)}`} checked={chosen.includes(`${scope.name}:${action}`)} onChange={(event) => set([`${scope.name}:${action}`], event.currentTarget.checked)} /></label>}</td>)}
               </tr>
             );
           })}
