@@ -64,6 +64,7 @@ mod tenant;
 mod tests;
 mod transaction;
 mod transfer;
+mod watch;
 mod writer;
 
 // The tests' support names the crate as integration tests do.

@@ -9,6 +9,7 @@ use crate::error::OpenError;
 use crate::migrate::{self, Migration};
 use crate::shapes;
 use crate::store::MongoStorage;
+use crate::watch::Watch;
 use crate::writer::Writer;
 
 impl MongoStorage {
@@ -30,7 +31,8 @@ impl MongoStorage {
         let writer = Writer::new(handle.clone(), |handle, agent, jobs| {
             Box::pin(contacts::store_batch(handle, agent, jobs))
         });
-        Ok(MongoStorage { writer, loader: ContactLoader::new(&handle), handle, config })
+        let (loader, watch) = (ContactLoader::new(&handle), Watch::start(&handle));
+        Ok(MongoStorage { writer, loader, watch, handle, config })
     }
 
     /// The migrations that opening the database would apply; none when it is up to date. Changes nothing.

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::config::MongoConfig;
 use crate::connect::Handle;
 use crate::contacts::ContactLoader;
+use crate::watch::Watch;
 use crate::writer::Writer;
 
 /// A store in one MongoDB database. Share it in an `Arc`.
@@ -13,12 +14,14 @@ pub struct MongoStorage {
     pub(crate) writer: Writer,
     pub(crate) loader: ContactLoader,
     pub(crate) config: MongoConfig,
+    pub(crate) watch: Watch,
 }
 
 impl MongoStorage {
     /// Completes the accepted writes and closes the connections. Later calls fail with
     /// [`Unavailable`](openapi_core::storage::StorageErrorKind::Unavailable).
     pub async fn close(&self) {
+        self.watch.close().await;
         self.writer.close().await;
         self.handle.client.clone().shutdown().await;
     }

@@ -5,15 +5,18 @@
 //! the state ([`lock`]). Because the server lets only one of two transactions change a document, no other transaction of
 //! the tenant changes what this one has read before it commits.
 
-use mongodb::bson::{Document, RawDocument, doc};
+use std::collections::HashMap;
+
+use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc};
 use openapi_core::agents::AgentStatus;
 use openapi_core::audit::ChainHead;
 use openapi_core::values::AgentId;
 
+use crate::connect::Handle;
 use crate::document::{FieldReader, Fields, binary, code, key};
 use crate::error::Result;
 use crate::migrate::collection;
-use crate::transaction::{DocumentReader, Transaction, Update};
+use crate::transaction::{DocumentReader, Find, Transaction, Update};
 
 /// The slots of a counter: three statuses, archived or not.
 pub(crate) const COUNTER_SLOTS: usize = 6;
@@ -100,6 +103,20 @@ pub(crate) fn of_ends(ends: Ends) -> Result<Document> {
 pub(crate) fn events_of(state: &RawDocument) -> Result<u64> {
     let mut fields = Fields(state);
     fields.optional_integer("events")?.map_or(Ok(0), |_| fields.count("events"))
+}
+
+/// The numbers of the newest events of tenants.
+pub(crate) async fn event_heads(handle: &Handle, agents: &[AgentId]) -> Result<Vec<u64>> {
+    let keys: Vec<Document> = agents.iter().map(state_key).collect();
+    let find = Find {
+        filter: doc! { "_id": { "$in": keys }, "status": { "$ne": DELETED } },
+        projection: Some(doc! { "events": 1 }),
+        ..Find::default()
+    };
+    let states = DocumentReader::new(handle).find(collection::CONTACTS, find).await?;
+    let head = |state: &RawDocumentBuf| Ok((Fields(state).agent()?, events_of(state)?));
+    let heads: HashMap<AgentId, u64> = states.iter().map(head).collect::<Result<_>>()?;
+    Ok(agents.iter().map(|agent| heads.get(agent).copied().unwrap_or(0)).collect())
 }
 
 /// The fields of the end of a chain.

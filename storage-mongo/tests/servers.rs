@@ -6,7 +6,11 @@ mod support;
 
 use std::sync::Arc;
 
-use support::{Database, agent_id, insert_agent, wait};
+use openapi_core::events::{EventActor, EventData, NewEvent};
+use openapi_core::storage::{ChangeSource, Effects, RecordStore, RecordsWrite, Subscription};
+use openapi_core::values::{AgentId, PlatformId};
+use storage_mongo::MongoStorage;
+use support::{Database, agent_id, at, contact_id, insert_agent, wait};
 use testkit::queue_race::QueueRace;
 
 #[test]
@@ -34,5 +38,48 @@ fn a_queue_of_several_servers_does_each_job_once() {
         for store in stores {
             store.close().await;
         }
+    });
+}
+
+/// Appends an event to the log of an agent.
+async fn append(store: &MongoStorage, agent: &AgentId, number: u64) {
+    let contact = contact_id(number);
+    let event = NewEvent {
+        id: PlatformId::from_bytes(*contact.as_bytes()),
+        at: at(1),
+        actor: EventActor::Operator,
+        contact: Some(contact),
+        data: EventData::ContactCreated { contact_id: contact },
+    };
+    let effects = Effects::default().with_event(Some(event));
+    store.save_records(Some(agent), &RecordsWrite { changes: Vec::new(), effects }).await.unwrap();
+}
+
+#[test]
+fn readers_on_other_servers_are_woken() {
+    let database = Database::new();
+    wait(async {
+        let (here, there) = (database.open().await, database.open().await);
+        let (agent, other) = (agent_id("a"), agent_id("other"));
+        for agent in [&agent, &other] {
+            insert_agent(&here, agent).await;
+        }
+        let mut subscription = there.notifier().subscribe(&agent);
+        let woken = async |subscription: &mut Subscription<'_>| {
+            let limit = std::time::Duration::from_secs(20);
+            tokio::time::timeout(limit, subscription.changed()).await.expect("woken");
+        };
+        // The first wake-up says that the log is watched.
+        woken(&mut subscription).await;
+        for number in 0..4 {
+            append(&here, &agent, number).await;
+            woken(&mut subscription).await;
+        }
+        append(&here, &other, 9).await;
+        let quiet = tokio::time::timeout(std::time::Duration::from_millis(600), subscription.changed());
+        assert!(quiet.await.is_err(), "another agent's event wakes nobody");
+        drop(subscription);
+        here.close().await;
+        there.close().await;
     });
 }

@@ -94,6 +94,12 @@ impl ChangeNotifier {
         self.subscriptions.fetch_add(1, Ordering::SeqCst);
         Subscription { notifier: self, agent: agent.clone(), seen: changes.generation }
     }
+
+    /// The agents for whose events anybody waits.
+    #[must_use]
+    pub fn agents(&self) -> Vec<AgentId> {
+        self.agents.lock().keys().cloned().collect()
+    }
 }
 
 /// A listener to the changes of one agent.

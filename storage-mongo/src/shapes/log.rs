@@ -206,19 +206,7 @@ impl LogStore for MongoStorage {
     }
 
     async fn log_heads(&self, agents: &[AgentId]) -> Result<Vec<u64>, StorageError> {
-        let heads = async {
-            let keys: Vec<Document> = agents.iter().map(tenant::state_key).collect();
-            let find = Find {
-                filter: doc! { "_id": { "$in": keys }, "status": { "$ne": tenant::DELETED } },
-                projection: Some(doc! { "events": 1 }),
-                ..Find::default()
-            };
-            let states = DocumentReader::new(&self.handle).find(collection::CONTACTS, find).await?;
-            let head = |state: &RawDocumentBuf| Ok((Fields(state).agent()?, tenant::events_of(state)?));
-            let heads: HashMap<AgentId, u64> = states.iter().map(head).collect::<Result<_>>()?;
-            Ok(agents.iter().map(|agent| heads.get(agent).copied().unwrap_or(0)).collect())
-        };
-        Ok(self.handle.list(heads).await?)
+        Ok(self.handle.list(tenant::event_heads(&self.handle, agents)).await?)
     }
 
     async fn sweep_log(&self, agent: &AgentId, before: Timestamp, at_most: u32) -> Result<u64, StorageError> {

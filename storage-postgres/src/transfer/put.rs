@@ -126,12 +126,7 @@ async fn insert_records(db: &mut PgConnection, agent: &AgentId, rows: &[Transfer
             TransferRow::Key(stored) => new(keys::insert(db, agent, stored).await?)?,
         }
     }
-    let absent = "SELECT 1 FROM unnest($2::bytea[]) AS u (id) WHERE NOT EXISTS \
-                  (SELECT 1 FROM form_template t WHERE t.agent = $1 AND t.id = u.id) LIMIT 1";
-    refuse(db, absent, agent, templates, StorageErrorKind::Missing).await?;
-    let absent = "SELECT 1 FROM unnest($2::bytea[]) AS u (id) WHERE NOT EXISTS \
-                  (SELECT 1 FROM form_submission s WHERE s.agent = $1 AND s.id = u.id) LIMIT 1";
-    refuse(db, absent, agent, submissions, StorageErrorKind::Missing).await?;
+    refuse_orphans(db, agent, templates, submissions).await?;
     if bytes != 0 {
         content::add_bytes(db, agent, bytes).await?;
     }
@@ -156,6 +151,21 @@ pub(super) async fn chain_without_agent(db: &mut PgConnection, entries: &[Chaine
     let entries: Vec<&ChainedEntry> = entries.iter().collect();
     let stored = audit::put_all(db, None, &entries).await.map_err(refused)?;
     new(stored == entries.len() as u64)
+}
+
+/// Refuses versions of absent templates and data of absent submissions.
+async fn refuse_orphans(
+    db: &mut PgConnection,
+    agent: &AgentId,
+    templates: Vec<&[u8]>,
+    submissions: Vec<&[u8]>,
+) -> Result<()> {
+    let absent = "SELECT 1 FROM unnest($2::bytea[]) AS u (id) WHERE NOT EXISTS \
+                  (SELECT 1 FROM form_template t WHERE t.agent = $1 AND t.id = u.id) LIMIT 1";
+    refuse(db, absent, agent, templates, StorageErrorKind::Missing).await?;
+    let absent = "SELECT 1 FROM unnest($2::bytea[]) AS u (id) WHERE NOT EXISTS \
+                  (SELECT 1 FROM form_submission s WHERE s.agent = $1 AND s.id = u.id) LIMIT 1";
+    refuse(db, absent, agent, submissions, StorageErrorKind::Missing).await
 }
 
 /// Fails with `kind` when a query for ids of the tenant has a row.
