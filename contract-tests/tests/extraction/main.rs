@@ -5,5 +5,6 @@ mod credits;
 mod form;
 mod idempotency;
 mod precedence;
+mod rules;
 mod storing;
 mod support;

@@ -11,8 +11,6 @@ mod form;
 mod read;
 mod result;
 mod schema;
-#[cfg(test)]
-mod tests;
 
 pub use examples::{SCHEMA_EXAMPLES, SchemaExample, SchemaExamples};
 pub use extractor::{

@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 
-use super::*;
-use crate::json::{Json, Object, parse};
-use crate::validation::{ValidationCode, ValidationIssue, Violations};
-use crate::values::fold;
+use openapi_core::extraction::*;
+use openapi_core::json::{Json, Object, parse};
+use openapi_core::validation::{ValidationCode, ValidationIssue, Violations};
+use openapi_core::values::fold;
 
 fn faults(text: &str) -> Vec<(String, &'static str)> {
     listed(&ExtractionSchema::parse(text.as_bytes()).unwrap_err())
