@@ -1,6 +1,8 @@
 //! Events (contract 17): what changes tell, and reading them.
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+mod streams;
+
 use std::sync::Arc;
 
 use contract_tests::sandbox::{operator, wait};

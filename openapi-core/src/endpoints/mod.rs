@@ -45,5 +45,6 @@ pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::of::<extraction::SchemaExamples>(),
     Endpoint::of::<extraction::Extract>(),
     Endpoint::of::<events::Pull>(),
+    Endpoint::of::<events::Stream>(),
     Endpoint::of::<events::Types>(),
 ];

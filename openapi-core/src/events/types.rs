@@ -68,7 +68,7 @@ macro_rules! event_types {
 }
 
 // New types go to the end of their group, with the next free number. Numbers are never given again; 16 to 18 are those
-// of extractions, 19 is that of low credits, 42 that of keys that expire, 43 that of disabled endpoints.
+// of extractions, 42 that of keys that expire, 43 that of disabled endpoints.
 event_types! {
     1 ContactCreated "contact.created" "A contact was created." { contact_id: ContactId, }
     2 ContactUpdated "contact.updated" "Fields of a contact changed." {
@@ -104,6 +104,9 @@ event_types! {
     }
     15 ContactSchemaReplaced "contact_schema.replaced" "Another version of the contact schema is in force." {
         version: u64,
+    }
+    19 CreditsLow "credits.low" "Fewer credits are available than the threshold of the account." {
+        available: u64, threshold: u64,
     }
     20 CreditsExhausted "credits.exhausted" "No credits are available." { available: u64, }
     21 LeadCreated "lead.created" "A visitor of the widget submitted the lead form." {

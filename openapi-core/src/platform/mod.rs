@@ -27,6 +27,8 @@ pub use audit_settings::AuditSettings;
 pub use cache::Cache;
 pub use documents::{DocumentWriter, NewDocument};
 pub use errors::concurrent_update;
+pub use event_settings::{EventSource, EventStreams};
+pub use events::read_events;
 pub use extraction::ExtractionSettings;
 pub use files::{
     ContentCheck, ContentFault, FileSettings, MaintainError, SealProgress, begin_scan, push_scan,
