@@ -10,6 +10,7 @@ mod credits;
 mod demo;
 mod documents;
 mod erasure;
+mod events;
 mod export;
 mod extract;
 mod files;
@@ -109,6 +110,9 @@ enum Command {
     /// Conversations with visitors: read, answer, export, erase
     #[command(subcommand)]
     Conversations(conversations::Conversations),
+    /// The event log: list, tail, types
+    #[command(subcommand)]
+    Events(events::Events),
     /// The audit log
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -271,6 +275,7 @@ impl Command {
             Command::Knowledge(_) => Some("knowledge"),
             Command::Conversations(_) => Some("conversations"),
             Command::Audit(_) => Some("audit"),
+            Command::Events(command) => command.is_on_store().then_some("events"),
             Command::Migrate(_) => Some("migrate"),
             Command::Check(_) => Some("check"),
             Command::Backup(_) => Some("backup"),
@@ -324,6 +329,7 @@ impl Command {
             Command::Knowledge(command) => command.run(context),
             Command::Conversations(command) => command.run(context),
             Command::Audit(command) => command.run(context),
+            Command::Events(command) => command.run(context),
             Command::ServerKey(command) => command.run(context),
             Command::Migrate(command) => command.run(context),
             Command::Check(command) => command.run(context),
