@@ -44,7 +44,7 @@ fn details_of(code: &str) -> &'static [&'static str] {
         "PAYLOAD_TOO_LARGE" | "FILE_TOO_LARGE" | "DOCUMENT_TOO_LARGE" | "STORAGE_QUOTA_EXCEEDED" => {
             &["limit", "actual", "unit"]
         }
-        "CONCURRENCY_LIMIT_EXCEEDED" | "ENDPOINT_LIMIT_EXCEEDED" => &["limit"],
+        "CONCURRENCY_LIMIT_EXCEEDED" | "ENDPOINT_LIMIT_EXCEEDED" | "STREAM_LIMIT_EXCEEDED" => &["limit"],
         "UNSUPPORTED_FILE_TYPE" => &["detected", "allowed"],
         "RATE_LIMIT_EXCEEDED" => &["window", "limit", "retryAfterSeconds"],
         _ => &[],
@@ -65,6 +65,7 @@ fn headers_of(code: &str) -> &'static [&'static str] {
         | "RATE_LIMIT_EXCEEDED"
         | "TOO_MANY_FAILED_ATTEMPTS"
         | "CONCURRENCY_LIMIT_EXCEEDED"
+        | "STREAM_LIMIT_EXCEEDED"
         | "SERVICE_UNAVAILABLE"
         | "EXTRACTION_UNAVAILABLE"
         | "STORAGE_UNAVAILABLE" => &["retry-after"],
@@ -73,13 +74,14 @@ fn headers_of(code: &str) -> &'static [&'static str] {
 }
 
 /// Undocumented headers that a response may carry: they belong to HTTP or to every response.
-const UNDOCUMENTED: [&str; 7] = [
+const UNDOCUMENTED: [&str; 8] = [
     "content-type",
     "content-length",
     "cache-control",
     "content-security-policy",
     "referrer-policy",
     "x-content-type-options",
+    "x-accel-buffering",
     "vary",
 ];
 
@@ -95,6 +97,8 @@ pub fn check(asked: &Asked<'_>, reply: &Reply) {
     transport(asked, reply);
     if is_content(reply) {
         content(asked, reply);
+    } else if is_stream(reply) {
+        stream(reply);
     } else if reply.bytes.is_empty() {
         assert!(
             asked.request.method == Method::HEAD || matches!(reply.status, 204 | 304),
@@ -123,7 +127,7 @@ fn transport(asked: &Asked<'_>, reply: &Reply) {
     }
     assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
     let tagged = reply.header("etag").is_some() && reply.status < 400;
-    if !is_content(reply) {
+    if !is_content(reply) && !is_stream(reply) {
         let caching = if tagged { "private, no-cache" } else { "no-store" };
         assert_eq!(reply.header("cache-control"), Some(caching), "{}", reply.status);
         let has_content = !reply.text.is_empty() || reply.header("content-length").is_some_and(|n| n != "0");
@@ -153,6 +157,27 @@ fn transport(asked: &Asked<'_>, reply: &Reply) {
 /// Whether a reply is a file download.
 fn is_content(reply: &Reply) -> bool {
     reply.operation == Some("downloadFile") && reply.status < 400
+}
+
+/// Whether a reply is a stream of events.
+fn is_stream(reply: &Reply) -> bool {
+    reply.operation == Some("streamEvents") && reply.status < 400
+}
+
+/// Checks a stream of events (contract 17.3).
+fn stream(reply: &Reply) {
+    for (name, value) in [
+        ("content-type", "text/event-stream"),
+        ("cache-control", "no-store, no-transform"),
+        ("x-accel-buffering", "no"),
+    ] {
+        assert_eq!(reply.header(name), Some(value));
+    }
+    let is_line = |line: &str| {
+        line.is_empty()
+            || ["retry: ", "id: ", "event: ", "data: {", ": "].iter().any(|begin| line.starts_with(begin))
+    };
+    assert!(reply.text.lines().all(is_line), "{}", reply.text);
 }
 
 /// Checks a file download (contract 2.2).
@@ -424,7 +449,7 @@ fn documented(reply: &Reply) {
             || declared.iter().any(|known| known == name.as_str());
         assert!(known, "the header {name} is not documented for {operation} {}", reply.status);
     }
-    if !reply.bytes.is_empty() && !is_content(reply) {
+    if !reply.bytes.is_empty() && !is_content(reply) && !is_stream(reply) {
         if reply.status >= 400 {
             let codes = document::codes(operation, reply.status);
             assert!(codes.contains(&reply.code()), "{} is not documented for {operation}", reply.code());

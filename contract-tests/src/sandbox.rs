@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use conversations::{ChatPorts, Conversations};
+use events::streams::{EventHub, StreamLimits};
 use events::{WebhookSettings, Webhooks};
 use openapi_core::access::{Actor, KeySelector, Permissions, RateLimits};
 use openapi_core::admin::{Admin, AdminError, NewAgent, NewKey};
@@ -59,6 +60,11 @@ fn webhooks(platform: &Arc<Platform>, outbound: &ScriptedOutbound) -> Webhooks {
 #[must_use]
 pub fn operator() -> Actor {
     Actor::Operator("tester".to_owned())
+}
+
+/// Event streams that end after their first page, so that a reply can be read to its end.
+fn short_streams() -> Arc<EventHub> {
+    Arc::new(EventHub::new(StreamLimits { length_millis: 0, ..StreamLimits::default() }))
 }
 
 /// Parses an RFC 3339 timestamp.
@@ -118,11 +124,9 @@ impl Sandbox {
             Ports::new(Arc::clone(&clock) as Arc<dyn Clock>, Arc::new(SequentialIds::default()), server_keys)
                 .with_blobs(Arc::new(blobs.clone()))
                 .with_extractor(Arc::new(Script::default()));
-        let platform = Arc::new(Platform::new(
-            Arc::clone(&store.storage) as _,
-            ports.clone(),
-            settings.service_info.clone(),
-        ));
+        let platform =
+            Platform::new(Arc::clone(&store.storage) as _, ports.clone(), settings.service_info.clone());
+        let platform = Arc::new(platform.with_event_streams(short_streams()));
         let outbound = ScriptedOutbound::default();
         let webhooks = webhooks(&platform, &outbound);
         let mut sandbox = Sandbox {
@@ -193,7 +197,8 @@ impl Sandbox {
     fn over(&self, store: Store, ports: Ports, files: FileSettings, extraction: ExtractionSettings) -> Self {
         let platform =
             Platform::new(Arc::clone(&store.storage) as _, ports.clone(), self.settings.service_info.clone());
-        let platform = Arc::new(platform.with_file_settings(files).with_extraction_settings(extraction));
+        let platform = platform.with_file_settings(files).with_extraction_settings(extraction);
+        let platform = Arc::new(platform.with_event_streams(short_streams()));
         Sandbox {
             blobs: self.blobs.clone(),
             clock: Arc::clone(&self.clock),

@@ -205,6 +205,8 @@ fn query_parameters_are_those_of_the_contract() {
     expect("updateSubmission", &[]);
     expect("getLatestSubmission", &["includeDrafts"]);
     expect("listTemplates", &["page", "limit", "cursor"]);
+    expect("pullEvents", &["after", "types", "limit", "wait"]);
+    expect("streamEvents", &["after", "types"]);
     expect("getTemplateSchema", &[]);
     expect("getTemplateStructure", &[]);
     expect(
@@ -287,6 +289,7 @@ fn every_error_is_declared() {
         ("getSchemaExamples", without_agent.clone()),
         ("getEventTypes", without_agent.clone()),
         ("pullEvents", format!("{every} EVENTS_LOST EVENTS_UNAVAILABLE")),
+        ("streamEvents", format!("{every} EVENTS_LOST STREAM_LIMIT_EXCEEDED EVENTS_UNAVAILABLE")),
         (
             "extractDocument",
             format!("{without_agent} {upload} {idempotency} DOCUMENT_TOO_LARGE DOCUMENT_ENCRYPTED DOCUMENT_UNREADABLE CONCURRENCY_LIMIT_EXCEEDED INSUFFICIENT_CREDITS STORAGE_QUOTA_EXCEEDED STORAGE_UNAVAILABLE EXTRACTION_UNAVAILABLE EXTRACTION_FAILED EXTRACTION_TIMEOUT"),

@@ -1,7 +1,8 @@
-//! Events that leave the service: webhooks.
+//! Events that leave the service: streams and webhooks.
 //!
-//! The parts without sockets, stores and clocks:
+//! The parts without sockets and runtime:
 //!
+//! - [`streams`]: events as they happen, in process and as `text/event-stream`;
 //! - [`message`]: the request that carries an event, signed as [Standard Webhooks](https://www.standardwebhooks.com)
 //!   says;
 //! - [`secrets`]: the secrets of an endpoint, derived from the server keys, two of them while they are rotated;
@@ -20,6 +21,7 @@ pub mod message;
 pub mod runner;
 pub mod schedule;
 pub mod secrets;
+pub mod streams;
 pub mod webhooks;
 
 pub use webhooks::{WebhookSettings, Webhooks};

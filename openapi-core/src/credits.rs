@@ -26,6 +26,9 @@ pub struct CreditAccount {
     pub top_up: u64,
     /// What an extraction costs.
     pub rates: CreditRates,
+    /// The event `credits.low` comes when fewer are available.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low_at: Option<u64>,
     /// What is set aside for extractions that run. It is in neither pool.
     pub reservations: Vec<Reservation>,
     /// What is set aside for the jobs of the agent, all together; each job knows its part.
@@ -132,6 +135,12 @@ impl CreditAccount {
     #[must_use]
     pub const fn available(&self) -> u64 {
         self.plan.saturating_add(self.top_up)
+    }
+
+    /// The threshold, if the agent is charged and fewer credits are available.
+    #[must_use]
+    pub fn undercut_threshold(&self) -> Option<u64> {
+        self.low_at.filter(|threshold| !self.unlimited && self.available() < *threshold)
     }
 
     /// What is set aside.

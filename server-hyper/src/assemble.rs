@@ -7,6 +7,7 @@ use std::sync::Arc;
 use conversations::admin::KnowledgeLimits;
 use conversations::storage::ConversationStorage;
 use conversations::{ChatPorts, ChatResponder, Conversations, Retriever};
+use events::streams::EventHub;
 use llm::EndpointConfig;
 use openapi_core::extraction::{DocumentExtractor, NoExtractor};
 use openapi_core::platform::{AuditSettings, ExtractionSettings, FileSettings, Platform, Ports};
@@ -339,6 +340,8 @@ pub struct Decisions {
     pub audit: AuditSettings,
     /// How long events are retained, in milliseconds; the default where no maintenance runs.
     pub event_retention_millis: Option<u64>,
+    /// What serves event streams.
+    pub event_streams: EventHub,
     /// How much an agent may answer from.
     pub knowledge: KnowledgeLimits,
     /// What reads documents.
@@ -356,6 +359,7 @@ impl Default for Decisions {
             extraction: ExtractionSettings::default(),
             audit: AuditSettings::default(),
             event_retention_millis: None,
+            event_streams: EventHub::default(),
             knowledge: KnowledgeLimits::default(),
             extractor: Arc::new(NoExtractor),
             responders: Vec::new(),
@@ -416,7 +420,8 @@ pub fn conversations_over(
     let mut platform = Platform::new(Arc::clone(&stores.storage) as _, ports, service_info)
         .with_file_settings(decisions.files)
         .with_extraction_settings(decisions.extraction)
-        .with_audit_settings(decisions.audit);
+        .with_audit_settings(decisions.audit)
+        .with_event_streams(Arc::new(decisions.event_streams));
     if let Some(millis) = decisions.event_retention_millis {
         platform = platform.with_event_retention(millis);
     }

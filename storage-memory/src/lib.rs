@@ -68,7 +68,10 @@ impl DerefMut for Writing<'_> {
 
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
-        self.world.take_changed().iter().for_each(|agent| self.notifier.notify(agent));
+        for (agent, kinds) in self.world.take_changed() {
+            self.notifier.count(kinds);
+            self.notifier.notify(&agent);
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use mongodb::options::{
     Acknowledgment, Hint, ReadConcern, ReadPreference, SelectionCriteria, TransactionOptions, WriteConcern,
 };
 use mongodb::{ClientSession, Cursor, SessionCursor};
+use openapi_core::events::EventType;
 use openapi_core::values::AgentId;
 use storage_common::error::{Retry, Retryable};
 use storage_common::retry::{RetryPolicy, retry_with};
@@ -192,8 +193,8 @@ impl Update {
 pub(crate) struct Transaction {
     handle: Handle,
     session: ClientSession,
-    /// The tenant to whose event log this attempt has appended.
-    appended: Option<AgentId>,
+    /// The tenant to whose event log this attempt has appended, and the types of the events.
+    appended: Option<(AgentId, Vec<EventType>)>,
 }
 
 impl Transaction {
@@ -245,9 +246,10 @@ impl Transaction {
         self.delete(collection, doc! { "$and": [filter, { "_id": { "$in": ids(&found)? } }] }).await
     }
 
-    /// Wakes the readers of a tenant's event log after the commit.
-    pub(crate) fn notify_after_commit(&mut self, agent: &AgentId) {
-        self.appended = Some(agent.clone());
+    /// Counts events, and wakes the readers of the tenant's event log, after the commit.
+    pub(crate) fn notify_after_commit(&mut self, agent: &AgentId, kinds: impl Iterator<Item = EventType>) {
+        let (_, known) = self.appended.get_or_insert_with(|| (agent.clone(), Vec::new()));
+        known.extend(kinds);
     }
 
     /// Changes one document and returns its content before.
@@ -371,7 +373,8 @@ impl Transaction {
             (session, outcome)
         });
         committed.await.map_err(|CommitError(error)| error)?;
-        if let Some(agent) = self.appended.take() {
+        if let Some((agent, kinds)) = self.appended.take() {
+            self.handle.notifier.count(kinds);
             self.handle.notifier.notify(&agent);
         }
         Ok(done)

@@ -5,24 +5,38 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 
-use openapi_core::storage::ChangeNotifier;
+use openapi_core::events::EventType;
+use openapi_core::storage::{ChangeNotifier, Effects};
 use openapi_core::values::AgentId;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 tokio::task_local! {
-    /// The tenants to whose log the transaction of this task has appended.
-    static APPENDED: RefCell<BTreeSet<AgentId>>;
+    /// What the transaction of this task has appended to logs.
+    static APPENDED: RefCell<Appended>;
 }
 
-/// Notes that the transaction of this task has appended to logs.
-pub(crate) fn note<'a>(agents: impl Iterator<Item = &'a AgentId>) {
+/// What a transaction has appended to logs.
+#[derive(Default)]
+pub(crate) struct Appended {
+    tenants: BTreeSet<AgentId>,
+    kinds: Vec<EventType>,
+}
+
+/// Notes the events of writes that the transaction of this task has appended.
+pub(crate) fn note<'a>(writes: impl Iterator<Item = (&'a AgentId, &'a Effects)>) {
     // Nobody reads events while a store is opened.
-    let _ = APPENDED.try_with(|appended| appended.borrow_mut().extend(agents.cloned()));
+    let _ = APPENDED.try_with(|appended| {
+        let Appended { tenants, kinds } = &mut *appended.borrow_mut();
+        for (agent, effects) in writes.filter(|(_, effects)| !effects.events.is_empty()) {
+            tenants.insert(agent.clone());
+            kinds.extend(effects.events.iter().map(|event| event.data.kind()));
+        }
+    });
 }
 
-/// Runs a transaction; returns its outcome and the tenants to whose log it has appended.
-pub(crate) async fn noting<T>(transaction: impl Future<Output = T>) -> (T, BTreeSet<AgentId>) {
+/// Runs a transaction; returns its outcome and what it has appended to logs.
+pub(crate) async fn noting<T>(transaction: impl Future<Output = T>) -> (T, Appended) {
     let noting = async { (transaction.await, APPENDED.with(RefCell::take)) };
     APPENDED.scope(RefCell::default(), noting).await
 }
@@ -53,13 +67,15 @@ impl Changes {
         &self.notifier
     }
 
-    /// Wakes the readers of logs to which a transaction has appended. Its commit is over.
-    pub(crate) fn committed(&self, agents: BTreeSet<AgentId>) {
-        if agents.is_empty() {
+    /// Counts what a transaction has appended, and wakes the readers of the logs. Its commit is over.
+    pub(crate) fn committed(&self, appended: Appended) {
+        let Appended { tenants, kinds } = appended;
+        if tenants.is_empty() {
             return;
         }
-        agents.iter().for_each(|agent| self.notifier.notify(agent));
-        self.unannounced.lock().extend(agents);
+        self.notifier.count(kinds);
+        tenants.iter().for_each(|agent| self.notifier.notify(agent));
+        self.unannounced.lock().extend(tenants);
         self.arrived.notify_one();
     }
 

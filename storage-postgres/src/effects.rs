@@ -50,7 +50,6 @@ pub(crate) async fn apply_all(
     let events = all.iter().flat_map(|(agent, effects)| effects.events.iter().map(|event| (*agent, event)));
     let events = log::numbered(events);
     audit::append_all(db, all.iter().flat_map(|(_, effects)| &effects.audit), &events, heads).await?;
-    let appending = all.iter().filter(|(_, effects)| !effects.events.is_empty());
-    changes::note(appending.map(|(agent, _)| *agent));
+    changes::note(all.iter().copied());
     Ok(())
 }

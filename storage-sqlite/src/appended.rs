@@ -1,7 +1,8 @@
-//! The agents to whose event log the writer has appended, for those who read it.
+//! What the writer has appended to event logs, for those who read them.
 
 use std::cell::RefCell;
 
+use openapi_core::events::EventType;
 use openapi_core::storage::ChangeNotifier;
 use openapi_core::values::AgentId;
 use rusqlite::Connection;
@@ -10,30 +11,41 @@ use crate::error::Result;
 use crate::rows;
 
 thread_local! {
-    /// The numbers of the agents to whose log the transaction of this thread has appended.
-    static APPENDED: RefCell<Vec<i64>> = const { RefCell::new(Vec::new()) };
+    /// What the transaction of this thread has appended.
+    static APPENDED: RefCell<Appended> = const { RefCell::new(Appended { agents: Vec::new(), kinds: Vec::new() }) };
+}
+
+/// What a transaction has appended.
+#[derive(Default)]
+pub(crate) struct Appended {
+    /// The numbers of the agents.
+    agents: Vec<i64>,
+    kinds: Vec<EventType>,
 }
 
 /// The transaction of this thread has appended to the log of an agent.
-pub(crate) fn note(agent: i64) {
+pub(crate) fn note(agent: i64, kinds: impl Iterator<Item = EventType>) {
     APPENDED.with_borrow_mut(|appended| {
-        if !appended.contains(&agent) {
-            appended.push(agent);
+        appended.kinds.extend(kinds);
+        if !appended.agents.contains(&agent) {
+            appended.agents.push(agent);
         }
     });
 }
 
-/// The agents to whose log this thread has appended since the last call.
-pub(crate) fn take() -> Vec<i64> {
+/// What this thread has appended since the last call.
+pub(crate) fn take() -> Appended {
     APPENDED.with_borrow_mut(std::mem::take)
 }
 
-/// Wakes the readers of the logs of agents.
-pub(crate) fn notify(db: &Connection, notifier: &ChangeNotifier, agents: &[i64]) -> Result<()> {
+/// Counts what was committed, and wakes the readers of the logs.
+pub(crate) fn notify(db: &Connection, notifier: &ChangeNotifier, appended: Appended) -> Result<()> {
+    let Appended { agents, kinds } = appended;
+    notifier.count(kinds);
     if agents.is_empty() || !notifier.is_listened_to() {
         return Ok(());
     }
-    for agent in agents {
+    for agent in &agents {
         let id: Option<AgentId> =
             rows::first(db, "SELECT id FROM agent WHERE n = ?1", [agent], |r| r.text())?;
         id.iter().for_each(|id| notifier.notify(id));

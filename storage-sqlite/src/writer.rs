@@ -441,7 +441,7 @@ impl Work {
             self.roll_back();
             TransactionError::NotCommitted(error)
         })?;
-        if let Err(error) = appended::notify(&self.db, &self.notifier, &appended::take()) {
+        if let Err(error) = appended::notify(&self.db, &self.notifier, appended::take()) {
             tracing::warn!(?error, "cannot wake the readers of event logs");
         }
         Ok(())

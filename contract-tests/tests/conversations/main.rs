@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the environment sets how long a history is")]
 
 mod abuse;
+mod catalogue;
 mod conversation;
 mod credits;
 mod cuts;

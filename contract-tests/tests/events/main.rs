@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod deliveries;
+mod streams;
 mod webhooks;
 
 use std::future::{Future, poll_fn};

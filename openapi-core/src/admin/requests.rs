@@ -125,6 +125,8 @@ pub enum CreditChange {
         /// How many characters of a document without pages are charged as one, at least 1.
         characters_per_page: Option<u32>,
     },
+    /// Sets the number of credits below which the event `credits.low` comes; 0 is none.
+    LowAt(u64),
     /// Whether nothing is charged; the balances stay.
     Unlimited(bool),
 }

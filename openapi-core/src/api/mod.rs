@@ -287,6 +287,8 @@ impl Inner {
         let body = match body {
             Payload::Json(body) => body,
             Payload::Content { status, headers, body } => {
+                // A response to HEAD has none, and no stream stays open for it.
+                let body = if incoming.is_head { ApiBody::empty() } else { body };
                 return Ok(Outcome::Content { status, headers, body });
             }
         };

@@ -293,7 +293,7 @@ fn cors(settings: &Settings, parts: &Parts, headers: &mut HeaderMap) {
         }
         headers.insert(
             header::ACCESS_CONTROL_ALLOW_HEADERS,
-            HeaderValue::from_static("Content-Type, X-API-Key, X-API-Secret, X-Request-Id, Idempotency-Key, If-Match, If-None-Match"),
+            HeaderValue::from_static("Content-Type, X-API-Key, X-API-Secret, X-Request-Id, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID"),
         );
         headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
     }

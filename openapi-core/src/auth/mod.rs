@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use http::{HeaderMap, HeaderValue};
 use parking_lot::RwLock;
 
-use crate::access::{Actor, ApiKey, ApiSecret, Caller, Key, KeyStatus, SecretHash, StoredKey};
+use crate::access::{Actor, ApiKey, ApiSecret, Caller, Key, KeyStatus, Permission, SecretHash, StoredKey};
 use crate::agents::AgentStatus;
 use crate::audit::{AuditAction, AuditEntry, SealedEntry, salt};
 use crate::json::{Json, Object, RawObject};
@@ -70,6 +70,22 @@ struct CachedKey {
     probed_at: AtomicI64,
     window: Arc<KeyWindow>,
     rate_policy: Option<HeaderValue>,
+}
+
+impl CachedKey {
+    /// Whether the key works, for any caller.
+    fn works_at(&self, now: Timestamp) -> bool {
+        let key = &self.stored.key;
+        self.agent_status == AgentStatus::Active
+            && key.status == KeyStatus::Active
+            && key.expires_at.is_none_or(|expires_at| now < expires_at)
+    }
+
+    /// Whether the key may be used from an address.
+    fn allows(&self, address: IpAddr) -> bool {
+        let allowed = &self.stored.key.allowed_addresses;
+        allowed.is_empty() || allowed.iter().any(|block| block.contains(address))
+    }
 }
 
 impl Authenticator {
@@ -160,9 +176,7 @@ impl Authenticator {
             self.bind_secret(cached, matching, &credentials, request_id, now).await;
         }
         let key = &cached.stored.key;
-        if !key.allowed_addresses.is_empty()
-            && !key.allowed_addresses.iter().any(|block| block.contains(address))
-        {
+        if !cached.allows(address) {
             return Err(AuthError::Failed {
                 error: ApiError::new(
                     ErrorCode::IpNotAllowed,
@@ -196,12 +210,24 @@ impl Authenticator {
         key: &ApiKey,
         now: Timestamp,
     ) -> Result<Option<AgentId>, StorageError> {
-        let Some(cached) = self.key(key.as_str(), now, || false).await?.key else { return Ok(None) };
-        let StoredKey { key, .. } = &cached.stored;
-        let works = cached.agent_status == AgentStatus::Active
-            && key.status == KeyStatus::Active
-            && key.expires_at.is_none_or(|expires_at| now < expires_at);
-        Ok(works.then(|| key.agent_id.clone()))
+        let found = self.key(key.as_str(), now, || false).await?.key;
+        Ok(found.filter(|cached| cached.works_at(now)).map(|cached| cached.stored.key.agent_id.clone()))
+    }
+
+    /// Whether a caller who was let in before would still be, with this permission: for responses that last. Only the
+    /// host knows this of callers without a key; they still are.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn still_admits(&self, caller: &Caller, permission: Permission) -> Result<bool, StorageError> {
+        let Actor::ApiKey(key) = &caller.actor else { return Ok(true) };
+        let now = self.clock.now();
+        let found = self.key(key.as_str(), now, || false).await?.key;
+        Ok(found.is_some_and(|cached| {
+            cached.works_at(now)
+                && cached.stored.key.permissions.allows(permission)
+                && caller.address.is_none_or(|address| cached.allows(address))
+        }))
     }
 
     async fn key(

@@ -51,5 +51,6 @@ pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::of::<extraction::DeleteJob>(),
     Endpoint::of::<extraction::GetBatch>(),
     Endpoint::of::<events::Pull>(),
+    Endpoint::of::<events::Stream>(),
     Endpoint::of::<events::Types>(),
 ];

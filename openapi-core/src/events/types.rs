@@ -67,8 +67,8 @@ macro_rules! event_types {
     };
 }
 
-// New types go to the end of their group, with the next free number. Numbers are never given again; 19 is that
-// of low credits, 42 that of keys that expire.
+// New types go to the end of their group, with the next free number. Numbers are never given again; 42 is that of keys
+// that expire.
 event_types! {
     1 ContactCreated "contact.created" "A contact was created." { contact_id: ContactId, }
     2 ContactUpdated "contact.updated" "Fields of a contact changed." {
@@ -115,6 +115,9 @@ event_types! {
     }
     18 ExtractionCancelled "extraction.cancelled" "A queued extraction was cancelled or removed before its end." {
         job_id: JobId, batch_id: Option<String>, contact_id: Option<ContactId>, file_id: Option<FileId>,
+    }
+    19 CreditsLow "credits.low" "Fewer credits are available than the threshold of the account." {
+        available: u64, threshold: u64,
     }
     20 CreditsExhausted "credits.exhausted" "No credits are available." { available: u64, }
     21 LeadCreated "lead.created" "A visitor of the widget submitted the lead form." {

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::headers;
+use crate::events::EventCursor;
+use crate::json::JsonSchema;
 use crate::operation::{Access, BodyKind, Conditional, Endpoint, examples};
 use crate::reply::ErrorCode;
 use crate::values::{AgentId, ExternalId, TextValue};
@@ -97,6 +99,13 @@ fn parameters(endpoint: &Endpoint) -> Vec<Value> {
             json!({ "type": "string" }),
         ));
     }
+    if meta.id == "streamEvents" {
+        headers.push(header(
+            "Last-Event-ID",
+            "The last `id` of an earlier stream; takes precedence over `after`.",
+            EventCursor::schema(),
+        ));
+    }
     path.chain(query).chain(headers).collect()
 }
 
@@ -120,8 +129,12 @@ fn responses(endpoint: &Endpoint) -> Value {
             (206, _) => "The part that `Range` names",
             _ => "Done",
         };
-        // The media type of a file is its own.
-        let media_type = if is_content { "*/*" } else { "application/json" };
+        let media_type = match body["schema"]["contentMediaType"].as_str() {
+            // The media type of a file is its own.
+            Some("application/octet-stream") => "*/*",
+            other => other.unwrap_or("application/json"),
+        }
+        .to_owned();
         responses.insert(
             status.to_string(),
             json!({ "description": description, "headers": headers::of_success(endpoint, *status), "content": { media_type: body } }),

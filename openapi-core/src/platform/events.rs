@@ -9,9 +9,9 @@ use crate::credits::CreditAccount;
 use crate::events::{ChangedFields, Event, EventActor, EventCursor, EventData, NewEvent};
 use crate::json::{Json, Object};
 use crate::ports::timeout;
-use crate::reply::{ApiError, ErrorCode};
-use crate::service::{EventPage, EventQuery, EventStream};
-use crate::storage::{LogPage, StorageError, StorageErrorKind};
+use crate::reply::{ApiBody, ApiError, ErrorCode};
+use crate::service::{EventPage, EventQuery, EventStream, StreamEvents};
+use crate::storage::{LogPage, Storage, StorageError, StorageErrorKind};
 use crate::values::{AgentId, ContactId, Timestamp};
 
 /// How many events are read at a time.
@@ -48,19 +48,22 @@ impl Platform {
         self.events.is_on.then(event)
     }
 
-    /// The event that a change of an account needs, if it leaves nothing available.
+    /// The events that a change of an account needs: if it leaves less than the threshold, and if it leaves nothing.
     #[must_use]
-    pub fn credits_event(
+    pub fn credits_events(
         &self,
         actor: impl Into<EventActor>,
-        available_before: u64,
+        before: &CreditAccount,
         account: &CreditAccount,
         now: Timestamp,
-    ) -> Option<NewEvent> {
-        let available = account.available();
-        let is_exhausted = !account.unlimited && available == 0 && available_before > 0;
-        let event = || self.event(actor, None, EventData::CreditsExhausted { available }, now);
-        is_exhausted.then(event).flatten()
+    ) -> Vec<NewEvent> {
+        let (actor, available) = (actor.into(), account.available());
+        let is_exhausted = !account.unlimited && available == 0 && before.available() > 0;
+        let threshold = account.undercut_threshold().filter(|_| before.undercut_threshold().is_none());
+        let low = threshold.map(|threshold| EventData::CreditsLow { available, threshold });
+        let exhausted = is_exhausted.then_some(EventData::CreditsExhausted { available });
+        let event = |data| self.event(actor.clone(), None, data, now);
+        low.into_iter().chain(exhausted).filter_map(event).collect()
     }
 
     /// Empties events of erased contacts and, every hour, removes events after their retention.
@@ -86,9 +89,7 @@ pub(super) async fn pull(
     caller: &Caller,
     query: &EventQuery,
 ) -> Result<EventPage, ApiError> {
-    if !platform.events.is_on {
-        return Err(ApiError::new(ErrorCode::EventsUnavailable, "This service writes no events"));
-    }
+    refuse_off(platform)?;
     let agent = &caller.agent_id;
     let notifier = platform.storage.notifier();
     let seconds = if notifier.listeners(agent) < MAX_WAITING { query.wait } else { 0 };
@@ -96,7 +97,7 @@ pub(super) async fn pull(
     let mut deadline = platform.ports.timer.sleep(seconds * 1_000);
     let (mut after, mut seconds) = (query.after, seconds);
     loop {
-        let page = read(platform, agent, query, after).await?;
+        let page = read_events(&*platform.storage, agent, query, after).await?;
         if !page.events.is_empty() || seconds == 0 {
             return Ok(page);
         }
@@ -113,8 +114,33 @@ pub(super) async fn pull(
     }
 }
 
-async fn read(
+fn refuse_off(platform: &Platform) -> Result<(), ApiError> {
+    let off = || ApiError::new(ErrorCode::EventsUnavailable, "This service writes no events");
+    platform.events.is_on.then_some(()).ok_or_else(off)
+}
+
+/// Opens a stream of events.
+pub(super) async fn stream(
     platform: &Platform,
+    caller: &Caller,
+    request: StreamEvents,
+) -> Result<ApiBody, ApiError> {
+    let mut query = request.query.check()?;
+    query.after = request.last_event_id.or(query.after);
+    refuse_off(platform)?;
+    let Some(streams) = &platform.events.streams else {
+        return Err(ApiError::new(ErrorCode::EventsUnavailable, "This service has no event streams"));
+    };
+    streams.open(platform.event_source(), caller, query).await
+}
+
+/// Reads a page of the log of an agent after a cursor, without waiting. `query` says which types, and how many events
+/// at most.
+///
+/// # Errors
+/// EVENTS_LOST when an event after the cursor is no longer there; when the store fails.
+pub async fn read_events(
+    storage: &dyn Storage,
     agent: &AgentId,
     query: &EventQuery,
     after: Option<EventCursor>,
@@ -122,7 +148,10 @@ async fn read(
     let internal = |error| ApiError::from(StorageError::new(StorageErrorKind::Internal, error));
     // The event of the cursor too, to see whether it is still the same.
     let mut next = after.map_or(0, |after| after.seq.saturating_sub(1));
-    let mut page = platform.storage.log(agent, next, READ_AT_ONCE).await?;
+    // Without a filter, one page of the log fills the page: its events, the one of the cursor and the one after it.
+    let most = u32::try_from(query.limit + 2).unwrap_or(READ_AT_ONCE);
+    let at_once = if query.types.admits_all() { READ_AT_ONCE.min(most) } else { READ_AT_ONCE };
+    let mut page = storage.log(agent, next, at_once).await?;
     let mut cursor = after.unwrap_or_default();
     refuse_lost(after, &page)?;
     let (mut events, mut scanned) = (Vec::new(), 0);
@@ -141,14 +170,14 @@ async fn read(
             }
         }
         next = next.max(cursor.seq);
-        scanned += READ_AT_ONCE;
+        scanned += at_once;
         let is_full = events.len() as u64 == query.limit || scanned >= MAX_SCANNED;
         if is_full || cursor.seq >= page.head {
             let (oldest, head) = (page.oldest, page.head);
             let stream = EventStream { cursor, oldest, head, has_more: cursor.seq < head };
             return Ok(EventPage { events, stream });
         }
-        page = platform.storage.log(agent, next, READ_AT_ONCE).await?;
+        page = storage.log(agent, next, at_once).await?;
         refuse_lost(Some(cursor), &page)?;
     }
 }

@@ -28,6 +28,8 @@ pub use cache::Cache;
 pub use cursor::{seal, unseal};
 pub use documents::{DocumentWriter, NewDocument};
 pub use errors::{concurrent_update, not_found, stale_tag};
+pub use event_settings::{EventSource, EventStreams};
+pub use events::read_events;
 pub use extraction::{ExtractionSettings, JobFigures};
 pub use files::{
     ContentCheck, ContentFault, FileSettings, MaintainError, SealProgress, begin_scan, push_scan,

@@ -15,14 +15,14 @@ use crate::extraction::{DeletedJob, ExtractionBatch, ExtractionJob};
 use crate::files::ContactFile;
 use crate::forms::{CompiledTemplate, Submission, TemplateSummary};
 use crate::ports::timeout;
-use crate::reply::ApiError;
+use crate::reply::{ApiBody, ApiError};
 use crate::schema::ContactSchema;
 use crate::service::{
     ArchiveContact, BatchResult, ContactTarget, CreateContact, Created, DeleteFile, DeletedFile,
     DownloadFile, EventPage, ExtractDocument, Extracted, FileContent, FileTarget, GetExtraction,
     LatestSubmission, ListContacts, ListExtractions, ListFiles, ListSubmissions, ListTemplates,
-    OpenApiService, Page, PullEvents, QueueExtraction, SignUrl, SignedUrl, SubmitForm, SubmitForms,
-    UpdateContact, UpdateSubmission, Updated, UploadFile,
+    OpenApiService, Page, PullEvents, QueueExtraction, SignUrl, SignedUrl, StreamEvents, SubmitForm,
+    SubmitForms, UpdateContact, UpdateSubmission, Updated, UploadFile,
 };
 
 /// How long the data store may take to answer the health check (contract 4.1).
@@ -54,6 +54,10 @@ impl OpenApiService for Platform {
 
     async fn events(&self, caller: &Caller, request: PullEvents) -> Result<EventPage, ApiError> {
         events::pull(self, caller, &request.query.check()?).await
+    }
+
+    async fn event_stream(&self, caller: &Caller, request: StreamEvents) -> Result<ApiBody, ApiError> {
+        events::stream(self, caller, request).await
     }
 
     async fn contact_schema(&self, caller: &Caller) -> Result<ContactSchema, ApiError> {

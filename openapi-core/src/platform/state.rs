@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use super::audit_settings::{AuditSettings, Retention};
 use super::cache::Cache;
 use super::errors::agent_gone;
-use super::event_settings::EventSettings;
+use super::event_settings::{EventSettings, EventSource, EventStreams};
 use super::extraction::{ExtractionSettings, Extractions};
 use super::files::{DownloadLog, FileSettings, Sweeps};
 use super::ports::Ports;
@@ -103,6 +103,24 @@ impl Platform {
     #[must_use]
     pub fn event_retention(&self) -> Option<i64> {
         self.events.is_on.then_some(self.events.retention_millis)
+    }
+
+    /// Sets what serves event streams; without it they are EVENTS_UNAVAILABLE.
+    #[must_use]
+    pub fn with_event_streams(mut self, streams: Arc<dyn EventStreams>) -> Self {
+        self.events.streams = Some(streams);
+        self
+    }
+
+    /// What streams of this platform's events read.
+    #[must_use]
+    pub fn event_source(&self) -> EventSource {
+        EventSource {
+            storage: Arc::clone(&self.storage),
+            clock: Arc::clone(&self.ports.clock),
+            timer: Arc::clone(&self.ports.timer),
+            authenticator: self.authenticator(),
+        }
     }
 
     /// Writes no events, to measure what they cost.

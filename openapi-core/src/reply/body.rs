@@ -6,6 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_core::Stream;
+use http::{HeaderName, HeaderValue, header};
 use http_body::{Body, Frame, SizeHint};
 
 use crate::ports::BlobStream;
@@ -50,6 +51,13 @@ impl ApiBody {
     pub fn events(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         ApiBody(Source::Events(Box::pin(stream)))
     }
+
+    /// The headers of a reply with events. Intermediaries neither buffer nor compress it.
+    pub const EVENT_HEADERS: [(HeaderName, HeaderValue); 3] = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store, no-transform")),
+        (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
+    ];
 
     /// The bytes that are left to be sent; `None` of what is read or made as it is sent.
     #[must_use]

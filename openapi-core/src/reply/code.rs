@@ -99,6 +99,7 @@ error_codes! {
         TooManyFailedAttempts = 429 "TOO_MANY_FAILED_ATTEMPTS", "The address has made too many requests of this kind; see the header `Retry-After`.";
         ConcurrencyLimitExceeded = 429 "CONCURRENCY_LIMIT_EXCEEDED", "The key has as many extractions running as it may; `details` has `limit`; see the header `Retry-After`.";
         QueueFull = 429 "QUEUE_FULL", "The agent has as many unfinished jobs as it may; `details` has `limit`; see the header `Retry-After`.";
+        StreamLimitExceeded = 429 "STREAM_LIMIT_EXCEEDED", "The key, or the server, has as many event streams open as it may; `details` has `limit`; see the header `Retry-After`.";
         HeadersTooLarge = 431 "HEADERS_TOO_LARGE", "The header block is too large.";
         InternalError = 500 "INTERNAL_ERROR", "A fault of the service.";
         ExtractionFailed = 502 "EXTRACTION_FAILED", "The extraction engine gave no usable answer.";

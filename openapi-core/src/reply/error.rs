@@ -44,6 +44,7 @@ impl ApiError {
             ErrorCode::ConcurrentUpdate
             | ErrorCode::IdempotencyKeyInUse
             | ErrorCode::ConcurrencyLimitExceeded
+            | ErrorCode::StreamLimitExceeded
             | ErrorCode::EventsUnavailable
             | ErrorCode::QueueFull
             | ErrorCode::ServiceUnavailable

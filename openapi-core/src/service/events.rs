@@ -1,5 +1,6 @@
 //! Requests and outcomes about events.
 
+use http::HeaderName;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -7,7 +8,7 @@ use super::unvalidated::Unvalidated;
 use crate::events::{Event, EventCursor, EventType};
 use crate::json::{JsonSchema, json_object};
 use crate::request::rules::{Rule, Within};
-use crate::request::{parameters, request};
+use crate::request::{Part, Reader, header_fault, parameters, request};
 use crate::validation::{ValidationCode, ValidationIssue};
 
 /// The most types of a filter.
@@ -19,6 +20,50 @@ request! {
     pub struct PullEvents {
         /// The query.
         pub query: Unvalidated<EventQuery>,
+    }
+}
+
+request! {
+    /// `GET /events/chatbots/<A>/stream`
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct StreamEvents {
+        /// Where an earlier stream ended; replaces `after`.
+        pub last_event_id: Option<EventCursor> = LastEventId,
+        /// The query.
+        pub query: Unvalidated<EventStreamQuery>,
+    }
+}
+
+parameters! {
+    /// Which events a stream sends (contract 17).
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct EventStreamQuery {
+        /// `cursor` of an event or of a page, or the number of an event: only events after it. Without it, from the
+        /// oldest event on.
+        "after" after: Option<EventCursor> = After,
+        /// Names of types, separated by commas; `contact.*` stands for every type of a group, `*` for all. Up to 50.
+        "types" types: EventFilter = Types,
+    }
+}
+
+/// The header `Last-Event-ID`; blank is none.
+pub struct LastEventId;
+
+impl Part for LastEventId {
+    type Value = Option<EventCursor>;
+
+    fn read(request: &mut Reader<'_>) -> Option<EventCursor> {
+        const NAME: HeaderName = HeaderName::from_static("last-event-id");
+        let read = request.sent.header(&NAME).and_then(|text| {
+            let text = text.filter(|text| !text.is_empty());
+            text.map(|text| text.parse())
+                .transpose()
+                .map_err(|()| Box::new(header_fault(&NAME, "must be the id of an event of a stream")))
+        });
+        read.unwrap_or_else(|fault| {
+            request.headers.push(*fault);
+            None
+        })
     }
 }
 
@@ -94,6 +139,12 @@ impl EventFilter {
             }
         }
         Ok(EventFilter(types))
+    }
+
+    /// Whether events of every type pass.
+    #[must_use]
+    pub fn admits_all(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Whether events of a type pass.

@@ -15,7 +15,9 @@ pub(crate) use contacts::ArchiveRequest;
 pub use contacts::{
     ArchiveContact, ContactListQuery, ContactTarget, CreateContact, ListContacts, UpdateContact, Upsert,
 };
-pub use events::{EventFilter, EventPage, EventQuery, EventStream, PullEvents};
+pub use events::{
+    EventFilter, EventPage, EventQuery, EventStream, EventStreamQuery, PullEvents, StreamEvents,
+};
 pub use extraction::{
     ExtractDocument, Extracted, ExtractedDocument, ExtractionListQuery, ExtractionWait, GetExtraction,
     ListExtractions, QueueExtraction,

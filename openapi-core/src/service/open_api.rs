@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::contacts::{ArchiveContact, ContactTarget, CreateContact, ListContacts, UpdateContact};
-use super::events::{EventPage, PullEvents};
+use super::events::{EventPage, PullEvents, StreamEvents};
 use super::extraction::{ExtractDocument, Extracted, GetExtraction, ListExtractions, QueueExtraction};
 use super::files::{
     DeleteFile, DeletedFile, DownloadFile, FileContent, FileTarget, ListFiles, SignUrl, SignedUrl, UploadFile,
@@ -20,7 +20,7 @@ use crate::contacts::{Contact, SharedContact};
 use crate::extraction::{DeletedJob, ExtractionBatch, ExtractionJob};
 use crate::files::ContactFile;
 use crate::forms::{CompiledTemplate, Submission, TemplateSummary};
-use crate::reply::{ApiError, ErrorCode};
+use crate::reply::{ApiBody, ApiError, ErrorCode};
 use crate::schema::ContactSchema;
 
 /// The operations of the Open API, without transport, access control and encoding. [`crate::platform::Platform`] is the
@@ -187,6 +187,11 @@ pub trait OpenApiService: Send + Sync {
     /// A part of the event log of the agent. By default there is none.
     async fn events(&self, _caller: &Caller, _request: PullEvents) -> Result<EventPage, ApiError> {
         Err(ApiError::new(ErrorCode::EventsUnavailable, "This service has no events"))
+    }
+
+    /// The events of the agent as they happen, as the text of server-sent events. By default there are none.
+    async fn event_stream(&self, _caller: &Caller, _request: StreamEvents) -> Result<ApiBody, ApiError> {
+        Err(ApiError::new(ErrorCode::EventsUnavailable, "This service has no event streams"))
     }
 }
 

@@ -41,8 +41,14 @@ impl Effects {
 
     /// The same with an event more.
     #[must_use]
-    pub fn with_event(mut self, event: impl Into<Option<NewEvent>>) -> Self {
-        self.events.extend(event.into());
+    pub fn with_event(self, event: impl Into<Option<NewEvent>>) -> Self {
+        self.with_events(event.into())
+    }
+
+    /// The same with more events.
+    #[must_use]
+    pub fn with_events(mut self, events: impl IntoIterator<Item = NewEvent>) -> Self {
+        self.events.extend(events);
         self
     }
 }

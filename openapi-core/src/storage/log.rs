@@ -1,7 +1,7 @@
 //! Event logs as they are read, and what wakes their readers.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
@@ -45,10 +45,22 @@ pub struct LogPage {
 /// Wakes those who wait for events of an agent. A store notifies it after each commit with events; while nobody waits,
 /// that is one atomic load. It knows nothing of commits by other processes, so readers also look at the log from time
 /// to time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ChangeNotifier {
     subscriptions: AtomicUsize,
     agents: Mutex<HashMap<AgentId, Changes>>,
+    /// How many events this process has committed, in the order of [`EventType::ALL`].
+    committed: [AtomicU64; EventType::ALL.len()],
+}
+
+impl Default for ChangeNotifier {
+    fn default() -> Self {
+        ChangeNotifier {
+            subscriptions: AtomicUsize::default(),
+            agents: Mutex::default(),
+            committed: std::array::from_fn(|_| AtomicU64::default()),
+        }
+    }
 }
 
 /// The changes of one agent.
@@ -64,6 +76,20 @@ impl ChangeNotifier {
     #[must_use]
     pub fn is_listened_to(&self) -> bool {
         self.subscriptions.load(Ordering::SeqCst) > 0
+    }
+
+    /// Counts events that a commit of this process has appended.
+    pub fn count(&self, kinds: impl IntoIterator<Item = EventType>) {
+        let counters = kinds.into_iter().filter_map(|kind| self.committed.get(kind as usize));
+        for counter in counters {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many events of each type this process has committed.
+    pub fn counts(&self) -> impl Iterator<Item = (EventType, u64)> {
+        let counts = self.committed.iter().map(|counter| counter.load(Ordering::Relaxed));
+        EventType::ALL.iter().copied().zip(counts)
     }
 
     /// Wakes those who wait for events of an agent.

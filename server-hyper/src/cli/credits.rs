@@ -26,17 +26,23 @@ pub enum Credits {
     /// Set a balance; extractions are charged from then on
     #[command(after_help = "Examples:\n  \
         openapi-server credits set 1000 --agent acme --note \"Plan of June\"\n  \
-        openapi-server credits set 0 --agent acme --pool topup\n\n\
-        The plan is spent first, then what was topped up. What is set aside for extractions that run stays so.")]
+        openapi-server credits set 0 --agent acme --pool topup\n  \
+        openapi-server credits set --low-at 100 --agent acme\n\n\
+        The plan is spent first, then what was topped up. What is set aside for extractions that run stays so. The event \
+        credits.low comes when fewer credits than --low-at are available; 0 turns it off.")]
     Set {
         /// The balance
-        credits: u64,
+        #[arg(required_unless_present = "low_at")]
+        credits: Option<u64>,
         /// The agent
         #[arg(long)]
         agent: AgentId,
         /// The balance to set
-        #[arg(long, value_enum, default_value_t = Pool::Plan)]
+        #[arg(long, value_enum, default_value_t = Pool::Plan, requires = "credits")]
         pool: Pool,
+        /// Number of available credits below which the event credits.low comes
+        #[arg(long, value_name = "CREDITS")]
+        low_at: Option<u64>,
         /// Reason for the ledger
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
@@ -115,6 +121,7 @@ struct Shown {
     plan: u64,
     top_up: u64,
     available: u64,
+    low_at: Option<u64>,
     reserved: u64,
     rates: CreditRates,
 }
@@ -135,7 +142,15 @@ impl Credits {
                     let heads = ["at", "what", "plan", "top-up", "available", "who", "note"];
                     return context.print_table(json, &entries, &heads, row);
                 }
-                Credits::Set { credits, agent, pool, note } => {
+                Credits::Set { credits, agent, pool, low_at, note } => {
+                    if let Some(threshold) = low_at {
+                        let change = CreditChange::LowAt(threshold);
+                        let account = platform.change_credits(&context.operator(), &agent, &change).await?;
+                        if credits.is_none() {
+                            return show(context, json, agent, &account);
+                        }
+                    }
+                    let credits = credits.unwrap_or_default();
                     let pool = match pool {
                         Pool::Plan => CreditPool::Plan,
                         Pool::Topup => CreditPool::TopUp,
@@ -160,14 +175,15 @@ fn show(
     agent: AgentId,
     account: &CreditAccount,
 ) -> Result<(), CliError> {
-    let CreditAccount { unlimited, plan, top_up, rates, .. } = *account;
+    let CreditAccount { unlimited, plan, top_up, rates, low_at, .. } = *account;
     let (available, reserved) = (account.available(), account.reserved());
-    let shown = Shown { agent_id: agent, unlimited, plan, top_up, available, reserved, rates };
+    let shown = Shown { agent_id: agent, unlimited, plan, top_up, available, low_at, reserved, rates };
     let charged = if unlimited { "nothing" } else { "every extraction" };
     let lines = [
         ("agent", shown.agent_id.to_string()),
         ("charged", charged.to_owned()),
         ("available", available.to_string()),
+        ("low below", low_at.map_or_else(String::new, |threshold| threshold.to_string())),
         ("of the plan", plan.to_string()),
         ("topped up", top_up.to_string()),
         ("set aside", reserved.to_string()),

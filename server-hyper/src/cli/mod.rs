@@ -10,6 +10,7 @@ mod credits;
 mod demo;
 mod documents;
 mod erasure;
+mod events;
 mod export;
 mod extract;
 mod files;
@@ -117,6 +118,9 @@ enum Command {
     /// People who sign in to the console: links to set it up, and to recover an account
     #[command(subcommand)]
     Operators(operators::Operators),
+    /// The event log: list, tail, types
+    #[command(subcommand)]
+    Events(events::Events),
     /// The audit log
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -281,6 +285,7 @@ impl Command {
             Command::Webhooks(_) => Some("webhooks"),
             Command::Operators(_) => Some("operators"),
             Command::Audit(_) => Some("audit"),
+            Command::Events(command) => command.is_on_store().then_some("events"),
             Command::Migrate(_) => Some("migrate"),
             Command::Check(_) => Some("check"),
             Command::Backup(_) => Some("backup"),
@@ -337,6 +342,7 @@ impl Command {
             Command::Webhooks(command) => command.run(context),
             Command::Operators(command) => command.run(context),
             Command::Audit(command) => command.run(context),
+            Command::Events(command) => command.run(context),
             Command::ServerKey(command) => command.run(context),
             Command::Migrate(command) => command.run(context),
             Command::Check(command) => command.run(context),

@@ -159,6 +159,16 @@ pub trait Caller: Send + Sync {
     /// Marks the command as running until it is interrupted, so that a draining server does not wait for it.
     fn run_until_interrupted(&self) {}
 
+    /// Tells the caller to go on with `--after CURSOR` in the next server if this one ends. A process that runs its own
+    /// command has no other server.
+    ///
+    /// # Errors
+    /// When the caller has disconnected.
+    fn resume_after(&self, cursor: &str) -> io::Result<()> {
+        let _ = cursor;
+        Ok(())
+    }
+
     /// Whether the caller has disconnected; for work that polls.
     fn is_gone(&self) -> bool {
         false

@@ -19,6 +19,8 @@ use crate::error::CliError;
 pub enum Outcome {
     /// The command ran, with this exit status.
     Exited(u8),
+    /// The server ended while it ran a command that goes on with `--after` and this cursor.
+    Lost(String),
     /// The server runs no command now.
     Refused(Refusal),
 }
@@ -46,6 +48,7 @@ pub fn run(socket: &Path, hello: Hello) -> Result<Option<Outcome>, CliError> {
         // The server closed the connection before the command ran.
         Ok(None) if !lending.has_begun => Ok(None),
         Err(_) if !lending.has_begun || is_probe => Ok(None),
+        Ok(None) | Err(_) if lending.resume.is_some() => Ok(lending.resume.map(Outcome::Lost)),
         Ok(None) => Err(CliError::new(
             "the server ended while it ran the command; look at what was done before you run it again",
         )),
@@ -70,6 +73,8 @@ struct Lending {
     backup: Option<BackupFolder>,
     contents: Option<Arc<dyn BlobStore>>,
     has_begun: bool,
+    /// Where the next server goes on.
+    resume: Option<String>,
 }
 
 impl Lending {
@@ -85,6 +90,7 @@ impl Lending {
             backup: None,
             contents: None,
             has_begun: false,
+            resume: None,
         })
     }
 
@@ -190,6 +196,7 @@ impl Lending {
                 self.targets.remove(&handle);
                 Ok(Reply::Done)
             }
+            Call::ResumeAfter(cursor) => Ok(self.resume_after(cursor)),
             Call::CatchInterrupts => {
                 let to = Arc::clone(&self.to);
                 // Registered before the reply, so that no interrupt is lost.
@@ -204,6 +211,11 @@ impl Lending {
                 Ok(Reply::Done)
             }
         }
+    }
+
+    fn resume_after(&mut self, cursor: String) -> Reply {
+        self.resume = Some(cursor);
+        Reply::Done
     }
 
     fn create_content(&mut self, key: &str) -> io::Result<Reply> {

@@ -55,8 +55,10 @@ pub fn enter(store: &StoreUrl, wait: Duration, command: &str, wish: Wish<'_>) ->
             Taken::Free(ownership) => return Ok(Entry::Open(ownership)),
             Taken::Owned(owned) => owned,
         };
-        if let Some(status) = call(&owned, wish)? {
-            return Ok(Entry::Ran(status));
+        match call(&owned, wish)? {
+            Some(Called::Ran(status)) => return Ok(Entry::Ran(status)),
+            Some(Called::Lost(cursor)) => return resume(&owned, wish, wait, cursor).map(Entry::Ran),
+            None => {}
         }
         let waited = monotonic().duration_since(begun);
         if waited >= wait {
@@ -67,6 +69,37 @@ pub fn enter(store: &StoreUrl, wait: Duration, command: &str, wish: Wish<'_>) ->
             eprintln!("waiting: {}", owned.text);
         }
         std::thread::sleep(INTERVAL.min(wait.saturating_sub(waited)));
+    }
+}
+
+/// What the owner of a store did with a command.
+enum Called {
+    /// It ran the command, with this exit status.
+    Ran(u8),
+    /// It ended; the command goes on with `--after` and this cursor.
+    Lost(String),
+}
+
+/// Runs a command whose server has ended in the servers after it. Waits at most `wait` for each: this process does not
+/// take the store, because it would keep the next server from it.
+fn resume(owned: &OwnedStore, wish: Wish<'_>, wait: Duration, mut cursor: String) -> Result<u8, CliError> {
+    let Wish::Run(arguments, caller) = wish else { return Err(CliError::new(owned.text.clone())) };
+    let mut lost_at = monotonic();
+    loop {
+        let mut again = arguments.to_vec();
+        again.extend(["--after".into(), cursor.clone().into()]);
+        match call(owned, Wish::Run(&again, caller))? {
+            Some(Called::Ran(status)) => return Ok(status),
+            Some(Called::Lost(later)) => (cursor, lost_at) = (later, monotonic()),
+            None if monotonic().duration_since(lost_at) >= wait => {
+                return Err(CliError::new(format!(
+                    "the server has ended, and none has begun on this store within {} s (wait_for_store); go on with \
+                     --after {cursor}",
+                    wait.as_secs()
+                )));
+            }
+            None => std::thread::sleep(INTERVAL),
+        }
     }
 }
 
@@ -93,9 +126,9 @@ pub async fn own(store: &StoreUrl, wait: Duration, command: &str) -> Result<Opti
     }
 }
 
-/// Calls the owner; the exit status if it ran the command.
+/// Calls the owner; none if it runs no command now.
 #[cfg(unix)]
-fn call(owned: &OwnedStore, wish: Wish<'_>) -> Result<Option<u8>, CliError> {
+fn call(owned: &OwnedStore, wish: Wish<'_>) -> Result<Option<Called>, CliError> {
     use super::client::{self, Outcome};
     use super::frames::{Hello, PROGRAM, Refusal};
     let socket = super::socket_path(&owned.database, super::runtime_folder().as_deref())?;
@@ -106,11 +139,12 @@ fn call(owned: &OwnedStore, wish: Wish<'_>) -> Result<Option<u8>, CliError> {
     let hello = Hello { program: PROGRAM.to_owned(), arguments, caller };
     match client::run(&socket, hello)? {
         Some(Outcome::Exited(status)) => match wish {
-            Wish::Run(..) => Ok(Some(status)),
+            Wish::Run(..) => Ok(Some(Called::Ran(status))),
             Wish::Own => {
                 Err(CliError::new(format!("{}; this command needs the store for itself", owned.text)))
             }
         },
+        Some(Outcome::Lost(cursor)) => Ok(Some(Called::Lost(cursor))),
         Some(Outcome::Refused(Refusal::Program(program))) => Err(CliError::new(format!(
             "the server on this store runs version {program}, and this command is version {PROGRAM}; use the command of \
              the server's version, or restart the server"
@@ -120,7 +154,7 @@ fn call(owned: &OwnedStore, wish: Wish<'_>) -> Result<Option<u8>, CliError> {
 }
 
 #[cfg(not(unix))]
-fn call(owned: &OwnedStore, _: Wish<'_>) -> Result<Option<u8>, CliError> {
+fn call(owned: &OwnedStore, _: Wish<'_>) -> Result<Option<Called>, CliError> {
     Err(CliError::new(format!(
         "{}; this system has no sockets for commands: stop the server first",
         owned.text

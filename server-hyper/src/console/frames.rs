@@ -19,7 +19,7 @@ pub const MAX_CHUNK: usize = 256 * 1024;
 const MAX_BODY: usize = 4 * 1024 * 1024;
 
 /// Name and version of this program. Both sides must have the same, because the caller has parsed the arguments.
-pub const PROGRAM: &str = concat!(env!("CARGO_PKG_VERSION"), "/1");
+pub const PROGRAM: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
 
 /// The first message of a caller. Its form never changes, so any two versions can read it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -80,6 +80,8 @@ pub enum Call {
     Finish(Handle),
     /// Close a handle; what is incomplete is discarded: [`Reply::Done`].
     Close(Handle),
+    /// Run the command again with `--after` and this cursor in the next server, if this one ends: [`Reply::Done`].
+    ResumeAfter(String),
     /// Send interrupts instead of ending: [`Reply::Done`].
     CatchInterrupts,
 }

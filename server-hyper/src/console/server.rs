@@ -357,6 +357,10 @@ impl Caller for RemoteCaller {
         })
     }
 
+    fn resume_after(&self, cursor: &str) -> io::Result<()> {
+        self.0.call(Call::ResumeAfter(cursor.to_owned())).map(drop)
+    }
+
     fn is_gone(&self) -> bool {
         self.0.has_gone.load(Ordering::SeqCst)
     }

@@ -2,6 +2,7 @@
 
 mod console;
 mod documents;
+mod events;
 mod outbound;
 mod requests;
 mod webhooks;
@@ -17,6 +18,7 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
+pub use self::events::EventMetrics;
 use crate::ports::since_epoch;
 pub use console::ConsoleMetrics;
 pub use documents::Documents;
@@ -70,9 +72,14 @@ impl fmt::Debug for Metrics {
 }
 
 impl Metrics {
-    /// Metrics that begin at 0. `dropped_log_lines` reads the counter of the log.
+    /// Metrics that begin at 0. `dropped_log_lines` reads the counter of the log; a server without events has no metrics
+    /// of them.
     #[must_use]
-    pub fn new(version: &'static str, dropped_log_lines: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+    pub fn new(
+        version: &'static str,
+        dropped_log_lines: impl Fn() -> u64 + Send + Sync + 'static,
+        events: Option<EventMetrics>,
+    ) -> Self {
         let mut whole = Registry::default();
         let connections = Family::<Listening, Gauge>::default();
         let refused_connections = Family::<Refused, Counter>::default();
@@ -97,6 +104,9 @@ impl Metrics {
         let outbound = OutboundMetrics::register(registry);
         let webhooks = WebhookMetrics::register(registry);
         let console = ConsoleMetrics::register(registry);
+        if let Some(events) = events {
+            events.register(registry);
+        }
         registry.register_collector(Box::new(DroppedLines(Box::new(dropped_log_lines))));
         whole.register_collector(Box::new(Process { started: since_epoch() }));
         Metrics {
@@ -205,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_text_contains_what_was_recorded() {
-        let metrics = Metrics::new("1.2.3", || 3);
+        let metrics = Metrics::new("1.2.3", || 3, None);
         let labels =
             ResponseLabels { route: "/contacts/chatbots/{agentId}", method: "GET", status: 404, code: "X" };
         metrics.requests.record(&labels, Duration::from_millis(3));

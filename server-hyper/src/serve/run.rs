@@ -13,6 +13,7 @@ use arc_swap::ArcSwap;
 use conversations::Conversations;
 use conversations::storage::ConversationStorage;
 use conversations::widget::{WidgetApi, WidgetSettings};
+use events::streams::EventHub;
 use openapi_core::api::Api;
 use openapi_core::extraction::DocumentExtractor;
 use openapi_core::platform::AuditSettings;
@@ -52,7 +53,7 @@ use crate::documents::{self, DocumentSandbox};
 use crate::error::CliError;
 use crate::knowledge::Reading;
 use crate::logging::LogWriter;
-use crate::metrics::Metrics;
+use crate::metrics::{EventMetrics, Metrics};
 use crate::ports::{SystemClock, SystemRandom, monotonic};
 use crate::signals::Signals;
 
@@ -197,6 +198,7 @@ struct Server {
     /// The operators' API.
     operators: Option<Arc<ArcSwap<OperatorsConsole>>>,
     drain: Arc<Drain>,
+    event_streams: EventHub,
     console: Option<Console>,
     /// The listeners with their addresses.
     listening_at: Vec<(&'static str, String)>,
@@ -223,12 +225,15 @@ impl Server {
             listeners;
         let service_info = names.service_info(&address);
         let settings = serving.api_settings(service_info.clone());
-        let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION"), sink.dropped_lines()));
         let storage = lent.store.storage();
+        let event_streams = EventHub::default();
+        let events = EventMetrics { streams: event_streams.clone(), storage: Arc::clone(&storage) };
+        let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION"), sink.dropped_lines(), Some(events)));
         let stores = Stores { storage: Arc::clone(&storage), blobs: Arc::clone(&lent.blobs) };
         let keys = lent.store.url().key_source(&lent.config);
         metrics.documents.confined(sandbox.is_enforced());
-        let decisions = decisions(&serving, metrics.documents.measure(extractor), &storage)?;
+        let extractor = metrics.documents.measure(extractor);
+        let decisions = decisions(&serving, extractor, event_streams.clone(), &storage)?;
         let widget_settings = widget_settings(&serving.widget, widget_origin.clone());
         let webhooks = WebhookParts {
             outbound: metrics.outbound.around(outbound(&serving)),
@@ -307,6 +312,7 @@ impl Server {
             widget_api,
             operators,
             drain,
+            event_streams,
             console: None,
             listening_at,
             accepting: tasks,
@@ -341,6 +347,7 @@ impl Server {
     /// Drains: accepts no new connections and commands, and lets running ones end within the drain timeout.
     async fn end(&self) {
         self.drain.begin();
+        self.event_streams.close(&**self.platforms.current().platform().storage());
         if let Some(console) = &self.console {
             console.begin_drain();
         }
@@ -430,6 +437,7 @@ fn pools(serving: &Serving) -> (PoolLimits, PoolLimits) {
 fn decisions(
     serving: &Serving,
     extractor: Arc<dyn DocumentExtractor>,
+    event_streams: EventHub,
     storage: &Arc<dyn ConversationStorage>,
 ) -> Result<Decisions, CliError> {
     Ok(Decisions {
@@ -437,6 +445,7 @@ fn decisions(
         extraction: serving.extraction.clone(),
         audit: AuditSettings { retention_days: serving.audit_retention_days, os_user: None },
         event_retention_millis: Some(serving.event_retention_millis),
+        event_streams,
         extractor,
         responders: assemble::responders(&serving.widget.endpoints)?,
         retriever: Some(assemble::retriever(

@@ -16,6 +16,7 @@ mod copy;
 #[cfg(target_os = "linux")]
 mod document_sandbox;
 mod engines;
+mod events;
 mod examples;
 mod extraction;
 mod file_client;

@@ -74,7 +74,7 @@ pub struct Server {
 pub async fn start<H: Handler>(handler: H, options: Options) -> Server {
     let listening = listener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let address = listening.local_addr().unwrap();
-    let metrics = Arc::new(Metrics::new("0.0.0", || 0));
+    let metrics = Arc::new(Metrics::new("0.0.0", || 0, None));
     let drain = Arc::new(Drain::default());
     let site = Arc::new(ListenerContext {
         name: "open-api",

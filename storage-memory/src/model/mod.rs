@@ -20,6 +20,7 @@ use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::{ChainHead, ChainedEntry, SealedEntry};
 use openapi_core::contacts::{Contact, ContactKeys, ContactRef, UniqueValue};
 use openapi_core::credits::{CreditAccount, CreditEntry};
+use openapi_core::events::EventType;
 use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
 use openapi_core::storage::{
@@ -49,7 +50,7 @@ pub(crate) struct World {
     /// Jobs without an agent.
     installation_jobs: Jobs,
     /// The agents whose log has new events, until their readers are woken.
-    changed: Vec<AgentId>,
+    changed: Vec<(AgentId, Vec<EventType>)>,
 }
 
 /// All data of one tenant.
@@ -498,7 +499,8 @@ impl World {
             tenant.append(&effects.events);
         }
         if !effects.events.is_empty() {
-            self.changed.push(agent.clone());
+            let kinds = effects.events.iter().map(|event| event.data.kind()).collect();
+            self.changed.push((agent.clone(), kinds));
         }
         effects.audit.iter().for_each(|entry| self.chain(entry));
     }

@@ -2,7 +2,7 @@
 
 use super::{Tenant, World};
 use openapi_core::agents::AgentStatus;
-use openapi_core::events::NewEvent;
+use openapi_core::events::{EventType, NewEvent};
 use openapi_core::storage::{
     LogPage, RecordChange, RecordId, RecordKey, RecordKind, RecordsWrite, Result, StorageErrorKind,
     StoredRecord, Subject,
@@ -174,8 +174,8 @@ impl World {
         removed
     }
 
-    /// The agents whose log has grown since the last call.
-    pub(crate) fn take_changed(&mut self) -> Vec<AgentId> {
+    /// The agents whose log has grown since the last call, with the types of the new events.
+    pub(crate) fn take_changed(&mut self) -> Vec<(AgentId, Vec<EventType>)> {
         std::mem::take(&mut self.changed)
     }
 }

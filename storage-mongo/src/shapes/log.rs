@@ -42,15 +42,15 @@ pub(crate) async fn append<'e>(
     newest: u64,
     events: impl Iterator<Item = &'e NewEvent>,
 ) -> Result<u64> {
-    let numbered = events.zip(newest + 1..);
-    let documents: Vec<Document> = numbered
-        .map(|(event, seq)| document(agent, &event.clone().into_entry(seq)))
-        .collect::<Result<_>>()?;
+    let entries: Vec<LogEntry> =
+        events.zip(newest + 1..).map(|(event, seq)| event.clone().into_entry(seq)).collect();
+    let documents: Vec<Document> =
+        entries.iter().map(|entry| document(agent, entry)).collect::<Result<_>>()?;
     if documents.is_empty() {
         return Ok(newest);
     }
     tx.insert(collection::LOG, &documents).await?;
-    tx.notify_after_commit(agent);
+    tx.notify_after_commit(agent, entries.iter().map(|entry| entry.kind));
     Ok(newest + documents.len() as u64)
 }
 

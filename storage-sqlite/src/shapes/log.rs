@@ -26,7 +26,7 @@ pub(crate) fn append(db: &Connection, agent: i64, events: &[NewEvent]) -> Result
     for (event, seq) in events.iter().zip(head + 1..) {
         put(db, agent, &event.clone().into_entry(seq))?;
     }
-    appended::note(agent);
+    appended::note(agent, events.iter().map(|event| event.data.kind()));
     Ok(())
 }
 

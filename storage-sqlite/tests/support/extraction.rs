@@ -17,6 +17,7 @@ pub fn account() -> CreditAccount {
         plan: 893,
         top_up: 100,
         rates: CreditRates { per_page: 2, characters_per_page: 1_500 },
+        low_at: Some(100),
         reservations: vec![Reservation { id, plan: 7, top_up: 0, expires_at: at(900) }],
         in_jobs: Default::default(),
     }

@@ -37,6 +37,7 @@ fn account(version: u64) -> CreditAccount {
         plan: 1_000 + version % 10,
         top_up: 999_999_999_999,
         rates: CreditRates { per_page: 3, characters_per_page: 500 },
+        low_at: Some(version % 3).filter(|low_at| *low_at > 0),
         reservations: vec![reservation(7), reservation(3)],
         in_jobs: JobCredits { plan: version, top_up: 5_000_000_000 },
     }

@@ -352,5 +352,11 @@ pub(super) fn a_commit_notifies(backend: &mut dyn Backend) {
         assert!(!is_ready(&mut ours) && !is_ready(&mut theirs), "nothing of the log has changed");
         world.append(&b, vec![world.key_event(1, 1)]).await;
         assert!(is_ready(&mut theirs) && !is_ready(&mut ours));
+        let counts: Vec<(&str, u64)> = notifier
+            .counts()
+            .filter(|(_, count)| *count > 0)
+            .map(|(kind, count)| (kind.as_str(), count))
+            .collect();
+        assert_eq!(counts, [("contact.created", 1), ("key.created", 2)], "what was committed is counted");
     });
 }

@@ -336,17 +336,17 @@ impl Budgets {
                 self.repository.storage.credit_account(agent).await?.filter(|account| !account.unlimited);
             let Some(mut account) = account else { return Ok(Break(())) };
             let at = self.repository.platform.now();
-            let available = account.available();
+            let before = account.clone();
             let Some(entry) = change(&mut account, at) else { return Ok(Break(())) };
             account.version += 1;
             let platform = &self.repository.platform;
-            let event = platform.credits_event(EventActor::System, available, &account, at);
+            let events = platform.credits_events(EventActor::System, &before, &account, at);
             let write = CreditWrite {
                 at,
                 account: Some(account),
                 entry,
                 document: None,
-                effects: Effects::default().with_event(event),
+                effects: Effects::default().with_events(events),
             };
             let saved = self.repository.storage.save_credits(agent, &write).await;
             Ok(saved.retry_on(&[StorageErrorKind::Stale])?.map_or(Continue(change), Break))

@@ -1,6 +1,6 @@
 //! The data of the events of a turn, and a whole turn as one document.
 
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::HeaderMap;
 use openapi_core::api::{ApiBody, Outcome as CallOutcome};
 use openapi_core::reply::{ApiError, ErrorCode, Reply};
 use openapi_core::values::{MessageId, Timestamp};
@@ -50,13 +50,7 @@ impl Failure {
 
 /// The response that streams events.
 pub(crate) fn stream(events: EventStream) -> CallOutcome {
-    let headers = [
-        (header::CONTENT_TYPE, "text/event-stream"),
-        (header::CACHE_CONTROL, "no-store, no-transform"),
-        (HeaderName::from_static("x-accel-buffering"), "no"),
-    ];
-    let headers: HeaderMap =
-        headers.into_iter().map(|(name, value)| (name, HeaderValue::from_static(value))).collect();
+    let headers: HeaderMap = ApiBody::EVENT_HEADERS.into_iter().collect();
     CallOutcome::Content { status: 200, headers, body: ApiBody::events(events) }
 }
 

@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::Full;
-use openapi_core::access::Actor;
+use openapi_core::access::{Actor, Caller, Permissions};
 use openapi_core::admin::{Admin, NewAgent};
 use openapi_core::api::Settings;
+use openapi_core::endpoints::contacts::Create;
 use openapi_core::json::{Json, parse};
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::SystemIds;
 use openapi_core::server_keys::ServerKeys;
+use openapi_core::service::CreateContact;
 use openapi_core::service_info::ServiceInfo;
 use openapi_core::values::AgentId;
 use storage_memory::MemoryStorage;
@@ -44,6 +46,44 @@ mod over_a_store {
         fn sleep(&self, millis: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
             Box::pin(tokio::time::sleep(Duration::from_millis(millis)))
         }
+    }
+}
+
+mod following {
+    use std::sync::Arc;
+
+    use events::streams::EventHub;
+    use futures_util::{StreamExt, pin_mut};
+    use openapi_core::events::{EventCursor, EventType};
+    use openapi_core::platform::Platform;
+    use openapi_core::reply::ApiError;
+    use openapi_core::service::EventStreamQuery;
+    use openapi_core::values::AgentId;
+
+    /// Serves `GET /events/chatbots/<A>/stream` too.
+    pub fn with_streams(platform: Platform, hub: &EventHub) -> Arc<Platform> {
+        Arc::new(platform.with_event_streams(Arc::new(hub.clone())))
+    }
+
+    /// Follows the events of an agent after a cursor, and returns where it has stopped.
+    pub async fn follow(
+        platform: &Platform,
+        hub: &EventHub,
+        agent: &AgentId,
+        mut after: EventCursor,
+        mut created: impl FnMut(&str) -> bool,
+    ) -> Result<EventCursor, ApiError> {
+        let query = EventStreamQuery { after: Some(after), ..EventStreamQuery::default() };
+        let events = hub.stream(platform.event_source(), agent, query);
+        pin_mut!(events);
+        while let Some(event) = events.next().await {
+            let event = event?;
+            after = event.cursor;
+            if event.r#type == EventType::ContactCreated && !created(event.data.get()) {
+                break;
+            }
+        }
+        Ok(after)
     }
 }
 
@@ -253,5 +293,36 @@ fn a_request_is_logged_in_one_line() {
                 "{line}"
             );
         }
+    });
+}
+
+#[test]
+fn a_host_follows_events() {
+    let keys = ServerKeys::new(openapi_core::server_keys::ServerKey::new(&[7; 32]), vec![]);
+    let service_info = ServiceInfo::new("https://api.example.com").unwrap();
+    let hub = events::streams::EventHub::default();
+    let platform = Platform::new(Arc::new(MemoryStorage::new()), Ports::system(keys), service_info);
+    let platform = following::with_streams(platform, &hub);
+    pollster::block_on(async {
+        let by = Actor::Operator("setup".to_owned());
+        let agent = platform.create_agent(&by, NewAgent::new("Support".parse().unwrap())).await.unwrap().id;
+        let create = |address: &str| {
+            let body = format!(r#"{{ "primaryEmail": "{address}" }}"#);
+            let Json::Object(fields) = parse(body.as_bytes()).unwrap() else { unreachable!("an object") };
+            let request = CreateContact { fields: fields.into(), ..CreateContact::default() };
+            let caller = Caller::user(agent.clone(), "ada", Permissions::all());
+            let api = platform.api(Settings::new(platform.service_info().clone()));
+            async move { api.call::<Create>(&caller, request).await.unwrap() }
+        };
+        create("a@example.com").await;
+        create("b@example.com").await;
+        let mut seen = 0;
+        let begin = openapi_core::events::EventCursor::default();
+        let count = |_: &str| {
+            seen += 1;
+            seen < 2
+        };
+        let after = following::follow(&platform, &hub, &agent, begin, count).await.unwrap();
+        assert_eq!((seen, after.seq), (2, 2));
     });
 }

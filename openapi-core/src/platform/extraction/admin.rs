@@ -39,7 +39,7 @@ pub(in crate::platform) async fn change_credits(
     retry_on_conflict(lost_race, |_| async move {
         let mut account = credits(platform, agent).await?;
         let now = platform.now();
-        let available = account.available();
+        let before = account.clone();
         let moved = apply(&mut account, change)?;
         account.version += 1;
         let id = platform.ports.ids.platform_id(now);
@@ -62,7 +62,7 @@ pub(in crate::platform) async fn change_credits(
             account: Some(account.clone()),
             entry,
             document: None,
-            effects: Effects::audited(audit).with_event(platform.credits_event(by, available, &account, now)),
+            effects: Effects::audited(audit).with_events(platform.credits_events(by, &before, &account, now)),
         };
         let saved = platform.storage.save_credits(agent, &write).await;
         Ok(saved.retry_on(&[StorageErrorKind::Stale])?.map(|()| account))
@@ -82,6 +82,10 @@ fn apply(account: &mut CreditAccount, change: &CreditChange) -> Result<Option<Mo
     let (kind, pool, credits, note) = match change {
         CreditChange::Unlimited(unlimited) => {
             account.unlimited = *unlimited;
+            return Ok(None);
+        }
+        CreditChange::LowAt(threshold) => {
+            account.low_at = Some(*threshold).filter(|threshold| *threshold > 0);
             return Ok(None);
         }
         CreditChange::Rates { per_page, characters_per_page } => {
@@ -153,6 +157,9 @@ fn details(change: &CreditChange) -> Object {
                     details.insert(name, number((*value).into()));
                 }
             }
+        }
+        CreditChange::LowAt(threshold) => {
+            details.insert("lowAt", number(*threshold));
         }
         CreditChange::Unlimited(unlimited) => {
             details.insert("unlimited", Json::Bool(*unlimited));

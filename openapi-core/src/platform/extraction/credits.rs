@@ -49,7 +49,7 @@ impl<'a> Payment<'a> {
             };
             let now = platform.now();
             account.release_expired(now);
-            let available = account.available();
+            let before = account.clone();
             let cost = account.rates.cost(text.page_count, text.character_count);
             let expires_at = now.plus_millis(i64::try_from(held).unwrap_or(i64::MAX));
             if let Err(shortage) = account.reserve(id, cost, expires_at) {
@@ -62,9 +62,9 @@ impl<'a> Payment<'a> {
             }
             // From here on it may be stored, whatever the store says.
             payment.reserved = Some(cost);
-            let event = platform.credits_event(&caller.actor, available, &account, now);
+            let events = platform.credits_events(&caller.actor, &before, &account, now);
             let mut write = changed(account, now);
-            write.effects = write.effects.with_event(event);
+            write.effects = write.effects.with_events(events);
             let saved = platform.storage.save_credits(&caller.agent_id, &write).await;
             let Err(error) = saved else { return Ok(Some(payment)) };
             match error.kind {

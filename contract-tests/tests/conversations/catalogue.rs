@@ -1,0 +1,142 @@
+//! Each type of the catalogue of events is emitted by an ordinary use of the API, of the command line or of the widget.
+
+use std::collections::BTreeSet;
+
+use contract_tests::sandbox::{self, wait};
+use contract_tests::{Backend, Sandbox, story};
+use conversations::admin::NewKnowledge;
+use conversations::{ChatEvent, Passage};
+use openapi_core::access::KeySelector;
+use openapi_core::admin::{Admin, CreditChange, KeyEdit};
+use openapi_core::contacts::ContactRef;
+use openapi_core::credits::CreditPool;
+use openapi_core::events::{Event, EventType};
+use openapi_core::files::Sha256Digest;
+use openapi_core::storage::LogStore;
+use pollster::block_on;
+use serde_json::json;
+
+use crate::support::*;
+
+/// Types that nothing emits yet, each with what it waits for. A type is here or in a use below.
+const NOT_EMITTED_YET: &[(EventType, &str)] = &[];
+
+/// The types in a log. The data of each event has the form of its type.
+fn emitted(log: &(impl LogStore + ?Sized), agent: &openapi_core::values::AgentId) -> BTreeSet<EventType> {
+    let page = wait(log.log(agent, 0, 1_000)).expect("a log");
+    let emitted = page.entries.iter().map(|entry| {
+        let event = json!(Event::of(agent, entry).expect("an event"));
+        let schema = entry.kind.schema();
+        let is_erased = event["erased"] == true;
+        assert!(is_erased || jsonschema::is_valid(&schema, &event["data"]), "{event} under {schema}");
+        entry.kind
+    });
+    emitted.collect()
+}
+
+#[test]
+fn each_type_is_emitted_by_an_ordinary_use() {
+    let mut seen = uses_of_records();
+    seen.extend(uses_of_the_widget());
+    let waiting: BTreeSet<EventType> = NOT_EMITTED_YET.iter().map(|(kind, _)| *kind).collect();
+    let missing: Vec<&str> = EventType::ALL
+        .iter()
+        .filter(|kind| !seen.contains(kind) && !waiting.contains(kind))
+        .map(|kind| kind.as_str())
+        .collect();
+    assert!(missing.is_empty(), "nothing emits {missing:?}: add a use of each");
+    assert!(seen.is_disjoint(&waiting), "what is emitted does not wait");
+}
+
+fn uses_of_records() -> BTreeSet<EventType> {
+    let (cx, known) = contract_tests::table::prepared(Backend::Memory);
+    let by = &sandbox::operator();
+    let (platform, agent) = (&cx.platform, &cx.agent);
+    let path = "/contacts/crm-1001/chatbots/<A>";
+    let _ = cx.put(path, &json!({ "firstName": "Zo" })).expect(200);
+    let submission = format!("/forms/submissions/{}/chatbots/<A>", known.submission);
+    let _ = cx.put(&submission, &json!({ "reviewNotes": "Seen" })).expect(200);
+    let _ = cx.put(&submission, &json!({ "status": "approved" })).expect(200);
+    let file = format!("/files/chatbots/<A>/{}/files/{}", known.contact, known.file);
+    let _ = cx.call("DELETE", &file).send().expect(200);
+    let _ = cx.patch("/contacts/crm-1001/chatbots/<A>/archive").expect(200);
+    let _ = cx.patch("/contacts/crm-1001/chatbots/<A>/unarchive").expect(200);
+    let template = known.template.parse().expect("an id");
+    wait(platform.edit_template(by, agent, template, &sandbox::object(&story::feedback()))).expect("edited");
+    wait(platform.archive_template(by, agent, template)).expect("archived");
+    let _ = cx.define(&json!({ "customFields": { "plan": { "type": "string" } } }));
+    let key = KeySelector::Id(cx_key(&cx));
+    wait(platform.edit_key(
+        by,
+        &key,
+        KeyEdit { name: Some("New".parse().expect("a name")), ..KeyEdit::default() },
+    ))
+    .expect("edited");
+    wait(platform.rotate_key(by, &key, 0)).expect("rotated");
+    wait(platform.disable_key(by, &key)).expect("disabled");
+    wait(platform.enable_key(by, &key)).expect("enabled");
+    wait(platform.revoke_key(by, &key)).expect("revoked");
+    wait(platform.disable_agent(by, agent)).expect("disabled");
+    wait(platform.enable_agent(by, agent)).expect("enabled");
+    let set = |credits| CreditChange::Set { pool: CreditPool::Plan, credits, note: None };
+    for change in [set(10), CreditChange::LowAt(5), set(0)] {
+        wait(platform.change_credits(by, agent, &change)).expect("changed");
+    }
+    let contact = ContactRef::Id(known.contact.parse().expect("an id"));
+    wait(platform.erase_contact(by, agent, &contact)).expect("erased");
+    emitted(&*cx.store.storage, agent)
+}
+
+/// The id of a further key.
+fn cx_key(cx: &Sandbox) -> openapi_core::values::KeyId {
+    wait(cx.platform.create_key(&sandbox::operator(), cx.new_key())).expect("a key").key.id
+}
+
+fn uses_of_the_widget() -> BTreeSet<EventType> {
+    let world = boundless();
+    world.configure(json!({ "chat": { "responder": "script", "handoff": { "enabled": true } } }));
+    let new = NewKnowledge {
+        title: "Hours".to_owned(),
+        file_name: "hours.txt".to_owned(),
+        url: None,
+        language: None,
+        content_type: "text/plain".to_owned(),
+        sha256: Sha256Digest([7; 32]),
+        characters: 16,
+        pages: None,
+        passages: vec![Passage {
+            position: 0,
+            headings: Vec::new(),
+            page: None,
+            start: 0,
+            end: 16,
+            text: "We open at nine.".to_owned(),
+        }],
+    };
+    let document = block_on(world.chat.add_knowledge(&operator(), &agent(), new)).expect("added");
+    block_on(world.chat.remove_knowledge(&operator(), &agent(), document.id)).expect("removed");
+    let mut body = turn(1, "One", None);
+    body["lead"] = json!({ "fields": { "primaryEmail": "zoe@example.com" }, "consent": null });
+    let first = world.post("/turns", &body);
+    let (token, id) = (first.token(), world.conversation(&first).id);
+    let message = first.event("message")["id"].clone();
+    let _ = world.post("/feedback", &json!({ "token": token, "message": message, "value": 1 }));
+    // The agent knows no answer, and then asks for a person.
+    world.script.will([
+        delta("I do not know."),
+        Act::Say(ChatEvent::Done {
+            outcome: conversations::Outcome::Unknown,
+            sources: Vec::new(),
+            usage: conversations::Usage::default(),
+        }),
+    ]);
+    let _ = world.turn(2, "Two", Some(&token));
+    world.script.will([Act::Say(ChatEvent::Handoff(conversations::Handoff::default())), done()]);
+    let _ = world.turn(3, "Three", Some(&token));
+    let (chat, by, agent) = (&world.chat, &operator(), &agent());
+    block_on(chat.take_conversation(by, agent, id)).expect("taken");
+    block_on(chat.release_conversation(by, agent, id)).expect("released");
+    block_on(chat.close_conversation(by, agent, id)).expect("closed");
+    block_on(chat.erase_conversation(by, agent, id)).expect("erased");
+    emitted(world.storage(), agent)
+}
