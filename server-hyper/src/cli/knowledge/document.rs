@@ -89,7 +89,7 @@ impl Reading {
         let kind = Kind::of(bytes);
         match kind {
             // A page has any beginning; its name decides.
-            Some(Kind::Text) | None if HTML.contains(&extension.as_str()) => {
+            Some(Kind::Text | Kind::Html | Kind::Csv) | None if HTML.contains(&extension.as_str()) => {
                 let html::Page { title, text } = html::read(bytes);
                 let content_type = "text/html";
                 Ok(Text {
@@ -100,7 +100,7 @@ impl Reading {
                     title,
                 })
             }
-            Some(Kind::Text) => plain(bytes, &extension),
+            Some(Kind::Text | Kind::Csv | Kind::Message) => plain(bytes, &extension),
             // The reader reports why a file is not a document.
             Some(Kind::Pdf | Kind::Docx) | None => {
                 let limits = Limits {
@@ -120,6 +120,10 @@ impl Reading {
                     content_type: kind.map_or("application/octet-stream", Kind::media_type),
                     title: None,
                 })
+            }
+            Some(Kind::Html | Kind::Xlsx | Kind::Pptx | Kind::Odt | Kind::Ods | Kind::Odp | Kind::Rtf) => {
+                Err("is of no type for an agent; documents are Markdown, HTML, plain text, PDF or DOCX"
+                    .to_owned())
             }
             Some(_) => Err("is an image; documents are Markdown, HTML, plain text, PDF or DOCX".to_owned()),
         }
