@@ -27,22 +27,44 @@ const FOR: [&str; 3] = ["score", "similarity", "lead over other values"];
 const FORM_ALONE: [&str; 4] =
     ["by form alone", "text by form alone", "number by form alone", "date by form alone"];
 
-/// Keeps weights within what they may say.
-fn bound(weights: &mut [f64; COUNT]) {
+/// What weights may say, each as a sum that is not to be above 0: weights with their signs.
+fn bounds() -> Vec<Vec<(usize, f64)>> {
     let at = |name: &str| NAMES.iter().position(|known| *known == name);
-    for at in FOR.iter().filter_map(|name| at(name)) {
-        weights[at] = weights[at].max(0.0);
+    let mut bounds: Vec<Vec<(usize, f64)>> =
+        FOR.iter().filter_map(|name| Some(vec![(at(name)?, -1.0)])).collect();
+    for (nth, form) in FORM_ALONE.iter().filter_map(|name| at(name)).enumerate() {
+        let labelled = ["next to or across", "below"].iter().filter_map(|name| at(name));
+        match nth {
+            0 => bounds.extend(labelled.map(|label| vec![(form, 1.0), (label, -1.0)])),
+            _ => bounds.push(vec![(form, 1.0)]),
+        }
     }
-    let labelled = ["next to or across", "below"].iter().filter_map(|name| at(name)).map(|at| weights[at]);
-    let least = labelled.fold(f64::INFINITY, f64::min);
-    for (nth, at) in FORM_ALONE.iter().filter_map(|name| at(name)).enumerate() {
-        weights[at] = weights[at].min(if nth == 0 { least } else { 0.0 });
+    let text_alone: Vec<(usize, f64)> =
+        ["by form alone", "text by form alone"].iter().filter_map(|name| Some((at(name)?, 1.0))).collect();
+    for label in
+        [&["next to or across"][..], &["below", "text below"], &["in a sentence", "text in a sentence"]]
+    {
+        let labelled = label.iter().filter_map(|name| Some((at(name)?, -1.0)));
+        bounds.push(text_alone.iter().copied().chain(labelled).collect());
+    }
+    bounds
+}
+
+/// Moves weights that are slightly beyond a bound to it.
+fn clamp(weights: &mut [f64; COUNT]) {
+    for bound in bounds() {
+        let beyond: f64 = bound.iter().map(|(at, sign)| weights[*at] * sign).sum();
+        let (first, sign) = bound[0];
+        weights[first] -= beyond.max(0.0) * sign;
     }
 }
 
+/// How strongly weights beyond a bound are pulled back to it. A weight that is only cut off at its bound after each step
+/// leaves the others where they fit the one that it had.
+const FENCE: f64 = 1.0;
 /// How strongly weights are pulled to 0.
-const PULL: f64 = 0.002;
-const STEPS: usize = 12;
+const PULL: f64 = 0.000_5;
+const STEPS: usize = 40;
 
 /// The confidence of a field: the mean over its values.
 fn confidence(sample: &Sample, weights: &[f64; COUNT]) -> f64 {
@@ -59,6 +81,7 @@ fn fit(samples: &[&Sample]) -> [f64; COUNT] {
         samples.iter().map(|sample| (mean(sample), f64::from(u8::from(sample.right)))).collect();
     let share = 1.0 / rows.len().max(1) as f64;
     let mut weights = [0.0; COUNT];
+    let bounds = bounds();
     for _ in 0..STEPS {
         let mut gradient = [0.0; COUNT];
         let mut curvature = [[0.0; COUNT]; COUNT];
@@ -76,11 +99,20 @@ fn fit(samples: &[&Sample]) -> [f64; COUNT] {
             gradient[at] += PULL * weights[at];
             curvature[at][at] += PULL;
         }
+        for bound in &bounds {
+            let beyond: f64 = bound.iter().map(|(at, sign)| weights[*at] * sign).sum();
+            for (at, sign) in bound.iter().filter(|_| beyond > 0.0) {
+                gradient[*at] += FENCE * beyond * sign;
+                for (other, second) in bound {
+                    curvature[*at][*other] += FENCE * sign * second;
+                }
+            }
+        }
         for (weight, step) in weights.iter_mut().zip(solve(curvature, gradient)) {
             *weight -= step;
         }
-        bound(&mut weights);
     }
+    clamp(&mut weights);
     weights
 }
 

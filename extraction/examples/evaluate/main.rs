@@ -63,6 +63,9 @@ struct Options {
     /// Fit the weights of confidence on what was found, and print them
     #[arg(long)]
     fit: bool,
+    /// Write what confidence is fitted on, as JSON lines: the document, the kind, whether it is right, the features
+    #[arg(long, value_name = "FILE")]
+    samples: Option<PathBuf>,
     /// A further folder of documents, with --fit; repeatable
     #[arg(long, value_name = "FOLDER")]
     also: Vec<PathBuf>,
@@ -97,6 +100,7 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let engine = asked::Engine::of(&options.asked)?;
     let mut report = report::Report::new(options.errors);
     let mut predictions = options.predictions.as_ref().map(std::fs::File::create).transpose()?;
+    let mut written = options.samples.as_ref().map(std::fs::File::create).transpose()?;
     let mut samples = Vec::new();
     let started = Instant::now();
     let mut shown = Instant::now();
@@ -135,6 +139,12 @@ fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
             let counts = compare::compare(field, gold, &value["value"]);
             let nested = matches!(field.kind.as_str(), "array" | "object");
             let right = counts.wrong == 0 && counts.missed == 0 || nested && counts.f1() >= 0.9;
+            if let Some(file) = &mut written {
+                let rows: Vec<&[f64]> = features.iter().map(|features| &features.0[..]).collect();
+                let line = json!({ "id": entry.id, "set": entry.set, "field": field.name, "type": field.kind,
+                    "right": right, "confidence": value["confidence"], "features": rows });
+                writeln!(file, "{line}")?;
+            }
             samples.push(fit::Sample { features, right, kind: fit::kind_of(&entry.set) });
         }
         let times = Times { reading: found.reading, extracting: found.extracting, processor };

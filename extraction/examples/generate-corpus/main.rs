@@ -32,6 +32,9 @@ struct Options {
     /// Make the varied documents instead: words and layouts that the engine was not made on
     #[arg(long)]
     varied: bool,
+    /// Make the same bill in each language instead, as text and DOCX
+    #[arg(long, conflicts_with = "varied")]
+    languages: bool,
     /// Make no scans, which take a second each to recognise
     #[arg(long)]
     no_scans: bool,
@@ -45,18 +48,26 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn generate(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let (folder, count, seed) = (&options.folder, options.count, options.seed);
     std::fs::create_dir_all(folder.join("docs"))?;
+    // The fonts of PDF have no letters of other scripts.
+    let formats = if options.languages { 2 } else { 4 - u64::from(options.no_scans) };
     let mut manifest = std::fs::File::create(folder.join("manifest.jsonl"))?;
     for number in 0..count {
         let mut random = Random::new(seed.wrapping_mul(1_000_003).wrapping_add(number));
-        let (kind, document) = if options.varied {
+        let (kind, document) = if options.languages {
+            varied::languages::make(number, &mut random)
+        } else if options.varied {
             varied::make(number, &mut random)
         } else {
             let kind = kinds::KINDS[(number % kinds::KINDS.len() as u64) as usize];
             (kind.name.to_owned(), (kind.make)(&mut random))
         };
-        let own = if options.varied { "varied" } else { "own" };
+        let own = match () {
+            () if options.languages => "language",
+            () if options.varied => "varied",
+            () => "own",
+        };
         let mut set = format!("{own}_{kind}");
-        let (format, media_type, bytes) = match random.below(if options.no_scans { 3 } else { 4 }) {
+        let (format, media_type, bytes) = match random.below(formats) {
             0 => ("txt", "text/plain", write::text(&document.pieces, &mut random).into_bytes()),
             1 => (
                 "docx",

@@ -1,7 +1,8 @@
 //! Detects the type of a document from its content; neither its name nor its declared type counts.
 
-use encoding_rs::{Encoding, UTF_8, UTF_16BE};
 use serde::{Deserialize, Serialize};
+
+use super::package::{Held, held};
 
 /// The supported document types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -26,11 +27,29 @@ pub enum Kind {
     Bmp,
     /// A GIF image, whose first frame counts.
     Gif,
+    /// Office Open XML, workbook.
+    Xlsx,
+    /// Office Open XML, presentation.
+    Pptx,
+    /// OpenDocument text.
+    Odt,
+    /// OpenDocument spreadsheet.
+    Ods,
+    /// OpenDocument presentation.
+    Odp,
+    /// Rich Text Format.
+    Rtf,
+    /// HTML, also XHTML.
+    Html,
+    /// Text whose lines have the same number of separated fields.
+    Csv,
+    /// A message (RFC 5322) with its attachments.
+    Message,
 }
 
 impl Kind {
     /// Every type.
-    pub const ALL: [Kind; 9] = [
+    pub const ALL: [Kind; 18] = [
         Kind::Pdf,
         Kind::Docx,
         Kind::Text,
@@ -40,6 +59,15 @@ impl Kind {
         Kind::WebP,
         Kind::Bmp,
         Kind::Gif,
+        Kind::Xlsx,
+        Kind::Pptx,
+        Kind::Odt,
+        Kind::Ods,
+        Kind::Odp,
+        Kind::Rtf,
+        Kind::Html,
+        Kind::Csv,
+        Kind::Message,
     ];
 
     /// Detects the type by the first bytes, and of a ZIP archive by its entries; `None` if it is not supported.
@@ -69,12 +97,29 @@ impl Kind {
             return Some(Self::Bmp);
         }
         if head(b"PK\x03\x04") {
-            return super::docx::is_docx(bytes).then_some(Self::Docx);
+            return Some(match held(bytes)? {
+                Held::Word => Self::Docx,
+                Held::Workbook => Self::Xlsx,
+                Held::Slides => Self::Pptx,
+                Held::OpenDocument("text") => Self::Odt,
+                Held::OpenDocument("spreadsheet") => Self::Ods,
+                Held::OpenDocument(_) => Self::Odp,
+            });
         }
-        if refused_text(bytes).is_some() {
+        if head(b"{\\rtf") {
+            return Some(Self::Rtf);
+        }
+        if refused_text(bytes).is_some() || !super::text::is_text(bytes) {
             return None;
         }
-        super::text::is_text(bytes).then_some(Self::Text)
+        if is_html(bytes) {
+            return Some(Self::Html);
+        }
+        if super::message::is_message(bytes) {
+            return Some(Self::Message);
+        }
+        let is_csv = super::csv::delimiter(&beginning(bytes)).is_some();
+        Some(if is_csv { Self::Csv } else { Self::Text })
     }
 
     /// The media type (contract 12.2, `contentType`).
@@ -89,6 +134,15 @@ impl Kind {
             Self::WebP => "image/webp",
             Self::Bmp => "image/bmp",
             Self::Gif => "image/gif",
+            Self::Xlsx => "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+            Self::Pptx => "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+            Self::Odt => "application/vnd.oasis.opendocument.text",
+            Self::Ods => "application/vnd.oasis.opendocument.spreadsheet",
+            Self::Odp => "application/vnd.oasis.opendocument.presentation",
+            Self::Rtf => "application/rtf",
+            Self::Html => "text/html",
+            Self::Csv => "text/csv",
+            Self::Message => "message/rfc822",
         }
     }
 }
@@ -102,34 +156,57 @@ fn is_bitmap(bytes: &[u8]) -> bool {
 /// The media type of what is written in plain characters and is no plain text: what people read in it is not what
 /// stands there.
 pub(crate) fn refused_text(bytes: &[u8]) -> Option<&'static str> {
-    if bytes.starts_with(b"{\\rtf") {
-        return Some("application/rtf");
-    }
     if bytes.starts_with(b"%!PS") {
         return Some("application/postscript");
     }
-    is_html(bytes).then_some("text/html")
+    root(bytes).is_some_and(|root| root == "svg").then_some("image/svg+xml")
 }
 
-/// Whether this begins like HTML, after an optional byte order mark and white space. The encoding is the one that the
-/// mark names, or a superset of ASCII.
-fn is_html(bytes: &[u8]) -> bool {
-    let (encoding, mark) = Encoding::for_bom(bytes).unwrap_or((UTF_8, 0));
-    let written = &bytes[mark..];
-    // UTF-16 has units of two bytes: white space, then the beginning of the text.
-    let (unit, low) = if encoding == UTF_8 { (1, 0) } else { (2, usize::from(encoding == UTF_16BE)) };
-    let is_ascii = |unit: &[u8]| unit.len() == 1 || unit.get(1 - low) == Some(&0);
-    let letters = written
-        .chunks(unit)
-        .map_while(|unit| is_ascii(unit).then(|| unit.get(low).copied()).flatten())
-        .skip_while(u8::is_ascii_whitespace);
-    let head: Vec<u8> = letters.take(64).map(|letter| letter.to_ascii_lowercase()).collect();
-    let ends = |rest: &[u8]| !rest.first().is_some_and(|next| next.is_ascii_alphanumeric() || *next == b'-');
-    if let Some(rest) = head.strip_prefix(b"<html") {
-        return ends(rest);
+/// How much of text is looked at for its kind.
+const BEGINNING: usize = 32 << 10;
+
+/// Whole lines from the beginning of text.
+fn beginning(bytes: &[u8]) -> String {
+    let text = super::text::decode(&bytes[..bytes.len().min(BEGINNING)]).into_owned();
+    match text.rfind('\n').filter(|_| bytes.len() > BEGINNING) {
+        Some(end) => text[..end].to_owned(),
+        None => text,
     }
-    let name = head.strip_prefix(b"<!doctype").map(<[u8]>::trim_ascii_start);
-    name.and_then(|name| name.strip_prefix(b"html")).is_some_and(ends)
+}
+
+/// The name of the first element of markup, after its declarations and comments, if it begins as markup.
+fn root(bytes: &[u8]) -> Option<String> {
+    let text = beginning(bytes);
+    let mut rest = text.trim_start_matches('\u{feff}').trim_start();
+    loop {
+        let inner = rest.strip_prefix('<')?;
+        let (mark, end) = match inner {
+            inner if inner.starts_with("!--") => ("-->", inner.find("-->")?),
+            inner if inner.starts_with('?') => ("?>", inner.find("?>")?),
+            inner if inner.to_ascii_lowercase().starts_with("!doctype html") => {
+                return Some("html".to_owned());
+            }
+            inner if inner.starts_with('!') => (">", inner.find('>')?),
+            inner => {
+                let is_name =
+                    |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | ':' | '_');
+                let name = inner.split(|letter| !is_name(letter)).next().unwrap_or_default();
+                return (!name.is_empty()).then(|| name.to_ascii_lowercase());
+            }
+        };
+        rest = inner[end + mark.len()..].trim_start();
+    }
+}
+
+/// Elements that begin a page or a part of one.
+const HTML: [&str; 20] = [
+    "html", "head", "body", "title", "meta", "div", "p", "table", "span", "h1", "h2", "h3", "section",
+    "article", "ul", "ol", "header", "main", "br", "center",
+];
+
+/// Whether this begins like HTML or a part of a page.
+fn is_html(bytes: &[u8]) -> bool {
+    root(bytes).is_some_and(|root| HTML.contains(&root.as_str()))
 }
 
 /// Whether this is the container of an encrypted Office document: a compound file with a stream of that name.
@@ -149,25 +226,36 @@ mod tests {
         assert_eq!(Kind::of(b"some lines\r\n%PDF-1.4"), Some(Kind::Pdf));
         assert_eq!(Kind::of(b"GIF89a"), Some(Kind::Gif));
         assert_eq!(Kind::of(b"BMW is a brand of cars"), Some(Kind::Text));
-        assert_eq!(Kind::of(b"{\\rtf1 Hello}"), None);
+        assert_eq!(Kind::of(b"{\\rtf1 Hello}"), Some(Kind::Rtf));
+        assert_eq!(Kind::of(b"%!PS-Adobe-3.0"), None);
         assert_eq!(Kind::of(b"\x7fELF\x02\x01\x01\0\0\0\0"), None);
         assert_eq!(Kind::of(b"PK\x03\x04 but no archive"), None);
     }
 
     #[test]
-    fn html_is_no_plain_text_and_other_markup_is() {
+    fn the_first_element_names_markup() {
         let utf16 = |of: fn(u16) -> [u8; 2]| -> Vec<u8> {
             "\u{feff}\r\n<!DOCTYPE html>".encode_utf16().flat_map(of).collect()
         };
         for html in [
             b"<!DOCTYPE html>".to_vec(),
-            b"<!doctype  HTML PUBLIC \"-//W3C//DTD HTML 4.01//EN\">".to_vec(),
+            b"<!doctype HTML PUBLIC \"-//W3C//DTD HTML 4.01//EN\">".to_vec(),
             b"\xef\xbb\xbf \n<html lang=en>".to_vec(),
-            [&b" ".repeat(100_000)[..], b"<Html>"].concat(),
+            [&b" ".repeat(20_000)[..], b"<Html>"].concat(),
+            b"<?xml version=\"1.0\"?>\n<!-- a page -->\n<!DOCTYPE html PUBLIC \"x\">\n<html xmlns=\"y\"/>"
+                .to_vec(),
+            b"<body><p>Total: 12".to_vec(),
+            b"<table><tr><td>Total".to_vec(),
             utf16(u16::to_le_bytes),
             utf16(u16::to_be_bytes),
         ] {
-            assert_eq!((Kind::of(&html), refused_text(&html)), (None, Some("text/html")), "{html:?}");
+            assert_eq!(Kind::of(&html), Some(Kind::Html), "{html:?}");
+        }
+        for svg in ["<svg xmlns=\"a\"/>", "<?xml version=\"1.0\"?><!-- b --><svg/>"] {
+            assert_eq!(
+                (Kind::of(svg.as_bytes()), refused_text(svg.as_bytes())),
+                (None, Some("image/svg+xml"))
+            );
         }
         for text in [
             "<?xml version=\"1.0\"?><order/>",
@@ -177,11 +265,34 @@ mod tests {
             "<htmlish>",
             "The <html> element",
             "{ \"total\": 12 }",
-            "a;b\n1;2",
+            "<",
+            "<!--",
             "",
         ] {
             assert_eq!(refused_text(text.as_bytes()), None, "{text}");
             assert_eq!(Kind::of(text.as_bytes()), (!text.is_empty()).then_some(Kind::Text), "{text}");
+        }
+    }
+
+    #[test]
+    fn tables_of_values_and_messages_differ_from_other_text() {
+        for csv in ["a;b;c\n1;2;3", "Item,Count,Price\n\"Lamp, red\",2,9.50\n", "a\tb\tc\n1\t2\t3\n"] {
+            assert_eq!(Kind::of(csv.as_bytes()), Some(Kind::Csv), "{csv}");
+        }
+        for message in [
+            "From: a@b.example\nTo: c@d.example\nMessage-ID: <1@b.example>\n\nHello",
+            "Received: by x;\n\tMon, 1 Jan 2026\nDate: Mon, 1 Jan 2026\nSubject: Bill\n\nHello",
+        ] {
+            assert_eq!(Kind::of(message.as_bytes()), Some(Kind::Message), "{message}");
+        }
+        for text in [
+            "Dear Ann,\nthank you, and good luck, too.",
+            "a;b\n1;2",
+            "From: Ann\nTo: Ben\nSubject: Bill\n\nContent-Type: none",
+            "Name: Ann, Ben, Cy\nTown: A, B, C",
+            "one, two, three\nfour, five",
+        ] {
+            assert_eq!(Kind::of(text.as_bytes()), Some(Kind::Text), "{text}");
         }
     }
 

@@ -1,16 +1,26 @@
 //! The model of every kind of document: pages, lines and words in reading order, with positions and tables.
 
+mod csv;
 mod docx;
 mod error;
+mod flow;
+mod html;
 mod image;
 mod kind;
 mod layout;
 mod limits;
+mod message;
 mod model;
 pub mod ocr;
+mod opendocument;
+mod package;
 mod pdf;
+mod rtf;
+mod slides;
+mod spreadsheet;
 mod text;
 mod words;
+mod xml;
 
 pub use error::{ReadError, Reason, Unit};
 pub use kind::Kind;
@@ -51,6 +61,19 @@ pub fn read_with(
         Kind::Text => text::read(bytes, limits),
         Kind::Docx => docx::read(bytes, limits),
         Kind::Pdf => pdf::read(bytes, limits, ocr),
+        Kind::Xlsx => spreadsheet::read(bytes, limits),
+        Kind::Pptx => slides::read(bytes, limits),
+        Kind::Odt | Kind::Ods | Kind::Odp => opendocument::read(bytes, limits),
+        Kind::Rtf => rtf::read(bytes, limits),
+        Kind::Html => html::read(bytes, limits),
+        Kind::Csv => {
+            let text = decode(bytes);
+            match csv::delimiter(&text) {
+                Some(delimiter) => csv::read(&text, delimiter, limits),
+                None => text::read(bytes, limits),
+            }
+        }
+        Kind::Message => message::read(bytes, limits, ocr, 0),
         Kind::Jpeg | Kind::Png | Kind::Tiff | Kind::WebP | Kind::Bmp | Kind::Gif => {
             image::read(bytes, kind, limits, ocr)
         }

@@ -107,7 +107,7 @@ impl Reading {
         let kind = Kind::of(bytes);
         match kind {
             // A page has any beginning; its name decides.
-            Some(Kind::Text) | None if HTML.contains(&extension.as_str()) => {
+            Some(Kind::Text | Kind::Html | Kind::Csv) | None if HTML.contains(&extension.as_str()) => {
                 let html::Page { title, text } = html::read(bytes);
                 let content_type = "text/html";
                 Ok(Text {
@@ -119,7 +119,7 @@ impl Reading {
                     warnings: Vec::new(),
                 })
             }
-            Some(Kind::Text) => plain(bytes, &extension),
+            Some(Kind::Text | Kind::Csv | Kind::Message) => plain(bytes, &extension),
             // The reader reports why a file is not a document.
             Some(Kind::Pdf | Kind::Docx) | None => {
                 let limits = Limits {
@@ -139,6 +139,10 @@ impl Reading {
                     title: None,
                     warnings: described(&document.warnings),
                 })
+            }
+            Some(Kind::Html | Kind::Xlsx | Kind::Pptx | Kind::Odt | Kind::Ods | Kind::Odp | Kind::Rtf) => {
+                Err("is of no type for an agent; documents are Markdown, HTML, plain text, PDF or DOCX"
+                    .to_owned())
             }
             Some(_) => Err("is an image; documents are Markdown, HTML, plain text, PDF or DOCX".to_owned()),
         }

@@ -2,6 +2,7 @@
 //! rules of the engine were not made on. Their words are in `words.txt` of this folder.
 
 mod forms;
+pub mod languages;
 mod letters;
 mod values;
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::styles::ListLevel;
-use super::xml::{Element, Visitor, Vocabulary};
 use crate::document::error::ReadError;
+use crate::document::xml::{Element, Visitor, Vocabulary};
 
 /// Levels that a list can have.
 const LEVELS: usize = 9;

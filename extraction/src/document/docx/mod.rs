@@ -1,37 +1,17 @@
 //! DOCX: headers, body, footers and notes as a reader sees them.
 
 mod lists;
-mod package;
 mod story;
 mod styles;
-mod xml;
 
 use self::lists::Lists;
-use self::package::Package;
 use self::story::Story;
 use self::styles::Styles;
 use super::error::ReadError;
 use super::limits::Limits;
 use super::model::{Document, Page, Warning};
-
-const MAIN: &str = "wordprocessingml";
-
-/// Whether a ZIP is a DOCX: its main part is of word processing.
-pub(super) fn is_docx(bytes: &[u8]) -> bool {
-    let check = || -> Result<bool, ReadError> {
-        let mut package = Package::open(bytes, &Limits::default())?;
-        let main = package.main_part()?;
-        if !package.contains(&main) {
-            return Ok(false);
-        }
-        Ok(match package.content_type(&main)? {
-            Some(kind) => kind.contains(MAIN) || kind.contains("ms-word"),
-            None => main == "word/document.xml",
-        })
-    };
-    // The name of the part, which is not compressed, identifies even a package that is too large or damaged.
-    check().unwrap_or_else(|_| bytes.windows(17).any(|window| window == b"word/document.xml"))
-}
+use super::package::Package;
+use super::xml;
 
 /// Reads a DOCX: headers first, then the body, footers, footnotes and endnotes.
 pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Document, ReadError> {

@@ -2,12 +2,12 @@
 
 use super::lists::Lists;
 use super::styles::{ListLevel, Look, Styles};
-use super::xml::{Element, Visitor, Vocabulary};
 use crate::document::error::ReadError;
 use crate::document::limits::Characters;
 use crate::document::limits::Limits;
 use crate::document::model::{Cell, Line, Table, Word};
 use crate::document::words::WordBuilder;
+use crate::document::xml::{Element, Visitor, Vocabulary};
 
 /// The white space for a tab and between the cells of a row.
 const TAB: u16 = 4;

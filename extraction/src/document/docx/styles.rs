@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::xml::{Element, Visitor, Vocabulary};
 use crate::document::error::ReadError;
+use crate::document::xml::{Element, Visitor, Vocabulary};
 
 /// How many styles may be based on one another; a chain of more is a loop.
 const CHAIN: usize = 16;

@@ -19,7 +19,7 @@ pub(super) fn decode(bytes: &[u8], kind: Kind, limits: &Limits) -> Result<Raster
         Kind::WebP => ImageFormat::WebP,
         Kind::Bmp => ImageFormat::Bmp,
         Kind::Gif => ImageFormat::Gif,
-        Kind::Pdf | Kind::Docx | Kind::Text | Kind::Tiff => return Err(ReadError::Unsupported),
+        _ => return Err(ReadError::Unsupported),
     };
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     let mut allowed = image::Limits::default();

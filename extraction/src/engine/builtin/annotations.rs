@@ -23,55 +23,186 @@ pub(crate) struct Annotations {
     pub(crate) currency: Option<(&'static str, Span)>,
 }
 
-/// Frequent words of the languages that the engine detects.
-const FREQUENT: [(&str, &str); 7] = [
+/// Frequent words of the languages that the engine detects by them.
+const FREQUENT: [(&str, &str); 17] = [
     (
         "en",
         "the and of to in for is this with by be or as any shall you your total date number thank please from not",
     ),
     (
         "de",
-        "der die das und ist nicht mit von zu den ein eine für auf im bei nach wir sie bitte betrag datum rechnung str",
+        "der die das und ist nicht mit von zu den ein eine für auf im bei nach wir sie bitte betrag datum rechnung str \
+         kunde menge bezeichnung gesamtbetrag",
     ),
     (
         "fr",
-        "le la les et des est une dans pour par sur au du que nous vous date montant facture rue ne pas avec",
+        "le la les et des est une dans pour par sur au du que nous vous date montant facture rue ne pas avec tva client \
+         prix quantité",
     ),
-    ("es", "el los las y del una por con para que se su fecha importe factura calle no más es al"),
-    ("it", "il gli di della che per con una non sono del dei data importo fattura via nel alla ed"),
-    ("pt", "os as do da em uma não com para que se seu data valor fatura rua dos das ao"),
-    ("nl", "het een van en niet met voor op te zijn dat wij uw datum bedrag factuur straat aan bij"),
+    (
+        "es",
+        "el los las y del una por con para que se su fecha importe factura calle no más es al cliente cantidad precio",
+    ),
+    (
+        "it",
+        "il gli di della che per con una non sono del dei data importo fattura via nel alla ed cliente quantità prezzo",
+    ),
+    (
+        "pt",
+        "os as do da em uma não com para que se seu data valor fatura rua dos das ao cliente quantidade preço emissão",
+    ),
+    (
+        "nl",
+        "het een van en niet met voor op te zijn dat wij uw datum bedrag factuur straat aan bij klant aantal btw",
+    ),
+    (
+        "pl",
+        "i w na z się nie jest do od oraz dla przez są faktury nr ilość cena zapłaty sprzedawca nabywca razem termin \
+         płatności wystawienia kwota ul",
+    ),
+    (
+        "cs",
+        "a v na se je že s z do pro není datum číslo faktury dph splatnosti množství popis celkem dodavatel odběratel cena",
+    ),
+    (
+        "da",
+        "og i af til den det er ikke på med som der har for beløb moms antal fakturadato sælger køber alt beskrivelse vi",
+    ),
+    (
+        "sv",
+        "och i av till den det är inte på med som för att har belopp moms antal fakturadatum säljare köpare betala summa \
+         beskrivning vi",
+    ),
+    (
+        "nb",
+        "og i av til den det er ikke på med som for har beløp mva antall fakturadato selger kjøper sum beskrivelse vi",
+    ),
+    (
+        "fi",
+        "ja on ei että se oli myös sekä joka laskun päiväys eräpäivä yhteensä määrä myyjä ostaja alv asiakas kuvaus",
+    ),
+    (
+        "hu",
+        "a az és hogy nem egy is van számla összesen fizetési határidő mennyiség vevő eladó áfa nettó bruttó kelte összeg",
+    ),
+    (
+        "ro",
+        "și de la în cu pe nu este care din pentru sau factura facturii data furnizor cumpărător cantitate preț tva plată",
+    ),
+    (
+        "tr",
+        "ve bir bu için ile de da olarak tarihi fatura toplam kdv miktar alıcı satıcı tutar açıklama genel birim ödeme",
+    ),
+    (
+        "id",
+        "dan yang di ke dari untuk dengan tidak ini pada adalah tanggal faktur jumlah harga penjual pembeli keterangan ppn \
+         bayar",
+    ),
 ];
 
+/// The language that the letters of a text show, if most of them are of one script with one language, or few.
+fn by_script(view: &View<'_>) -> Option<&'static str> {
+    let (
+        mut letters,
+        mut japanese,
+        mut kana,
+        mut han,
+        mut hangul,
+        mut hebrew,
+        mut arabic,
+        mut greek,
+        mut cyrillic,
+        mut ukrainian,
+    ) = (0_u32, 0_u32, 0_u32, 0_u32, 0_u32, 0_u32, 0_u32, 0_u32, 0_u32, 0_u32);
+    for letter in
+        view.words.iter().take(20_000).flat_map(|word| word.text.chars()).filter(|c| c.is_alphabetic())
+    {
+        letters += 1;
+        match letter {
+            '\u{3041}'..='\u{30ff}' => kana += 1,
+            '\u{3400}'..='\u{9fff}' => {
+                han += 1;
+                japanese += u32::from(JAPANESE.contains(letter));
+            }
+            '\u{ac00}'..='\u{d7a3}' => hangul += 1,
+            '\u{590}'..='\u{5ff}' => hebrew += 1,
+            '\u{600}'..='\u{6ff}' => arabic += 1,
+            '\u{370}'..='\u{3ff}' | '\u{1f00}'..='\u{1fff}' => greek += 1,
+            '\u{400}'..='\u{4ff}' => {
+                cyrillic += 1;
+                ukrainian += u32::from(matches!(letter.to_lowercase().next(), Some('і' | 'ї' | 'є' | 'ґ')));
+            }
+            _ => {}
+        }
+    }
+    let is_most = |count: u32| count * 5 >= letters * 2 && count >= MIN_LETTERS;
+    match () {
+        () if is_most(kana + han) => Some(if kana * 20 >= han || japanese > 0 { "ja" } else { "zh" }),
+        () if is_most(hangul) => Some("ko"),
+        () if is_most(hebrew) => Some("he"),
+        () if is_most(arabic) => Some("ar"),
+        () if is_most(greek) => Some("el"),
+        () if is_most(cyrillic) => Some(if ukrainian * 50 >= cyrillic { "uk" } else { "ru" }),
+        () => None,
+    }
+}
+
+/// Characters that Japanese writes otherwise than Chinese does, in either of its forms.
+const JAPANESE: &str = "払発円売図価駅広桜沢変単検済";
+/// A text of fewer letters of a script is none of its languages.
+const MIN_LETTERS: u32 = 12;
+
 fn language(view: &View<'_>) -> Option<&'static str> {
+    if let Some(language) = by_script(view) {
+        return Some(language);
+    }
     let mut counts: HashMap<&str, u32> = HashMap::new();
     let of_word: HashMap<&str, Vec<&'static str>> =
         FREQUENT.iter().fold(HashMap::new(), |mut map, (language, words)| {
-            for word in words.split(' ') {
+            for word in words.split_whitespace() {
                 map.entry(word).or_insert_with(Vec::new).push(*language);
             }
             map
         });
     for word in view.words.iter().take(20_000) {
-        for language in of_word.get(word.text.to_lowercase().as_str()).into_iter().flatten() {
+        let bare = word.text.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        for language in of_word.get(bare.as_str()).into_iter().flatten() {
             *counts.entry(language).or_default() += 1;
         }
     }
     // Ties follow the order of the table, so the result is deterministic.
     let mut best: Option<(&'static str, u32)> = None;
-    for (language, _) in FREQUENT {
+    for (language, _) in &FREQUENT {
         let count = counts.get(language).copied().unwrap_or(0);
-        if count > best.map_or(1, |(_, most)| most) {
-            best = Some((language, count));
+        let least = if LARGE.contains(language) { 1 } else { 2 };
+        if count > best.map_or(least, |(_, most)| most) {
+            best = Some((*language, count));
         }
     }
     best.map(|(language, _)| language)
 }
 
+/// Currencies that share their sign, and the one that each language means by it.
+const SHARED_SIGNS: [(&str, &str, &str); 4] =
+    [("da", "SEK", "DKK"), ("nb", "SEK", "NOK"), ("zh", "JPY", "CNY"), ("is", "SEK", "ISK")];
+
+/// Languages that two words show; of others it takes three.
+const LARGE: [&str; 7] = ["en", "de", "fr", "es", "it", "pt", "nl"];
+
+/// The currency that a sign means in a language, by the one that it means elsewhere.
+fn currency_in(language: Option<&str>, code: &'static str) -> &'static str {
+    let other = SHARED_SIGNS.iter().find(|(of, from, _)| language == Some(of) && *from == code);
+    other.map_or(code, |(_, _, to)| to)
+}
+
+/// Languages with a comma before the decimals, wherever they are spoken.
+const COMMA: [&str; 17] =
+    ["de", "fr", "es", "it", "pt", "nl", "pl", "cs", "da", "sv", "nb", "fi", "hu", "ro", "tr", "ru", "uk"];
+
 /// The decimal mark: as the document's numbers show, otherwise as its language suggests.
 pub(crate) fn mark(view: &View<'_>, language: Option<&str>) -> Mark {
     match (numbers::mark(view), language) {
-        (Mark::Unknown, Some("de" | "fr" | "es" | "it" | "pt" | "nl")) => Mark::Comma,
+        (Mark::Unknown, Some(language)) if COMMA.contains(&language) => Mark::Comma,
         (mark, _) => mark,
     }
 }
@@ -87,6 +218,13 @@ impl Annotations {
             let near = dates.partition_point(|date| date.span.end <= amount.span.start);
             amount.is_money || !dates.get(near).is_some_and(|date| date.span.overlaps(amount.span))
         });
+        for amount in &mut amounts {
+            let words = &view.words[amount.span.start..amount.span.end];
+            amount.currency = amount.currency.map(|code| {
+                let is_written = words.iter().any(|word| word.text.to_uppercase().contains(code));
+                if is_written { code } else { currency_in(language, code) }
+            });
+        }
         let mut by_currency: HashMap<&'static str, (u32, Span)> = HashMap::new();
         for amount in &amounts {
             if let Some(code) = amount.currency {

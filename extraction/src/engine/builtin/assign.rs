@@ -9,10 +9,10 @@ use super::view::Span;
 /// For each list of candidates the one that is chosen, by the Hungarian method on what each field may choose: one of
 /// the spans, or nothing.
 pub(crate) fn assign(candidates: &[Vec<Candidate>]) -> Vec<Option<usize>> {
-    let mut columns: HashMap<Span, usize> = HashMap::new();
+    let mut columns: HashMap<(Span, bool), usize> = HashMap::new();
     for candidate in candidates.iter().flatten().filter(|candidate| candidate.score >= MIN_SCORE) {
         let next = columns.len();
-        columns.entry(candidate.key()).or_insert(next);
+        columns.entry(candidate.claim()).or_insert(next);
     }
     let (rows, spans) = (candidates.len(), columns.len());
     // Column `spans + row` is nothing, for that row.
@@ -24,7 +24,7 @@ pub(crate) fn assign(candidates: &[Vec<Candidate>]) -> Vec<Option<usize>> {
         candidates[row]
             .iter()
             .enumerate()
-            .filter(|(_, candidate)| candidate.score >= MIN_SCORE && columns[&candidate.key()] == column)
+            .filter(|(_, candidate)| candidate.score >= MIN_SCORE && columns[&candidate.claim()] == column)
             .map(|(index, candidate)| (candidate.score, Some(index)))
             .max_by(|a, b| a.0.total_cmp(&b.0))
             .unwrap_or((0.0, None))

@@ -69,6 +69,8 @@ pub(crate) struct Candidate {
     pub(crate) margin: f64,
     /// Whether sums confirm it.
     pub(crate) confirmed: bool,
+    /// Whether its words may be part of another field's value: the currency next to an amount.
+    pub(crate) shares: bool,
     /// Whether options, pattern or bounds of the field exclude it.
     pub(crate) excluded: bool,
 }
@@ -87,6 +89,7 @@ impl Candidate {
             competitors: 0,
             margin: choice::NO_COMPETITOR,
             confirmed: false,
+            shares: false,
             excluded: false,
         }
     }
@@ -101,8 +104,13 @@ impl Candidate {
         Candidate { normalised: true, ..Candidate::new(span, value, fit) }
     }
 
-    /// What two fields cannot both have.
+    /// The words at which the value begins.
     pub(crate) fn key(&self) -> Span {
         self.pieces[0]
+    }
+
+    /// What two fields cannot both have.
+    pub(crate) fn claim(&self) -> (Span, bool) {
+        (self.pieces[0], self.shares)
     }
 }

@@ -43,14 +43,20 @@ pub(crate) enum Kind {
     Address,
 }
 
+/// What the words of a value show, whatever field it is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Said {
+    /// How sure the recogniser is of the words together, and of the worst of them.
+    pub(crate) quality: f64,
+    pub(crate) worst: f64,
+    pub(crate) words: usize,
+    /// Whether it begins or ends as if a part were missing.
+    pub(crate) is_cut: bool,
+}
+
 impl Features {
-    pub(crate) fn of(
-        candidate: &Candidate,
-        kind: Kind,
-        of: ExtractionType,
-        quality: f64,
-        words: usize,
-    ) -> Self {
+    pub(crate) fn of(candidate: &Candidate, kind: Kind, of: ExtractionType, said: Said) -> Self {
+        let Said { quality, words, .. } = said;
         let within = |value: f64, (least, most): (f64, f64)| value.clamp(least, most);
         let flag = |set: bool| if set { 1.0 } else { 0.0 };
         let is = |provenance: Provenance| flag(kind == Kind::Single && candidate.provenance == provenance);
@@ -87,6 +93,8 @@ impl Features {
             both(of == ExtractionType::String, Provenance::Below),
             both(of == ExtractionType::String, Provenance::Sentence),
             flag(of == ExtractionType::String && matches!(kind, Kind::Row(_))),
+            (1.0 - said.worst).clamp(0.0, 1.0),
+            flag(of == ExtractionType::String && said.is_cut),
         ])
     }
 
@@ -124,17 +132,18 @@ mod tests {
             ExtractionType::Email,
             ExtractionType::Boolean,
         ];
-        let said = |provenance: Provenance, of: ExtractionType, score: f64| {
+        let sure = |provenance: Provenance, of: ExtractionType, score: f64| {
             let similarity = if provenance == Provenance::Unlabelled { 0.0 } else { 0.4 };
             let span = Span { start: 0, end: 1 };
+            let said = Said { quality: 1.0, worst: 1.0, words: 1, ..Said::default() };
             let candidate = Candidate::new(span, Json::Null, Fit::new(provenance, similarity, score));
-            Features::of(&candidate, Kind::Single, of, 1.0, 1).confidence().share()
+            Features::of(&candidate, Kind::Single, of, said).confidence().share()
         };
         for of in types {
             for score in [0.4, 0.6, 0.9] {
                 for labelled in [Provenance::SameSegment, Provenance::SameLine, Provenance::Below] {
                     assert!(
-                        said(Provenance::Unlabelled, of, score) <= said(labelled, of, score),
+                        sure(Provenance::Unlabelled, of, score) <= sure(labelled, of, score),
                         "{of:?} {score} {labelled:?}"
                     );
                 }

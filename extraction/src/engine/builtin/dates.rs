@@ -10,29 +10,29 @@ use super::vocabulary::BEFORE_DATE_OF_TIME;
 /// The names of months in their folded forms, from January.
 const MONTHS: [&str; 12] = [
     "jan january januar janner janvier janv enero ene gennaio gen januari janeiro leden ledna stycznia styczen ianuarie \
-     tammikuu tammikuuta ocak января январь січня січень ιανουαριου ιανουαριος",
+     tammikuu tammikuuta ocak января январь січня січень ιανουαριου ιανουαριος يناير ינואר בינואר",
     "feb february februar feber fevrier fevr fev febrero febbraio februari fevereiro unor unora lutego luty februarie \
-     helmikuu helmikuuta subat февраля февраль лютого лютий φεβρουαριου φεβρουαριος",
+     helmikuu helmikuuta subat февраля февраль лютого лютий φεβρουαριου φεβρουαριος فبراير פברואר בפברואר",
     "mar march marz maerz mrz mars marzo maart marco brezen brezna marca marzec marcius martie marts maaliskuu \
-     maaliskuuta maret mart марта март березня березень μαρτιου μαρτιος",
+     maaliskuuta maret mart марта март березня березень μαρτιου μαρτιος مارس מרץ במרץ מרס במרס",
     "apr april avril avr abril abr aprile duben dubna kwietnia kwiecien aprilis aprilie huhtikuu huhtikuuta nisan \
-     апреля апрель квітня квітень απριλιου απριλιος",
+     апреля апрель квітня квітень απριλιου απριλιος أبريل ابريل إبريل אפריל באפריל",
     "may mai mayo maggio mag mei maio kveten kvetna maja maj majus toukokuu toukokuuta mayis mayıs мая май травня \
-     травень μαιου μαιος",
+     травень μαιου μαιος مايو מאי במאי",
     "jun june juni juin junio giugno giu junho cerven cervna czerwca czerwiec junius iunie kesakuu kesakuuta haziran \
-     июня июнь червня червень ιουνιου ιουνιος",
+     июня июнь червня червень ιουνιου ιουνιος يونيو יוני ביוני",
     "jul july juli juillet juil julio luglio lug julho cervenec cervence lipca lipiec julius iulie heinakuu heinakuuta \
-     temmuz июля июль липня липень ιουλιου ιουλιος",
+     temmuz июля июль липня липень ιουλιου ιουλιος يوليو יולי ביולי",
     "aug august aout agosto ago augustus srpen srpna sierpnia sierpien augusztus augusti elokuu elokuuta agustus agustos \
-     августа август серпня серпень αυγουστου αυγουστος",
+     августа август серпня серпень αυγουστου αυγουστος أغسطس אוגוסט באוגוסט",
     "sep sept september septembre septiembre settembre set setembro zari wrzesnia wrzesien szeptember septembrie syyskuu \
-     syyskuuta eylul сентября сентябрь вересня вересень σεπτεμβριου σεπτεμβριος",
+     syyskuuta eylul сентября сентябрь вересня вересень σεπτεμβριου σεπτεμβριος سبتمبر ספטמבר בספטמבר",
     "oct october okt oktober octobre octubre ottobre ott outubro rijen rijna pazdziernika pazdziernik octombrie lokakuu \
-     lokakuuta ekim октября октябрь жовтня жовтень οκτωβριου οκτωβριος",
+     lokakuuta ekim октября октябрь жовтня жовтень οκτωβριου οκτωβριος أكتوبر אוקטובר באוקטובר",
     "nov november novembre noviembre novembro listopadu listopad listopada noiembrie marraskuu marraskuuta nopember \
-     kasim kasım ноября ноябрь листопада листопад νοεμβριου νοεμβριος",
+     kasim kasım ноября ноябрь листопада листопад νοεμβριου νοεμβριος نوفمبر נובמבר בנובמבר",
     "dec december dez dezember decembre diciembre dic dicembre dezembro prosinec prosince grudnia grudzien decembrie \
-     joulukuu joulukuuta desember aralik aralık декабря декабрь грудня грудень δεκεμβριου δεκεμβριος",
+     joulukuu joulukuuta desember aralik aralık декабря декабрь грудня грудень δεκεμβριου δεκεμβριος ديسمبر דצמבר בדצמבר",
 ];
 /// Other years are misread.
 const YEARS: std::ops::RangeInclusive<i16> = 1700..=2199;
@@ -81,10 +81,10 @@ pub(crate) fn month_of(word: &str) -> Option<i8> {
     if folded.len() < 3 {
         return None;
     }
-    static NUMBERS: OnceLock<HashMap<&'static str, i8>> = OnceLock::new();
+    static NUMBERS: OnceLock<HashMap<String, i8>> = OnceLock::new();
     let numbers = NUMBERS.get_or_init(|| {
         let months = (1..).zip(MONTHS);
-        months.flat_map(|(month, names)| names.split(' ').map(move |name| (name, month))).collect()
+        months.flat_map(|(month, names)| names.split(' ').map(move |name| (fold(name), month))).collect()
     });
     numbers.get(folded.as_str()).copied()
 }
@@ -212,6 +212,18 @@ fn at(words: &[&str]) -> Option<(Form, usize)> {
     let first = trimmed(words.first()?);
     if first.is_empty() {
         return None;
+    }
+    // `2026년 3월 9일`, `2026 年 3 月 9 日`
+    if words[0].contains(['年', '년']) || words.get(1).is_some_and(|word| word.starts_with(['年', '년']))
+    {
+        let dated = (1..=words.len().min(6)).find_map(|length| {
+            let joined = ascii_digits(&words[..length].concat()).into_owned();
+            let form = joined.contains(['日', '일']).then(|| of_signs(trimmed(&joined))).flatten()?;
+            Some((form, length))
+        });
+        if dated.is_some() {
+            return dated;
+        }
     }
     // A label may touch its date: `DATE:18/01/2018`.
     if let Some(form) = numeric(first).or_else(|| fused(first)) {

@@ -4,14 +4,16 @@ use super::text::is_capitalised;
 use super::view::{Span, View, fold};
 use super::vocabulary::{
     COMPANY_ENDINGS, COMPANY_WORDS, COUNTRIES, LEGAL_FORMS, NAME_PARTICLES, SALUTATIONS, TITLES,
+    UNSPACED_FORMS,
 };
 
 /// Whether a word of a name makes it that of an organisation.
 pub(crate) fn is_company(text: &str) -> bool {
-    text.split_whitespace().any(|word| {
-        let folded = fold(word);
-        folded.len() >= 2 && COMPANY_WORDS.has(&folded)
-    })
+    UNSPACED_FORMS.occur_in(text)
+        || text.split_whitespace().any(|word| {
+            let folded = fold(word);
+            folded.len() >= 2 && COMPANY_WORDS.has(&folded)
+        })
 }
 
 /// Whether text is only the ending of a company's name.

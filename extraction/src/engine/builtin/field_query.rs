@@ -101,6 +101,10 @@ impl<'s> FieldQuery<'s> {
             readings.extend(joined.collect::<Vec<_>>());
         }
         let kind = field.kind;
+        // Where no table is, the label of a line's total is that of the sum before tax: `Nettobetrag`, `Montant HT`.
+        if kind.is_numeric() && readings.iter().any(|(terms, _)| terms.has("subtotal") || terms.has("net")) {
+            readings.push((["line", "total"].map(str::to_owned).into_iter().collect(), reading::LINE_AS_SUM));
+        }
         let implied: &'static [&'static str] = match kind {
             ExtractionType::Date | ExtractionType::Datetime => &["date", "time"],
             ExtractionType::Number | ExtractionType::Integer | ExtractionType::Currency => {
@@ -161,7 +165,12 @@ impl<'s> FieldQuery<'s> {
 
     /// The terms of all readings.
     pub(crate) fn searched(&self) -> Terms {
-        self.readings.iter().fold(Terms::default(), |all, (terms, _)| all.joined(terms))
+        let mut all = self.readings.iter().fold(Terms::default(), |all, (terms, _)| all.joined(terms));
+        // They mean the same sum.
+        if all.has_any(&["net", "subtotal"]) {
+            ["net", "subtotal"].map(str::to_owned).into_iter().for_each(|term| all.add(term));
+        }
+        all
     }
 
     pub(crate) fn is_text(&self) -> bool {

@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 
 use super::annotations::Annotations;
 use super::candidate::{Candidate, Fit, Provenance};
-use super::confidence::{Features, Kind};
+use super::confidence::{Features, Kind, Said};
 use super::dates::Order;
 use super::field_query::{FieldQuery, Role};
 use super::histories::History;
@@ -20,6 +20,7 @@ use super::text::tidy;
 use super::totals::{self, Part};
 use super::values::fault;
 use super::view::{Span, View};
+use super::vocabulary::LOOSE_ENDS;
 use super::{address, assign};
 use crate::document::Rect;
 
@@ -494,6 +495,26 @@ fn rejected_value(
     }))
 }
 
+/// What the words of a value show, but for their mean certainty.
+fn said(source: &Source<'_, '_>, candidate: &Candidate) -> Said {
+    let view = source.view;
+    let words = || candidate.pieces.iter().flat_map(|piece| &view.words[piece.start..piece.end]);
+    let text = candidate.quote.clone().unwrap_or_else(|| view.text(candidate.pieces[0]));
+    let is_open = text.matches('(').count() != text.matches(')').count();
+    let begins = text
+        .chars()
+        .next()
+        .is_some_and(|c| c.is_lowercase() || matches!(c, '-' | '–' | '/' | '&' | ')' | '.'));
+    let ends = text.chars().next_back().is_some_and(|c| matches!(c, '-' | '–' | '/' | '&' | '(' | ','));
+    let last = words().last().map_or("", |word| &word.folded);
+    Said {
+        quality: 1.0,
+        worst: words().map(|word| f64::from(word.confidence)).fold(1.0, f64::min),
+        words: words().count(),
+        is_cut: is_open || begins || ends || LOOSE_ENDS.has(last),
+    }
+}
+
 /// The leaf of a candidate, with what is known about it.
 fn leaf(
     source: &Source<'_, '_>,
@@ -506,8 +527,8 @@ fn leaf(
         / candidate.pieces.len() as f64;
     let page = view.page_of(candidate.pieces[0].start);
     let text: Vec<String> = candidate.pieces.iter().map(|piece| view.text(*piece)).collect();
-    let words = candidate.pieces.iter().map(|piece| piece.end - piece.start).sum();
-    let features = Features::of(candidate, kind, of, quality, words);
+    let said = Said { quality, ..said(source, candidate) };
+    let features = Features::of(candidate, kind, of, said);
     let confidence = features.confidence();
     let is_guess = candidate.provenance == Provenance::Leftover;
     let most = if is_guess { choice::LEFTOVER } else { 1.0 };

@@ -7,8 +7,8 @@ use super::lexicon::Lexicon;
 use super::scoring::similarity::MIN_COMPARED;
 use super::terms::{Terms, nearly};
 use super::text::has_digit;
-use super::view::{Span, View};
-use super::vocabulary::{ANSWERS, ARTICLES, PARTIES};
+use super::view::{COLONS, Span, View};
+use super::vocabulary::{ANSWERS, ARTICLES, PARTIES, RECEIVERS, SENDERS};
 
 /// The longest label, in words.
 const MAX_WORDS: usize = 7;
@@ -130,15 +130,15 @@ impl Labels {
             if at < run {
                 continue;
             }
-            let is_mark = matches!(word.text, ":" | "=" | "-" | "–");
-            if word.text.ends_with(':')
+            let is_mark = matches!(word.text, ":" | "：" | "=" | "-" | "–");
+            if word.text.ends_with(COLONS)
                 || word.text.len() > 1 && word.text.ends_with('?') && at + 1 < segment.end
                 || word.text.len() > 2 && word.text.ends_with('=')
                 || is_mark && at > run
             {
                 let end = if is_mark { at } else { at + 1 };
                 let mut start = run.max(end.saturating_sub(MAX_WORDS));
-                let is_marked = word.text.ends_with([':', '=', '?']);
+                let is_marked = word.text.ends_with([':', '：', '=', '?']);
                 if is_marked && is_marked_before {
                     start = label_after_value(view, Span { start, end });
                 }
@@ -147,9 +147,15 @@ impl Labels {
                 run = at + 1;
                 continue;
             }
-            let is_value =
-                has_digit(word.text) && !word.text.contains('%') && lexicon.word(&word.folded).is_none()
-                    || super::numbers::currency(word.text).is_some() && word.text != "Rp" && at > run;
+            // `MwSt. 19 %:` is a label as a whole.
+            let is_rate = at + 1 < segment.end
+                && matches!(view.words[at + 1].text, "%:" | "%：")
+                && has_digit(word.text);
+            let is_value = !is_rate
+                && has_digit(word.text)
+                && !word.text.contains('%')
+                && lexicon.word(&word.folded).is_none()
+                || super::numbers::currency(word.text).is_some() && word.text != "Rp" && at > run;
             if is_value {
                 if run < at && at - run <= MAX_WORDS {
                     self.push(view, Span { start: run, end: at }, at, false);
@@ -207,6 +213,12 @@ impl Labels {
             && word.text.chars().filter(|c| c.is_alphabetic()).all(char::is_uppercase);
         if terms.is_empty() && is_code {
             terms.add(word.folded.clone());
+        }
+        // Alone before a colon, `from` and `to` name parties.
+        if terms.is_empty() && is_marked && span.end - span.start == 1 {
+            let role = SENDERS.has(&word.folded).then_some("seller");
+            let role = role.or_else(|| RECEIVERS.has(&word.folded).then_some("buyer"));
+            role.into_iter().for_each(|role| terms.add(role.to_owned()));
         }
         if terms.is_empty() || terms.len() > MAX_WORDS + 2 {
             return;

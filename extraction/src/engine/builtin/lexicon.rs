@@ -1,21 +1,25 @@
 //! What words mean in business documents: words of several languages, each with the terms it stands for.
 //!
-//! A line is `terms: words`. Terms and words of more than one part are joined by `+` and `_`. Words are in their folded
-//! form: lower case, without accents.
+//! A line is `terms: words`. Terms and words of more than one part are joined by `+` and `_`. Of a word in several lines
+//! the first counts.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
+
+use super::letters::fold;
 
 const TABLE: &str = include_str!("lexicon.txt");
 
 /// The longest phrase, in words.
 pub(crate) const MAX_PHRASE: usize = 5;
+/// The longest piece of a word without blanks, in letters.
+const MAX_PIECE: usize = 8;
 
 pub(crate) struct Lexicon {
     /// Phrases, their words joined by one space, and their terms.
-    phrases: HashMap<&'static str, Vec<&'static str>>,
+    phrases: HashMap<String, Vec<&'static str>>,
     /// The longest phrase that begins with a word.
-    longest: HashMap<&'static str, usize>,
+    longest: HashMap<String, usize>,
 }
 
 impl Lexicon {
@@ -28,11 +32,10 @@ impl Lexicon {
                 let Some((terms, words)) = line.split_once(':') else { continue };
                 let terms: Vec<&'static str> = terms.split('+').collect();
                 for phrase in words.split_whitespace() {
-                    let parts = phrase.split('_').count();
-                    let first = phrase.split('_').next().unwrap_or(phrase);
-                    let longest: &mut usize = longest.entry(first).or_insert(0);
-                    *longest = parts.max(*longest);
-                    phrases.entry(phrase).or_insert_with(|| terms.clone());
+                    let parts: Vec<String> = phrase.split('_').map(fold).collect();
+                    let longest: &mut usize = longest.entry(parts[0].clone()).or_insert(0);
+                    *longest = parts.len().max(*longest);
+                    phrases.entry(parts.join("_")).or_insert_with(|| terms.clone());
                 }
             }
             Lexicon { phrases, longest }
@@ -47,7 +50,7 @@ impl Lexicon {
     /// The terms of the longest phrase at the beginning of words, and how many words it has.
     pub(crate) fn phrase(&self, words: &[&str]) -> Option<(&[&'static str], usize)> {
         let first = words.first()?;
-        let most = (*self.longest.get(first)?).min(words.len()).min(MAX_PHRASE);
+        let most = (*self.longest.get(*first)?).min(words.len()).min(MAX_PHRASE);
         let mut joined = String::new();
         (1..=most).rev().find_map(|length| {
             joined.clear();
@@ -59,6 +62,27 @@ impl Lexicon {
             }
             self.phrases.get(joined.as_str()).map(|terms| (terms.as_slice(), length))
         })
+    }
+
+    /// The terms of the known pieces of a word in a script that has no blanks between words, the longest first.
+    pub(crate) fn unspaced(&self, word: &str) -> Vec<&'static str> {
+        let mut rest = word;
+        let mut found: Vec<&'static str> = Vec::new();
+        while let Some(next) = rest.chars().next() {
+            let ends = rest.char_indices().map(|(at, letter)| at + letter.len_utf8()).take(MAX_PIECE);
+            let known = ends.collect::<Vec<_>>().into_iter().rev().find_map(|end| {
+                let terms = self.phrases.get(&rest[..end])?;
+                Some((terms, end))
+            });
+            match known {
+                Some((terms, end)) => {
+                    found.extend(terms.iter().filter(|term| **term != "-"));
+                    rest = &rest[end..];
+                }
+                None => rest = &rest[next.len_utf8()..],
+            }
+        }
+        found
     }
 
     /// The terms of a compound of two known words: `rechnungsdatum`.

@@ -14,7 +14,12 @@ const MAX_ELEMENTS: usize = 200;
 const MAX_WORDS: usize = 14;
 
 fn is_bullet(text: &str) -> bool {
+    // The second line is what a recogniser takes bullets for.
     matches!(text, "-" | "–" | "•" | "·" | "*" | "●" | "▪" | "◦" | "o" | "‣" | "—" | "➢" | "✓" | "")
+        || matches!(
+            text,
+            "¢" | "«" | "»" | "°" | "©" | "®" | "+" | "~" | "e" | "¢." | "*." | "■" | "□" | "⁃" | "∙"
+        )
         || text.len() <= 4
             && text.ends_with(['.', ')'])
             && text[..text.len() - 1].bytes().all(|byte| byte.is_ascii_digit())
@@ -122,7 +127,11 @@ impl Source<'_, '_> {
             let mut span = segment.span();
             let first = self.view.words[span.start].text;
             let has_bullet = is_bullet(first);
-            if *bulleted.get_or_insert(has_bullet) != has_bullet {
+            // A recogniser loses bullets.
+            let is_recognised = self.view.quality(span) < 1.0;
+            if *bulleted.get_or_insert(has_bullet) != has_bullet
+                && !(is_recognised && !self.starts_label(next))
+            {
                 if bulleted == Some(true) && self.view.words[span.start].gap > 1 && !self.starts_label(next) {
                     continue;
                 }

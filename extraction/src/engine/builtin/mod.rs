@@ -20,6 +20,7 @@ mod field_query;
 pub(super) mod fields;
 mod histories;
 mod labels;
+mod letters;
 mod lexicon;
 mod line_items;
 mod lists;

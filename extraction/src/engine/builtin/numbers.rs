@@ -3,7 +3,7 @@
 use rust_decimal::Decimal;
 
 use super::text::{ascii_digits, has_digit};
-use super::view::{Span, View};
+use super::view::{COLONS, Span, View};
 use super::vocabulary::{CURRENCIES, PERCENT, SCALES};
 
 /// The mark before the decimals.
@@ -166,7 +166,7 @@ pub(crate) fn of_word(text: &str, mark: Mark) -> Option<Amount> {
     let lead_fits = unsigned.is_empty() || currency(unsigned).is_some();
     let trail =
         after.trim_matches([')', '*', '-', ',', ';', '.', '%', ':', '|', ']', '−', '=', '+', '/', '"', '”']);
-    let is_label = before.ends_with([':', '=']) && !margin.is_empty();
+    let is_label = before.ends_with([':', '：', '=']) && !margin.is_empty();
     if !(lead_fits || is_label)
         || trail.chars().count() > 3 && currency(trail).is_none()
         || trail.chars().any(|c| c.is_ascii_digit())
@@ -262,7 +262,7 @@ pub(crate) fn find(view: &View<'_>, mark: Mark) -> Vec<Amount> {
             }
         }
         if let Some(after) = neighbour(end) {
-            if PERCENT.has(&after.text.to_lowercase())
+            if PERCENT.has(after.text.to_lowercase().trim_end_matches(COLONS))
                 || matches!(
                     (after.folded.as_str(), neighbour(end + 1).map(|next| next.folded.as_str())),
                     ("per", Some("cent")) | ("pour", Some("cent")) | ("por", Some("ciento"))
@@ -340,7 +340,7 @@ fn grouped(view: &View<'_>, at: usize, mark: Mark) -> Option<(Amount, usize)> {
     let follows_currency =
         !lead.is_empty() || before.is_some_and(|before| before.gap <= 2 && is_priced(before));
     let precedes_currency = after.is_some_and(is_priced);
-    let follows_label = before.is_some_and(|before| before.text.ends_with([':', '=']));
+    let follows_label = before.is_some_and(|before| before.text.ends_with([':', '：', '=']));
     let is_whole = after.is_none() || precedes_currency;
     let is_one = length >= 3
         || follows_currency

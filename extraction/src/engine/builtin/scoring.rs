@@ -59,6 +59,8 @@ pub mod reading {
     pub const ALTERNATIVE: f64 = 0.92;
     /// `customer` and `buyer` for each other.
     pub const OTHER_NAME_OF_BUYER: f64 = 0.9;
+    /// The total of a line for the sum before tax.
+    pub const LINE_AS_SUM: f64 = 0.6;
     /// The period of which the field is an end.
     pub const WHOLE_PERIOD: f64 = 0.88;
     /// Together with the object that the field belongs to.
@@ -377,7 +379,7 @@ pub mod choice {
     /// The most confidence of the only value that is left: the caller is to look at it.
     pub const LEFTOVER: f64 = 0.55;
     /// A value with a lower confidence is not returned.
-    pub const MIN_CONFIDENCE: f64 = 0.45;
+    pub const MIN_CONFIDENCE: f64 = 0.4;
     /// The margin of a value without competitors.
     pub const NO_COMPETITOR: f64 = 0.6;
     /// A value whose score is lower by less competes.

@@ -1,8 +1,8 @@
 //! Terms: what names of fields and labels of documents mean, and how much two of them have in common.
 
+use super::letters::{fold, is_unspaced};
 use super::lexicon::Lexicon;
 use super::scoring::similarity as weights;
-use super::view::fold;
 use super::vocabulary::Words;
 
 /// A set of terms with no order; terms that the lexicon does not know are their own stem.
@@ -15,6 +15,18 @@ pub(crate) fn terms_of(words: &[&str]) -> Vec<(String, usize, usize)> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < words.len() {
+        // The rate of a tax is no part of its name.
+        let is_digit = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+        if is_digit(words[at]) {
+            if words[at].ends_with('%') {
+                at += 1;
+                continue;
+            }
+            if words.get(at + 1).is_some_and(|next| *next == "%") {
+                at += 2;
+                continue;
+            }
+        }
         let (terms, length): (Vec<String>, usize) = match lexicon.phrase(&words[at..]) {
             Some((terms, length)) => (terms.iter().map(|&term| term.to_owned()).collect(), length),
             None => (single(lexicon, words[at]), 1),
@@ -34,6 +46,10 @@ fn single(lexicon: &Lexicon, word: &str) -> Vec<String> {
     }
     if let Some(terms) = lexicon.compound(word) {
         return owned(&terms);
+    }
+    if word.chars().any(is_unspaced) {
+        let terms = lexicon.unspaced(word);
+        return if terms.is_empty() { vec![word.to_owned()] } else { owned(&terms) };
     }
     // `E-Mail/Web`, `Tel.Nr`
     let parts: Vec<&str> =
@@ -66,7 +82,12 @@ fn stem(word: &str) -> String {
 
 impl Terms {
     pub(crate) fn of(words: &[&str]) -> Self {
-        terms_of(words).into_iter().map(|(term, _, _)| term).collect()
+        let terms: Terms = terms_of(words).into_iter().map(|(term, _, _)| term).collect();
+        // `Total excluding VAT`, `Net total`
+        if terms.has("total") && terms.has("net") && !terms.has("gross") {
+            return terms.without(&["total", "net"]).joined(&Terms(vec!["subtotal".to_owned()]));
+        }
+        terms
     }
 
     pub(crate) fn add(&mut self, term: String) {
@@ -139,9 +160,9 @@ impl FromIterator<String> for Terms {
     }
 }
 
-/// Whether two terms are the same but for a slip of the pen or of OCR.
+/// Whether two terms are the same, but for a slip of the pen or of OCR, or mean the same sum.
 fn like(a: &str, b: &str) -> bool {
-    a == b || nearly(a, b)
+    a == b || matches!((a, b), ("net", "subtotal") | ("subtotal", "net")) || nearly(a, b)
 }
 
 /// Whether two words of some length differ little.

@@ -439,3 +439,39 @@ Totals       42        $12,500.00      $1,250.00
 ";
     assert_eq!(placed_values(text, r#"{ "grossCost": { "type": "number" } }"#), r#"{"grossCost":12500}"#);
 }
+
+#[test]
+fn bills_are_read_in_scripts_without_blanks_and_from_right_to_left() {
+    let schema = r#"{ "invoiceNumber": { "type": "string" }, "dueDate": { "type": "date" }, "supplier": { "type": "string" },
+        "buyer": { "type": "string" }, "subtotal": { "type": "number" }, "tax": { "type": "number" },
+        "total": { "type": "number" }, "currency": { "type": "string", "description": "Currency (ISO 4217)" } }"#;
+    for (text, expected) in [
+        (
+            "請求書\n請求書番号：KX-301\n支払期限：2027年4月30日\n発行者：株式会社青葉\n請求先：緑川商店\n小計 ¥30,000\n消費税額¥3,000\n合計金額¥33,000",
+            ["KX-301", "2027-04-30", "株式会社青葉", "緑川商店", "30000", "3000", "33000", "JPY"],
+        ),
+        (
+            "發票\n發票號碼：HT20261\n到期日：2026年12月5日\n供应商：海风贸易有限公司\n客户：山城书店\n小计：¥1,200.00\n增值税：¥156.00\n价税合计：¥1,356.00",
+            ["HT20261", "2026-12-05", "海风贸易有限公司", "山城书店", "1200", "156", "1356", "CNY"],
+        ),
+        (
+            "חשבונית מס' 5518\nלתשלום עד: 3 במאי 2026\nספק: מאפיית הגליל בע\"מ\nלקוח: דנה לוי\nסה\"כ לפני מע\"מ: ₪400.00\nמע\"מ 18%: ₪72.00\nסה\"כ לתשלום: ₪472.00",
+            ["5518", "2026-05-03", "מאפיית הגליל בע\\\"מ", "דנה לוי", "400", "72", "472", "ILS"],
+        ),
+        (
+            "Счёт № 77/26\nОплатить до: 9 мая 2026\nПоставщик: ООО Речной порт\nПокупатель: Анна Белова\nИтого без НДС: 1 000,50 руб.\nНДС 20 %: 200,10 руб.\nВсего к оплате: 1 200,60 руб.",
+            ["77/26", "2026-05-09", "ООО Речной порт", "Анна Белова", "1000.5", "200.1", "1200.6", "RUB"],
+        ),
+        (
+            "Faktura nr. 9087\nForfaldsdato: 4. oktober 2026\nSælger: Skovly Træ ApS\nKøber: Mette Holm\nBeløb ekskl. moms: 800,00 kr.\nMoms 25 %: 200,00 kr.\nI alt inkl. moms: 1.000,00 kr.",
+            ["9087", "2026-10-04", "Skovly Træ ApS", "Mette Holm", "800", "200", "1000", "DKK"],
+        ),
+    ] {
+        let found = values(text, schema);
+        for value in expected {
+            let is_number = value.parse::<f64>().is_ok() && value.len() < 9 && !value.starts_with(['5', '9']);
+            let shown = if is_number { format!(":{value}") } else { format!("\"{value}\"") };
+            assert!(found.contains(&shown), "{value} in {found} of {text}");
+        }
+    }
+}

@@ -15,7 +15,7 @@ pub(crate) fn number_json(value: rust_decimal::Decimal) -> Json {
 pub(crate) fn tidy(text: &str) -> String {
     let trimmed = text.trim_matches(|c: char| {
         c.is_whitespace()
-            || matches!(c, ',' | ';' | ':' | '|' | '*' | '=' | '·' | '•' | '"' | '“' | '”' | '_')
+            || matches!(c, ',' | ';' | ':' | '：' | '|' | '*' | '=' | '·' | '•' | '"' | '“' | '”' | '_')
     });
     let trimmed = if trimmed.starts_with('(') && trimmed.ends_with(')') && trimmed.matches('(').count() == 1 {
         &trimmed[1..trimmed.len() - 1]

@@ -81,7 +81,8 @@ impl Source<'_, '_> {
             Role::Iban => self.unlabelled_iban(query, found),
             Role::Currency => {
                 found.extend(self.annotations.currency.map(|(code, span)| {
-                    Candidate::normalised(span, code.into(), Fit::unlabelled(weights::CURRENCY))
+                    let fit = Fit::unlabelled(weights::CURRENCY);
+                    Candidate { shares: true, ..Candidate::normalised(span, code.into(), fit) }
                 }));
             }
             Role::Vat => found.extend(self.unlabelled_vat()),

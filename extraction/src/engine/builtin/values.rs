@@ -14,7 +14,7 @@ use super::source::Source;
 use super::terms::Terms;
 use super::text::{has_digit, is_capitalised, is_nothing, number_json, tidy};
 use super::view::Span;
-use super::vocabulary::{ABSENT_AS_NAME, GREETINGS, NO_JURISDICTION, PARTIES};
+use super::vocabulary::{ABSENT_AS_NAME, GREETINGS, LEGAL_FORMS, NO_JURISDICTION, PARTIES};
 
 /// Whether text says that a field has no value; `Na` is a surname as well.
 pub(crate) fn says_nothing(query: &FieldQuery<'_>, text: &str) -> bool {
@@ -270,9 +270,10 @@ impl Source<'_, '_> {
             let lower = self.view.words[region.start..region.end]
                 .iter()
                 .filter(|word| word.text.chars().next().is_some_and(char::is_lowercase))
+                .filter(|word| !LEGAL_FORMS.has(&word.folded))
                 .count();
             if words > text::MAX_NAME_WORDS
-                || lower >= text::NO_NAME_LOWER_CASE
+                || lower >= text::NO_NAME_LOWER_CASE + usize::from(is_stated)
                 || first.is_some_and(char::is_lowercase) && provenance != Provenance::Table
             {
                 share *= text::NO_NAME;
@@ -397,7 +398,7 @@ impl Source<'_, '_> {
     pub(crate) fn follows_mark(&self, region: Span) -> bool {
         let before = region.start.checked_sub(1).map(|before| &self.view.words[before]);
         before.is_some_and(|before| {
-            before.line == self.view.words[region.start].line && before.text.ends_with([':', '=', '?'])
+            before.line == self.view.words[region.start].line && before.text.ends_with([':', '：', '=', '?'])
         })
     }
 

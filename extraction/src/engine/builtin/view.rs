@@ -1,7 +1,9 @@
 //! The document as the engine sees it: words in one row, lines of segments, bounded.
 
-use unicode_normalization::UnicodeNormalization;
-
+pub(crate) use super::letters::fold;
+use super::letters::is_unspaced;
+use super::lexicon::Lexicon;
+use super::vocabulary::CURRENCIES;
 use crate::document::{Document, Page, PageSource, Rect};
 
 /// The maximum number of words; a million characters hold fewer.
@@ -69,16 +71,8 @@ pub(crate) struct View<'a> {
     pub(crate) placed: bool,
 }
 
-/// Lower case without accents and without punctuation at the ends.
-pub(crate) fn fold(text: &str) -> String {
-    let inner =
-        text.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '#' | '%' | '№' | '€' | '$' | '£'));
-    if inner.is_ascii() {
-        return inner.to_ascii_lowercase();
-    }
-    let lower = inner.to_lowercase().replace('ß', "ss");
-    lower.nfd().filter(|c| !unicode_normalization::char::is_combining_mark(*c)).collect()
-}
+/// The marks at the end of a label.
+pub(crate) const COLONS: [char; 2] = [':', '：'];
 
 /// A label and a value that touch: `Date:18/01/2018`.
 fn split(text: &str) -> (&str, &str) {
@@ -89,8 +83,10 @@ fn split(text: &str) -> (&str, &str) {
     {
         return text.split_at(text.len() - second.len());
     }
-    let Some(at) = text.find([':', '=']) else { return (text, "") };
-    let (label, rest) = text.split_at(at + 1);
+    let Some((at, mark)) = text.char_indices().find(|(_, c)| matches!(c, ':' | '=' | '：')) else {
+        return split_unspaced(text);
+    };
+    let (label, rest) = text.split_at(at + mark.len_utf8());
     let letters = label.chars().filter(|c| c.is_alphabetic()).count();
     let is_label = letters >= 1 && label.chars().all(|c| !c.is_ascii_digit() && c != '@');
     if is_label && !rest.starts_with("//") && rest.chars().any(char::is_alphanumeric) {
@@ -98,6 +94,19 @@ fn split(text: &str) -> (&str, &str) {
     } else {
         (text, "")
     }
+}
+
+/// A label and a value that touch because the script has no blanks: `合計金額¥12,000`.
+fn split_unspaced(text: &str) -> (&str, &str) {
+    if !text.chars().next().is_some_and(is_unspaced) {
+        return (text, "");
+    }
+    let is_sign = |letter: &char| CURRENCIES.iter().any(|(_, signs)| signs.has(&letter.to_string()));
+    let is_value = |letter: &char| letter.is_ascii_alphanumeric() || is_sign(letter);
+    let at = text.char_indices().find(|(_, letter)| is_value(letter)).map(|(at, _)| at);
+    let Some((label, rest)) = at.map(|at| text.split_at(at)) else { return (text, "") };
+    let is_label = !Lexicon::shared().unspaced(&fold(label)).is_empty();
+    if is_label && rest.chars().any(char::is_numeric) { (label, rest) } else { (text, "") }
 }
 
 impl<'a> View<'a> {
@@ -155,7 +164,7 @@ impl<'a> View<'a> {
         let page = self.lines[line].page;
         // After a label with its colon and before the next label. Elsewhere it may be a row of headings.
         let is_labelled =
-            |from: usize, to: usize| self.words[from..to].iter().any(|word| word.text.ends_with(':'));
+            |from: usize, to: usize| self.words[from..to].iter().any(|word| word.text.ends_with(COLONS));
         if self.pages[page].source != PageSource::Flow
             || first.gap > SLIP
             || !is_labelled(self.lines[line].start, segment.start)

@@ -19,7 +19,7 @@ impl Words {
     /// Whether text has words, and all of them are in the list.
     pub(super) fn has_all(self, text: &str) -> bool {
         let mut words = text.split_whitespace().peekable();
-        words.peek().is_some() && words.all(|word| self.has(&super::view::fold(word)))
+        words.peek().is_some() && words.all(|word| self.has(&super::letters::fold(word)))
     }
 }
 
@@ -97,18 +97,26 @@ pub(super) const COMPANY_WORDS: Words = Words(
      pharmacy clinic hospital school university bank bakery cafe coffee hardware bookstore books group holdings \
      holding association foundation institute agency committee partners associates services solutions industries \
      logistics works supplies atelier verlag praxis klinik apotheke autohaus werkstatt elektron handel versicherung \
-     versicherungen stadtwerke verkehrsbetriebe s.r.o a.s d.o.o kft zrt a/s oyj bvba ltda lda ооо оао tbk",
+     versicherungen stadtwerke verkehrsbetriebe s.r.o a.s d.o.o kft zrt a/s oyj bvba ltda lda ооо оао ао пао зао ип тов пат прат фоп tbk pt cv sp.z.o.o z.o.o o.o s.l s.l.u sl sti επε α.ε ικε οε a.e \
+     srls asa",
 );
 /// Words before the name of who receives a document.
 pub(super) const TO_BUYER: Words =
     Words("to bill sold attn attention an kunde customer client empfanger destinataire");
+/// Words before a colon and the name of who sends a document, or gets it.
+pub(super) const SENDERS: Words = Words("from von de van fra fran od dari من מאת");
+pub(super) const RECEIVERS: Words = Words("to an a aan til till do per kepada إلى الى");
 /// Words that make up the ending of a company's name.
 pub(super) const COMPANY_ENDINGS: Words =
     Words("sdn bhd ltd limited inc llc gmbh ag co corp plc kg pte sa sarl srl spa bv");
 /// Legal forms at the end of a company's name.
 pub(super) const LEGAL_FORMS: Words = Words(
     "bhd ltd limited inc llc llp gmbh ag a.g co corp plc kg ohg pte sa s.a sarl sas srl s.r.l spa s.p.a bv b.v nv n.v oy \
-     ab aps e.v ek e.k ug s.r.o a.s d.o.o kft zrt a/s oyj bvba ltda lda ооо оао tbk",
+     ab aps e.v ek e.k ug s.r.o a.s d.o.o kft zrt a/s oyj bvba ltda lda tbk z.o.o sp.z.o.o o.o s.l s.l.u s.a.s s.p.a sti επε α.ε asa srls",
+);
+/// Names of companies with legal forms of scripts without blanks.
+pub(super) const UNSPACED_FORMS: Fragments = Fragments(
+    "株式会社|有限会社|合同会社|合資会社|有限公司|股份公司|有限责任公司|주식회사|유한회사|(주)|בע\"מ|בע״מ|شركة|المحدودة",
 );
 /// Words after the name of a party and its comma.
 pub(super) const NAME_SUFFIXES: Words = Words(
@@ -166,7 +174,7 @@ pub(super) const STREETS: Fragments = Fragments(
 // Numbers.
 
 /// Currencies by their ISO 4217 codes, with their signs and names.
-pub(super) const CURRENCIES: [(&str, Words); 34] = [
+pub(super) const CURRENCIES: [(&str, Words); 38] = [
     ("USD", Words("us$ usd $")),
     ("EUR", Words("€ eur euro")),
     ("GBP", Words("£ gbp")),
@@ -174,13 +182,13 @@ pub(super) const CURRENCIES: [(&str, Words); 34] = [
     ("MYR", Words("rm myr")),
     ("IDR", Words("idr rp")),
     ("JPY", Words("¥ ￥ jpy 円")),
-    ("CNY", Words("cny rmb 元")),
+    ("CNY", Words("cny rmb 元 人民币")),
     ("INR", Words("₹ inr")),
     ("AUD", Words("a$ au$ aud")),
     ("CAD", Words("c$ ca$ cad")),
     ("SGD", Words("s$ sgd")),
     ("HKD", Words("hk$ hkd")),
-    ("SEK", Words("sek")),
+    ("SEK", Words("sek kr")),
     ("NOK", Words("nok")),
     ("DKK", Words("dkk")),
     ("PLN", Words("pln zł")),
@@ -189,18 +197,22 @@ pub(super) const CURRENCIES: [(&str, Words); 34] = [
     ("HUF", Words("huf")),
     ("RON", Words("ron lei")),
     ("TRY", Words("try tl ₺")),
-    ("KRW", Words("krw ₩")),
+    ("KRW", Words("krw ₩ 원")),
     ("NZD", Words("nzd nz$")),
-    ("RUB", Words("rub ₽ руб")),
+    ("RUB", Words("rub ₽ руб р")),
     ("UAH", Words("uah ₴ грн")),
     ("THB", Words("thb ฿")),
-    ("ILS", Words("ils ₪")),
+    ("ILS", Words("ils ₪ ש\"ח ₪")),
     ("PHP", Words("php ₱")),
     ("VND", Words("vnd ₫")),
     ("MXN", Words("mxn mx$")),
-    ("AED", Words("aed")),
+    ("AED", Words("aed د.إ درهم")),
     ("ZAR", Words("zar")),
     ("ISK", Words("isk")),
+    ("SAR", Words("sar ر.س")),
+    ("EGP", Words("egp ج.م")),
+    ("TWD", Words("twd nt$")),
+    ("BGN", Words("bgn лв")),
 ];
 
 /// Words after a number that multiply it, with the factor's zeroes.
@@ -280,6 +292,10 @@ pub(super) const DEFINED: Words = Words(
 );
 /// What may be said of a thing, as terms of a field.
 pub(super) const STATED: Words = Words("allowed permitted included allow required possible is are");
+/// Words after which something is to follow.
+pub(super) const LOOSE_ENDS: Words = Words(
+    "of the and to by for in with und der die das von zu mit et de la du le y el di e en van a an or oder ou",
+);
 /// What is said of a thing that is so, and of one that is not.
 pub(super) const PERMITTED: Words = Words(
     "permitted allowed included accepted welcome authorised authorized required mandatory possible available erlaubt \

@@ -70,7 +70,7 @@ impl Operation for Extract {
         path: "/document-extraction/extract",
         tag: "Document extraction",
         summary: "Extract a document",
-        description: "Finds the values of the fields of a schema in a document (PDF, DOCX, plain text, JPEG, PNG, TIFF, WebP, BMP or GIF), each with its confidence and the text of the document that says it. What is not in the document is `null`. Costs credits of the key's agent, by page; nothing where the answer is no 2xx.",
+        description: "Finds the values of the fields of a schema in a document (PDF, DOCX, XLSX, PPTX, OpenDocument, RTF, HTML, CSV, EML, plain text, JPEG, PNG, TIFF, WebP, BMP or GIF), each with its confidence and the text of the document that says it. What is not in the document is `null`. Costs credits of the key's agent, by page; nothing where the answer is no 2xx.",
         access: Access::Key(Permission::new(Scope::DocumentExtraction, Action::Create)),
         errors: &[
             ErrorCode::InsufficientCredits,

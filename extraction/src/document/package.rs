@@ -1,4 +1,4 @@
-//! The ZIP package around a DOCX: which parts there are, unpacked within limits.
+//! The ZIP package around an office document: which parts there are, unpacked within limits.
 
 use std::collections::HashMap;
 use std::io::{Cursor, Read};
@@ -15,6 +15,61 @@ const ENTRIES: usize = 4096;
 const RATIO: u64 = 200;
 /// What may always be unpacked, whatever its ratio.
 const SMALL: u64 = 1 << 20;
+
+/// The kind of document that a ZIP holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    Word,
+    Workbook,
+    Slides,
+    /// A text, spreadsheet or presentation of OpenDocument, by the end of its media type.
+    OpenDocument(&'static str),
+}
+
+/// What a ZIP holds, by the type of its main part, or by its first entry.
+pub(super) fn held(bytes: &[u8]) -> Option<Held> {
+    let check = || -> Result<Option<Held>, ReadError> {
+        let mut package = Package::open(bytes, &Limits::default())?;
+        if package.contains("mimetype") && package.contains("content.xml") {
+            let media_type = package.part("mimetype")?.unwrap_or_default();
+            let media_type = String::from_utf8_lossy(&media_type);
+            let name = media_type.trim().strip_prefix("application/vnd.oasis.opendocument.");
+            let known = ["text", "spreadsheet", "presentation"].into_iter().find(|known| name == Some(known));
+            return Ok(known.map(Held::OpenDocument));
+        }
+        let main = package.main_part()?;
+        if !package.contains(&main) {
+            return Ok(None);
+        }
+        Ok(match package.content_type(&main)?.as_deref() {
+            Some(kind) if kind.contains("wordprocessingml") || kind.contains("ms-word") => Some(Held::Word),
+            Some(kind) if kind.contains("spreadsheetml") || kind.contains("ms-excel.sheet.macro") => {
+                Some(Held::Workbook)
+            }
+            Some(kind) if kind.contains("presentationml") || kind.contains("ms-powerpoint") => {
+                Some(Held::Slides)
+            }
+            Some(_) => None,
+            None => by_name(&main),
+        })
+    };
+    // The name of the part, which is not compressed, identifies even a package that is too large or damaged.
+    check().unwrap_or_else(|_| {
+        let has = |name: &str| bytes.windows(name.len()).any(|window| window == name.as_bytes());
+        MAIN_PARTS.iter().find(|(name, _)| has(name)).map(|(_, held)| *held)
+    })
+}
+
+/// The usual names of main parts.
+const MAIN_PARTS: [(&str, Held); 3] = [
+    ("word/document.xml", Held::Word),
+    ("xl/workbook.xml", Held::Workbook),
+    ("ppt/presentation.xml", Held::Slides),
+];
+
+fn by_name(main: &str) -> Option<Held> {
+    MAIN_PARTS.iter().find(|(name, _)| *name == main).map(|(_, held)| *held)
+}
 
 pub(super) struct Package<'a> {
     archive: ZipArchive<Cursor<&'a [u8]>>,
@@ -89,6 +144,7 @@ impl<'a> Package<'a> {
 
 /// A part that another one points to.
 pub(super) struct Relation {
+    pub(super) id: String,
     pub(super) kind: String,
     pub(super) target: String,
 }
@@ -105,7 +161,8 @@ impl Visitor for Relations<'_> {
             && let (Some(kind), Some(target)) = (element.attribute(b"Type"), element.attribute(b"Target"))
         {
             let kind = kind.rsplit('/').next().unwrap_or_default().to_owned();
-            self.found.push(Relation { kind, target: resolve(self.folder, &target) });
+            let id = element.attribute(b"Id").unwrap_or_default();
+            self.found.push(Relation { id, kind, target: resolve(self.folder, &target) });
         }
         Ok(true)
     }

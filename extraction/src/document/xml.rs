@@ -42,6 +42,16 @@ impl Element<'_> {
             .map(|value| value.into_owned())
     }
 
+    /// The identifier of a relation, which has the prefix of its vocabulary: `r:id`.
+    pub(super) fn relation(&self) -> Option<String> {
+        let mut attributes = self.start.attributes();
+        attributes.with_checks(false);
+        let found = attributes.flatten().find(|attribute| {
+            attribute.key.prefix().is_some() && attribute.key.local_name().into_inner() == b"id"
+        });
+        found.map(|attribute| String::from_utf8_lossy(&attribute.value).into_owned())
+    }
+
     /// The value of a switch (`w:b`, `w:vanish`): present and not turned off.
     pub(super) fn is_on(&self) -> bool {
         !matches!(self.attribute(b"val").as_deref(), Some("0" | "false" | "off" | "none"))
