@@ -130,7 +130,7 @@ fn ids(items: &[Json]) -> Result<Vec<PlatformId>, Violations> {
             }
             Some(Ok(id)) => ids.push(id),
             Some(Err(invalid)) => {
-                faults.push(ValidationError::new(Location::Body, name, Some(item), invalid.0))
+                faults.push(ValidationError::new(Location::Body, name, Some(item), invalid.0));
             }
             None => {
                 faults.push(ValidationError::new(
