@@ -7,6 +7,7 @@ mod files;
 mod forms;
 mod hostile;
 mod operator;
+mod webhooks;
 
 use serde_json::Value;
 
@@ -64,6 +65,7 @@ pub struct Known {
     contacts: Vec<String>,
     files: Vec<(String, String)>,
     submissions: Vec<String>,
+    endpoints: Vec<String>,
     etags: Vec<String>,
     /// Lists with a next page: path and cursor.
     pages: Vec<(String, String)>,
@@ -97,6 +99,7 @@ impl Known {
                 let contact = data["contactId"].as_str().unwrap_or_default().to_owned();
                 keep(&mut self.files, (contact, id));
             }
+            (Some("events"), Some(id)) if reply.status == 201 => keep(&mut self.endpoints, id),
             (Some("forms"), Some(id)) if reply.status == 201 => keep(&mut self.submissions, id),
             _ => {}
         }
@@ -108,7 +111,8 @@ impl Known {
                 keep(&mut self.times, time.to_owned());
             }
         }
-        if let Some(url) = data["url"].as_str() {
+        let is_link = request.path.starts_with("/files");
+        if let Some(url) = data["url"].as_str().filter(|_| is_link) {
             let path = url.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
             keep(&mut self.links, path.map_or_else(String::new, |(_, path)| format!("//{path}")));
         }
@@ -186,7 +190,8 @@ pub fn step(seed: u64, known: &Known) -> Step {
         58..=69 => files::files(&mut random, known),
         70..=74 => extraction::extraction(&mut random),
         75 => public(&mut random),
-        76..=79 => events::events(&mut random),
+        76..=77 => events::events(&mut random),
+        78..=79 => webhooks::webhooks(&mut random, known),
         _ => forms::forms(&mut random, known),
     };
     if request.method == "POST" && random.one_in(6) {

@@ -130,7 +130,10 @@ fn words(backend: Backend) {
             "forms:update",
             "document-extraction:create",
             "document-extraction:read",
+            "events:create",
             "events:read",
+            "events:update",
+            "events:delete",
         ]
     );
     for bad in [

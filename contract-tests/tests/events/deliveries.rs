@@ -121,7 +121,7 @@ impl Outbound for Receiver {
         self.log.lock().attempts.push((request.url.clone(), event, accepted));
         drop(guard);
         let status = StatusCode::from_u16(answer?).unwrap();
-        let body = Bytes::from_static(b"as it was told");
+        let body = Bytes::from_static(b"what went wrong");
         Ok(OutboundResponse {
             status,
             headers: HeaderMap::new(),
@@ -314,7 +314,7 @@ fn order_survives_failures(backend: Backend) {
     let attempts =
         world.cx.get(&format!("/events/endpoints/{id}/attempts/chatbots/<A>?failed=true")).expect(200);
     let attempts = attempts.data().as_array().unwrap();
-    assert!(attempts.iter().any(|it| it["status"] == 503 && it["body"] == "as it was told"), "{attempts:?}");
+    assert!(attempts.iter().any(|it| it["status"] == 503 && it["body"] == "what went wrong"), "{attempts:?}");
     assert!(attempts.iter().any(|it| it["error"] == "timeout" && it["status"].is_null()), "{attempts:?}");
     let numbers: Vec<u64> = attempts.iter().map(|it| it["number"].as_u64().unwrap()).collect();
     assert!(numbers.is_sorted_by(|a, b| a > b), "newest first: {numbers:?}");
@@ -325,7 +325,7 @@ fn crashes_lose_nothing(backend: Backend) {
     for mode in ["parallel", "ordered"] {
         let world = World::new(backend);
         let _ = world.endpoint(json!({ "from": "oldest", "mode": mode }));
-        let mut random = SplitMix64::new(7);
+        let mut random = SplitMix64(7);
         for number in 0..crashes {
             drop(world.contact(number));
             let runner = world.runner(number);
@@ -374,7 +374,7 @@ fn one_server_sends_at_a_time(backend: Backend) {
 }
 
 fn a_receiver_that_is_gone_disables_its_endpoint(backend: Backend) {
-    let world = World::answering(backend, |url, ..| Ok(if url.ends_with("gone") { 410 } else { 204 }));
+    let world = World::answering(backend, |url, _, _| Ok(if url.ends_with("gone") { 410 } else { 204 }));
     let gone = world.endpoint(json!({ "from": "oldest", "url": "https://hooks.example.com/gone" }));
     let other = world.endpoint(json!({ "types": ["endpoint.*"], "url": "https://hooks.example.com/other" }));
     let runner = world.runner(0);
@@ -383,9 +383,9 @@ fn a_receiver_that_is_gone_disables_its_endpoint(backend: Backend) {
     assert_eq!((&shown["status"], &shown["statusReason"]), (&json!("disabled"), &json!("gone")));
     assert_eq!(world.show(&other)["status"], "enabled");
     let log = world.log.lock();
-    let (_, told, _) = log.attempts.iter().find(|(.., accepted)| *accepted).unwrap();
-    assert_eq!((&told["type"], &told["actor"]["type"]), (&json!("endpoint.disabled"), &json!("system")));
-    assert_eq!(told["data"], json!({ "endpointId": gone, "reason": "gone" }));
+    let (_, heard, _) = log.attempts.iter().find(|(.., accepted)| *accepted).unwrap();
+    assert_eq!((&heard["type"], &heard["actor"]["type"]), (&json!("endpoint.disabled"), &json!("system")));
+    assert_eq!(heard["data"], json!({ "endpointId": gone, "reason": "gone" }));
 }
 
 fn events_of_erased_contacts_are_not_sent(backend: Backend) {
@@ -453,7 +453,7 @@ fn a_disabled_agent_pauses(backend: Backend) {
 }
 
 fn changes_are_followed(backend: Backend) {
-    let world = World::answering(backend, |url, ..| Ok(if url.ends_with("old") { 500 } else { 204 }));
+    let world = World::answering(backend, |url, _, _| Ok(if url.ends_with("old") { 500 } else { 204 }));
     let id = world
         .endpoint(json!({ "from": "oldest", "mode": "ordered", "url": "https://hooks.example.com/old" }));
     let runner = world.runner(0);

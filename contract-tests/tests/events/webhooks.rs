@@ -19,7 +19,7 @@ on_every_backend!(
     secrets_rotate,
     test_messages_are_sent_at_once,
     replays_select_events,
-    whoever_changes_is_in_the_audit_log,
+    changes_are_in_the_audit_log,
 );
 
 const PATH: &str = "/events/endpoints/chatbots/<A>";
@@ -318,7 +318,7 @@ fn replays_select_events(backend: Backend) {
     );
 }
 
-fn whoever_changes_is_in_the_audit_log(backend: Backend) {
+fn changes_are_in_the_audit_log(backend: Backend) {
     let cx = Sandbox::new(backend);
     let id = create(&cx);
     let _ = cx.put(&at(&id, ""), &json!({ "mode": "ordered" })).expect(200);

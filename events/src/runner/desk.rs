@@ -46,7 +46,7 @@ pub(super) enum Done {
     Saved(Result<Option<Timestamp>, StorageError>),
     /// A person has changed the endpoint or the agent: the driver ends, and the endpoint is taken again.
     Changed,
-    /// The versions of the endpoint and of its progress, for a driver that was told of a change.
+    /// The versions of the endpoint and of its progress, for a driver that heard of a change.
     Checked(Result<Option<(u64, u64)>, StorageError>),
 }
 

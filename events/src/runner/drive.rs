@@ -101,8 +101,8 @@ fn has_work(state: &DeliveryState, mode: Mode, head: u64, now: Timestamp) -> boo
         Mode::Parallel => state.open.len() < MAX_OPEN,
         Mode::Ordered => state.open.is_empty(),
     };
-    let is_behind = state.cursor < head && has_room && is_past(state.rest_until) && is_past(state.probe_at);
-    state.lease.is_some() || is_behind || state.due_at().is_some_and(|due| due <= now)
+    let is_late = state.cursor < head && has_room && is_past(state.rest_until) && is_past(state.probe_at);
+    state.lease.is_some() || is_late || state.due_at().is_some_and(|due| due <= now)
 }
 
 /// Disables an endpoint whose messages cannot be signed.

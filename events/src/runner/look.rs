@@ -41,7 +41,7 @@ pub(super) struct Found {
     pub(super) key: Key,
     pub(super) is_enabled: bool,
     /// Whether there are events that it has not got.
-    pub(super) is_behind: bool,
+    pub(super) is_late: bool,
 }
 
 impl LookFor {
@@ -122,17 +122,17 @@ async fn try_scan(runner: &Runner) -> Result<Vec<Found>, StorageError> {
         let key = (agent, id);
         let Some(is_enabled) = endpoints.get(&key).copied() else { continue };
         let state: DeliveryState = Versioned::of(&record)?.value;
-        let is_behind = state.cursor < head || !state.open.is_empty() || !state.replays.is_empty();
+        let is_late = state.cursor < head || !state.open.is_empty() || !state.replays.is_empty();
         standing.add(is_enabled, &state, head);
-        let is_late = is_enabled && state.cursor < head && state.failing_since.is_none();
-        if is_late && ages < MAX_AGES {
+        let is_aged = is_enabled && state.cursor < head && state.failing_since.is_none();
+        if is_aged && ages < MAX_AGES {
             ages += 1;
             let page = runner.storage.log(&key.0, state.cursor, 1).await?;
             let age =
                 page.entries.first().map_or(0, |entry| runner.now().millis_since(entry.at).max(0) / 1_000);
             standing.oldest_seconds = standing.oldest_seconds.max(u64::try_from(age).unwrap_or_default());
         }
-        found.push(Found { key, is_enabled, is_behind: is_behind && is_enabled });
+        found.push(Found { key, is_enabled, is_late: is_late && is_enabled });
     }
     runner.observer.standing(standing);
     Ok(found)

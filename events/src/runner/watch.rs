@@ -156,7 +156,7 @@ impl Watch {
                 self.scan_at = now.plus_millis(SCAN_EVERY);
                 for endpoint in endpoints {
                     self.add(&endpoint.key, endpoint.is_enabled);
-                    if endpoint.is_behind {
+                    if endpoint.is_late {
                         self.want(endpoint.key);
                     }
                 }

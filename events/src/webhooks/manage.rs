@@ -62,7 +62,7 @@ impl Webhooks {
         let (agent, claimed, wanted) = (&caller.agent_id, &claimed, &wanted);
         retry_on_conflict(concurrent_update, |_| async move {
             let taken = self.all_of(agent).await?;
-            // Whoever used the key since it was looked up has taken a slot that is seen, or takes the same one.
+            // A request that used the key since it was looked up has taken a slot that is seen, or takes the same one.
             if let Some(created) = answer(claimed.as_ref(), caller).await? {
                 return Ok(Some(created));
             }
@@ -221,7 +221,7 @@ impl Webhooks {
             let version = endpoint.version + 1;
             let changes = vec![
                 endpoint_change(id, version, &record)?,
-                // Also where the progress is the same: a server that delivers takes the endpoint anew.
+                // Also where the progress is the same: a server that delivers takes the endpoint again.
                 state_change(id, state.version + 1, &progress)?,
             ];
             let Some(()) = self.save(agent, id, changes, Effects::audited(audit)).await? else {

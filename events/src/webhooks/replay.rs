@@ -130,7 +130,7 @@ fn ids(items: &[Json]) -> Result<Vec<PlatformId>, Violations> {
             }
             Some(Ok(id)) => ids.push(id),
             Some(Err(invalid)) => {
-                faults.push(ValidationError::new(Location::Body, name, Some(item), invalid.0))
+                faults.push(ValidationError::new(Location::Body, name, Some(item), invalid.0));
             }
             None => {
                 faults.push(ValidationError::new(
@@ -264,7 +264,7 @@ impl Webhooks {
             match self.seq_of(agent, *id).await? {
                 Found::Event(seq, kind) if types.admits(kind) => seqs.push(seq),
                 Found::Event(..) => {}
-                // The answer of whoever reads from there.
+                // The error of a read from there.
                 Found::Expired => {
                     self.existing(caller, EventCursor { seq: 0, id: None }).await?;
                     faults.push(unknown_event(at, *id));

@@ -43,7 +43,7 @@ impl Scope {
             Scope::Contacts => &[Action::Create, Action::Read, Action::Update, Action::Delete],
             Scope::Forms => &[Action::Create, Action::Read, Action::Update],
             Scope::DocumentExtraction => &[Action::Create, Action::Read],
-            Scope::Events => &[Action::Read],
+            Scope::Events => &[Action::Create, Action::Read, Action::Update, Action::Delete],
         }
     }
 }

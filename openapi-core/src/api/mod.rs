@@ -30,6 +30,7 @@ use crate::endpoints::description::Description;
 use crate::extraction::DocumentForm;
 use crate::files::Upload;
 use crate::limits::AddressClass;
+use crate::openapi::document;
 use crate::operation::{
     Access, BodyKind, Conditional, DecodedRequest, Document, EncodedResponse, Endpoint, EndpointGroup,
     JsonBody, Operation, Payload, Principal, Shared, lacks,
@@ -88,7 +89,7 @@ impl Api {
                 true,
             ),
             addresses: AddressRateLimiter::new(settings.address_limits),
-            shared: Shared { service, service_info, document: Document::new(groups), services },
+            shared: Shared { service, service_info, document: Document::new(document, groups), services },
             settings,
             authenticator,
         }))

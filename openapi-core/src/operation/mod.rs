@@ -17,7 +17,6 @@ pub use crate::request::{
 
 use crate::access::{Caller, Permission};
 use crate::json::JsonSchema;
-use crate::openapi::document;
 use crate::reply::{ApiBody, ApiError, ErrorCode, Reply, success_body};
 use crate::service::OpenApiService;
 use crate::service_info::ServiceInfo;
@@ -99,18 +98,22 @@ pub struct EndpointGroup {
 /// The OpenAPI document of a service, made when it is first asked for.
 pub struct Document {
     text: OnceLock<String>,
+    write: WriteDocument,
     groups: &'static [EndpointGroup],
 }
 
+/// Writes the document of the table and these groups.
+type WriteDocument = fn(&ServiceInfo, &[EndpointGroup]) -> Value;
+
 impl Document {
-    /// A document of the table and these groups.
-    pub(crate) const fn new(groups: &'static [EndpointGroup]) -> Self {
-        Document { text: OnceLock::new(), groups }
+    /// A document of the table and these groups, which `write` makes.
+    pub(crate) const fn new(write: WriteDocument, groups: &'static [EndpointGroup]) -> Self {
+        Document { text: OnceLock::new(), write, groups }
     }
 
     /// The document under the names of the service.
     pub(crate) fn text(&self, service_info: &ServiceInfo) -> &str {
-        self.text.get_or_init(|| document(service_info, self.groups).to_string())
+        self.text.get_or_init(|| (self.write)(service_info, self.groups).to_string())
     }
 }
 

@@ -113,7 +113,7 @@ pub enum Webhooks {
         openapi-server webhooks replay $ENDPOINT --agent acme --since 2026-01-31T09:00:00Z")]
     Replay(Replay),
     /// Pass over an event that fails, so that an ordered endpoint goes on
-    #[command(after_help = "Examples:\n  openapi-server webhooks skip $ENDPOINT --agent acme --seq 7")]
+    #[command(after_help = "Examples:\n  openapi-server webhooks skip $ENDPOINT --agent acme")]
     Skip {
         #[command(flatten)]
         which: Which,

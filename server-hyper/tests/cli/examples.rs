@@ -1,12 +1,14 @@
 //! Runs every example of `--help`, in the order of the help.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::extraction;
 use super::file_client::{Client, id};
 use super::import_files::{texts, workbook};
 use super::model_endpoint::ModelEndpoint;
-use super::support::{BINARY, Sandbox, credentials, request};
+use super::support::{BINARY, Sandbox, credentials, request, within};
 use super::visitor::Visitor;
 
 /// All commands, found by walking the help.
@@ -106,6 +108,25 @@ fn a_server_key(sandbox: &Sandbox) -> String {
     sandbox.write("data/server-keys", &(sandbox.read("data/server-keys") + &former));
     let listed = sandbox.json(&["server-key", "list"]);
     listed.as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned()
+}
+
+/// The id of a webhook endpoint, and of one of which an event has failed.
+fn an_endpoint(sandbox: &Sandbox, fails: bool) -> String {
+    const FLAGS: [&str; 5] = ["--outbound-allow", "127.0.0.1/32", "--outbound-port", "9", "--outbound-http"];
+    let create = ["webhooks", "create", "http://127.0.0.1:9/", "--agent", "acme", "--from", "oldest"];
+    let id = id_of(&sandbox.json(&[&create[..], &FLAGS].concat()));
+    if fails {
+        let server = sandbox.serve(&FLAGS);
+        within(Duration::from_secs(20), "an event fails", || {
+            sandbox.json(&["webhooks", "show", &id, "--agent", "acme"])["openFailures"] != json!(0)
+        });
+        assert_eq!(server.end(), 0);
+    }
+    id
+}
+
+fn id_of(value: &Value) -> String {
+    value["id"].as_str().unwrap().to_owned()
 }
 
 /// The id of a document that an agent replies from.
@@ -214,6 +235,9 @@ fn every_example_works() {
             }
             if example.contains("$SERVER_KEY") {
                 shell.env("SERVER_KEY", a_server_key(&sandbox));
+            }
+            if example.contains("$ENDPOINT") {
+                shell.env("ENDPOINT", an_endpoint(&sandbox, example.contains(" skip ")));
             }
             if example.contains("$KNOWLEDGE") {
                 shell.env("KNOWLEDGE", knowledge(&sandbox));

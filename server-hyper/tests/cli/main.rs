@@ -42,6 +42,7 @@ mod support;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod visitor;
+mod webhooks;
 #[cfg(target_os = "linux")]
 mod widget_abuse;
 mod widget_connections;
