@@ -29,9 +29,12 @@ fn details_of(code: &str) -> &'static [&'static str] {
         "API_KEY_EXPIRED" => &["expiredAt"],
         "INSUFFICIENT_CREDITS" => &["required", "available"],
         "INSUFFICIENT_PERMISSIONS" => &["required"],
-        "CONTACT_NOT_FOUND" | "FILE_NOT_FOUND" | "TEMPLATE_NOT_FOUND" | "SUBMISSION_NOT_FOUND" => {
-            &["resource", "id"]
-        }
+        "CONTACT_NOT_FOUND"
+        | "FILE_NOT_FOUND"
+        | "TEMPLATE_NOT_FOUND"
+        | "SUBMISSION_NOT_FOUND"
+        | "JOB_NOT_FOUND"
+        | "BATCH_NOT_FOUND" => &["resource", "id"],
         "DUPLICATE_EXTERNAL_REFERENCE_ID" => &["existingContactId", "archived"],
         "DUPLICATE_VALUE" => &["field", "existingContactId", "archived"],
         "CONTACT_ARCHIVED" => &["resource", "id", "archivedAt"],
@@ -42,7 +45,8 @@ fn details_of(code: &str) -> &'static [&'static str] {
         "PAYLOAD_TOO_LARGE" | "FILE_TOO_LARGE" | "DOCUMENT_TOO_LARGE" | "STORAGE_QUOTA_EXCEEDED" => {
             &["limit", "actual", "unit"]
         }
-        "CONCURRENCY_LIMIT_EXCEEDED" => &["limit"],
+        "CONCURRENCY_LIMIT_EXCEEDED" | "QUEUE_FULL" => &["limit"],
+        "JOB_FINISHED" => &["resource", "id", "status"],
         "UNSUPPORTED_FILE_TYPE" => &["detected", "allowed"],
         "RATE_LIMIT_EXCEEDED" => &["window", "limit", "retryAfterSeconds"],
         _ => &[],
@@ -63,6 +67,7 @@ fn headers_of(code: &str) -> &'static [&'static str] {
         | "RATE_LIMIT_EXCEEDED"
         | "TOO_MANY_FAILED_ATTEMPTS"
         | "CONCURRENCY_LIMIT_EXCEEDED"
+        | "QUEUE_FULL"
         | "SERVICE_UNAVAILABLE"
         | "EXTRACTION_UNAVAILABLE"
         | "STORAGE_UNAVAILABLE" => &["retry-after"],

@@ -33,6 +33,8 @@ pub struct Known {
     pub template: String,
     /// The submission.
     pub submission: String,
+    /// A queued extraction.
+    pub job: String,
 }
 
 impl Known {
@@ -45,6 +47,8 @@ impl Known {
             file: &self.file,
             template: &self.template,
             submission: &self.submission,
+            job: &self.job,
+            batch: "may",
             agent: "<A>",
         }
     }
@@ -63,6 +67,10 @@ pub struct Named<'a> {
     pub template: &'a str,
     /// A submission.
     pub submission: &'a str,
+    /// A queued extraction.
+    pub job: &'a str,
+    /// A batch of extractions.
+    pub batch: &'a str,
     /// The agent.
     pub agent: &'a str,
 }
@@ -71,7 +79,16 @@ impl<'a> Named<'a> {
     /// Sets every path parameter to the same text.
     #[must_use]
     pub fn all(name: &'a str, agent: &'a str) -> Self {
-        Named { external_id: name, contact: name, file: name, template: name, submission: name, agent }
+        Named {
+            external_id: name,
+            contact: name,
+            file: name,
+            template: name,
+            submission: name,
+            job: name,
+            batch: name,
+            agent,
+        }
     }
 }
 
@@ -89,6 +106,8 @@ pub fn path(meta: &EndpointMetadata, named: Named<'_>) -> String {
         .replace("{fileId}", named.file)
         .replace("{templateId}", named.template)
         .replace("{submissionId}", named.submission)
+        .replace("{jobId}", named.job)
+        .replace("{batchId}", named.batch)
         .replace("{agentId}", named.agent);
     format!("{base}{path}")
 }
@@ -115,7 +134,8 @@ pub fn prepare(cx: Sandbox) -> (Sandbox, Known) {
     let template = cx.template(&story::feedback());
     let target = format!("/v1/open/forms/submit/{template}/contacts/crm-1001");
     let submission = cx.at("POST", &target).json(&submission_body()).send().expect(201).id();
-    (cx, Known { contact, file, link, template, submission })
+    let job = queue(&cx);
+    (cx, Known { contact, file, link, template, submission, job })
 }
 
 /// Uploads a file and returns its id.
@@ -135,6 +155,13 @@ fn form() -> Form {
 
 fn extraction() -> Form {
     Form::new().document("invoice.txt", b"total: 12").text("schema", r#"{"total":{"type":"string"}}"#)
+}
+
+/// Queues an extraction of the batch `may` and returns its id.
+#[must_use]
+pub fn queue(cx: &Sandbox) -> String {
+    let form = extraction().text("batchId", "may");
+    cx.at("POST", "/v1/open/document-extraction/jobs").form(&form).send().expect(201).id()
 }
 
 /// The path of an endpoint for the contact of the examples and its file.
@@ -171,7 +198,11 @@ pub fn body(meta: &EndpointMetadata, known: &Known) -> Option<Value> {
 /// The success status.
 #[must_use]
 pub fn success(meta: &EndpointMetadata) -> u16 {
-    if matches!(meta.id, "createContact" | "uploadFile" | "submitForm" | "submitForms") { 201 } else { 200 }
+    if matches!(meta.id, "createContact" | "uploadFile" | "submitForm" | "submitForms" | "queueExtraction") {
+        201
+    } else {
+        200
+    }
 }
 
 /// A request to a target with a body that the endpoint accepts.
@@ -192,6 +223,10 @@ pub fn good<'a>(cx: &'a Sandbox, meta: &EndpointMetadata, known: &Known) -> Call
     if meta.id == "deleteFile" {
         let file = upload(cx, &known.contact);
         return to(cx, meta, known, &path(meta, Named { file: &file, ..known.named() }));
+    }
+    if matches!(meta.id, "cancelExtraction" | "deleteExtraction") {
+        let job = queue(cx);
+        return to(cx, meta, known, &path(meta, Named { job: &job, ..known.named() }));
     }
     to(cx, meta, known, &real_path(meta, known))
 }

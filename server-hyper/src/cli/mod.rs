@@ -12,6 +12,7 @@ mod documents;
 mod erasure;
 mod export;
 mod extract;
+mod extractions;
 mod files;
 #[cfg(test)]
 mod guides;
@@ -103,6 +104,9 @@ enum Command {
     /// Stored documents of extractions
     #[command(subcommand)]
     Documents(documents::Documents),
+    /// Extractions that run in the background: list, show, cancel
+    #[command(subcommand)]
+    Extractions(extractions::Extractions),
     /// Documents that agents reply from
     #[command(subcommand)]
     Knowledge(knowledge::Knowledge),
@@ -268,6 +272,7 @@ impl Command {
             Command::Submissions(_) => Some("submissions"),
             Command::Credits(_) => Some("credits"),
             Command::Documents(_) => Some("documents"),
+            Command::Extractions(_) => Some("extractions"),
             Command::Knowledge(_) => Some("knowledge"),
             Command::Conversations(_) => Some("conversations"),
             Command::Audit(_) => Some("audit"),
@@ -321,6 +326,7 @@ impl Command {
             Command::Submissions(command) => command.run(context),
             Command::Credits(command) => command.run(context),
             Command::Documents(command) => command.run(context),
+            Command::Extractions(command) => command.run(context),
             Command::Knowledge(command) => command.run(context),
             Command::Conversations(command) => command.run(context),
             Command::Audit(command) => command.run(context),

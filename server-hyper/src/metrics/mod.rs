@@ -1,6 +1,7 @@
 //! Metrics for Prometheus. Labels are route templates and codes; none of them names a tenant.
 
 mod documents;
+mod jobs;
 mod outbound;
 mod requests;
 
@@ -17,6 +18,7 @@ use prometheus_client::registry::Registry;
 
 use crate::ports::since_epoch;
 pub use documents::Documents;
+pub use jobs::JobMetrics;
 pub use outbound::OutboundMetrics;
 pub use requests::{RequestMetrics, ResponseLabels};
 
@@ -53,6 +55,8 @@ pub struct Metrics {
     pub documents: Documents,
     /// Requests to URLs of tenants.
     pub outbound: OutboundMetrics,
+    /// Queued extractions.
+    pub jobs: JobMetrics,
 }
 
 impl fmt::Debug for Metrics {
@@ -87,6 +91,7 @@ impl Metrics {
         let requests = RequestMetrics::register(registry);
         let documents = Documents::register(registry);
         let outbound = OutboundMetrics::register(registry);
+        let jobs = JobMetrics::register(registry);
         registry.register_collector(Box::new(DroppedLines(Box::new(dropped_log_lines))));
         whole.register_collector(Box::new(Process { started: since_epoch() }));
         Metrics {
@@ -98,6 +103,7 @@ impl Metrics {
             requests,
             documents,
             outbound,
+            jobs,
         }
     }
 

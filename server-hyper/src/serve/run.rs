@@ -169,6 +169,8 @@ struct Server {
     listening_at: Vec<(&'static str, String)>,
     /// The tasks that accept connections.
     accepting: Vec<JoinHandle<()>>,
+    /// The task that runs queued extractions.
+    jobs: JoinHandle<()>,
     /// The tasks that run until the end.
     background: Vec<JoinHandle<()>>,
 }
@@ -223,13 +225,18 @@ impl Server {
         tasks.push(accepting.spawn("open-api", listening, web, rules)?);
         let mut listening_at = vec![("open-api", address)];
         listening_at.extend(widget_origin.clone().map(|origin| ("widget", origin)));
+        let job_metrics = metrics.jobs.clone();
         if let Some(listening) = ops_listening {
             let (drain, probe) = (Arc::clone(&drain), Probe::default());
             let ops = Ops { metrics, storage, documents: sandbox, drain, probe };
             listening_at.push(("ops", serve_ops(listening, ops)?));
         }
         let anchors = crate::anchors::path_of(&lent.config, &lent.store.url().key_source(&lent.config));
-        let background = background(&platforms, exchange, &widget_api, anchors);
+        let mut background = background(&platforms, exchange, &widget_api, anchors);
+        let running = Arc::clone(&platforms);
+        let jobs = tokio::spawn(async move { running.run_jobs().await });
+        let measured = Arc::clone(&platforms);
+        background.push(tokio::spawn(async move { measured.measure_jobs(&job_metrics).await }));
         Ok(Server {
             serving,
             service_info,
@@ -241,6 +248,7 @@ impl Server {
             console: None,
             listening_at,
             accepting: tasks,
+            jobs,
             background,
         })
     }
@@ -287,6 +295,11 @@ impl Server {
             console.drain(deadline).await;
         }
         end_replies(&self.widget_api.load(), deadline).await;
+        self.platforms.stop_jobs();
+        while !self.jobs.is_finished() && monotonic() < deadline {
+            tokio::time::sleep(DRAIN_INTERVAL).await;
+        }
+        self.jobs.abort();
         self.background.iter().for_each(JoinHandle::abort);
         if let Err(error) = self.platforms.current().platform().drain().await {
             tracing::error!(%error, "the leases of the rate limits could not be given back; they count as used");
