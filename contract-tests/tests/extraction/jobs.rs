@@ -1,7 +1,8 @@
 //! Extractions that run on their own (contract 12.5).
 
-use std::pin::pin;
-use std::task::{Context, Waker};
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use contract_tests::sandbox::{operator, wait};
@@ -9,6 +10,7 @@ use contract_tests::{Backend, Form, Reply, Sandbox, on_every_backend};
 use openapi_core::admin::Admin;
 use openapi_core::contacts::ContactRef;
 use openapi_core::platform::{ExtractionSettings, FileSettings};
+use openapi_core::ports::Timer;
 use openapi_core::storage::{JobClaim, Queue};
 use openapi_core::values::{JobId, PlatformId};
 use serde_json::{Value, json};
@@ -40,6 +42,20 @@ fn queue(cx: &Sandbox, form: &Form) -> Reply {
 
 fn job(cx: &Sandbox, id: &str) -> Value {
     cx.get(&format!("{JOBS}/{id}")).expect(200).data().clone()
+}
+
+/// A timer whose every sleep lasts until it is polled again.
+struct Ticking;
+
+impl Timer for Ticking {
+    fn sleep(&self, _: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let mut is_over = false;
+        Box::pin(poll_fn(
+            move |_| {
+                if std::mem::replace(&mut is_over, true) { Poll::Ready(()) } else { Poll::Pending }
+            },
+        ))
+    }
 }
 
 /// Queues a document and returns the id of the job.
@@ -347,7 +363,7 @@ fn an_engine_that_is_away_is_tried_again(backend: Backend) {
 
 fn a_stop_hands_the_job_back(backend: Backend) {
     let cx = sandbox(backend);
-    let ports = cx.ports().with_timer(std::sync::Arc::new(crate::support::Over));
+    let ports = cx.ports().with_timer(std::sync::Arc::new(Ticking));
     let cx = cx.deciding(ports, FileSettings::default(), ExtractionSettings::default());
     let id = queued(&cx, "hang");
     let mut background = pin!(cx.platform.background());
