@@ -85,8 +85,9 @@ impl Extractions {
             }
             Extractions::Show { job, agent } => context.with_platform(Contents::Closed, async |platform| {
                 let query = ExtractionWait::default().into();
-                let found = platform.extraction(&caller(context, agent), GetExtraction { id: job, query });
-                context.print_json(&found.await.map_err(failed)?)
+                let caller = caller(context, agent);
+                let found = platform.extraction(&caller, GetExtraction { id: job, query }).await;
+                context.print_json(&found.map_err(failed)?)
             }),
             Extractions::Cancel { job, agent } => context.with_platform(Contents::Open, async |platform| {
                 let cancelled = platform.cancel_extraction(&caller(context, agent), &job).await;
