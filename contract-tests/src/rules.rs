@@ -33,7 +33,9 @@ fn details_of(code: &str) -> &'static [&'static str] {
         | "FILE_NOT_FOUND"
         | "TEMPLATE_NOT_FOUND"
         | "SUBMISSION_NOT_FOUND"
-        | "ENDPOINT_NOT_FOUND" => &["resource", "id"],
+        | "ENDPOINT_NOT_FOUND"
+        | "JOB_NOT_FOUND"
+        | "BATCH_NOT_FOUND" => &["resource", "id"],
         "DUPLICATE_EXTERNAL_REFERENCE_ID" => &["existingContactId", "archived"],
         "DUPLICATE_VALUE" => &["field", "existingContactId", "archived"],
         "CONTACT_ARCHIVED" => &["resource", "id", "archivedAt"],
@@ -44,7 +46,10 @@ fn details_of(code: &str) -> &'static [&'static str] {
         "PAYLOAD_TOO_LARGE" | "FILE_TOO_LARGE" | "DOCUMENT_TOO_LARGE" | "STORAGE_QUOTA_EXCEEDED" => {
             &["limit", "actual", "unit"]
         }
-        "CONCURRENCY_LIMIT_EXCEEDED" | "ENDPOINT_LIMIT_EXCEEDED" | "STREAM_LIMIT_EXCEEDED" => &["limit"],
+        "CONCURRENCY_LIMIT_EXCEEDED" | "ENDPOINT_LIMIT_EXCEEDED" | "STREAM_LIMIT_EXCEEDED" | "QUEUE_FULL" => {
+            &["limit"]
+        }
+        "JOB_FINISHED" => &["resource", "id", "status"],
         "UNSUPPORTED_FILE_TYPE" => &["detected", "allowed"],
         "RATE_LIMIT_EXCEEDED" => &["window", "limit", "retryAfterSeconds"],
         _ => &[],
@@ -66,6 +71,7 @@ fn headers_of(code: &str) -> &'static [&'static str] {
         | "TOO_MANY_FAILED_ATTEMPTS"
         | "CONCURRENCY_LIMIT_EXCEEDED"
         | "STREAM_LIMIT_EXCEEDED"
+        | "QUEUE_FULL"
         | "SERVICE_UNAVAILABLE"
         | "EXTRACTION_UNAVAILABLE"
         | "STORAGE_UNAVAILABLE" => &["retry-after"],

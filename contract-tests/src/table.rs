@@ -40,6 +40,8 @@ pub struct Known {
     pub submission: String,
     /// The webhook endpoint.
     pub endpoint: String,
+    /// A queued extraction.
+    pub job: String,
 }
 
 impl Known {
@@ -53,6 +55,8 @@ impl Known {
             template: &self.template,
             submission: &self.submission,
             endpoint: &self.endpoint,
+            job: &self.job,
+            batch: "may",
             agent: "<A>",
         }
     }
@@ -73,6 +77,10 @@ pub struct Named<'a> {
     pub submission: &'a str,
     /// A webhook endpoint.
     pub endpoint: &'a str,
+    /// A queued extraction.
+    pub job: &'a str,
+    /// A batch of extractions.
+    pub batch: &'a str,
     /// The agent.
     pub agent: &'a str,
 }
@@ -88,6 +96,8 @@ impl<'a> Named<'a> {
             template: name,
             submission: name,
             endpoint: name,
+            job: name,
+            batch: name,
             agent,
         }
     }
@@ -108,6 +118,8 @@ pub fn path(meta: &EndpointMetadata, named: Named<'_>) -> String {
         .replace("{templateId}", named.template)
         .replace("{submissionId}", named.submission)
         .replace("{endpointId}", named.endpoint)
+        .replace("{jobId}", named.job)
+        .replace("{batchId}", named.batch)
         .replace("{agentId}", named.agent);
     format!("{base}{path}")
 }
@@ -135,7 +147,8 @@ pub fn prepare(cx: Sandbox) -> (Sandbox, Known) {
     let target = format!("/v1/open/forms/submit/{template}/contacts/crm-1001");
     let submission = cx.at("POST", &target).json(&submission_body()).send().expect(201).id();
     let endpoint = endpoint(&cx);
-    (cx, Known { contact, file, link, template, submission, endpoint })
+    let job = queue(&cx);
+    (cx, Known { contact, file, link, template, submission, endpoint, job })
 }
 
 /// Uploads a file and returns its id.
@@ -165,6 +178,13 @@ fn form() -> Form {
 
 fn extraction() -> Form {
     Form::new().document("invoice.txt", b"total: 12").text("schema", r#"{"total":{"type":"string"}}"#)
+}
+
+/// Queues an extraction of the batch `may` and returns its id.
+#[must_use]
+pub fn queue(cx: &Sandbox) -> String {
+    let form = extraction().text("batchId", "may");
+    cx.at("POST", "/v1/open/document-extraction/jobs").form(&form).send().expect(201).id()
 }
 
 /// The path of an endpoint for the contact of the examples and its file.
@@ -206,7 +226,12 @@ pub fn body(meta: &EndpointMetadata, known: &Known) -> Option<Value> {
 pub fn success(meta: &EndpointMetadata) -> u16 {
     if matches!(
         meta.id,
-        "createContact" | "uploadFile" | "submitForm" | "submitForms" | "createWebhookEndpoint"
+        "createContact"
+            | "uploadFile"
+            | "submitForm"
+            | "submitForms"
+            | "createWebhookEndpoint"
+            | "queueExtraction"
     ) {
         201
     } else {
@@ -236,6 +261,10 @@ pub fn good<'a>(cx: &'a Sandbox, meta: &EndpointMetadata, known: &Known) -> Call
     if meta.id == "deleteWebhookEndpoint" {
         let endpoint = endpoint(cx);
         return to(cx, meta, known, &path(meta, Named { endpoint: &endpoint, ..known.named() }));
+    }
+    if matches!(meta.id, "cancelExtraction" | "deleteExtraction") {
+        let job = queue(cx);
+        return to(cx, meta, known, &path(meta, Named { job: &job, ..known.named() }));
     }
     to(cx, meta, known, &real_path(meta, known))
 }

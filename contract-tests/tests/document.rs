@@ -294,6 +294,15 @@ fn every_error_is_declared() {
             "extractDocument",
             format!("{without_agent} {upload} {idempotency} DOCUMENT_TOO_LARGE DOCUMENT_ENCRYPTED DOCUMENT_UNREADABLE CONCURRENCY_LIMIT_EXCEEDED INSUFFICIENT_CREDITS STORAGE_QUOTA_EXCEEDED STORAGE_UNAVAILABLE EXTRACTION_UNAVAILABLE EXTRACTION_FAILED EXTRACTION_TIMEOUT"),
         ),
+        (
+            "queueExtraction",
+            format!("{without_agent} {upload} {idempotency} DOCUMENT_TOO_LARGE DOCUMENT_ENCRYPTED DOCUMENT_UNREADABLE CONCURRENCY_LIMIT_EXCEEDED INSUFFICIENT_CREDITS STORAGE_QUOTA_EXCEEDED STORAGE_UNAVAILABLE EXTRACTION_UNAVAILABLE EXTRACTION_FAILED EXTRACTION_TIMEOUT CONTACT_NOT_FOUND FILE_NOT_FOUND CONCURRENT_UPDATE QUEUE_FULL"),
+        ),
+        ("listExtractions", without_agent.clone()),
+        ("getExtraction", format!("{without_agent} JOB_NOT_FOUND")),
+        ("cancelExtraction", format!("{without_agent} JOB_NOT_FOUND JOB_FINISHED CONCURRENT_UPDATE")),
+        ("deleteExtraction", format!("{without_agent} JOB_NOT_FOUND CONCURRENT_UPDATE")),
+        ("getExtractionBatch", format!("{without_agent} BATCH_NOT_FOUND")),
     ] {
         let responses = members(&contract_tests::document::operation(id)["responses"]);
         let declared: BTreeSet<&str> = responses
@@ -325,7 +334,7 @@ fn successes_are_those_of_the_contract() {
             | "getSubmission"
             | "getLatestSubmission"
             | "getTemplateSchema" => &["200", "304"],
-            "uploadFile" => &["201"],
+            "uploadFile" | "queueExtraction" => &["201"],
             "downloadFile" => &["200", "206", "304"],
             _ => &["200"],
         };

@@ -40,8 +40,8 @@ pub enum AddressClass {
     AuthenticationFlood,
 }
 
-#[derive(Debug)]
 /// Counts the requests of addresses by class.
+#[derive(Debug)]
 pub struct AddressLimiter(NetworkWindows<AddressClass>);
 
 impl AddressLimiter {

@@ -4,6 +4,7 @@ mod answers;
 mod credits;
 mod form;
 mod idempotency;
+mod jobs;
 mod precedence;
 mod rules;
 mod storing;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::DocumentFacts;
 use crate::access::Actor;
-use crate::json::{Json, Object, RawObject, json_object};
+use crate::json::{Constant, Json, Object, RawObject, json_object};
 use crate::storage::{Job, JobState};
 use crate::values::{AgentId, ContactId, FileId, JobId, Timestamp, text_words, words};
 
@@ -209,6 +209,6 @@ pub struct DeletedJob {
 
 json_object! { DeletedJob as "DeletedJob" = |deleted| {
     "id": JobId = deleted.id,
-    "deleted": bool { "const": true } = true,
+    "deleted": Constant<true> = Constant(true),
     "deletedAt": Timestamp = deleted.at,
 } }

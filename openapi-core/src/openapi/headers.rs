@@ -84,14 +84,14 @@ pub(super) fn of_success(endpoint: &Endpoint, status: u16) -> Value {
         names.push("ETag");
     }
     let renames = meta.errors.contains(&ErrorCode::DuplicateExternalReferenceId);
-    let makes_one = status == 201 && meta.conditional != Conditional::No;
+    let makes_one = status == 201 && (meta.conditional != Conditional::No || meta.body == BodyKind::Document);
     if makes_one || meta.method == Method::Put && renames {
         names.push("Location");
     }
     if meta.idempotent {
         names.push("Idempotent-Replayed");
     }
-    if meta.body == BodyKind::Document {
+    if meta.body == BodyKind::Document && status == 200 {
         names.extend(["X-Credits-Charged", "X-Credits-Remaining"]);
     }
     if meta.query.iter().any(|parameter| parameter.name == "page") {

@@ -84,7 +84,7 @@ pub struct Job {
     pub state: JobState,
     /// How often it was changed, from 1. A renewal of the lease is no change.
     pub version: u64,
-    /// Its place among the ready jobs of the queue, of all scopes: the least comes first, then the least id.
+    /// Its position among the ready jobs of the queue, of all scopes: the least comes first, then the least id.
     pub turn: u64,
     /// Of a scheduled job, when it becomes ready; of one that has ended, when it is removed; else none.
     pub due_at: Option<Timestamp>,

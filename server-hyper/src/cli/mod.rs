@@ -13,6 +13,7 @@ mod erasure;
 mod events;
 mod export;
 mod extract;
+mod extractions;
 mod files;
 #[cfg(test)]
 mod guides;
@@ -106,6 +107,9 @@ enum Command {
     /// Stored documents of extractions
     #[command(subcommand)]
     Documents(documents::Documents),
+    /// Extractions that run in the background: list, show, cancel
+    #[command(subcommand)]
+    Extractions(extractions::Extractions),
     /// Documents that agents reply from
     #[command(subcommand)]
     Knowledge(knowledge::Knowledge),
@@ -280,6 +284,7 @@ impl Command {
             Command::Submissions(_) => Some("submissions"),
             Command::Credits(_) => Some("credits"),
             Command::Documents(_) => Some("documents"),
+            Command::Extractions(_) => Some("extractions"),
             Command::Knowledge(_) => Some("knowledge"),
             Command::Conversations(_) => Some("conversations"),
             Command::Webhooks(_) => Some("webhooks"),
@@ -337,6 +342,7 @@ impl Command {
             Command::Submissions(command) => command.run(context),
             Command::Credits(command) => command.run(context),
             Command::Documents(command) => command.run(context),
+            Command::Extractions(command) => command.run(context),
             Command::Knowledge(command) => command.run(context),
             Command::Conversations(command) => command.run(context),
             Command::Webhooks(command) => command.run(context),

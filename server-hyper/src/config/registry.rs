@@ -272,6 +272,12 @@ pub const SETTINGS: &[Setting] = settings! {
         extraction_timeout: Scalar "DURATION" = "120s", "Timeout of an extraction";
     }
     Serve {
+        extraction_workers: Scalar "COUNT" = "",
+            "Queued extractions that this server runs at once; 0 leaves them to other servers [default: half the cores]";
+        extraction_queue: Scalar "COUNT" = "10000", "Extractions of an agent that may be queued or running on their own";
+        extraction_job_timeout: Scalar "DURATION" = "10m", "Timeout of a queued extraction";
+        extraction_result_retention: Scalar "DURATION" = "7d",
+            "How long queued extractions stay with their results after their end, 1h to 30d";
         document_retention: Scalar "DURATION" = "90d", "How long documents sent with saveToStorage are retained";
         event_retention: Scalar "DURATION" = "7d", "How long events are retained, 1d to 90d";
         audit_retention: Scalar "DURATION" = "", "How long entries of the audit log are retained, such as 400d [default: for good]";

@@ -361,7 +361,27 @@ fn extraction(reader: &mut Reader<'_>) -> ExtractionSettings {
     extraction.max_running_of_key = reader.count("extractions_per_key", 1, u64::from(u32::MAX)) as u32;
     extraction.deadline_millis = reader.millis("extraction_timeout");
     extraction.retention_millis = reader.millis("document_retention");
+    extraction.workers = workers(reader);
+    extraction.max_unfinished_jobs = reader.count("extraction_queue", 1, 1_000_000);
+    extraction.job_timeout_millis = reader.millis("extraction_job_timeout");
+    extraction.result_retention_millis = reader.millis("extraction_result_retention");
+    const HOUR_MILLIS: u64 = 3_600_000;
+    if !(HOUR_MILLIS..=30 * 24 * HOUR_MILLIS).contains(&extraction.result_retention_millis) {
+        reader.error("extraction_result_retention", "must be 1h to 30d");
+    }
     extraction
+}
+
+/// The workers of queued extractions: half the cores unless set, at least one.
+fn workers(reader: &mut Reader<'_>) -> u32 {
+    let count = reader.optional("extraction_workers", |text| match text.parse::<u32>() {
+        Ok(count) if count <= 256 => Ok(count),
+        _ => Err("must be 0 to 256".to_owned()),
+    });
+    count.unwrap_or_else(|| {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        u32::try_from(cores / 2).unwrap_or(1).max(1)
+    })
 }
 
 fn audit_retention(reader: &mut Reader<'_>) -> Option<u32> {

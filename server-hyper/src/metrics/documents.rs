@@ -154,6 +154,15 @@ impl<F: Fn(&Documents, &'static str)> Drop for Step<F> {
 
 #[async_trait]
 impl DocumentExtractor for Measured {
+    async fn measure(
+        &self,
+        document: SentDocument,
+        limits: DocumentLimits,
+        timeout: Duration,
+    ) -> Result<DocumentText, ExtractError> {
+        self.inner.measure(document, limits, timeout).await
+    }
+
     fn detect(&self, document: &SentDocument) -> Result<&'static str, UnsupportedDocument> {
         self.inner.detect(document)
     }

@@ -3,6 +3,7 @@
 mod console;
 mod documents;
 mod events;
+mod jobs;
 mod outbound;
 mod requests;
 mod webhooks;
@@ -22,6 +23,7 @@ pub use self::events::EventMetrics;
 use crate::ports::since_epoch;
 pub use console::ConsoleMetrics;
 pub use documents::Documents;
+pub use jobs::JobMetrics;
 pub use outbound::OutboundMetrics;
 pub use requests::{RequestMetrics, ResponseLabels};
 pub use webhooks::WebhookMetrics;
@@ -63,6 +65,8 @@ pub struct Metrics {
     pub webhooks: WebhookMetrics,
     /// Requests of operators.
     pub console: ConsoleMetrics,
+    /// Queued extractions.
+    pub jobs: JobMetrics,
 }
 
 impl fmt::Debug for Metrics {
@@ -107,6 +111,7 @@ impl Metrics {
         if let Some(events) = events {
             events.register(registry);
         }
+        let jobs = JobMetrics::register(registry);
         registry.register_collector(Box::new(DroppedLines(Box::new(dropped_log_lines))));
         whole.register_collector(Box::new(Process { started: since_epoch() }));
         Metrics {
@@ -120,6 +125,7 @@ impl Metrics {
             outbound,
             webhooks,
             console,
+            jobs,
         }
     }
 

@@ -12,10 +12,12 @@ use events::runner::{DeliveryObserver, Runner};
 use events::{WebhookSettings, Webhooks};
 use openapi_core::api::{Api, Settings};
 use openapi_core::ports::Outbound;
+use openapi_core::platform::JobFigures;
 
 use crate::anchors::{self, Anchors};
 use crate::assemble::{self, Decisions, Stores};
 use crate::error::CliError;
+use crate::metrics::JobMetrics;
 use crate::ports::{SystemClock, SystemRandom};
 use crate::server_keys::{FileState, KeySource};
 
@@ -24,6 +26,9 @@ const KEY_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// How often the platform runs its maintenance.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(20);
+
+/// How often the queued extractions are measured.
+const MEASUREMENT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Upper bound of the time from a request's choice of a platform until that platform counts it.
 const HANDOVER: Duration = Duration::from_secs(1);
@@ -110,6 +115,44 @@ impl KeyRotation {
         self.current().widget_api(self.widget.clone())
     }
 
+    /// Runs the queued extractions on the current platform, until [`KeyRotation::stop_jobs`]. After new server keys, the
+    /// new platform goes on.
+    pub async fn run_jobs(&self) {
+        loop {
+            let current = self.current();
+            current.platform().background().await;
+            if Arc::ptr_eq(&current, &self.current()) {
+                return;
+            }
+        }
+    }
+
+    /// Measures the queued extractions every few seconds, for ever.
+    pub async fn measure_jobs(&self, metrics: &JobMetrics) {
+        let mut before = JobFigures::default();
+        let mut measured = self.current();
+        loop {
+            let platform = Arc::clone(measured.platform());
+            match platform.extraction_load().await {
+                Ok(load) => metrics.set(&load, platform.now()),
+                Err(error) => tracing::debug!(%error, "failed to measure the queue of extractions"),
+            }
+            let figures = platform.job_figures();
+            metrics.add(&before, &figures);
+            before = figures;
+            let current = self.current();
+            if !Arc::ptr_eq(&current, &measured) {
+                (measured, before) = (current, JobFigures::default());
+            }
+            tokio::time::sleep(MEASUREMENT_INTERVAL).await;
+        }
+    }
+
+    /// Ends [`KeyRotation::run_jobs`]: the jobs that run are handed back.
+    pub fn stop_jobs(&self) {
+        self.current().platform().stop_background();
+    }
+
     /// Runs the maintenance of the current platform periodically, for ever.
     pub async fn maintain(&self) {
         loop {
@@ -172,6 +215,7 @@ impl KeyRotation {
                     if let Some(console) = console {
                         console.store(Arc::new(console.load().over(Conversations::clone(&self.current()))));
                     }
+                    previous.platform().stop_background();
                     tracing::info!("new server keys are in use");
                     // The previous platform saves its counts; until then its leases count as used.
                     tokio::time::sleep(HANDOVER).await;

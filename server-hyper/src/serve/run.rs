@@ -204,6 +204,8 @@ struct Server {
     listening_at: Vec<(&'static str, String)>,
     /// The tasks that accept connections.
     accepting: Vec<JoinHandle<()>>,
+    /// The task that runs queued extractions.
+    jobs: JoinHandle<()>,
     /// The tasks that run until the end.
     background: Vec<JoinHandle<()>>,
     /// The task that delivers webhooks, and what stops it.
@@ -291,6 +293,7 @@ impl Server {
         let mut listening_at = vec![("open-api", address)];
         listening_at.extend(widget_origin.clone().map(|origin| ("widget", origin)));
         listening_at.extend(console_origin.map(|origin| ("console", origin)));
+        let job_metrics = metrics.jobs.clone();
         if let Some(listening) = ops_listening {
             let (drain, probe) = (Arc::clone(&drain), Probe::default());
             let ops = Ops { metrics, storage, documents: sandbox, drain, probe };
@@ -302,7 +305,11 @@ impl Server {
         let deliveries = tokio::spawn(async move {
             delivering.deliver(async { drop(stopped.await) }).await;
         });
-        let background = background(&platforms, exchange, &widget_api, operators.as_ref(), anchors);
+        let mut background = background(&platforms, exchange, &widget_api, operators.as_ref(), anchors);
+        let running = Arc::clone(&platforms);
+        let jobs = tokio::spawn(async move { running.run_jobs().await });
+        let measured = Arc::clone(&platforms);
+        background.push(tokio::spawn(async move { measured.measure_jobs(&job_metrics).await }));
         Ok(Server {
             serving,
             service_info,
@@ -316,6 +323,7 @@ impl Server {
             console: None,
             listening_at,
             accepting: tasks,
+            jobs,
             background,
             deliveries: Mutex::new(Some((stop_deliveries, deliveries))),
         })
@@ -370,6 +378,11 @@ impl Server {
         }
         end_replies(&self.widget_api.load(), deadline).await;
         end_deliveries(deliveries, deadline).await;
+        self.platforms.stop_jobs();
+        while !self.jobs.is_finished() && monotonic() < deadline {
+            tokio::time::sleep(DRAIN_INTERVAL).await;
+        }
+        self.jobs.abort();
         self.background.iter().for_each(JoinHandle::abort);
         if let Err(error) = self.platforms.current().platform().drain().await {
             tracing::error!(%error, "the leases of the rate limits could not be given back; they count as used");

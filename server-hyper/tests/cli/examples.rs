@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::extraction;
 use super::file_client::{Client, id};
 use super::import_files::{texts, workbook};
+use super::jobs;
 use super::model_endpoint::ModelEndpoint;
 use super::support::{BINARY, Sandbox, credentials, request, within};
 use super::visitor::Visitor;
@@ -85,6 +86,15 @@ fn a_document(sandbox: &Sandbox) -> String {
     assert_eq!(status, 200, "{answer}");
     assert_eq!(server.end(), 0);
     answer["metadata"]["document"]["fileId"].as_str().unwrap().to_owned()
+}
+
+/// The id of an extraction that no server runs.
+fn a_job(sandbox: &Sandbox) -> String {
+    let key = sandbox.json(&["keys", "create", "--agent", "acme", "--name", "Job", "--allow", "all"]);
+    let server = sandbox.serve(&["--extraction-workers", "0"]);
+    let job = jobs::queue(&server.api, &credentials(&key), "total: 1").expect("an answer");
+    assert_eq!(server.end(), 0);
+    job
 }
 
 /// The id of a file of a contact.
@@ -229,6 +239,9 @@ fn every_example_works() {
             }
             if example.contains("$DOCUMENT") {
                 shell.env("DOCUMENT", document.get_or_insert_with(|| a_document(&sandbox)));
+            }
+            if example.contains("$JOB") {
+                shell.env("JOB", a_job(&sandbox));
             }
             if example.contains("$FILE") {
                 shell.env("FILE", a_file(&sandbox));

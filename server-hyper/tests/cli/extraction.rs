@@ -25,6 +25,13 @@ pub fn extract(origin: &str, keys: &[(&'static str, String); 2], parts: &[(&str,
 
 /// Sends such a form and does not wait for the answer.
 pub fn send(origin: &str, keys: &[(&'static str, String); 2], parts: &[(&str, &str)]) -> TcpStream {
+    let mut stream = connect(origin);
+    stream.write_all(&form(PATH, keys, parts)).unwrap();
+    stream
+}
+
+/// The request with such a form.
+pub fn form(path: &str, keys: &[(&'static str, String); 2], parts: &[(&str, &str)]) -> Vec<u8> {
     const BOUNDARY: &str = "c41f09";
     let mut body = String::new();
     for (name, content) in parts {
@@ -36,10 +43,7 @@ pub fn send(origin: &str, keys: &[(&'static str, String); 2], parts: &[(&str, &s
     let media_type = format!("multipart/form-data; boundary={BOUNDARY}");
     let mut headers: Vec<(&str, &str)> = keys.iter().map(|(name, value)| (*name, value.as_str())).collect();
     headers.push(("Content-Type", &media_type));
-    let mut stream = connect(origin);
-    stream.write_all(head("POST", PATH, &headers, body.len()).as_bytes()).unwrap();
-    stream.write_all(body.as_bytes()).unwrap();
-    stream
+    (head("POST", path, &headers, body.len()) + &body).into_bytes()
 }
 
 /// The allocator reserves address space ahead. If that exceeded the worker's limit, documents would fail at random:

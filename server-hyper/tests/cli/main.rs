@@ -25,6 +25,7 @@ mod fleet;
 mod fleet_widget;
 mod forms;
 mod import_files;
+mod jobs;
 mod knowledge;
 mod model_endpoint;
 mod monitoring;

@@ -21,6 +21,7 @@ mod files;
 mod fixture;
 mod forms;
 mod histories;
+mod job_histories;
 mod jobs;
 mod keys;
 mod lists;
@@ -338,6 +339,9 @@ cases! {
     }
     chat_histories {
         random_histories_of_the_chat_agree_with_the_model
+    }
+    job_histories {
+        random_histories_of_queues_agree_with_the_model
     }
     shape_histories {
         random_histories_of_records_and_logs_agree_with_the_model

@@ -41,6 +41,7 @@ impl Operation for Queue {
             ErrorCode::DocumentTooLarge,
             ErrorCode::DocumentEncrypted,
             ErrorCode::DocumentUnreadable,
+            ErrorCode::ConcurrencyLimitExceeded,
             ErrorCode::QueueFull,
             ErrorCode::ExtractionFailed,
             ErrorCode::ExtractionUnavailable,

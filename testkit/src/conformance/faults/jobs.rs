@@ -131,7 +131,7 @@ impl Faulty {
     pub(super) async fn wake_jobs(&self, queue: Queue, now: Timestamp, at_most: u32) -> Result<Woken> {
         let at_most = if self.is(PlantedFault::WakeUnbounded) { u32::MAX } else { at_most };
         let now = match self.fault {
-            Some(PlantedFault::ExpiredLeaseKept) => Timestamp::from_millis(0),
+            Some(PlantedFault::ExpiredLeaseNeverEnds) => Timestamp::from_millis(0),
             Some(PlantedFault::WakeTimeExclusive) => now.plus_millis(-1),
             _ => now,
         };

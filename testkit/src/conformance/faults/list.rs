@@ -607,7 +607,7 @@ faults! {
     /// A lease is renewed by another server.
     RenewalByAnother,
     /// A lease never ends.
-    ExpiredLeaseKept,
+    ExpiredLeaseNeverEnds,
     /// Jobs are due only after their instant.
     WakeTimeExclusive,
     /// More jobs are woken than requested.

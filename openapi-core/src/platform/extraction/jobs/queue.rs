@@ -16,9 +16,12 @@ use crate::platform::Platform;
 use crate::platform::contacts;
 use crate::platform::errors::{agent_gone, concurrent_update, file_not_found, quota_exceeded};
 use crate::platform::extraction::documents::{self, DocumentRetention};
-use crate::platform::extraction::errors::{not_extracted, queue_full, too_few_credits, unsupported};
+use crate::platform::extraction::errors::{
+    not_extracted, queue_full, timed_out, too_few_credits, unsupported,
+};
 use crate::platform::extraction::task::Task;
 use crate::platform::idempotency::{Claim, Claimed, answer, claim, replay};
+use crate::ports::timeout;
 use crate::reply::ApiError;
 use crate::service::{ContactTarget, Created, Idempotency, QueueExtraction};
 use crate::storage::retry::retry_on_conflict;
@@ -67,7 +70,10 @@ pub(in crate::platform) async fn queue(
     if source.of.is_none() {
         documents::refuse_excess(platform, caller, &task).await?;
     }
-    let text = measure(platform, &task).await?;
+    let text = {
+        let _running = platform.extractions.enter(caller, platform.extraction.max_running_of_key)?;
+        measure(platform, &task).await?
+    };
     let id = platform.ports.ids.platform_id(platform.now());
     let retained = match source.of {
         Some(_) => None,
@@ -110,10 +116,13 @@ impl Source {
 
 /// What the document costs follows from this.
 async fn measure(platform: &Platform, task: &Task) -> Result<DocumentText, ApiError> {
-    let timeout = Duration::from_millis(platform.extraction.deadline_millis);
-    let measured =
-        platform.ports.extractor.measure(task.document.clone(), platform.extraction.limits, timeout).await;
-    measured.map_err(not_extracted)
+    let millis = platform.extraction.deadline_millis;
+    let (document, limits) = (task.document.clone(), platform.extraction.limits);
+    let measured = platform.ports.extractor.measure(document, limits, Duration::from_millis(millis));
+    match timeout(&*platform.ports.timer, millis, measured).await {
+        Some(measured) => measured.map_err(not_extracted),
+        None => Err(timed_out()),
+    }
 }
 
 /// A job that is to be stored.
@@ -241,7 +250,7 @@ impl NewJob<'_> {
 
     fn body(&self, caller: &Caller) -> JobBody {
         let content = self.retained.as_ref().map(DocumentRetention::id);
-        let kept = content.filter(|_| self.task.save);
+        let retained = content.filter(|_| self.task.save);
         JobBody {
             document: DocumentFacts {
                 file_name: self.task.document.file_name.clone(),
@@ -252,8 +261,8 @@ impl NewJob<'_> {
                 character_count: self.text.character_count,
                 ocr_applied: self.text.ocr_applied,
                 language: None,
-                stored: kept.is_some(),
-                file_id: kept.map(|id| id.to_string()),
+                stored: retained.is_some(),
+                file_id: retained.map(|id| id.to_string()),
             },
             contact: self.parts.contact,
             file: self.parts.file,
