@@ -198,16 +198,16 @@ impl NewJob<'_> {
             None => None,
         };
         let account = platform.storage.credit_account(agent).await?.filter(|account| !account.unlimited);
-        let (mut reserved, mut event) = (JobCredits::default(), None);
+        let (mut reserved, mut events) = (JobCredits::default(), Vec::new());
         let account = match account {
             None => None,
             Some(mut account) => {
                 account.release_expired(now);
-                let available = account.available();
+                let before = account.clone();
                 let cost = account.rates.cost(self.text.page_count, self.text.character_count);
                 reserved = account.reserve_for_job(cost).map_err(too_few_credits)?;
                 account.version += 1;
-                event = platform.credits_event(&caller.actor, available, &account, now);
+                events = platform.credits_events(&caller.actor, &before, &account, now);
                 Some(account)
             }
         };
@@ -244,7 +244,7 @@ impl NewJob<'_> {
         write.contact = contact.map(|contact| (contact.id, contact.version));
         write.account = account;
         write.documents = self.retained.iter().map(DocumentRetention::write).collect();
-        write.effects = Effects::audited(audit).with_event(event);
+        write.effects = Effects::audited(audit).with_events(events);
         Ok((record(agent, job)?, write))
     }
 
