@@ -115,7 +115,7 @@ impl Kind {
         if is_html(bytes) {
             return Some(Self::Html);
         }
-        if super::message::is_message(bytes) {
+        if is_message(bytes) {
             return Some(Self::Message);
         }
         let is_csv = super::csv::delimiter(&beginning(bytes)).is_some();
@@ -207,6 +207,40 @@ const HTML: [&str; 20] = [
 /// Whether this begins like HTML or a part of a page.
 fn is_html(bytes: &[u8]) -> bool {
     root(bytes).is_some_and(|root| HTML.contains(&root.as_str()))
+}
+
+/// Headers that every message on its way has one of, and those that some text that is none has as well.
+const OF_MESSAGES: [&str; 7] = [
+    "message-id",
+    "mime-version",
+    "received",
+    "return-path",
+    "delivered-to",
+    "dkim-signature",
+    "content-type",
+];
+const OF_HEADS: [&str; 4] = ["from", "to", "subject", "date"];
+/// The lines of a head that are looked at.
+const HEAD_LINES: usize = 400;
+
+/// Whether text begins as a message does: with headers, one of which only messages have.
+fn is_message(bytes: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(64 << 10)]);
+    let (mut certain, mut usual) = (0, 0);
+    for (nth, line) in head.lines().take(HEAD_LINES).enumerate() {
+        if line.is_empty() {
+            break;
+        }
+        if line.starts_with([' ', '\t']) && nth > 0 || nth == 0 && line.starts_with("From ") {
+            continue;
+        }
+        let name = line.split_once(':').map(|(name, _)| name.to_ascii_lowercase());
+        let is_token = |name: &String| name.bytes().all(|byte| byte.is_ascii_graphic()) && !name.is_empty();
+        let Some(name) = name.filter(is_token) else { return false };
+        certain += usize::from(OF_MESSAGES.contains(&name.as_str()));
+        usual += usize::from(OF_HEADS.contains(&name.as_str()));
+    }
+    certain >= 1 && usual >= 2
 }
 
 /// Whether this is the container of an encrypted Office document: a compound file with a stream of that name.

@@ -311,11 +311,7 @@ impl Reader {
         let units = [before.unwrap_or(0), unit];
         let pair = if before.is_some() { &units[..] } else { &units[1..] };
         match char::decode_utf16(pair.iter().copied()).next() {
-            Some(Ok(letter)) => {
-                if self.shows() {
-                    self.text.push(letter);
-                }
-            }
+            Some(Ok(letter)) if self.shows() => self.text.push(letter),
             _ if (0xd800..0xdc00).contains(&unit) => self.surrogate = Some(unit),
             _ => {}
         }

@@ -130,7 +130,7 @@ impl Source<'_, '_> {
             // A recogniser loses bullets.
             let is_recognised = self.view.quality(span) < 1.0;
             if *bulleted.get_or_insert(has_bullet) != has_bullet
-                && !(is_recognised && !self.starts_label(next))
+                && (!is_recognised || self.starts_label(next))
             {
                 if bulleted == Some(true) && self.view.words[span.start].gap > 1 && !self.starts_label(next) {
                     continue;

@@ -414,8 +414,9 @@ fn digits(text: &str) -> String {
 /// Whether a value is what its source says, normalised.
 fn is_said(value: &Json, source: &str) -> bool {
     match value {
-        Json::Number(number) => digits(&super::text::ascii_digits(source))
-            .contains(digits(number.as_str()).trim_start_matches('0')),
+        Json::Number(number) => {
+            digits(&text::ascii_digits(source)).contains(digits(number.as_str()).trim_start_matches('0'))
+        }
         Json::Bool(_) => !source.is_empty(),
         Json::Object(members) => members.get("amount").is_some_and(|amount| is_said(amount, source)),
         Json::String(text) if text.len() == 10 && text.as_bytes()[4] == b'-' && digits(text).len() == 8 => {
