@@ -90,7 +90,7 @@ pub(super) fn new_passkey(
     binding: &[u8],
     operator: PlatformId,
     name: String,
-) -> Result<Vec<openapi_core::storage::RecordChange>, ApiError> {
+) -> Result<Vec<RecordChange>, ApiError> {
     let refuse = |Refused(reason)| cx.console.failed_attempt(cx, reason);
     let sent = crate::auth::passkey::challenge(credential).map_err(refuse)?;
     let used = accept(cx.platform(), &sent, purpose, binding);
