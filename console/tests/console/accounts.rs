@@ -199,7 +199,7 @@ fn a_counter_that_goes_back_refuses_and_marks_the_passkey() {
     let options = owner.call(&world, "POST", "/me/passkeys/options", &json!({}));
     let credential = passkey.create(&options.data()["publicKey"], &Ceremony::create());
     owner.call(&world, "POST", "/me/passkeys", &json!({ "name": "Key", "credential": credential })).data();
-    let mut try_with = |passkey: &Authenticator| {
+    let try_with = |passkey: &Authenticator| {
         let mut browser = Browser::default();
         let options = browser.call(&world, "POST", "/sign-in/passkey/options", &json!({}));
         let credential = passkey.get(&options.data()["publicKey"], &Ceremony::get());
@@ -233,8 +233,7 @@ fn passwords_cannot_be_guessed_and_nobody_is_locked_out() {
     let world = World::with_accounts();
     let owner = with_owner(&world);
     // One address.
-    let mut guesser = Browser::default();
-    guesser.address = [203, 0, 113, 1].into();
+    let mut guesser = Browser { address: [203, 0, 113, 1].into(), ..Browser::default() };
     let statuses: Vec<u16> = (0..12).map(|_| sign_in(&world, &mut guesser, EMAIL, "guess").status).collect();
     assert_eq!(statuses, [vec![401; 10], vec![429; 2]].concat());
     // Many addresses: the account's own count.

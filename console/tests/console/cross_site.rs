@@ -4,6 +4,9 @@ use serde_json::{Value, json};
 
 use super::support::{Browser, HOST, World};
 
+/// A header and its value; none to leave it out.
+type Change = (&'static str, Option<&'static str>);
+
 fn owner(world: &World) -> Browser {
     let mut browser = Browser::default();
     let body = json!({
@@ -18,7 +21,7 @@ fn changes_of_other_sites_are_refused() {
     let world = World::with_accounts();
     let mut browser = owner(&world);
     let body = json!({ "id": "acme", "name": "Acme" });
-    let cases: [(&str, &[(&str, Option<&str>)]); 9] = [
+    let cases: [(&str, &[Change]); 9] = [
         ("another origin", &[("origin", Some("https://evil.example.com"))]),
         ("a similar origin", &[("origin", Some("https://console.example.com.evil.com"))]),
         ("plain HTTP", &[("origin", Some("http://console.example.com"))]),
