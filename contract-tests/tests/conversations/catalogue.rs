@@ -62,9 +62,11 @@ fn uses_of_records() -> BTreeSet<EventType> {
     let _ = cx.patch("/contacts/crm-1001/chatbots/<A>/archive").expect(200);
     let _ = cx.patch("/contacts/crm-1001/chatbots/<A>/unarchive").expect(200);
     let template = known.template.parse().expect("an id");
-    wait(platform.edit_template(by, agent, template, &sandbox::object(&story::feedback()))).expect("edited");
+    let mut edited = story::feedback();
+    edited["name"] = json!("Opinion");
+    wait(platform.edit_template(by, agent, template, &sandbox::object(&edited))).expect("edited");
     wait(platform.archive_template(by, agent, template)).expect("archived");
-    let _ = cx.define(&json!({ "customFields": { "plan": { "type": "string" } } }));
+    let _ = cx.define(&json!({ "allowUndeclaredCustomFields": false }));
     let key = KeySelector::Id(cx_key(&cx));
     wait(platform.edit_key(
         by,

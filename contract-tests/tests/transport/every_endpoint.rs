@@ -247,7 +247,10 @@ fn heads_equal_gets(backend: Backend) {
             let (get, head) = (ask("GET"), ask("HEAD"));
             assert_eq!(head.status, get.status, "{target}");
             assert_eq!(head.text, "");
-            assert_eq!(head.header("content-length"), Some(get.bytes.len().to_string().as_str()));
+            // A stream has no length that is known before its end.
+            let is_stream = meta.id == "streamEvents" && get.status == 200;
+            let length = (!is_stream).then(|| get.bytes.len().to_string());
+            assert_eq!(head.header("content-length"), length.as_deref());
             for (name, value) in &get.headers {
                 if !name.as_str().contains("ratelimit") && name != "content-length" {
                     assert_eq!(head.headers.get(name), Some(value), "{target} {name}");
