@@ -258,7 +258,7 @@ fn a_job_is_removed_with_its_document(backend: Backend) {
     assert_eq!(deleted.data()["deleted"], true);
     let _ = cx.get(&format!("{JOBS}/{id}")).fails(404, "JOB_NOT_FOUND");
     assert_eq!((documents(&cx), balance(&cx)), (0, (9, 0)), "what it cost stays spent");
-    assert_eq!(events(&cx).len(), 1, "its end was told before");
+    assert_eq!(events(&cx).len(), 1, "its end had its event");
     let waiting = queued(&cx, "total: 2");
     let _ = cx.call("DELETE", &format!("{JOBS}/{waiting}")).send().expect(200);
     assert_eq!((documents(&cx), balance(&cx)), (0, (9, 0)));
