@@ -9,21 +9,13 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 use storage_common::{job_columns, records};
 
-use super::records::INSTALLATION;
+use super::scope::number_of;
 use crate::error::{Result, corrupt};
 use crate::rows::{self, signed};
-use crate::{audit_chain, contacts, credits, documents, effects, tenant};
+use crate::{audit_chain, contacts, credits, documents, effects};
 
 /// Every job of an agent, erased ones included.
 pub(crate) const EVERY_OF_AGENT: &str = concat!("SELECT ", job_columns!(), " FROM job j WHERE j.agent = ?1");
-
-/// The number of a scope, unless its agent is absent or deleted.
-pub(crate) fn number_of(db: &Connection, scope: Option<&AgentId>) -> Result<Option<i64>> {
-    match scope {
-        Some(agent) => Ok(tenant::living(db, agent)?.map(|living| living.number)),
-        None => Ok(Some(INSTALLATION)),
-    }
-}
 
 fn remove(db: &Connection, scope: i64, id: JobId) -> Result<()> {
     db.prepare_cached("DELETE FROM job WHERE agent = ?1 AND id = ?2")?

@@ -4,6 +4,7 @@ pub(crate) mod jobs;
 pub(crate) mod log;
 pub(crate) mod queue;
 pub(crate) mod records;
+pub(crate) mod scope;
 
 /// The statements with which [`crate::agents`] removes rows of a deleted agent: `?1` is the agent, `?2` the most rows.
 pub(crate) const PURGES: [&str; 3] = [

@@ -10,6 +10,7 @@ use rusqlite::{Connection, params};
 use storage_common::{job_columns, records};
 
 use super::jobs;
+use super::scope::number_of;
 use crate::error::Result;
 use crate::readers::snapshot;
 use crate::rows::{self, RowReader};
@@ -78,7 +79,7 @@ fn renew(
     let sql =
         "UPDATE job SET lease_until = ?4 WHERE agent = ?1 AND id = ?2 AND state = 2 AND lease_owner = ?3";
     let renew = |(scope, id): &(Option<AgentId>, JobId)| {
-        let Some(number) = jobs::number_of(db, scope.as_ref())? else { return Ok(false) };
+        let Some(number) = number_of(db, scope.as_ref())? else { return Ok(false) };
         let values = params![number, id.as_bytes(), owner.as_bytes(), until.millis()];
         Ok(db.prepare_cached(sql)?.execute(values)? > 0)
     };
@@ -125,7 +126,7 @@ fn front(db: &Connection, queue: Queue, scope: Option<&AgentId>) -> Result<Queue
         Some(head) => Some(head),
         None => rows::number(db, RUNNING, [queue.number()])?,
     };
-    let last = match jobs::number_of(db, scope)? {
+    let last = match number_of(db, scope)? {
         Some(scope) => rows::number(db, LAST, params![scope, queue.number()])?,
         None => None,
     };
@@ -157,7 +158,7 @@ impl QueueStore for SqliteStorage {
             job_columns!(),
             " FROM job j WHERE j.agent = ?1 AND j.id = ?2 AND j.state <> 6"
         );
-        self.readers.read_blocking(|db| match jobs::number_of(db, scope)? {
+        self.readers.read_blocking(|db| match number_of(db, scope)? {
             Some(number) => rows::first(db, SQL, params![number, id.as_bytes()], |r| records::job(r)),
             None => Ok(None),
         })
@@ -177,7 +178,7 @@ impl QueueStore for SqliteStorage {
     ) -> Result<Vec<(JobState, u64)>, StorageError> {
         let (scope, batch) = (scope.cloned(), batch.to_owned());
         self.readers
-            .read(move |db, _| match jobs::number_of(db, scope.as_ref())? {
+            .read(move |db, _| match number_of(db, scope.as_ref())? {
                 Some(number) => jobs::count(db, number, queue, &batch),
                 None => Ok(Vec::new()),
             })

@@ -9,13 +9,11 @@ use openapi_core::values::{AgentId, Timestamp};
 use rusqlite::{Connection, params};
 use storage_common::{record_columns, records};
 
+use super::scope::{INSTALLATION, number_of};
 use crate::error::Result;
 use crate::rows::{self, RowReader, signed};
 use crate::store::SqliteStorage;
 use crate::{audit_chain, effects, tenant};
-
-/// The number by which rows name the installation.
-pub(crate) const INSTALLATION: i64 = 0;
 
 /// The number of the scope `?1`; `NULL` for an absent or deleted agent, so that no row matches.
 macro_rules! scope {
@@ -108,10 +106,7 @@ pub(crate) fn erase_of(db: &Connection, agent: i64, subject: Subject, at: Timest
 
 /// As [`RecordStore::save_records`], inside the writer's transaction.
 fn save(db: &Connection, scope: Option<&AgentId>, write: &RecordsWrite) -> Result<()> {
-    let number = match scope {
-        Some(agent) => tenant::living(db, agent)?.ok_or(StorageErrorKind::Missing)?.number,
-        None => INSTALLATION,
-    };
+    let number = number_of(db, scope)?.ok_or(StorageErrorKind::Missing)?;
     write.changes.iter().try_for_each(|change| refuse_stale(db, number, change))?;
     for change in &write.changes {
         if let RecordChange::Remove { key, .. } = change {

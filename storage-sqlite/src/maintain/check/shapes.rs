@@ -9,7 +9,7 @@ use storage_common::{log_columns, record_columns, records};
 use super::{FindingKind, Findings, readable};
 use crate::error::Result;
 use crate::shapes::jobs;
-use crate::shapes::records::INSTALLATION;
+use crate::shapes::scope::INSTALLATION;
 use crate::{credits, rows};
 
 const RECORDS: &str = concat!("SELECT ", record_columns!(), " FROM record r WHERE r.agent = ?1");

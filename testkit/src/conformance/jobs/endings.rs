@@ -2,6 +2,21 @@
 
 use super::*;
 
+/// What is left of an erased job.
+fn erased(agent: &AgentId, number: u8, turn: u64, millis: i64, reserved: JobCredits) -> ScopedJob {
+    ScopedJob {
+        scope: Some(agent.clone()),
+        job: Job {
+            state: JobState::Erased,
+            version: 2,
+            due_at: Some(at(millis)),
+            body: RawObject::default(),
+            reserved,
+            ..job(number, turn)
+        },
+    }
+}
+
 pub(in crate::conformance) fn erasing_erases_jobs(backend: &mut dyn Backend) {
     on(backend, async |storage| {
         let (world, a, b) = World::with_agents(storage).await;
@@ -62,23 +77,12 @@ pub(in crate::conformance) fn erasing_erases_jobs(backend: &mut dyn Backend) {
         assert_eq!(world.wake(1, 2).await.erased.len(), 2, "as many as were asked for");
         let mut woken = world.wake(100, 9).await;
         woken.erased.sort_by_key(|erased| erased.job.id);
-        let erased = |number, turn, millis, reserved| ScopedJob {
-            scope: Some(a.clone()),
-            job: Job {
-                state: JobState::Erased,
-                version: 2,
-                due_at: Some(at(millis)),
-                body: RawObject::default(),
-                reserved,
-                ..job(number, turn)
-            },
-        };
         let reserved = JobCredits { plan: 1, top_up: 2 };
         let expected = [
-            erased(1, 7, 10, reserved),
-            erased(2, 7, 10, reserved),
-            erased(3, 7, 9, reserved),
-            erased(5, 8, 10, JobCredits::default()),
+            erased(&a, 1, 7, 10, reserved),
+            erased(&a, 2, 7, 10, reserved),
+            erased(&a, 3, 7, 9, reserved),
+            erased(&a, 5, 8, 10, JobCredits::default()),
         ];
         assert_eq!(woken, Woken { erased: expected.to_vec(), ..Woken::default() });
         let removals = expected.iter().map(|it| JobChange::Remove { id: it.job.id, version: 2 }).collect();
