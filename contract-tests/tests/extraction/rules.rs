@@ -1,4 +1,5 @@
 //! The rules of contract 12.1, 12.2 and 12.4, each by what the contract shows.
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
