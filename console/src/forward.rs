@@ -6,15 +6,17 @@ use http::{HeaderValue, Method, Request, Response, header};
 use http_body_util::{BodyExt, Full};
 use openapi_core::access::{Caller, Permissions};
 use openapi_core::api::{ApiBody, Outcome};
+use openapi_core::contacts::{Contact, ContactRef};
 use openapi_core::json::{Json, Object, parse};
 use openapi_core::reply::{ApiError, ErrorCode};
 use openapi_core::schema::CompiledSchema;
-use openapi_core::values::AgentId;
+use openapi_core::service::{ContactTarget, OpenApiService};
+use openapi_core::values::{AgentId, ContactId};
 
 use crate::capability::{Capability, Reach};
-use crate::operation::Context;
-use crate::operations::lacks;
-use crate::service::Sending;
+use crate::context::Context;
+use crate::errors::{lacks, not_found};
+use crate::input::Sending;
 
 /// An endpoint of the Open API.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +44,7 @@ impl Forwarded {
         // The id of a contact is 24 hexadecimal digits, so it needs no encoding.
         let id = value("contact");
         if !id.is_empty() && !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-            return Err(crate::operations::not_found("contact", id));
+            return Err(not_found("contact", id));
         }
         let service = cx.platform().service_info();
         let path = self.path.replace("{agent}", agent.as_str()).replace("{by-id}", service.id_segment());
@@ -85,7 +87,7 @@ async fn stale(
     etag: Option<HeaderValue>,
 ) -> Result<ApiError, ApiError> {
     let id = id.parse().map_err(|_| ApiError::internal())?;
-    let contact = crate::operations::contact_of(&cx, agent, id).await?;
+    let contact = contact_of(&cx, agent, id).await?;
     let changed_at = contact.updated_at.to_string();
     let text = serde_json::to_string(&contact).map_err(|_| ApiError::internal())?;
     let current = mask(parse(text.as_bytes()).map_err(|_| ApiError::internal())?, schema);
@@ -94,6 +96,24 @@ async fn stale(
         .with_detail("current", current)
         .with_detail("changedAt", changed_at.as_str());
     Ok(etag.into_iter().fold(error, |error, etag| error.with_header(header::ETAG, etag)))
+}
+
+/// A contact with all of its values.
+pub(crate) async fn contact_of(
+    cx: &Context<'_>,
+    agent: &AgentId,
+    id: ContactId,
+) -> Result<Contact, ApiError> {
+    let caller = Caller {
+        agent_id: agent.clone(),
+        actor: cx.actor.clone(),
+        permissions: Permissions::all(),
+        address: cx.call.address,
+        request_id: cx.call.request_id.clone(),
+    };
+    let target = ContactTarget::from(&ContactRef::Id(id));
+    let found = OpenApiService::contact(&**cx.platform(), &caller, &target).await?;
+    Ok(found.into_contact())
 }
 
 /// Filters and sorts by sensitive values tell them to operators who may not see them.

@@ -34,6 +34,11 @@ impl Position {
     }
 }
 
+/// A body that was received.
+pub(crate) struct Sending {
+    pub(crate) bytes: Bytes,
+}
+
 /// What was sent, before it is read.
 pub(crate) struct Sent<'a> {
     pub(crate) path: &'a [(&'a str, String)],

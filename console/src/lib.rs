@@ -6,11 +6,13 @@
 //! [`Console`] is a `tower_service::Service` over [`Conversations`](conversations::Conversations) and their platform. A
 //! host application mounts it below a path of its own and puts an [`Operator`] whom it has signed in into the extensions
 //! of each request; the network cannot carry one. With [`AccountSettings`] operators sign in to the console itself.
-//! Reading order: `capability` → `grants` → `operation` → `operations` → `service` → `auth`.
+//! Reading order: `capability` → `grants` → `state` → `context` → `operation` → `operations` → `service` → `auth`.
 
 mod auth;
 mod call;
 mod capability;
+mod context;
+mod errors;
 mod forward;
 mod grants;
 mod input;
@@ -21,13 +23,16 @@ mod reference;
 mod replays;
 mod service;
 mod settings;
+mod state;
 
 pub use capability::{Capability, Reach, Role};
+pub use context::Context;
 pub use grants::{Grant, Grants};
 pub use input::{Input, Member, Position};
-pub use operation::{Access, Context, Entry, InputMember, Metadata, Operation, Traits};
+pub use operation::{Access, Entry, InputMember, Metadata, Operation, Traits};
 pub use operations::OPERATIONS;
 pub use operator::Operator;
 pub use reference::{openapi, reference, typescript};
-pub use service::{API_PATH, Console, Inner};
+pub use service::{API_PATH, Console};
 pub use settings::{AccountSettings, ConsoleSettings, DocumentReader, PasswordCost};
+pub use state::Inner;

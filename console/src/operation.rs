@@ -1,27 +1,21 @@
 //! Operations: everything about one in one module, and the table that the console is made of.
 
 use std::future::Future;
-use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
-use openapi_core::access::Actor;
 use openapi_core::api::Outcome;
 use openapi_core::audit::AuditAction;
 use openapi_core::json::JsonSchema;
 use openapi_core::operation::Method;
-use openapi_core::platform::Platform;
-use openapi_core::reply::{ApiError, ErrorCode, Reply};
+use openapi_core::reply::{ApiError, Reply};
 use openapi_core::validation::Violations;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::auth::session::SignedIn;
-use crate::call::Call;
-use crate::capability::{Capability, Reach};
+use crate::capability::Capability;
+use crate::context::Context;
+use crate::forward::Forwarded;
 use crate::input::{Input, Position, Reader};
-use crate::operator::Operator;
-use crate::service::Inner;
-use crate::settings::AccountSettings;
 
 /// What is known of an operation before it is called.
 #[derive(Debug)]
@@ -138,59 +132,6 @@ pub trait Operation: 'static {
     ) -> impl Future<Output = Result<Reply<Self::Output>, ApiError>> + Send;
 }
 
-/// What an operation works with.
-#[derive(Clone, Copy)]
-pub struct Context<'a> {
-    pub(crate) console: &'a Inner,
-    /// Who calls.
-    pub operator: &'a Operator,
-    /// The session of the caller, if the account is the console's own.
-    pub(crate) signed_in: Option<&'a SignedIn>,
-    /// Who is noted in records and in the audit log.
-    pub actor: &'a Actor,
-    /// How far the caller has the capability that the operation needs.
-    pub reach: Reach,
-    pub(crate) call: &'a Call,
-}
-
-impl<'a> Context<'a> {
-    /// The service.
-    #[must_use]
-    pub fn platform(&self) -> &'a Arc<Platform> {
-        self.console.platform()
-    }
-
-    /// The settings of accounts; 404 where a host application has them.
-    pub(crate) fn accounts(&self) -> Result<&'a AccountSettings, ApiError> {
-        self.console.settings.accounts.as_ref().ok_or_else(|| {
-            ApiError::new(
-                ErrorCode::RouteNotFound,
-                "Accounts are those of the application that shows the console",
-            )
-        })
-    }
-
-    /// The session of the caller.
-    pub(crate) fn own(&self) -> Result<&'a SignedIn, ApiError> {
-        self.signed_in.ok_or_else(|| ApiError::new(ErrorCode::Unauthenticated, "Sign in to use the console"))
-    }
-
-    /// The tag that a change was made on, where the call has one.
-    pub(crate) fn refuse_stale(&self, etag: &str, current: impl FnOnce() -> Value) -> Result<(), ApiError> {
-        match self.call.if_match.as_deref() {
-            Some(sent) if sent != "*" && !sent.split(',').any(|tag| tag.trim() == etag) => {
-                let current = openapi_core::json::Json::from(&current());
-                let text = "Somebody changed this in the meantime. Look at both and save again";
-                let error =
-                    ApiError::new(ErrorCode::PreconditionFailed, text).with_detail("current", current);
-                let tag = http::HeaderValue::from_str(etag).map_err(|_| ApiError::internal())?;
-                Err(error.with_header(http::header::ETAG, tag))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
 type Run =
     for<'a> fn(Context<'a>, &mut Reader<'_>) -> Result<BoxFuture<'a, Result<Outcome, ApiError>>, Violations>;
 
@@ -212,7 +153,7 @@ pub(crate) enum RunKind {
     /// By its own function.
     Own(Run),
     /// By an endpoint of the Open API.
-    Forwarded(crate::forward::Forwarded),
+    Forwarded(Forwarded),
 }
 
 impl Entry {

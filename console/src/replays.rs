@@ -18,9 +18,9 @@ use openapi_core::values::Timestamp;
 use parking_lot::Mutex;
 
 use crate::auth::records::digest;
+use crate::input::Sending;
 use crate::operation::Entry;
 use crate::operator::Operator;
-use crate::service::Sending;
 
 const DAY_MILLIS: i64 = 86_400_000;
 /// The most answers, and the most bytes of one.

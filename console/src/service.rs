@@ -12,26 +12,27 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt, Limited};
 use openapi_core::access::Actor;
-use openapi_core::api::{Api, ApiBody, HttpBody, Outcome, ResponseSummary, Route, Router, Settings, encode};
+use openapi_core::api::{ApiBody, HttpBody, Outcome, ResponseSummary, Route, Router, Settings, encode};
 use openapi_core::json::{Json, Object, parse};
 use openapi_core::operation::Method;
-use openapi_core::platform::Platform;
 use openapi_core::reply::{ApiError, ErrorCode};
 use openapi_core::storage::RecordKind;
 use openapi_core::validation::{Location, ValidationError, ValidationIssue, Violations};
 use openapi_core::values::AgentId;
 
-use crate::auth::limits::{Limits, network, too_many};
-use crate::auth::password::Hashing;
+use crate::auth::limits::{network, too_many};
 use crate::auth::session::{STEP_UP_MILLIS, SignedIn};
 use crate::call::Call;
 use crate::capability::Reach;
-use crate::input::{Position, Reader, Sent};
-use crate::operation::{Access, Context, Entry, RunKind};
-use crate::operations::{OPERATIONS, lacks, not_found};
+use crate::context::Context;
+use crate::errors::{lacks, not_found};
+use crate::input::{Position, Reader, Sending, Sent};
+use crate::operation::{Access, Entry, RunKind};
+use crate::operations::OPERATIONS;
 use crate::operator::Operator;
-use crate::replays::Replays;
+use crate::replays::{Begun, Replays};
 use crate::settings::ConsoleSettings;
+use crate::state::{Inner, Shared};
 
 /// The path of the console's API below its base path.
 pub const API_PATH: &str = "/console/v1";
@@ -49,65 +50,57 @@ const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resour
 
 /// The console API: takes HTTP requests, answers HTTP responses, knows no server. Cheap to clone.
 #[derive(Clone)]
-pub struct Console(Arc<Inner>);
+pub struct Console(Arc<Served>);
 
-/// What operations work with.
-pub struct Inner {
-    pub(crate) chat: Conversations,
-    pub(crate) settings: ConsoleSettings,
-    /// The Open API over the same platform.
-    pub(crate) api: Api,
+/// What serves requests: the operations by path over what they work with.
+struct Served {
+    inner: Inner,
     router: Router<Entry>,
-    pub(crate) shared: Arc<Shared>,
-}
-
-/// What outlives a change of the server keys.
-#[derive(Default)]
-pub(crate) struct Shared {
-    pub(crate) limits: Limits,
-    pub(crate) hashing: Arc<Hashing>,
+    /// Outlives a change of the server keys.
     replays: Replays,
-}
-
-/// A body that was received.
-pub(crate) struct Sending {
-    pub(crate) bytes: Bytes,
 }
 
 impl Console {
     /// A console over the conversations of a platform.
     #[must_use]
     pub fn new(chat: Conversations, settings: ConsoleSettings) -> Self {
-        Console::over_shared(chat, settings, Arc::default())
+        Console::over_shared(chat, settings, Arc::default(), Replays::default())
     }
 
-    fn over_shared(chat: Conversations, settings: ConsoleSettings, shared: Arc<Shared>) -> Self {
+    fn over_shared(
+        chat: Conversations,
+        settings: ConsoleSettings,
+        shared: Arc<Shared>,
+        replays: Replays,
+    ) -> Self {
         let path = |entry: &Entry| format!("{}{API_PATH}{}", settings.base_path, entry.metadata.path);
         let offered = OPERATIONS
             .iter()
             .filter(|entry| settings.accounts.is_some() || !entry.metadata.traits.of_accounts);
         let router = Router::new(offered.map(|entry| (path(entry), entry.metadata.method, entry)), false);
         let api = chat.platform().api(Settings::new(chat.platform().service_info().clone()));
-        Console(Arc::new(Inner { chat, settings, api, router, shared }))
+        let inner = Inner { chat, settings, api, shared };
+        Console(Arc::new(Served { inner, router, replays }))
     }
 
     /// The same over other conversations, such as those with other server keys. Limits stay.
     #[must_use]
     pub fn over(&self, chat: Conversations) -> Self {
-        Console::over_shared(chat, self.0.settings.clone(), Arc::clone(&self.0.shared))
+        let Served { inner, replays, .. } = &*self.0;
+        Console::over_shared(chat, inner.settings.clone(), Arc::clone(&inner.shared), replays.clone())
     }
 
     /// Whether a path is one of the console's API.
     #[must_use]
     pub fn has(&self, path: &str) -> bool {
-        let below = path.strip_prefix(self.0.settings.base_path.as_str()).unwrap_or_default();
+        let below = path.strip_prefix(self.0.inner.settings.base_path.as_str()).unwrap_or_default();
         below.strip_prefix(API_PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
     /// The settings.
     #[must_use]
     pub fn settings(&self) -> &ConsoleSettings {
-        &self.0.settings
+        &self.0.inner.settings
     }
 
     /// The URL by which the first owner is made, for the person who started the server; none if there is an operator. Each
@@ -116,10 +109,10 @@ impl Console {
     /// # Errors
     /// When the store fails.
     pub async fn setup_link(&self, by: &Actor) -> Result<Option<String>, ApiError> {
-        let ids = &self.0.platform().ports().ids;
+        let ids = &self.0.inner.platform().ports().ids;
         let parts = Request::new(()).into_parts().0;
-        let call = Call::of(&parts, &self.0.settings, ids.uuid_v7(self.0.platform().now()));
-        let token = self.0.make_setup_link(by, &call).await?;
+        let call = Call::of(&parts, &self.0.inner.settings, ids.uuid_v7(self.0.inner.platform().now()));
+        let token = self.0.inner.make_setup_link(by, &call).await?;
         Ok(token.map(|token| self.link(&token)))
     }
 
@@ -129,16 +122,16 @@ impl Console {
     /// # Errors
     /// When the store fails.
     pub async fn recovery_link(&self, by: &Actor, email: &str) -> Result<Option<String>, ApiError> {
-        let ids = &self.0.platform().ports().ids;
+        let ids = &self.0.inner.platform().ports().ids;
         let parts = Request::new(()).into_parts().0;
-        let call = Call::of(&parts, &self.0.settings, ids.uuid_v7(self.0.platform().now()));
-        let token = self.0.make_recovery_link(by, &call, email).await?;
+        let call = Call::of(&parts, &self.0.inner.settings, ids.uuid_v7(self.0.inner.platform().now()));
+        let token = self.0.inner.make_recovery_link(by, &call, email).await?;
         Ok(token.map(|token| self.link(&token)))
     }
 
     /// The page of a link.
     fn link(&self, token: &str) -> String {
-        let ConsoleSettings { origin, base_path, .. } = &self.0.settings;
+        let ConsoleSettings { origin, base_path, .. } = &self.0.inner.settings;
         format!("{origin}{base_path}/setup#{token}")
     }
 
@@ -147,9 +140,9 @@ impl Console {
     /// # Errors
     /// When the store fails; the next call continues.
     pub async fn maintain(&self) -> Result<(), ApiError> {
-        let storage = self.0.platform().storage();
-        let people = crate::auth::records::People(self.0.platform());
-        let now = self.0.platform().now();
+        let storage = self.0.inner.platform().storage();
+        let people = crate::auth::records::People(self.0.inner.platform());
+        let now = self.0.inner.platform().now();
         for kind in [RecordKind::Session, RecordKind::Link, RecordKind::UsedChallenge] {
             for (scope, record) in storage.due_records(kind, now, SWEEP).await? {
                 if scope.is_none() {
@@ -166,12 +159,13 @@ impl Console {
     /// [`Operator`] whom a host application has signed in.
     pub async fn handle(&self, request: Request<impl HttpBody>) -> Response<ApiBody> {
         let (parts, body) = request.into_parts();
-        let inner = &*self.0;
+        let served = &*self.0;
+        let inner = &served.inner;
         let request_id = inner.platform().ports().ids.uuid_v7(inner.platform().now());
         let call = Call::of(&parts, &inner.settings, request_id.clone());
         let mut summary = ResponseSummary::new(request_id);
         // Boxed, so that the future of a request is small.
-        let outcome = Box::pin(inner.answer(&parts, body, &call, &mut summary)).await;
+        let outcome = Box::pin(served.answer(&parts, body, &call, &mut summary)).await;
         let mut response = encode(&parts, outcome, &mut summary);
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -182,12 +176,7 @@ impl Console {
     }
 }
 
-impl Inner {
-    /// The platform.
-    pub(crate) fn platform(&self) -> &Arc<Platform> {
-        self.chat.platform()
-    }
-
+impl Served {
     async fn answer(
         &self,
         parts: &Parts,
@@ -195,11 +184,12 @@ impl Inner {
         call: &Call,
         summary: &mut ResponseSummary,
     ) -> Result<Outcome, ApiError> {
-        let now = self.platform().now();
-        self.refuse_other_hosts(parts)?;
+        let inner = &self.inner;
+        let now = inner.platform().now();
+        inner.refuse_other_hosts(parts)?;
         let from = network(call.address);
         let busy = |seconds| too_many("Too many requests from this address", seconds);
-        self.shared.limits.addresses.take(from, now).map_err(busy)?;
+        inner.shared.limits.addresses.take(from, now).map_err(busy)?;
         let segments = segments(parts.uri.path())?;
         let (entry, path_values) = match self.router.find(&parts.method, &segments)? {
             Route::Found { operation, path_values } => (operation, path_values),
@@ -210,13 +200,13 @@ impl Inner {
         summary.operation = Some(entry.metadata.name);
         summary.route = Some(entry.metadata.path);
         if entry.metadata.method != Method::Get {
-            self.refuse_other_sites(parts)?;
+            inner.refuse_other_sites(parts)?;
         }
-        let (operator, signed_in) = self.caller(parts, entry, call).await?;
+        let (operator, signed_in) = inner.caller(parts, entry, call).await?;
         let reach = reach(entry, &operator, &path)?;
         summary.agent = path.iter().find(|(name, _)| *name == "agent").and_then(|(_, id)| id.parse().ok());
         if entry.metadata.step_up {
-            self.require_proof(&operator, signed_in.as_ref()).await?;
+            inner.require_proof(&operator, signed_in.as_ref()).await?;
         }
         let needs_tag = entry.metadata.traits.is_versioned && entry.metadata.method != Method::Post;
         if needs_tag && call.if_match.is_none() {
@@ -228,39 +218,40 @@ impl Inner {
         let sending = receive(parts, body, takes_content).await?;
         let actor = operator.actor();
         let signed_in = signed_in.as_ref();
-        let cx = Context { console: self, operator: &operator, signed_in, actor: &actor, reach, call };
-        let replays = self.shared.replays.begin(parts, entry, &operator, &sending, now)?;
+        let cx = Context { console: inner, operator: &operator, signed_in, actor: &actor, reach, call };
+        let replays = self.replays.begin(parts, entry, &operator, &sending, now)?;
         let replay = match replays {
-            crate::replays::Begun::Answered(outcome) => return Ok(outcome),
-            crate::replays::Begun::New(replay) => replay,
+            Begun::Answered(outcome) => return Ok(outcome),
+            Begun::New(replay) => replay,
         };
-        let outcome = self.run(cx, entry, parts, &path, sending, takes_content).await?;
+        let outcome = run(cx, entry, parts, &path, sending, takes_content).await?;
         replay.finish(outcome, entry.metadata.traits.has_secret).await
     }
+}
 
-    async fn run(
-        &self,
-        cx: Context<'_>,
-        entry: &'static Entry,
-        parts: &Parts,
-        path: &[(&str, String)],
-        sending: Sending,
-        takes_content: bool,
-    ) -> Result<Outcome, ApiError> {
-        let run = match entry.run {
-            RunKind::Own(run) => run,
-            RunKind::Forwarded(endpoint) => return endpoint.run(cx, parts, path, sending).await,
-        };
-        let (body, content) = if takes_content {
-            (Object::new(), Some(sending.bytes).filter(|bytes| !bytes.is_empty()))
-        } else {
-            (read_object(&sending.bytes)?, None)
-        };
-        let query = query(parts)?;
-        let mut sent = Reader::new(Sent { path, query: &query, body, content });
-        run(cx, &mut sent).map_err(ApiError::from)?.await
-    }
+async fn run(
+    cx: Context<'_>,
+    entry: &'static Entry,
+    parts: &Parts,
+    path: &[(&str, String)],
+    sending: Sending,
+    takes_content: bool,
+) -> Result<Outcome, ApiError> {
+    let run = match entry.run {
+        RunKind::Own(run) => run,
+        RunKind::Forwarded(endpoint) => return endpoint.run(cx, parts, path, sending).await,
+    };
+    let (body, content) = if takes_content {
+        (Object::new(), Some(sending.bytes).filter(|bytes| !bytes.is_empty()))
+    } else {
+        (read_object(&sending.bytes)?, None)
+    };
+    let query = query(parts)?;
+    let mut sent = Reader::new(Sent { path, query: &query, body, content });
+    run(cx, &mut sent).map_err(ApiError::from)?.await
+}
 
+impl Inner {
     /// Refuses another `Host`: a page of an attacker's domain whose name leads here.
     fn refuse_other_hosts(&self, parts: &Parts) -> Result<(), ApiError> {
         if self.settings.accounts.is_none() && self.settings.hosts.is_empty() {

@@ -26,13 +26,14 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in the workspace")
 }
 
-/// The files in the folders of generated ones.
+/// The files in the folders of generated ones, without that of the console, which its own crate makes.
 fn found() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in ["docs/api", "openapi"] {
         let entries = std::fs::read_dir(root().join(folder)).into_iter().flatten().flatten();
         found.extend(entries.map(|entry| Path::new(folder).join(entry.file_name())));
     }
+    found.retain(|path| path != Path::new("openapi/console-v1.json"));
     found.sort();
     found
 }

@@ -11,8 +11,7 @@ use bytes::{Bytes, BytesMut};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{ChaCha20Poly1305, Nonce};
 
-pub(crate) use read::read_either;
-pub use read::{Source, read};
+pub use read::{Source, read, read_either};
 pub use write::{SealedContent, SealedWriter};
 
 use crate::ports::BlobKey;
@@ -26,9 +25,10 @@ const FRAMED: u8 = 2;
 const KEY_ID_BYTES: usize = 12;
 /// How many bytes precede the frames of a sealed content: the form, and the id of the key.
 pub const HEAD_BYTES: usize = 1 + KEY_ID_BYTES;
-const TAG_BYTES: usize = 16;
+/// How many bytes a sealed frame has beyond its content.
+pub const TAG_BYTES: usize = 16;
 /// The content of a frame, of which only the last has less.
-const FRAME_BYTES: usize = 64 * 1024;
+pub const FRAME_BYTES: usize = 64 * 1024;
 
 /// Separates the keys of both forms, because both begin with the same nonce.
 const fn purpose(version: u8) -> &'static str {
@@ -277,8 +277,11 @@ pub fn key_of_head(head: &[u8]) -> Option<&str> {
     }
 }
 
-/// Opens a document as a whole, in whichever form it was sealed.
-pub(crate) fn open(keys: &ServerKeys, key: &BlobKey, sealed: &[u8]) -> Result<Vec<u8>, SealFault> {
+/// Opens a content as a whole, in whichever form it was sealed.
+///
+/// # Errors
+/// The content was changed, cut off or moved, or its server key is gone.
+pub fn open(keys: &ServerKeys, key: &BlobKey, sealed: &[u8]) -> Result<Vec<u8>, SealFault> {
     let length = sealed.len() as u64;
     let (head, rest) = sealed.split_at_checked(HEAD_BYTES).ok_or(SealFault::Unsealed)?;
     if let [WHOLE, id @ ..] = head {
@@ -292,4 +295,24 @@ pub(crate) fn open(keys: &ServerKeys, key: &BlobKey, sealed: &[u8]) -> Result<Ve
     let content = unsealer.push(sealed)?;
     unsealer.finish()?;
     Ok(content.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server_keys::ServerKey;
+    use crate::values::FileId;
+
+    #[test]
+    fn contents_that_were_sealed_as_a_whole_open() {
+        let keys = ServerKeys::new(ServerKey::new(&[1; 32]), Vec::new());
+        let key = BlobKey::new("one".parse().unwrap(), FileId::from_bytes([1; 12]));
+        let name = name(&key);
+        let sealed = cipher(&keys.tag(purpose(WHOLE), &name))
+            .encrypt(&Nonce::default(), Payload { msg: b"content", aad: &name })
+            .unwrap();
+        let sealed = [&[WHOLE], keys.current_id().as_bytes(), &sealed].concat();
+        assert_eq!(open(&keys, &key, &sealed), Ok(b"content".to_vec()));
+        assert_eq!(key_of_head(&sealed), Some(keys.current_id()));
+    }
 }

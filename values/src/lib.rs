@@ -7,6 +7,7 @@
 
 mod agent_id;
 mod boolean;
+pub mod byte_range;
 mod date;
 mod email;
 mod external_id;
@@ -14,6 +15,7 @@ mod file_name;
 mod fold;
 pub mod json;
 mod marks;
+pub mod part_head;
 mod phone;
 pub mod phone_forms;
 mod platform_id;

@@ -10,7 +10,7 @@ use openapi_core::values::PlatformId;
 use super::cookies::{decode, encode};
 use super::records::{LinkBody, LinkKind, OperatorBody, People, Stored, unique_email, unique_link};
 use crate::call::Call;
-use crate::service::Inner;
+use crate::state::Inner;
 
 const TAG: &str = "console link";
 const TOKEN_BYTES: usize = 32;
@@ -22,14 +22,6 @@ const SETUP_ID: &[u8] = b"set-up";
 /// The one answer to links that do not work.
 fn invalid() -> ApiError {
     ApiError::new(ErrorCode::LinkInvalid, "This link is unknown, used, revoked or expired. Ask for a new one")
-}
-
-/// 401 of a caller who has proved nothing: one answer to unknown people, wrong passwords and refused passkeys.
-pub(crate) fn proves_nobody() -> ApiError {
-    ApiError::new(
-        ErrorCode::Unauthenticated,
-        "This does not match an account. Check what you entered and try again",
-    )
 }
 
 impl Inner {

@@ -7,15 +7,15 @@ use openapi_core::values::PlatformId;
 
 use super::challenge::{self, Purpose};
 use super::limits::{network, too_many};
-use super::links::proves_nobody;
 use super::passkey::{Expected, Refused, is_copied, read_assertion};
 use super::records::{
     OperatorBody, PasskeyBody, PasswordBody, People, Stored, unique_credential, unique_email,
 };
-use super::session::operator_of;
-use crate::operation::Context;
-use crate::service::Inner;
+use super::session::{SignedIn, operator_of};
+use crate::context::Context;
+use crate::errors::proves_nobody;
 use crate::settings::AccountSettings;
+use crate::state::Inner;
 
 /// A passkey that was proven, with the changes that make the proof count once.
 pub(crate) struct ProvenPasskey {
@@ -155,5 +155,17 @@ impl Inner {
             }
         }
         Err(openapi_core::platform::concurrent_update())
+    }
+
+    /// Ends all sessions of an operator but one.
+    pub(crate) async fn end_others(&self, cx: &Context<'_>, own: &SignedIn) -> Result<(), ApiError> {
+        let operator = own.account.operator_id()?;
+        for session in People(self.platform()).of_operator::<super::records::SessionBody>(operator).await? {
+            if session.id != own.session.id {
+                self.end_session(cx, &session.id, openapi_core::audit::AuditAction::OperatorEndSession)
+                    .await?;
+            }
+        }
+        Ok(())
     }
 }

@@ -11,9 +11,10 @@ use openapi_core::values::PlatformId;
 use super::cookies::{Cookie, decode, encode};
 use super::records::{OperatorBody, People, SessionBody, Stored};
 use crate::call::Call;
+use crate::errors::proves_nobody;
 use crate::operator::Operator;
-use crate::service::Inner;
 use crate::settings::AccountSettings;
+use crate::state::Inner;
 
 const COOKIE_TAG: &str = "console session";
 const PAGE_TAG: &str = "console page";
@@ -184,7 +185,7 @@ impl Inner {
         let people = People(platform);
         let audit = actions.iter().map(|action| people.audit(call, &actor, *action, &operator.id, &details));
         if !people.write(changes, audit.collect()).await? {
-            return Err(super::links::proves_nobody());
+            return Err(proves_nobody());
         }
         session.version = 1;
         let cookie = format!("1.{}.{}", encode(&id), encode(&secret));

@@ -4,9 +4,9 @@ use openapi_core::access::{Action, Permissions, Scope};
 use openapi_core::reply::ApiError;
 use openapi_core::values::AgentId;
 
-use super::errors::lacks;
 use crate::capability::{Capability, Reach};
-use crate::operation::Context;
+use crate::context::Context;
+use crate::errors::lacks;
 
 /// The capabilities that cover a permission of a key, each with everything it shows.
 const fn covering(scope: Scope, action: Action) -> &'static [Capability] {

@@ -8,16 +8,12 @@ use openapi_core::operation::Method;
 use openapi_core::reply::{ApiError, Reply};
 use openapi_core::values::{AgentId, Line, Timestamp};
 
-use super::errors::{confirmed, failed};
-use super::session::NoInput;
+use super::types::{NoInput, OneAgent};
 use crate::capability::Capability;
+use crate::context::Context;
+use crate::errors::{confirmed, failed};
 use crate::input::input;
-use crate::operation::{Access, Context, Metadata, Operation, Traits};
-
-input! {
-    /// An agent.
-    OneAgent { "agent" Path agent: AgentId, }
-}
+use crate::operation::{Access, Metadata, Operation, Traits};
 
 input! {
     /// An agent, confirmed by its id.

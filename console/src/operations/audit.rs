@@ -9,10 +9,11 @@ use openapi_core::reply::{ApiError, Reply};
 use openapi_core::storage::AuditQuery;
 use openapi_core::values::{AgentId, AuditId, Timestamp};
 
-use super::errors::failed;
 use crate::capability::Capability;
+use crate::context::Context;
+use crate::errors::failed;
 use crate::input::{Limit, input};
-use crate::operation::{Access, Context, Metadata, Operation, Traits};
+use crate::operation::{Access, Metadata, Operation, Traits};
 
 input! {
     /// A part of an agent's audit log.

@@ -6,18 +6,17 @@ use openapi_core::contacts::{Contact, ContactChanges, ContactRef, NewContact};
 use openapi_core::json::{JsonSchema, Object};
 use openapi_core::operation::Method;
 use openapi_core::reply::{ApiError, Reply};
-use openapi_core::service::{ContactTarget, OpenApiService};
 use openapi_core::values::{AgentId, ContactId, Line};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::agents::OneAgent;
-use super::errors::{confirmed, failed};
-use super::session::Nothing;
+use super::types::{Nothing, OneAgent};
 use crate::capability::Capability;
-use crate::forward::Forwarded;
+use crate::context::Context;
+use crate::errors::{confirmed, failed, lacks};
+use crate::forward::{Forwarded, contact_of};
 use crate::input::{Position, input};
-use crate::operation::{Access, Context, Entry, InputMember, Metadata, Operation, RunKind, Traits};
+use crate::operation::{Access, Entry, InputMember, Metadata, Operation, RunKind, Traits};
 
 /// A contact with sensitive values left out.
 pub(super) struct MaskedContact;
@@ -260,7 +259,7 @@ impl Operation for Reveal {
 
     async fn run(cx: Context<'_>, input: OneContact) -> Result<Reply<Contact>, ApiError> {
         if cx.operator.grants.reach(Capability::ContactsRead, &input.agent).is_none() {
-            return Err(super::lacks(Capability::ContactsRead));
+            return Err(lacks(Capability::ContactsRead));
         }
         let contact = contact_of(&cx, &input.agent, input.contact).await?;
         let (action, resource) = (AuditAction::ContactReveal, Some(input.contact.to_string()));
@@ -269,24 +268,6 @@ impl Operation for Reveal {
         let etag = contact.etag();
         Ok(Reply::ok("Contact revealed successfully", contact).with_etag(etag))
     }
-}
-
-/// A contact with all of its values.
-pub(crate) async fn contact_of(
-    cx: &Context<'_>,
-    agent: &AgentId,
-    id: ContactId,
-) -> Result<Contact, ApiError> {
-    let caller = openapi_core::access::Caller {
-        agent_id: agent.clone(),
-        actor: cx.actor.clone(),
-        permissions: openapi_core::access::Permissions::all(),
-        address: cx.call.address,
-        request_id: cx.call.request_id.clone(),
-    };
-    let target = ContactTarget::from(&ContactRef::Id(id));
-    let found = OpenApiService::contact(&**cx.platform(), &caller, &target).await?;
-    Ok(found.into_contact())
 }
 
 /// The contact schema of an agent.

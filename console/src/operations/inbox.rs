@@ -8,11 +8,12 @@ use openapi_core::operation::Method;
 use openapi_core::reply::{ApiError, ErrorCode, Pagination, Reply};
 use openapi_core::values::{AgentId, Block, ContactId, ConversationId, MessageId, Timestamp};
 
-use super::agents::OneAgent;
-use super::errors::failed;
+use super::types::OneAgent;
 use crate::capability::{Capability, Reach};
+use crate::context::Context;
+use crate::errors::{failed, lacks};
 use crate::input::{Limit, input};
-use crate::operation::{Access, Context, Metadata, Operation, Traits};
+use crate::operation::{Access, Metadata, Operation, Traits};
 
 /// How much of a message the list shows.
 const PREVIEW_CHARS: usize = 160;
@@ -283,7 +284,7 @@ impl Operation for List {
             return Err(ApiError::new(ErrorCode::NotPossible, "This page is too far; narrow the list"));
         }
         if input.contact.is_some() && cx.reach == Reach::Masked {
-            return Err(super::lacks(Capability::SensitiveRead));
+            return Err(lacks(Capability::SensitiveRead));
         }
         let filter = ConversationFilter {
             status: input.status,

@@ -12,11 +12,12 @@ use openapi_core::values::{AgentId, Block, KeyId, Line, Timestamp};
 
 use http_body_util::BodyExt;
 
-use super::agents::OneAgent;
-use super::errors::{confirmed, failed, not_found};
+use super::types::OneAgent;
 use crate::capability::Capability;
+use crate::context::Context;
+use crate::errors::{confirmed, failed, not_found};
 use crate::input::{OrNull, Secret, input};
-use crate::operation::{Access, Context, Metadata, Operation, Traits};
+use crate::operation::{Access, Metadata, Operation, Traits};
 
 input! {
     /// A key of an agent.

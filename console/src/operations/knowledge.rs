@@ -7,11 +7,12 @@ use openapi_core::operation::Method;
 use openapi_core::reply::{ApiError, ErrorCode, Reply};
 use openapi_core::values::{AgentId, Block, KnowledgeId, Line, Timestamp};
 
-use super::agents::OneAgent;
-use super::errors::failed;
+use super::types::OneAgent;
 use crate::capability::Capability;
+use crate::context::Context;
+use crate::errors::failed;
 use crate::input::{Content, OrNull, input};
-use crate::operation::{Access, Context, Metadata, Operation, Traits};
+use crate::operation::{Access, Metadata, Operation, Traits};
 
 /// A document as operators see it.
 pub struct DocumentView(KnowledgeDocument);

@@ -1,26 +1,24 @@
 //! Accounts by link.
 
 use openapi_core::audit::AuditAction;
-use openapi_core::json::{Json, Object, json_object};
+use openapi_core::json::{Object, json_object};
 use openapi_core::operation::Method;
 use openapi_core::reply::{ApiError, Reply};
-use openapi_core::storage::{RecordChange, RecordId};
-use openapi_core::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
+use openapi_core::storage::RecordChange;
+use openapi_core::validation::{ValidationCode, ValidationIssue};
 use openapi_core::values::{Email, Line, PlatformId, Timestamp};
-use serde_json::json;
 
+use super::ceremony::{creation_options, new_passkey};
 use super::sign_in::Entered;
-use crate::auth::challenge::{Purpose, accept, issue};
-use crate::auth::cookies::encode;
-use crate::auth::passkey::{ALGORITHMS, Refused, verify_creation};
+use crate::auth::challenge::{Purpose, issue};
 use crate::auth::password;
-use crate::auth::records::{
-    LinkKind, OperatorBody, PasskeyBody, PasswordBody, People, Stored, unique_credential, unique_email,
-};
+use crate::auth::records::{LinkKind, OperatorBody, PasswordBody, People, Stored, unique_email};
 use crate::capability::Role;
+use crate::context::Context;
+use crate::errors::refused;
 use crate::grants::{Grant, Grants};
 use crate::input::{Credential, Secret, input};
-use crate::operation::{Access, Context, Metadata, Operation, Traits};
+use crate::operation::{Access, Metadata, Operation, Traits};
 use crate::settings::AccountSettings;
 
 input! {
@@ -50,74 +48,6 @@ json_object! { LinkView as "Link" = |link| {
     } = link.options,
     "serviceName": String = link.service_name,
 } }
-
-/// The options for a new passkey of an operator. Names are the page's to fill in: they only label the passkey.
-pub(super) fn creation_options(
-    cx: &Context<'_>,
-    challenge: &[u8],
-    operator: PlatformId,
-    names: (&str, &str),
-    known: &[Vec<u8>],
-) -> Option<Object> {
-    let relying_party = cx.console.settings.relying_party()?;
-    let exclude: Vec<_> = known.iter().map(|id| json!({ "type": "public-key", "id": encode(id) })).collect();
-    let algorithms: Vec<_> =
-        ALGORITHMS.iter().map(|algorithm| json!({ "type": "public-key", "alg": algorithm })).collect();
-    let options = json!({
-        "challenge": encode(challenge),
-        "rp": { "id": relying_party, "name": cx.platform().service_info().service_name() },
-        "user": { "id": encode(operator.as_bytes()), "name": names.0, "displayName": names.1 },
-        "pubKeyCredParams": algorithms,
-        "timeout": crate::auth::challenge::CHALLENGE_MILLIS,
-        "excludeCredentials": exclude,
-        "authenticatorSelection": {
-            "residentKey": "required", "requireResidentKey": true, "userVerification": "required",
-        },
-        "attestation": "none",
-        "extensions": { "credProps": true },
-    });
-    match Json::from(&options) {
-        Json::Object(options) => Some(options),
-        _ => None,
-    }
-}
-
-/// A passkey as it is stored, from the answer to creation options, and the record of its challenge.
-pub(super) fn new_passkey(
-    cx: &Context<'_>,
-    credential: &Object,
-    purpose: Purpose,
-    binding: &[u8],
-    operator: PlatformId,
-    name: String,
-) -> Result<Vec<RecordChange>, ApiError> {
-    let refuse = |Refused(reason)| cx.console.failed_attempt(cx, reason);
-    let sent = crate::auth::passkey::challenge(credential).map_err(refuse)?;
-    let used = accept(cx.platform(), &sent, purpose, binding);
-    let used = used.ok_or_else(|| refuse(Refused("the challenge")))?;
-    let new = verify_creation(credential, cx.console.expected()?).map_err(refuse)?;
-    let mut id = operator.as_bytes().to_vec();
-    let mut random = [0; 12];
-    cx.platform().ports().ids.fill(&mut random);
-    id.extend_from_slice(&random);
-    let unique = unique_credential(&new.id);
-    let body = PasskeyBody {
-        credential: new.id,
-        algorithm: new.algorithm,
-        key: new.key,
-        exponent: new.exponent,
-        counter: new.counter,
-        is_backed_up: new.is_backed_up,
-        transports: new.transports,
-        name,
-        created_at: cx.platform().now(),
-        last_used_at: None,
-        is_suspect: false,
-    };
-    let mut passkey = Stored::new(RecordId::from_bytes(&id).ok_or_else(ApiError::internal)?, body);
-    passkey.unique = Some(unique);
-    Ok(vec![used.save()?, passkey.save()?])
-}
 
 /// `links.inspect`
 pub struct Inspect;
@@ -174,11 +104,6 @@ input! {
     }
 }
 
-/// A fault of one member of the body, without its value.
-pub(super) fn refused(name: &str, issue: ValidationIssue) -> ApiError {
-    Violations::from(ValidationError::new(Location::Body, name, None, issue)).into()
-}
-
 /// `links.accept`
 pub struct Accept;
 
@@ -224,7 +149,7 @@ impl Operation for Accept {
             let begun =
                 cx.console.begin_session(accounts, cx.call, &account, method, changes, &actions).await?;
             // A person who was signed in may be the reason for the recovery.
-            super::me::end_others(&cx, &begun.0).await?;
+            cx.console.end_others(&cx, &begun.0).await?;
             let entered = Entered::of(&cx, begun.0, begun.1).await?;
             return Ok(Reply::ok("Account recovered successfully", entered));
         }

@@ -8,16 +8,17 @@ use openapi_core::reply::{ApiError, ErrorCode, Reply};
 use openapi_core::storage::{RecordChange, RecordId};
 use openapi_core::values::{Line, Timestamp};
 
-use super::errors::not_found;
-use super::links::{creation_options, new_passkey, refused};
-use super::session::{Ceremony, NoInput, Nothing, Person};
+use super::ceremony::{Ceremony, creation_options, new_passkey};
+use super::types::{NoInput, Nothing, Person};
 use crate::auth::challenge::{Purpose, issue};
 use crate::auth::cookies::{decode, encode};
 use crate::auth::password;
 use crate::auth::records::{PasskeyBody, PasswordBody, People, SessionBody, Stored};
 use crate::auth::session::{SignedIn, operator_of};
+use crate::context::Context;
+use crate::errors::{not_found, refused};
 use crate::input::{Credential, OrNull, Secret, input};
-use crate::operation::{Access, Context, Metadata, Operation, Traits};
+use crate::operation::{Access, Metadata, Operation, Traits};
 
 /// The most passkeys of an operator.
 const MOST_PASSKEYS: usize = 20;
@@ -192,20 +193,9 @@ impl Operation for EndOtherSessions {
 
     async fn run(cx: Context<'_>, _: NoInput) -> Result<Reply<Nothing>, ApiError> {
         let own = cx.own()?;
-        end_others(&cx, own).await?;
+        cx.console.end_others(&cx, own).await?;
         Ok(Reply::ok("Sessions ended successfully", Nothing))
     }
-}
-
-/// Ends all sessions of an operator but one.
-pub(super) async fn end_others(cx: &Context<'_>, own: &SignedIn) -> Result<(), ApiError> {
-    let operator = own.account.operator_id()?;
-    for session in People(cx.platform()).of_operator::<SessionBody>(operator).await? {
-        if session.id != own.session.id {
-            cx.console.end_session(cx, &session.id, AuditAction::OperatorEndSession).await?;
-        }
-    }
-    Ok(())
 }
 
 /// A passkey as its operator sees it.
@@ -386,7 +376,7 @@ impl Operation for SetPassword {
         let mut stored = Stored::new(id, body);
         stored.version = known.map_or(0, |known| known.version);
         write(&cx, vec![stored.save()?], AuditAction::OperatorMethod, change("password set")).await?;
-        end_others(&cx, own).await?;
+        cx.console.end_others(&cx, own).await?;
         Ok(Reply::ok("Password set successfully", Nothing))
     }
 }

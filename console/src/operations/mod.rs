@@ -3,8 +3,8 @@
 mod access;
 mod agents;
 mod audit;
+mod ceremony;
 mod contacts;
-mod errors;
 mod inbox;
 mod keys;
 mod knowledge;
@@ -13,11 +13,9 @@ mod me;
 mod server;
 mod session;
 mod sign_in;
+mod types;
 
 use crate::operation::Entry;
-
-pub(crate) use contacts::contact_of;
-pub(crate) use errors::{lacks, not_found};
 
 /// Every operation.
 pub static OPERATIONS: &[Entry] = &[
@@ -87,7 +85,7 @@ pub(crate) fn named_schemas() -> std::collections::BTreeMap<String, serde_json::
         (T::NAME.unwrap_or_default().to_owned(), T::schema())
     }
     [
-        of::<session::Person>(),
+        of::<types::Person>(),
         of::<session::Capabilities>(),
         of::<me::SessionView>(),
         of::<me::PasskeyView>(),

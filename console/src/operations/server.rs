@@ -6,9 +6,10 @@ use openapi_core::reply::{ApiError, CONTRACT_VERSION, Reply};
 use openapi_core::service::OpenApiService;
 use openapi_core::values::Timestamp;
 
-use super::session::NoInput;
+use super::types::NoInput;
 use crate::capability::Capability;
-use crate::operation::{Access, Context, Metadata, Operation, Traits};
+use crate::context::Context;
+use crate::operation::{Access, Metadata, Operation, Traits};
 
 /// The state of the server.
 pub struct HealthView {

@@ -4,76 +4,25 @@ use std::collections::BTreeMap;
 
 use http::{HeaderName, HeaderValue, header};
 use openapi_core::audit::AuditAction;
-use openapi_core::json::{Json, JsonSchema, Object, json_object};
+use openapi_core::json::{JsonSchema, Object, json_object};
 use openapi_core::operation::Method;
 use openapi_core::reply::{ApiError, Reply};
 use openapi_core::values::Timestamp;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::ceremony::{Ceremony, request_options};
+use super::types::{NoInput, Nothing, Person};
 use crate::auth::challenge::{Purpose, issue};
-use crate::auth::cookies::{Cookie, encode};
-use crate::auth::links::proves_nobody;
+use crate::auth::cookies::Cookie;
 use crate::auth::records::People;
 use crate::auth::session::{STEP_UP_MILLIS, SignedIn};
 use crate::capability::{Capability, Reach};
+use crate::context::Context;
+use crate::errors::proves_nobody;
 use crate::grants::Grants;
 use crate::input::{Credential, Secret, input};
-use crate::operation::{Access, Context, Metadata, Operation, Traits};
-
-input! {
-    /// Nothing.
-    NoInput {}
-}
-
-/// An answer without data.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Nothing;
-
-impl Serialize for Nothing {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_none()
-    }
-}
-
-impl JsonSchema for Nothing {
-    fn schema() -> Value {
-        json!({ "type": "null" })
-    }
-}
-
-/// The operator of a session.
-pub struct Person {
-    id: String,
-    name: String,
-    display_name: Option<String>,
-    email: Option<String>,
-    locale: Option<String>,
-    grants: Vec<String>,
-}
-
-json_object! { Person as "Person" = |person| {
-    "id": String = person.id,
-    "name": String = person.name,
-    "displayName": Option<String> { "description": "The name that visitors see." } = person.display_name,
-    "email": Option<String> = person.email,
-    "locale": Option<String> = person.locale,
-    "grants": Vec<String> { "description": "Roles, each as `inbox@acme`, or `owner` on all agents." } = person.grants,
-} }
-
-impl Person {
-    pub(super) fn of(cx: &Context<'_>) -> Self {
-        let body = cx.signed_in.map(|signed_in| &signed_in.account.body);
-        Person {
-            id: cx.operator.id.clone(),
-            name: cx.operator.name.clone(),
-            display_name: body.and_then(|body| body.display_name.clone()),
-            email: body.map(|body| body.email.clone()),
-            locale: body.and_then(|body| body.locale.clone()),
-            grants: cx.operator.grants.as_slice().iter().map(ToString::to_string).collect(),
-        }
-    }
-}
+use crate::operation::{Access, Metadata, Operation, Traits};
 
 /// Capabilities, each `full`, or `masked` where sensitive values are left out.
 #[derive(Serialize)]
@@ -198,38 +147,6 @@ impl Operation for Show {
 
     async fn run(cx: Context<'_>, _: NoInput) -> Result<Reply<Session>, ApiError> {
         Ok(Reply::ok("Session retrieved successfully", Session::of(&cx).await?))
-    }
-}
-
-/// What a browser needs to ask for a passkey.
-pub struct Ceremony {
-    pub(super) options: Option<Object>,
-    pub(super) methods: Vec<&'static str>,
-}
-
-json_object! { Ceremony as "Ceremony" = |ceremony| {
-    "publicKey": Option<Object> {
-        "description": "For `PublicKeyCredential.parseRequestOptionsFromJSON()`, or `parseCreationOptionsFromJSON()` \
-            where a passkey is added; `null` without passkeys."
-    } = ceremony.options,
-    "methods": Vec<&'static str> = ceremony.methods,
-} }
-
-/// The options of a request for a passkey.
-pub(super) fn request_options(cx: &Context<'_>, challenge: &[u8], allowed: &[Vec<u8>]) -> Option<Object> {
-    let relying_party = cx.console.settings.relying_party()?;
-    let allowed: Vec<Value> =
-        allowed.iter().map(|id| json!({ "type": "public-key", "id": encode(id) })).collect();
-    let options = json!({
-        "challenge": encode(challenge),
-        "rpId": relying_party,
-        "timeout": crate::auth::challenge::CHALLENGE_MILLIS,
-        "userVerification": "required",
-        "allowCredentials": allowed,
-    });
-    match Json::from(&options) {
-        Json::Object(options) => Some(options),
-        _ => None,
     }
 }
 

@@ -6,14 +6,17 @@ use openapi_core::operation::Method;
 use openapi_core::reply::{ApiError, Reply};
 use openapi_core::values::Email;
 
-use super::session::{Ceremony, NoInput, Session, request_options};
+use super::ceremony::{Ceremony, request_options};
+use super::session::Session;
+use super::types::NoInput;
 use crate::auth::challenge::{CHALLENGE_MILLIS, Purpose, issue};
 use crate::auth::cookies::{Cookie, decode, encode};
-use crate::auth::links::proves_nobody;
 use crate::auth::records::{OperatorBody, People, Stored};
 use crate::auth::session::SignedIn;
+use crate::context::Context;
+use crate::errors::proves_nobody;
 use crate::input::{Credential, Secret, input};
-use crate::operation::{Access, Context, Metadata, Operation, Traits};
+use crate::operation::{Access, Metadata, Operation, Traits};
 
 /// A new session.
 pub struct Entered {

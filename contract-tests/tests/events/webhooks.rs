@@ -123,6 +123,9 @@ fn bad_endpoints_are_refused(backend: Backend) {
     assert_eq!(cx.get(PATH).expect(200).data(), &json!([]), "nothing of them is stored");
 }
 
+/// What is sent, and the errors of its members, by path and type.
+type Refused<'a> = (&'a str, Value, &'a [(&'a str, &'a str)]);
+
 fn bad_changes_are_refused(backend: Backend) {
     let cx = Sandbox::new(backend);
     let id = create(&cx);
@@ -138,7 +141,7 @@ fn bad_changes_are_refused(backend: Backend) {
     for (body, expected) in cases {
         let _ = cx.put(&at(&id, ""), &body).invalid(expected);
     }
-    let bodies: [(&str, Value, &[(&str, &str)]); 13] = [
+    let bodies: [Refused<'_>; 13] = [
         ("/rotate", json!({ "graceSeconds": -1 }), &[("graceSeconds", "minimum")]),
         ("/rotate", json!({ "graceSeconds": 604_801 }), &[("graceSeconds", "maximum")]),
         ("/rotate", json!({ "graceSeconds": 1.5 }), &[("graceSeconds", "type")]),

@@ -1,13 +1,13 @@
 //! The chain of the audit log: every change is found, whatever it is.
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 use proptest::prelude::*;
 
 use openapi_core::access::Actor;
 use openapi_core::audit::*;
-use openapi_core::audit::{AuditEntry, ChainLink, OsUser, SealedEntry};
 use openapi_core::json::RawObject;
-use openapi_core::server_keys::ServerKey;
-use openapi_core::values::{ContactId, Timestamp};
+use openapi_core::server_keys::{ServerKey, ServerKeys};
+use openapi_core::values::{AgentId, AuditId, ContactId, Timestamp};
 
 const LENGTH: u8 = 12;
 

@@ -1,5 +1,6 @@
 //! The endpoints of webhooks under the Open API: one row each in a table, as those of the core.
 
+mod api;
 mod endpoints_of_agent;
 mod message;
 mod one_endpoint;

@@ -1,6 +1,7 @@
 //! Drives the state machine of an endpoint.
 
 use std::future::poll_fn;
+use std::ops::ControlFlow;
 use std::task::Poll;
 
 use futures_util::StreamExt;
@@ -137,6 +138,7 @@ enum Next {
     Tick,
 }
 
+/// Delivers to an endpoint until it has nothing to do, or until somebody else has changed it.
 async fn deliver(
     runner: &Runner,
     key: &Key,
@@ -144,87 +146,130 @@ async fn deliver(
     endpoint: Versioned<EndpointRecord>,
     state: Versioned<DeliveryState>,
 ) -> Again {
-    let settings = DeliverySettings {
-        server: runner.server,
-        mode: endpoint.value.mode,
-        seed: u64::from_be_bytes(key.1.as_bytes().last_chunk().copied().unwrap_or_default()),
-        failing_limit: runner
-            .webhooks()
-            .platform
-            .event_retention()
-            .map_or(FAILING_LIMIT, |it| it.min(FAILING_LIMIT)),
-    };
-    let mut version = state.version;
+    let settings = settings_of(runner, key, &endpoint.value);
     let Some((mut delivery, mut actions)) = Delivery::take(state.value, settings, runner.now()) else {
         return Again::After(AFTER_FAILURE);
     };
     let desk = Desk::new(runner, key, endpoint);
-    let mut work: FuturesUnordered<BoxFuture<'_, Done>> = FuturesUnordered::new();
-    let (mut seen, mut is_draining, mut is_saving) = (0, false, false);
+    let mut driver = Driver::new(&desk, state.version);
     loop {
-        for action in actions.drain(..) {
-            match action {
-                Action::Read(source, after) => work.push(Box::pin(desk.read(source, after))),
-                Action::Send(seq, attempt) => work.push(Box::pin(desk.send(seq, attempt))),
-                Action::Save(save) => {
-                    is_saving = true;
-                    work.push(Box::pin(desk.save(version, *save)));
-                }
-                Action::End if is_draining => return Again::WithEvents(u64::MAX),
-                Action::End => return Again::Now,
-            }
+        if let Some(again) = driver.begin(actions) {
+            return again;
         }
         let wake = delivery.next_wake().map_or(AFTER_FAILURE, |wake| wake.millis_since(runner.now()).max(1));
-        let mut sleep = runner.sleep(u64::try_from(wake).unwrap_or(1));
-        let next = poll_fn(|cx| {
+        let next = driver.next(mailbox, wake).await;
+        let now = runner.now();
+        actions = match driver.told(next) {
+            ControlFlow::Continue(Some(happening)) => delivery.handle(happening, now),
+            ControlFlow::Continue(None) => Vec::new(),
+            ControlFlow::Break(again) => return again,
+        };
+    }
+}
+
+fn settings_of(runner: &Runner, (_, id): &Key, endpoint: &EndpointRecord) -> DeliverySettings {
+    let retention = runner.webhooks().platform.event_retention();
+    DeliverySettings {
+        server: runner.server,
+        mode: endpoint.mode,
+        seed: u64::from_be_bytes(id.as_bytes().last_chunk().copied().unwrap_or_default()),
+        failing_limit: retention.map_or(FAILING_LIMIT, |it| it.min(FAILING_LIMIT)),
+    }
+}
+
+/// What runs for an endpoint, and what was heard of it.
+struct Driver<'d, 'r> {
+    desk: &'d Desk<'r>,
+    work: FuturesUnordered<BoxFuture<'d, Done>>,
+    /// The version of the progress that is stored.
+    version: u64,
+    /// The newest event that the state machine was told of.
+    seen: u64,
+    is_draining: bool,
+    is_saving: bool,
+}
+
+impl<'d, 'r> Driver<'d, 'r> {
+    fn new(desk: &'d Desk<'r>, version: u64) -> Self {
+        let work = FuturesUnordered::new();
+        Driver { desk, work, version, seen: 0, is_draining: false, is_saving: false }
+    }
+
+    /// Begins what the state machine asks for; once that is to end, when the endpoint is to be looked at again.
+    fn begin(&mut self, actions: Vec<Action>) -> Option<Again> {
+        let desk = self.desk;
+        for action in actions {
+            match action {
+                Action::Read(source, after) => self.work.push(Box::pin(desk.read(source, after))),
+                Action::Send(seq, attempt) => self.work.push(Box::pin(desk.send(seq, attempt))),
+                Action::Save(save) => {
+                    self.is_saving = true;
+                    self.work.push(Box::pin(desk.save(self.version, *save)));
+                }
+                Action::End if self.is_draining => return Some(Again::WithEvents(u64::MAX)),
+                Action::End => return Some(Again::Now),
+            }
+        }
+        None
+    }
+
+    /// Waits for what wakes the driver, at most so many milliseconds.
+    async fn next(&mut self, mailbox: &Mailbox, wake: i64) -> Next {
+        let mut sleep = self.desk.runner.sleep(u64::try_from(wake).unwrap_or(1));
+        poll_fn(|cx| {
             mailbox.register(cx.waker());
-            if !is_draining && mailbox.is_draining() {
+            if !self.is_draining && mailbox.is_draining() {
                 return Poll::Ready(Next::Drain);
             }
             if mailbox.take_change() {
                 return Poll::Ready(Next::Changed);
             }
-            if mailbox.head() > seen {
+            if mailbox.head() > self.seen {
                 return Poll::Ready(Next::Head(mailbox.head()));
             }
-            if let Poll::Ready(Some(done)) = work.poll_next_unpin(cx) {
+            if let Poll::Ready(Some(done)) = self.work.poll_next_unpin(cx) {
                 return Poll::Ready(Next::Done(done));
             }
             sleep.as_mut().poll(cx).map(|()| Next::Tick)
         })
-        .await;
-        let now = runner.now();
-        let happening = match next {
+        .await
+    }
+
+    /// What the state machine is told, if anything; where the driver ends, when the endpoint is to be looked at again.
+    fn told(&mut self, next: Next) -> ControlFlow<Again, Option<Happening>> {
+        ControlFlow::Continue(Some(match next {
             Next::Tick => Happening::Tick,
             Next::Head(head) => {
-                seen = head;
+                self.seen = head;
                 Happening::Head(head)
             }
             Next::Drain => {
-                is_draining = true;
+                self.is_draining = true;
                 Happening::Drain
             }
             Next::Changed => {
-                work.push(Box::pin(desk.check()));
-                continue;
+                self.work.push(Box::pin(self.desk.check()));
+                return ControlFlow::Continue(None);
             }
             Next::Done(Done::Checked(versions)) => {
-                let is_own = |(endpoint, state)| {
-                    endpoint == desk.version() && (state == version || (is_saving && state == version + 1))
-                };
-                if versions.is_ok_and(|versions| !versions.is_some_and(is_own)) {
-                    return Again::Now;
+                if versions.is_ok_and(|versions| !versions.is_some_and(|it| self.is_own(it))) {
+                    return ControlFlow::Break(Again::Now);
                 }
                 Happening::Tick
             }
             // The change has raised the version of the progress, so what runs here could not be saved.
-            Next::Done(Done::Changed) => return Again::Now,
+            Next::Done(Done::Changed) => return ControlFlow::Break(Again::Now),
             Next::Done(done) => {
-                is_saving &= !matches!(done, Done::Saved(_));
-                happening(done, &mut version)
+                self.is_saving &= !matches!(done, Done::Saved(_));
+                happening(done, &mut self.version)
             }
-        };
-        actions = delivery.handle(happening, now);
+        }))
+    }
+
+    /// Whether the stored versions of the endpoint and of its progress are those that this driver has read or written.
+    fn is_own(&self, (endpoint, state): (u64, u64)) -> bool {
+        let is_progress = state == self.version || (self.is_saving && state == self.version + 1);
+        endpoint == self.desk.version() && is_progress
     }
 }
 

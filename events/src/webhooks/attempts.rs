@@ -9,9 +9,9 @@ use openapi_core::values::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Webhooks;
 use super::records::attempt_id;
 use super::requests::ListAttempts;
+use super::service::Webhooks;
 use crate::delivery::{AttemptResult, LoggedAttempt};
 
 /// Attempts that are read at a time.

@@ -313,3 +313,9 @@ pub(crate) fn read_text<T>(
     }
     if reading.faults.is_empty() { Ok(read) } else { Err(reading.faults) }
 }
+
+/// A contradiction of one member of the body.
+pub(super) fn conflict(name: &str, text: &'static str) -> Violations {
+    let fault = ValidationIssue::new(ValidationCode::Conflict, text);
+    ValidationError::new(Location::Body, name, None, fault).into()
+}

@@ -6,7 +6,6 @@ use openapi_core::json::{Json, Object};
 use openapi_core::platform::idempotency::{Claimed, answer, claim, replay};
 use openapi_core::platform::paging::Part;
 use openapi_core::platform::{concurrent_update, seal, stale_tag, unseal};
-use openapi_core::ports::{OutboundError, OutboundSchemes};
 use openapi_core::reply::{ApiError, ErrorCode};
 use openapi_core::service::{Created, Page, Unvalidated};
 use openapi_core::storage::retry::{RetryOn, retry_on_conflict};
@@ -14,18 +13,17 @@ use openapi_core::storage::{
     Effects, RecordChange, RecordId, RecordKey, RecordKind, RecordsWrite, StorageErrorKind, StoredRecord,
     Window,
 };
-use openapi_core::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use openapi_core::values::{AgentId, PlatformId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::body::{self, EndpointChange, NewEndpoint, ResumeAt, Wanted};
+use super::body::{self, EndpointChange, NewEndpoint, ResumeAt, Wanted, conflict};
 use super::records::{
     EndpointRecord, EndpointStatus, StatusReason, Versioned, attempt_id, endpoint_change, load_state,
     state_change,
 };
 use super::requests::{CreateEndpoint, DeleteEndpoint, EditEndpoint, EndpointTarget, ListEndpoints};
+use super::service::{WebhookSettings, Webhooks};
 use super::view::{DeletedEndpoint, Endpoint, etag};
-use super::{WebhookSettings, Webhooks};
 use crate::delivery::{DeliveryState, Mode, Resume};
 use crate::secrets::EndpointSecrets;
 
@@ -309,42 +307,6 @@ impl Webhooks {
         })
         .await
     }
-
-    /// Saves changes of an endpoint; `None` when another writer was faster.
-    pub(super) async fn save(
-        &self,
-        agent: &AgentId,
-        id: PlatformId,
-        changes: Vec<RecordChange>,
-        effects: Effects,
-    ) -> Result<Option<()>, ApiError> {
-        let saved = self.storage().save_records(Some(agent), &RecordsWrite { changes, effects }).await;
-        let saved = saved.retry_on(&[StorageErrorKind::Stale])?;
-        if saved.is_some() {
-            self.signal.changed(agent, id);
-        }
-        Ok(saved)
-    }
-
-    pub(super) fn audit(
-        &self,
-        caller: &Caller,
-        action: AuditAction,
-        id: PlatformId,
-        details: &Object,
-        now: Timestamp,
-    ) -> openapi_core::audit::SealedEntry {
-        self.platform.caller_audit(caller, action, id.to_string(), None, details, now)
-    }
-
-    /// Fails where nothing is ever sent.
-    pub(super) fn refuse_unavailable(&self) -> Result<(), ApiError> {
-        let sends = || self.outbound.check("https://example.com/", OutboundSchemes::Https);
-        if self.platform.event_retention().is_none() || sends() == Err(OutboundError::Unavailable) {
-            return Err(ApiError::new(ErrorCode::EventsUnavailable, "This service sends no events"));
-        }
-        Ok(())
-    }
 }
 
 /// Removes attempts of an endpoint after this number of the oldest that stays; all without one. Returns how many.
@@ -377,12 +339,6 @@ pub(crate) fn id_of(record: &StoredRecord) -> Option<PlatformId> {
 
 fn id_of_key(id: &RecordId) -> Option<PlatformId> {
     id.as_bytes().first_chunk().copied().map(PlatformId::from_bytes)
-}
-
-/// A contradiction of one member of the body.
-pub(super) fn conflict(name: &str, text: &'static str) -> Violations {
-    let fault = ValidationIssue::new(ValidationCode::Conflict, text);
-    ValidationError::new(Location::Body, name, None, fault).into()
 }
 
 /// The names of the members in which two endpoints differ.

@@ -12,10 +12,10 @@ use openapi_core::storage::{Effects, LogPage};
 use openapi_core::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use openapi_core::values::{AgentId, PlatformId, TextValue, Timestamp};
 
-use super::Webhooks;
-use super::manage::conflict;
+use super::body::conflict;
 use super::records::state_change;
 use super::requests::{EndpointTarget, ReplayEvents};
+use super::service::Webhooks;
 use crate::delivery::{MAX_REPLAYS, Mode};
 
 /// The most ids of a replay.

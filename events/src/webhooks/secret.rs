@@ -14,11 +14,10 @@ use openapi_core::validation::{ValidationIssue, Violations};
 use openapi_core::values::{AgentId, PlatformId, Timestamp};
 use serde_json::json;
 
-use super::Webhooks;
-use super::body::{read_number, read_text};
-use super::manage::conflict;
+use super::body::{conflict, read_number, read_text};
 use super::records::{EndpointRecord, endpoint_change, state_change};
 use super::requests::{EndpointTarget, RotateSecret, SendTest};
+use super::service::Webhooks;
 use super::signal::TESTS_A_MINUTE;
 use crate::message::{Message, Outcome};
 use crate::secrets::{MAX_GRACE_SECONDS, Secret};

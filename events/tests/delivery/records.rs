@@ -67,6 +67,8 @@ fn full(step: u64, spread: i64) -> DeliveryState {
         replays: vec![Replay { next: u64::MAX / 2, to: u64::MAX / 2 }; MAX_REPLAYS],
         failures: u32::MAX,
         failing_since: Some(far),
+        succeeded_at: Some(far),
+        failed_at: Some(far),
         rest_until: Some(far),
         probe_at: Some(far),
         attempts: u64::MAX / 2,

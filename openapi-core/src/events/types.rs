@@ -7,7 +7,8 @@ use super::members::{ChangedFields, ConversationReason, EndpointReason, MessageR
 use crate::forms::SubmissionStatus;
 use crate::json::{JsonSchema, schemas};
 use crate::values::{
-    ContactId, ConversationId, FileId, JobId, KeyId, KnowledgeId, MessageId, PlatformId, SubmissionId, TemplateId,
+    ContactId, ConversationId, FileId, JobId, KeyId, KnowledgeId, MessageId, PlatformId, SubmissionId,
+    TemplateId,
 };
 
 macro_rules! event_types {
@@ -223,6 +224,15 @@ fn example(schema: &Value, position: usize) -> Value {
     match schema["type"].as_str().or_else(|| schema.pointer("/type/0")?.as_str()) {
         Some("array") => json!(["primaryEmail", "tags"]),
         Some("integer") => json!(3),
+        Some("boolean") => json!(true),
+        // What is text but no id is the label of a batch, which may be absent, or the code of an error.
+        _ if schema.get("pattern").is_none() => {
+            if schema["type"].is_array() {
+                Value::Null
+            } else {
+                json!("DOCUMENT_UNREADABLE")
+            }
+        }
         _ => json!(format!("69a4c6b2e8f1d3a5b7c9e0{:02x}", 0xf1 + position)),
     }
 }

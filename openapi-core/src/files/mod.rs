@@ -2,15 +2,14 @@
 
 mod disposition;
 mod link;
-mod range;
 mod record;
 mod upload;
 
 pub use crate::values::FileName;
+pub use crate::values::byte_range::{Selection, selection};
 pub use disposition::Disposition;
 pub use file_types::{Detected, FileKind, FileTypes, Inspector, InvalidFileTypes};
 pub use link::{Issuer, Link};
-pub use range::{Selection, selection};
 pub use record::{ContactFile, Sha256Digest};
 pub use upload::{BodyStream, FilePart, Form, Piece, Received, ReceivedFile, Upload};
 pub(crate) use upload::{ECHOED_BYTES, MAX_BEYOND_FILE, echo};

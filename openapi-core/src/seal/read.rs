@@ -44,7 +44,10 @@ pub async fn read(source: Source<'_>, range: Range<u64>) -> BlobResult<BlobStrea
 
 /// The same of a content that may not be sealed yet: contents of former releases are not, and one that is being sealed
 /// meanwhile is replaced in one step.
-pub(crate) async fn read_either(source: Source<'_>, range: Range<u64>) -> BlobResult<BlobStream> {
+///
+/// # Errors
+/// As [`read`].
+pub async fn read_either(source: Source<'_>, range: Range<u64>) -> BlobResult<BlobStream> {
     let plain = source.blobs.read(source.key, range.clone()).await?;
     // After the stream was opened: a content that is not sealed now was not when it was opened.
     match source.blobs.size(source.key).await? {

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use events::webhooks::{
     AttemptQuery, AttemptView, CreateEndpoint, DeleteEndpoint, EditEndpoint, Endpoint, EndpointStatus,
     EndpointTarget, ListAttempts, ListEndpoints, ReplayEvents, RotateSecret, SecretView, SendTest,
+    TestResult,
 };
 use events::{WebhookSettings, Webhooks as Service};
 use openapi_core::access::Caller;
@@ -258,19 +259,16 @@ impl Webhooks {
             Webhooks::Show(which) => print(&service.get(&caller, &which.target()).await.map_err(failed)?),
             Webhooks::Edit(edit) => {
                 let target = edit.which.target();
-                let mut fields = edit.properties.fields();
-                if let Some(url) = edit.url {
-                    fields.insert("url", url.as_str().into());
-                }
-                print(&change(service, &caller, target, fields).await?)
+                print(&change(service, &caller, target, edit.into_fields()).await?)
             }
             Webhooks::Enable { which, resume } => {
-                let mut fields = status("enabled");
+                let mut fields = member("status", "enabled");
                 fields.insert("resume", resume.as_str().into());
                 print(&change(service, &caller, which.target(), fields).await?)
             }
             Webhooks::Disable(which) => {
-                print(&change(service, &caller, which.target(), status("disabled")).await?)
+                let fields = member("status", "disabled");
+                print(&change(service, &caller, which.target(), fields).await?)
             }
             Webhooks::Delete(which) => {
                 let request = DeleteEndpoint { target: which.target(), faults: Violations::new() };
@@ -284,23 +282,14 @@ impl Webhooks {
                 print_secret(context, &secret)
             }
             Webhooks::Rotate { which, grace } => {
-                let mut fields = Object::new();
-                fields.insert("graceSeconds", grace.as_secs().into());
+                let fields = member("graceSeconds", grace.as_secs());
                 let request = RotateSecret { target: which.target(), fields: fields.into() };
                 print_secret(context, &service.rotate(&caller, request).await.map_err(failed)?)
             }
             Webhooks::Test { which, kind, .. } => {
-                let mut fields = Object::new();
-                fields.insert("type", kind.as_str().into());
+                let fields = member("type", kind.as_str());
                 let request = SendTest { target: which.target(), fields: fields.into() };
-                let result = service.test(&caller, request).await.map_err(failed)?;
-                let lines = [
-                    ("status", optional(result.status.as_ref())),
-                    ("milliseconds", result.millis.to_string()),
-                    ("error", optional(result.error.as_ref())),
-                    ("body", optional(result.body.as_ref())),
-                ];
-                context.print_record(json, &result, &lines)
+                print_result(context, &service.test(&caller, request).await.map_err(failed)?)
             }
             Webhooks::Attempts { which, failed: only_failed, limit } => {
                 let query = AttemptQuery { limit: limit.clamp(1, 100), cursor: None, failed: only_failed };
@@ -356,6 +345,16 @@ impl Create {
     }
 }
 
+impl Edit {
+    fn into_fields(self) -> Object {
+        let mut fields = self.properties.fields();
+        if let Some(url) = self.url {
+            fields.insert("url", url.as_str().into());
+        }
+        fields
+    }
+}
+
 impl Replay {
     fn into_request(self) -> ReplayEvents {
         let mut fields = Object::new();
@@ -377,9 +376,10 @@ fn texts(texts: &[String]) -> Json {
     Json::Array(texts.iter().map(|text| text.as_str().into()).collect())
 }
 
-fn status(word: &str) -> Object {
+/// The members of a body that has only this one.
+fn member(name: &str, value: impl Into<Json>) -> Object {
     let mut fields = Object::new();
-    fields.insert("status", word.into());
+    fields.insert(name, value.into());
     fields
 }
 
@@ -476,4 +476,14 @@ fn print_secret(context: &CommandContext, secret: &SecretView) -> Result<(), Cli
         ("previous until", optional(secret.previous_until().as_ref())),
     ];
     context.print_record(context.json(), secret, &lines)
+}
+
+fn print_result(context: &CommandContext, result: &TestResult) -> Result<(), CliError> {
+    let lines = [
+        ("status", optional(result.status.as_ref())),
+        ("milliseconds", result.millis.to_string()),
+        ("error", optional(result.error.as_ref())),
+        ("body", optional(result.body.as_ref())),
+    ];
+    context.print_record(context.json(), result, &lines)
 }

@@ -11,8 +11,8 @@ use conversations::widget::{WidgetApi, WidgetSettings};
 use events::runner::{DeliveryObserver, Runner};
 use events::{WebhookSettings, Webhooks};
 use openapi_core::api::{Api, Settings};
-use openapi_core::ports::Outbound;
 use openapi_core::platform::JobFigures;
+use openapi_core::ports::Outbound;
 
 use crate::anchors::{self, Anchors};
 use crate::assemble::{self, Decisions, Stores};

@@ -1,6 +1,7 @@
-//! The HTTP transport: hyper, hardened. Reading order: run → listener → connection_limit → connection → io, framing, http2 →
-//! service → head, body, responses.
+//! The HTTP transport: hyper, hardened. Reading order: run → accepting → listener → connection_limit → connection → io,
+//! framing, http2 → service → head, body, responses.
 
+pub mod accepting;
 pub mod access_log;
 pub mod api;
 pub mod body;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::outbound::{HttpOutbound, Parts};
 use ::console::{Console as OperatorsConsole, DocumentReader};
+use ::outbound::{HttpOutbound, Parts};
 use arc_swap::ArcSwap;
 use conversations::Conversations;
 use conversations::storage::ConversationStorage;
@@ -25,24 +25,19 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use super::accepting::Accepting;
 use super::api::ApiHandler;
-use super::connection::Protocols;
-use super::connection_limit::{ConnectionLimiter, MAX_CLOSING, PoolLimits};
-use super::console::{self as operators, ConsoleHost, ConsoleListeners};
+use super::console::{self as operators, ConsoleListeners};
 use super::docs::Docs;
 use super::drain::Drain;
 use super::key_rotation::{KeyRotation, WebhookParts};
 use super::listener;
 use super::ops::{self, Ops, Probe};
-use super::responses::ServerResponses;
-use super::service::{Handler, ListenerContext};
 use super::tls::Tls;
-use super::widget::WidgetHost;
 use crate::assemble::{self, Decisions, StoreUrl, Stores};
 use crate::config::Config;
 use crate::config::extraction::allow_unconfined_documents;
 use crate::config::layers::Origin;
-use crate::config::timeouts::Timeouts;
 use crate::config::typed::{Names, Serving};
 use crate::config::widget::WidgetServing;
 use crate::console::server::Console;
@@ -54,23 +49,8 @@ use crate::error::CliError;
 use crate::knowledge::Reading;
 use crate::logging::LogWriter;
 use crate::metrics::{EventMetrics, Metrics};
-use crate::ports::{SystemClock, SystemRandom, monotonic};
+use crate::ports::monotonic;
 use crate::signals::Signals;
-
-/// Open files that are not connections in a pool: the store, the log, the listeners; and for each listener connections
-/// that are being refused or closed.
-const OTHER_FILES: usize = 64 + CONSOLE_CONNECTIONS + 4 * (MAX_CLOSING + listener::MAX_REJECTIONS);
-
-/// Connections of operators: at each of the console's two addresses, and of one browser.
-const CONSOLE_CONNECTIONS: usize = 256;
-const BROWSER_CONNECTIONS: usize = 64;
-
-/// The part of the API's pool that is reserved for networks with a valid key.
-const RESERVED_PART: usize = 10;
-
-/// Concurrent requests of a client's HTTP/2 connection to the API, and to the widget.
-const STREAMS: u32 = 100;
-const WIDGET_STREAMS: u32 = 16;
 
 /// Polling interval while running replies end.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
@@ -237,59 +217,28 @@ impl Server {
         let extractor = metrics.documents.measure(extractor);
         let decisions = decisions(&serving, extractor, event_streams.clone(), &storage)?;
         let widget_settings = widget_settings(&serving.widget, widget_origin.clone());
-        let webhooks = WebhookParts {
-            outbound: metrics.outbound.around(outbound(&serving)),
-            settings: serving.webhooks,
-            observer: Arc::new(metrics.webhooks.clone()),
-        };
+        let webhooks = webhook_parts(&serving, &metrics);
         let platforms =
             Arc::new(KeyRotation::new(stores, decisions, keys, settings, widget_settings, webhooks)?);
         let widget_api = Arc::new(ArcSwap::from_pointee(platforms.widget_api()));
         let web = ApiHandler::new(platforms.api(), serving.docs.then(Docs::new));
         let exchange = web.exchange();
         let drain = Arc::new(Drain::default());
-        let accepting = Accepting {
-            serving: &serving,
-            metrics: &metrics,
-            drain: &drain,
-            protocols: Arc::new(Protocols {
-                tls: tls.clone(),
-                http2: serving.http2,
-                max_head_bytes: serving.max_head_bytes(),
-            }),
-        };
-        let (pool, widget_pool) = pools(&serving);
+        let accepting = Accepting::new(&serving, &metrics, &drain, tls.clone());
         let mut tasks = Vec::new();
         if let Some(listening) = widget_listening {
-            let files = widget::Widget::new(service_info.service_name())
-                .map_err(|error| CliError::usage(error.to_string()))?;
-            let host = WidgetHost::new(Arc::clone(&widget_api), files, serving.timeouts.of_upload());
-            let rules =
-                Rules { pool: widget_pool, timeouts: serving.timeouts.of_widget(), streams: WIDGET_STREAMS };
-            tasks.push(accepting.spawn("widget", listening, host, rules)?);
+            tasks.push(accepting.widget(listening, &widget_api, service_info.service_name())?);
         }
         let operators = console.as_ref().map(|console| {
             let chat = Conversations::clone(&platforms.current());
             let reader = reader(&lent.config, &chat);
             Arc::new(ArcSwap::from_pointee(console.console(&serving.console, chat, reader)))
         });
-        let mut console_origin = None;
+        let console_origin = console.as_ref().map(|console| console.origin.clone());
         if let Some((listeners, console)) = console.zip(operators.as_ref()) {
-            let upload = serving.timeouts.of_upload();
-            let host = ConsoleHost::new(Arc::clone(console), metrics.console.clone(), upload);
-            for socket in listeners.sockets {
-                let pool = PoolLimits {
-                    total: CONSOLE_CONNECTIONS / 2,
-                    reserved: 0,
-                    per_address: BROWSER_CONNECTIONS,
-                };
-                let rules = Rules { pool, timeouts: serving.timeouts, streams: STREAMS };
-                tasks.push(accepting.spawn("console", socket, host.clone(), rules)?);
-            }
-            console_origin = Some(listeners.origin);
+            tasks.extend(accepting.console(listeners, console)?);
         }
-        let rules = Rules { pool, timeouts: serving.timeouts, streams: STREAMS };
-        tasks.push(accepting.spawn("open-api", listening, web, rules)?);
+        tasks.push(accepting.api(listening, web)?);
         let mut listening_at = vec![("open-api", address)];
         listening_at.extend(widget_origin.clone().map(|origin| ("widget", origin)));
         listening_at.extend(console_origin.map(|origin| ("console", origin)));
@@ -300,16 +249,11 @@ impl Server {
             listening_at.push(("ops", serve_ops(listening, ops)?));
         }
         let anchors = crate::anchors::path_of(&lent.config, &lent.store.url().key_source(&lent.config));
-        let (stop_deliveries, stopped) = oneshot::channel();
-        let delivering = Arc::clone(&platforms);
-        let deliveries = tokio::spawn(async move {
-            delivering.deliver(async { drop(stopped.await) }).await;
-        });
+        let deliveries = deliver(&platforms);
         let mut background = background(&platforms, exchange, &widget_api, operators.as_ref(), anchors);
-        let running = Arc::clone(&platforms);
-        let jobs = tokio::spawn(async move { running.run_jobs().await });
         let measured = Arc::clone(&platforms);
         background.push(tokio::spawn(async move { measured.measure_jobs(&job_metrics).await }));
+        let running = Arc::clone(&platforms);
         Ok(Server {
             serving,
             service_info,
@@ -323,9 +267,9 @@ impl Server {
             console: None,
             listening_at,
             accepting: tasks,
-            jobs,
+            jobs: tokio::spawn(async move { running.run_jobs().await }),
             background,
-            deliveries: Mutex::new(Some((stop_deliveries, deliveries))),
+            deliveries: Mutex::new(Some(deliveries)),
         })
     }
 
@@ -388,62 +332,6 @@ impl Server {
             tracing::error!(%error, "the leases of the rate limits could not be given back; they count as used");
         }
     }
-}
-
-/// What the API's and the widget's listeners have in common.
-struct Accepting<'s> {
-    serving: &'s Serving,
-    metrics: &'s Arc<Metrics>,
-    drain: &'s Arc<Drain>,
-    protocols: Arc<Protocols>,
-}
-
-/// What differs between listeners.
-struct Rules {
-    pool: PoolLimits,
-    timeouts: Timeouts,
-    streams: u32,
-}
-
-impl Accepting<'_> {
-    /// Starts a task that accepts connections and serves them with this handler.
-    fn spawn<H: Handler>(
-        &self,
-        name: &'static str,
-        listening: TcpListener,
-        handler: H,
-        rules: Rules,
-    ) -> Result<JoinHandle<()>, CliError> {
-        let proxies = self.serving.proxies.clone();
-        let is_secure = self.protocols.tls.is_some();
-        let is_local = listening.local_addr()?.ip().is_loopback();
-        let context = Arc::new(ListenerContext {
-            name,
-            handler,
-            metrics: Arc::clone(self.metrics),
-            timeouts: rules.timeouts,
-            responses: ServerResponses::new(Arc::new(SystemClock), Arc::new(SystemRandom)),
-            is_secure,
-            is_for_proxies_only: !is_secure && !is_local && !proxies.is_empty(),
-            streams: rules.streams,
-            proxies: proxies.clone(),
-        });
-        let limiter = Arc::new(ConnectionLimiter::new(rules.pool, proxies));
-        let (protocols, drain) = (Arc::clone(&self.protocols), Arc::clone(self.drain));
-        Ok(tokio::spawn(listener::serve(listening, context, protocols, limiter, drain)))
-    }
-}
-
-/// The limits of the API's pool and of the widget's, within the system's limit of open files.
-fn pools(serving: &Serving) -> (PoolLimits, PoolLimits) {
-    let (api, widget) = (serving.connections, serving.widget_connections);
-    let wanted = [api.total, serving.widget.listen.map_or(0, |_| widget.total)];
-    let [total, widget_total] = within_file_limit(wanted);
-    let reserved = total / RESERVED_PART;
-    (
-        PoolLimits { total, reserved, per_address: api.per_address },
-        PoolLimits { total: widget_total, reserved: 0, per_address: widget.per_address },
-    )
 }
 
 /// The decisions that the server derives from its settings.
@@ -538,6 +426,14 @@ async fn end_replies(widget: &WidgetApi, until: Instant) {
     );
 }
 
+fn webhook_parts(serving: &Serving, metrics: &Metrics) -> WebhookParts {
+    WebhookParts {
+        outbound: metrics.outbound.around(outbound(serving)),
+        settings: serving.webhooks,
+        observer: Arc::new(metrics.webhooks.clone()),
+    }
+}
+
 /// The client for URLs of tenants; without the certificates of the system, nothing is sent.
 fn outbound(serving: &Serving) -> Arc<dyn Outbound> {
     match Parts::system() {
@@ -547,6 +443,13 @@ fn outbound(serving: &Serving) -> Arc<dyn Outbound> {
             Arc::new(NoOutbound)
         }
     }
+}
+
+/// Starts the task that delivers webhooks; the sender stops it.
+fn deliver(platforms: &Arc<KeyRotation>) -> (oneshot::Sender<()>, JoinHandle<()>) {
+    let (stop, stopped) = oneshot::channel();
+    let platforms = Arc::clone(platforms);
+    (stop, tokio::spawn(async move { platforms.deliver(async { drop(stopped.await) }).await }))
 }
 
 /// Waits until the endpoints of webhooks are given back, until the deadline.
@@ -604,56 +507,5 @@ fn reload(tls: Option<&Tls>) {
     match tls.reload() {
         Ok(()) => tracing::info!("the certificate was read again"),
         Err(error) => tracing::error!(%error, "the former certificate stays in use"),
-    }
-}
-
-/// Raises the limit of open files as far as the system permits, and returns the numbers of connections that fit.
-fn within_file_limit(wanted: [usize; 2]) -> [usize; 2] {
-    #[cfg(unix)]
-    {
-        use rustix::process::{Resource, getrlimit, setrlimit};
-        let mut limit = getrlimit(Resource::Nofile);
-        limit.current = limit.maximum;
-        // The resulting limit is read back.
-        let _ = setrlimit(Resource::Nofile, limit);
-        if let Some(files) = getrlimit(Resource::Nofile).current {
-            let room = usize::try_from(files).unwrap_or(usize::MAX).saturating_sub(OTHER_FILES);
-            let possible = shared_out(room, wanted);
-            if possible != wanted {
-                tracing::warn!(
-                    wanted = wanted.iter().sum::<usize>(),
-                    possible = possible.iter().sum::<usize>(),
-                    "the system's limit of open files allows fewer connections than max_connections and \
-                     widget_max_connections; raise it (ulimit -n)"
-                );
-            }
-            return possible;
-        }
-    }
-    wanted
-}
-
-/// Shares out room for connections in proportion to what is wanted, at least one to each that wants any.
-fn shared_out(room: usize, wanted: [usize; 2]) -> [usize; 2] {
-    let all = wanted[0].saturating_add(wanted[1]);
-    if all <= room {
-        return wanted;
-    }
-    wanted.map(|one| {
-        let part = (room as u128 * one as u128 / all as u128) as usize;
-        part.max(one.min(1))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_are_shared_out_in_proportion() {
-        assert_eq!(shared_out(20_000, [10_000, 8_000]), [10_000, 8_000]);
-        assert_eq!(shared_out(9_000, [10_000, 8_000]), [5_000, 4_000]);
-        assert_eq!(shared_out(9_000, [10_000, 0]), [9_000, 0]);
-        assert_eq!(shared_out(0, [10_000, 8_000]), [1, 1]);
     }
 }

@@ -14,8 +14,8 @@ use multer::{Field, Multipart};
 use parking_lot::Mutex;
 
 use super::chunk_stream::{BodyStream, CHUNK_BYTES, ChunkStream, SharedChunkStream, advance, lock};
-use super::head;
 use crate::reply::{ApiError, ErrorCode};
+use crate::values::part_head;
 
 /// The most bytes that may stand in front of a part's content: the heads of the part, or what precedes the first one.
 const MAX_HEAD_BYTES: u64 = 128 * 1024;
@@ -160,9 +160,9 @@ impl Form {
         if !self.is_over
             && let Some(field) = self.next_part().await?
         {
-            let head = head::read(field.headers()).map_err(bad_request)?;
+            let head = part_head::read(field.headers()).map_err(bad_request)?;
             self.field = Some((field, head.name == self.part.name));
-            let head::Head { name, file_name, is_file } = head;
+            let part_head::Head { name, file_name, is_file } = head;
             return Ok(Some(Piece::Part { name, file_name, is_file }));
         }
         self.is_over = true;

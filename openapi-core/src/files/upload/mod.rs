@@ -3,7 +3,6 @@
 mod chunk_stream;
 mod digest;
 mod form;
-mod head;
 
 use std::fmt;
 use std::future::poll_fn;

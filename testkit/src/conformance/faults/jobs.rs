@@ -94,7 +94,7 @@ impl Faulty {
             Some(PlantedFault::ClaimIgnoresTurn) => claimed.sort_by_key(|it| it.job.id),
             Some(PlantedFault::ClaimKeepsVersion) => claimed.iter_mut().for_each(|it| it.job.version -= 1),
             Some(PlantedFault::ClaimWithoutStart) => {
-                claimed.iter_mut().for_each(|it| it.job.started_at = None)
+                claimed.iter_mut().for_each(|it| it.job.started_at = None);
             }
             Some(PlantedFault::ClaimTwice) => {
                 // The first of them stays ready.

@@ -88,7 +88,7 @@ fn audit(platform: &Platform, caller: &Caller, found: &ExtractionJob, removes: b
 }
 
 fn end(platform: &Platform, caller: &Caller, found: &ExtractionJob, removes: bool) -> End {
-    let audit = Some(audit(platform, caller, found, removes));
+    let audit = Some(Box::new(audit(platform, caller, found, removes)));
     End::Cancelled { by: caller.actor.clone(), removes, audit }
 }
 

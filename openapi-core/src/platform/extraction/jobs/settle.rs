@@ -24,7 +24,7 @@ pub(super) enum End {
     /// Without one.
     Failed(JobError),
     /// By its caller, who may want it removed as well.
-    Cancelled { by: Actor, removes: bool, audit: Option<SealedEntry> },
+    Cancelled { by: Actor, removes: bool, audit: Option<Box<SealedEntry>> },
 }
 
 /// Ends a job as it was read. False if another one has changed it meanwhile: then nothing is stored.
@@ -165,7 +165,7 @@ fn effects(
         }
         End::Cancelled { by, audit, .. } => {
             let data = EventData::ExtractionCancelled { job_id, batch_id, contact_id, file_id };
-            (by.into(), data, audit.clone())
+            (by.into(), data, audit.as_deref().cloned())
         }
     };
     // The removal of a job that has ended is no event.

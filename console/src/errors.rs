@@ -1,4 +1,4 @@
-//! Failures of the operator's actions as answers of the console.
+//! Failures as answers of the console.
 
 use openapi_core::admin::AdminError;
 use openapi_core::reply::{ApiError, ErrorCode};
@@ -14,7 +14,7 @@ pub(crate) fn not_found(resource: &'static str, id: &str) -> ApiError {
 }
 
 /// The answer to a failed action.
-pub(super) fn failed(error: AdminError) -> ApiError {
+pub(crate) fn failed(error: AdminError) -> ApiError {
     match error {
         AdminError::NotFound { what, id } => not_found(what, &id),
         AdminError::Invalid(violations) => violations.into(),
@@ -36,7 +36,7 @@ fn sentence(text: &str) -> String {
 }
 
 /// Refuses an action whose effect was not confirmed by typing `expected`.
-pub(super) fn confirmed(sent: &str, expected: &str) -> Result<(), ApiError> {
+pub(crate) fn confirmed(sent: &str, expected: &str) -> Result<(), ApiError> {
     if sent == expected {
         return Ok(());
     }
@@ -50,4 +50,17 @@ pub(super) fn confirmed(sent: &str, expected: &str) -> Result<(), ApiError> {
 pub(crate) fn lacks(capability: Capability) -> ApiError {
     ApiError::new(ErrorCode::InsufficientRole, format!("Your roles lack {capability}"))
         .with_detail("capability", capability.as_str())
+}
+
+/// 401 of a caller who has proved nothing: one answer to unknown people, wrong passwords and refused passkeys.
+pub(crate) fn proves_nobody() -> ApiError {
+    ApiError::new(
+        ErrorCode::Unauthenticated,
+        "This does not match an account. Check what you entered and try again",
+    )
+}
+
+/// A fault of one member of the body, without its value.
+pub(crate) fn refused(name: &str, issue: ValidationIssue) -> ApiError {
+    Violations::from(ValidationError::new(Location::Body, name, None, issue)).into()
 }

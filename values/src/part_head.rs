@@ -9,17 +9,20 @@ use http::{HeaderMap, header};
 
 /// What a part calls itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Head {
+pub struct Head {
     /// The name of the part.
-    pub(super) name: String,
+    pub name: String,
     /// The name of the file: `filename*` where it can be read, else `filename`.
-    pub(super) file_name: Option<String>,
+    pub file_name: Option<String>,
     /// Whether it calls itself a file.
-    pub(super) is_file: bool,
+    pub is_file: bool,
 }
 
-/// Reads the `Content-Disposition` of a part; the error says what is wrong with it.
-pub(super) fn read(headers: &HeaderMap) -> Result<Head, &'static str> {
+/// Reads the `Content-Disposition` of a part.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn read(headers: &HeaderMap) -> Result<Head, &'static str> {
     let mut lines = headers.get_all(header::CONTENT_DISPOSITION).iter();
     let (Some(line), None) = (lines.next(), lines.next()) else {
         return Err("every part needs exactly one Content-Disposition");
