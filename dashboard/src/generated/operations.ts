@@ -79,6 +79,7 @@ export type ErrorCode =
   | 'INSUFFICIENT_PERMISSIONS'
   | 'AGENT_FORBIDDEN'
   | 'STORAGE_QUOTA_EXCEEDED'
+  | 'ENDPOINT_LIMIT_EXCEEDED'
   | 'SIGNED_URL_INVALID'
   | 'SIGNED_URL_EXPIRED'
   | 'ROUTE_NOT_FOUND'
@@ -86,6 +87,9 @@ export type ErrorCode =
   | 'FILE_NOT_FOUND'
   | 'TEMPLATE_NOT_FOUND'
   | 'SUBMISSION_NOT_FOUND'
+  | 'ENDPOINT_NOT_FOUND'
+  | 'JOB_NOT_FOUND'
+  | 'BATCH_NOT_FOUND'
   | 'METHOD_NOT_ALLOWED'
   | 'REQUEST_TIMEOUT'
   | 'DUPLICATE_EXTERNAL_REFERENCE_ID'
@@ -95,6 +99,7 @@ export type ErrorCode =
   | 'SUBMISSION_LOCKED'
   | 'INVALID_STATUS_TRANSITION'
   | 'TEMPLATE_INACTIVE'
+  | 'JOB_FINISHED'
   | 'CONCURRENT_UPDATE'
   | 'IDEMPOTENCY_KEY_IN_USE'
   | 'EVENTS_LOST'
@@ -112,6 +117,8 @@ export type ErrorCode =
   | 'RATE_LIMIT_EXCEEDED'
   | 'TOO_MANY_FAILED_ATTEMPTS'
   | 'CONCURRENCY_LIMIT_EXCEEDED'
+  | 'QUEUE_FULL'
+  | 'STREAM_LIMIT_EXCEEDED'
   | 'HEADERS_TOO_LARGE'
   | 'INTERNAL_ERROR'
   | 'EXTRACTION_FAILED'
@@ -943,7 +950,7 @@ export interface Operations {
   /** Lists the keys of an agent, oldest first. */
   'keys.list': { input: { agent: string }; output: readonly (Key)[] };
   /** Creates a key. Its secret is in the answer and nowhere else. */
-  'keys.create': { input: { agent: string; name: string; description?: string; permissions: readonly ('contacts:create' | 'contacts:read' | 'contacts:update' | 'contacts:delete' | 'forms:create' | 'forms:read' | 'forms:update' | 'document-extraction:create' | 'document-extraction:read' | 'events:read')[]; perMinute?: number; perHour?: number; allowedAddresses?: readonly (string)[]; expiresAt?: string }; output: {
+  'keys.create': { input: { agent: string; name: string; description?: string; permissions: readonly ('contacts:create' | 'contacts:read' | 'contacts:update' | 'contacts:delete' | 'forms:create' | 'forms:read' | 'forms:update' | 'document-extraction:create' | 'document-extraction:read' | 'events:create' | 'events:read' | 'events:update' | 'events:delete')[]; perMinute?: number; perHour?: number; allowedAddresses?: readonly (string)[]; expiresAt?: string }; output: {
     readonly key: Key;
     /** Shown this once. */
     readonly secret: string;
@@ -973,7 +980,7 @@ export interface Operations {
     readonly lastUsedAddress: string | null;
   } };
   /** Changes name, description, permissions, rates, addresses or end of a key. */
-  'keys.edit': { input: { agent: string; key: string; name?: string; description?: string | null; permissions?: readonly ('contacts:create' | 'contacts:read' | 'contacts:update' | 'contacts:delete' | 'forms:create' | 'forms:read' | 'forms:update' | 'document-extraction:create' | 'document-extraction:read' | 'events:read')[]; perMinute?: number; perHour?: number; allowedAddresses?: readonly (string)[]; expiresAt?: string | null }; output: {
+  'keys.edit': { input: { agent: string; key: string; name?: string; description?: string | null; permissions?: readonly ('contacts:create' | 'contacts:read' | 'contacts:update' | 'contacts:delete' | 'forms:create' | 'forms:read' | 'forms:update' | 'document-extraction:create' | 'document-extraction:read' | 'events:create' | 'events:read' | 'events:update' | 'events:delete')[]; perMinute?: number; perHour?: number; allowedAddresses?: readonly (string)[]; expiresAt?: string | null }; output: {
     readonly id: string;
     readonly agentId: string;
     /** The public part. */
