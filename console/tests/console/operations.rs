@@ -128,8 +128,8 @@ fn revoking_asks_for_the_name() {
 #[test]
 fn unknown_and_repeated_members_are_refused() {
     let world = World::hosted();
-    let answer = call_as(&world, "owner", "POST", "/agents", &json!({ "name": "A", "nmae": "B" }));
-    assert_eq!(answer.body["validationErrors"][0]["field"], "nmae", "{}", answer.text);
+    let answer = call_as(&world, "owner", "POST", "/agents", &json!({ "name": "A", "title": "B" }));
+    assert_eq!(answer.body["validationErrors"][0]["field"], "title", "{}", answer.text);
     let answer = call_as(&world, "owner", "GET", "/audit?limit=5&limit=6", &Value::Null);
     assert_eq!(answer.code(), "VALIDATION_ERROR");
     let answer = call_as(&world, "owner", "GET", "/audit?limit=101", &Value::Null);

@@ -317,7 +317,7 @@ fn streams_are_limited(backend: Backend) {
         (&refused["code"], &refused["details"]),
         (&json!("STREAM_LIMIT_EXCEEDED"), &json!({ "limit": 5 }))
     );
-    // What is wrong otherwise is said first, and takes no place.
+    // What is wrong otherwise is said first, and takes no slot.
     let lost = process.respond("?after=99", None, &cx.credentials).err().unwrap();
     assert_eq!(lost["code"], "EVENTS_LOST");
     let other = cx.issue(|_| {});

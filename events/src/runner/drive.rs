@@ -159,7 +159,7 @@ async fn deliver(
         let wake = delivery.next_wake().map_or(AFTER_FAILURE, |wake| wake.millis_since(runner.now()).max(1));
         let next = driver.next(mailbox, wake).await;
         let now = runner.now();
-        actions = match driver.told(next) {
+        actions = match driver.happening(next) {
             ControlFlow::Continue(Some(happening)) => delivery.handle(happening, now),
             ControlFlow::Continue(None) => Vec::new(),
             ControlFlow::Break(again) => return again,
@@ -177,13 +177,13 @@ fn settings_of(runner: &Runner, (_, id): &Key, endpoint: &EndpointRecord) -> Del
     }
 }
 
-/// What runs for an endpoint, and what was heard of it.
+/// What runs for an endpoint, and what the state machine has seen of it.
 struct Driver<'d, 'r> {
     desk: &'d Desk<'r>,
     work: FuturesUnordered<BoxFuture<'d, Done>>,
     /// The version of the progress that is stored.
     version: u64,
-    /// The newest event that the state machine was told of.
+    /// The newest event that the state machine has seen.
     seen: u64,
     is_draining: bool,
     is_saving: bool,
@@ -235,8 +235,8 @@ impl<'d, 'r> Driver<'d, 'r> {
         .await
     }
 
-    /// What the state machine is told, if anything; where the driver ends, when the endpoint is to be looked at again.
-    fn told(&mut self, next: Next) -> ControlFlow<Again, Option<Happening>> {
+    /// What the state machine handles next, if anything; where the driver ends, when the endpoint is to be looked at again.
+    fn happening(&mut self, next: Next) -> ControlFlow<Again, Option<Happening>> {
         ControlFlow::Continue(Some(match next {
             Next::Tick => Happening::Tick,
             Next::Head(head) => {

@@ -68,7 +68,7 @@ pub(super) fn read(
     let has_page =
         message.html_body.iter().filter_map(|id| message.part(*id)).any(|part| of_html(part).is_some());
     let attachments = message.attachments().filter(|part| {
-        // A picture that the body shows: a logo.
+        // An image that the body shows: a logo.
         !(has_page && part.content_id().is_some() && matches!(part.body, PartType::InlineBinary(_)))
     });
     for (nth, part) in attachments.enumerate() {

@@ -390,8 +390,9 @@ mod tests {
     /// The guide shards all collections with data of tenants.
     #[test]
     fn the_guide_shards_every_collection_of_tenants() {
-        const GUIDE: &str = include_str!("../../../docs/scaling.md");
-        let (_, listed) = GUIDE.split_once("for (const name of [").unwrap();
+        let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/scaling.md");
+        let guide = std::fs::read_to_string(guide).unwrap();
+        let (_, listed) = guide.split_once("for (const name of [").unwrap();
         let (listed, _) = listed.split_once(']').unwrap();
         let listed: BTreeSet<&str> = listed.split('"').skip(1).step_by(2).collect();
         // The last two were dropped by a later step.
