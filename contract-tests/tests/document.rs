@@ -334,7 +334,7 @@ fn successes_are_those_of_the_contract() {
             | "getSubmission"
             | "getLatestSubmission"
             | "getTemplateSchema" => &["200", "304"],
-            "uploadFile" | "queueExtraction" => &["201"],
+            "uploadFile" | "queueExtraction" | "createWebhookEndpoint" => &["201"],
             "downloadFile" => &["200", "206", "304"],
             _ => &["200"],
         };

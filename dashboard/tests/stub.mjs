@@ -90,7 +90,7 @@ export const startStub = async (base = '') => {
     'signIn.options': () => ok({ publicKey: request, methods: ['passkey', 'password'] }),
     'signIn.passkey': enter,
     'signIn.password': ({ body }) => (body.email == ME.email && body.password == 'correct horse battery' ? enter() : wrong()),
-    'links.inspect': ({ body }) => (body.token == SETUP_TOKEN ? ok({ kind: 'setUp', expiresAt: new Date(Date.now() + 3600000).toISOString(), publicKey: creation, serviceName: 'Acme' }) : refuse(404, 'LINK_INVALID', 'This link is unknown, used, revoked or expired')),
+    'links.inspect': ({ body }) => (body.token == SETUP_TOKEN ? ok({ kind: 'setUp', email: null, expiresAt: new Date(Date.now() + 3600000).toISOString(), publicKey: creation, serviceName: 'Acme' }) : refuse(404, 'LINK_INVALID', 'This link is unknown, used, revoked or expired')),
     'links.accept': ({ body }) => { if (!body.name) return invalid('name', 'name is required'); if (!body.credential && (body.password ?? '').length < 12) return invalid('password', 'password must have at least 12 characters', 'minLength'); stub.isSetUp = true; return enter(); },
     'me.update': ({ body }) => ok({ ...ME, ...body }),
     'me.sessions': () => ok(stub.data.sessions),
@@ -115,7 +115,12 @@ export const startStub = async (base = '') => {
     },
     'keys.try': () => ok([{ method: 'GET', path: '/v1/open/health', status: 200, body: '{"success":true,"message":"API is healthy"}' }, { method: 'GET', path: '/v1/open/contacts/chatbots/acme?limit=1', status: 200, body: '{"success":true,"message":"Contacts retrieved successfully","data":[]}' }]),
     'keys.show': ({ key }) => { const one = of('keys', key); return one ? tagged(one) : missing('key'); },
-    'keys.edit': ({ key, body }) => tagged(Object.assign(of('keys', key), body)),
+    'keys.edit': ({ key, body, headers }) => {
+      if (!headers['if-match']) return refuse(428, 'PRECONDITION_REQUIRED', 'Send If-Match');
+      if (headers['if-match'] != `"${stub.version(key)}"`) return refuse(412, 'PRECONDITION_FAILED', 'The key was changed', { details: { current: of('keys', key) } });
+      stub.touch(key);
+      return tagged(Object.assign(of('keys', key), body));
+    },
     'keys.rotate': ({ key }) => ok({ key: of('keys', key), secret: makeKey('svcs_R0tat3dOfTheT3stS3cr3tOfTheT3stS3cr3tOfTheT3') }),
     'keys.revoke': ({ key, body }) => (body.confirm != of('keys', key).name ? invalid('confirm', 'must be the name, to confirm', 'conflict') : setKey(key, 'revoked')),
     'keys.disable': ({ key }) => setKey(key, 'disabled'),

@@ -65,6 +65,7 @@ pub struct Known {
     contacts: Vec<String>,
     files: Vec<(String, String)>,
     submissions: Vec<String>,
+    jobs: Vec<String>,
     endpoints: Vec<String>,
     etags: Vec<String>,
     /// Lists with a next page: path and cursor.
@@ -101,6 +102,7 @@ impl Known {
             }
             (Some("events"), Some(id)) if reply.status == 201 => keep(&mut self.endpoints, id),
             (Some("forms"), Some(id)) if reply.status == 201 => keep(&mut self.submissions, id),
+            (Some("document-extraction"), Some(id)) if reply.status == 201 => keep(&mut self.jobs, id),
             _ => {}
         }
         if let Some(cursor) = reply.pagination()["nextCursor"].as_str() {
@@ -188,7 +190,7 @@ pub fn step(seed: u64, known: &Known) -> Step {
         6 => return Step::Wait(random.pick(&[3_700_000, 3_700_000, 90_000_000])),
         7..=57 => contacts::contacts(&mut random, known),
         58..=69 => files::files(&mut random, known),
-        70..=74 => extraction::extraction(&mut random),
+        70..=74 => extraction::extraction(&mut random, known),
         75 => public(&mut random),
         76..=77 => events::events(&mut random),
         78..=79 => webhooks::webhooks(&mut random, known),

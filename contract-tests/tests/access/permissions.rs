@@ -24,7 +24,7 @@ fn the_example(backend: Backend) {
 }
 
 /// The Action columns of the specification; archive requires update.
-const REQUIRED: [(&str, &str, &str); 39] = [
+const REQUIRED: [(&str, &str, &str); 46] = [
     ("GET", "/contacts/schema/chatbots/<A>", "contacts:read"),
     ("POST", "/contacts/chatbots/<A>", "contacts:create"),
     ("GET", "/contacts/chatbots/<A>", "contacts:read"),
@@ -52,7 +52,14 @@ const REQUIRED: [(&str, &str, &str); 39] = [
     ("GET", "/forms/templates/t/structure/chatbots/<A>", "forms:read"),
     ("GET", "/document-extraction/schema-examples", "document-extraction:read"),
     ("POST", "/document-extraction/extract", "document-extraction:create"),
+    ("POST", "/document-extraction/jobs", "document-extraction:create"),
+    ("GET", "/document-extraction/jobs", "document-extraction:read"),
+    ("GET", "/document-extraction/jobs/x", "document-extraction:read"),
+    ("PATCH", "/document-extraction/jobs/x/cancel", "document-extraction:create"),
+    ("DELETE", "/document-extraction/jobs/x", "document-extraction:create"),
+    ("GET", "/document-extraction/batches/x", "document-extraction:read"),
     ("GET", "/events/chatbots/<A>", "events:read"),
+    ("GET", "/events/chatbots/<A>/stream", "events:read"),
     ("GET", "/events/types", "events:read"),
     ("POST", "/events/endpoints/chatbots/<A>", "events:create"),
     ("GET", "/events/endpoints/chatbots/<A>", "events:read"),
@@ -142,7 +149,6 @@ fn words(backend: Backend) {
         "contacts:archive",
         "forms:delete",
         "document-extraction:update",
-        "events:create",
         "files:read",
         "Contacts:read",
         "",

@@ -17,6 +17,7 @@ use events::{WebhookSettings, Webhooks};
 use http::{HeaderMap, StatusCode};
 use openapi_core::admin::Admin;
 use openapi_core::contacts::ContactRef;
+use openapi_core::events::Event;
 use openapi_core::ports::{
     Clock, FixedClock, Outbound, OutboundError, OutboundRequest, OutboundResponse, OutboundSchemes, Timer,
 };
@@ -247,7 +248,9 @@ impl World {
     }
 
     fn log_of_agent(&self) -> Vec<Value> {
-        self.cx.get("/events/chatbots/<A>?limit=500").expect(200).data().as_array().unwrap().clone()
+        // Without the API, whose key has limits: this is looked at again and again.
+        let page = wait(self.cx.store.storage.log(&self.cx.agent, 0, 500)).unwrap();
+        page.entries.iter().map(|entry| json!(Event::of(&self.cx.agent, entry).unwrap())).collect()
     }
 
     fn has_all(&self) -> bool {

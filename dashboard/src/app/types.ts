@@ -13,7 +13,7 @@ export interface SchemaField {
   readOnly: boolean;
   custom: boolean;
   sensitive: boolean;
-  options: string[] | null;
+  options: readonly { value: string; label: string }[] | null;
 }
 /** The session: who is signed in, and what that person may do. */
 export interface Session {

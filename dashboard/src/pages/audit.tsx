@@ -1,14 +1,13 @@
 // The audit log: who did what, from where, the newest first.
-import { address, agent, ApiError, Bar, Bones, Button, call, Copy, Empty, Failure, moment, Search, seg, setQuery, t, useEffect, useSignal, When, Dialog, type AuditEntry, type AuditPage } from '../kit';
+import { address, agent, ApiError, Bar, Bones, Button, call, Copy, Empty, Failure, moment, Search, seg, setQuery, t, useEffect, useSignal, When, who, Dialog, type AuditEntry, type AuditPage } from '../kit';
 
 /** What an action is, in words: `key.create` → “key · create”. */
 const words = (action: string) => action.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase().split('.').join(' · ');
-const who = (entry: AuditEntry) => (entry.actor.id || entry.actor.type);
 const Entry = ({ of: entry, close }: { of: AuditEntry; close: () => void }) => (
   <Dialog title={words(entry.action)} kind="panel" onClose={close}>
     <dl class="dl">
       <dt>{t('Time')}</dt><dd>{moment(entry.at)}</dd>
-      <dt>{t('Who')}</dt><dd dir="auto">{who(entry)} <span class="muted">({entry.actor.type})</span></dd>
+      <dt>{t('Who')}</dt><dd dir="auto">{who(entry.actor)} <span class="muted">({entry.actor.type})</span></dd>
       {entry.resource && <><dt>{t('Subject')}</dt><dd class="row"><code>{entry.resource}</code><Copy text={entry.resource} /></dd></>}
       {entry.address && <><dt>{t('Address')}</dt><dd><code>{entry.address}</code></dd></>}
       {entry.requestId && <><dt>{t('Request')}</dt><dd class="row"><code>{entry.requestId}</code><Copy text={entry.requestId} /></dd></>}
@@ -33,7 +32,7 @@ export default () => {
   useEffect(() => void read(null), []);
   const search = address.value.query.get('q') ?? '';
   const { entries, next, loading, error } = state.value;
-  const shown = entries.filter((entry) => !search || `${entry.actor.id} ${entry.action} ${words(entry.action)} ${entry.resource} ${entry.address} ${entry.requestId}`.toLowerCase().includes(search.toLowerCase()));
+  const shown = entries.filter((entry) => !search || `${entry.actor.id} ${who(entry.actor)} ${entry.action} ${words(entry.action)} ${entry.resource} ${entry.address} ${entry.requestId}`.toLowerCase().includes(search.toLowerCase()));
   return (
     <>
       <Bar crumb={t('Settings')} title={t('Audit log')}><Button icon="rotate" onClick={() => void read(null)}>{t('Reload')}</Button></Bar>
@@ -48,7 +47,7 @@ export default () => {
             <thead><tr><th scope="col">{t('When')}</th><th scope="col">{t('Who')}</th><th scope="col">{t('What')}</th><th scope="col">{t('Subject')}</th><th scope="col" class="wide-only">{t('Address')}</th></tr></thead>
             <tbody>{shown.map((entry) => (
               <tr key={entry.id} data-href="" onClick={() => (open.value = entry)}>
-                <td class="muted"><When at={entry.at} /></td><td class="cut strong" dir="auto">{who(entry)}</td>
+                <td class="muted"><When at={entry.at} /></td><td class="cut strong" dir="auto">{who(entry.actor)}</td>
                 <td><button type="button" class="linkish" onClick={(event) => { event.stopPropagation(); open.value = entry; }}>{words(entry.action)}</button></td>
                 <td class="cut muted">{entry.resource && <code>{entry.resource}</code>}</td><td class="muted wide-only">{entry.address && <code>{entry.address}</code>}</td>
               </tr>

@@ -3,7 +3,7 @@ import {
   address, agent, announce, ApiError, Badge, Bar, Button, bytes, can, done, Empty, errorTitle, Failure, Fragment, get, href, Icon, invalidate, letters, Loaded, Mark, Menu, moment, nameOfVisitor as nameOf, navigate, number,
   operator, post, Search, seg, setQuery, since, stored, t, time, tn, useActions, useEffect, useQuery, useRef, useSignal, When, type Conversation, type ConversationCounts, type Message, type Tone,
 } from '../kit';
-import { Markdown } from './parts/markdown';
+import { Markdown, plain } from './parts/markdown';
 
 const root = () => `/agents/${seg(agent.value!)}/conversations`;
 const page = (rest = '') => `/a/${seg(agent.value!)}/inbox${rest}`;
@@ -36,7 +36,7 @@ const Item = ({ of: one, selected, search }: { of: Conversation; selected: boole
       <span class="dot" />
       <span class="who cut" dir="auto">{nameOf(one)}{one.unread > 0 && <span class="sr"> {tn(one.unread, '{n} unread message', '{n} unread messages')}</span>}</span>
       <span class="small muted"><When at={one.lastMessageAt} /></span>
-      <span class="last cut" dir="auto">{one.lastMessage ? (one.lastMessage.role == 'visitor' ? '' : '↩ ') + one.lastMessage.text : t('No message yet')}</span>
+      <span class="last cut" dir="auto">{one.lastMessage ? (one.lastMessage.role == 'visitor' ? one.lastMessage.text : '↩ ' + plain(one.lastMessage.text)) : t('No message yet')}</span>
       <span class="meta"><Mode of={one} /></span>
     </a>
   </li>

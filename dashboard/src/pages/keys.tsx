@@ -1,7 +1,7 @@
 // Settings → API Permissions: the keys of an agent's Open API.
 import {
-  agent, ago, ask, Badge, Bar, Button, can, call, credentials, day, Dialog, done, Empty, Failure, href, Icon, invalidate, Loaded, Menu, moment, navigate,
-  Notice, number, post, Search, seg, setQuery, t, useActions, useForm, useQuery, useSignal, When, ApiError, address,
+  agent, ago, ask, Badge, Bar, Button, can, credentials, day, Dialog, done, Empty, Failure, href, Icon, invalidate, Loaded, Menu, moment, navigate,
+  Notice, number, patch, post, Search, seg, setQuery, t, useActions, useForm, useQuery, useRef, useSignal, When, who, ApiError, address,
   Cli, Copy, type Item, type Key, type IssuedKey,
 } from '../kit';
 import { actionName, ACTIONS, KeyForm, sentence, SCOPES, toForm, toBody, type KeyValues } from './parts/key-form';
@@ -195,10 +195,16 @@ const New = () => {
     </>
   );
 };
-const Edit = ({ of: key }: { of: Key }) => {
+const Edit = ({ of: key, etag }: { of: Key; etag: string | null }) => {
   const form = useForm<KeyValues>(`key-${key.id}`, toForm(key));
+  // What the changes are made on: a newer state is taken over as long as nothing is changed.
+  const on = useRef({ key, etag });
+  if (!form.dirty && on.current.etag != etag) {
+    on.current = { key, etag };
+    form.rebase(toForm(key), toForm(key));
+  }
   const save = () => void form.submit(async (values) => {
-    await call('PATCH', `${root()}/${seg(key.id)}`, { body: toBody(values, key) });
+    await patch(`${root()}/${seg(key.id)}`, toBody(values, on.current.key), on.current.etag);
     invalidate(root());
     done(t('{name} is saved', { name: values.name }));
     navigate(page('/' + seg(key.id)));
@@ -274,7 +280,7 @@ const Show = ({ of: key }: { of: Key }) => {
           <dl class="dl">
             <dt>{t('Key')}</dt><dd class="row"><code>{key.apiKey}</code><Copy text={key.apiKey} label={t('Copy the key')} /></dd>
             {key.description && <><dt>{t('Description')}</dt><dd dir="auto">{key.description}</dd></>}
-            <dt>{t('Created')}</dt><dd>{day(key.createdAt)}<span class="muted"> · {key.createdBy.id}</span></dd>
+            <dt>{t('Created')}</dt><dd>{day(key.createdAt)}<span class="muted"> · {who(key.createdBy)}</span></dd>
           </dl>
         </div></section>
         <Cli line={`keys show ${key.apiKey}`} />
@@ -285,7 +291,7 @@ const Show = ({ of: key }: { of: Key }) => {
 const One = ({ id, mode }: { id: string; mode: string | undefined }) => {
   const key = useQuery<Key>(`${root()}/${seg(id)}`);
   if (!key.data) return <><Bar crumb={t('API Permissions')} title={t('Key')} back={page()} /><div class="scroll"><Loaded query={key} rows={5}>{() => null}</Loaded></div></>;
-  if (mode == 'edit') return <Edit key={id} of={key.data} />;
+  if (mode == 'edit') return <Edit key={id} of={key.data} etag={key.etag} />;
   if (mode == 'rotate') return <Rotate key={id} of={key.data} />;
   return <Show of={key.data} />;
 };

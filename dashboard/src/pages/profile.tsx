@@ -99,13 +99,21 @@ const Password = () => {
     </section>
   );
 };
+/** A browser and its system, as a person calls them; the order matters, for many say to be Chrome or Safari too. */
+const BROWSERS: [RegExp, string][] = [[/Edg(?:e|A|iOS)?\//, 'Edge'], [/OPR\/|Opera/, 'Opera'], [/Firefox\/|FxiOS/, 'Firefox'], [/Chrom(?:e|ium)\/|CriOS/, 'Chrome'], [/Safari\//, 'Safari']];
+const SYSTEMS: [RegExp, string][] = [[/iPhone/, 'iPhone'], [/iPad/, 'iPad'], [/Android/, 'Android'], [/Windows/, 'Windows'], [/Mac OS X|Macintosh/, 'macOS'], [/CrOS/, 'ChromeOS'], [/Linux/, 'Linux']];
+const browserName = (agent: string | null): string => {
+  const [browser, system] = [BROWSERS, SYSTEMS].map((names) => names.find(([mark]) => mark.test(agent ?? ''))?.[1]);
+  if (browser && system) return t('{browser} on {system}', { browser, system });
+  return browser ?? system ?? (agent?.slice(0, 40) || t('Unknown browser'));
+};
 const Sessions = () => {
   const list = useQuery<readonly OwnSession[]>('/me/sessions');
   const end = (path: string, text: string) => void remove(path).then(() => { invalidate('/me/sessions'); done(text); }, failed);
   return (
     <section class="card"><header><h2>{t('Sessions')}</h2><span class="end">{(list.data?.length ?? 0) > 1 && <Button onClick={() => end('/me/sessions', t('All other sessions have ended'))}>{t('End all others')}</Button>}</span></header>
       <Loaded query={list} rows={2}>{(rows) => <ul>{rows.map((one) => (
-        <li class="setting"><div><span class="strong cut">{one.browser ?? t('Unknown browser')}</span> {one.isCurrent && <Badge tone="ok" dot>{t('this one')}</Badge>}<br /><span class="muted small"><When at={one.lastSeenAt} />{one.address && <> · <code>{one.address}</code></>}</span></div>{!one.isCurrent && <Button onClick={() => end(`/me/sessions/${seg(one.id)}`, t('The session has ended'))}>{t('End')}</Button>}</li>
+        <li class="setting"><div><span class="strong" title={one.browser ?? ''}>{browserName(one.browser)}</span> {one.isCurrent && <Badge tone="ok" dot>{t('this one')}</Badge>}<br /><span class="muted small"><When at={one.lastSeenAt} />{one.address && <> · <code>{one.address}</code></>}</span></div>{!one.isCurrent && <Button onClick={() => end(`/me/sessions/${seg(one.id)}`, t('The session has ended'))}>{t('End')}</Button>}</li>
       ))}</ul>}</Loaded>
     </section>
   );

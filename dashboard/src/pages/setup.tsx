@@ -3,6 +3,7 @@ import { ApiError, base, begin, Button, create, errorTitle, Failure, hasPasskeys
 
 const Account = ({ link, token, accepted }: { link: Link; token: string; accepted: (answer: SignedIn) => void }) => {
   const options = link.publicKey as { user?: Record<string, unknown> } | null;
+  const recovers = link.kind == 'recover';
   const passkeys = hasPasskeys() && !!options;
   const method = useSignal(passkeys ? 'passkey' : 'password');
   const form = useForm('setup', { name: '', email: '', password: '' }, ['password']);
@@ -12,10 +13,10 @@ const Account = ({ link, token, accepted }: { link: Link; token: string; accepte
     event.preventDefault();
     problem.value = null;
     void form.submit(async ({ name, email, password }) => {
-      const body: Record<string, unknown> = { token, name, email };
+      const body: Record<string, unknown> = recovers ? { token } : { token, name, email };
       if (method.value == 'passkey') {
         // The passkey carries the name that the person has just typed.
-        const made = { ...options!, user: { ...options!.user, name: email, displayName: name } };
+        const made = recovers ? options! : { ...options!, user: { ...options!.user, name: email, displayName: name } };
         try {
           body['credential'] = await create(made);
         } catch (cause) {
@@ -30,13 +31,13 @@ const Account = ({ link, token, accepted }: { link: Link; token: string; accepte
     <form class="stack loose" onSubmit={submit} noValidate>
       <header class="stack tight">
         <span class="mark large" aria-hidden="true">{session.value!.serviceName[0]}</span>
-        <h1 class="big">{t('Set up {name}', { name: link.serviceName })}</h1>
-        <p class="muted">{t('You become the owner: nobody has an account yet. This link ends {time}.', { time: moment(link.expiresAt) })}</p>
+        <h1 class="big">{recovers ? t('Recover your account') : t('Set up {name}', { name: link.serviceName })}</h1>
+        <p class="muted">{recovers ? t('A new way to sign in as {email}. All other sessions end. This link ends {time}.', { email: link.email ?? '', time: moment(link.expiresAt) }) : t('You become the owner: nobody has an account yet. This link ends {time}.', { time: moment(link.expiresAt) })}</p>
       </header>
-      <div class="stack">
+      {!recovers && <div class="stack">
         <TextField large label={t('Your name')} autocomplete="name" autofocus {...text('name')} />
         <TextField large type="email" label={t('E-mail')} autocomplete="username" hint={t('Identifies your account. Nothing is sent to it.')} {...text('email')} />
-      </div>
+      </div>}
       <fieldset class="stack">
         <legend class="sr">{t('How you sign in')}</legend>
         {passkeys && (
@@ -53,7 +54,7 @@ const Account = ({ link, token, accepted }: { link: Link; token: string; accepte
       </fieldset>
       {problem.value && <Notice tone="bad">{problem.value}</Notice>}
       {form.failure && <Failure error={form.failure} />}
-      <Button type="submit" kind="main large" busy={form.busy}>{method.value == 'passkey' ? t('Create passkey and continue') : t('Create account')}</Button>
+      <Button type="submit" kind="main large" busy={form.busy}>{method.value == 'passkey' ? t('Create passkey and continue') : recovers ? t('Set password and continue') : t('Create account')}</Button>
     </form>
   );
 };

@@ -19,7 +19,7 @@ export interface Pages<T> {
 }
 /** Reads a list page by page along its cursor. */
 export const usePages = <T,>(path: string | null, query: Call['query'], stamp = 0): Pages<T> => {
-  const state = useSignal<{ key: string; rows: T[]; total: number | null; error: ApiError | null; loading: boolean; cursor: string | null; done: boolean }>({ key: '', rows: [], total: null, error: null, loading: false, cursor: null, done: false });
+  const state = useSignal<{ key: string; rows: T[]; total: number | null; error: ApiError | null; loading: boolean; cursor: string | null; done: boolean }>({ key: '', rows: [], total: null, error: null, loading: path !== null, cursor: null, done: false });
   const key = JSON.stringify([path, query]);
   const abort = useRef<AbortController | null>(null);
   const read = async (fresh: boolean) => {

@@ -55,7 +55,7 @@ export const Toasts = () => {
   } }]);
   return (
     <>
-      <div class="toasts">{toasts.value.map((toast) => <Shown key={toast.id} toast={toast} />)}</div>
+      <div class="toasts" role="region" aria-label={t('Notices')}>{toasts.value.map((toast) => <Shown key={toast.id} toast={toast} />)}</div>
       <div class="sr" role="status" aria-live="polite">{spoken.value}</div>
     </>
   );

@@ -107,6 +107,26 @@ test('a step-up asks over the page and repeats the request under its idempotency
   assert.equal(all.stub.data.keys.filter((one) => one.name == 'Shop').length, 1);
   await visit.done();
 });
+test('a key is edited on the version that was shown, and a later one of a colleague is not overwritten', async () => {
+  all.stub.reset();
+  const key = all.stub.data.keys[0];
+  const visit = await all.visit(`${keys}/${key.id}/edit`);
+  const { page } = visit;
+  await page.getByLabel('Name', { exact: true }).fill('CRM sync 2');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('heading', { name: 'CRM sync 2' }).waitFor();
+  const sent = all.stub.log.find((one) => one.method == 'PATCH');
+  assert.deepEqual(JSON.parse(sent.raw), { name: 'CRM sync 2' });
+  assert.equal(sent.headers['if-match'], '"1"');
+  await page.getByRole('link', { name: /^Edit/ }).click();
+  await page.getByLabel('Name', { exact: true }).fill('CRM sync 3');
+  all.stub.touch(key.id);
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('alert').getByText('A colleague changed this in the meantime').waitFor();
+  assert.equal(key.name, 'CRM sync 2');
+  assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'CRM sync 3');
+  await visit.done();
+});
 test('a key is disabled with undo, and revoked only when its name is typed', async () => {
   all.stub.reset();
   const visit = await all.visit(keys);

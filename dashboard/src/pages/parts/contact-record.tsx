@@ -8,6 +8,8 @@ const BUILT_IN: [string, () => string, string][] = [
   ['firstName', () => t('First name'), 'string'], ['lastName', () => t('Last name'), 'string'], ['primaryEmail', () => t('E-mail'), 'email'], ['primaryPhoneCode', () => t('Phone code'), 'phoneCode'],
   ['primaryPhone', () => t('Phone'), 'phone'], ['fullAddress', () => t('Address'), 'text'], ['status', () => t('Status'), 'select'], ['tags', () => t('Tags'), 'tags'], ['source', () => t('Source'), 'string'], ['externalReferenceId', () => t('Your id'), 'string'],
 ];
+/** The words of statuses, in the language of the page. */
+const STATUSES = (): [string, string][] => [['active', t('active')], ['inactive', t('inactive')], ['blocked', t('blocked')]];
 const FIRST = BUILT_IN.map(([name]) => name);
 const EMPTY: Values = { ...Object.fromEntries(FIRST.map((name) => [name, null])), status: 'active', tags: [] };
 const fieldsOf = (schema: Schema): SchemaField[] => {
@@ -37,9 +39,9 @@ const Input = ({ field, form, masked, theirs }: { field: SchemaField; form: Form
   const label = field.label + (field.required ? ' *' : '');
   const hint = masked ? t('Sensitive: hidden for your role') : theirs ? t('Changed by a colleague just now') : undefined;
   if (masked) return <TextField label={label} hint={hint} value="••••••" onInput={() => undefined} />;
-  const options = field.name == 'status' && !field.options ? ['active', 'inactive', 'blocked'] : field.options;
+  const options = field.options ?? (field.name == 'status' ? STATUSES().map(([value, label]) => ({ value, label })) : null);
   if (options && field.type != 'multiselect')
-    return <Field label={label} hint={hint} error={error}>{(props) => <select class="input" value={String(value ?? '')} onChange={(event) => set(event.currentTarget.value)} {...props}>{!field.required && field.name != 'status' && <option value="">–</option>}{options.map((one) => <option value={one} selected={one == value}>{field.name == 'status' ? (({ active: t('active'), inactive: t('inactive'), blocked: t('blocked') } as Record<string, string>)[one] ?? one) : one}</option>)}</select>}</Field>;
+    return <Field label={label} hint={hint} error={error}>{(props) => <select class="input" value={String(value ?? '')} onChange={(event) => set(event.currentTarget.value)} {...props}>{!field.required && field.name != 'status' && <option value="">–</option>}{options.map((one) => <option value={one.value} selected={one.value == value}>{field.name == 'status' ? (STATUSES().find(([name]) => name == one.value)?.[1] ?? one.label) : one.label}</option>)}</select>}</Field>;
   if (field.type == 'boolean') return <label class="check"><input type="checkbox" checked={value === true} onChange={(event) => set(event.currentTarget.checked)} /><span>{label}</span></label>;
   if (field.type == 'tags' || field.type == 'multiselect') return <TextField label={label} hint={hint ?? t('Separated by commas')} error={error} value={Array.isArray(value) ? value.join(', ') : ''} onInput={(text) => form.set(key, text.split(',').map((one) => one.trimStart()).filter((one, n, all) => one || n == all.length - 1 && all.length > 1))} />;
   if (field.type == 'integer' || field.type == 'number') return <TextField label={label} hint={hint} error={error} inputmode="numeric" value={shownInput(value)} onInput={(text) => set(text === '' ? null : Number.isFinite(Number(text)) ? Number(text) : text)} />;
@@ -98,7 +100,7 @@ const Loadable = ({ contact: stored, etag, schema, changed, close, refetch }: { 
     const base = form.base;
     try {
       const saved = await send(base, values, version.value);
-      done(t('{name} is saved', { name: nameOf(saved) }), async () => { await patch(path, nested(Object.fromEntries(Object.keys(differences(base, values)).map((key) => [key, base[key] ?? null]))), version.value); await refetch(); });
+      done(t('{name} is saved', { name: nameOf(saved) }), async () => { changed((await patch<Contact>(path, nested(Object.fromEntries(Object.keys(differences(base, values)).map((key) => [key, base[key] ?? null]))), version.value)).data); await refetch(); });
     } catch (error) {
       if (!(error instanceof ApiError) || error.status != 412) throw error;
       const reply = await get<Contact>(path);
@@ -126,7 +128,7 @@ const Loadable = ({ contact: stored, etag, schema, changed, close, refetch }: { 
       const reply = await post<Contact>(`${path}/${on ? 'archive' : 'unarchive'}`);
       changed(reply.data);
       await refetch();
-      done(on ? t('{name} is archived', { name: nameOf(contact) }) : t('{name} is back', { name: nameOf(contact) }), async () => { await post(`${path}/${on ? 'unarchive' : 'archive'}`); await refetch(); });
+      done(on ? t('{name} is archived', { name: nameOf(contact) }) : t('{name} is back', { name: nameOf(contact) }), async () => { changed((await post<Contact>(`${path}/${on ? 'unarchive' : 'archive'}`)).data); await refetch(); });
     } catch (error) {
       if (error instanceof ApiError && error.code != 'CANCELLED') done(error.message);
     }

@@ -1,7 +1,10 @@
-// Replies of agents as elements, never as HTML: paragraphs, lists, bold, code, links.
+// Replies of agents as elements, never as HTML: paragraphs, lists, quotes, bold, code, links.
 import type { ComponentChildren } from 'preact';
 
 const INLINE = /\*\*([^*\n]+)\*\*|`([^`\n]+)`|\[([^\]\n]+)\]\((https?:\/\/[^\s)]+)\)|\[(\d{1,2})\]/g;
+/** The beginning of a reply, in one line and without its marks. */
+export const plain = (text: string): string =>
+  text.replace(/(^|[.:!?]\s+)[>*-] /gm, '$1').replace(INLINE, (_all, bold, code, link) => bold ?? code ?? link ?? '').replace(/\s+/g, ' ').trim();
 const inline = (text: string): ComponentChildren[] => {
   const out: ComponentChildren[] = [];
   let at = 0;
@@ -16,12 +19,15 @@ const inline = (text: string): ComponentChildren[] => {
   out.push(text.slice(at));
   return out;
 };
+/** An empty line ends a block, and so does the begin or the end of a quote. */
+const blocks = (text: string): string[] => text.replace(/^(?!>)(.+)\n(?=>)|^(>.*)\n(?!>)/gm, '$1$2\n\n').split(/\n{2,}/);
 /** The text of a reply. */
 export const Markdown = ({ text }: { text: string }) => (
   <>
-    {text.split(/\n{2,}/).map((block) => {
+    {blocks(text).map((block) => {
       const lines = block.split('\n');
       if (lines.every((line) => /^\s*[-*] /.test(line))) return <ul>{lines.map((line) => <li>{inline(line.replace(/^\s*[-*] /, ''))}</li>)}</ul>;
+      if (lines.every((line) => line.startsWith('>'))) return <blockquote>{inline(lines.map((line) => line.replace(/^> ?/, '')).join('\n'))}</blockquote>;
       return <p>{inline(block)}</p>;
     })}
   </>
