@@ -432,7 +432,7 @@ impl Filter {
         };
         match self.rebuild(&after[..close]) {
             Some(address) => {
-                self.out.raw(&format!("]({address})"));
+                self.out.target(&address);
                 Step::Done(2 + close + 1)
             }
             None => Step::Text(1),

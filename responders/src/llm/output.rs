@@ -124,6 +124,12 @@ impl Output {
         self.is_after_address = true;
     }
 
+    /// The end of a link. Where a parser finds no beginning of it, the address stands in the midst of text, and what follows
+    /// the bracket would belong to it.
+    pub(super) fn target(&mut self, address: &str) {
+        self.address(&format!("]({address})"));
+    }
+
     /// Prepares for what comes next.
     fn flush(&mut self, next: char) {
         let is_joint = next.is_alphanumeric() || matches!(next, ':' | '/');
