@@ -1,6 +1,6 @@
 // Everything that pages share, in one script: the library, the parts, the data, the frame. The entry of the application.
 export { Fragment, jsx, jsxs } from 'preact/jsx-runtime';
-export { signal, useSignal, useComputed } from '@preact/signals';
+export { signal, useSignal, useSignalEffect, useComputed } from '@preact/signals';
 export { useEffect, useMemo, useRef, useId } from 'preact/hooks';
 export { ApiError, call, get, patch, post, put, remove, seg, url, type FieldError } from './lib/api';
 export { stored, base } from './lib/base';

@@ -1,6 +1,6 @@
 // Input that survives a failed save, a reload and the end of the session.
-import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useSignal, useSignalEffect } from '@preact/signals';
+import { useRef } from 'preact/hooks';
 import { ApiError } from './api';
 import { stored } from './base';
 import { same, type Values } from './merge';
@@ -43,11 +43,12 @@ export const useForm = <T extends Values>(id: string, initial: T, secret: string
     failure.value = null;
   }
   const dirty = Object.keys(state.value.values).some((field) => !same(state.value.base[field], state.value.values[field]));
-  useEffect(() => {
+  // At each key, not after the next frame: a reload right after the last one loses nothing.
+  useSignalEffect(() => {
     const { base, values } = state.value;
     const draft = Object.fromEntries(Object.entries(values).filter(([field, value]) => !secret.includes(field) && !same(base[field], value)));
-    stored.write('session', 'draft:' + id, Object.keys(draft).length ? JSON.stringify(draft) : null);
-  }, [state.value]);
+    stored.write('session', 'draft:' + current.current, Object.keys(draft).length ? JSON.stringify(draft) : null);
+  });
   return {
     ...state.value,
     errors: errors.value,

@@ -1,7 +1,7 @@
 // The inbox: conversations that wait, one of them, and who is writing.
 import {
   address, agent, announce, ApiError, Badge, Bar, Button, bytes, can, done, Empty, errorTitle, Failure, Fragment, get, href, Icon, invalidate, letters, Loaded, Mark, Menu, moment, nameOfVisitor as nameOf, navigate, number,
-  operator, post, Search, seg, setQuery, since, stored, t, time, tn, useActions, useEffect, useQuery, useRef, useSignal, When, type Conversation, type ConversationCounts, type Message, type Tone,
+  operator, post, Search, seg, setQuery, since, stored, t, time, tn, useActions, useEffect, useQuery, useRef, useSignal, useSignalEffect, When, type Conversation, type ConversationCounts, type Message, type Tone,
 } from '../kit';
 import { Markdown, plain } from './parts/markdown';
 
@@ -74,7 +74,10 @@ const Composer = ({ of: one, last }: { of: Conversation; last: number }) => {
   const busy = useSignal(false);
   const error = useSignal<ApiError | null>(null);
   const box = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => stored.write('session', key, text.value || null), [text.value]);
+  // At each key, not after the next frame: a reload right after the last one loses nothing.
+  useSignalEffect(() => {
+    stored.write('session', key, text.value || null);
+  });
   const send = async () => {
     if (!text.value.trim() || busy.value) return;
     busy.value = true;
