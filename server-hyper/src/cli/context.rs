@@ -369,8 +369,21 @@ impl CommandContext {
     /// # Errors
     /// When standard output cannot be written.
     pub fn print_unless_closed(&self, text: &str) -> Result<bool, CliError> {
+        self.print_with(text, |text| self.caller.write(Stream::Output, text.as_bytes()))
+    }
+
+    /// Prints the line of an event; `false` when the output is closed. If this server ends, the command goes on after the
+    /// cursor in the next one.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn print_resumable(&self, line: &str, cursor: &str) -> Result<bool, CliError> {
+        self.print_with(line, |line| self.caller.print_resumable(line, cursor))
+    }
+
+    fn print_with(&self, text: &str, write: impl Fn(&str) -> io::Result<()>) -> Result<bool, CliError> {
         let safe = self.facts.is_output_terminal.then(|| for_terminal(text));
-        match self.caller.write(Stream::Output, safe.as_deref().unwrap_or(text).as_bytes()) {
+        match write(safe.as_deref().unwrap_or(text)) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
             written => Ok(written.map(|()| true)?),
         }

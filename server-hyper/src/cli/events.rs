@@ -142,7 +142,7 @@ async fn tail(context: &CommandContext, platform: &Platform, which: Which) -> Re
         None => EventCursor { seq: head(platform, &which.agent).await?, id: None },
     };
     let mut query = EventStreamQuery { after: Some(after), types: which.types.unwrap_or_default() };
-    context.caller().resume_after(&after.to_string())?;
+    context.print_resumable("", &after.to_string())?;
     let hub = EventHub::default();
     let mut is_waiting = false;
     loop {
@@ -155,11 +155,10 @@ async fn tail(context: &CommandContext, platform: &Platform, which: Which) -> Re
             };
             is_waiting = false;
             let line = if context.json() { serde_json::to_string(&event)? } else { row(&event).join("  ") };
-            if !context.print_unless_closed(&format!("{line}\n"))? {
+            if !context.print_resumable(&format!("{line}\n"), &event.cursor.to_string())? {
                 return Ok(());
             }
             query.after = Some(event.cursor);
-            context.caller().resume_after(&event.cursor.to_string())?;
         };
         if error.code() != ErrorCode::ServiceUnavailable {
             return Err(lost(error));

@@ -159,14 +159,14 @@ pub trait Caller: Send + Sync {
     /// Marks the command as running until it is interrupted, so that a draining server does not wait for it.
     fn run_until_interrupted(&self) {}
 
-    /// Tells the caller to go on with `--after CURSOR` in the next server if this one ends. A process that runs its own
-    /// command has no other server.
+    /// Writes a line to standard output and tells the caller to go on with `--after CURSOR` in the next server if this one
+    /// ends. A process that runs its own command has no other server.
     ///
     /// # Errors
-    /// When the caller has disconnected.
-    fn resume_after(&self, cursor: &str) -> io::Result<()> {
+    /// As [`Caller::write`].
+    fn print_resumable(&self, line: &str, cursor: &str) -> io::Result<()> {
         let _ = cursor;
-        Ok(())
+        self.write(Stream::Output, line.as_bytes())
     }
 
     /// Whether the caller has disconnected; for work that polls.

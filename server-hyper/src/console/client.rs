@@ -196,7 +196,11 @@ impl Lending {
                 self.targets.remove(&handle);
                 Ok(Reply::Done)
             }
-            Call::ResumeAfter(cursor) => Ok(self.resume_after(cursor)),
+            Call::PrintResumable { line, cursor } => {
+                self.process.write(Stream::Output, line.as_bytes())?;
+                self.resume = Some(cursor);
+                Ok(Reply::Done)
+            }
             Call::CatchInterrupts => {
                 let to = Arc::clone(&self.to);
                 // Registered before the reply, so that no interrupt is lost.
@@ -211,11 +215,6 @@ impl Lending {
                 Ok(Reply::Done)
             }
         }
-    }
-
-    fn resume_after(&mut self, cursor: String) -> Reply {
-        self.resume = Some(cursor);
-        Reply::Done
     }
 
     fn create_content(&mut self, key: &str) -> io::Result<Reply> {

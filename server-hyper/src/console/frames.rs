@@ -80,8 +80,14 @@ pub enum Call {
     Finish(Handle),
     /// Close a handle; what is incomplete is discarded: [`Reply::Done`].
     Close(Handle),
-    /// Run the command again with `--after` and this cursor in the next server, if this one ends: [`Reply::Done`].
-    ResumeAfter(String),
+    /// Print a line of an event, then remember its cursor: if this server ends, run the command again with `--after` and
+    /// the cursor in the next one: [`Reply::Done`]. One call, so that no event is printed twice or left out.
+    PrintResumable {
+        /// The line; empty to remember the cursor alone.
+        line: String,
+        /// The cursor.
+        cursor: String,
+    },
     /// Send interrupts instead of ending: [`Reply::Done`].
     CatchInterrupts,
 }

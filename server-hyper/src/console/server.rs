@@ -357,8 +357,8 @@ impl Caller for RemoteCaller {
         })
     }
 
-    fn resume_after(&self, cursor: &str) -> io::Result<()> {
-        self.0.call(Call::ResumeAfter(cursor.to_owned())).map(drop)
+    fn print_resumable(&self, line: &str, cursor: &str) -> io::Result<()> {
+        self.0.call(Call::PrintResumable { line: line.to_owned(), cursor: cursor.to_owned() }).map(drop)
     }
 
     fn is_gone(&self) -> bool {
