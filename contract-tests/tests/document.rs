@@ -333,7 +333,8 @@ fn successes_are_those_of_the_contract() {
             | "getFile"
             | "getSubmission"
             | "getLatestSubmission"
-            | "getTemplateSchema" => &["200", "304"],
+            | "getTemplateSchema"
+            | "getWebhookEndpoint" => &["200", "304"],
             "uploadFile" | "queueExtraction" | "createWebhookEndpoint" => &["201"],
             "downloadFile" => &["200", "206", "304"],
             _ => &["200"],

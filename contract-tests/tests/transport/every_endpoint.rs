@@ -5,7 +5,8 @@ use openapi_core::operation::{BodyKind, Conditional};
 use serde_json::json;
 
 use crate::table::{
-    Known, Named, all, good, path, prepared, real_path, success, to, upload, with_json, with_key, with_query,
+    Known, Named, all, endpoint, good, path, prepared, queue, real_path, success, to, upload, with_json,
+    with_key, with_query,
 };
 
 on_every_backend!(
@@ -94,7 +95,10 @@ fn unknown_query_parameters(backend: Backend) {
     for meta in all() {
         let call = |query: &str| {
             let file = if meta.id == "deleteFile" { upload(&cx, &known.contact) } else { known.file.clone() };
-            let known = Known { file, ..known.clone() };
+            let job = if meta.id == "deleteExtraction" { queue(&cx) } else { known.job.clone() };
+            let endpoint =
+                if meta.id == "deleteWebhookEndpoint" { endpoint(&cx) } else { known.endpoint.clone() };
+            let known = Known { file, job, endpoint, ..known.clone() };
             to(&cx, meta, &known, &with_query(&real_path(meta, &known), query))
         };
         let ignored = call("_=1&_x=2&_=3").send();

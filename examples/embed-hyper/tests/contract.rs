@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http_body_util::Full;
+use events::streams::EventHub;
+use futures_util::FutureExt;
+use http_body_util::{BodyExt, Full};
 use openapi_core::access::{Actor, Permissions};
 use openapi_core::admin::{Admin, NewAgent, NewKey};
-use openapi_core::api::{Api, Settings};
+use openapi_core::api::{Api, ApiBody, Settings};
 use openapi_core::json::{Json, parse};
 use openapi_core::platform::{Platform, Ports};
 use openapi_core::ports::{FixedClock, SequentialIds};
@@ -49,14 +51,21 @@ fn message(block: &str) -> Message {
     Message { first, headers: lines.map(header).collect(), body: body.to_owned() }
 }
 
-/// Whether a header matches the example, in which `…` stands for any text.
+/// Whether a text matches the example, in which `…` stands for any text.
 fn like(shown: &str, actual: &str) -> bool {
-    match shown.split_once(ANYTHING) {
-        None => shown == actual,
-        Some((begin, end)) => {
-            actual.strip_prefix(begin).is_some_and(|rest| rest.len() > end.len() && rest.ends_with(end))
-        }
+    let Some((begin, end)) = shown.split_once(ANYTHING) else { return shown == actual };
+    let Some(rest) = actual.strip_prefix(begin) else { return false };
+    let ends = rest.char_indices().skip(1).map(|(at, _)| at).chain([rest.len()]);
+    ends.into_iter().any(|at| like(end, &rest[at..]))
+}
+
+/// What a stream sends at once.
+fn begin_of(mut stream: ApiBody) -> String {
+    let mut sent = Vec::new();
+    while let Some(Some(Ok(frame))) = stream.frame().now_or_never() {
+        sent.extend_from_slice(&frame.into_data().unwrap_or_default());
     }
+    String::from_utf8(sent).unwrap()
 }
 
 /// Names and values of headers.
@@ -69,7 +78,8 @@ fn service() -> Result<(Api, Headers), Box<dyn std::error::Error>> {
     let keys = ServerKeys::generate(&ids);
     let ports = Ports::new(Arc::new(clock), Arc::new(ids), keys);
     let service_info = ServiceInfo::new("https://api.example.com")?;
-    let platform = Arc::new(Platform::new(Arc::new(MemoryStorage::new()), ports, service_info.clone()));
+    let platform = Platform::new(Arc::new(MemoryStorage::new()), ports, service_info.clone());
+    let platform = Arc::new(platform.with_event_streams(Arc::new(EventHub::default())));
     let by = Actor::Operator("test".to_owned());
     let agent = NewAgent { id: Some("acme".parse()?), name: "Acme".parse()? };
     let agent = pollster::block_on(platform.create_agent(&by, agent))?;
@@ -160,6 +170,13 @@ fn every_example_matches_the_service() {
         for (name, shown) in &expected.headers {
             let value = response.headers().get(name).map_or("", |value| value.to_str().unwrap());
             assert!(like(shown, value), "{line}: {name} is {value:?}, shown {shown:?}");
+        }
+        if expected.headers.iter().any(|(_, value)| value == "text/event-stream") {
+            let actual = begin_of(response.into_body());
+            // Further events may follow.
+            let shown = format!("{}{ANYTHING}", expected.body);
+            assert!(like(&shown, &actual), "{line}: shown {shown}, actual {actual}");
+            continue;
         }
         if expected.body.is_empty() {
             assert_eq!(actual, "", "{line}");

@@ -77,8 +77,16 @@ fn row_of(endpoint: &Endpoint) -> Option<Vec<&'static str>> {
         None => path.replace("/contacts/platformid/{contactId}", "{contact}"),
     };
     let path = path.replace("{externalReferenceId}", "<ext>").replace("{templateId}", "<tid>");
-    let path =
-        path.replace("{submissionId}", "<sid>").replace("{contactId}", "<cid>").replace("{fileId}", "<fid>");
+    let path = [
+        ("{submissionId}", "<sid>"),
+        ("{contactId}", "<cid>"),
+        ("{fileId}", "<fid>"),
+        ("{jobId}", "<jid>"),
+        ("{batchId}", "<bid>"),
+        ("{endpointId}", "<wid>"),
+    ]
+    .iter()
+    .fold(path, |path, (name, shown)| path.replace(name, shown));
     let request = format!("`{} {path}`", meta.method.as_str());
     TABLES.into_iter().flat_map(|table| rows(section(table))).find(|row| row[0] == request)
 }

@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn words_and_sets() {
         let all = Permissions::all();
-        assert_eq!(all.iter().count(), 10);
+        assert_eq!(all.iter().count(), 13);
         assert_eq!("all".parse::<Permissions>().unwrap(), all);
         let some: Permissions = "contacts:read,create".parse().unwrap();
         assert_eq!(serde_json::to_string(&some).unwrap(), r#"["contacts:create","contacts:read"]"#);

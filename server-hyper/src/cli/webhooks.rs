@@ -34,8 +34,7 @@ pub enum Webhooks {
     /// Create an endpoint; `secret` shows what signs its messages
     #[command(after_help = "Examples:\n  \
         openapi-server webhooks create https://192.0.2.7/events --agent acme --outbound-allow 192.0.2.0/24\n  \
-        openapi-server webhooks create https://192.0.2.7/orders --agent acme --type 'contact.*' --type file.uploaded --mode ordered \
-        --outbound-allow 192.0.2.0/24 --json")]
+        openapi-server webhooks create https://192.0.2.7/orders --agent acme --type 'contact.*' --outbound-allow 192.0.2.0/24")]
     Create(Create),
     /// List the endpoints of an agent, oldest first
     #[command(after_help = "Examples:\n  openapi-server webhooks list --agent acme")]

@@ -217,7 +217,10 @@ fn every_example_works() {
             let line = if matches!(second, "serve" | "demo") || second.starts_with("--") {
                 let settings = example.trim_start_matches("openapi-server ").trim_start_matches("serve");
                 format!("openapi-server config check {}", settings.trim_start_matches("demo"))
-            } else if example.contains(" conversations watch ") {
+            } else if [" conversations watch ", " events tail "]
+                .iter()
+                .any(|command| example.contains(command))
+            {
                 // It ends when it is interrupted.
                 format!("timeout --signal=INT --preserve-status 3 {example}")
             } else {

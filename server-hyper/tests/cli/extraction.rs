@@ -140,7 +140,7 @@ fn hostile_documents_are_refused_one_by_one() {
     for (document, code) in [
         ("%PDF-1.7\nnothing of a document", "DOCUMENT_UNREADABLE"),
         (deep.as_str(), "DOCUMENT_UNREADABLE"),
-        ("{\\rtf1 Hello}", "UNSUPPORTED_FILE_TYPE"),
+        ("\u{7f}ELF\u{2}\u{1}\u{1}\0", "UNSUPPORTED_FILE_TYPE"),
         ("PK\u{3}\u{4} but no archive", "UNSUPPORTED_FILE_TYPE"),
         ("", "VALIDATION_ERROR"),
     ] {

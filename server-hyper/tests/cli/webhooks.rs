@@ -69,9 +69,9 @@ fn accepts(_: usize) -> Vec<u8> {
     b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n".to_vec()
 }
 
-/// Every other request fails, each in another way.
+/// Five of the first ten requests fail, each in another way. The second retry of an event would be 5 minutes later.
 fn lies(number: usize) -> Vec<u8> {
-    match number % 10 {
+    match number {
         1 => b"HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_vec(),
         3 => b"this is not HTTP\r\n\r\n".to_vec(),
         5 => Vec::new(),
@@ -90,7 +90,10 @@ struct World {
 impl World {
     fn new(receiver: &Receiver, mode: &str) -> (Self, String) {
         let sandbox = Sandbox::new();
-        let key = sandbox.with_key();
+        sandbox.json(&["agents", "create", "Front desk", "--id", "acme"]);
+        let key =
+            ["keys", "create", "--agent", "acme", "--name", "All", "--allow", "all", "--per-minute", "1000"];
+        let key = sandbox.json(&key);
         let flags = ["--outbound-allow", "127.0.0.1/32", "--outbound-port"].map(str::to_owned);
         let flags = [flags.to_vec(), vec![receiver.port.to_string(), "--outbound-http".to_owned()]].concat();
         let url = format!("http://127.0.0.1:{}/", receiver.port);

@@ -17,7 +17,7 @@ use conversations::storage::ConversationStorage;
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::{AuditEntry, SealedEntry};
 use openapi_core::contacts::{Contact, ContactKeys, ContactRef, SearchTerm};
-use openapi_core::credits::CreditAccount;
+use openapi_core::credits::{CreditAccount, JobCredits};
 use openapi_core::json::{self, Json, RawObject};
 use openapi_core::ports::BlobKey;
 use openapi_core::schema::ContactSchema;
@@ -101,6 +101,8 @@ fn filled(target: &(dyn Target + Sync)) -> Arc<MemoryStorage> {
         }
         for (number, agent) in living.iter().enumerate() {
             chat::fill(&*memory, &agent.id, number as u64).await;
+            let change = JobChange::Save(Box::new(job(number as u64)));
+            memory.save_jobs(Some(&agent.id), &JobsWrite::new(at(1), vec![change])).await.unwrap();
         }
         // An agent that is deleted and not yet purged.
         let gone = living.iter_mut().find(|agent| agent.id.as_str() == "history-1-a").unwrap();
@@ -109,6 +111,29 @@ fn filled(target: &(dyn Target + Sync)) -> Arc<MemoryStorage> {
         memory.update_agent(gone, &Effects::audited(audit)).await.unwrap();
     }));
     memory
+}
+
+/// A job that has ended.
+fn job(number: u64) -> Job {
+    Job {
+        id: PlatformId::new(at(0), number.to_be_bytes()).into(),
+        queue: Queue::Extraction,
+        state: JobState::Succeeded,
+        version: 1,
+        turn: number,
+        due_at: Some(at(90_000)),
+        lease: None,
+        attempts: 1,
+        lost: 0,
+        batch: Some("Märzbelege".into()),
+        client_id: Some("o'brien".into()),
+        subject: None,
+        reserved: JobCredits::default(),
+        created_at: at(1),
+        started_at: Some(at(2)),
+        body: RawObject::from_text(r#"{"schema":{"a":1.50}}"#.to_owned()).unwrap(),
+        result: Some(RawObject::from_text(r#"{"found":"ä"}"#.to_owned()).unwrap()),
+    }
 }
 
 fn agent_number(agent: &AgentId) -> u64 {
