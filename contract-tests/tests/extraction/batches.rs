@@ -16,6 +16,7 @@ on_every_backend!(
     files_of_several_contacts_are_a_batch,
     what_is_wrong_with_a_batch_is_answered_at_once,
     checks_of_a_batch_run_in_this_order,
+    the_bytes_of_a_batch_are_bounded,
     a_batch_is_queued_whole_or_not_at_all,
     a_repeated_batch_queues_nothing,
     a_failed_job_is_queued_again,
@@ -208,6 +209,20 @@ fn checks_of_a_batch_run_in_this_order(backend: Backend) {
     let _ = send(&cx, &of(&[&long, &long])).fails(403, "STORAGE_QUOTA_EXCEEDED");
     let _ = send(&cx, &of(&["encrypted"])).fails(429, "CONCURRENCY_LIMIT_EXCEEDED");
     assert_eq!(contents(&cx), 0);
+}
+
+/// Each document has the bound of a single one, and all together five times that.
+fn the_bytes_of_a_batch_are_bounded(backend: Backend) {
+    let cx = Sandbox::with_settings(backend, |settings| settings.max_document_bytes = 300_000);
+    let (most, more) = ("x".repeat(300_000), "x".repeat(300_001));
+    let _ = send(&cx, &of(&["x", &most, &most])).expect(201);
+    let reply = send(&cx, &of(&["x", &more, &most])).fails(413, "DOCUMENT_TOO_LARGE");
+    let details = &reply.json["details"];
+    assert_eq!((&details["limit"], &details["index"]), (&json!(300_000), &json!(1)));
+    let reply = send(&cx, &of(&[&most; 20].map(|text| text.as_str()))).fails(413, "DOCUMENT_TOO_LARGE");
+    let details = &reply.json["details"];
+    assert_eq!((&details["limit"], &details["index"]), (&json!(1_500_000), &Value::Null));
+    assert_eq!((documents(&cx), contents(&cx)), (3, 3), "those of the first batch");
 }
 
 /// Whatever a batch is refused for, nothing of it is stored; what is accepted is stored whole.
