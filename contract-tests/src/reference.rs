@@ -84,6 +84,9 @@ fn section(page: &mut String, endpoint: &Endpoint, path: &str, permission: &str)
     if meta.body == BodyKind::Document {
         page.push_str("\nRequest: `multipart/form-data` with the parts `document` and `schema`, and, where wanted, `customInstructions` and `saveToStorage`.\n");
     }
+    if meta.body == BodyKind::Documents {
+        page.push_str("\nRequest: `multipart/form-data` with a part `document` for each document, or one part `files`, and the other parts of a job.\n");
+    }
     if meta.access == Access::Link {
         page.push_str("\nResponse: the content of the file.\n");
     } else {

@@ -302,7 +302,8 @@ fn failure(reply: &Reply) {
             | "INVALID_STATUS_TRANSITION"
     );
     let truncated = code == "VALIDATION_ERROR" && reply.json.get("details").is_some();
-    let details = if truncated { &["truncated", "totalErrors"][..] } else { details_of(code) };
+    let mut details = if truncated { vec!["truncated", "totalErrors"] } else { details_of(code).to_vec() };
+    details.extend(names_its_document(reply, code).then_some("index"));
     let mut expected = vec!["success", "message", "code", "requestId"];
     expected.extend(with_violations.then_some("validationErrors"));
     expected.extend((!details.is_empty()).then_some("details"));
@@ -329,6 +330,21 @@ fn failure(reply: &Reply) {
     if reply.status == 401 {
         assert_eq!(reply.header("www-authenticate"), Some("ApiKey realm=\"open-api\""));
     }
+}
+
+/// Whether an error says which document of a batch it is about: each that a single document can have does, and so does not
+/// the excess of all together.
+fn names_its_document(reply: &Reply, code: &str) -> bool {
+    let of_one = matches!(
+        code,
+        "UNSUPPORTED_FILE_TYPE"
+            | "CONTACT_NOT_FOUND"
+            | "FILE_NOT_FOUND"
+            | "DOCUMENT_ENCRYPTED"
+            | "DOCUMENT_UNREADABLE"
+    );
+    let is_one = of_one || code == "DOCUMENT_TOO_LARGE" && !reply.json["details"]["index"].is_null();
+    is_one && reply.operation == Some("queueExtractionBatch")
 }
 
 fn violations(reply: &Reply, code: &str) {

@@ -206,7 +206,7 @@ pub fn with_query(target: &str, query: &str) -> String {
 #[must_use]
 pub fn body(meta: &EndpointMetadata, known: &Known) -> Option<Value> {
     Some(match (meta.body, meta.id) {
-        (BodyKind::None | BodyKind::File | BodyKind::Document, _) => return None,
+        (BodyKind::None | BodyKind::File | BodyKind::Document | BodyKind::Documents, _) => return None,
         (BodyKind::Optional, _) => json!({}),
         (BodyKind::Required, "createContact") => json!({ "primaryEmail": "a@b.co" }),
         (BodyKind::Required, "createWebhookEndpoint") => endpoint_body(),
@@ -232,6 +232,7 @@ pub fn success(meta: &EndpointMetadata) -> u16 {
             | "submitForms"
             | "createWebhookEndpoint"
             | "queueExtraction"
+            | "queueExtractionBatch"
     ) {
         201
     } else {
@@ -246,7 +247,7 @@ pub fn to<'a>(cx: &'a Sandbox, meta: &EndpointMetadata, known: &Known, target: &
     match body(meta, known) {
         Some(body) => call.json(&body),
         None if meta.body == BodyKind::File => call.form(&form()),
-        None if meta.body == BodyKind::Document => call.form(&extraction()),
+        None if meta.body.has_documents() => call.form(&extraction()),
         None => call,
     }
 }

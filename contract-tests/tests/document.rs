@@ -295,6 +295,10 @@ fn every_error_is_declared() {
             format!("{without_agent} {upload} {idempotency} DOCUMENT_TOO_LARGE DOCUMENT_ENCRYPTED DOCUMENT_UNREADABLE CONCURRENCY_LIMIT_EXCEEDED INSUFFICIENT_CREDITS STORAGE_QUOTA_EXCEEDED STORAGE_UNAVAILABLE EXTRACTION_UNAVAILABLE EXTRACTION_FAILED EXTRACTION_TIMEOUT"),
         ),
         (
+            "queueExtractionBatch",
+            format!("{without_agent} {upload} {idempotency} DOCUMENT_TOO_LARGE DOCUMENT_ENCRYPTED DOCUMENT_UNREADABLE CONCURRENCY_LIMIT_EXCEEDED INSUFFICIENT_CREDITS STORAGE_QUOTA_EXCEEDED STORAGE_UNAVAILABLE EXTRACTION_UNAVAILABLE EXTRACTION_FAILED EXTRACTION_TIMEOUT CONTACT_NOT_FOUND FILE_NOT_FOUND CONCURRENT_UPDATE QUEUE_FULL"),
+        ),
+        (
             "queueExtraction",
             format!("{without_agent} {upload} {idempotency} DOCUMENT_TOO_LARGE DOCUMENT_ENCRYPTED DOCUMENT_UNREADABLE CONCURRENCY_LIMIT_EXCEEDED INSUFFICIENT_CREDITS STORAGE_QUOTA_EXCEEDED STORAGE_UNAVAILABLE EXTRACTION_UNAVAILABLE EXTRACTION_FAILED EXTRACTION_TIMEOUT CONTACT_NOT_FOUND FILE_NOT_FOUND CONCURRENT_UPDATE QUEUE_FULL"),
         ),
@@ -335,7 +339,7 @@ fn successes_are_those_of_the_contract() {
             | "getLatestSubmission"
             | "getTemplateSchema"
             | "getWebhookEndpoint" => &["200", "304"],
-            "uploadFile" | "queueExtraction" | "createWebhookEndpoint" => &["201"],
+            "uploadFile" | "queueExtraction" | "queueExtractionBatch" | "createWebhookEndpoint" => &["201"],
             "downloadFile" => &["200", "206", "304"],
             _ => &["200"],
         };

@@ -146,14 +146,10 @@ impl EndpointSecrets {
         self.previous.as_ref().map(|previous| previous.until).filter(|until| now < *until)
     }
 
-    /// Whether a secret that signs now comes from the server key with this id.
-    #[must_use]
-    pub fn needs_key(&self, id: &str, now: Timestamp) -> bool {
-        self.current.key == id
-            || self
-                .previous
-                .as_ref()
-                .is_some_and(|previous| previous.source.key == id && now < previous.until)
+    /// The ids of the server keys that the secrets which sign now are made from, one for each secret.
+    pub fn server_keys(&self, now: Timestamp) -> impl Iterator<Item = &str> {
+        let previous = self.previous.as_ref().filter(|previous| now < previous.until);
+        [&self.current].into_iter().chain(previous.map(|it| &it.source)).map(|source| source.key.as_str())
     }
 }
 
@@ -254,8 +250,9 @@ mod tests {
         let rotated = first.rotate(&both, at(0), 60);
         assert_eq!(text(&rotated, &both).unwrap().len(), 2);
         assert_eq!(text(&rotated, &new).unwrap().len(), 1);
-        assert!(rotated.needs_key(old.current_id(), at(59)) && !rotated.needs_key(old.current_id(), at(60)));
-        assert!(rotated.needs_key(new.current_id(), at(60)));
+        let needed = |seconds| rotated.server_keys(at(seconds)).collect::<Vec<_>>();
+        assert_eq!(needed(59), [new.current_id(), old.current_id()]);
+        assert_eq!(needed(60), [new.current_id()]);
     }
 
     #[test]

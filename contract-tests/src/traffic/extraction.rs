@@ -61,6 +61,15 @@ pub(super) fn extraction(random: &mut SplitMix64, known: &Known) -> Request {
     if random.one_in(3) {
         path = "/document-extraction/jobs";
         if random.one_in(2) {
+            path = "/document-extraction/batches";
+            for _ in 0..random.below(3) {
+                form = form.document("more.txt", random.pick(&DOCUMENTS).as_bytes());
+            }
+            if random.one_in(8) {
+                form = form.text("files", random.pick(&["[]", "{", r#"[{"contactId":"1"}]"#]));
+            }
+        }
+        if random.one_in(2) {
             form = form.text("batchId", random.pick(&["may", "june", ""]));
         }
         if random.one_in(2) {

@@ -1,6 +1,7 @@
 //! Document extraction (contract 4.5, 12, 13).
 
 mod answers;
+mod batches;
 mod credits;
 mod form;
 mod idempotency;

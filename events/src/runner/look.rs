@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use futures_util::future::BoxFuture;
 use openapi_core::storage::{
-    Effects, RecordChange, RecordId, RecordKind, RecordsWrite, StorageError, StorageErrorKind, StoredRecord,
+    Effects, RecordChange, RecordKind, RecordsWrite, StorageError, StorageErrorKind,
 };
 use openapi_core::values::AgentId;
 
 use super::{Key, Runner, Standing};
 use crate::delivery::DeliveryState;
-use crate::webhooks::{EndpointRecord, Versioned, id_of};
+use crate::webhooks::{EndpointRecord, Versioned, all_of, id_of};
 
 /// Records that are read at a time.
 const READ_AT_ONCE: u32 = 500;
@@ -85,25 +85,9 @@ pub(super) async fn scan(runner: &Runner) -> Look {
     Look::All(found.unwrap_or_default())
 }
 
-async fn all(
-    runner: &Runner,
-    kind: RecordKind,
-) -> Result<Vec<(Option<AgentId>, StoredRecord)>, StorageError> {
-    let (mut found, mut after): (Vec<_>, Option<(Option<AgentId>, RecordId)>) = (Vec::new(), None);
-    loop {
-        let page = runner.storage.all_records(kind, after.as_ref(), READ_AT_ONCE).await?;
-        let is_last = page.len() < READ_AT_ONCE as usize;
-        after = page.last().map(|(agent, record)| (agent.clone(), record.key.id.clone()));
-        found.extend(page);
-        if is_last {
-            return Ok(found);
-        }
-    }
-}
-
 async fn try_scan(runner: &Runner) -> Result<Vec<Found>, StorageError> {
     let mut endpoints: HashMap<Key, bool> = HashMap::new();
-    for (agent, record) in all(runner, RecordKind::WebhookEndpoint).await? {
+    for (agent, record) in all_of(&*runner.storage, RecordKind::WebhookEndpoint).await? {
         let (Some(agent), Some(id)) = (agent, id_of(&record)) else { continue };
         let endpoint: Versioned<EndpointRecord> = Versioned::of(&record)?;
         endpoints.insert((agent, id), endpoint.value.is_enabled());
@@ -116,7 +100,7 @@ async fn try_scan(runner: &Runner) -> Result<Vec<Found>, StorageError> {
         heads.extend(agents.iter().cloned().zip(runner.storage.log_heads(agents).await?));
     }
     let (mut found, mut standing, mut ages) = (Vec::new(), Standing::default(), 0);
-    for (agent, record) in all(runner, RecordKind::WebhookState).await? {
+    for (agent, record) in all_of(&*runner.storage, RecordKind::WebhookState).await? {
         let (Some(agent), Some(id)) = (agent, id_of(&record)) else { continue };
         let head = heads.get(&agent).copied().unwrap_or_default();
         let key = (agent, id);

@@ -14,9 +14,9 @@ mod view;
 pub use attempts::{AttemptList, AttemptView};
 pub use body::{EndpointChange, NewEndpoint};
 pub(crate) use manage::{id_of, remove_attempts};
-pub use records::{EndpointRecord, EndpointStatus, StatusReason};
+pub use records::{EndpointRecord, EndpointStatus, StatusReason, secret_keys};
 pub(crate) use records::{
-    Versioned, attempt_record, endpoint_change, load_endpoint, load_state, state_change,
+    Versioned, all_of, attempt_record, endpoint_change, load_endpoint, load_state, state_change,
 };
 pub use replay::{Replayed, SkippedEvent};
 pub use requests::{

@@ -14,6 +14,9 @@ use sha2::{Digest, Sha256};
 use crate::delivery::{DeliveryState, LoggedAttempt, Mode};
 use crate::secrets::EndpointSecrets;
 
+/// Records that are read at a time.
+const READ_AT_ONCE: u32 = 500;
+
 /// How long an attempt is logged, in milliseconds: 30 days.
 const ATTEMPT_RETENTION: i64 = 30 * 86_400_000;
 
@@ -118,6 +121,37 @@ async fn load<T: DeserializeOwned>(
 ) -> Result<Option<Versioned<T>>, StorageError> {
     let record = storage.record(Some(agent), &RecordKey::new(kind, id)).await?;
     record.as_ref().map(Versioned::of).transpose()
+}
+
+/// The ids of the server keys that secrets of endpoints are made from, of all agents, one for each secret that signs now
+/// or would if its endpoint were enabled; for the operator.
+///
+/// # Errors
+/// When the store fails, and when it has a record that is no endpoint.
+pub async fn secret_keys(storage: &dyn Storage, now: Timestamp) -> Result<Vec<String>, StorageError> {
+    let mut keys = Vec::new();
+    for (_, record) in all_of(storage, RecordKind::WebhookEndpoint).await? {
+        let endpoint: Versioned<EndpointRecord> = Versioned::of(&record)?;
+        keys.extend(endpoint.value.secrets.server_keys(now).map(str::to_owned));
+    }
+    Ok(keys)
+}
+
+/// All records of a kind, of all agents.
+pub(crate) async fn all_of(
+    storage: &dyn Storage,
+    kind: RecordKind,
+) -> Result<Vec<(Option<AgentId>, StoredRecord)>, StorageError> {
+    let (mut found, mut after): (Vec<_>, Option<(Option<AgentId>, RecordId)>) = (Vec::new(), None);
+    loop {
+        let page = storage.all_records(kind, after.as_ref(), READ_AT_ONCE).await?;
+        let is_last = page.len() < READ_AT_ONCE as usize;
+        after = page.last().map(|(agent, record)| (agent.clone(), record.key.id.clone()));
+        found.extend(page);
+        if is_last {
+            return Ok(found);
+        }
+    }
 }
 
 /// What people set of an endpoint.

@@ -265,10 +265,12 @@ impl Inner {
                 let form = open_form(parts, body, Upload::part(limit)).await?;
                 incoming.upload = Mutex::new(form.map(|form| Box::new(Upload::of_form(form, limit))));
             }
-            BodyKind::Document => {
-                let part = DocumentForm::part(self.settings.max_document_bytes);
+            BodyKind::Document | BodyKind::Documents => {
+                let limit = self.settings.max_document_bytes;
+                let is_one = endpoint.meta.body == BodyKind::Document;
+                let part = if is_one { DocumentForm::part(limit) } else { DocumentForm::parts(limit) };
                 let form = open_form(parts, body, part).await?;
-                incoming.document = Mutex::new(form.map(|form| Box::new(DocumentForm::of_form(form))));
+                incoming.document = Mutex::new(form.map(|form| Box::new(DocumentForm::of_form(form, limit))));
             }
             BodyKind::Required | BodyKind::Optional => {
                 let most = self.settings.max_json_bytes;

@@ -49,6 +49,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::of::<extraction::GetJob>(),
     Endpoint::of::<extraction::CancelJob>(),
     Endpoint::of::<extraction::DeleteJob>(),
+    Endpoint::of::<extraction::QueueBatch>(),
     Endpoint::of::<extraction::GetBatch>(),
     Endpoint::of::<events::Pull>(),
     Endpoint::of::<events::Stream>(),

@@ -1,11 +1,14 @@
 //! The form of an extraction: the document, the schema and the options (contract 12.1).
 
+use std::borrow::Cow;
 use std::fmt;
 
+use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use sha2::{Digest, Sha256};
 
 use super::extractor::SentDocument;
+use super::form_files;
 use super::schema::ExtractionSchema;
 use crate::files::{ECHOED_BYTES, FileName, FilePart, Form, MAX_BEYOND_FILE, Piece, Sha256Digest, echo};
 use crate::json::Json;
@@ -24,6 +27,13 @@ const CONTACT: &str = "contactId";
 const FILE: &str = "fileId";
 const CLIENT: &str = "clientId";
 const BATCH: &str = "batchId";
+/// The part of a batch that names files of contacts.
+const FILES: &str = "files";
+
+/// The most documents that a batch sends.
+const MAX_DOCUMENTS: usize = 20;
+/// The most bytes of the documents of a batch, in documents of the greatest size.
+const LARGEST_OF_BATCH: u64 = 5;
 
 /// The form of an extraction, before it is read.
 #[derive(Default)]
@@ -34,32 +44,35 @@ enum Source {
     /// No body at all.
     #[default]
     Absent,
-    Form(Box<Form>),
+    /// With the most bytes of a document.
+    Form(Box<Form>, u64),
     Given(SentParts),
 }
 
 /// The parts of a form for [`Api::call`](crate::api::Api::call), where there is no form to be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SentParts {
-    /// The document and its name.
-    pub document: Option<SentDocument>,
+    /// The documents and their names: one, or several of a batch.
+    pub documents: Vec<SentDocument>,
     /// The part `schema`.
     pub schema: Option<Bytes>,
     /// The part `customInstructions`.
     pub custom_instructions: Option<Bytes>,
     /// The part `saveToStorage`.
     pub save_to_storage: Option<Bytes>,
-    /// The parts that only a queued extraction has, by their names.
+    /// The parts that only queued extractions have, by their names.
     pub of_job: Vec<(String, Bytes)>,
 }
 
-/// The parts that only a queued extraction has (contract 12.5).
+/// The parts that only queued extractions have (contract 12.5).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobParts {
     /// The contact whose file it is.
     pub contact: Option<ContactId>,
     /// That file.
     pub file: Option<FileId>,
+    /// The files of contacts that a batch names.
+    pub files: Vec<(ContactId, FileId)>,
     /// What the caller knows it by.
     pub client_id: Option<Line<256>>,
     /// The jobs that it belongs to.
@@ -69,13 +82,14 @@ pub struct JobParts {
 /// What a form came to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReceivedForm {
-    /// The document with its SHA-256; none when the part is missing, repeated or empty, which the faults say.
+    /// The document with its SHA-256; none when the part is missing, repeated or empty, which the faults say, and of a
+    /// batch, whose documents went to the [`DocumentSink`].
     pub document: Option<(SentDocument, Sha256Digest)>,
     /// What is to be found; none when the part is missing, repeated or no schema, which the faults say.
     pub schema: Option<ExtractionSchema>,
     /// The schema, as it was sent.
     pub schema_text: String,
-    /// What only a queued extraction has.
+    /// What only queued extractions have.
     pub job: JobParts,
     /// Guidance of the caller.
     pub instructions: Option<Block<4_000>>,
@@ -85,6 +99,41 @@ pub struct ReceivedForm {
     pub faults: Violations,
     /// SHA-256 of the names of the parts, in order, with the digests of their contents (contract 5.5).
     pub fingerprint: [u8; 32],
+}
+
+/// Takes the documents of a batch as they arrive.
+#[async_trait]
+pub trait DocumentSink: Send {
+    /// Makes room for the next bytes of the form, which are held until their document was taken.
+    ///
+    /// # Errors
+    /// The end of the reading.
+    fn admit(&mut self, bytes: usize) -> Result<(), ApiError>;
+
+    /// Takes the next document. One of a form that `is_refused` is only counted.
+    ///
+    /// # Errors
+    /// The end of the reading.
+    async fn take(
+        &mut self,
+        document: SentDocument,
+        sha256: Sha256Digest,
+        is_refused: bool,
+    ) -> Result<(), ApiError>;
+}
+
+/// Only makes room: of a form with one document, which is held.
+struct Held<'a>(&'a mut (dyn FnMut(usize) -> Result<(), ApiError> + Send));
+
+#[async_trait]
+impl DocumentSink for Held<'_> {
+    fn admit(&mut self, bytes: usize) -> Result<(), ApiError> {
+        (self.0)(bytes)
+    }
+
+    async fn take(&mut self, _: SentDocument, _: Sha256Digest, _: bool) -> Result<(), ApiError> {
+        Ok(())
+    }
 }
 
 /// The part that is being read.
@@ -99,9 +148,9 @@ struct Part {
 }
 
 impl DocumentForm {
-    /// A form.
-    pub(crate) fn of_form(form: Form) -> Self {
-        DocumentForm(Source::Form(Box::new(form)))
+    /// A form whose documents have at most so many bytes each.
+    pub(crate) fn of_form(form: Form, max_bytes: u64) -> Self {
+        DocumentForm(Source::Form(Box::new(form), max_bytes))
     }
 
     /// The parts of a form, of a host that has them.
@@ -123,6 +172,12 @@ impl DocumentForm {
         }
     }
 
+    /// The same of a form that holds several.
+    pub(crate) fn parts(max_bytes: u64) -> FilePart {
+        let max_bytes = max_bytes.saturating_mul(LARGEST_OF_BATCH);
+        FilePart { max_bytes, too_large: documents_too_large, ..DocumentForm::part(max_bytes) }
+    }
+
     /// Reads all of the form. The whole document is then in memory: `admit` receives the number of bytes before they
     /// are stored, and ends the reading with an error if there is no room for them.
     ///
@@ -133,7 +188,7 @@ impl DocumentForm {
         self,
         admit: &mut (dyn FnMut(usize) -> Result<(), ApiError> + Send),
     ) -> Result<ReceivedForm, ApiError> {
-        self.receive_into(Receipt::new(&[DOCUMENT, SCHEMA, INSTRUCTIONS, SAVE]), admit).await
+        self.receive_into(Receipt::new(&[DOCUMENT, SCHEMA, INSTRUCTIONS, SAVE], 1), &mut Held(admit)).await
     }
 
     /// The same of an extraction that is to be queued, which has [`JobParts`].
@@ -145,26 +200,56 @@ impl DocumentForm {
         admit: &mut (dyn FnMut(usize) -> Result<(), ApiError> + Send),
     ) -> Result<ReceivedForm, ApiError> {
         const PARTS: &[&str] = &[DOCUMENT, SCHEMA, INSTRUCTIONS, SAVE, CONTACT, FILE, CLIENT, BATCH];
-        self.receive_into(Receipt::new(PARTS), admit).await
+        self.receive_into(Receipt::new(PARTS, 1), &mut Held(admit)).await
+    }
+
+    /// The same of a batch. Each document goes to the sink when it has arrived.
+    ///
+    /// # Errors
+    /// Those of [`DocumentForm::receive`] and of the sink.
+    pub async fn receive_batch(self, sink: &mut dyn DocumentSink) -> Result<ReceivedForm, ApiError> {
+        const PARTS: &[&str] = &[DOCUMENT, SCHEMA, INSTRUCTIONS, SAVE, FILES, CLIENT, BATCH];
+        self.receive_into(Receipt::new(PARTS, MAX_DOCUMENTS), sink).await
     }
 
     async fn receive_into(
         self,
         mut receipt: Receipt,
-        admit: &mut (dyn FnMut(usize) -> Result<(), ApiError> + Send),
+        sink: &mut dyn DocumentSink,
     ) -> Result<ReceivedForm, ApiError> {
         match self.0 {
             Source::Absent => {}
-            Source::Given(parts) => receipt.take_parts(parts),
-            Source::Form(mut form) => {
+            Source::Given(parts) => {
+                for document in parts.documents {
+                    receipt.begin(DOCUMENT.to_owned(), Some(document.file_name), true);
+                    receipt.push(&document.content);
+                    receipt.hand_over(sink).await?;
+                }
+                let texts = [(SCHEMA, parts.schema), (INSTRUCTIONS, parts.custom_instructions)];
+                let texts = texts.into_iter().chain([(SAVE, parts.save_to_storage)]);
+                let texts = texts.filter_map(|(name, content)| Some((name.to_owned(), content?)));
+                for (name, content) in texts.chain(parts.of_job) {
+                    receipt.begin(name, None, false);
+                    receipt.push(&content);
+                }
+            }
+            Source::Form(mut form, max_bytes) => {
                 while let Some(piece) = form.piece().await? {
-                    if let Piece::Bytes(bytes) = &piece {
-                        admit(bytes.len())?;
+                    match piece {
+                        Piece::Part { name, file_name, is_file } => {
+                            receipt.hand_over(sink).await?;
+                            receipt.begin(name, file_name, is_file);
+                        }
+                        Piece::Bytes(bytes) => {
+                            sink.admit(bytes.len())?;
+                            receipt.push(&bytes);
+                            receipt.refuse_larger(max_bytes)?;
+                        }
                     }
-                    receipt.take(piece, form.max_bytes())?;
                 }
             }
         }
+        receipt.hand_over(sink).await?;
         Ok(receipt.finish())
     }
 }
@@ -183,10 +268,21 @@ pub(crate) fn document_too_large(unit: &'static str, limit: u64, actual: Json) -
         .with_detail("unit", unit)
 }
 
+/// 413 of the documents of a batch together.
+fn documents_too_large(limit: u64, actual: Option<u64>) -> ApiError {
+    let message = format!("The documents have more than {limit} bytes in all");
+    ApiError::new(ErrorCode::DocumentTooLarge, message)
+        .with_detail("limit", limit)
+        .with_detail("actual", actual.map_or(Json::Null, |bytes| Json::Number(bytes.into())))
+        .with_detail("unit", "bytes")
+}
+
 /// A form while it arrives.
 struct Receipt {
     /// The parts that the form may have.
     parts: &'static [&'static str],
+    /// How many of them may be documents.
+    max_documents: usize,
     part: Option<Part>,
     seen: Vec<String>,
     fingerprint: Sha256,
@@ -194,9 +290,10 @@ struct Receipt {
 }
 
 impl Receipt {
-    fn new(parts: &'static [&'static str]) -> Self {
+    fn new(parts: &'static [&'static str], max_documents: usize) -> Self {
         Receipt {
             parts,
+            max_documents,
             part: None,
             seen: Vec::new(),
             fingerprint: Sha256::new(),
@@ -213,30 +310,25 @@ impl Receipt {
         }
     }
 
-    fn take_parts(&mut self, parts: SentParts) {
-        let SentParts { document, schema, custom_instructions, save_to_storage, of_job } = parts;
-        if let Some(SentDocument { content, file_name }) = document {
-            self.begin(DOCUMENT.to_owned(), Some(file_name), true);
-            self.push(&content);
-        }
-        let texts = [(SCHEMA, schema), (INSTRUCTIONS, custom_instructions), (SAVE, save_to_storage)];
-        let texts = texts.into_iter().filter_map(|(name, content)| Some((name.to_owned(), content?)));
-        for (name, content) in texts.chain(of_job) {
-            self.begin(name, None, false);
-            self.push(&content);
-        }
+    /// How often a part may be given.
+    fn most(&self, name: &str) -> usize {
+        if name == DOCUMENT { self.max_documents } else { 1 }
     }
 
-    fn take(&mut self, piece: Piece, max_bytes: u64) -> Result<(), ApiError> {
-        match piece {
-            Piece::Part { name, file_name, is_file } => self.begin(name, file_name, is_file),
-            Piece::Bytes(bytes) => {
-                self.push(&bytes);
-                let is_too_large = |part: &Part| part.name == DOCUMENT && part.bytes.len() as u64 > max_bytes;
-                if self.part.as_ref().is_some_and(is_too_large) {
-                    return Err(document_too_large("bytes", max_bytes, Json::Null));
-                }
-            }
+    fn refuse_larger(&self, max_bytes: u64) -> Result<(), ApiError> {
+        let is_too_large = |part: &&Part| part.name == DOCUMENT && part.bytes.len() as u64 > max_bytes;
+        let Some(part) = self.part.as_ref().filter(is_too_large) else { return Ok(()) };
+        let error = document_too_large("bytes", max_bytes, Json::Null);
+        Err(if self.max_documents > 1 { error.with_detail("index", part.earlier as u64) } else { error })
+    }
+
+    /// Ends the part, and passes a document of a batch on.
+    async fn hand_over(&mut self, sink: &mut dyn DocumentSink) -> Result<(), ApiError> {
+        self.end();
+        if self.max_documents > 1
+            && let Some((document, sha256)) = self.received.document.take()
+        {
+            sink.take(document, sha256, !self.received.faults.is_empty()).await?;
         }
         Ok(())
     }
@@ -244,8 +336,8 @@ impl Receipt {
     fn begin(&mut self, name: String, file_name: Option<String>, is_file: bool) {
         self.end();
         let earlier = self.seen.iter().filter(|seen| **seen == name).count();
-        // Twice is enough to know.
-        if earlier < 2 && self.parts.contains(&name.as_str()) {
+        // Once too often is enough to know.
+        if earlier <= self.most(&name) && self.parts.contains(&name.as_str()) {
             self.seen.push(name.clone());
         }
         let (bytes, digest) = (BytesMut::new(), Sha256::new());
@@ -255,7 +347,8 @@ impl Receipt {
     fn push(&mut self, bytes: &[u8]) {
         let Some(part) = &mut self.part else { return };
         part.digest.update(bytes);
-        let is_known = self.seen.contains(&part.name) && part.earlier == 0;
+        let most = if part.name == DOCUMENT { self.max_documents } else { 1 };
+        let is_known = self.seen.contains(&part.name) && part.earlier < most;
         let room = if is_known { usize::MAX } else { ECHOED_BYTES.saturating_sub(part.bytes.len()) };
         part.bytes.extend_from_slice(&bytes[..room.min(bytes.len())]);
     }
@@ -269,6 +362,7 @@ impl Receipt {
         self.fingerprint.update((name.len() as u64).to_be_bytes());
         self.fingerprint.update(&name);
         self.fingerprint.update(digest);
+        let (most, is_batch) = (self.most(&name), self.max_documents > 1);
         let ReceivedForm {
             document, schema, schema_text, job, instructions, save_to_storage, faults, ..
         } = &mut self.received;
@@ -283,20 +377,26 @@ impl Receipt {
         };
         match name.as_str() {
             // A repeated name is one error.
-            _ if is_known && earlier > 1 => {}
-            DOCUMENT if earlier == 1 => {
+            _ if is_known && earlier > most => {}
+            DOCUMENT if earlier == most => {
                 *document = None;
-                fault(None, ValidationIssue::new(ValidationCode::MaxItems, "may be given only once"));
+                let text: Cow<'static, str> = match is_batch {
+                    true => format!("may be given at most {most} times").into(),
+                    false => "may be given only once".into(),
+                };
+                fault(None, ValidationIssue::new(ValidationCode::MaxItems, text));
             }
             DOCUMENT if bytes.is_empty() => {
-                fault(None, ValidationIssue::new(ValidationCode::Minimum, "must not be empty"));
+                let empty = ValidationIssue::new(ValidationCode::Minimum, "must not be empty");
+                let field = if is_batch { format!("{DOCUMENT}[{earlier}]") } else { DOCUMENT.to_owned() };
+                faults.push(ValidationError::new(Location::Form, field, None, empty));
             }
             DOCUMENT => {
                 let file_name = FileName::of_sent(file_name.as_deref(), "bin").to_string();
                 let sent = SentDocument { content: bytes.freeze(), file_name };
                 *document = Some((sent, Sha256Digest(digest)));
             }
-            _ if is_known && earlier == 1 => {
+            _ if is_known && earlier == 1 && name != DOCUMENT => {
                 fault(None, ValidationIssue::new(ValidationCode::Duplicate, "is given twice"));
             }
             SCHEMA => match ExtractionSchema::parse(&bytes) {
@@ -321,6 +421,7 @@ impl Receipt {
                 }
                 None => fault(None, ValidationIssue::wrong_type("true or false")),
             },
+            FILES if is_known => job.files = form_files::read(FILES, &bytes, faults),
             CONTACT | FILE | CLIENT | BATCH if is_known => {
                 let read = match text(&bytes) {
                     Some(text) => job.read(&name, text).map_err(|wrong| (Some(text.to_owned()), wrong)),
@@ -344,13 +445,15 @@ impl Receipt {
             self.received.faults.push(ValidationError::new(Location::Form, name, None, fault));
         };
         // The document, or the file of a contact that stands for it.
-        let of_contact = [CONTACT, FILE].map(|name| (name, has(name)));
-        if of_contact.iter().any(|(_, is_there)| *is_there) {
+        let (of_contact, text): (&[&str], _) = match self.parts.contains(&FILES) {
+            true => (&[FILES], "cannot be given together with files"),
+            false => (&[CONTACT, FILE], "cannot be given together with contactId and fileId"),
+        };
+        if of_contact.iter().any(|name| has(name)) {
             if has(DOCUMENT) {
-                let text = "cannot be given together with contactId and fileId";
                 fault(DOCUMENT, ValidationIssue::new(ValidationCode::Conflict, text));
             }
-            for (name, _) in of_contact.iter().filter(|(_, is_there)| !is_there) {
+            for name in of_contact.iter().filter(|name| !has(name)) {
                 fault(name, ValidationIssue::required());
             }
         } else if !has(DOCUMENT) {

@@ -78,6 +78,9 @@ pub struct JobBody {
     pub error: Option<JobError>,
     /// When it ended.
     pub finished_at: Option<Timestamp>,
+    /// When it was queued again, if it was.
+    #[serde(default)]
+    pub retried_at: Option<Timestamp>,
 }
 
 /// Why an extraction has no result.
@@ -114,6 +117,12 @@ impl ExtractionJob {
     #[must_use]
     pub fn status(&self) -> ExtractionStatus {
         ExtractionStatus::of(self.job.state)
+    }
+
+    /// When it was queued last.
+    #[must_use]
+    pub fn queued_at(&self) -> Timestamp {
+        self.body.retried_at.unwrap_or(self.job.created_at)
     }
 
     fn expires_at(&self) -> Option<Timestamp> {
@@ -196,6 +205,58 @@ json_object! { ExtractionBatch as "ExtractionBatch" = |batch| {
     "succeeded": u64 { "minimum": 0 } = batch.count(ExtractionStatus::Succeeded),
     "failed": u64 { "minimum": 0 } = batch.count(ExtractionStatus::Failed),
     "cancelled": u64 { "minimum": 0 } = batch.count(ExtractionStatus::Cancelled),
+} }
+
+/// A batch that was queued. It says nothing of what the documents are: it may be stored as the answer to a request, and
+/// the erasure of a contact must not have to look for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueuedBatch {
+    /// The batch.
+    pub id: String,
+    /// Its jobs, in the order of the documents.
+    pub jobs: Vec<QueuedDocument>,
+}
+
+/// A job of a batch that was queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueuedDocument {
+    /// The job.
+    pub id: JobId,
+    /// The contact whose file it is.
+    pub contact: Option<ContactId>,
+    /// That file.
+    pub file: Option<FileId>,
+    /// The credits that are set aside for it.
+    pub credits: u64,
+}
+
+impl QueuedBatch {
+    /// The batch of these jobs.
+    #[must_use]
+    pub fn of(jobs: &[ExtractionJob]) -> Self {
+        let id = jobs.first().and_then(|it| it.job.batch.as_deref()).unwrap_or_default().to_owned();
+        let queued = |it: &ExtractionJob| QueuedDocument {
+            id: it.job.id,
+            contact: it.body.contact,
+            file: it.body.file,
+            credits: it.job.reserved.credits(),
+        };
+        QueuedBatch { id, jobs: jobs.iter().map(queued).collect() }
+    }
+}
+
+json_object! { QueuedBatch as "QueuedBatch" = |batch| {
+    "id": String { "description": "What `batchId` of the jobs is." } = batch.id,
+    "total": u64 { "minimum": 1 } = batch.jobs.len() as u64,
+    "creditsReserved": u64 { "minimum": 0 } = batch.jobs.iter().map(|job| job.credits).sum::<u64>(),
+    "jobs": Vec<QueuedDocument> { "description": "One for each document or file, in their order." } = batch.jobs,
+} }
+
+json_object! { QueuedDocument as "QueuedDocument" = |job| {
+    "id": JobId = job.id,
+    "contactId": Option<ContactId> = job.contact,
+    "fileId": Option<FileId> = job.file,
+    "creditsReserved": u64 { "minimum": 0 } = job.credits,
 } }
 
 /// What remains of a job that was removed.

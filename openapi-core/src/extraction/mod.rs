@@ -8,6 +8,7 @@ mod examples;
 mod extractor;
 mod finding;
 mod form;
+mod form_files;
 mod job;
 mod read;
 mod result;
@@ -20,8 +21,12 @@ pub use extractor::{
 };
 pub use finding::{BoundingBox, Confidence, Evidence, Finding, Leaf, Rejection};
 pub(crate) use form::document_too_large;
-pub use form::{DocumentForm, JobParts, ReceivedForm, SentParts};
-pub use job::{DeletedJob, ExtractionBatch, ExtractionJob, ExtractionStatus, JobBody, JobError};
+pub use form::{DocumentForm, DocumentSink, JobParts, ReceivedForm, SentParts};
+pub(crate) use form_files::MAX_FILES;
+pub use job::{
+    DeletedJob, ExtractionBatch, ExtractionJob, ExtractionStatus, JobBody, JobError, QueuedBatch,
+    QueuedDocument,
+};
 pub(crate) use result::Answered;
 pub use result::{
     DocumentFacts, Extraction, ExtractionMetadata, ExtractionWarning, Notice, Usage, Validation,

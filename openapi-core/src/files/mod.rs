@@ -1,13 +1,11 @@
 //! Contact files, without their storage: names, types, signed links, ranges (contract 2.2).
 
-mod disposition;
 mod link;
 mod record;
 mod upload;
 
-pub use crate::values::FileName;
 pub use crate::values::byte_range::{Selection, selection};
-pub use disposition::Disposition;
+pub use crate::values::{Disposition, FileName};
 pub use file_types::{Detected, FileKind, FileTypes, Inspector, InvalidFileTypes};
 pub use link::{Issuer, Link};
 pub use record::{ContactFile, Sha256Digest};

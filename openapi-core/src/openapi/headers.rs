@@ -84,7 +84,7 @@ pub(super) fn of_success(endpoint: &Endpoint, status: u16) -> Value {
         names.push("ETag");
     }
     let renames = meta.errors.contains(&ErrorCode::DuplicateExternalReferenceId);
-    let makes_one = status == 201 && (meta.conditional != Conditional::No || meta.body == BodyKind::Document);
+    let makes_one = status == 201 && (meta.conditional != Conditional::No || meta.body.has_documents());
     if makes_one || meta.method == Method::Put && renames {
         names.push("Location");
     }

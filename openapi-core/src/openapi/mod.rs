@@ -11,7 +11,7 @@ use crate::endpoints::{ENDPOINTS, contacts};
 use crate::events::Event;
 use crate::extraction::{
     DeletedJob, ExtractionBatch, ExtractionField, ExtractionJob, ExtractionMetadata, ExtractionSchema,
-    SchemaExample, SchemaExamples,
+    QueuedBatch, QueuedDocument, SchemaExample, SchemaExamples,
 };
 use crate::files::ContactFile;
 use crate::forms::body::{Batch, Change, NewForm};
@@ -23,8 +23,8 @@ use crate::operation::EndpointGroup;
 use crate::reply::{ApiError, CONTRACT_VERSION, Pagination};
 use crate::schema::FieldDefinition;
 use crate::service::{
-    ArchiveRequest, BatchResult, DeleteRequest, DeletedFile, NewExtraction, NewExtractionJob, NewFile,
-    SignedUrl,
+    ArchiveRequest, BatchResult, DeleteRequest, DeletedFile, NewExtraction, NewExtractionBatch,
+    NewExtractionJob, NewFile, SignedUrl,
 };
 use crate::service_info::ServiceInfo;
 use crate::validation::ValidationError;
@@ -128,8 +128,11 @@ fn schemas() -> Value {
         named::<ExtractionSchema>(),
         named::<NewExtraction>(),
         named::<NewExtractionJob>(),
+        named::<NewExtractionBatch>(),
         named::<ExtractionJob>(),
         named::<ExtractionBatch>(),
+        named::<QueuedBatch>(),
+        named::<QueuedDocument>(),
         named::<DeletedJob>(),
         named::<ExtractionMetadata>(),
         named::<SchemaExample>(),

@@ -9,7 +9,7 @@ use crate::events::EventCursor;
 use crate::json::JsonSchema;
 use crate::operation::{Access, BodyKind, Conditional, Endpoint, examples};
 use crate::reply::ErrorCode;
-use crate::values::{AgentId, ExternalId, TextValue};
+use crate::values::{AgentId, ExternalId, Line, TextValue};
 
 pub(super) fn operation(endpoint: &Endpoint) -> Value {
     let meta = endpoint.meta;
@@ -54,6 +54,8 @@ fn parameters(endpoint: &Endpoint) -> Vec<Value> {
             "templateId" => (platform_id(), "69623f40cde3f537d8e4bddb", "The platform id of the template."),
             "submissionId" => (platform_id(), "697dcbc5e0d14b96a816c9e5", "The platform id of the submission."),
             "endpointId" => (platform_id(), "69a4c6b2e8f1d3a5b7c9e0f1", "The platform id of the endpoint."),
+            "jobId" => (platform_id(), "697dd3a2c4e5f60718293a4b", "The platform id of the job."),
+            "batchId" => (Line::<64>::json_schema(), "may", "The id of the batch, percent-encoded."),
             "fileId" => (platform_id(), "697dc94b74a1f572c54b78cf", "The platform id of the file."),
             _ => (platform_id(), "697dc8165d4ffa83cfc35cfc", "The platform id of the contact."),
         };

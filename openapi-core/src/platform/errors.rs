@@ -51,6 +51,15 @@ pub(super) fn job_finished(job: &ExtractionJob) -> ApiError {
         .with_detail("status", status.as_str())
 }
 
+/// 409 of a job that is to be queued again and has not failed.
+pub(super) fn job_not_failed(job: &ExtractionJob) -> ApiError {
+    let status = job.status();
+    ApiError::new(
+        ErrorCode::JobFinished,
+        format!("Only a failed job can be queued again; this one is {status}"),
+    )
+}
+
 pub(super) fn template_not_found(sent: &str) -> ApiError {
     not_found(ErrorCode::TemplateNotFound, "Template", sent, sent.parse::<TemplateId>().is_err())
 }

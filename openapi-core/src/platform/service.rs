@@ -11,7 +11,7 @@ use super::state::Platform;
 use super::{contacts, events, extraction, files, forms};
 use crate::access::Caller;
 use crate::contacts::{Contact, SharedContact};
-use crate::extraction::{DeletedJob, ExtractionBatch, ExtractionJob};
+use crate::extraction::{DeletedJob, ExtractionBatch, ExtractionJob, QueuedBatch};
 use crate::files::ContactFile;
 use crate::forms::{CompiledTemplate, Submission, TemplateSummary};
 use crate::ports::timeout;
@@ -21,8 +21,8 @@ use crate::service::{
     ArchiveContact, BatchResult, ContactTarget, CreateContact, Created, DeleteFile, DeletedFile,
     DownloadFile, EventPage, ExtractDocument, Extracted, FileContent, FileTarget, GetExtraction,
     LatestSubmission, ListContacts, ListExtractions, ListFiles, ListSubmissions, ListTemplates,
-    OpenApiService, Page, PullEvents, QueueExtraction, SignUrl, SignedUrl, StreamEvents, SubmitForm,
-    SubmitForms, UpdateContact, UpdateSubmission, Updated, UploadFile,
+    OpenApiService, Page, PullEvents, QueueBatch, QueueExtraction, SignUrl, SignedUrl, StreamEvents,
+    SubmitForm, SubmitForms, UpdateContact, UpdateSubmission, Updated, UploadFile,
 };
 
 /// How long the data store may take to answer the health check (contract 4.1).
@@ -194,6 +194,14 @@ impl OpenApiService for Platform {
         request: QueueExtraction,
     ) -> Result<Created<ExtractionJob>, ApiError> {
         jobs::queue(self, caller, request).await
+    }
+
+    async fn queue_extraction_batch(
+        &self,
+        caller: &Caller,
+        request: QueueBatch,
+    ) -> Result<Created<QueuedBatch>, ApiError> {
+        jobs::queue_batch(self, caller, request).await
     }
 
     async fn list_extractions(

@@ -107,13 +107,21 @@ pub enum BodyKind {
     File,
     /// A `multipart/form-data` form with one document and what is to be found in it.
     Document,
+    /// The same with several documents.
+    Documents,
 }
 
 impl BodyKind {
     /// Whether it is a form.
     #[must_use]
     pub const fn is_form(self) -> bool {
-        matches!(self, BodyKind::File | BodyKind::Document)
+        matches!(self, BodyKind::File) || self.has_documents()
+    }
+
+    /// Whether it is a form with documents.
+    #[must_use]
+    pub const fn has_documents(self) -> bool {
+        matches!(self, BodyKind::Document | BodyKind::Documents)
     }
 
     /// This body, or the other one if this is none.

@@ -1,11 +1,13 @@
 //! Requests and outcomes of document extraction.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::idempotency::{Idempotency, IdempotencyKey};
 use super::page::Paging;
 use super::unvalidated::Unvalidated;
-use crate::extraction::{DocumentForm, Extraction, ExtractionJob, ExtractionMetadata, ExtractionStatus};
+use crate::extraction::{
+    DocumentForm, Extraction, ExtractionJob, ExtractionMetadata, ExtractionStatus, MAX_FILES, QueuedBatch,
+};
 use crate::json::{JsonSchema, object_schema};
 use crate::reply::StoredReply;
 use crate::request::rules::{AsSent, Text, Within};
@@ -49,6 +51,35 @@ impl Part for JobForm {
 
     fn body_schema() -> Option<Value> {
         Some(NewExtractionJob::reference())
+    }
+
+    fn read(request: &mut Reader<'_>) -> DocumentForm {
+        request.sent.take_document()
+    }
+}
+
+request! {
+    /// `POST /document-extraction/batches`
+    #[derive(Debug, Default)]
+    pub struct QueueBatch {
+        /// The form, as it arrives.
+        pub form: DocumentForm = BatchForm,
+        /// The idempotency of the request; its fingerprint is that of the form, as in [`ExtractDocument`].
+        pub idempotency: Option<Idempotency<QueuedBatch>> = IdempotencyKey<QueuedBatch>,
+        /// What is wrong around the form.
+        pub faults: Violations,
+    }
+}
+
+/// The form of a batch of extractions.
+struct BatchForm;
+
+impl Part for BatchForm {
+    type Value = DocumentForm;
+    const BODY: BodyKind = BodyKind::Documents;
+
+    fn body_schema() -> Option<Value> {
+        Some(NewExtractionBatch::reference())
     }
 
     fn read(request: &mut Reader<'_>) -> DocumentForm {
@@ -159,6 +190,42 @@ object_schema! { NewExtractionJob as "NewExtractionJob" { "additionalProperties"
     "clientId" optional: Line<256> { "description": "What the caller knows the job by." },
     "batchId" optional: Line<64> { "description": "A name that joins jobs." },
 } }
+
+/// The form of a batch of extractions. It is a job's, with other sources of documents.
+pub(crate) struct NewExtractionBatch;
+
+impl JsonSchema for NewExtractionBatch {
+    const NAME: Option<&'static str> = Some("NewExtractionBatch");
+
+    fn schema() -> Value {
+        let mut schema = NewExtractionJob::schema();
+        let id = json!({ "type": "string", "pattern": "^[0-9A-Fa-f]{24}$" });
+        let file = json!({
+            "type": "object",
+            "required": ["contactId", "fileId"],
+            "additionalProperties": false,
+            "properties": { "contactId": id.clone(), "fileId": id },
+        });
+        if let Some(members) = schema["properties"].as_object_mut() {
+            let document = members.remove("document").unwrap_or_default();
+            members.remove("contactId");
+            members.remove("fileId");
+            let documents = json!({
+                "type": "array", "minItems": 1, "maxItems": 20, "items": document,
+                "description": "The documents, each a part of its own; or `files` instead.",
+            });
+            members.insert("document".to_owned(), documents);
+            let files = json!({
+                "type": "string",
+                "contentMediaType": "application/json",
+                "contentSchema": { "type": "array", "minItems": 1, "maxItems": MAX_FILES, "items": file },
+                "description": "The files of contacts that are the documents, as JSON.",
+            });
+            members.insert("files".to_owned(), files);
+        }
+        schema
+    }
+}
 
 /// The outcome of an extraction.
 #[derive(Clone, Debug, PartialEq)]

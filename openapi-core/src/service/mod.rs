@@ -20,9 +20,9 @@ pub use events::{
 };
 pub use extraction::{
     ExtractDocument, Extracted, ExtractedDocument, ExtractionListQuery, ExtractionWait, GetExtraction,
-    ListExtractions, QueueExtraction,
+    ListExtractions, QueueBatch, QueueExtraction,
 };
-pub(crate) use extraction::{NewExtraction, NewExtractionJob};
+pub(crate) use extraction::{NewExtraction, NewExtractionBatch, NewExtractionJob};
 pub use files::{
     ContentSource, DeleteFile, DeletedFile, DownloadFile, FileContent, FileListQuery, FileTarget, ListFiles,
     SignUrl, SignUrlQuery, SignedUrl, UploadFile,

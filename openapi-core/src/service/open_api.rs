@@ -6,7 +6,9 @@ use async_trait::async_trait;
 
 use super::contacts::{ArchiveContact, ContactTarget, CreateContact, ListContacts, UpdateContact};
 use super::events::{EventPage, PullEvents, StreamEvents};
-use super::extraction::{ExtractDocument, Extracted, GetExtraction, ListExtractions, QueueExtraction};
+use super::extraction::{
+    ExtractDocument, Extracted, GetExtraction, ListExtractions, QueueBatch, QueueExtraction,
+};
 use super::files::{
     DeleteFile, DeletedFile, DownloadFile, FileContent, FileTarget, ListFiles, SignUrl, SignedUrl, UploadFile,
 };
@@ -17,7 +19,7 @@ use super::idempotency::{Created, Updated};
 use super::page::Page;
 use crate::access::Caller;
 use crate::contacts::{Contact, SharedContact};
-use crate::extraction::{DeletedJob, ExtractionBatch, ExtractionJob};
+use crate::extraction::{DeletedJob, ExtractionBatch, ExtractionJob, QueuedBatch};
 use crate::files::ContactFile;
 use crate::forms::{CompiledTemplate, Submission, TemplateSummary};
 use crate::reply::{ApiBody, ApiError, ErrorCode};
@@ -152,6 +154,15 @@ pub trait OpenApiService: Send + Sync {
         _caller: &Caller,
         _request: QueueExtraction,
     ) -> Result<Created<ExtractionJob>, ApiError> {
+        Err(no_queue())
+    }
+
+    /// Queues extractions of several documents, all or none. By default there is no queue.
+    async fn queue_extraction_batch(
+        &self,
+        _caller: &Caller,
+        _request: QueueBatch,
+    ) -> Result<Created<QueuedBatch>, ApiError> {
         Err(no_queue())
     }
 

@@ -228,8 +228,8 @@ pub struct JobsWrite {
     pub changes: Vec<JobChange>,
     /// How many unfinished jobs the scope may have in a queue after the changes.
     pub max_unfinished: Option<(Queue, u64)>,
-    /// The contact that the jobs are about, at the version that the caller has seen.
-    pub contact: Option<(ContactId, u64)>,
+    /// The contacts that the jobs are about, at the versions that the caller has seen.
+    pub contacts: Vec<(ContactId, u64)>,
     /// The account as it is to be, of the version after the stored one.
     pub account: Option<CreditAccount>,
     /// What goes into the ledger.
@@ -250,7 +250,7 @@ impl JobsWrite {
             at,
             changes,
             max_unfinished: None,
-            contact: None,
+            contacts: Vec::new(),
             account: None,
             entries: Vec::new(),
             documents: Vec::new(),
@@ -346,8 +346,9 @@ pub trait QueueStore: Send + Sync {
     ///
     /// # Errors
     /// In this order: [`Missing`](super::StorageErrorKind::Missing) without such an agent,
-    /// [`ReplayExists`](super::StorageErrorKind::ReplayExists), `Missing` without such a contact,
-    /// [`Stale`](super::StorageErrorKind::Stale) when another version of the contact, of a job or of the account is
+    /// [`ReplayExists`](super::StorageErrorKind::ReplayExists), for each contact in turn `Missing`
+    /// without it and [`Stale`](super::StorageErrorKind::Stale) when another version of it is stored, `Stale` when
+    /// another version of a job or of the account is
     /// stored, [`QuotaExceeded`](super::StorageErrorKind::QuotaExceeded) of the unit
     /// [`Jobs`](super::QuotaUnit::Jobs) when more jobs would be unfinished than may be; then for each document in turn
     /// `QuotaExceeded` when the files and documents of the agent would have more bytes than its `max_bytes`, the earlier

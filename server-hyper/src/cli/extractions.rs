@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use openapi_core::access::{Caller, Permissions};
 use openapi_core::extraction::{ExtractionJob, ExtractionStatus};
+use openapi_core::platform::Platform;
 use openapi_core::reply::ApiError;
 use openapi_core::service::{
     ExtractionListQuery, ExtractionWait, GetExtraction, ListExtractions, OpenApiService, PageRequest,
@@ -54,6 +55,21 @@ pub enum Extractions {
         #[arg(long)]
         agent: AgentId,
     },
+    /// Queue failed extractions again, under their ids; each is charged once, when it succeeds
+    #[command(after_help = "Examples:\n  \
+        openapi-server extractions retry --agent acme --batch may\n\n\
+        A document that was sent without `saveToStorage` is gone with the end of its job: send it again.")]
+    Retry {
+        /// The job: `id` of the extraction
+        #[arg(required_unless_present = "batch", conflicts_with = "batch")]
+        job: Option<String>,
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+        /// All failed extractions of this batch
+        #[arg(long)]
+        batch: Option<String>,
+    },
 }
 
 impl Extractions {
@@ -62,25 +78,8 @@ impl Extractions {
         match self {
             Extractions::List { agent, status, batch } => {
                 context.with_platform(Contents::Closed, async |platform| {
-                    let caller = caller(context, agent);
-                    let mut jobs: Vec<ExtractionJob> = Vec::new();
-                    let mut start = PageStart::Page(1);
-                    loop {
-                        let page = PageRequest { limit: PAGE, start };
-                        let query =
-                            ExtractionListQuery { status, batch: batch.clone(), client_id: None, page };
-                        let listed =
-                            platform.list_extractions(&caller, ListExtractions { query: query.into() });
-                        let listed = listed.await.map_err(failed)?;
-                        jobs.extend(listed.items);
-                        match listed.pagination.next_cursor {
-                            Some(cursor) => start = PageStart::Cursor(cursor),
-                            None => break,
-                        }
-                    }
-                    let heads =
-                        ["job", "status", "batch", "client id", "document", "attempts", "created", "error"];
-                    context.print_table(json, &jobs, &heads, row)
+                    let jobs = list(platform, &caller(context, agent), status, batch).await?;
+                    context.print_table(json, &jobs, &HEADS, row)
                 })
             }
             Extractions::Show { job, agent } => context.with_platform(Contents::Closed, async |platform| {
@@ -98,8 +97,69 @@ impl Extractions {
                 context.info(&format!("extraction {} is cancelled", cancelled.job.id));
                 Ok(())
             }),
+            Extractions::Retry { job, agent, batch } => context
+                .with_platform(Contents::Closed, async |platform| {
+                    retry(context, platform, &caller(context, agent), job, batch).await
+                }),
         }
     }
+}
+
+const HEADS: [&str; 8] = ["job", "status", "batch", "client id", "document", "attempts", "created", "error"];
+
+/// All extractions of a status and a batch.
+async fn list(
+    platform: &Platform,
+    caller: &Caller,
+    status: Option<ExtractionStatus>,
+    batch: Option<String>,
+) -> Result<Vec<ExtractionJob>, CliError> {
+    let mut jobs = Vec::new();
+    let mut start = PageStart::Page(1);
+    loop {
+        let page = PageRequest { limit: PAGE, start };
+        let query = ExtractionListQuery { status, batch: batch.clone(), client_id: None, page };
+        let listed = platform.list_extractions(caller, ListExtractions { query: query.into() });
+        let listed = listed.await.map_err(failed)?;
+        jobs.extend(listed.items);
+        match listed.pagination.next_cursor {
+            Some(cursor) => start = PageStart::Cursor(cursor),
+            None => return Ok(jobs),
+        }
+    }
+}
+
+/// Queues one failed extraction again, or all of a batch. One that cannot be queued is reported, and the others are queued.
+async fn retry(
+    context: &CommandContext,
+    platform: &Platform,
+    caller: &Caller,
+    job: Option<String>,
+    batch: Option<String>,
+) -> Result<(), CliError> {
+    let ids = match job {
+        Some(job) => vec![job],
+        None => {
+            let failed = list(platform, caller, Some(ExtractionStatus::Failed), batch.clone()).await?;
+            failed.iter().map(|it| it.job.id.to_string()).collect()
+        }
+    };
+    let (mut queued, mut refused) = (Vec::new(), Vec::new());
+    for id in &ids {
+        match platform.retry_extraction(caller, id).await {
+            Ok(job) => queued.push(job),
+            Err(error) => refused.push(format!("extraction {id}: {}", error.message())),
+        }
+    }
+    if context.json() {
+        context.print_table(true, &queued, &HEADS, row)?;
+    } else {
+        queued.iter().for_each(|it| context.info(&format!("extraction {} is queued again", it.job.id)));
+        if ids.is_empty() {
+            context.info(&format!("no extraction of the batch {} has failed", batch.unwrap_or_default()));
+        }
+    }
+    if refused.is_empty() { Ok(()) } else { Err(CliError::new(refused.join("; "))) }
 }
 
 /// The operator in the name of an agent.

@@ -28,8 +28,8 @@ const TOKEN_LIFE_MILLIS: i64 = 30 * 24 * 3_600_000;
 pub enum ServerKeyCommand {
     /// List the keys by their ids, the current one first, with the number of things that still need each
     #[command(after_help = "Examples:\n  openapi-server server-key list\n\n\
-        Secrets are those of API keys and identity secrets; they move to the current key when they are rotated. Files \
-        move with `openapi-server files seal`. Documents go when their retention ends. An audit entry verifies only \
+        Secrets are those of API keys and identity secrets; they move to the current key when they are rotated, as \
+        those of webhook endpoints do. Files move with `openapi-server files seal`. Documents go when their retention ends. An audit entry verifies only \
         under the key of its time. A key with the use `missing` is needed and not here: restore the copy of it.")]
     List,
     /// Add a new current key; the previous keys continue to verify
@@ -57,6 +57,7 @@ pub enum ServerKeyCommand {
 #[serde(rename_all = "camelCase")]
 struct Uses {
     secrets: u64,
+    webhook_secrets: u64,
     files: u64,
     documents: u64,
     audit_entries: u64,
@@ -125,7 +126,8 @@ impl ServerKeyCommand {
             }
         }
         let shown = shown(&entries, uses.as_ref());
-        let heads = ["id", "use", "made", "secrets", "files", "documents", "audit entries"];
+        let heads =
+            ["id", "use", "made", "secrets", "webhook secrets", "files", "documents", "audit entries"];
         let heads = if uses.is_some() { &heads[..] } else { &heads[..3] };
         context.print_table(context.json(), &shown, heads, |key| {
             let usage = match key {
@@ -135,7 +137,8 @@ impl ServerKeyCommand {
             };
             let mut row = vec![key.id.clone(), usage.to_owned(), optional(key.made.as_ref())];
             if let Some(uses) = key.uses {
-                let counts = [uses.secrets, uses.files, uses.documents, uses.audit_entries];
+                let counts =
+                    [uses.secrets, uses.webhook_secrets, uses.files, uses.documents, uses.audit_entries];
                 row.extend(counts.map(|count| count.to_string()));
             }
             row
@@ -236,6 +239,10 @@ impl Uses {
                 self.secrets,
                 "secret(s): rotate the API keys (`keys rotate`) and the identity secrets of agents",
             ),
+            (
+                self.webhook_secrets,
+                "secret(s) of webhook endpoints: `webhooks rotate` each, and wait for the end of the grace",
+            ),
             (self.files, "content(s) of files: `files seal`, and `files purge` for deleted files"),
             (self.documents, "document(s): wait for the end of their retention, or `files purge`"),
             (self.audit_entries, "audit entries, which verify under no other key: `audit purge`"),
@@ -262,6 +269,9 @@ async fn count(context: &CommandContext, store: &OpenStore) -> Result<AllUses, C
     }
     // The contents are opened only where a document of a former release does not say which key it needs.
     let mut blobs = None;
+    for key in events::webhooks::secret_keys(&*storage, now).await? {
+        of(&key, &|uses| uses.webhook_secrets += 1);
+    }
     for agent in storage.agents().await? {
         for stored in storage.keys(&agent.id).await? {
             if stored.key.status == KeyStatus::Revoked {

@@ -134,5 +134,11 @@ fn a_restart_loses_no_job() {
     assert!(metrics.contains("openapi_jobs{queue=\"extraction\",state=\"ready\"}"), "{metrics}");
     let shown = sandbox.json(&["extractions", "show", &jobs[0], "--agent", "acme"]);
     assert_eq!(shown["status"], "cancelled");
+    // Only a failed one is queued again.
+    let retry = ["extractions", "retry", &jobs[0], "--agent", "acme"];
+    assert!(sandbox.run(&retry).failed(1).contains("Only a failed job"));
+    let retried = sandbox.json(&["extractions", "retry", "--batch", "kills", "--agent", "acme"]);
+    assert_eq!(retried.as_array().map(Vec::len), Some(0));
+    sandbox.run(&["extractions", "retry", "--agent", "acme"]).failed(2);
     assert_eq!(server.end(), 0);
 }

@@ -190,3 +190,27 @@ fn receivers_may_lie() {
     }
     assert_eq!(server.end(), 0, "{}", world.sandbox.read("stderr"));
 }
+
+/// A server key from which the secret of an endpoint is made is not dropped before the secret was rotated.
+#[test]
+fn a_server_key_is_not_dropped_while_a_secret_needs_it() {
+    let receiver = Receiver::answering(accepts);
+    let (world, id) = World::new(&receiver, "parallel");
+    let sandbox = &world.sandbox;
+    let old = sandbox.json(&["server-key", "list"])[0].clone();
+    assert_eq!(old["uses"]["webhookSecrets"], 1, "{old}");
+    let old = old["id"].as_str().unwrap().to_owned();
+    sandbox.json(&["server-key", "rotate"]);
+    let needed = |key: usize| sandbox.json(&["server-key", "list"])[key]["uses"]["webhookSecrets"].clone();
+    let drops = || sandbox.run(&["server-key", "drop", &old]).failed(1);
+    assert!(drops().contains("1 secret(s) of webhook endpoints"), "{}", drops());
+    // A disabled endpoint may be enabled again.
+    sandbox.run(&["webhooks", "disable", &id, "--agent", "acme"]).done();
+    assert_eq!((needed(0), needed(1)), (0.into(), 1.into()));
+    // The former secret signs during the grace; without one nothing needs the key.
+    sandbox.run(&["webhooks", "rotate", &id, "--agent", "acme"]).done();
+    assert_eq!((needed(0), needed(1)), (1.into(), 1.into()));
+    sandbox.run(&["webhooks", "rotate", &id, "--agent", "acme", "--grace", "0s"]).done();
+    assert_eq!((needed(0), needed(1)), (1.into(), 0.into()));
+    assert!(!drops().contains("webhook"), "{}", drops());
+}

@@ -30,7 +30,7 @@ impl Tenant {
     /// What keeps a write from being stored, besides its jobs.
     fn refuse_jobs_write(&self, write: &JobsWrite) -> Result<()> {
         self.refuse_replayed(&write.effects, write.at)?;
-        if let Some((contact, version)) = write.contact {
+        for (contact, version) in write.contacts.iter().copied() {
             self.refuse_stale(contact, version)?;
         }
         refuse_stale_jobs(&self.jobs, &write.changes)?;

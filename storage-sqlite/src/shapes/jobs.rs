@@ -101,7 +101,7 @@ fn store_documents(db: &Connection, agent_id: &AgentId, agent: i64, write: &Jobs
 pub(crate) fn save(db: &Connection, scope: Option<&AgentId>, write: &JobsWrite) -> Result<()> {
     let number = number_of(db, scope)?.ok_or(StorageErrorKind::Missing)?;
     effects::refuse_replayed(db, number, &write.effects, write.at)?;
-    if let Some((contact, version)) = write.contact {
+    for (contact, version) in write.contacts.iter().copied() {
         contacts::refuse_stale(db, number, contact, version)?;
     }
     write.changes.iter().try_for_each(|change| refuse_stale(db, number, change))?;

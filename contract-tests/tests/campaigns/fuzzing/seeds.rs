@@ -60,6 +60,13 @@ fn of_endpoint(meta: &EndpointMetadata) -> Case {
         (_, "downloadFile") => Case::new(Who::Nobody, method, "<LINK>"),
         (BodyKind::None, _) => Case::new(Who::Key, method, &target),
         (BodyKind::File, _) => form(Form::of_file("é.pdf", story::PDF)),
+        (BodyKind::Documents, _) => form(
+            Form::new()
+                .document("a.txt", b"total: 12")
+                .document("b.txt", b"total: 7")
+                .text("schema", r#"{"total":{"type":"number"}}"#)
+                .text("batchId", "may"),
+        ),
         (BodyKind::Document, _) => form(
             Form::new()
                 .document("a.txt", b"total: 12")

@@ -7,6 +7,7 @@ mod get_batch;
 mod get_job;
 mod list_jobs;
 mod queue;
+mod queue_batch;
 mod schema_examples;
 
 pub use cancel_job::CancelJob;
@@ -16,4 +17,5 @@ pub use get_batch::GetBatch;
 pub use get_job::GetJob;
 pub use list_jobs::ListJobs;
 pub use queue::Queue;
+pub use queue_batch::QueueBatch;
 pub use schema_examples::SchemaExamples;

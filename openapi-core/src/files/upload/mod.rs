@@ -1,8 +1,6 @@
 //! A file while it is uploaded: its bytes as they arrive, and a summary at the end (contract 2.2, 5.1, 5.5).
 
-mod chunk_stream;
 mod digest;
-mod form;
 
 use std::fmt;
 use std::future::poll_fn;
@@ -13,8 +11,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use sha2::{Digest, Sha256};
 
-pub use chunk_stream::BodyStream;
-pub use form::{FilePart, Form, Piece};
+pub use form_data::Piece;
 
 use self::digest::PartDigest;
 use super::{Detected, FileName, Inspector, Sha256Digest};
@@ -31,6 +28,19 @@ pub(crate) const MAX_BEYOND_FILE: u64 = 1024 * 1024;
 
 /// Bytes that are retained of a part that should not be there: enough for the 256 characters that its fault repeats.
 pub(crate) const ECHOED_BYTES: usize = 257 * 4;
+
+/// The bytes of a body; its errors are answers already.
+pub type BodyStream = form_data::BodyStream<ApiError>;
+/// The part of a form that holds a file.
+pub type FilePart = form_data::FilePart<ApiError>;
+/// A form being read.
+pub type Form = form_data::Form<ApiError>;
+
+impl form_data::FormError for ApiError {
+    fn malformed(reason: &str) -> Self {
+        ApiError::new(ErrorCode::BadRequest, format!("The multipart body cannot be read: {reason}"))
+    }
+}
 
 /// A file on its way in. [`Upload::chunk`] gives its bytes as they arrive, [`Upload::finish`] tells what came; nothing
 /// is held in memory as a whole.

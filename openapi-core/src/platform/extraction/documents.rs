@@ -2,29 +2,28 @@
 //! deleted.
 
 use super::running::Abandoned;
-use super::task::Task;
 use crate::access::Caller;
+use crate::extraction::SentDocument;
+use crate::files::Sha256Digest;
 use crate::platform::Platform;
 use crate::platform::documents::NewDocument;
 use crate::platform::errors::quota_exceeded;
 use crate::ports::BlobKey;
 use crate::reply::ApiError;
-use crate::seal::sealed_bytes;
 use crate::storage::{DocumentWrite, FileQuota, StoredDocument};
 use crate::values::{ContactId, FileId};
 
-/// Step 14: whether the agent has room.
-pub(super) async fn refuse_excess(platform: &Platform, caller: &Caller, task: &Task) -> Result<(), ApiError> {
+/// Step 14: whether the agent has room for so many bytes as they are stored.
+pub(super) async fn refuse_excess(platform: &Platform, caller: &Caller, bytes: u64) -> Result<(), ApiError> {
+    if bytes == 0 {
+        return Ok(());
+    }
     let Some(bytes_of_agent) = platform.files.max_bytes_of_agent else { return Ok(()) };
     // Of no contact: only what the agent has in all counts.
     let nobody = ContactId::from_bytes([0; 12]);
     let usage = platform.storage.file_usage(&caller.agent_id, nobody).await?;
     let quota = FileQuota { files_of_contact: u64::MAX, bytes_of_agent: Some(bytes_of_agent) };
-    quota.admit(usage, stored_bytes(task)).map_err(quota_exceeded)
-}
-
-fn stored_bytes(task: &Task) -> u64 {
-    sealed_bytes(task.document.content.len() as u64)
+    quota.admit(usage, bytes).map_err(quota_exceeded)
 }
 
 /// A document whose content is stored. Its record comes with the answer; dropped before, the content goes again.
@@ -41,19 +40,21 @@ impl<'a> DocumentRetention<'a> {
         platform: &'a Platform,
         caller: &Caller,
         id: FileId,
-        task: &Task,
+        sent: &SentDocument,
+        sha256: Sha256Digest,
+        content_type: &str,
     ) -> Result<Self, ApiError> {
         let retention = i64::try_from(platform.extraction.retention_millis).unwrap_or(i64::MAX);
         let document = NewDocument {
-            file_name: task.document.file_name.clone(),
-            content_type: task.content_type.to_owned(),
-            sha256: task.sha256,
+            file_name: sent.file_name.clone(),
+            content_type: content_type.to_owned(),
+            sha256,
             uploaded_by: caller.actor.clone(),
             expires_at: platform.now().plus_millis(retention),
             conversation: None,
         };
         let mut content = platform.begin_document(&caller.agent_id, id).await?;
-        content.write(&task.document.content).await?;
+        content.write(&sent.content).await?;
         let document = content.finish(document, platform.now()).await?;
         let key = BlobKey::new(caller.agent_id.clone(), id);
         Ok(DocumentRetention { platform, key, document, stays: false })

@@ -15,6 +15,7 @@ use crate::platform::Platform;
 use crate::platform::idempotency::{Claim, Claimed, claim};
 use crate::ports::timeout;
 use crate::reply::ApiError;
+use crate::seal::sealed_bytes;
 use crate::service::{ExtractDocument, Extracted, ExtractedDocument, Idempotency};
 use crate::values::{FileId, PlatformId, Timestamp};
 
@@ -47,7 +48,7 @@ pub(in crate::platform) async fn extract(
     let instructions = instructions.map(|text| text.as_str().to_owned());
     let task = Task { document, sha256, content_type, schema, instructions, save, begun };
     if save {
-        documents::refuse_excess(platform, caller, &task).await?;
+        documents::refuse_excess(platform, caller, sealed_bytes(task.document.content.len() as u64)).await?;
     }
     let _running = platform.extractions.enter(caller, platform.extraction.max_running_of_key)?;
     let id = platform.ports.ids.platform_id(platform.now());
@@ -114,7 +115,18 @@ impl Task {
 
         let payment = Payment::reserve(platform, caller, id, &text).await?;
         let retained = match self.save {
-            true => Some(DocumentRetention::store(platform, caller, id.into(), &self).await?),
+            true => {
+                let (document, sha256) = (&self.document, self.sha256);
+                let stored = DocumentRetention::store(
+                    platform,
+                    caller,
+                    id.into(),
+                    document,
+                    sha256,
+                    self.content_type,
+                );
+                Some(stored.await?)
+            }
             false => None,
         };
         let asked = ExtractionTask {

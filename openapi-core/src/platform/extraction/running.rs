@@ -116,15 +116,23 @@ impl MemoryPermit<'_> {
     }
 }
 
-impl Drop for MemoryPermit<'_> {
-    fn drop(&mut self) {
+impl MemoryPermit<'_> {
+    /// Gives back all room: the bytes are no longer held.
+    pub(super) fn clear(&mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
         let mut held = lock(&self.extractions.held);
         if let Some(own) = held.get_mut(&self.agent) {
-            *own = own.saturating_sub(self.bytes);
+            *own = own.saturating_sub(bytes);
             if *own == 0 {
                 held.remove(&self.agent);
             }
         }
+    }
+}
+
+impl Drop for MemoryPermit<'_> {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) async fn save(tx: &mut Transaction, scope: Option<&AgentId>, write: &
     let locked = scope::lock(tx, scope).await?;
     if let Some(agent) = scope {
         effects::refuse_replayed(tx, agent, &write.effects, write.at).await?;
-        if let Some((contact, version)) = write.contact {
+        for (contact, version) in write.contacts.iter().copied() {
             contacts::refuse_stale(tx, agent, contact, version).await?;
         }
     }

@@ -20,7 +20,7 @@ pub(super) async fn save(db: &mut PgConnection, scope: Option<&AgentId>, write: 
     let locked = scope::lock(db, scope).await?;
     if let Some(agent) = scope {
         effects::refuse_replayed(db, agent, &write.effects, write.at).await?;
-        if let Some((contact, version)) = write.contact {
+        for (contact, version) in write.contacts.iter().copied() {
             contacts::refuse_stale(db, agent, contact, version).await?;
         }
     }

@@ -170,7 +170,8 @@ impl Faulty {
             Some(PlantedFault::MaxUnfinishedOffByOne) => {
                 write.max_unfinished = write.max_unfinished.map(|(queue, limit)| (queue, limit + 1));
             }
-            Some(PlantedFault::JobContactIgnored) => write.contact = None,
+            Some(PlantedFault::JobContactIgnored) => write.contacts.clear(),
+            Some(PlantedFault::OtherJobContactsIgnored) => write.contacts.truncate(1),
             Some(PlantedFault::JobsSavedOneByOne) => {
                 for change in std::mem::take(&mut write.changes) {
                     self.inner.save_jobs(scope, &JobsWrite::new(write.at, vec![change])).await?;

@@ -638,6 +638,8 @@ faults! {
     MaxUnfinishedOffByOne,
     /// A job does not compare the version of the contact.
     JobContactIgnored,
+    /// A write of several jobs compares the version of its first contact only.
+    OtherJobContactsIgnored,
     /// Several jobs are changed one by one.
     JobsSavedOneByOne,
 }

@@ -137,16 +137,27 @@ pub(in crate::conformance) fn a_job_needs_the_contact_as_read(backend: &mut dyn 
     on(backend, async |storage| {
         let (world, a, b) = World::with_agents(storage).await;
         let contact = world.insert(&a, BODY, 1).await;
+        let other = world.insert(&a, r#"{"primaryEmail":"b@example.com"}"#, 1).await;
         let add = async |agent, contact: ContactId, version| {
             let new = Job { subject: Some(Subject::Contact(contact)), ..job(1, 1) };
             let write =
-                JobsWrite { contact: Some((contact, version)), ..JobsWrite::new(at(2), vec![save(&new)]) };
+                JobsWrite { contacts: vec![(contact, version)], ..JobsWrite::new(at(2), vec![save(&new)]) };
             world.storage.save_jobs(Some(agent), &write).await
         };
         assert_fails(add(&a, contact.id, 2).await, &StorageErrorKind::Stale);
         assert_fails(add(&a, ContactId::from_bytes([9; 12]), 1).await, &StorageErrorKind::Missing);
         assert_fails(add(&b, contact.id, 1).await, &StorageErrorKind::Missing);
-        assert_eq!(world.job_of(Some(&a), 1).await, None);
+        // Each of several counts, in turn.
+        let both = async |first, second| {
+            let contacts = vec![(contact.id, first), (second, 1)];
+            let write = JobsWrite { contacts, ..JobsWrite::new(at(2), vec![save(&job(2, 1))]) };
+            world.storage.save_jobs(Some(&a), &write).await
+        };
+        let gone = ContactId::from_bytes([9; 12]);
+        assert_fails(both(1, gone).await, &StorageErrorKind::Missing);
+        assert_fails(both(2, gone).await, &StorageErrorKind::Stale);
+        assert_eq!((world.job_of(Some(&a), 1).await, world.job_of(Some(&a), 2).await), (None, None));
+        both(1, other.id).await.expect("both as they were read");
         add(&a, contact.id, 1).await.expect("as it was read");
         world.storage.erase_contact(&a, contact.id, at(9), &Effects::default()).await.expect("erase");
         assert_fails(add(&a, contact.id, 1).await, &StorageErrorKind::Missing);

@@ -20,7 +20,7 @@ use crate::values::JobId;
 /// How often a request that waits looks again: another server may have ended the job.
 const POLL_MILLIS: u64 = 1_000;
 
-async fn read(platform: &Platform, caller: &Caller, id: &str) -> Result<ExtractionJob, ApiError> {
+pub(super) async fn read(platform: &Platform, caller: &Caller, id: &str) -> Result<ExtractionJob, ApiError> {
     let not_found = || job_not_found(id);
     let key: JobId = id.parse().map_err(|_| not_found())?;
     let job = platform.storage.job(Some(&caller.agent_id), key).await?;

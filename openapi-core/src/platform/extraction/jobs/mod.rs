@@ -1,14 +1,16 @@
 //! Extractions that run on their own (contract 12.5): queueing, reading and ending them, and the workers.
 
 mod manage;
+mod new;
 mod queue;
+mod retry;
 mod runner;
 mod settle;
 mod signal;
 mod work;
 
 pub(in crate::platform) use manage::{batch, cancel, delete, find, list};
-pub(in crate::platform) use queue::queue;
+pub(in crate::platform) use queue::{queue, queue_batch};
 pub(super) use signal::Signal;
 
 use crate::extraction::{ExtractionJob, JobBody};

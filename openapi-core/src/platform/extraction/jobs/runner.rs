@@ -176,7 +176,7 @@ impl Platform {
         let ScopedJob { scope: Some(agent), job } = claimed else { return };
         let id = job.id;
         let Ok(it) = record(&agent, job) else { return };
-        self.extractions.observe_wait(self.now().millis_since(it.job.created_at));
+        self.extractions.observe_wait(self.now().millis_since(it.queued_at()));
         if let Err(error) = self.settle_claimed(server, &it).await {
             tracing::warn!(%agent, %id, %error, "failed to settle a queued extraction; it is done again");
         }
@@ -188,7 +188,7 @@ impl Platform {
         };
         let end = if it.job.lost >= MAX_LOST {
             failed(ErrorCode::ExtractionFailed, "The servers that read the document did not end")
-        } else if self.now().millis_since(it.job.created_at) > MAX_AGE_MILLIS {
+        } else if self.now().millis_since(it.queued_at()) > MAX_AGE_MILLIS {
             failed(ErrorCode::ExtractionTimeout, "The extraction took too long")
         } else {
             match self.attempt(server, it).await {

@@ -108,7 +108,7 @@ async fn content(platform: &Platform, it: &ExtractionJob) -> Result<Bytes, ApiEr
 
 impl Platform {
     /// The whole content of a document that the service holds; none if it is gone.
-    async fn sealed_content(
+    pub(super) async fn sealed_content(
         &self,
         agent: &AgentId,
         id: FileId,

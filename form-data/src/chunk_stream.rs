@@ -12,10 +12,8 @@ use futures_core::Stream;
 use memchr::memmem::Finder;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::reply::ApiError;
-
-/// The bytes of a body; its errors are answers already.
-pub type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, ApiError>> + Send>>;
+/// The bytes of a body, with the errors of the caller.
+pub type BodyStream<E> = Pin<Box<dyn Stream<Item = Result<Bytes, E>> + Send>>;
 
 /// The most bytes that are given to the parser at once.
 pub(super) const CHUNK_BYTES: usize = 64 * 1024;
@@ -24,8 +22,8 @@ pub(super) const CHUNK_BYTES: usize = 64 * 1024;
 const PIECE_BYTES: usize = 256 * 1024;
 
 /// Between body and parser.
-pub(super) struct ChunkStream {
-    body: BodyStream,
+pub(super) struct ChunkStream<E> {
+    body: BodyStream<E>,
     /// What the body gave and the parser did not get yet.
     rest: Bytes,
     /// Whether the parser may have another chunk.
@@ -38,13 +36,13 @@ pub(super) struct ChunkStream {
     pub(super) given: u64,
     /// Whether the body has ended.
     pub(super) ended: bool,
-    pub(super) failure: Option<ApiError>,
+    pub(super) failure: Option<E>,
 }
 
 /// The parser's end of the feed.
-pub(super) struct SharedChunkStream(pub(super) Arc<Mutex<ChunkStream>>);
+pub(super) struct SharedChunkStream<E>(pub(super) Arc<Mutex<ChunkStream<E>>>);
 
-pub(super) fn lock(feed: &Mutex<ChunkStream>) -> MutexGuard<'_, ChunkStream> {
+pub(super) fn lock<E>(feed: &Mutex<ChunkStream<E>>) -> MutexGuard<'_, ChunkStream<E>> {
     feed.lock()
 }
 
@@ -53,8 +51,8 @@ pub(super) fn lock(feed: &Mutex<ChunkStream>) -> MutexGuard<'_, ChunkStream> {
 #[error("the body failed")]
 pub(super) struct BodyFailed;
 
-impl ChunkStream {
-    pub(super) fn new(body: BodyStream, boundary: &str) -> Self {
+impl<E> ChunkStream<E> {
+    pub(super) fn new(body: BodyStream<E>, boundary: &str) -> Self {
         ChunkStream {
             body,
             rest: Bytes::new(),
@@ -68,7 +66,7 @@ impl ChunkStream {
     }
 
     /// The next bytes for the parser.
-    pub(super) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ApiError>>> {
+    pub(super) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, E>>> {
         if self.ended {
             return Poll::Ready(None);
         }
@@ -88,7 +86,7 @@ impl ChunkStream {
     }
 
     /// Has bytes in `rest`, unless the body has ended.
-    fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ApiError>> {
+    fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
         while self.rest.is_empty() && !self.ended {
             match ready!(self.body.as_mut().poll_next(cx)) {
                 Some(bytes) => self.rest = bytes?,
@@ -99,7 +97,7 @@ impl ChunkStream {
     }
 
     /// Content that the parser need not see, once it has given all that it can of a part; `None` where it must look.
-    pub(super) fn poll_content(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ApiError>>> {
+    pub(super) fn poll_content(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, E>>> {
         // It may hold what could be the begin of a delimiter: a carriage return and less than a delimiter after it.
         if self.after_cr + 1 < self.delimiter.needle().len() {
             return Poll::Ready(None);
@@ -128,7 +126,7 @@ fn is_cr(byte: &u8) -> bool {
     *byte == b'\r'
 }
 
-impl Stream for SharedChunkStream {
+impl<E> Stream for SharedChunkStream<E> {
     type Item = Result<Bytes, BodyFailed>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -149,8 +147,8 @@ impl Stream for SharedChunkStream {
 }
 
 /// Polls the parser: first with what it has, then with one more chunk each time.
-pub(super) fn advance<T>(
-    feed: &Mutex<ChunkStream>,
+pub(super) fn advance<T, E>(
+    feed: &Mutex<ChunkStream<E>>,
     cx: &mut Context<'_>,
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
 ) -> Poll<T> {

@@ -13,9 +13,8 @@ use futures_core::Stream;
 use multer::{Field, Multipart};
 use parking_lot::Mutex;
 
-use super::chunk_stream::{BodyStream, CHUNK_BYTES, ChunkStream, SharedChunkStream, advance, lock};
-use crate::reply::{ApiError, ErrorCode};
-use crate::values::part_head;
+use crate::chunk_stream::{BodyStream, CHUNK_BYTES, ChunkStream, SharedChunkStream, advance, lock};
+use values::part_head;
 
 /// The most bytes that may stand in front of a part's content: the heads of the part, or what precedes the first one.
 const MAX_HEAD_BYTES: u64 = 128 * 1024;
@@ -23,9 +22,14 @@ const MAX_HEAD_BYTES: u64 = 128 * 1024;
 /// The longest boundary (RFC 2046).
 const MAX_BOUNDARY: usize = 70;
 
-/// The part of a form that holds a file.
-#[derive(Clone, Copy)]
-pub struct FilePart {
+/// What a caller answers where a body is no form.
+pub trait FormError: Send + 'static {
+    /// The body cannot be read, for this reason.
+    fn malformed(reason: &str) -> Self;
+}
+
+/// The part of a form that holds a file, with the errors of the caller.
+pub struct FilePart<E> {
     /// Its name.
     pub name: &'static str,
     /// How large the file may be.
@@ -33,15 +37,23 @@ pub struct FilePart {
     /// What a body may hold beyond it, in bytes.
     pub max_beyond: u64,
     /// The answer to a larger one, with the limit and the length that was declared.
-    pub too_large: fn(u64, Option<u64>) -> ApiError,
+    pub too_large: fn(u64, Option<u64>) -> E,
 }
 
-impl FilePart {
+impl<E> Clone for FilePart<E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for FilePart<E> {}
+
+impl<E> FilePart<E> {
     /// Refuses a body whose declared length is more than the limits of the file and the other parts.
     ///
     /// # Errors
     /// That of [`FilePart::too_large`].
-    pub fn refuse_declared(&self, bytes: Option<u64>) -> Result<(), ApiError> {
+    pub fn refuse_declared(&self, bytes: Option<u64>) -> Result<(), E> {
         match bytes.filter(|bytes| *bytes > self.max_bytes.saturating_add(self.max_beyond)) {
             Some(bytes) => Err((self.too_large)(self.max_bytes, Some(bytes))),
             None => Ok(()),
@@ -65,12 +77,12 @@ pub enum Piece {
 }
 
 /// A form being read.
-pub struct Form {
+pub struct Form<E> {
     parser: Multipart<'static>,
     /// The part whose content is read.
     field: Option<(Field<'static>, IsFile)>,
-    feed: Arc<Mutex<ChunkStream>>,
-    part: FilePart,
+    feed: Arc<Mutex<ChunkStream<E>>>,
+    part: FilePart<E>,
     /// Bytes of parts named as the file that came out of the parser.
     file_bytes: u64,
     is_over: bool,
@@ -80,18 +92,18 @@ pub struct Form {
 type IsFile = bool;
 
 /// Why the content of a part breaks off.
-enum Broken {
-    Body(ApiError),
+enum Broken<E> {
+    Body(E),
     Form(multer::Error),
 }
 
 /// The next bytes of a part: first what the parser has, then what it need not see, then what it makes of one more
 /// chunk.
-fn poll_field(
-    feed: &Mutex<ChunkStream>,
+fn poll_field<E>(
+    feed: &Mutex<ChunkStream<E>>,
     cx: &mut Context<'_>,
     field: &mut Field<'static>,
-) -> Poll<Option<Result<Bytes, Broken>>> {
+) -> Poll<Option<Result<Bytes, Broken<E>>>> {
     lock(feed).credit = false;
     if let Poll::Ready(bytes) = Pin::new(&mut *field).poll_next(cx) {
         return Poll::Ready(bytes.map(|bytes| bytes.map_err(Broken::Form)));
@@ -103,20 +115,16 @@ fn poll_field(
     Poll::Ready(bytes.map(|bytes| bytes.map_err(Broken::Form)))
 }
 
-fn bad_request(words: &str) -> ApiError {
-    ApiError::new(ErrorCode::BadRequest, format!("The multipart body cannot be read: {words}"))
-}
-
-impl Form {
+impl<E: FormError> Form<E> {
     /// A form with this media type.
     ///
     /// # Errors
     /// BAD_REQUEST without a boundary that can be one.
-    pub fn new(content_type: &str, body: BodyStream, part: FilePart) -> Result<Self, ApiError> {
+    pub fn new(content_type: &str, body: BodyStream<E>, part: FilePart<E>) -> Result<Self, E> {
         let boundary = multer::parse_boundary(content_type)
-            .map_err(|_| bad_request("the Content-Type names no boundary"))?;
+            .map_err(|_| E::malformed("the Content-Type names no boundary"))?;
         if boundary.is_empty() || boundary.len() > MAX_BOUNDARY {
-            return Err(bad_request("the boundary must have 1 to 70 characters"));
+            return Err(E::malformed("the boundary must have 1 to 70 characters"));
         }
         let feed = ChunkStream::new(body, &boundary);
         let feed = Arc::new(Mutex::new(feed));
@@ -140,7 +148,7 @@ impl Form {
     ///
     /// # Errors
     /// 400, 408 and 413, as contract 6.3 says of step 8.
-    pub async fn piece(&mut self) -> Result<Option<Piece>, ApiError> {
+    pub async fn piece(&mut self) -> Result<Option<Piece>, E> {
         if let Some((field, is_file)) = &mut self.field {
             let feed = &self.feed;
             let bytes = poll_fn(|cx| poll_field(feed, cx, field)).await;
@@ -160,7 +168,7 @@ impl Form {
         if !self.is_over
             && let Some(field) = self.next_part().await?
         {
-            let head = part_head::read(field.headers()).map_err(bad_request)?;
+            let head = part_head::read(field.headers()).map_err(E::malformed)?;
             self.field = Some((field, head.name == self.part.name));
             let part_head::Head { name, file_name, is_file } = head;
             return Ok(Some(Piece::Part { name, file_name, is_file }));
@@ -170,7 +178,7 @@ impl Form {
         Ok(None)
     }
 
-    async fn next_part(&mut self) -> Result<Option<Field<'static>>, ApiError> {
+    async fn next_part(&mut self) -> Result<Option<Field<'static>>, E> {
         let Form { parser, feed, .. } = self;
         let given_before = lock(feed).given;
         let found = poll_fn(|cx| {
@@ -188,12 +196,12 @@ impl Form {
                 Ok(field)
             }
             Some(Err(error)) => Err(self.failure(&error)),
-            None => Err(bad_request("more than 128 KiB stand in front of the content of a part")),
+            None => Err(E::malformed("more than 128 KiB stand in front of the content of a part")),
         }
     }
 
     /// Takes what follows the last boundary.
-    async fn drain(&mut self) -> Result<(), ApiError> {
+    async fn drain(&mut self) -> Result<(), E> {
         while !lock(&self.feed).ended {
             let chunk = poll_fn(|cx| lock(&self.feed).poll_chunk(cx)).await;
             chunk.transpose()?;
@@ -204,7 +212,7 @@ impl Form {
 
     /// Refuses a body with too much besides its file, and one that is longer than any that would be accepted: parts
     /// named as the file may be many. What the parser still holds may be the file's.
-    fn refuse_excess(&self) -> Result<(), ApiError> {
+    fn refuse_excess(&self) -> Result<(), E> {
         let feed = lock(&self.feed);
         let unparsed = if self.is_over { 0 } else { 2 * CHUNK_BYTES as u64 };
         let beyond = feed.given.saturating_sub(self.file_bytes).saturating_sub(unparsed);
@@ -216,11 +224,11 @@ impl Form {
         }
     }
 
-    fn failure(&self, error: &multer::Error) -> ApiError {
+    fn failure(&self, error: &multer::Error) -> E {
         if let Some(failure) = lock(&self.feed).failure.take() {
             return failure;
         }
-        bad_request(match error {
+        E::malformed(match error {
             multer::Error::IncompleteStream | multer::Error::IncompleteFieldData { .. } => {
                 "it does not follow its boundary, or the closing boundary is missing"
             }
@@ -228,6 +236,3 @@ impl Form {
         })
     }
 }
-
-#[cfg(test)]
-mod tests;

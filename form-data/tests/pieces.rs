@@ -1,8 +1,26 @@
 //! Forms cut anywhere, and large ones.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test ends at the first surprise")]
 
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use form_data::{FilePart, Form, FormError, Piece};
+use futures_core::Stream;
 use proptest::prelude::*;
 
-use super::*;
+/// Why a form was refused.
+#[derive(Debug)]
+struct Refused(#[allow(dead_code, reason = "shown when a test fails")] String);
+
+impl FormError for Refused {
+    fn malformed(reason: &str) -> Self {
+        Refused(reason.to_owned())
+    }
+}
+
+/// The most bytes that the parser is given at once.
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// A body whose chunks come one after the other, each of them late.
 struct Chunks {
@@ -12,7 +30,7 @@ struct Chunks {
 }
 
 impl Stream for Chunks {
-    type Item = Result<Bytes, ApiError>;
+    type Item = Result<Bytes, Refused>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.is_late = !self.is_late;
@@ -26,20 +44,20 @@ impl Stream for Chunks {
     }
 }
 
-fn form(body: Bytes, boundary: &str, sizes: Vec<usize>) -> Form {
+fn form(body: Bytes, boundary: &str, sizes: Vec<usize>) -> Form<Refused> {
     let body = Chunks { rest: body, sizes: sizes.into_iter().cycle(), is_late: false };
     let part = FilePart {
         name: "file",
         max_bytes: 1 << 20,
         max_beyond: 1 << 20,
-        too_large: |_, _| ApiError::new(ErrorCode::FileTooLarge, "too large"),
+        too_large: |_, _| Refused("too large".to_owned()),
     };
     let form = Form::new(&format!("multipart/form-data; boundary={boundary}"), Box::pin(body), part);
     form.expect("a boundary that can be one")
 }
 
 /// The names of the parts with what they hold.
-fn parts(body: &[u8], sizes: Vec<usize>) -> Result<Vec<(String, Vec<u8>)>, ApiError> {
+fn parts(body: &[u8], sizes: Vec<usize>) -> Result<Vec<(String, Vec<u8>)>, Refused> {
     let mut form = form(Bytes::copy_from_slice(body), BOUNDARY, sizes);
     let mut parts: Vec<(String, Vec<u8>)> = Vec::new();
     pollster::block_on(async {

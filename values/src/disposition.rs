@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use http::HeaderValue;
 
-use super::FileName;
+use crate::FileName;
 
 /// What a browser does with a download.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
