@@ -115,6 +115,8 @@ impl NewJobs<'_> {
         claimed: Option<&Claim<'_, T>>,
         shape: fn(&[ExtractionJob]) -> Option<T>,
     ) -> Result<Created<T>, ApiError> {
+        // As soon as the records may be stored the contents stay; without a record they are swept.
+        self.retain(true);
         let this = &self;
         let stored = retry_on_conflict(concurrent_update, |_| async move {
             let now = platform.now();
@@ -133,18 +135,21 @@ impl NewJobs<'_> {
             }
         })
         .await;
-        // Where it is unclear whether the records are stored, the contents stay; without a record they are swept.
         let stays = match &stored {
             Ok(Created::New(_)) => true,
             Ok(_) => false,
             Err(error) => error.code().status() >= 500,
         };
-        let retained = self.sources.iter_mut().filter_map(|source| source.retained.as_mut());
-        retained.for_each(|retained| retained.set_stays(stays));
+        self.retain(stays);
         if matches!(stored, Ok(Created::New(_))) {
             platform.extractions.signal.ring();
         }
         stored
+    }
+
+    fn retain(&mut self, stays: bool) {
+        let retained = self.sources.iter_mut().filter_map(|source| source.retained.as_mut());
+        retained.for_each(|retained| retained.set_stays(stays));
     }
 
     async fn write(
