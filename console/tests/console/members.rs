@@ -482,13 +482,11 @@ fn random_changes_of_members_follow_a_model() {
                 }
                 4 => drop(people.remove(&target)),
                 5 => people.get_mut(&target).unwrap().browser = enter(&answer.data()["link"]).1,
-                6 => {
-                    // A person who was signed out signs in again.
-                    if !people[&target].is_disabled {
-                        let path = format!("/members/{target}/recovery");
-                        let made = call_as(&world, "owner", "POST", &path, &Value::Null);
-                        people.get_mut(&target).unwrap().browser = enter(&made.data()["link"]).1;
-                    }
+                // A person who was signed out signs in again.
+                6 if !people[&target].is_disabled => {
+                    let path = format!("/members/{target}/recovery");
+                    let made = call_as(&world, "owner", "POST", &path, &Value::Null);
+                    people.get_mut(&target).unwrap().browser = enter(&made.data()["link"]).1;
                 }
                 _ => {}
             }
