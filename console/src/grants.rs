@@ -74,6 +74,12 @@ impl Grants {
         &self.0
     }
 
+    /// The grants as words, each as `inbox@acme`, or `owner` on all agents.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        self.0.iter().map(ToString::to_string).collect()
+    }
+
     /// How far the operator has a capability on an agent.
     #[must_use]
     pub fn reach(&self, capability: Capability, agent: &AgentId) -> Option<Reach> {
@@ -86,6 +92,28 @@ impl Grants {
     pub fn installation_reach(&self, capability: Capability) -> Option<Reach> {
         let on_all = self.0.iter().filter(|grant| grant.agent.is_none());
         on_all.filter_map(|grant| grant.role.reach(capability, true)).max()
+    }
+
+    /// Whether the grants are those of an owner.
+    #[must_use]
+    pub fn are_of_owner(&self) -> bool {
+        self.0.iter().any(|grant| grant.role == Role::Owner)
+    }
+
+    /// What their holder lacks to give a grant to somebody, or to take it away: nobody passes on more than they have, nor
+    /// where they do not manage members.
+    #[must_use]
+    pub fn lack_to_give(&self, grant: &Grant) -> Option<Capability> {
+        let own = |capability| match &grant.agent {
+            Some(agent) => self.reach(capability, agent),
+            None => self.installation_reach(capability),
+        };
+        let given = |capability| grant.role.reach(capability, grant.agent.is_none());
+        let manages = own(Capability::MembersManage).is_some();
+        if !manages {
+            return Some(Capability::MembersManage);
+        }
+        Capability::ALL.iter().copied().find(|capability| given(*capability) > own(*capability))
     }
 
     /// Whether the operator knows of an agent: has any grant on it.
@@ -146,6 +174,21 @@ mod tests {
         for text in ["", "root", "owner@acme", "inbox@", "inbox@a b"] {
             assert!(text.parse::<Grant>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn nobody_gives_more_than_they_have() {
+        let lack = |own: &str, grant: &str| {
+            own.parse::<Grants>().unwrap().lack_to_give(&grant.parse().unwrap()).map(Capability::as_str)
+        };
+        assert_eq!(lack("owner", "owner"), None);
+        assert_eq!(lack("admin", "owner"), Some("signIn.manage"));
+        assert_eq!(lack("admin", "admin"), None);
+        assert_eq!(lack("admin@acme", "admin@acme"), None);
+        assert_eq!(lack("admin@acme", "viewer@beta"), Some("members.manage"));
+        assert_eq!(lack("admin@acme", "viewer"), Some("members.manage"));
+        assert_eq!(lack("developer", "viewer"), Some("members.manage"));
+        assert_eq!(lack("inbox,admin@acme", "inbox@beta"), Some("members.manage"));
     }
 
     #[test]

@@ -7,9 +7,12 @@ use openapi_core::access::{AllowedAddress, KeySelector, Permissions};
 use openapi_core::json::{Json, JsonSchema, Object};
 use openapi_core::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use openapi_core::values::{
-    AgentId, AuditId, Block, ContactId, ConversationId, Email, KnowledgeId, Line, TextValue, Timestamp,
+    AgentId, AuditId, Block, ContactId, ConversationId, Email, KnowledgeId, Line, PlatformId, TextValue,
+    Timestamp,
 };
 use serde_json::{Value, json};
+
+use crate::grants::{Grant, Grants};
 
 /// Where a member is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,7 +244,7 @@ macro_rules! id_members {
     )*};
 }
 
-id_members! { AuditId, ContactId, ConversationId, KnowledgeId, }
+id_members! { AuditId, ContactId, ConversationId, KnowledgeId, PlatformId, }
 
 macro_rules! integers {
     ($($type:ident,)*) => {$(
@@ -337,6 +340,33 @@ impl Member for Permissions {
     fn schema() -> Value {
         let known: Vec<String> = Permissions::all().iter().map(|permission| permission.to_string()).collect();
         json!({ "type": "array", "minItems": 1, "items": { "type": "string", "enum": known } })
+    }
+}
+
+/// The most grants of an operator.
+const MAX_GRANTS: usize = 100;
+
+impl Member for Grants {
+    fn read(value: &Json) -> Result<Self, ValidationIssue> {
+        let parse = |text: Result<&str, ValidationIssue>| -> Result<Grant, ValidationIssue> {
+            text?.parse().map_err(|invalid: openapi_core::values::Invalid| invalid.0)
+        };
+        let mut grants: Vec<Grant> = texts(value)?.map(parse).collect::<Result<_, _>>()?;
+        grants.sort();
+        grants.dedup();
+        match grants.len() {
+            0 => Err(ValidationIssue::new(ValidationCode::MinItems, "must have at least one role")),
+            1..=MAX_GRANTS => Ok(Grants::new(grants)),
+            _ => {
+                let text = format!("must have at most {MAX_GRANTS} roles");
+                Err(ValidationIssue::new(ValidationCode::MaxItems, text))
+            }
+        }
+    }
+
+    fn schema() -> Value {
+        let items = json!({ "type": "string", "description": "A role on one agent as `inbox@acme`, or on all as `admin`." });
+        json!({ "type": "array", "minItems": 1, "maxItems": MAX_GRANTS, "items": items })
     }
 }
 

@@ -11,6 +11,7 @@
 mod auth;
 mod call;
 mod capability;
+mod command;
 mod context;
 mod errors;
 mod forward;

@@ -63,12 +63,16 @@ impl Traits {
     pub const SECRET: Traits = Traits { has_secret: true, ..Traits::NONE };
     /// It is about the console's own accounts.
     pub const ACCOUNTS: Traits = Traits { of_accounts: true, ..Traits::NONE };
+    /// It is about accounts, and its answer holds a secret.
+    pub const ACCOUNTS_SECRET: Traits = Traits { has_secret: true, ..Traits::ACCOUNTS };
+    /// It is about accounts and changes one that others may change.
+    pub const ACCOUNTS_VERSIONED: Traits = Traits { is_versioned: true, ..Traits::ACCOUNTS };
     /// It changes nothing.
     pub const READ: Traits = Traits { is_read: true, ..Traits::NONE };
     /// It is about accounts and changes nothing.
     pub const ACCOUNTS_READ: Traits = Traits { is_read: true, ..Traits::ACCOUNTS };
     /// It signs in.
-    pub const SIGN_IN: Traits = Traits { has_secret: true, ..Traits::ACCOUNTS };
+    pub const SIGN_IN: Traits = Traits::ACCOUNTS_SECRET;
 }
 
 /// Who may call an operation.

@@ -23,6 +23,8 @@ pub struct Operator {
     pub address: Option<IpAddr>,
     /// Whether the account is the console's own.
     pub(crate) is_own: bool,
+    /// Who is noted instead: a person who can run commands on the server.
+    pub(crate) actor: Option<Actor>,
 }
 
 impl Operator {
@@ -30,7 +32,7 @@ impl Operator {
     #[must_use]
     pub fn new(id: impl Into<String>, name: impl Into<String>, grants: Grants) -> Self {
         let (id, name) = (id.into(), name.into());
-        Operator { id, name, grants, authenticated_at: None, address: None, is_own: false }
+        Operator { id, name, grants, authenticated_at: None, address: None, is_own: false, actor: None }
     }
 
     /// Nobody: who may do nothing.
@@ -41,6 +43,9 @@ impl Operator {
     /// The operator in the audit log and in records.
     #[must_use]
     pub fn actor(&self) -> Actor {
+        if let Some(actor) = &self.actor {
+            return actor.clone();
+        }
         if self.id.is_empty() {
             return Actor::Anonymous("console".to_owned());
         }

@@ -167,6 +167,7 @@ fn public_part(body: &[u8]) -> Option<Json> {
     let Json::Object(answer) = parse(body).ok()? else { return None };
     let mut data = answer.get("data")?.as_object()?.clone();
     data.remove("secret");
+    data.remove("link");
     Some(Json::Object(data))
 }
 

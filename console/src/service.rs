@@ -13,6 +13,7 @@ use http::{HeaderName, HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt, Limited};
 use openapi_core::access::Actor;
 use openapi_core::api::{ApiBody, HttpBody, Outcome, ResponseSummary, Route, Router, Settings, encode};
+use openapi_core::audit::Origin;
 use openapi_core::json::{Json, Object, parse};
 use openapi_core::operation::Method;
 use openapi_core::reply::{ApiError, ErrorCode};
@@ -97,6 +98,10 @@ impl Console {
         below.strip_prefix(API_PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
+    pub(crate) fn now(&self) -> openapi_core::values::Timestamp {
+        self.0.inner.platform().now()
+    }
+
     /// The settings.
     #[must_use]
     pub fn settings(&self) -> &ConsoleSettings {
@@ -109,30 +114,8 @@ impl Console {
     /// # Errors
     /// When the store fails.
     pub async fn setup_link(&self, by: &Actor) -> Result<Option<String>, ApiError> {
-        let ids = &self.0.inner.platform().ports().ids;
-        let parts = Request::new(()).into_parts().0;
-        let call = Call::of(&parts, &self.0.inner.settings, ids.uuid_v7(self.0.inner.platform().now()));
-        let token = self.0.inner.make_setup_link(by, &call).await?;
-        Ok(token.map(|token| self.link(&token)))
-    }
-
-    /// The URL by which an operator gets another way to sign in, for a person who can run commands on the server; none
-    /// if nobody has the address.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn recovery_link(&self, by: &Actor, email: &str) -> Result<Option<String>, ApiError> {
-        let ids = &self.0.inner.platform().ports().ids;
-        let parts = Request::new(()).into_parts().0;
-        let call = Call::of(&parts, &self.0.inner.settings, ids.uuid_v7(self.0.inner.platform().now()));
-        let token = self.0.inner.make_recovery_link(by, &call, email).await?;
-        Ok(token.map(|token| self.link(&token)))
-    }
-
-    /// The page of a link.
-    fn link(&self, token: &str) -> String {
-        let ConsoleSettings { origin, base_path, .. } = &self.0.inner.settings;
-        format!("{origin}{base_path}/setup#{token}")
+        let token = self.0.inner.make_setup_link(by).await?;
+        Ok(token.map(|token| self.settings().link("setup", &token)))
     }
 
     /// Removes sessions, links and challenges that are over. Call it about every 20 s.
@@ -224,7 +207,8 @@ impl Served {
             Begun::Answered(outcome) => return Ok(outcome),
             Begun::New(replay) => replay,
         };
-        let outcome = run(cx, entry, parts, &path, sending, takes_content).await?;
+        let origin = Origin { address: call.address, request_id: call.request_id.clone() };
+        let outcome = origin.during(run(cx, entry, parts, &path, sending, takes_content)).await?;
         replay.finish(outcome, entry.metadata.traits.has_secret).await
     }
 }

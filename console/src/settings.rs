@@ -110,6 +110,11 @@ impl ConsoleSettings {
         self.origin.split_once("://").map_or(self.origin.as_str(), |(_, authority)| authority)
     }
 
+    /// The page of a link. The token is in the fragment, which no server and no log sees.
+    pub(crate) fn link(&self, page: &str, token: &str) -> String {
+        format!("{}{}/{page}#{token}", self.origin, self.base_path)
+    }
+
     /// The relying party of passkeys: the host of the origin; none for an address, which browsers refuse.
     pub(crate) fn relying_party(&self) -> Option<&str> {
         let authority = self.authority();

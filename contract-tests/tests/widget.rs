@@ -302,7 +302,7 @@ impl World {
                 let Some(id) = browser.conversation else { return String::new() };
                 let chat = &self.chat;
                 match random.index(4) {
-                    0 => format!("{:?}", wait(chat.take_conversation(&by, &agent, id))),
+                    0 => format!("{:?}", wait(chat.take_conversation(&by, &agent, id, None))),
                     1 => {
                         format!("{:?}", wait(chat.reply_to_conversation(&by, &agent, id, "Ada", "Yes.")))
                     }

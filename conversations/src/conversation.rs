@@ -128,17 +128,20 @@ impl Conversation {
     }
 
     /// A person joins, under a name if it is known. The name of a person who joined without one is filled in.
-    pub(crate) fn join(&mut self, name: Option<&str>, now: Timestamp) {
+    /// Returns whether that changed anything.
+    pub(crate) fn join(&mut self, name: Option<&str>, now: Timestamp) -> bool {
         if let Some(last) = self.participants.last_mut()
             && last.change == Participation::Joined
             && (last.name.is_none() || name.is_none() || last.name.as_deref() == name)
         {
-            if last.name.is_none() {
+            let is_named = last.name.is_none() && name.is_some();
+            if is_named {
                 last.name = name.map(str::to_owned);
             }
-            return;
+            return is_named;
         }
         self.note_participant(Participation::Joined, name.map(str::to_owned), now);
+        true
     }
 
     /// The agent answers again; a person who had joined leaves.
@@ -152,10 +155,17 @@ impl Conversation {
         }
     }
 
-    /// The operator closes the conversation.
-    pub(crate) fn end_by_operator(&mut self, now: Timestamp) {
+    /// The conversation closes: nobody answers in it any more, and nobody waits for a person.
+    pub(crate) fn end(&mut self, now: Timestamp) {
         self.status = ConversationStatus::Closed;
         self.closed_at.get_or_insert(now);
+        self.mode = ConversationMode::Ai;
+        self.waiting_since = None;
+    }
+
+    /// The operator closes the conversation.
+    pub(crate) fn end_by_operator(&mut self, now: Timestamp) {
+        self.end(now);
         self.note_participant(Participation::Closed, None, now);
     }
 

@@ -69,7 +69,8 @@ impl Seen {
             (ConversationMode::Ai, ConversationMode::Human) => {
                 emit(actor, EventData::ConversationHandoffRequested { conversation_id, contact_id });
             }
-            (ConversationMode::Human, ConversationMode::Ai) => {
+            // What is closed goes back to nobody.
+            (ConversationMode::Human, ConversationMode::Ai) if !is_ended => {
                 let (actor, reason) = if is_operator {
                     (actor, ConversationReason::Operator)
                 } else {

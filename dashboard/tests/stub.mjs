@@ -27,6 +27,8 @@ export const startStub = async (base = '') => {
     reset(empty = false) {
       stub.data = data(empty);
       stub.versions = new Map();
+      /** The invitations by the token of their link. */
+      stub.links = new Map();
       Object.assign(stub, { signedIn: true, isSetUp: true, delayMs: 0, stepUp: false, fail: () => null, granted: undefined, violations: [], log: [] });
     },
     version: (id) => stub.versions.get(id) ?? 1,
@@ -47,11 +49,25 @@ export const startStub = async (base = '') => {
   const of = (list, id) => stub.data[list].find((row) => row.id == id);
   const views = { open: (one) => one.status == 'open', human: (one) => one.status == 'open' && one.mode == 'human', closed: (one) => one.status == 'closed', all: () => true };
   const makeKey = (text) => text + checkCharacters(text);
-  const session = () => ({ operator: stub.signedIn ? ME : null, capabilities: stub.signedIn ? capabilities(stub.granted) : {}, agentCapabilities: {}, stepUpUntil: null, methods: ['passkey', 'password'], isSetUp: stub.isSetUp, hasAccounts: true, serviceName: 'Acme', publicUrl: 'https://api.example.com', apiKeyPrefix: 'svc', build: '1.4.0' });
+  /** Who calls: the person of the cookie, else Ada, if anybody is signed in. */
+  const caller = (headers = {}) => stub.data.members.find((one) => one.id == /stub=(\w+)/.exec(headers.cookie ?? '')?.[1]) ?? (stub.signedIn ? ME : null);
+  /** What the other people may do: a viewer's share of each agent that their roles name. */
+  const ofAgents = (me) => Object.fromEntries(me.grants.filter((one) => one.includes('@')).map((one) => [one.split('@')[1], capabilities(['agents.read', 'inbox.read', 'contacts.read', 'schema.read'])]));
+  const session = (me = caller()) => ({ operator: me && { id: me.id, name: me.name, displayName: me.displayName, email: me.email, locale: null, grants: me.grants }, capabilities: me?.id == ME.id ? capabilities(stub.granted) : {}, agentCapabilities: me && me.id != ME.id ? ofAgents(me) : {}, stepUpUntil: null, methods: ['passkey', 'password'], isSetUp: stub.isSetUp, hasAccounts: true, serviceName: 'Acme', publicUrl: 'https://api.example.com', apiKeyPrefix: 'svc', build: '1.4.0' });
   const enter = () => {
     stub.signedIn = true;
     return ok({ session: session(), pageSecret: 'page-secret' });
   };
+  const origin = () => stub.url + base;
+  const changeMember = (id, change) => {
+    const one = of('members', id);
+    if (!one) return missing('operator');
+    change(one);
+    return ok(one, { headers: { ETag: `"${stub.version(id)}"` } });
+  };
+  const isLast = (id) => stub.data.members.filter((one) => one.grants.includes('owner') && !one.isDisabled).every((one) => one.id == id);
+  const lastOwner = () => refuse(409, 'LAST_OWNER', 'This is the last owner. Make another operator an owner first');
+  const rolesOf = (grants) => grants.map((grant) => { const [role, agentId = null] = grant.split('@'); return { role, agentId, agentName: agentId && of('agents', agentId).name }; });
   const wrong = () => refuse(401, 'UNAUTHENTICATED', 'This does not match an account. Check what you entered and try again');
   const nothing = () => ok(null);
   const challenge = 'AAAAAAAAAAAAAAAAAAAAAA';
@@ -83,15 +99,33 @@ export const startStub = async (base = '') => {
   };
   /** The operations by name. */
   const operations = {
-    'session.show': () => ok(session()),
+    'session.show': ({ headers }) => ok(session(caller(headers))),
     'session.end': () => { stub.signedIn = false; return nothing(); },
     'session.stepUpOptions': () => ok({ publicKey: request, methods: ['password'] }),
     'session.stepUp': ({ body }) => { if (body.password != 'correct horse battery') return wrong(); stub.stepUp = false; return ok({ stepUpUntil: new Date(Date.now() + 600000).toISOString() }); },
     'signIn.options': () => ok({ publicKey: request, methods: ['passkey', 'password'] }),
     'signIn.passkey': enter,
     'signIn.password': ({ body }) => (body.email == ME.email && body.password == 'correct horse battery' ? enter() : wrong()),
-    'links.inspect': ({ body }) => (body.token == SETUP_TOKEN ? ok({ kind: 'setUp', email: null, expiresAt: new Date(Date.now() + 3600000).toISOString(), publicKey: creation, serviceName: 'Acme' }) : refuse(404, 'LINK_INVALID', 'This link is unknown, used, revoked or expired')),
-    'links.accept': ({ body }) => { if (!body.name) return invalid('name', 'name is required'); if (!body.credential && (body.password ?? '').length < 12) return invalid('password', 'password must have at least 12 characters', 'minLength'); stub.isSetUp = true; return enter(); },
+    'links.inspect': ({ body }) => {
+      const invited = stub.links.get(body.token);
+      const link = { name: null, inviter: null, roles: [], publicKey: creation, serviceName: 'Acme' };
+      if (invited) return ok({ ...link, kind: 'invite', email: invited.email, name: invited.name, inviter: ME.name, roles: rolesOf(invited.grants), expiresAt: invited.expiresAt });
+      return body.token == SETUP_TOKEN ? ok({ ...link, kind: 'setUp', email: null, expiresAt: new Date(Date.now() + 3600000).toISOString() }) : refuse(404, 'LINK_INVALID', 'This link is unknown, used, revoked or expired');
+    },
+    'links.accept': ({ body }) => {
+      const invited = stub.links.get(body.token);
+      if (invited) {
+        stub.links.delete(body.token);
+        stub.data.invitations = stub.data.invitations.filter((one) => one.id != invited.id);
+        const one = { ...stub.data.members[0], id: invited.id, name: body.name, email: invited.email, displayName: null, grants: invited.grants, methods: [body.credential ? 'passkey' : 'password'], sessions: 1 };
+        stub.data.members.push(one);
+        return ok({ session: session(one), pageSecret: 'page-secret' }, { headers: { 'Set-Cookie': `stub=${one.id}; Path=/; SameSite=Strict` } });
+      }
+      if (!body.name) return invalid('name', 'name is required');
+      if (!body.credential && (body.password ?? '').length < 12) return invalid('password', 'password must have at least 12 characters', 'minLength');
+      stub.isSetUp = true;
+      return enter();
+    },
     'me.update': ({ body }) => ok({ ...ME, ...body }),
     'me.sessions': () => ok(stub.data.sessions),
     'me.endSession': ({ session: id }) => { stub.data.sessions = stub.data.sessions.filter((row) => row.id != id); return nothing(); },
@@ -101,7 +135,32 @@ export const startStub = async (base = '') => {
     'me.addPasskey': ({ body }) => { stub.data.passkeys.push({ ...stub.data.passkeys[0], id: newId(), name: body.name }); return ok(stub.data.passkeys); },
     'me.removePasskey': ({ passkey }) => { stub.data.passkeys = stub.data.passkeys.filter((row) => row.id != passkey); return ok(stub.data.passkeys); },
     'me.setPassword': ({ body }) => (body.password.length < 12 ? invalid('password', 'password must have at least 12 characters', 'minLength') : nothing()),
-    'agents.list': () => ok(stub.data.agents),
+    'members.list': () => ok(stub.data.members),
+    'members.show': ({ member }) => changeMember(member, () => undefined),
+    'members.invitations': () => ok(stub.data.invitations),
+    'members.invite': ({ body }) => {
+      if (!/@/.test(body.email ?? '')) return invalid('email', 'email must be an e-mail address', 'format');
+      if (stub.data.members.some((one) => one.email == body.email)) return refuse(409, 'CONFLICT', 'An operator has this address already');
+      const one = { id: newId(), email: body.email, name: body.name ?? null, grants: body.grants, invitedBy: { type: 'operator', id: 'op:' + ME.id, name: ME.name }, invitedAt: new Date().toISOString(), expiresAt: new Date(Date.now() + body.validForSeconds * 1000).toISOString(), isVoid: false };
+      stub.data.invitations.unshift(one);
+      const token = one.id.padEnd(43, 'J');
+      stub.links.set(token, one);
+      return ok({ link: `${origin()}/join#${token}`, expiresAt: one.expiresAt });
+    },
+    'members.revokeInvitation': ({ invitation }) => { stub.data.invitations = stub.data.invitations.filter((one) => one.id != invitation); return nothing(); },
+    'members.grant': ({ member, body, headers }) => {
+      if (!headers['if-match']) return refuse(428, 'PRECONDITION_REQUIRED', 'Send If-Match');
+      if (headers['if-match'] != `"${stub.version(member)}"`) return refuse(412, 'PRECONDITION_FAILED', 'The roles were changed', { details: { current: of('members', member) } });
+      if (isLast(member) && !body.grants.includes('owner')) return lastOwner();
+      stub.touch(member);
+      return changeMember(member, (one) => (one.grants = body.grants));
+    },
+    'members.disable': ({ member }) => (isLast(member) ? lastOwner() : changeMember(member, (one) => Object.assign(one, { isDisabled: true, sessions: 0 }))),
+    'members.enable': ({ member }) => changeMember(member, (one) => (one.isDisabled = false)),
+    'members.remove': ({ member }) => { if (isLast(member)) return lastOwner(); stub.data.members = stub.data.members.filter((one) => one.id != member); return nothing(); },
+    'members.recover': () => ok({ link: `${origin()}/setup#${SETUP_TOKEN}`, expiresAt: new Date(Date.now() + 3600000).toISOString() }),
+    'members.endSessions': ({ member }) => { of('members', member).sessions = 0; return nothing(); },
+    'agents.list': ({ headers }) => { const me = caller(headers); return ok(stub.data.agents.filter((one) => me.id == ME.id || me.grants.some((grant) => grant == 'viewer' || grant.endsWith('@' + one.id)))); },
     'agents.create': ({ body }) => { if (!body.name) return invalid('name', 'name is required'); const one = { ...stub.data.agents[0], id: body.id ?? newId(), name: body.name, status: 'active' }; stub.data.agents.push(one); return ok(one); },
     'schema.show': () => ok(stub.data.schema),
     'keys.list': () => ok(stub.data.keys),
@@ -181,14 +240,14 @@ export const startStub = async (base = '') => {
     if (method == 'POST' && !/^[0-9a-f]{32}$/.test(headers['idempotency-key'] ?? '')) stub.violations.push(`${method} ${path}: no Idempotency-Key`);
     const failure = stub.fail(method, path);
     if (failure) return refuse(failure.status, failure.code, failure.message ?? failure.code, { details: failure.details, validationErrors: failure.validationErrors });
-    if (!stub.signedIn && !PUBLIC.test(path)) return refuse(401, 'SESSION_ENDED', 'Your session has ended. Sign in again');
+    if (!caller(headers) && !PUBLIC.test(path)) return refuse(401, 'SESSION_ENDED', 'Your session has ended. Sign in again');
     const found = operationOf(method, path);
     const run = found && operations[found.id];
     if (!run) {
       stub.violations.push(`no operation ${method} ${path}`);
       return refuse(404, 'ROUTE_NOT_FOUND', 'No such path');
     }
-    if (stub.stepUp && /^keys\.(create|edit|rotate|revoke)$/.test(found.id)) return refuse(403, 'STEP_UP_REQUIRED', 'Prove once more who you are', { details: { methods: ['password'] } });
+    if (stub.stepUp && /^(keys\.(create|edit|rotate|revoke)|members\.(invite|grant|disable|remove|recover))$/.test(found.id)) return refuse(403, 'STEP_UP_REQUIRED', 'Prove once more who you are', { details: { methods: ['password'] } });
     let body = {};
     if (/json/.test(headers['content-type'] ?? '')) body = JSON.parse(raw || '{}');
     stub.violations.push(...badRequest(found, query, body, raw));

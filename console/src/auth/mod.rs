@@ -2,8 +2,10 @@
 
 pub(crate) mod challenge;
 pub(crate) mod cookies;
+pub(crate) mod invitations;
 pub(crate) mod limits;
 pub(crate) mod links;
+pub(crate) mod members;
 pub(crate) mod passkey;
 pub(crate) mod password;
 pub(crate) mod prove;

@@ -149,7 +149,7 @@ impl Inner {
             let Some(session) = people.get::<super::records::SessionBody>(id).await? else {
                 return Ok(false);
             };
-            let audit = people.audit(cx.call, cx.actor, action, &cx.operator.id, &Object::new());
+            let audit = people.audit(cx.actor, action, &cx.operator.id, &Object::new());
             if people.write(vec![session.remove()], vec![audit]).await? {
                 return Ok(true);
             }

@@ -1,7 +1,7 @@
 //! What is stored of operators: records of the installation.
 
 use openapi_core::access::Actor;
-use openapi_core::audit::{AuditAction, AuditEntry, SealedEntry};
+use openapi_core::audit::{AuditAction, SealedEntry};
 use openapi_core::json::{Object, RawObject};
 use openapi_core::platform::Platform;
 use openapi_core::reply::ApiError;
@@ -12,7 +12,6 @@ use openapi_core::values::{PlatformId, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::call::Call;
 use crate::grants::Grants;
 
 /// What a record holds.
@@ -66,10 +65,15 @@ impl<T: Body> Stored<T> {
     }
 }
 
+/// How often a change is tried again after another writer was faster.
+pub(crate) const ATTEMPTS: usize = 5;
+
 /// Reads and writes records of operators.
 #[derive(Clone, Copy)]
 pub(crate) struct People<'a>(pub(crate) &'a Platform);
 
+/// The most records of a kind that are read at once.
+const MOST_OF_KIND: usize = 100_000;
 /// The most records of one operator of a kind.
 pub(crate) const MOST_OF_OPERATOR: u32 = 200;
 
@@ -90,6 +94,24 @@ impl People<'_> {
         let own =
             found.into_iter().take_while(|record| record.key.id.as_bytes().starts_with(prefix.as_bytes()));
         own.map(Stored::read).collect()
+    }
+
+    /// Every record of a kind, up to a bound.
+    pub(crate) async fn all<T: Body>(self) -> Result<Vec<Stored<T>>, ApiError> {
+        const BATCH: u32 = 500;
+        let mut all: Vec<Stored<T>> = Vec::new();
+        while all.len() < MOST_OF_KIND {
+            let after = all.last().map(|record| record.id.clone());
+            let found = self.0.storage().records_of(None, T::KIND, after.as_ref(), BATCH).await?;
+            let is_last = found.len() < BATCH as usize;
+            for record in found {
+                all.push(Stored::read(record)?);
+            }
+            if is_last {
+                break;
+            }
+        }
+        Ok(all)
     }
 
     /// Whether there is any operator.
@@ -118,26 +140,13 @@ impl People<'_> {
     /// An entry of the audit log about an operator.
     pub(crate) fn audit(
         self,
-        call: &Call,
         actor: &Actor,
         action: AuditAction,
         resource: &str,
         details: &Object,
     ) -> SealedEntry {
-        let now = self.0.now();
-        self.0.seal_audit(AuditEntry {
-            id: self.0.ports().ids.platform_id(now).into(),
-            agent_id: None,
-            at: now,
-            actor: actor.clone(),
-            os_user: None,
-            action,
-            resource: Some(resource.to_owned()),
-            contact_id: None,
-            address: call.address,
-            request_id: Some(call.request_id.clone()),
-            details: RawObject::new(details),
-        })
+        let (platform, resource) = (self.0, Some(resource.to_owned()));
+        platform.seal_audit(platform.audit_entry(actor, action, None, resource, details, platform.now()))
     }
 }
 
@@ -279,6 +288,21 @@ pub(crate) struct LinkBody {
     /// The operator, also one to be made, so that a passkey can name it.
     pub(crate) operator: PlatformId,
     pub(crate) expires_at: Timestamp,
+    /// Of an invitation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) invitation: Option<Invitation>,
+}
+
+/// Who is invited, by whom, and to what.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Invitation {
+    pub(crate) email: String,
+    #[serde(default)]
+    pub(crate) name: Option<String>,
+    pub(crate) grants: Grants,
+    pub(crate) invited_by: Actor,
+    pub(crate) invited_at: Timestamp,
 }
 
 /// What a link does.
@@ -289,6 +313,8 @@ pub(crate) enum LinkKind {
     SetUp,
     /// Gives an operator another way to sign in.
     Recover,
+    /// Makes an operator with the roles of an invitation.
+    Invite,
 }
 
 /// A challenge that was answered.

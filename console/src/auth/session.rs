@@ -183,7 +183,7 @@ impl Inner {
         details.insert("method", method.into());
         let actor = operator.actor();
         let people = People(platform);
-        let audit = actions.iter().map(|action| people.audit(call, &actor, *action, &operator.id, &details));
+        let audit = actions.iter().map(|action| people.audit(&actor, *action, &operator.id, &details));
         if !people.write(changes, audit.collect()).await? {
             return Err(proves_nobody());
         }

@@ -1,6 +1,5 @@
 //! The audit log.
 
-use openapi_core::access::Actor;
 use openapi_core::admin::Admin;
 use openapi_core::audit::AuditEntry;
 use openapi_core::json::{RawObject, json_object};
@@ -9,6 +8,7 @@ use openapi_core::reply::{ApiError, Reply};
 use openapi_core::storage::AuditQuery;
 use openapi_core::values::{AgentId, AuditId, Timestamp};
 
+use super::types::{ActorView, Names};
 use crate::capability::Capability;
 use crate::context::Context;
 use crate::errors::failed;
@@ -35,13 +35,13 @@ input! {
 }
 
 /// An entry as operators see it.
-pub struct EntryView(AuditEntry);
+pub struct EntryView(AuditEntry, ActorView);
 
 json_object! { EntryView as "AuditEntry" = |view| {
     "id": AuditId = view.0.id,
     "agentId": Option<AgentId> = view.0.agent_id,
     "at": Timestamp = view.0.at,
-    "actor": Actor = view.0.actor,
+    "actor": ActorView = view.1,
     "action": &'static str = view.0.action.as_str(),
     "resource": Option<String> = view.0.resource,
     "address": Option<String> = view.0.address.map(|address| address.to_string()),
@@ -83,8 +83,13 @@ async fn read(
     let entries: Vec<AuditEntry> = entries.into_iter().map(|chained| chained.entry).collect();
     let last = entries.last().filter(|_| is_full);
     let next = last.map(|entry| Next { before_at: entry.at, before_id: entry.id });
-    let entries = entries.into_iter().map(EntryView).collect();
-    Ok(Reply::ok("Audit log retrieved successfully", AuditPage { entries, next }))
+    let mut names = Names::default();
+    let mut views = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let actor = names.view(&cx, &entry.actor).await?;
+        views.push(EntryView(entry, actor));
+    }
+    Ok(Reply::ok("Audit log retrieved successfully", AuditPage { entries: views, next }))
 }
 
 /// `audit.list`

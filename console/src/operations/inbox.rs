@@ -471,16 +471,33 @@ macro_rules! on_conversation {
     };
 }
 
-on_conversation! {
-    /// `inbox.take`
-    Take: metadata(
+/// The name under which visitors see the caller.
+fn visible_name<'a>(cx: &Context<'a>) -> &'a str {
+    let own = cx.signed_in.and_then(|signed_in| signed_in.account.body.display_name.as_deref());
+    own.unwrap_or(&cx.operator.name)
+}
+
+/// `inbox.take`
+pub struct Take;
+
+impl Operation for Take {
+    const METADATA: Metadata = metadata(
         "inbox.take",
-        "Takes a conversation over: the visitor's messages wait for a person.",
+        "Takes a conversation over under the operator's name: the visitor's messages wait for a person.",
         (Method::Post, "/agents/{agent}/conversations/{conversation}/take"),
         Capability::InboxReply,
         CHANGE,
         "conversations take ID",
-    ), take_conversation, "Conversation taken over successfully"
+    );
+    type Input = OneConversation;
+    type Output = ConversationView;
+
+    async fn run(cx: Context<'_>, input: OneConversation) -> Result<Reply<ConversationView>, ApiError> {
+        let (agent, id) = (&input.agent, input.conversation);
+        let name = Some(visible_name(&cx));
+        let taken = cx.console.chat.take_conversation(cx.actor, agent, id, name).await.map_err(failed)?;
+        reply_with(&cx, agent, "Conversation taken over successfully", taken).await
+    }
 }
 
 on_conversation! {
@@ -551,8 +568,7 @@ impl Operation for SendReply {
                 return Err(error.with_detail("lastReply", Json::Object(last)));
             }
         }
-        let own = cx.signed_in.and_then(|signed_in| signed_in.account.body.display_name.as_deref());
-        let name = own.unwrap_or(&cx.operator.name);
+        let name = visible_name(&cx);
         let message = chat.reply_to_conversation(cx.actor, agent, id, name, input.text.as_str()).await;
         let mut reply = Reply::ok("Reply sent successfully", message_view(message.map_err(failed)?, false));
         reply.status = 201;

@@ -1,7 +1,7 @@
 //! API keys: the page Settings → API Permissions.
 
 use openapi_core::access::{
-    Action, Actor, AllowedAddress, Key, KeySelector, KeyStatus, Permission, Permissions, RateLimits, Scope,
+    Action, AllowedAddress, Key, KeySelector, KeyStatus, Permission, Permissions, RateLimits, Scope,
 };
 use openapi_core::admin::{Admin, IssuedKey, KeyEdit, NewKey};
 use openapi_core::audit::AuditAction;
@@ -12,7 +12,7 @@ use openapi_core::values::{AgentId, Block, KeyId, Line, Timestamp};
 
 use http_body_util::BodyExt;
 
-use super::types::OneAgent;
+use super::types::{ActorView, Names, OneAgent};
 use crate::capability::Capability;
 use crate::context::Context;
 use crate::errors::{confirmed, failed, not_found};
@@ -75,7 +75,14 @@ input! {
 }
 
 /// A key as operators see it.
-pub struct KeyView(Key);
+pub struct KeyView(Key, ActorView);
+
+impl KeyView {
+    async fn of(cx: &Context<'_>, key: Key) -> Result<Self, ApiError> {
+        let created_by = Names::default().view(cx, &key.created_by).await?;
+        Ok(KeyView(key, created_by))
+    }
+}
 
 json_object! { KeyView as "Key" = |view| {
     "id": KeyId = view.0.id,
@@ -94,7 +101,7 @@ json_object! { KeyView as "Key" = |view| {
         KeyStatus::Disabled => "disabled",
         KeyStatus::Revoked => "revoked",
     },
-    "createdBy": Actor = view.0.created_by,
+    "createdBy": ActorView = view.1,
     "createdAt": Timestamp = view.0.created_at,
     "updatedAt": Timestamp = view.0.updated_at,
     "lastUsedAt": Option<Timestamp> { "description": "At most a minute late." } = view.0.last_used_at,
@@ -112,9 +119,10 @@ json_object! { Issued as "IssuedKey" = |issued| {
     "secret": String { "description": "Shown this once." } = issued.secret,
 } }
 
-impl From<IssuedKey> for Issued {
-    fn from(issued: IssuedKey) -> Self {
-        Issued { key: KeyView(issued.key), secret: issued.secret.expose().to_owned() }
+impl Issued {
+    async fn of(cx: &Context<'_>, issued: IssuedKey) -> Result<Self, ApiError> {
+        let secret = issued.secret.expose().to_owned();
+        Ok(Issued { key: KeyView::of(cx, issued.key).await?, secret })
     }
 }
 
@@ -122,9 +130,9 @@ fn etag(key: &Key) -> String {
     format!("\"{}\"", key.updated_at.millis())
 }
 
-fn reply(message: &'static str, key: Key) -> Reply<KeyView> {
+async fn reply(cx: &Context<'_>, message: &'static str, key: Key) -> Result<Reply<KeyView>, ApiError> {
     let etag = etag(&key);
-    Reply::ok(message, KeyView(key)).with_etag(etag)
+    Ok(Reply::ok(message, KeyView::of(cx, key).await?).with_etag(etag))
 }
 
 /// The key, if it is one of the agent's.
@@ -160,7 +168,13 @@ impl Operation for List {
 
     async fn run(cx: Context<'_>, input: OneAgent) -> Result<Reply<Vec<KeyView>>, ApiError> {
         let keys = cx.platform().keys(&input.agent).await.map_err(failed)?;
-        Ok(Reply::ok("Keys retrieved successfully", keys.into_iter().map(KeyView).collect()))
+        let mut names = Names::default();
+        let mut views = Vec::with_capacity(keys.len());
+        for key in keys {
+            let created_by = names.view(&cx, &key.created_by).await?;
+            views.push(KeyView(key, created_by));
+        }
+        Ok(Reply::ok("Keys retrieved successfully", views))
     }
 }
 
@@ -183,7 +197,7 @@ impl Operation for Show {
     type Output = KeyView;
 
     async fn run(cx: Context<'_>, input: OneKey) -> Result<Reply<KeyView>, ApiError> {
-        Ok(reply("Key retrieved successfully", key_of(&cx, &input.agent, &input.key).await?))
+        reply(&cx, "Key retrieved successfully", key_of(&cx, &input.agent, &input.key).await?).await
     }
 }
 
@@ -221,7 +235,7 @@ impl Operation for Create {
             expires_at: input.expires_at,
         };
         let issued = cx.platform().create_key(cx.actor, key).await.map_err(failed)?;
-        let mut reply = Reply::ok("Key created successfully", Issued::from(issued));
+        let mut reply = Reply::ok("Key created successfully", Issued::of(&cx, issued).await?);
         reply.status = 201;
         Ok(reply)
     }
@@ -248,7 +262,9 @@ impl Operation for Edit {
     async fn run(cx: Context<'_>, input: EditKey) -> Result<Reply<KeyView>, ApiError> {
         let key = key_of(&cx, &input.agent, &input.key).await?;
         let tag = etag(&key);
-        cx.refuse_stale(&tag, || serde_json::to_value(KeyView(key.clone())).unwrap_or_default())?;
+        let id = key.id;
+        let current = KeyView::of(&cx, key).await?;
+        cx.refuse_stale(&tag, || serde_json::to_value(current).unwrap_or_default())?;
         if let Some(permissions) = input.permissions {
             super::access::grantable(&cx, &input.agent, permissions)?;
         }
@@ -261,9 +277,8 @@ impl Operation for Edit {
             allowed_addresses: input.allowed_addresses,
             expires_at: input.expires_at.map(|OrNull(end)| end),
         };
-        let edited =
-            cx.platform().edit_key(cx.actor, &KeySelector::Id(key.id), edit).await.map_err(failed)?;
-        Ok(reply("Key updated successfully", edited))
+        let edited = cx.platform().edit_key(cx.actor, &KeySelector::Id(id), edit).await.map_err(failed)?;
+        reply(&cx, "Key updated successfully", edited).await
     }
 }
 
@@ -290,7 +305,7 @@ impl Operation for Rotate {
         let grace = u64::from(input.grace_seconds.unwrap_or(86_400)) * 1_000;
         let issued =
             cx.platform().rotate_key(cx.actor, &KeySelector::Id(key.id), grace).await.map_err(failed)?;
-        Ok(Reply::ok("Key rotated successfully", issued.into()))
+        Ok(Reply::ok("Key rotated successfully", Issued::of(&cx, issued).await?))
     }
 }
 
@@ -308,7 +323,7 @@ macro_rules! on_key {
             async fn run(cx: Context<'_>, input: OneKey) -> Result<Reply<KeyView>, ApiError> {
                 let key = key_of(&cx, &input.agent, &input.key).await?;
                 let key = cx.platform().$method(cx.actor, &KeySelector::Id(key.id)).await.map_err(failed)?;
-                Ok(reply($message, key))
+                reply(&cx, $message, key).await
             }
         }
     };
@@ -366,7 +381,7 @@ impl Operation for Revoke {
         let key = key_of(&cx, &input.agent, &input.key).await?;
         confirmed(input.confirm.as_str(), key.name.as_str())?;
         let key = cx.platform().revoke_key(cx.actor, &KeySelector::Id(key.id)).await.map_err(failed)?;
-        Ok(reply("Key revoked successfully", key))
+        reply(&cx, "Key revoked successfully", key).await
     }
 }
 

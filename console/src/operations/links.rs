@@ -1,21 +1,26 @@
 //! Accounts by link.
 
+use openapi_core::admin::Admin;
 use openapi_core::audit::AuditAction;
 use openapi_core::json::{Object, json_object};
 use openapi_core::operation::Method;
-use openapi_core::reply::{ApiError, Reply};
+use openapi_core::platform::concurrent_update;
+use openapi_core::reply::{ApiError, ErrorCode, Reply};
 use openapi_core::storage::RecordChange;
 use openapi_core::validation::{ValidationCode, ValidationIssue};
-use openapi_core::values::{Email, Line, PlatformId, Timestamp};
+use openapi_core::values::{AgentId, Email, Line, PlatformId, Timestamp};
 
 use super::ceremony::{creation_options, new_passkey};
 use super::sign_in::Entered;
+use super::types::Names;
 use crate::auth::challenge::{Purpose, issue};
 use crate::auth::password;
-use crate::auth::records::{LinkKind, OperatorBody, PasswordBody, People, Stored, unique_email};
+use crate::auth::records::{
+    ATTEMPTS, Invitation, LinkBody, LinkKind, OperatorBody, PasswordBody, People, Stored, unique_email,
+};
 use crate::capability::Role;
 use crate::context::Context;
-use crate::errors::refused;
+use crate::errors::{failed, refused};
 use crate::grants::{Grant, Grants};
 use crate::input::{Credential, Secret, input};
 use crate::operation::{Access, Metadata, Operation, Traits};
@@ -26,21 +31,41 @@ input! {
     OneLink { "token" Body token: Secret { "description": "What follows `#` in the link." }, }
 }
 
+/// A role of an invitation.
+pub struct RoleView {
+    role: Role,
+    agent_id: Option<AgentId>,
+    agent_name: Option<String>,
+}
+
+json_object! { RoleView as "InvitedRole" = |view| {
+    "role": &'static str { "enum": Role::ALL.map(Role::as_str) } = view.role.as_str(),
+    "agentId": Option<AgentId> { "description": "`null`: on all agents." } = view.agent_id,
+    "agentName": Option<String> = view.agent_name,
+} }
+
 /// What a link does.
 pub struct LinkView {
     kind: LinkKind,
     email: Option<String>,
+    name: Option<String>,
+    inviter: Option<String>,
+    roles: Vec<RoleView>,
     expires_at: Timestamp,
     options: Option<Object>,
     service_name: String,
 }
 
 json_object! { LinkView as "Link" = |link| {
-    "kind": &'static str { "enum": ["setUp", "recover"] } = match link.kind {
+    "kind": &'static str { "enum": ["setUp", "recover", "invite"] } = match link.kind {
         LinkKind::SetUp => "setUp",
         LinkKind::Recover => "recover",
+        LinkKind::Invite => "invite",
     },
-    "email": Option<String> { "description": "The address of the account that is recovered." } = link.email,
+    "email": Option<String> { "description": "The address that the link is for." } = link.email,
+    "name": Option<String> { "description": "The name of who is invited or recovers." } = link.name,
+    "inviter": Option<String> { "description": "The name of who invites." } = link.inviter,
+    "roles": Vec<RoleView> { "description": "What an invitation gives." } = link.roles,
     "expiresAt": Timestamp = link.expires_at,
     "publicKey": Option<Object> {
         "description": "For `PublicKeyCredential.parseCreationOptionsFromJSON()`, after the page has put name and \
@@ -77,24 +102,47 @@ impl Operation for Inspect {
             }
         };
         let challenge = issue(cx.platform(), Purpose::Link, input.token.0.as_bytes());
-        let (email, name, known) = match link.kind {
-            LinkKind::SetUp => (None, "Operator".to_owned(), Vec::new()),
-            LinkKind::Recover => {
+        let (email, name, known) = match (link.kind, &link.invitation) {
+            (LinkKind::Recover, _) => {
                 let account = cx.console.recovered(&link).await?.body;
-                (Some(account.email), account.name, cx.console.credentials_of(link.operator).await?)
+                let known = cx.console.credentials_of(link.operator).await?;
+                (Some(account.email), Some(account.name), known)
             }
+            (_, Some(invited)) => (Some(invited.email.clone()), invited.name.clone(), Vec::new()),
+            (_, None) => (None, None, Vec::new()),
         };
-        let names = (email.as_deref().unwrap_or("operator"), name.as_str());
+        let names = (email.as_deref().unwrap_or("operator"), name.as_deref().unwrap_or("Operator"));
         let options = creation_options(&cx, &challenge, link.operator, names, &known);
         let service_name = cx.platform().service_info().service_name().to_owned();
-        let view = LinkView { kind: link.kind, email, expires_at: link.expires_at, options, service_name };
+        let (inviter, roles) = match &link.invitation {
+            Some(invitation) => invited(&cx, invitation).await?,
+            None => (None, Vec::new()),
+        };
+        let LinkBody { kind, expires_at, .. } = link;
+        let view = LinkView { kind, email, name, inviter, roles, expires_at, options, service_name };
         Ok(Reply::ok("Link retrieved successfully", view))
     }
 }
 
+/// Who invites, and to what.
+async fn invited(
+    cx: &Context<'_>,
+    invitation: &Invitation,
+) -> Result<(Option<String>, Vec<RoleView>), ApiError> {
+    let agents = cx.platform().agents().await.map_err(failed)?;
+    let roles = invitation.grants.as_slice().iter().map(|grant| {
+        let named = agents.iter().find(|agent| Some(&agent.id) == grant.agent.as_ref());
+        let agent_name = named.map(|agent| agent.name.to_string());
+        RoleView { role: grant.role, agent_id: grant.agent.clone(), agent_name }
+    });
+    let roles = roles.collect();
+    let inviter = Names::default().name(cx, &invitation.invited_by).await?;
+    Ok((inviter, roles))
+}
+
 input! {
     /// A new account, or another way to sign in to one: a passkey, a password, or both. A recovery needs neither name nor
-    /// address.
+    /// address, an invitation has the address.
     AcceptLink {
         "token" Body token: Secret,
         "name" Body name: Option<Line<100>>,
@@ -139,6 +187,7 @@ impl Operation for Accept {
         let mut account = match link.body.kind {
             LinkKind::SetUp => first_owner(&cx, &input, link.body.operator)?,
             LinkKind::Recover => cx.console.recovered(&link.body).await?,
+            LinkKind::Invite => invited_account(&cx, &input, &link.body)?,
         };
         account.body.updated_at = cx.platform().now();
         let mut changes = vec![link.remove(), account.save()?];
@@ -154,10 +203,48 @@ impl Operation for Accept {
             return Ok(Reply::ok("Account recovered successfully", entered));
         }
         let actions = [AuditAction::OperatorCreate, AuditAction::OperatorSignIn];
-        let begun = cx.console.begin_session(accounts, cx.call, &account, method, changes, &actions).await?;
-        let entered = Entered::of(&cx, begun.0, begun.1).await?;
-        Ok(Reply::ok("Account created successfully", entered))
+        for _ in 0..ATTEMPTS {
+            let mut changes = changes.clone();
+            if let Some(invitation) = &link.body.invitation {
+                changes.extend(cx.console.author(invitation).await?);
+            }
+            let begun =
+                cx.console.begin_session(accounts, cx.call, &account, method, changes, &actions).await;
+            match begun {
+                // The author's account was written in the meantime, or the link was used.
+                Err(error)
+                    if error.code() == ErrorCode::Unauthenticated && link.body.invitation.is_some() =>
+                {
+                    cx.console.link(&input.token.0).await?;
+                }
+                begun => {
+                    let (signed_in, page_secret) = begun?;
+                    let entered = Entered::of(&cx, signed_in, page_secret).await?;
+                    return Ok(Reply::ok("Account created successfully", entered));
+                }
+            }
+        }
+        Err(concurrent_update())
     }
+}
+
+/// The account of an invitation.
+fn invited_account(
+    cx: &Context<'_>,
+    input: &AcceptLink,
+    link: &LinkBody,
+) -> Result<Stored<OperatorBody>, ApiError> {
+    let invitation = link.invitation.as_ref().ok_or_else(ApiError::internal)?;
+    if let Some(sent) = &input.email
+        && unique_email(&sent.to_string()) != unique_email(&invitation.email)
+    {
+        let issue = ValidationIssue::new(ValidationCode::Conflict, "is not the address that was invited");
+        return Err(refused("email", issue));
+    }
+    let name = input.name.as_ref().map(ToString::to_string).or_else(|| invitation.name.clone());
+    let name = name.ok_or_else(|| refused("name", ValidationIssue::required()))?;
+    let (email, grants) = (invitation.email.clone(), invitation.grants.clone());
+    Ok(new_account(cx, link.operator, email, name, grants))
 }
 
 /// The account of the first owner.
@@ -169,6 +256,18 @@ fn first_owner(
     let missing = |name: &str| refused(name, ValidationIssue::required());
     let name = input.name.as_ref().ok_or_else(|| missing("name"))?.to_string();
     let email = input.email.as_ref().ok_or_else(|| missing("email"))?.to_string();
+    let grants = Grants::new(vec![Grant { role: Role::Owner, agent: None }]);
+    Ok(new_account(cx, operator, email, name, grants))
+}
+
+/// An account that is not stored yet.
+fn new_account(
+    cx: &Context<'_>,
+    operator: PlatformId,
+    email: String,
+    name: String,
+    grants: Grants,
+) -> Stored<OperatorBody> {
     let now = cx.platform().now();
     let unique = unique_email(&email);
     let body = OperatorBody {
@@ -176,14 +275,14 @@ fn first_owner(
         name,
         display_name: None,
         locale: None,
-        grants: Grants::new(vec![Grant { role: Role::Owner, agent: None }]),
+        grants,
         is_disabled: false,
         created_at: now,
         updated_at: now,
     };
     let mut account = Stored::new(operator.into(), body);
     account.unique = Some(unique);
-    Ok(account)
+    account
 }
 
 /// Adds the password and the passkey of an input to the changes, and names the stronger one.

@@ -40,7 +40,7 @@ async fn write(
     details: Object,
 ) -> Result<(), ApiError> {
     let people = People(cx.platform());
-    let audit = people.audit(cx.call, cx.actor, action, &cx.operator.id, &details);
+    let audit = people.audit(cx.actor, action, &cx.operator.id, &details);
     if people.write(changes, vec![audit]).await? { Ok(()) } else { Err(concurrent_update()) }
 }
 

@@ -6,10 +6,12 @@ mod audit;
 mod ceremony;
 mod contacts;
 mod inbox;
+mod invitations;
 mod keys;
 mod knowledge;
 mod links;
 mod me;
+mod members;
 mod server;
 mod session;
 mod sign_in;
@@ -37,6 +39,17 @@ pub static OPERATIONS: &[Entry] = &[
     Entry::of::<me::AddPasskey>(),
     Entry::of::<me::RemovePasskey>(),
     Entry::of::<me::SetPassword>(),
+    Entry::of::<members::List>(),
+    Entry::of::<invitations::List>(),
+    Entry::of::<invitations::Invite>(),
+    Entry::of::<invitations::Revoke>(),
+    Entry::of::<members::Show>(),
+    Entry::of::<members::Grant>(),
+    Entry::of::<members::Disable>(),
+    Entry::of::<members::Enable>(),
+    Entry::of::<members::Remove>(),
+    Entry::of::<members::Recover>(),
+    Entry::of::<members::EndSessions>(),
     Entry::of::<agents::List>(),
     Entry::of::<agents::Create>(),
     Entry::of::<agents::Show>(),
@@ -86,6 +99,10 @@ pub(crate) fn named_schemas() -> std::collections::BTreeMap<String, serde_json::
     }
     [
         of::<types::Person>(),
+        of::<types::ActorView>(),
+        of::<links::RoleView>(),
+        of::<members::MemberView>(),
+        of::<invitations::InvitationView>(),
         of::<session::Capabilities>(),
         of::<me::SessionView>(),
         of::<me::PasskeyView>(),

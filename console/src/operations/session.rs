@@ -240,7 +240,7 @@ impl Operation for StepUp {
         details.insert("method", method.into());
         let people = People(cx.platform());
         let action = AuditAction::OperatorStepUp;
-        let audit = people.audit(cx.call, cx.actor, action, &cx.operator.id, &details);
+        let audit = people.audit(cx.actor, action, &cx.operator.id, &details);
         if !people.write(changes, vec![audit]).await? {
             return Err(openapi_core::platform::concurrent_update());
         }
@@ -271,7 +271,7 @@ impl Operation for End {
         let accounts = cx.accounts()?;
         let people = People(cx.platform());
         let action = AuditAction::OperatorSignOut;
-        let audit = people.audit(cx.call, cx.actor, action, &cx.operator.id, &Object::new());
+        let audit = people.audit(cx.actor, action, &cx.operator.id, &Object::new());
         if !people.write(vec![own.session.remove()], vec![audit]).await? {
             // Another request of the session noted its use: read it again.
             cx.console.end_session(&cx, &own.session.id, action).await?;

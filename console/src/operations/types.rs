@@ -1,10 +1,16 @@
 //! Inputs and answers that operations share.
 
+use std::collections::HashMap;
+
+use openapi_core::access::Actor;
 use openapi_core::json::{JsonSchema, json_object};
-use openapi_core::values::AgentId;
+use openapi_core::reply::ApiError;
+use openapi_core::values::{AgentId, PlatformId};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+use crate::auth::links::own_operator;
+use crate::auth::records::{OperatorBody, People};
 use crate::context::Context;
 use crate::input::input;
 
@@ -31,6 +37,44 @@ impl Serialize for Nothing {
 impl JsonSchema for Nothing {
     fn schema() -> Value {
         json!({ "type": "null" })
+    }
+}
+
+/// Who did something.
+pub struct ActorView {
+    kind: String,
+    id: String,
+    name: Option<String>,
+}
+
+json_object! { ActorView as "Actor" = |actor| {
+    "type": String = actor.kind,
+    "id": String = actor.id,
+    "name": Option<String> { "description": "Of an operator whose account is the console's own and exists." } = actor.name,
+} }
+
+/// The names of operators, each looked up once.
+#[derive(Default)]
+pub(super) struct Names(HashMap<PlatformId, Option<String>>);
+
+impl Names {
+    /// An actor with the name of the operator.
+    pub(super) async fn view(&mut self, cx: &Context<'_>, actor: &Actor) -> Result<ActorView, ApiError> {
+        let Ok(Value::Object(words)) = serde_json::to_value(actor) else { return Err(ApiError::internal()) };
+        let word = |name: &str| words.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        Ok(ActorView { kind: word("type"), id: word("id"), name: self.name(cx, actor).await? })
+    }
+
+    /// The name of the operator that an actor is.
+    pub(super) async fn name(&mut self, cx: &Context<'_>, actor: &Actor) -> Result<Option<String>, ApiError> {
+        let Some(id) = own_operator(actor) else { return Ok(None) };
+        if let Some(name) = self.0.get(&id) {
+            return Ok(name.clone());
+        }
+        let account = People(cx.platform()).get::<OperatorBody>(&id.into()).await?;
+        let name = account.map(|account| account.body.name);
+        self.0.insert(id, name.clone());
+        Ok(name)
     }
 }
 
@@ -62,7 +106,7 @@ impl Person {
             display_name: body.and_then(|body| body.display_name.clone()),
             email: body.map(|body| body.email.clone()),
             locale: body.and_then(|body| body.locale.clone()),
-            grants: cx.operator.grants.as_slice().iter().map(ToString::to_string).collect(),
+            grants: cx.operator.grants.words(),
         }
     }
 }

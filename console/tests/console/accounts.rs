@@ -5,17 +5,11 @@ use openapi_core::storage::{AuditQuery, RecordKind, RecordStore};
 use serde_json::{Value, json};
 
 use super::authenticator::{Authenticator, Ceremony, encode};
-use super::support::{Browser, World, accounts};
-
-const PASSWORD: &str = "correct horse battery staple";
-const EMAIL: &str = "zoe@example.com";
+use super::support::{Browser, EMAIL, PASSWORD, World, accounts, token_of};
 
 /// A world whose owner has a password.
 fn with_owner(world: &World) -> Browser {
-    let mut browser = Browser::default();
-    let body = json!({ "token": world.setup_token(), "name": "Zoë", "email": EMAIL, "password": PASSWORD });
-    browser.call(world, "POST", "/links/accept", &body).data();
-    browser
+    world.owner()
 }
 
 fn sign_in(world: &World, browser: &mut Browser, email: &str, password: &str) -> super::support::Answer {
@@ -66,11 +60,19 @@ fn a_link_ends_after_an_hour() {
 fn a_recovery_link_gives_another_way_to_sign_in() {
     let world = World::with_accounts();
     let mut lost = with_owner(&world);
-    let link =
-        |email: &str| pollster::block_on(world.console.recovery_link(&super::support::by(), email)).unwrap();
-    assert_eq!(link("nobody@example.com"), None);
-    let token = |link: Option<String>| link.unwrap().split_once('#').unwrap().1.to_owned();
-    let (old, token) = (token(link(EMAIL)), token(link(EMAIL)));
+    let command = |method: http::Method, path: &str| {
+        pollster::block_on(world.console.command(&super::support::by(), method, path, None))
+    };
+    let members = command(http::Method::GET, "/members").unwrap();
+    let path = format!("/members/{}/recovery", members[0]["id"].as_str().unwrap());
+    let link = || token_of(&command(http::Method::POST, &path).unwrap()["link"]);
+    let (old, token) = (link(), link());
+    let none = command(http::Method::POST, "/members/0123456789abcdef01234567/recovery");
+    assert_eq!(none.unwrap_err(), "There is no operator with this id");
+    let log = command(http::Method::GET, "/audit?limit=100").unwrap();
+    let mut entries = log["entries"].as_array().unwrap().iter();
+    let noted = entries.find(|entry| entry["action"] == "operator.recoveryLink").unwrap();
+    assert_eq!((&noted["actor"]["id"], &noted["address"]), (&json!("test"), &Value::Null));
     let mut browser = Browser::default();
     let refused = browser.call(&world, "POST", "/links/inspect", &json!({ "token": old }));
     assert_eq!(refused.code(), "LINK_INVALID");
@@ -368,8 +370,24 @@ fn secrets_are_stored_nowhere() {
     assert_eq!(repeated.body["details"]["record"]["key"]["id"], issued.data()["key"]["id"]);
     let cookie = browser.cookies.iter().find(|(name, _)| name == "__Host-console").unwrap().1.clone();
     let session_secret = cookie.rsplit('.').next().unwrap().to_owned();
+    // The links of an invitation and of a recovery, repeated under their keys.
+    let me = browser.call(&world, "GET", "/session", &Value::Null).data()["operator"]["id"].clone();
+    let invite = json!({ "email": "ada@example.com", "grants": ["viewer"] });
+    let mut links = Vec::new();
     let mut seen = repeated.text;
-    for path in ["/audit", "/agents/acme/audit", "/agents/acme/keys", "/me/sessions", "/session"] {
+    for (path, body) in [
+        ("/members/invitations".to_owned(), invite),
+        (format!("/members/{}/recovery", me.as_str().unwrap()), json!({})),
+    ] {
+        let mut request = browser.request("POST", &path, &body);
+        request.headers_mut().insert("idempotency-key", "k-2".parse().unwrap());
+        links.push(token_of(&browser.send(&world, request.clone()).data()["link"]));
+        let repeated = browser.send(&world, request);
+        assert_eq!(repeated.code(), "SECRET_NOT_REPEATABLE", "{}", repeated.text);
+        seen.push_str(&repeated.text);
+    }
+    let paths = ["/audit", "/agents/acme/audit", "/agents/acme/keys", "/me/sessions", "/session", "/members"];
+    for path in paths.into_iter().chain(["/members/invitations"]) {
         let answer = browser.call(&world, "GET", path, &Value::Null);
         answer.data();
         seen.push_str(&answer.text);
@@ -386,7 +404,7 @@ fn secrets_are_stored_nowhere() {
         }
     });
     assert!(seen.contains("operator.create") && seen.contains("operator.signIn"), "{seen}");
-    for secret in [secret.as_str(), PASSWORD, &token, &session_secret] {
+    for secret in [secret.as_str(), PASSWORD, &token, &session_secret, &links[0], &links[1]] {
         assert!(!seen.contains(secret), "a secret is stored or shown again");
     }
     let typed = json!({ "token": "x", "name": "Zoë", "email": "no address", "password": "hunter2hunter2" });

@@ -8,6 +8,7 @@
 mod accounts;
 mod authenticator;
 mod cross_site;
+mod members;
 mod operations;
 mod roles;
 mod support;

@@ -63,6 +63,88 @@ fn stale_changes_of_keys_and_agents_show_what_is_there() {
     }
 }
 
+/// Entries of the audit log say from which address and by which request a change came.
+#[test]
+fn changes_are_noted_with_address_and_request() {
+    let world = World::hosted();
+    let made = contact(&world);
+    let id = made["id"].as_str().unwrap();
+    let key = json!({ "name": "CRM", "permissions": ["contacts:read"] });
+    let key = call_as(&world, "owner", "POST", "/agents/acme/keys", &key).data()["key"]["id"].clone();
+    let key = key.as_str().unwrap();
+    let conversation = super::support::conversation(&world);
+    let mut requests = std::collections::BTreeSet::new();
+    for (method, path, body) in [
+        ("POST", "/agents".to_owned(), json!({ "id": "gamma", "name": "Gamma" })),
+        ("PATCH", "/agents/gamma".to_owned(), json!({ "name": "Other" })),
+        ("POST", format!("/agents/acme/keys/{key}/rotate"), json!({})),
+        ("POST", format!("/agents/acme/keys/{key}/disable"), json!({})),
+        ("PATCH", format!("/agents/acme/contacts/{id}"), json!({ "firstName": "Grace" })),
+        ("POST", format!("/agents/acme/contacts/{id}/reveal"), json!({})),
+        ("POST", format!("/agents/acme/contacts/{id}/erase"), json!({ "confirm": "crm-1" })),
+        ("POST", format!("/agents/acme/conversations/{conversation}/take"), json!({})),
+        ("POST", format!("/agents/acme/conversations/{conversation}/replies"), json!({ "text": "Hello" })),
+        ("POST", format!("/agents/acme/conversations/{conversation}/close"), json!({})),
+    ] {
+        let answer = call_as(&world, "owner", method, &path, &body);
+        assert!(answer.status < 300, "{path} {}", answer.text);
+        requests.insert(answer.headers["x-request-id"].to_str().unwrap().to_owned());
+    }
+    let log = call_as(&world, "owner", "GET", "/audit?limit=100", &Value::Null);
+    let mut noted = std::collections::BTreeSet::new();
+    for entry in log.data()["entries"].as_array().unwrap() {
+        if entry["actor"]["id"] == "host:u-17" {
+            assert_eq!(entry["address"], "192.0.2.7", "{entry}");
+            noted.insert(entry["requestId"].as_str().unwrap_or_else(|| panic!("{entry}")).to_owned());
+        }
+    }
+    assert_eq!(requests.difference(&noted).count(), 0, "{requests:?} {noted:?}");
+    // What a command does afterwards has neither.
+    let by = super::support::by();
+    let new = openapi_core::admin::NewAgent { id: None, name: "Other".parse().unwrap() };
+    pollster::block_on(openapi_core::admin::Admin::create_agent(&*world.platform, &by, new)).unwrap();
+    let log = call_as(&world, "owner", "GET", "/audit?limit=1", &Value::Null);
+    let last = &log.data()["entries"][0];
+    assert_eq!((&last["address"], &last["requestId"]), (&Value::Null, &Value::Null), "{last}");
+}
+
+#[test]
+fn a_conversation_is_taken_under_the_name_that_visitors_see() {
+    let world = World::with_accounts().with_agents();
+    let mut owner = world.owner();
+    owner.call(&world, "PATCH", "/me", &json!({ "displayName": "Zoë from Acme" })).data();
+    let path = format!("/agents/acme/conversations/{}", super::support::conversation(&world));
+    let taken = owner.call(&world, "POST", &format!("{path}/take"), &json!({}));
+    assert_eq!(taken.data()["participants"][0]["name"], "Zoë from Acme", "{}", taken.text);
+    assert!(taken.data()["waitingSince"].is_string());
+    // A colleague who takes it is another person, and the name of who has it stays.
+    let mut ada = world.invited(&mut owner, "ada@example.com", "inbox@acme");
+    let taken = ada.call(&world, "POST", &format!("{path}/take"), &json!({}));
+    let names = |answer: &super::support::Answer| {
+        let all = answer.data()["participants"].as_array().unwrap().clone();
+        all.iter().map(|it| format!("{} {}", it["change"], it["name"])).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&taken), [r#""joined" "Zoë from Acme""#, r#""joined" "ada""#]);
+    let again = ada.call(&world, "POST", &format!("{path}/take"), &json!({}));
+    assert_eq!(again.headers["etag"], taken.headers["etag"], "nothing has changed");
+    // Nobody waits in what is closed.
+    let closed = ada.call(&world, "POST", &format!("{path}/close"), &json!({}));
+    assert_eq!((&closed.data()["mode"], &closed.data()["waitingSince"]), (&json!("ai"), &Value::Null));
+}
+
+#[test]
+fn keys_name_who_made_them() {
+    let world = World::with_accounts().with_agents();
+    let mut owner = world.owner();
+    let key = json!({ "name": "CRM", "permissions": ["contacts:read"] });
+    let made = owner.call(&world, "POST", "/agents/acme/keys", &key);
+    assert_eq!(made.data()["key"]["createdBy"]["name"], "Zoë");
+    let listed = owner.call(&world, "GET", "/agents/acme/keys", &Value::Null);
+    let by = &listed.data()[0]["createdBy"];
+    assert_eq!((&by["type"], &by["name"]), (&json!("operator"), &json!("Zoë")));
+    assert!(by["id"].as_str().unwrap().starts_with("op:"));
+}
+
 #[test]
 fn repeated_requests_are_done_once() {
     let world = World::hosted();

@@ -187,6 +187,48 @@ fn each_operation_by_each_role() {
     }
 }
 
+/// The operations on accounts, each by an operator of the console's own with each role.
+#[test]
+fn each_operation_on_accounts_by_each_role() {
+    let world = World::with_accounts().with_agents();
+    let mut owner = world.owner();
+    let offered = || OPERATIONS.iter().filter(|entry| entry.metadata.traits.of_accounts);
+    let mut of_members = 0;
+    for (nth, grants) in ROLES.into_iter().flat_map(grants_of).enumerate() {
+        // So that the proof of identity of the owner is recent.
+        world.clock.advance_millis(11 * 60_000);
+        owner
+            .call(&world, "POST", "/session/step-up", &json!({ "password": super::support::PASSWORD }))
+            .data();
+        let mut browser = world.invited(&mut owner, &format!("op-{nth}@example.com"), &grants);
+        for entry in offered().filter(|entry| entry.metadata.name != "session.end") {
+            let name = entry.metadata.name;
+            let (method, path, body) = request(entry, "acme");
+            let mut call = browser.request(&method, &path, &body);
+            call.headers_mut().insert("if-match", "*".parse().unwrap());
+            world.clock.advance_millis(120);
+            let answer = browser.send(&world, call.clone());
+            let Some((capability, false)) = capability(entry) else {
+                // A made-up answer of an authenticator proves nothing.
+                let proves = (entry.members)().iter().any(|(_, member, ..)| *member == "credential");
+                let is_open = entry.metadata.access == Access::Public || proves && answer.status == 401;
+                assert!(is_open || !is_refused(&answer), "{name} by {grants}: {}", answer.text);
+                continue;
+            };
+            of_members += 1;
+            if reach(&grants, capability, None).is_none() {
+                assert_eq!((answer.status, answer.code()), (403, "INSUFFICIENT_ROLE"), "{name} by {grants}");
+                assert_eq!(answer.body["details"]["capability"], capability);
+            } else {
+                assert!(!is_refused(&answer), "{name} by {grants}: {}", answer.text);
+            }
+            call.headers_mut().remove("cookie");
+            assert_eq!(world.send(call).code(), "UNAUTHENTICATED", "{name} by nobody");
+        }
+    }
+    assert!(of_members >= 11 * 19, "{of_members}");
+}
+
 /// On all agents, on the agent of the call, on another one.
 fn grants_of(role: &str) -> Vec<String> {
     if role == "owner" {

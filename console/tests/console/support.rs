@@ -16,11 +16,14 @@ use openapi_core::ports::{FixedClock, SequentialIds};
 use openapi_core::server_keys::{ServerKey, ServerKeys};
 use openapi_core::service_info::ServiceInfo;
 use openapi_core::values::{AgentId, Timestamp};
-use serde_json::Value;
+use serde_json::{Value, json};
 use storage_memory::MemoryStorage;
 
 pub const ORIGIN: &str = "https://console.example.com";
 pub const HOST: &str = "console.example.com";
+pub const PASSWORD: &str = "correct horse battery staple";
+/// The address of the first owner.
+pub const EMAIL: &str = "zoe@example.com";
 /// A value that only `contacts.reveal` may show.
 pub const SENSITIVE: &str = "SENSITIVE-4711";
 
@@ -62,14 +65,39 @@ impl World {
 
     /// Signed in by a host application, with two agents.
     pub fn hosted() -> Self {
-        let world = World::new(ConsoleSettings::mounted("", ORIGIN));
+        World::new(ConsoleSettings::mounted("", ORIGIN)).with_agents()
+    }
+
+    /// With two agents.
+    pub fn with_agents(self) -> Self {
         pollster::block_on(async {
             for id in ["acme", "beta"] {
                 let new = NewAgent { id: Some(id.parse().unwrap()), name: "Agent".parse().unwrap() };
-                world.platform.create_agent(&by(), new).await.unwrap();
+                self.platform.create_agent(&by(), new).await.unwrap();
             }
         });
-        world
+        self
+    }
+
+    /// The browser of the first owner, who has a password.
+    pub fn owner(&self) -> Browser {
+        let mut browser = Browser::default();
+        let body =
+            json!({ "token": self.setup_token(), "name": "Zoë", "email": EMAIL, "password": PASSWORD });
+        browser.call(self, "POST", "/links/accept", &body).data();
+        browser
+    }
+
+    /// The browser of an operator with these grants, whom `by` has invited.
+    pub fn invited(&self, by: &mut Browser, email: &str, grants: &str) -> Browser {
+        let grants: Vec<&str> = grants.split(',').collect();
+        let body = json!({ "email": email, "grants": grants });
+        let link = by.call(self, "POST", "/members/invitations", &body).data()["link"].clone();
+        let mut browser = Browser::default();
+        let name = email.split('@').next();
+        let body = json!({ "token": token_of(&link), "name": name, "password": PASSWORD });
+        browser.call(self, "POST", "/links/accept", &body).data();
+        browser
     }
 
     pub fn agent(&self) -> AgentId {
@@ -86,6 +114,11 @@ impl World {
         let response = pollster::block_on(self.console.handle(request));
         Answer::of(response)
     }
+}
+
+/// The token of a link.
+pub fn token_of(link: &Value) -> String {
+    link.as_str().unwrap().split_once('#').expect("a token").1.to_owned()
 }
 
 /// An answer that was read.
@@ -125,7 +158,7 @@ impl Answer {
 }
 
 /// A browser: it holds cookies, and sends what a page of the console sends.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Browser {
     pub cookies: Vec<(String, String)>,
     pub page_secret: Option<String>,
@@ -193,4 +226,54 @@ pub fn call_as(world: &World, grants: &str, method: &str, path: &str, body: &Val
     // So that no test meets the limit of an address.
     world.clock.advance_millis(60);
     world.send(request)
+}
+
+/// A conversation of `acme` with one message of its visitor, and its id.
+pub fn conversation(world: &World) -> String {
+    use conversations::storage::{ConversationStore, ConversationWrite};
+    use conversations::{Conversation, ConversationMode, ConversationStatus, VisitorId};
+    let now = world.platform.now();
+    let id = openapi_core::values::ConversationId::from_bytes([7; 12]);
+    let conversation = Conversation {
+        id,
+        agent_id: world.agent(),
+        version: 1,
+        visitor_id: VisitorId([7; 16]),
+        level: 0,
+        verified_until: None,
+        verified_as: None,
+        contact_id: None,
+        claims: conversations::Claims::default(),
+        lead: None,
+        status: ConversationStatus::Open,
+        mode: ConversationMode::Ai,
+        waiting_since: None,
+        locale: "en".to_owned(),
+        time_zone: None,
+        page: None,
+        metadata: openapi_core::json::RawObject::new(&openapi_core::json::Object::new()),
+        message_count: 0,
+        operator_unread: 0,
+        visitor_read: 0,
+        last_message_at: now,
+        closed_at: None,
+        created_at: now,
+        updated_at: now,
+        expires_at: now.plus_millis(86_400_000),
+        epoch: 1,
+        network: None,
+        counted: conversations::Counted::default(),
+        uploads: Vec::new(),
+        participants: Vec::new(),
+        running: None,
+    };
+    let write = ConversationWrite {
+        conversation,
+        messages: Vec::new(),
+        keep: Vec::new(),
+        effects: openapi_core::storage::Effects::default(),
+        deferrable: false,
+    };
+    pollster::block_on(world.storage.save_conversation(&world.agent(), &write)).unwrap();
+    id.to_string()
 }

@@ -142,7 +142,7 @@ fn uses_of_the_widget() -> BTreeSet<EventType> {
     world.script.will([Act::Say(ChatEvent::Handoff(conversations::Handoff::default())), done()]);
     let _ = world.turn(3, "Three", Some(&token));
     let (chat, by, agent) = (&world.chat, &operator(), &agent());
-    block_on(chat.take_conversation(by, agent, id)).expect("taken");
+    block_on(chat.take_conversation(by, agent, id, None)).expect("taken");
     block_on(chat.release_conversation(by, agent, id)).expect("released");
     block_on(chat.close_conversation(by, agent, id)).expect("closed");
     block_on(chat.erase_conversation(by, agent, id)).expect("erased");

@@ -144,7 +144,7 @@ fn a_person_takes_over_and_gives_back() {
     let (token, id) = (first.token(), world.conversation(&first).id);
     let chat = &world.chat;
     assert_eq!(world.conversation(&first).operator_unread, 1);
-    block_on(chat.take_conversation(&operator(), &agent(), id)).expect("taken");
+    block_on(chat.take_conversation(&operator(), &agent(), id, None)).expect("taken");
     assert_eq!(world.conversation(&first).operator_unread, 0);
     let queued = world.turn(2, "Two", Some(&token));
     assert_eq!(queued.names(), ["session", "ack", "done"]);
@@ -165,7 +165,7 @@ fn a_person_takes_over_and_gives_back() {
     block_on(chat.release_conversation(&operator(), &agent(), id)).expect("released");
     assert_eq!(world.turn(3, "Three", Some(&token)).event("message")["text"], "Hello.");
     // No human replies, so the agent takes over again.
-    block_on(chat.take_conversation(&operator(), &agent(), id)).expect("taken");
+    block_on(chat.take_conversation(&operator(), &agent(), id, None)).expect("taken");
     world.turn(4, "Four", Some(&token));
     world.clock.advance_millis(10 * 60_000);
     let state = world.post("/sync", &json!({ "token": token, "after": 7 })).json()["data"].clone();
@@ -195,7 +195,7 @@ fn who_joined_and_left_stays_in_the_conversation() {
         block_on(chat.reply_to_conversation(&operator(), &agent(), id, name, "Hello.")).expect("a message");
     };
     assert!(people().is_empty());
-    block_on(chat.take_conversation(&operator(), &agent(), id)).expect("taken");
+    block_on(chat.take_conversation(&operator(), &agent(), id, None)).expect("taken");
     assert_eq!(people(), ["2 joined null"]);
     reply("Zoë");
     reply("Zoë");
@@ -207,7 +207,7 @@ fn who_joined_and_left_stays_in_the_conversation() {
     let all = [r#"2 joined "Zoë""#, r#"5 joined "Max""#, r#"6 left "Max""#];
     assert_eq!(people(), all);
     // A person who never replies leaves as well.
-    block_on(chat.take_conversation(&operator(), &agent(), id)).expect("taken");
+    block_on(chat.take_conversation(&operator(), &agent(), id, None)).expect("taken");
     world.clock.advance_millis(10 * 60_000);
     assert_eq!(people()[3..], ["6 joined null", "6 left null"]);
     block_on(chat.close_conversation(&operator(), &agent(), id)).expect("closed");
@@ -217,10 +217,63 @@ fn who_joined_and_left_stays_in_the_conversation() {
     let second = world.turn(2, "Two", None);
     let id = world.conversation(&second).id;
     for _ in 0..50 {
-        block_on(chat.take_conversation(&operator(), &agent(), id)).expect("taken");
+        block_on(chat.take_conversation(&operator(), &agent(), id, None)).expect("taken");
         block_on(chat.release_conversation(&operator(), &agent(), id)).expect("released");
     }
     assert_eq!(world.conversation(&second).participants.len(), 40);
+}
+
+#[test]
+fn visitors_see_who_has_taken_over_before_the_first_reply() {
+    let world = boundless();
+    let first = world.turn(1, "One", None);
+    let (token, id) = (first.token(), world.conversation(&first).id);
+    let take = |name| block_on(world.chat.take_conversation(&operator(), &agent(), id, name));
+    let people = || {
+        let state = world.post("/sync", &json!({ "token": token, "after": 0 })).json()["data"].clone();
+        let names = state["people"].as_array().expect("a list").iter().map(|it| it["name"].clone());
+        names.collect::<Vec<_>>()
+    };
+    take(Some(" Zoë ")).expect("taken");
+    assert_eq!(people(), [json!("Zoë")]);
+    let version = world.conversation(&first).version;
+    take(Some("Zoë")).expect("taken");
+    take(None).expect("taken");
+    take(Some("  ")).expect("taken");
+    assert_eq!(world.conversation(&first).version, version, "what changes nothing is not written");
+    take(Some("Max")).expect("taken");
+    assert_eq!(people(), [json!("Zoë"), json!("Max")]);
+    let long = "x".repeat(101);
+    for name in ["A\nB", &long] {
+        assert!(matches!(take(Some(name)), Err(AdminError::Refused(_))), "{name}");
+    }
+}
+
+#[test]
+fn nobody_waits_for_a_person_in_a_closed_conversation() {
+    for nth in 0..3 {
+        let world = boundless();
+        let seen = &mut 0;
+        let first = world.turn(1, "One", None);
+        let (token, id) = (first.token(), world.conversation(&first).id);
+        let chat = &world.chat;
+        block_on(chat.take_conversation(&operator(), &agent(), id, None)).expect("taken");
+        world.turn(2, "Is anybody there?", Some(&token));
+        world.emitted(seen);
+        match nth {
+            0 => drop(block_on(chat.close_conversation(&operator(), &agent(), id)).expect("closed")),
+            1 => drop(block_on(chat.revoke_conversation(&operator(), &agent(), id)).expect("revoked")),
+            _ => assert_eq!(world.post("/close", &json!({ "token": token })).status, 204),
+        }
+        let closed = world.conversation(&first);
+        assert_eq!((closed.mode, closed.waiting_since), (ConversationMode::Ai, None), "{nth}");
+        let kinds: Vec<_> = world.emitted(seen).iter().map(|it| it[0].clone()).collect();
+        assert_eq!(kinds, ["conversation.closed"], "{nth}");
+        // No later answer says that nobody came.
+        world.clock.advance_millis(10 * 60_000);
+        let late = world.post("/sync", &json!({ "token": token, "after": 3 }));
+        assert!(nth == 1 || late.json()["data"]["messages"] == json!([]), "{nth} {}", late.text);
+    }
 }
 
 #[test]
@@ -243,7 +296,7 @@ fn widgets_ask_for_messages_in_every_mode_while_somebody_may_write() {
     world.clock.advance_millis(30 * 60_000);
     assert_eq!(interval(true), json!(null));
     block_on(chat.release_conversation(&operator(), &agent(), id)).expect("released");
-    block_on(chat.take_conversation(&operator(), &agent(), id)).expect("taken");
+    block_on(chat.take_conversation(&operator(), &agent(), id, None)).expect("taken");
     assert_eq!(interval(true), json!(1500), "a person is awaited");
     block_on(chat.close_conversation(&operator(), &agent(), id)).expect("closed");
     assert_eq!(interval(true), json!(null));
@@ -314,7 +367,7 @@ fn an_unanswered_handover_offers_the_form() {
     let sync = |after: u64| {
         world.post("/sync", &json!({ "token": token, "after": after, "open": true })).json()["data"].clone()
     };
-    block_on(world.chat.take_conversation(&operator(), &agent(), id)).expect("taken");
+    block_on(world.chat.take_conversation(&operator(), &agent(), id, None)).expect("taken");
     world.turn(2, "Is anybody there?", Some(&token));
     world.clock.advance_millis(9 * 60_000);
     let state = sync(3);
@@ -334,7 +387,7 @@ fn an_unanswered_handover_offers_the_form() {
     assert_eq!(world.post("/lead", &form).status, 200);
     assert_eq!(sync(3)["form"], json!(null), "who has filled it in is not asked again");
     // Without a form there is nothing to offer.
-    block_on(world.chat.take_conversation(&operator(), &agent(), id)).expect("taken");
+    block_on(world.chat.take_conversation(&operator(), &agent(), id, None)).expect("taken");
     world.clock.advance_millis(10 * 60_000);
     assert_eq!(sync(4)["messages"], json!([]));
 }
@@ -344,7 +397,7 @@ fn a_question_after_an_unanswered_handover_gets_the_form() {
     let world = boundless();
     let first = world.turn(1, "One", None);
     let id = world.conversation(&first).id;
-    block_on(world.chat.take_conversation(&operator(), &agent(), id)).expect("taken");
+    block_on(world.chat.take_conversation(&operator(), &agent(), id, None)).expect("taken");
     world.clock.advance_millis(10 * 60_000);
     let answered = world.turn(2, "Is anybody there?", Some(&first.token()));
     assert_eq!(answered.names(), ["session", "ack", "status", "delta", "message", "form", "done"]);

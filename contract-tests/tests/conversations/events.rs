@@ -8,7 +8,7 @@ use crate::support::*;
 
 impl World {
     /// The events since the last call: type, kind of actor, and the members of the data apart from the ids.
-    fn emitted(&self, seen: &mut u64) -> Vec<Value> {
+    pub fn emitted(&self, seen: &mut u64) -> Vec<Value> {
         let page = block_on(self.storage().log(&agent(), *seen, 1_000)).expect("a log");
         *seen = page.head;
         let events = page.entries.iter().map(|entry| {
@@ -47,9 +47,9 @@ fn steps_of_a_conversation_have_their_events() {
         [json!(["conversation.started", "visitor", {}]), said(1, "visitor"), said(2, "agent")]
     );
     let chat = &world.chat;
-    block_on(chat.take_conversation(&operator(), &agent(), id)).expect("taken");
+    block_on(chat.take_conversation(&operator(), &agent(), id, None)).expect("taken");
     assert_eq!(world.emitted(seen), [json!(["conversation.taken", "operator", {}])]);
-    block_on(chat.take_conversation(&operator(), &agent(), id)).expect("taken");
+    block_on(chat.take_conversation(&operator(), &agent(), id, None)).expect("taken");
     assert_eq!(world.emitted(seen), [] as [Value; 0], "what changes nothing tells nothing");
     world.turn(2, "Two", Some(&token));
     world.turn(2, "Two", Some(&token));
@@ -63,7 +63,7 @@ fn steps_of_a_conversation_have_their_events() {
     assert_eq!(rated.status, 204);
     assert_eq!(world.emitted(seen), [json!(["conversation.feedback", "visitor", { "value": -1 }])]);
     // Nobody replies, so the agent takes over again.
-    block_on(chat.take_conversation(&operator(), &agent(), id)).expect("taken");
+    block_on(chat.take_conversation(&operator(), &agent(), id, None)).expect("taken");
     world.turn(3, "Three", Some(&token));
     world.emitted(seen);
     world.clock.advance_millis(10 * 60_000);

@@ -274,6 +274,27 @@ fn a_continuous_reply_is_stored_as_it_grows_and_can_be_stopped_remotely() {
 }
 
 #[test]
+fn a_reply_hands_nothing_over_after_the_conversation_was_closed() {
+    let world = world_with(WidgetSettings::default(), true);
+    world.configure(json!({ "chat": { "responder": "script", "handoff": { "enabled": true } } }));
+    let first = world.turn(1, "One", None);
+    let token = first.token();
+    world.script.will([Act::Say(ChatEvent::Handoff(conversations::Handoff::default())), Act::Babble]);
+    let open = block_on(world.api.handle(request("/turns", &turn(2, "Two", Some(&token)), |_| ())));
+    wait_until(|| {
+        world.clock.advance_millis(500);
+        world.conversation(&first).running.is_some_and(|running| !running.text.is_empty())
+    });
+    let id = world.conversation(&first).id;
+    block_on(world.chat.close_conversation(&operator(), &agent(), id)).expect("closed");
+    assert_eq!(world.post("/turns/cancel", &json!({ "token": token, "turn": turn_id(2) })).status, 204);
+    block_on(read(open));
+    wait_until(|| world.api.running_turns() == 0);
+    let closed = world.conversation(&first);
+    assert_eq!((closed.mode, closed.waiting_since), (conversations::ConversationMode::Ai, None));
+}
+
+#[test]
 fn a_visitor_stops_a_reply_immediately() {
     let world = world_with(WidgetSettings::default(), true);
     let first = world.turn(1, "One", None);

@@ -187,6 +187,15 @@ fn refuse_closed(conversation: &Conversation, now: Timestamp) -> Result<(), Admi
     Ok(())
 }
 
+/// The name under which visitors see an operator; none for an empty one.
+fn visible_name(name: &str) -> Result<Option<&str>, AdminError> {
+    let name = name.trim();
+    if name.chars().count() > 100 || name.chars().any(char::is_control) {
+        return Err(AdminError::Refused("a name has at most 100 characters on one line".to_owned()));
+    }
+    Ok(Some(name).filter(|name| !name.is_empty()))
+}
+
 fn take(conversation: &mut Conversation) {
     conversation.mode = ConversationMode::Human;
     conversation.operator_unread = 0;
@@ -330,20 +339,23 @@ impl Conversations {
         Ok(self.storage.messages(agent, &query).await?)
     }
 
-    /// Takes a conversation over: the visitor's messages wait for a person. Those so far count as read.
+    /// Takes a conversation over: the visitor's messages wait for a person, whose name of up to 100 characters the visitor
+    /// sees. Those so far count as read.
     ///
     /// # Errors
-    /// [`AdminError::Conflict`] for a closed conversation.
+    /// [`AdminError::Conflict`] for a closed conversation, [`AdminError::Refused`] for a name that is too long.
     pub async fn take_conversation(
         &self,
         by: &Actor,
         agent: &AgentId,
         id: ConversationId,
+        name: Option<&str>,
     ) -> Result<Conversation, AdminError> {
+        let name = name.map(visible_name).transpose()?.flatten();
         self.change_conversation(by, agent, id, "take", |conversation, now| {
             refuse_closed(conversation, now)?;
-            let is_taken = conversation.mode == ConversationMode::Human && conversation.operator_unread == 0;
-            conversation.join(None, now);
+            let is_human = conversation.mode == ConversationMode::Human;
+            let is_taken = !conversation.join(name, now) && is_human && conversation.operator_unread == 0;
             take(conversation);
             conversation.waiting_since = Some(now);
             Ok((!is_taken).then(Vec::new))
@@ -364,24 +376,21 @@ impl Conversations {
         name: &str,
         text: &str,
     ) -> Result<Message, AdminError> {
-        let (name, text) = (name.trim(), text.trim());
+        let (name, text) = (visible_name(name)?, text.trim());
         if text.is_empty() || text.chars().count() > crate::widget::config::MESSAGE_CHARS {
             return Err(AdminError::Refused("a reply has 1 to 4,000 characters".to_owned()));
-        }
-        if name.chars().count() > 100 || name.chars().any(char::is_control) {
-            return Err(AdminError::Refused("a name has at most 100 characters on one line".to_owned()));
         }
         let days = self.stored_settings(agent).await?.0.retention_days;
         let mut written = None;
         self.change_conversation(by, agent, id, "reply", |conversation, now| {
             refuse_closed(conversation, now)?;
-            conversation.join(Some(name).filter(|name| !name.is_empty()), now);
+            conversation.join(name, now);
             take(conversation);
             // The person has answered, so the time until the agent takes over again starts with the next message.
             conversation.waiting_since = None;
             let id = self.platform.ports().ids.platform_id(now).into();
             let mut message = conversation.append(id, Speaker::Human, text.to_owned(), now, days);
-            message.author = Some(name.to_owned()).filter(|name| !name.is_empty());
+            message.author = name.map(str::to_owned);
             written = Some(message.clone());
             Ok(Some(vec![message]))
         })
@@ -431,8 +440,7 @@ impl Conversations {
     ) -> Result<Conversation, AdminError> {
         self.change_conversation(by, agent, id, "revoke", |conversation, now| {
             conversation.epoch = conversation.epoch.checked_add(1).ok_or_else(lost_race)?;
-            conversation.status = ConversationStatus::Closed;
-            conversation.closed_at.get_or_insert(now);
+            conversation.end(now);
             Ok(Some(Vec::new()))
         })
         .await

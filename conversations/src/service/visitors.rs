@@ -209,8 +209,7 @@ impl Visitors {
         self.repository
             .change(&EventActor::Visitor, agent, conversation.id, |stored| {
                 let is_open = stored.status == ConversationStatus::Open;
-                stored.status = ConversationStatus::Closed;
-                stored.closed_at.get_or_insert(call.request.now);
+                stored.end(call.request.now);
                 if let Some(running) = &mut stored.running {
                     running.cancelled = true;
                 }

@@ -13,8 +13,8 @@ import { Button } from '../ui/parts';
 import { Bar, Shell } from './shell';
 import { Palette } from './palette';
 import { Waiting } from './signin';
-import { agent, agents, can, choose, operator, session, start } from './session';
-import { PAGES } from './nav';
+import { agent, agents, choose, operator, session, start } from './session';
+import { mayOpen, PAGES, type Page } from './nav';
 
 type PageModule = { default: ComponentType<{ rest: string[] }> };
 const modules = signal<Record<string, PageModule | Error>>({});
@@ -65,7 +65,7 @@ const Show = ({ name, rest }: { name: string; rest: string[] }) => {
 };
 /** The page of an agent by its path: the longest that fits. */
 const pageOf = (path: string[]) =>
-  [...PAGES].sort((a, b) => b.path.length - a.path.length).find((page) => {
+  [...PAGES].filter((page) => !page.ofAll).sort((a, b) => b.path.length - a.path.length).find((page) => {
     const own = page.path.split('/').filter(Boolean);
     return own.length <= path.length && own.every((part, n) => part == path[n]) && (own.length > 0 || path.length == 0);
   });
@@ -75,6 +75,12 @@ const Missing = () => (
     <Empty icon="search" title={t('This page does not exist')} action={<Button kind="main" href={href('/')}>{t('Go to Home')}</Button>}>{t('The address may be mistyped, or of another release.')}</Empty>
   </>
 );
+const Forbidden = ({ page }: { page: Page }) => (
+  <>
+    <Bar title={page.title()} />
+    <Empty icon="shield" title={t('Your role does not include this page')} action={<Button href={href('/')}>{t('Go to Home')}</Button>}>{t('It needs the permission {name}. An owner or admin can grant it.', { name: page.needs })}</Empty>
+  </>
+);
 const Inside = () => {
   const [first, id, ...rest] = parts.value;
   if (first == 'a' && id) {
@@ -82,13 +88,18 @@ const Inside = () => {
     if (agent.value != id) choose(id);
     const page = pageOf(rest);
     if (!page) return <Missing />;
-    if (!can(page.needs, id)) return <><Bar title={page.title()} /><Empty icon="shield" title={t('Your role does not include this page')} action={<Button href={href('/')}>{t('Go to Home')}</Button>}>{t('It needs the permission {name}. An owner or admin can grant it.', { name: page.needs })}</Empty></>;
+    if (!mayOpen(page, id)) return <Forbidden page={page} />;
     return <Show key={id + page.name} name={page.name} rest={rest.slice(page.path.split('/').filter(Boolean).length)} />;
+  }
+  const whole = PAGES.find((page) => page.ofAll && page.path == '/' + first);
+  if (whole && session.value!.hasAccounts) {
+    if (!mayOpen(whole)) return <Forbidden page={whole} />;
+    return <Show name={whole.name} rest={[id, ...rest].filter((one): one is string => !!one)} />;
   }
   if (first == 'agents' || first == 'profile') return <Show name={first} rest={[id, ...rest].filter((one): one is string => !!one)} />;
   return <Missing />;
 };
-const PUBLIC = ['setup'];
+const PUBLIC = ['setup', 'join'];
 const App = () => {
   const first = parts.value[0];
   const failed = failure.value;

@@ -1,7 +1,7 @@
 // The pages: address, name, key, and what each needs.
 import type { IconName } from '../ui/icon';
 import { t } from '../lib/i18n';
-import { can } from './session';
+import { agent, can, session } from './session';
 
 /** A page of an agent. */
 export interface Page {
@@ -13,6 +13,8 @@ export interface Page {
   key: string;
   needs: string;
   group: 'main' | 'settings';
+  /** A page of the installation and not of an agent: its path is the whole one. */
+  ofAll?: boolean;
 }
 export const PAGES: Page[] = [
   { name: 'home', path: '', title: () => t('Home'), icon: 'home', key: 'g h', needs: 'agents.read', group: 'main' },
@@ -20,7 +22,12 @@ export const PAGES: Page[] = [
   { name: 'contacts', path: '/contacts', title: () => t('Contacts'), icon: 'contacts', key: 'g c', needs: 'contacts.read', group: 'main' },
   { name: 'knowledge', path: '/knowledge', title: () => t('Knowledge'), icon: 'book', key: 'g a', needs: 'studio.read', group: 'main' },
   { name: 'keys', path: '/settings/keys', title: () => t('API Permissions'), icon: 'key', key: 'g k', needs: 'keys.read', group: 'settings' },
+  { name: 'members', path: '/members', title: () => t('Members'), icon: 'person', key: 'g m', needs: 'members.read', group: 'settings', ofAll: true },
   { name: 'audit', path: '/settings/audit', title: () => t('Audit log'), icon: 'audit', key: 'g l', needs: 'audit.read', group: 'settings' },
 ];
+/** Whether the operator may open a page. Who has an account elsewhere finds no members here. */
+export const mayOpen = (page: Page, on: string | null = agent.value): boolean => can(page.needs, page.ofAll ? null : on) && (!page.ofAll || !!session.value?.hasAccounts);
 /** The pages that the operator may open. */
-export const openPages = (): Page[] => PAGES.filter((page) => can(page.needs));
+export const openPages = (): Page[] => PAGES.filter((page) => mayOpen(page));
+/** The path of a page. */
+export const pathOf = (page: Page): string => (page.ofAll ? page.path : `/a/${encodeURIComponent(agent.value ?? '')}${page.path}`);

@@ -9,8 +9,8 @@ import { Icon, type IconName } from '../ui/icon';
 import { Dialog } from '../ui/dialog';
 import { Keys } from '../ui/parts';
 import { announce } from '../lib/announce';
-import { openPages } from './nav';
-import { agent, agents, can, choose, setTheme, signOut } from './session';
+import { openPages, pathOf } from './nav';
+import { agent, agents, can, choose, session, setTheme, signOut } from './session';
 import type { Contact, Key } from './types';
 
 /** Something that can be done. */
@@ -41,10 +41,11 @@ export const useActions = (actions: Action[]): void => {
 const path = (rest: string) => `/a/${encodeURIComponent(agent.value ?? '')}${rest}`;
 /** Every action outside of the page. */
 const standing = (): Action[] => [
-  ...openPages().map((page) => ({ id: page.name, label: page.title(), icon: page.icon, keys: page.key, group: t('Pages'), run: () => navigate(path(page.path)) })),
+  ...openPages().map((page) => ({ id: page.name, label: page.title(), icon: page.icon, keys: page.key, group: t('Pages'), run: () => navigate(pathOf(page)) })),
   { id: 'profile', label: t('Profile'), icon: 'person' as IconName, group: t('Pages'), run: () => navigate('/profile') },
   { id: 'agents', label: t('All agents'), icon: 'bot' as IconName, group: t('Pages'), run: () => navigate('/agents') },
   ...(can('keys.manage') ? [{ id: 'newKey', label: t('New key'), icon: 'plus' as IconName, group: t('Actions'), run: () => navigate(path('/settings/keys/new')) }] : []),
+  ...(session.value?.hasAccounts && can('members.manage', null) ? [{ id: 'invite', label: t('Invite a person'), icon: 'plus' as IconName, group: t('Actions'), run: () => navigate('/members?invite=1') }] : []),
   ...(can('contacts.write') ? [{ id: 'newContact', label: t('New contact'), icon: 'plus' as IconName, group: t('Actions'), run: () => navigate(path('/contacts/new')) }] : []),
   ...(agents.value ?? []).filter((one) => one.id != agent.value).map((one) => ({ id: 'agent-' + one.id, label: t('Switch to {name}', { name: one.name }), icon: 'bot' as IconName, group: t('Actions'), run: () => { choose(one.id); navigate(`/a/${encodeURIComponent(one.id)}`); } })),
   { id: 'theme', label: t('Switch between light and dark'), icon: 'sun' as IconName, group: t('Actions'), run: () => setTheme(document.documentElement.dataset['theme'] == 'dark' ? 'light' : 'dark') },

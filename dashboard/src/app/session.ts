@@ -15,8 +15,8 @@ export const agents = signal<readonly Agent[] | null>(null);
 export const agent = signal<string | null>(stored.read('local', 'agent'));
 export const operator = computed<Person | null>(() => session.value?.operator ?? null);
 
-/** Who has done something: one's own name, or the id, of which a system may have none. */
-export const who = (actor: { type: string; id: string }): string => (operator.value && actor.id == 'op:' + operator.value.id ? operator.value.name : actor.id || actor.type);
+/** Who has done something: the name, or the id, of which a system may have none. */
+export const who = (actor: { type: string; id: string; name: string | null }): string => actor.name ?? (actor.id || actor.type);
 
 /** Whether the operator has a capability on an agent; without one, on the installation. */
 export const can = (capability: string, on: string | null = agent.value): boolean => {

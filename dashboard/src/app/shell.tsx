@@ -10,12 +10,12 @@ import { Menu } from '../ui/menu';
 import { Button, Keys, Mark } from '../ui/parts';
 import { Offline } from '../ui/states';
 import { follow } from './live';
-import { openPages, type Page } from './nav';
+import { openPages, pathOf, type Page } from './nav';
 import { openHelp, openPalette } from './palette';
 import { agent, agents, can, choose, operator, session, setTheme, signOut } from './session';
 
-const linkOf = (page: Page) => `/a/${encodeURIComponent(agent.value ?? '')}${page.path}`;
 const isAt = (page: Page) => {
+  if (page.ofAll) return '/' + parts.value[0] == page.path;
   const rest = '/' + parts.value.slice(2).join('/');
   return parts.value[0] == 'a' && (page.path ? rest.startsWith(page.path) : rest == '/');
 };
@@ -43,7 +43,7 @@ const useCounts = (): Record<string, number> => {
 const Links = ({ group, counts }: { group: Page['group']; counts: Record<string, number> }) => (
   <>
     {openPages().filter((page) => page.group == group).map((page) => (
-      <a href={href(linkOf(page))} aria-current={isAt(page) ? 'page' : undefined} title={page.title()}>
+      <a href={href(pathOf(page))} aria-current={isAt(page) ? 'page' : undefined} title={page.title()}>
         <Icon name={page.icon} /><span class="label">{page.title()}</span>
         {!!counts[page.name] && <span class="count due" aria-label={tn(counts[page.name]!, '{n} waits', '{n} wait')}>{counts[page.name]}</span>}
       </a>
@@ -79,7 +79,7 @@ export const Shell = ({ children }: { children: ComponentChildren }) => {
       const next = regions[(at + 1) % regions.length];
       (next?.tagName == 'MAIN' ? next : next?.querySelector<HTMLElement>('a, button'))?.focus();
     } },
-    ...openPages().map((page) => ({ key: page.key, label: page.title(), run: () => navigate(linkOf(page)) })),
+    ...openPages().map((page) => ({ key: page.key, label: page.title(), run: () => navigate(pathOf(page)) })),
   ]);
   const settings = openPages().some((page) => page.group == 'settings');
   const onPhone = openPages().filter((page) => page.group == 'main').slice(0, 4);
@@ -101,7 +101,7 @@ export const Shell = ({ children }: { children: ComponentChildren }) => {
         {children}
       </main>
       <nav class="phone" aria-label={t('Pages')}>
-        {onPhone.map((page) => <a href={href(linkOf(page))} aria-current={isAt(page) ? 'page' : undefined}><Icon name={page.icon} /><span class="cut">{page.title()}</span>{!!counts[page.name] && <span class="count">{counts[page.name]}</span>}</a>)}
+        {onPhone.map((page) => <a href={href(pathOf(page))} aria-current={isAt(page) ? 'page' : undefined}><Icon name={page.icon} /><span class="cut">{page.title()}</span>{!!counts[page.name] && <span class="count">{counts[page.name]}</span>}</a>)}
         <button type="button" onClick={() => openPalette()}><Icon name="dots" /><span>{t('More')}</span></button>
       </nav>
     </div>

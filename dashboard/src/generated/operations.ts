@@ -128,6 +128,13 @@ export type ErrorCode =
   | 'STORAGE_UNAVAILABLE'
   | 'EXTRACTION_TIMEOUT';
 
+export type Actor = {
+  readonly type: string;
+  readonly id: string;
+  /** Of an operator whose account is the console's own and exists. */
+  readonly name: string | null;
+};
+
 export type Agent = {
   readonly id: string;
   readonly name: string;
@@ -146,10 +153,7 @@ export type AuditEntry = {
   readonly id: string;
   readonly agentId: string | null;
   readonly at: string;
-  readonly actor: {
-    readonly type: string;
-    readonly id: string;
-  };
+  readonly actor: Actor;
   readonly action: string;
   readonly resource: string | null;
   readonly address: string | null;
@@ -242,6 +246,26 @@ export type ConversationCounts = {
   readonly all: number;
 };
 
+export type Invitation = {
+  /** The id of the operator to be. */
+  readonly id: string;
+  readonly email: string;
+  readonly name: string | null;
+  readonly grants: readonly (string)[];
+  readonly invitedBy: Actor;
+  readonly invitedAt: string;
+  readonly expiresAt: string;
+  /** Whether its link is refused, because who invited may no longer give these roles. */
+  readonly isVoid: boolean;
+};
+
+export type InvitedRole = {
+  readonly role: 'owner' | 'admin' | 'developer' | 'agent-editor' | 'inbox' | 'reviewer' | 'viewer';
+  /** `null`: on all agents. */
+  readonly agentId: string | null;
+  readonly agentName: string | null;
+};
+
 export type IssuedKey = {
   readonly key: Key;
   /** Shown this once. */
@@ -261,10 +285,7 @@ export type Key = {
   readonly allowedAddresses: readonly (string)[];
   readonly expiresAt: string | null;
   readonly status: 'active' | 'disabled' | 'revoked';
-  readonly createdBy: {
-    readonly type: string;
-    readonly id: string;
-  };
+  readonly createdBy: Actor;
   readonly createdAt: string;
   readonly updatedAt: string;
   /** At most a minute late. */
@@ -287,13 +308,25 @@ export type KnowledgeDocument = {
 };
 
 export type Link = {
-  readonly kind: 'setUp' | 'recover';
-  /** The address of the account that is recovered. */
+  readonly kind: 'setUp' | 'recover' | 'invite';
+  /** The address that the link is for. */
   readonly email: string | null;
+  /** The name of who is invited or recovers. */
+  readonly name: string | null;
+  /** The name of who invites. */
+  readonly inviter: string | null;
+  /** What an invitation gives. */
+  readonly roles: readonly (InvitedRole)[];
   readonly expiresAt: string;
   /** For `PublicKeyCredential.parseCreationOptionsFromJSON()`, after the page has put name and address into `user`; `null` without passkeys. */
   readonly publicKey: Readonly<Record<string, unknown>> | null;
   readonly serviceName: string;
+};
+
+export type MadeLink = {
+  /** Shown this once. */
+  readonly link: string;
+  readonly expiresAt: string;
 };
 
 export type MaskedContact = {
@@ -321,6 +354,25 @@ export type MaskedContact = {
   /** Moves only when a stored value changes. */
   readonly updatedAt: string;
   readonly masked: readonly (string)[];
+};
+
+export type Member = {
+  readonly id: string;
+  readonly name: string;
+  /** The name that visitors see. */
+  readonly displayName: string | null;
+  readonly email: string;
+  /** Roles, each as `inbox@acme`, or `owner` on all agents. */
+  readonly grants: readonly (string)[];
+  readonly isDisabled: boolean;
+  /** How the operator signs in: `passkey`, `password`. */
+  readonly methods: readonly (string)[];
+  /** Browsers that are signed in. */
+  readonly sessions: number;
+  /** In a session that is stored, or by a passkey; at most a minute late. */
+  readonly lastSeenAt: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
 };
 
 export type Message = {
@@ -502,9 +554,15 @@ export interface Operations {
   } };
   /** Shows what a link does, without using it up. */
   'links.inspect': { input: { token: string }; output: {
-    readonly kind: 'setUp' | 'recover';
-    /** The address of the account that is recovered. */
+    readonly kind: 'setUp' | 'recover' | 'invite';
+    /** The address that the link is for. */
     readonly email: string | null;
+    /** The name of who is invited or recovers. */
+    readonly name: string | null;
+    /** The name of who invites. */
+    readonly inviter: string | null;
+    /** What an invitation gives. */
+    readonly roles: readonly (InvitedRole)[];
     readonly expiresAt: string;
     /** For `PublicKeyCredential.parseCreationOptionsFromJSON()`, after the page has put name and address into `user`; `null` without passkeys. */
     readonly publicKey: Readonly<Record<string, unknown>> | null;
@@ -559,6 +617,104 @@ export interface Operations {
   'me.removePasskey': { input: { passkey: string }; output: readonly (Passkey)[] };
   /** Sets the operator's password, and ends all other sessions. */
   'me.setPassword': { input: { password: string }; output: null };
+  /** Lists the operators, by name. */
+  'members.list': { input: Record<string, never>; output: readonly (Member)[] };
+  /** Lists the invitations that wait, the newest first. Their links are not shown again. */
+  'members.invitations': { input: Record<string, never>; output: readonly (Invitation)[] };
+  /** Invites a person. The answer has a link that works once, to be passed on; a former one of the address ends. */
+  'members.invite': { input: { email: string; name?: string; grants: readonly (string)[]; validForSeconds?: number }; output: {
+    /** Shown this once. */
+    readonly link: string;
+    readonly expiresAt: string;
+  } };
+  /** Revokes an invitation: its link is refused at once. */
+  'members.revokeInvitation': { input: { invitation: string }; output: null };
+  /** Shows an operator. */
+  'members.show': { input: { member: string }; output: {
+    readonly id: string;
+    readonly name: string;
+    /** The name that visitors see. */
+    readonly displayName: string | null;
+    readonly email: string;
+    /** Roles, each as `inbox@acme`, or `owner` on all agents. */
+    readonly grants: readonly (string)[];
+    readonly isDisabled: boolean;
+    /** How the operator signs in: `passkey`, `password`. */
+    readonly methods: readonly (string)[];
+    /** Browsers that are signed in. */
+    readonly sessions: number;
+    /** In a session that is stored, or by a passkey; at most a minute late. */
+    readonly lastSeenAt: string | null;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+  } };
+  /** Replaces an operator's roles. They hold from the next request on. */
+  'members.grant': { input: { member: string; grants: readonly (string)[] }; output: {
+    readonly id: string;
+    readonly name: string;
+    /** The name that visitors see. */
+    readonly displayName: string | null;
+    readonly email: string;
+    /** Roles, each as `inbox@acme`, or `owner` on all agents. */
+    readonly grants: readonly (string)[];
+    readonly isDisabled: boolean;
+    /** How the operator signs in: `passkey`, `password`. */
+    readonly methods: readonly (string)[];
+    /** Browsers that are signed in. */
+    readonly sessions: number;
+    /** In a session that is stored, or by a passkey; at most a minute late. */
+    readonly lastSeenAt: string | null;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+  } };
+  /** Disables an operator: all sessions end, and no way to sign in works. */
+  'members.disable': { input: { member: string }; output: {
+    readonly id: string;
+    readonly name: string;
+    /** The name that visitors see. */
+    readonly displayName: string | null;
+    readonly email: string;
+    /** Roles, each as `inbox@acme`, or `owner` on all agents. */
+    readonly grants: readonly (string)[];
+    readonly isDisabled: boolean;
+    /** How the operator signs in: `passkey`, `password`. */
+    readonly methods: readonly (string)[];
+    /** Browsers that are signed in. */
+    readonly sessions: number;
+    /** In a session that is stored, or by a passkey; at most a minute late. */
+    readonly lastSeenAt: string | null;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+  } };
+  /** Enables a disabled operator, with the former roles and ways to sign in. */
+  'members.enable': { input: { member: string }; output: {
+    readonly id: string;
+    readonly name: string;
+    /** The name that visitors see. */
+    readonly displayName: string | null;
+    readonly email: string;
+    /** Roles, each as `inbox@acme`, or `owner` on all agents. */
+    readonly grants: readonly (string)[];
+    readonly isDisabled: boolean;
+    /** How the operator signs in: `passkey`, `password`. */
+    readonly methods: readonly (string)[];
+    /** Browsers that are signed in. */
+    readonly sessions: number;
+    /** In a session that is stored, or by a passkey; at most a minute late. */
+    readonly lastSeenAt: string | null;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+  } };
+  /** Removes an operator for good: account, sessions, passkeys and password. */
+  'members.remove': { input: { member: string }; output: null };
+  /** Makes a link by which an operator gets another way to sign in. It works once and for an hour. */
+  'members.recover': { input: { member: string }; output: {
+    /** Shown this once. */
+    readonly link: string;
+    readonly expiresAt: string;
+  } };
+  /** Signs an operator out of every browser. */
+  'members.endSessions': { input: { member: string }; output: null };
   /** Lists the agents that the operator has a grant on, oldest first. */
   'agents.list': { input: Record<string, never>; output: readonly (Agent)[] };
   /** Creates an agent with the built-in contact schema. */
@@ -639,7 +795,7 @@ export interface Operations {
   } };
   /** Lists messages of a conversation, in order. */
   'inbox.thread': { input: { agent: string; conversation: string; after?: number; before?: number; limit?: number }; output: readonly (Message)[] };
-  /** Takes a conversation over: the visitor's messages wait for a person. */
+  /** Takes a conversation over under the operator's name: the visitor's messages wait for a person. */
   'inbox.take': { input: { agent: string; conversation: string }; output: {
     readonly id: string;
     readonly status: 'open' | 'closed';
@@ -969,10 +1125,7 @@ export interface Operations {
     readonly allowedAddresses: readonly (string)[];
     readonly expiresAt: string | null;
     readonly status: 'active' | 'disabled' | 'revoked';
-    readonly createdBy: {
-      readonly type: string;
-      readonly id: string;
-    };
+    readonly createdBy: Actor;
     readonly createdAt: string;
     readonly updatedAt: string;
     /** At most a minute late. */
@@ -993,10 +1146,7 @@ export interface Operations {
     readonly allowedAddresses: readonly (string)[];
     readonly expiresAt: string | null;
     readonly status: 'active' | 'disabled' | 'revoked';
-    readonly createdBy: {
-      readonly type: string;
-      readonly id: string;
-    };
+    readonly createdBy: Actor;
     readonly createdAt: string;
     readonly updatedAt: string;
     /** At most a minute late. */
@@ -1023,10 +1173,7 @@ export interface Operations {
     readonly allowedAddresses: readonly (string)[];
     readonly expiresAt: string | null;
     readonly status: 'active' | 'disabled' | 'revoked';
-    readonly createdBy: {
-      readonly type: string;
-      readonly id: string;
-    };
+    readonly createdBy: Actor;
     readonly createdAt: string;
     readonly updatedAt: string;
     /** At most a minute late. */
@@ -1047,10 +1194,7 @@ export interface Operations {
     readonly allowedAddresses: readonly (string)[];
     readonly expiresAt: string | null;
     readonly status: 'active' | 'disabled' | 'revoked';
-    readonly createdBy: {
-      readonly type: string;
-      readonly id: string;
-    };
+    readonly createdBy: Actor;
     readonly createdAt: string;
     readonly updatedAt: string;
     /** At most a minute late. */
@@ -1071,10 +1215,7 @@ export interface Operations {
     readonly allowedAddresses: readonly (string)[];
     readonly expiresAt: string | null;
     readonly status: 'active' | 'disabled' | 'revoked';
-    readonly createdBy: {
-      readonly type: string;
-      readonly id: string;
-    };
+    readonly createdBy: Actor;
     readonly createdAt: string;
     readonly updatedAt: string;
     /** At most a minute late. */
@@ -1210,6 +1351,61 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     method: 'PUT', path: '/me/password', query: [], body: 'json',
     scope: 'own', needs: null, stepUp: true, versioned: false, secret: false,
     changes: true, command: '',
+  },
+  'members.list': {
+    method: 'GET', path: '/members', query: [], body: 'none',
+    scope: 'installation', needs: 'members.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'operators list',
+  },
+  'members.invitations': {
+    method: 'GET', path: '/members/invitations', query: [], body: 'none',
+    scope: 'installation', needs: 'members.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'operators invitations',
+  },
+  'members.invite': {
+    method: 'POST', path: '/members/invitations', query: [], body: 'json',
+    scope: 'installation', needs: 'members.manage', stepUp: true, versioned: false, secret: true,
+    changes: true, command: 'operators invite EMAIL --role ROLE',
+  },
+  'members.revokeInvitation': {
+    method: 'DELETE', path: '/members/invitations/{invitation}', query: [], body: 'none',
+    scope: 'installation', needs: 'members.manage', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'operators revoke-invitation EMAIL',
+  },
+  'members.show': {
+    method: 'GET', path: '/members/{member}', query: [], body: 'none',
+    scope: 'installation', needs: 'members.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'operators show EMAIL',
+  },
+  'members.grant': {
+    method: 'PUT', path: '/members/{member}/grants', query: [], body: 'json',
+    scope: 'installation', needs: 'members.manage', stepUp: true, versioned: true, secret: false,
+    changes: true, command: 'operators grant EMAIL --role ROLE',
+  },
+  'members.disable': {
+    method: 'POST', path: '/members/{member}/disable', query: [], body: 'none',
+    scope: 'installation', needs: 'members.manage', stepUp: true, versioned: false, secret: false,
+    changes: true, command: 'operators disable EMAIL',
+  },
+  'members.enable': {
+    method: 'POST', path: '/members/{member}/enable', query: [], body: 'none',
+    scope: 'installation', needs: 'members.manage', stepUp: true, versioned: false, secret: false,
+    changes: true, command: 'operators enable EMAIL',
+  },
+  'members.remove': {
+    method: 'DELETE', path: '/members/{member}', query: [], body: 'none',
+    scope: 'installation', needs: 'members.manage', stepUp: true, versioned: false, secret: false,
+    changes: true, command: 'operators remove EMAIL',
+  },
+  'members.recover': {
+    method: 'POST', path: '/members/{member}/recovery', query: [], body: 'none',
+    scope: 'installation', needs: 'members.manage', stepUp: true, versioned: false, secret: true,
+    changes: true, command: 'operators recover EMAIL',
+  },
+  'members.endSessions': {
+    method: 'DELETE', path: '/members/{member}/sessions', query: [], body: 'none',
+    scope: 'installation', needs: 'members.manage', stepUp: true, versioned: false, secret: false,
+    changes: true, command: 'operators sign-out EMAIL',
   },
   'agents.list': {
     method: 'GET', path: '/agents', query: [], body: 'none',

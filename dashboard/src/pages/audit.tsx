@@ -7,7 +7,7 @@ const Entry = ({ of: entry, close }: { of: AuditEntry; close: () => void }) => (
   <Dialog title={words(entry.action)} kind="panel" onClose={close}>
     <dl class="dl">
       <dt>{t('Time')}</dt><dd>{moment(entry.at)}</dd>
-      <dt>{t('Who')}</dt><dd dir="auto">{who(entry.actor)} <span class="muted">({entry.actor.type})</span></dd>
+      <dt>{t('Who')}</dt><dd><span dir="auto">{who(entry.actor)}</span> <span class="muted">({entry.actor.name ? entry.actor.id : entry.actor.type})</span></dd>
       {entry.resource && <><dt>{t('Subject')}</dt><dd class="row"><code>{entry.resource}</code><Copy text={entry.resource} /></dd></>}
       {entry.address && <><dt>{t('Address')}</dt><dd><code>{entry.address}</code></dd></>}
       {entry.requestId && <><dt>{t('Request')}</dt><dd class="row"><code>{entry.requestId}</code><Copy text={entry.requestId} /></dd></>}

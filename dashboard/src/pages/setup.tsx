@@ -1,19 +1,21 @@
 // Set-up: one page makes the account of a link, with a passkey or with a password.
 import { ApiError, base, begin, Button, create, errorTitle, Failure, hasPasskeys, moment, navigate, Notice, post, session, t, TextField, useEffect, useForm, useSignal, type Link, type SignedIn } from '../kit';
+import { RoleBadge } from './parts/roles';
 
 const Account = ({ link, token, accepted }: { link: Link; token: string; accepted: (answer: SignedIn) => void }) => {
   const options = link.publicKey as { user?: Record<string, unknown> } | null;
   const recovers = link.kind == 'recover';
+  const invited = link.kind == 'invite';
   const passkeys = hasPasskeys() && !!options;
   const method = useSignal(passkeys ? 'passkey' : 'password');
-  const form = useForm('setup', { name: '', email: '', password: '' }, ['password']);
+  const form = useForm(invited ? 'join' : 'setup', { name: link.name ?? '', email: link.email ?? '', password: '' }, ['password']);
   const text = (field: 'name' | 'email' | 'password') => ({ value: form.values[field], onInput: (value: string) => form.set(field, value), error: form.errors[field] });
   const problem = useSignal<string | null>(null);
   const submit = (event: Event) => {
     event.preventDefault();
     problem.value = null;
     void form.submit(async ({ name, email, password }) => {
-      const body: Record<string, unknown> = recovers ? { token } : { token, name, email };
+      const body: Record<string, unknown> = recovers ? { token } : invited ? { token, name } : { token, name, email };
       if (method.value == 'passkey') {
         // The passkey carries the name that the person has just typed.
         const made = recovers ? options! : { ...options!, user: { ...options!.user, name: email, displayName: name } };
@@ -31,12 +33,14 @@ const Account = ({ link, token, accepted }: { link: Link; token: string; accepte
     <form class="stack loose" onSubmit={submit} noValidate>
       <header class="stack tight">
         <span class="mark large" aria-hidden="true">{session.value!.serviceName[0]}</span>
-        <h1 class="big">{recovers ? t('Recover your account') : t('Set up {name}', { name: link.serviceName })}</h1>
-        <p class="muted">{recovers ? t('A new way to sign in as {email}. All other sessions end. This link ends {time}.', { email: link.email ?? '', time: moment(link.expiresAt) }) : t('You become the owner: nobody has an account yet. This link ends {time}.', { time: moment(link.expiresAt) })}</p>
+        <h1 class="big">{recovers ? t('Recover your account') : invited ? t('Join {name}', { name: link.serviceName }) : t('Set up {name}', { name: link.serviceName })}</h1>
+        {invited && <p>{link.inviter ? t('{name} invites you to work here as {email}.', { name: link.inviter, email: link.email ?? '' }) : t('You are invited to work here as {email}.', { email: link.email ?? '' })}</p>}
+        {invited && <ul class="roles" aria-label={t('Your roles')}>{link.roles.map((one) => <li><RoleBadge role={one.role} agent={one.agentName ?? one.agentId} /></li>)}</ul>}
+        <p class="muted">{invited ? t('This link ends {time}.', { time: moment(link.expiresAt) }) : recovers ? t('A new way to sign in as {email}. All other sessions end. This link ends {time}.', { email: link.email ?? '', time: moment(link.expiresAt) }) : t('You become the owner: nobody has an account yet. This link ends {time}.', { time: moment(link.expiresAt) })}</p>
       </header>
       {!recovers && <div class="stack">
         <TextField large label={t('Your name')} autocomplete="name" autofocus {...text('name')} />
-        <TextField large type="email" label={t('E-mail')} autocomplete="username" hint={t('Identifies your account. Nothing is sent to it.')} {...text('email')} />
+        {!invited && <TextField large type="email" label={t('E-mail')} autocomplete="username" hint={t('Identifies your account. Nothing is sent to it.')} {...text('email')} />}
       </div>}
       <fieldset class="stack">
         <legend class="sr">{t('How you sign in')}</legend>
@@ -86,7 +90,7 @@ export default ({ rest }: { rest: string[] }) => {
         {error.value ? (
             <div class="stack loose">
               <h1 class="big">{error.value.code == 'LINK_INVALID' ? t('This link does not work') : errorTitle(error.value)}</h1>
-              {error.value.code == 'LINK_INVALID' ? <p class="muted">{t('It was used, revoked or has ended. Ask for a new one; on the server it is made with “openapi-server operators setup-link”.')}</p> : <Failure error={error.value} />}
+              {error.value.code == 'LINK_INVALID' ? <p class="muted">{rest[0] == 'join' ? t('It was used, revoked or has ended. Ask the person who has invited you for a new one.') : t('It was used, revoked or has ended. Ask for a new one; on the server it is made with “openapi-server operators setup-link”.')}</p> : <Failure error={error.value} />}
               <Button kind="main large" onClick={() => navigate('/sign-in', true)}>{t('Go to sign-in')}</Button>
             </div>
           ) : link.value ? <Account link={link.value} token={token.value} accepted={(answer) => void accepted(answer)} /> : <p class="muted" role="status">{t('Reading the link…')}</p>}

@@ -21,6 +21,8 @@ const PAGES = {
   'new-key': () => '/a/acme/settings/keys/new',
   'rotate-key': () => `/a/acme/settings/keys/${first('keys')}/rotate`,
   audit: () => '/a/acme/settings/audit',
+  members: () => '/members',
+  invitations: () => '/members?view=invitations',
   profile: () => '/profile',
   agents: () => '/agents',
   missing: () => '/a/acme/nothing',
@@ -61,7 +63,7 @@ for (const [look, options] of Object.entries(LOOKS))
   });
 test('every page without records', async () => {
   const found = [];
-  for (const name of ['home', 'inbox', 'contacts', 'knowledge', 'keys', 'audit', 'agents']) {
+  for (const name of ['home', 'inbox', 'contacts', 'knowledge', 'keys', 'audit', 'agents', 'members', 'invitations']) {
     all.stub.reset(true);
     if (name == 'agents') all.stub.data.agents = [];
     found.push(...(await check(`${name}-empty`, PAGES[name](), {})));
@@ -70,9 +72,9 @@ test('every page without records', async () => {
 });
 test('every page whose reading fails names the reason, the request, and the next step', async () => {
   const found = [];
-  for (const name of ['home', 'inbox', 'conversation', 'contacts', 'contact', 'knowledge', 'keys', 'key', 'audit']) {
+  for (const name of ['home', 'inbox', 'conversation', 'contacts', 'contact', 'knowledge', 'keys', 'key', 'audit', 'members', 'invitations']) {
     all.stub.reset();
-    all.stub.fail = (method, path) => (/^\/agents\/acme/.test(path) ? { status: 503, code: 'SERVICE_UNAVAILABLE', message: 'The data store is not available' } : null);
+    all.stub.fail = (method, path) => (/^\/(agents\/acme|members)/.test(path) ? { status: 503, code: 'SERVICE_UNAVAILABLE', message: 'The data store is not available' } : null);
     const visit = await all.visit(PAGES[name]());
     const alert = visit.page.locator('[role=alert]').first();
     await alert.waitFor();
@@ -94,7 +96,7 @@ test('a slow server shows the frame at once, and rows of the real height while i
   const visit = await all.visit('/profile');
   await visit.page.getByText('MacBook').waitFor();
   all.stub.delayMs = 1500;
-  for (const [link, name] of [['Contacts', 'contacts'], ['API Permissions', 'keys'], ['Knowledge', 'knowledge']]) {
+  for (const [link, name] of [['Contacts', 'contacts'], ['API Permissions', 'keys'], ['Knowledge', 'knowledge'], ['Members', 'members']]) {
     await visit.page.getByRole('link', { name: link, exact: true }).first().click();
     await visit.page.locator('.bone').first().waitFor();
     await visit.page.screenshot({ path: `${artefacts}${name}-loading.png` });
@@ -109,6 +111,10 @@ test('what a role may not is absent, and a forbidden page names the permission',
   await visit.page.getByRole('row').nth(3).waitFor();
   assert.equal(await visit.page.getByRole('link', { name: 'New contact' }).count(), 0);
   assert.equal(await visit.page.getByRole('link', { name: 'API Permissions' }).count(), 0);
+  assert.equal(await visit.page.getByRole('link', { name: 'Members' }).count(), 0);
+  await visit.page.goto(all.stub.page('/members'));
+  await visit.page.getByText('members.read').waitFor();
+  assert.ok(!all.stub.log.some((one) => one.path.startsWith('/members')));
   await visit.page.goto(all.stub.page('/a/acme/settings/keys'));
   await visit.page.getByText('keys.read').waitFor();
   assert.deepEqual(await inspect(visit.page, 'forbidden'), []);

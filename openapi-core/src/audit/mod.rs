@@ -1,6 +1,7 @@
 //! The audit log: writes, deletions, bulk reads, and failed authentications (contract 14.1).
 
 mod chain;
+mod origin;
 mod verify;
 
 use std::net::IpAddr;
@@ -12,6 +13,7 @@ use crate::json::RawObject;
 use crate::values::{AgentId, AuditId, ContactId, Timestamp};
 
 pub use chain::{ChainHead, ChainLink, ChainedEntry, SealedEntry, salt};
+pub use origin::Origin;
 pub use verify::{ChainBreak, ChainProblem, ChainVerifier, PurgeMark};
 
 /// One entry of the log. Secrets and signatures are never in it.
@@ -207,8 +209,20 @@ audit_actions! {
     OperatorSetupLink = "operator.setupLink",
     /// A link by which an operator recovers an account was made.
     OperatorRecoveryLink = "operator.recoveryLink",
+    /// A person was invited to become an operator.
+    OperatorInvite = "operator.invite",
+    /// An invitation was revoked.
+    OperatorRevokeInvitation = "operator.revokeInvitation",
     /// An operator was created.
     OperatorCreate = "operator.create",
+    /// An operator got other roles.
+    OperatorGrant = "operator.grant",
+    /// An operator was disabled.
+    OperatorDisable = "operator.disable",
+    /// An operator was enabled.
+    OperatorEnable = "operator.enable",
+    /// An operator was removed.
+    OperatorRemove = "operator.remove",
     /// An operator changed their name or address.
     OperatorEdit = "operator.edit",
     /// A passkey or a password of an operator was added, changed or removed.

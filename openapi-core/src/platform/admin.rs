@@ -7,7 +7,7 @@ use super::{Platform, contacts, extraction, forms, keys};
 use crate::access::{Actor, Caller, Key, KeySelector, KeyStatus, Permissions};
 use crate::admin::{Admin, AdminError, CreditChange, Imported, IssuedKey, KeyEdit, NewAgent, NewKey};
 use crate::agents::{Agent, AgentStatus};
-use crate::audit::{AuditAction, ChainedEntry};
+use crate::audit::{AuditAction, ChainedEntry, Origin};
 use crate::contacts::{Contact, ContactRef};
 use crate::credits::{CreditAccount, CreditEntry};
 use crate::events::EventData;
@@ -79,13 +79,9 @@ impl Platform {
     /// The caller as which an operator acts.
     #[must_use]
     pub fn operator(&self, by: &Actor, agent: &AgentId) -> Caller {
-        Caller {
-            agent_id: agent.clone(),
-            actor: by.clone(),
-            permissions: Permissions::all(),
-            address: None,
-            request_id: String::new(),
-        }
+        let Origin { address, request_id } = Origin::current();
+        let (agent_id, actor) = (agent.clone(), by.clone());
+        Caller { agent_id, actor, permissions: Permissions::all(), address, request_id }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Platform;
 use crate::access::{Actor, Caller};
-use crate::audit::{AuditAction, AuditEntry, SealedEntry, salt};
+use crate::audit::{AuditAction, AuditEntry, Origin, SealedEntry, salt};
 use crate::contacts::Contact;
 use crate::json::{Json, Object, RawObject};
 use crate::values::{AgentId, ContactId, Timestamp};
@@ -28,8 +28,9 @@ impl Platform {
         })
     }
 
-    /// An entry without a contact and a request.
-    pub(super) fn audit_entry(
+    /// An entry without a contact, of the request that runs ([`Origin`]).
+    #[must_use]
+    pub fn audit_entry(
         &self,
         by: &Actor,
         action: AuditAction,
@@ -38,6 +39,7 @@ impl Platform {
         details: &Object,
         now: Timestamp,
     ) -> AuditEntry {
+        let origin = Origin::current();
         AuditEntry {
             id: self.ports.ids.platform_id(now).into(),
             agent_id: agent,
@@ -47,8 +49,8 @@ impl Platform {
             action,
             resource,
             contact_id: None,
-            address: None,
-            request_id: None,
+            address: origin.address,
+            request_id: Some(origin.request_id).filter(|id| !id.is_empty()),
             details: RawObject::new(details),
         }
     }

@@ -63,6 +63,83 @@ fn a_printed_link_makes_the_first_owner() {
 }
 
 #[test]
+fn people_are_managed_by_commands_while_the_server_runs() {
+    let sandbox = Sandbox::new();
+    let mut server = sandbox.serve(&ON_ANY_PORT);
+    let accept = |server: &Serving, token: &str, name: &str, email: Option<&str>| {
+        let mut body = json!({ "token": token, "name": name, "password": "correct horse battery staple" });
+        if let Some(email) = email {
+            body["email"] = email.into();
+        }
+        let made = ask(server, "POST", "/console/v1/links/accept", &[], &body);
+        assert_eq!(made.status, 200, "{}", made.text());
+    };
+    let first = token(&mut server);
+    accept(&server, &first, "Zoë", Some("zoe@example.com"));
+    let invite = [
+        "operators",
+        "invite",
+        "ada@example.com",
+        "--role",
+        "viewer",
+        "--role",
+        "developer",
+        "--valid",
+        "1h",
+    ];
+    let link = sandbox.run(&invite).done();
+    let invited = link.trim().split_once("/join#").expect("a link").1;
+    let waiting = sandbox.json(&["operators", "invitations"]);
+    assert_eq!((&waiting[0]["email"], &waiting[0]["isVoid"]), (&json!("ada@example.com"), &json!(false)));
+    accept(&server, invited, "Ada", None);
+    let listed = sandbox.json(&["operators", "list"]);
+    assert_eq!(listed[0]["grants"], json!(["developer", "viewer"]));
+    let said = sandbox.run(&["operators", "list"]).done();
+    assert!(said.contains("ada@example.com") && said.contains("password"), "{said}");
+    let granted = sandbox.json(&["operators", "grant", "ADA@example.com", "--role", "admin"]);
+    assert_eq!(granted["grants"], json!(["admin"]));
+    assert_eq!(sandbox.json(&["operators", "disable", "ada@example.com"])["isDisabled"], true);
+    assert_eq!(sandbox.json(&["operators", "enable", "ada@example.com"])["isDisabled"], false);
+    sandbox.run(&["operators", "sign-out", "ada@example.com"]).done();
+    assert!(sandbox.run(&["operators", "recover", "ada@example.com"]).done().contains("/setup#"));
+    sandbox.run(&["operators", "remove", "ada@example.com"]).done();
+    for (arguments, expected) in [
+        (&["operators", "disable", "zoe@example.com"][..], "last owner"),
+        (&["operators", "show", "ada@example.com"], "no operator has the address ada@example.com"),
+        (
+            &["operators", "revoke-invitation", "ada@example.com"],
+            "nobody with the address ada@example.com is invited",
+        ),
+        (
+            &["operators", "invite", "max@example.com", "--role", "viewer@nobody"],
+            "grants names the agent nobody",
+        ),
+        (
+            &["operators", "invite", "max@example.com", "--role", "viewer", "--valid", "60d"],
+            "an hour to 30 days",
+        ),
+        (
+            &["operators", "invite", "zoe@example.com", "--role", "viewer"],
+            "An operator has this address already",
+        ),
+    ] {
+        let said = sandbox.run(arguments).failed(1);
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
+    assert!(
+        sandbox
+            .run(&["operators", "invite", "max@example.com", "--role", "root"])
+            .failed(2)
+            .contains("not a role")
+    );
+    // The log names the user of the operating system, and no request.
+    let log = sandbox.json(&["audit", "tail", "--lines", "100"]);
+    let entry = log.as_array().unwrap().iter().find(|entry| entry["action"] == "operator.remove").unwrap();
+    assert!(entry["osUser"]["uid"].is_number() && entry["actor"]["type"] == "operator", "{entry}");
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
 fn names_of_the_machine_lead_to_localhost_and_other_hosts_nowhere() {
     let sandbox = Sandbox::new();
     let server = sandbox.serve(&ON_ANY_PORT);

@@ -27,8 +27,8 @@ use crate::widget::TurnDeadlines;
 use crate::widget::live::{EventName, LiveTurn};
 use crate::widget::texts;
 use crate::{
-    ChatError, ChatResponder, ChatTurn, ConversationMode, Fallback, FollowUp, Message, MessageState, Outcome,
-    Speaker, StatusKind,
+    ChatError, ChatResponder, ChatTurn, ConversationMode, ConversationStatus, Fallback, FollowUp, Message,
+    MessageState, Outcome, Speaker, StatusKind,
 };
 use drive::{DRAFT_MILLIS, Step, next};
 use reply::{Deadline, End, Reply, failure_of};
@@ -224,7 +224,7 @@ impl Replies {
             if !is_stored {
                 return Some(Vec::new());
             }
-            if reply.after.handoff.is_some() {
+            if reply.after.handoff.is_some() && conversation.status == ConversationStatus::Open {
                 conversation.mode = ConversationMode::Human;
                 conversation.waiting_since = Some(now);
             }

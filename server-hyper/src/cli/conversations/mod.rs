@@ -142,7 +142,7 @@ impl Conversations {
                     return context.print_record(false, &said, &lines);
                 }
                 Conversations::Take(Named { conversation, agent }) => {
-                    chat.take_conversation(&by, &agent, conversation).await?
+                    chat.take_conversation(&by, &agent, conversation, None).await?
                 }
                 Conversations::Release(Named { conversation, agent }) => {
                     chat.release_conversation(&by, &agent, conversation).await?
