@@ -16,6 +16,7 @@ mod file_name;
 mod fold;
 pub mod json;
 mod marks;
+mod origin;
 pub mod part_head;
 mod phone;
 pub mod phone_forms;
@@ -35,6 +36,7 @@ pub use external_id::ExternalId;
 pub use file_name::FileName;
 pub use fold::{fold, fold_case};
 pub use marks::visible;
+pub use origin::Origin;
 pub use phone::{Phone, PhoneCode, digits};
 pub use platform_id::{
     AuditId, ContactId, ConversationId, FileId, JobId, KeyId, KnowledgeId, MessageId, PlatformId,

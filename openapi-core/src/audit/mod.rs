@@ -1,7 +1,6 @@
 //! The audit log: writes, deletions, bulk reads, and failed authentications (contract 14.1).
 
 mod chain;
-mod origin;
 mod verify;
 
 use std::net::IpAddr;
@@ -13,7 +12,7 @@ use crate::json::RawObject;
 use crate::values::{AgentId, AuditId, ContactId, Timestamp};
 
 pub use chain::{ChainHead, ChainLink, ChainedEntry, SealedEntry, salt};
-pub use origin::Origin;
+pub use values::Origin;
 pub use verify::{ChainBreak, ChainProblem, ChainVerifier, PurgeMark};
 
 /// One entry of the log. Secrets and signatures are never in it.

@@ -38,7 +38,9 @@ impl Origin {
         .await
     }
 
-    pub(crate) fn current() -> Self {
+    /// That of the future that runs; the default outside of [`Origin::during`].
+    #[must_use]
+    pub fn current() -> Self {
         CURRENT.with_borrow(Clone::clone)
     }
 }
