@@ -34,7 +34,7 @@ pub struct Metadata {
     pub step_up: bool,
     /// What the audit log notes; empty for an operation that only reads.
     pub audit: &'static [AuditAction],
-    /// The command that does the same, without the program's name and `--agent`; empty where there is none.
+    /// The command that does the same, without the program's name; empty where there is none.
     pub command: &'static str,
     /// What it is about beyond the rest.
     pub traits: Traits,

@@ -99,7 +99,7 @@ impl Operation for Create {
         access: Access::Installation(Capability::AgentsManage),
         step_up: false,
         audit: &[AuditAction::AgentCreate],
-        command: "agents create NAME [--id ID]",
+        command: "agents create NAME --id ID",
         traits: Traits::NONE,
     };
     type Input = CreateAgent;

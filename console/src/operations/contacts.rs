@@ -149,7 +149,7 @@ pub(super) const LIST: Entry = Entry {
         (Method::Get, COLLECTION),
         Capability::ContactsRead,
         &[],
-        "contacts list",
+        "contacts list --agent AGENT",
     ),
     members: list_members,
     output: || (json!({ "type": "array", "items": MaskedContact::reference() }), None),
@@ -164,7 +164,7 @@ pub(super) const SHOW: Entry = Entry {
         (Method::Get, ONE),
         Capability::ContactsRead,
         &[],
-        "contacts show REF",
+        "",
     ),
     members: one,
     output: one_output,
@@ -179,7 +179,7 @@ pub(super) const CREATE: Entry = Entry {
         (Method::Post, COLLECTION),
         Capability::ContactsWrite,
         &[AuditAction::ContactCreate],
-        "contacts create",
+        "",
     ),
     members: || body::<NewContact>(path(), &["primaryEmail"]),
     output: one_output,
@@ -196,7 +196,7 @@ pub(super) const UPDATE: Entry = Entry {
             (Method::Patch, ONE),
             Capability::ContactsWrite,
             &[AuditAction::ContactUpdate],
-            "contacts update REF",
+            "",
         )
     },
     members: || body::<ContactChanges>(one(), &[]),
@@ -212,7 +212,7 @@ pub(super) const ARCHIVE: Entry = Entry {
         (Method::Post, "/agents/{agent}/contacts/{contact}/archive"),
         Capability::ContactsWrite,
         &[AuditAction::ContactArchive],
-        "contacts archive REF",
+        "",
     ),
     members: one,
     output: one_output,
@@ -227,7 +227,7 @@ pub(super) const UNARCHIVE: Entry = Entry {
         (Method::Post, "/agents/{agent}/contacts/{contact}/unarchive"),
         Capability::ContactsWrite,
         &[AuditAction::ContactUnarchive],
-        "contacts unarchive REF",
+        "",
     ),
     members: one,
     output: one_output,
@@ -252,7 +252,7 @@ impl Operation for Reveal {
         (Method::Post, "/agents/{agent}/contacts/{contact}/reveal"),
         Capability::SensitiveRead,
         &[AuditAction::ContactReveal],
-        "contacts show REF --reveal",
+        "",
     );
     type Input = OneContact;
     type Output = Contact;
@@ -295,7 +295,7 @@ impl Operation for Schema {
         (Method::Get, "/agents/{agent}/contact-schema"),
         Capability::SchemaRead,
         &[],
-        "contact-schema show",
+        "contact-schema show --agent AGENT",
     );
     type Input = OneAgent;
     type Output = SchemaView;
@@ -328,7 +328,7 @@ impl Operation for Erase {
             (Method::Post, "/agents/{agent}/contacts/{contact}/erase"),
             Capability::ContactsErase,
             &[AuditAction::ContactErase],
-            "contacts erase REF",
+            "contacts erase REF --agent AGENT",
         )
     };
     type Input = EraseContact;

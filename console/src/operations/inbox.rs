@@ -268,7 +268,7 @@ impl Operation for List {
         (Method::Get, "/agents/{agent}/conversations"),
         Capability::InboxRead,
         &[],
-        "conversations list",
+        "conversations list --agent AGENT",
     );
     type Input = ListConversations;
     type Output = Vec<ConversationView>;
@@ -391,7 +391,7 @@ impl Operation for Show {
         (Method::Get, "/agents/{agent}/conversations/{conversation}"),
         Capability::InboxRead,
         &[],
-        "conversations show ID",
+        "conversations show ID --agent AGENT",
     );
     type Input = OneConversation;
     type Output = ConversationView;
@@ -425,7 +425,7 @@ impl Operation for Thread {
         (Method::Get, "/agents/{agent}/conversations/{conversation}/thread"),
         Capability::InboxRead,
         &[],
-        "conversations show ID",
+        "conversations show ID --agent AGENT",
     );
     type Input = ReadThread;
     type Output = Vec<MessageView>;
@@ -487,7 +487,7 @@ impl Operation for Take {
         (Method::Post, "/agents/{agent}/conversations/{conversation}/take"),
         Capability::InboxReply,
         CHANGE,
-        "conversations take ID",
+        "conversations take ID --agent AGENT",
     );
     type Input = OneConversation;
     type Output = ConversationView;
@@ -508,7 +508,7 @@ on_conversation! {
         (Method::Post, "/agents/{agent}/conversations/{conversation}/release"),
         Capability::InboxReply,
         CHANGE,
-        "conversations release ID",
+        "conversations release ID --agent AGENT",
     ), release_conversation, "Conversation released successfully"
 }
 
@@ -520,7 +520,7 @@ on_conversation! {
         (Method::Post, "/agents/{agent}/conversations/{conversation}/close"),
         Capability::InboxReply,
         CHANGE,
-        "conversations close ID",
+        "conversations close ID --agent AGENT",
     ), close_conversation, "Conversation closed successfully"
 }
 
@@ -550,7 +550,7 @@ impl Operation for SendReply {
         (Method::Post, "/agents/{agent}/conversations/{conversation}/replies"),
         Capability::InboxReply,
         CHANGE,
-        "conversations reply ID TEXT",
+        "conversations reply ID TEXT --agent AGENT",
     );
     type Input = WriteReply;
     type Output = MessageView;

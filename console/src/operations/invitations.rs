@@ -100,7 +100,7 @@ impl Operation for Invite {
         (Method::Post, "/members/invitations"),
         true,
         &[AuditAction::OperatorInvite],
-        ("operators invite EMAIL --role ROLE", Traits::ACCOUNTS_SECRET),
+        ("operators invite EMAIL --role inbox@acme", Traits::ACCOUNTS_SECRET),
     );
     type Input = InviteMember;
     type Output = MadeLink;

@@ -160,7 +160,7 @@ impl Operation for List {
         access: Access::Agent(Capability::KeysRead),
         step_up: false,
         audit: &[],
-        command: "keys list",
+        command: "keys list --agent AGENT",
         traits: Traits::NONE,
     };
     type Input = OneAgent;
@@ -213,7 +213,7 @@ impl Operation for Create {
         access: Access::Agent(Capability::KeysManage),
         step_up: true,
         audit: &[AuditAction::KeyCreate],
-        command: "keys create --name NAME --allow PERMISSION",
+        command: "keys create --agent AGENT --name NAME --allow contacts:read",
         traits: Traits::SECRET,
     };
     type Input = CreateKey;

@@ -53,7 +53,7 @@ impl Operation for List {
         (Method::Get, "/agents/{agent}/knowledge"),
         Capability::StudioRead,
         &[],
-        "knowledge list",
+        "knowledge list --agent AGENT",
     );
     type Input = OneAgent;
     type Output = Vec<DocumentView>;
@@ -132,7 +132,7 @@ impl Operation for Add {
         (Method::Post, "/agents/{agent}/knowledge"),
         Capability::StudioWrite,
         &[AuditAction::KnowledgeAdd],
-        "knowledge add FILE",
+        "knowledge add FILE --agent AGENT",
     );
     type Input = AddText;
     type Output = DocumentView;
@@ -161,7 +161,7 @@ impl Operation for AddFile {
         (Method::Post, "/agents/{agent}/knowledge/files"),
         Capability::StudioWrite,
         &[AuditAction::KnowledgeAdd],
-        "knowledge add FILE",
+        "knowledge add FILE --agent AGENT",
     );
     type Input = NewFile;
     type Output = DocumentView;
@@ -194,7 +194,7 @@ impl Operation for Remove {
         (Method::Delete, "/agents/{agent}/knowledge/{document}"),
         Capability::StudioWrite,
         &[AuditAction::KnowledgeRemove],
-        "knowledge remove DOC",
+        "knowledge remove DOC --agent AGENT",
     );
     type Input = OneDocument;
     type Output = DocumentView;

@@ -182,7 +182,7 @@ impl Operation for Grant {
         (Method::Put, "/members/{member}/grants"),
         true,
         &[AuditAction::OperatorGrant],
-        ("operators grant EMAIL --role ROLE", Traits::ACCOUNTS_VERSIONED),
+        ("operators grant EMAIL --role inbox@acme", Traits::ACCOUNTS_VERSIONED),
     );
     type Input = GrantRoles;
     type Output = MemberView;
