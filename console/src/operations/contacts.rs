@@ -149,7 +149,7 @@ pub(super) const LIST: Entry = Entry {
         (Method::Get, COLLECTION),
         Capability::ContactsRead,
         &[],
-        "contacts list --agent AGENT",
+        "",
     ),
     members: list_members,
     output: || (json!({ "type": "array", "items": MaskedContact::reference() }), None),

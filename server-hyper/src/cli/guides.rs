@@ -8,7 +8,7 @@ use clap::{CommandFactory, Parser};
 use super::{Cli, with_default_command};
 
 /// What placeholders of the guides, such as `ID` and `$KEY`, may stand for.
-const VALUES: [&str; 3] = ["697dc8165d4ffa83cfc35cfc", "acme", "1"];
+const VALUES: [&str; 4] = ["697dc8165d4ffa83cfc35cfc", "acme", "ada@example.com", "1"];
 
 /// The words of the first command of a line, as a shell splits it.
 fn words(line: &str) -> Vec<String> {
