@@ -50,7 +50,7 @@ fn reply(turn: &ChatTurn) -> Vec<ChatEvent> {
     let texts = texts(locale);
     let question = turn.history.iter().rev().find(|line| line.speaker == Speaker::Visitor);
     let question = question.map_or("", |line| line.text.as_str());
-    if let Some(small_talk) = small_talk(question) {
+    if let Some(small_talk) = small_talk(question, locale) {
         return vec![
             ChatEvent::Delta(spoken(small_talk, texts).to_owned()),
             done(Outcome::SmallTalk, Vec::new()),

@@ -3,6 +3,7 @@
 mod answers;
 mod indexes;
 mod store;
+mod talk;
 #[path = "../support/mod.rs"]
 mod support;
 
