@@ -133,7 +133,8 @@ fn of_letters(message: &str, languages: &[Option<Language>; 2]) -> Option<SmallT
     while !rest.is_empty() {
         // Between spaces, only phrases that are written as one word by many may be parts of a word.
         let usable = |phrase: &&Phrase| {
-            is_unspaced_text || matches!(phrase.kind, Kind::Says(_) | Kind::Filler) && phrase.language.is_none()
+            is_unspaced_text
+                || matches!(phrase.kind, Kind::Says(_) | Kind::Filler) && phrase.language.is_none()
         };
         let mut phrases = PHRASES.iter().filter(|phrase| phrase.is_of(languages)).filter(usable);
         let phrase = phrases.find(|phrase| rest.starts_with(phrase.joined.as_str()))?;
@@ -148,7 +149,8 @@ fn of_words(message: &str, languages: &[Option<Language>; 2]) -> Option<SmallTal
     let words = split(message);
     // Of "that's" each part is a word.
     let tells_nothing = |word: &str| {
-        let is_known = |part: &str| languages.iter().flatten().any(|language| language.is_function_word(part));
+        let is_known =
+            |part: &str| languages.iter().flatten().any(|language| language.is_function_word(part));
         is_known(word) || word.split('\'').all(|part| part.chars().count() <= 1 || is_known(part))
     };
     let mut written = written(message);
@@ -187,7 +189,8 @@ fn verdict(kinds: &[Kind], asks: bool) -> Option<SmallTalk> {
         _ => None,
     });
     let is_turned = asks || has(Kind::Turn);
-    said.min_by_key(|says| says.rank()).filter(|says| !is_turned || !matches!(says, SmallTalk::Thanks | SmallTalk::Greeting))
+    said.min_by_key(|says| says.rank())
+        .filter(|says| !is_turned || !matches!(says, SmallTalk::Thanks | SmallTalk::Greeting))
 }
 
 impl Phrase {
@@ -277,9 +280,7 @@ mod tests {
                 assert_eq!(small_talk(text, "en"), Some(meaning), "{text}");
             }
         }
-        for text in
-            ["", "there", "Hello, what does it cost?", "Thanks, and on Sundays?", "Hi-fi systems"]
-        {
+        for text in ["", "there", "Hello, what does it cost?", "Thanks, and on Sundays?", "Hi-fi systems"] {
             assert_eq!(small_talk(text, "en"), None, "{text}");
         }
     }

@@ -3,9 +3,9 @@
 mod answers;
 mod indexes;
 mod store;
-mod talk;
 #[path = "../support/mod.rs"]
 mod support;
+mod talk;
 
 use conversations::{ChatEvent, ChatResponder, ChatTurn};
 use openapi_core::values::{AgentId, PlatformId};

