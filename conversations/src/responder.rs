@@ -340,6 +340,8 @@ pub struct FoundPassage {
     pub page: Option<u32>,
     /// Its text.
     pub text: String,
+    /// Where its text is most like the question by meaning, in bytes; [`None`] where only words were compared.
+    pub nearest: Option<std::ops::Range<usize>>,
     /// Its relevance, comparable only within one search.
     pub score: f32,
 }

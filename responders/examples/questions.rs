@@ -12,9 +12,9 @@
 //! | Column | Counts |
 //! |---|---|
 //! | `@1`, `@3`, `@6` | questions whose first, first three, first six passages hold one that answers |
-//! | `answered`, `unsure` | questions to which passages are quoted, outright or as what may help |
-//! | `right`, `right?` | those whose quotations hold the answer from a document that has it: outright, and of all |
-//! | `refused` | unanswerable questions to which nothing is quoted outright; `wrong` are the others |
+//! | `answered`, `unsure`, `nearest` | questions to which passages are quoted: outright, as what may help, as the closest to an answer that there is not |
+//! | `right`, `right?`, `right??` | those whose quotations hold the answer from a document that has it: outright, those of `unsure` too, and of all |
+//! | `refused`, `told` | unanswerable questions to which nothing is quoted outright, and those that are told that there is no answer |
 
 #[path = "../tests/questions/set.rs"]
 mod set;
@@ -56,6 +56,7 @@ struct Fate {
     rank: Option<usize>,
     is_answered: bool,
     is_unsure: bool,
+    is_nearest: bool,
     is_right: bool,
     reply: String,
 }
@@ -185,14 +186,15 @@ fn ask(
     turn.history = history;
     let (text, sources, ended) = reply(turn);
     let is_unsure = ended == Some(Outcome::Unsure);
-    let is_answered = !sources.is_empty() && !is_unsure;
+    let is_nearest = ended == Some(Outcome::Unknown) && !sources.is_empty();
+    let is_answered = !sources.is_empty() && !is_unsure && !is_nearest;
     let said = set_of(&text);
     let is_right = case.gold.iter().any(|(file, passage)| {
         let has_fact =
             share(passage, &said) >= HELD || (!case.answer.is_empty() && share(&case.answer, &said) >= 1.0);
         sources.contains(file) && has_fact
     });
-    (Fate { rank, is_answered, is_unsure, is_right, reply: text }, found, signals)
+    (Fate { rank, is_answered, is_unsure, is_nearest, is_right, reply: text }, found, signals)
 }
 
 #[derive(Default)]
@@ -203,6 +205,9 @@ struct Tally {
     unsure: u32,
     right: u32,
     right_or_unsure: u32,
+    nearest: u32,
+    right_at_all: u32,
+    told: u32,
     unanswerable: u32,
     refused: u32,
 }
@@ -212,6 +217,7 @@ impl Tally {
         if case.gold.is_empty() {
             self.unanswerable += 1;
             self.refused += u32::from(!fate.is_answered);
+            self.told += u32::from(!fate.is_answered && !fate.is_unsure);
             return;
         }
         self.answerable += 1;
@@ -221,7 +227,9 @@ impl Tally {
         self.answered += u32::from(fate.is_answered);
         self.unsure += u32::from(fate.is_unsure);
         self.right += u32::from(fate.is_right && fate.is_answered);
-        self.right_or_unsure += u32::from(fate.is_right);
+        self.right_or_unsure += u32::from(fate.is_right && (fate.is_answered || fate.is_unsure));
+        self.nearest += u32::from(fate.is_nearest);
+        self.right_at_all += u32::from(fate.is_right);
     }
 
     fn row(&self, name: &str) -> String {
@@ -229,12 +237,12 @@ impl Tally {
             0 => "   – ".to_owned(),
             all => format!("{:5.2}", f64::from(count) / f64::from(all)),
         };
-        let refused = match self.unanswerable {
+        let none = |count: u32| match self.unanswerable {
             0 => "   – ".to_owned(),
-            all => format!("{:5.2}", f64::from(self.refused) / f64::from(all)),
+            all => format!("{:5.2}", f64::from(count) / f64::from(all)),
         };
         format!(
-            "| {name:22} | {:4} | {} | {} | {} | {} | {} | {} | {} | {:4} | {refused} |",
+            "| {name:22} | {:4} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {:4} | {} | {} |",
             self.answerable,
             of(self.at[0]),
             of(self.at[1]),
@@ -243,7 +251,11 @@ impl Tally {
             of(self.right),
             of(self.unsure),
             of(self.right_or_unsure),
+            of(self.nearest),
+            of(self.right_at_all),
             self.unanswerable,
+            none(self.refused),
+            none(self.told),
         )
     }
 }
@@ -374,8 +386,10 @@ fn main() {
     if shows_failures {
         println!("{failures}");
     }
-    println!("| set | n | @1 | @3 | @6 | answered | right | unsure | right? | n | refused |");
-    println!("|---|---|---|---|---|---|---|---|---|---|---|");
+    println!(
+        "| set | n | @1 | @3 | @6 | answered | right | unsure | right? | nearest | right?? | n | refused | told |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     for (name, tally) in &tallies {
         println!("{}", tally.row(name));
     }

@@ -130,6 +130,7 @@ fn turns(settings: &ChatSettings, now: Timestamp) -> Vec<(&'static str, ChatTurn
         headings: vec!["Home visits".to_owned()],
         page: Some(2),
         text: text.to_owned(),
+        nearest: None,
         score: 1.0,
     };
     let usual = ChatTurn {

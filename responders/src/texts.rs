@@ -15,6 +15,8 @@ pub(crate) struct Texts {
     pub(crate) unsure: &'static str,
     /// Nothing was found.
     pub(crate) unknown: &'static str,
+    /// After `unknown`, before quotations that do not answer.
+    pub(crate) nearest: &'static str,
     /// After `unknown`, before the lead form.
     pub(crate) form: &'static str,
     /// The answer to a greeting.
@@ -63,6 +65,7 @@ impl Texts {
             found: sentence("found"),
             unsure: sentence("unsure"),
             unknown: sentence("unknown"),
+            nearest: sentence("nearest"),
             form: sentence("form"),
             greeting: sentence("greeting"),
             thanks: sentence("thanks"),
@@ -101,6 +104,7 @@ mod tests {
                 texts.found,
                 texts.unsure,
                 texts.unknown,
+                texts.nearest,
                 texts.form,
                 texts.greeting,
                 texts.thanks,

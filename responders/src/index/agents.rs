@@ -135,7 +135,7 @@ impl KnowledgeIndex {
         // The vectors are there twice: in the index, and to be taken over by the next one.
         let of_vectors =
             self.meaning.as_ref().map_or(0, |meaning| meaning.embedder.dimension() * 2 * size_of::<i16>());
-        self.keep(agent, index.bytes() + index.len() * of_vectors);
+        self.keep(agent, index.bytes() + index.parts() * of_vectors);
         self.fill(agent, &index, slot.known.clone(), slot.filling.clone());
         Ok(index)
     }

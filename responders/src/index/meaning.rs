@@ -1,31 +1,45 @@
 //! Gives an index vectors of its passages, while words answer already.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::ops::Range;
 use std::sync::Weak;
 
 use parking_lot::Mutex;
 
-use super::vectors::{Known, Vectors, row};
+use super::vectors::{Known, Row, Vectors, row};
 use super::{Entry, Index};
 use crate::embedder::{EmbedError, Embedder, TextRole};
+use crate::passages::{parts, plain_text};
 
-/// Passages that are given to the embedder at a time.
+/// Characters of a part of a passage that has a vector of its own, about.
+const PART: usize = 400;
+/// Parts that are given to the embedder at a time.
 const BATCH: usize = 4;
-/// Every how many passages the log tells how far it is.
+/// Every how many parts the log tells how far it is.
 const PROGRESS: usize = 500;
 
 impl Index {
-    /// What a passage is about, in words: its title, its headings and its text without marks of Markdown.
-    fn text_of(&self, entry: &Entry) -> String {
+    /// What the parts of a passage are about, in words: the title, the headings and the part without marks of Markdown. A
+    /// vector of a whole passage is about everything in it a little; the answer to a question is one part of it.
+    fn texts_of(&self, entry: &Entry) -> Vec<String> {
         let title = &self.documents[entry.document as usize].title;
-        let mut text = title.clone();
+        let mut above = title.clone();
         for heading in entry.headings.iter().filter(|heading| *heading != title) {
-            text.push_str(" › ");
-            text.push_str(heading);
+            above.push_str(" › ");
+            above.push_str(heading);
         }
-        text.push('\n');
-        text.push_str(&crate::passages::plain_text(&entry.text));
-        text
+        let text = |part: &str| format!("{above}\n{}", plain_text(part));
+        parts(&entry.text, PART).into_iter().map(|part| text(&entry.text[part])).collect()
+    }
+
+    /// How many parts its passages have, about: as many as their lengths let expect.
+    pub(super) fn parts(&self) -> usize {
+        self.entries.iter().map(|entry| entry.text.len().div_ceil(PART)).sum()
+    }
+
+    /// Where a part of a passage is.
+    pub(super) fn part(&self, passage: usize, part: u16) -> Option<Range<usize>> {
+        parts(&self.entries[passage].text, PART).into_iter().nth(usize::from(part))
     }
 
     /// Whether meaning counts in its searches.
@@ -50,23 +64,25 @@ impl Index {
     /// The texts that have no vector yet.
     fn missing(&self, known: &Mutex<Known>) -> Vec<(u128, String)> {
         let known = known.lock();
-        let texts = self.entries.iter().map(|entry| self.text_of(entry));
+        let texts = self.entries.iter().flat_map(|entry| self.texts_of(entry));
         texts.map(|text| (key(&text), text)).filter(|(key, _)| !known.contains_key(key)).collect()
     }
 
     /// Takes its vectors of those that are known, and forgets the others.
     fn take_meaning(&self, dimension: usize, known: &Mutex<Known>) {
         let mut known = known.lock();
-        let rows: Vec<_> = self
+        let passages: Vec<Vec<(u128, Row)>> = self
             .entries
             .iter()
             .map(|entry| {
-                let key = key(&self.text_of(entry));
-                known.get(&key).cloned().map(|row| (key, row))
+                let keys = self.texts_of(entry).into_iter().map(|text| key(&text));
+                keys.filter_map(|key| known.get(&key).cloned().map(|row| (key, row))).collect()
             })
             .collect();
-        *known = rows.iter().flatten().cloned().collect();
-        let rows: Vec<_> = rows.into_iter().map(|row| row.map(|(_, row)| row)).collect();
+        *known = passages.iter().flatten().cloned().collect();
+        let rows: Vec<Vec<Row>> =
+            passages.into_iter().map(|parts| parts.into_iter().map(|(_, row)| row).collect()).collect();
+        drop(known);
         drop(self.vectors.set(Vectors::new(dimension, &rows)));
     }
 }

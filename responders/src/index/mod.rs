@@ -223,7 +223,11 @@ impl Index {
             }
         }
         let found = best.into_iter().take(at_most);
-        let passages = found.map(|(score, passage)| self.found(passage as usize, score)).collect();
+        let passages = found.map(|(score, passage)| {
+            let part = similarity.map(|similarity| similarity.parts[passage as usize]);
+            self.found(passage as usize, score, part)
+        });
+        let passages = passages.collect();
         (Retrieved { passages, coverage, has_documents: !self.documents.is_empty() }, signals)
     }
 
@@ -283,7 +287,7 @@ impl Index {
         Ranked { best, scores, held, weights, total, coverage }
     }
 
-    fn found(&self, passage: usize, score: f32) -> FoundPassage {
+    fn found(&self, passage: usize, score: f32, part: Option<u16>) -> FoundPassage {
         let entry = &self.entries[passage];
         let document = &self.documents[entry.document as usize];
         FoundPassage {
@@ -294,6 +298,7 @@ impl Index {
             headings: entry.headings.to_vec(),
             page: entry.page,
             text: entry.text.to_string(),
+            nearest: part.and_then(|part| self.part(passage, part)),
             score,
         }
     }

@@ -23,12 +23,14 @@ pub(crate) fn row(vector: &[f32]) -> Option<Row> {
     is_usable.then(|| vector.iter().map(|number| (number / length * ONE).round() as i16).collect())
 }
 
-/// The vectors of passages, by their numbers.
+/// The vectors of passages, by their numbers: one or more of each, of its parts.
 pub(crate) struct Vectors {
     dimension: usize,
     rows: Vec<i16>,
-    /// The length of each row without the mean; 0 where a passage has none.
+    /// The length of each row without the mean.
     lengths: Vec<f32>,
+    /// Where the rows of each passage end.
+    ends: Vec<u32>,
     mean: Vec<f32>,
 }
 
@@ -36,6 +38,8 @@ pub(crate) struct Vectors {
 pub(crate) struct Similarity {
     /// The cosines, without the mean.
     pub(crate) cosines: Vec<f32>,
+    /// The part of each passage that is most alike.
+    pub(crate) parts: Vec<u16>,
     pub(crate) mean: f32,
     pub(crate) deviation: f32,
 }
@@ -48,34 +52,32 @@ impl Similarity {
 }
 
 impl Vectors {
-    pub(crate) fn new(dimension: usize, passages: &[Option<Row>]) -> Self {
+    pub(crate) fn new(dimension: usize, passages: &[Vec<Row>]) -> Self {
+        let all: Vec<&Row> = passages.iter().flatten().filter(|row| row.len() == dimension).collect();
         let mut mean = vec![0.0_f32; dimension];
-        let known: Vec<&Row> = passages.iter().flatten().filter(|row| row.len() == dimension).collect();
-        for row in &known {
+        for row in &all {
             mean.iter_mut().zip(row.iter()).for_each(|(sum, number)| *sum += f32::from(*number));
         }
-        mean.iter_mut().for_each(|sum| *sum /= ONE * known.len().max(1) as f32);
-        let mut rows = Vec::with_capacity(dimension * passages.len());
-        let mut lengths = Vec::with_capacity(passages.len());
-        for row in passages {
-            match row.as_ref().filter(|row| row.len() == dimension) {
-                Some(row) => {
-                    let rests = row.iter().zip(&mean).map(|(number, mean)| f32::from(*number) / ONE - mean);
-                    lengths.push(rests.map(|rest| rest * rest).sum::<f32>().sqrt());
-                    rows.extend_from_slice(row);
-                }
-                None => {
-                    lengths.push(0.0);
-                    rows.resize(rows.len() + dimension, 0);
-                }
-            }
+        mean.iter_mut().for_each(|sum| *sum /= ONE * all.len().max(1) as f32);
+        let mut rows = Vec::with_capacity(dimension * all.len());
+        let mut lengths = Vec::with_capacity(all.len());
+        for row in &all {
+            let rests = row.iter().zip(&mean).map(|(number, mean)| f32::from(*number) / ONE - mean);
+            lengths.push(rests.map(|rest| rest * rest).sum::<f32>().sqrt());
+            rows.extend_from_slice(row);
         }
-        Vectors { dimension, rows, lengths, mean }
+        let mut end = 0;
+        let ends = passages.iter().map(|passage| {
+            end += passage.iter().filter(|row| row.len() == dimension).count() as u32;
+            end
+        });
+        Vectors { dimension, rows, lengths, ends: ends.collect(), mean }
     }
 
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(self.rows.as_slice())
             + size_of_val(self.lengths.as_slice())
+            + size_of_val(self.ends.as_slice())
             + size_of_val(self.mean.as_slice())
     }
 
@@ -94,14 +96,23 @@ impl Vectors {
             let product = product as f32 / (ONE * ONE) - towards_mean;
             if *own > 1e-4 && length > 1e-4 { product / (own * length) } else { 0.0 }
         };
-        let cosines: Vec<f32> =
-            self.rows.chunks_exact(self.dimension).zip(&self.lengths).map(cosine).collect();
+        let mut of_rows = self.rows.chunks_exact(self.dimension).zip(&self.lengths).map(cosine);
+        let mut begin = 0;
+        let mut cosines = Vec::with_capacity(self.ends.len());
+        let mut parts = Vec::with_capacity(self.ends.len());
+        for end in &self.ends {
+            let own = of_rows.by_ref().take((end - std::mem::replace(&mut begin, *end)) as usize);
+            // Of a passage without vectors nothing is known.
+            let best = (0_u16..).zip(own).max_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or((0, 0.0));
+            parts.push(best.0);
+            cosines.push(best.1);
+        }
         let count = cosines.len().max(1) as f32;
         let mean = cosines.iter().sum::<f32>() / count;
         let squares: f32 = cosines.iter().map(|cosine| (cosine - mean) * (cosine - mean)).sum();
         let assumed = (MIN_PASSAGES - count).max(0.0);
         let variance = (squares + assumed * USUAL_DEVIATION * USUAL_DEVIATION) / (count + assumed);
-        Some(Similarity { cosines, mean, deviation: variance.sqrt().max(1e-3) })
+        Some(Similarity { cosines, parts, mean, deviation: variance.sqrt().max(1e-3) })
     }
 }
 
@@ -117,7 +128,7 @@ mod tests {
     #[test]
     fn what_all_passages_share_does_not_count() {
         let passages = [[1.0, 0.3, 0.0], [1.0, -0.3, 0.0], [1.0, 0.0, 0.3], [1.0, 0.0, -0.3]];
-        let rows: Vec<Option<Row>> = passages.iter().map(|vector| row(vector)).collect();
+        let rows: Vec<Vec<Row>> = passages.iter().map(|vector| row(vector).into_iter().collect()).collect();
         let vectors = Vectors::new(3, &rows);
         let similarity = vectors.similarity(&[1.0, 0.2, 0.0]).expect("comparable");
         assert!(similarity.cosines[0] > 0.95 && similarity.cosines[1] < -0.95, "{:?}", similarity.cosines);
@@ -128,9 +139,20 @@ mod tests {
     }
 
     #[test]
+    fn a_passage_is_as_alike_as_the_best_of_its_parts() {
+        let parts = |all: &[[f32; 2]]| all.iter().filter_map(|vector| row(vector)).collect::<Vec<Row>>();
+        let passages =
+            [parts(&[[1.0, 0.1], [0.0, 1.0]]), parts(&[[0.7, 0.7]]), Vec::new(), parts(&[[0.1, -1.0]])];
+        let similarity = Vectors::new(2, &passages).similarity(&[0.0, 1.0]).expect("comparable");
+        assert_eq!(similarity.parts[..2], [1, 0]);
+        assert!(similarity.cosines[0] > similarity.cosines[1] && similarity.cosines[2] == 0.0);
+        assert!(similarity.cosines[1] > similarity.cosines[3], "{:?}", similarity.cosines);
+    }
+
+    #[test]
     fn vectors_that_are_none_are_like_nothing() {
-        let vectors =
-            Vectors::new(2, &[row(&[1.0, 0.0]), None, row(&[f32::NAN, 1.0]), row(&[1.0, 0.0, 0.0])]);
+        let rows = [row(&[1.0, 0.0]), None, row(&[f32::NAN, 1.0]), row(&[1.0, 0.0, 0.0])];
+        let vectors = Vectors::new(2, &rows.map(|row| row.into_iter().collect()));
         let similarity = vectors.similarity(&[0.0, 1.0]).expect("comparable");
         assert_eq!(similarity.cosines[1..], [0.0; 3]);
         for question in [&[0.0, 0.0][..], &[1.0], &[f32::INFINITY, 0.0], &[]] {
@@ -151,7 +173,7 @@ mod tests {
             let mean: Vec<f32> =
                 (0..8).map(|at| units.iter().map(|unit| unit[at]).sum::<f32>() / units.len() as f32).collect();
             let rest = |vector: &[f32]| -> Vec<f32> { vector.iter().zip(&mean).map(|(one, mean)| one - mean).collect() };
-            let rows: Vec<Option<Row>> = passages.iter().map(|vector| row(vector)).collect();
+            let rows: Vec<Vec<Row>> = passages.iter().map(|vector| row(vector).into_iter().collect()).collect();
             let similarity = Vectors::new(8, &rows).similarity(&question).expect("comparable");
             let asked = rest(&unit(&question));
             for (unit, near) in units.iter().zip(similarity.cosines) {

@@ -9,10 +9,14 @@ use crate::words::{Word, fold, words};
 
 /// The words of a message that may want a person; a longer one asks about something else too.
 const MAX_WORDS: usize = 16;
+/// Pairs of letters that are about as much as a word.
+const PAIRS_OF_WORD: usize = 3;
 /// The words of a message in which wanting and a person are enough.
 const FEW_WORDS: usize = 5;
 /// How far whom a visitor wants stands from what to do with them.
 const NEAR: usize = 5;
+/// The same in bytes of scripts without spaces.
+const NEAR_BYTES: usize = 36;
 /// The digits of a number of an order or a parcel.
 const NUMBER_DIGITS: usize = 4;
 
@@ -94,6 +98,12 @@ impl Message {
         (0..self.words.len()).filter(|at| stands(*at)).collect()
     }
 
+    /// About how many words it has.
+    fn length(&self) -> usize {
+        let is_pairs = self.languages.iter().any(|language| is_unspaced(*language));
+        self.words.len() / if is_pairs { PAIRS_OF_WORD } else { 1 }
+    }
+
     fn has(&self, language: Language, kind: &'static str) -> bool {
         !self.positions(language, kind).is_empty()
     }
@@ -102,15 +112,16 @@ impl Message {
 /// Whether a visitor wants to be brought to a person.
 pub(super) fn wants_person(text: &str, locale: &str) -> bool {
     let message = Message::of(text, locale);
-    if message.words.len() > MAX_WORDS {
+    if message.length() > MAX_WORDS {
         return false;
     }
     message.languages.iter().any(|language| {
         let people = message.positions(*language, "person");
         let contacts = message.positions(*language, "contact");
+        let near = if is_unspaced(*language) { NEAR_BYTES } else { NEAR };
         let is_near =
-            people.iter().any(|person| contacts.iter().any(|contact| contact.abs_diff(*person) <= NEAR));
-        let is_short = message.words.len() <= FEW_WORDS;
+            people.iter().any(|person| contacts.iter().any(|contact| contact.abs_diff(*person) <= near));
+        let is_short = message.length() <= FEW_WORDS;
         is_near
             || message.has(*language, "wanted")
             || (is_short && !people.is_empty() && message.has(*language, "want"))
@@ -120,7 +131,7 @@ pub(super) fn wants_person(text: &str, locale: &str) -> bool {
 /// Whether a visitor asks for what only records of the visitor tell: where an order is, what a password is.
 pub(super) fn asks_for_records(text: &str, locale: &str) -> bool {
     let message = Message::of(text, locale);
-    if message.words.len() > MAX_WORDS {
+    if message.length() > MAX_WORDS {
         return false;
     }
     let has_number =

@@ -5,7 +5,8 @@ mod quote;
 mod small_talk;
 
 use conversations::{
-    ChatEvent, ChatEvents, ChatResponder, ChatTurn, FoundPassage, Handoff, Outcome, Source, Speaker, Usage,
+    ChatEvent, ChatEvents, ChatResponder, ChatTurn, FoundPassage, Handoff, Outcome, Retrieved, Source,
+    Speaker, Usage,
 };
 use futures_util::stream;
 
@@ -19,7 +20,14 @@ use crate::texts::{Texts, texts};
 
 /// The share of [`ChatSettings::min_coverage`](conversations::ChatSettings) from which on a passage is shown as what may
 /// help.
-const UNSURE_SHARE: f32 = 0.75;
+const UNSURE_SHARE: f32 = 0.65;
+/// The share of it from which on the nearest passages are shown to a visitor who is told that there is no answer: of a
+/// search by meaning, and of one by words, which tell less where they cover little.
+const NEAREST_SHARE: f32 = 0.2;
+const NEAREST_SHARE_OF_WORDS: f32 = 0.5;
+/// Passages that are shown where it is not sure that one answers, and the share of the first's score that the second has.
+const MAX_UNSURE: usize = 2;
+const UNSURE_QUOTED_SHARE: f32 = 0.5;
 /// Headings of further passages that are suggested.
 const MAX_SUGGESTIONS: usize = 3;
 /// Characters of a suggestion.
@@ -29,7 +37,8 @@ const MAX_SUGGESTION: usize = 120;
 /// model and no network and costs nothing; the same turn gives the same reply.
 ///
 /// When the passages cover less of the question than [`ChatSettings::min_coverage`](conversations::ChatSettings), it says
-/// that it is not sure and quotes the best one; when they cover still less, it says that it found no answer. Both times, and
+/// that it is not sure and quotes the best ones; when they cover still less, it says that it found no answer, and shows what is
+/// nearest where something is near. Both times, and
 /// to a visitor who wants a person, it offers the lead form where that can be. It hands over to a person where the agent's
 /// settings allow that, and never looks for what only the visitor's own records tell.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,7 +59,7 @@ fn reply(turn: &ChatTurn) -> Vec<ChatEvent> {
     let texts = texts(locale);
     let question = turn.history.iter().rev().find(|line| line.speaker == Speaker::Visitor);
     let question = question.map_or("", |line| line.text.as_str());
-    if let Some(small_talk) = small_talk(question) {
+    if let Some(small_talk) = small_talk(question, locale) {
         return vec![
             ChatEvent::Delta(spoken(small_talk, texts).to_owned()),
             done(Outcome::SmallTalk, Vec::new()),
@@ -65,19 +74,20 @@ fn reply(turn: &ChatTurn) -> Vec<ChatEvent> {
         return without_answer(texts.personal, turn, texts);
     }
     let found = &turn.found;
-    let least = turn.agent.settings.min_coverage;
-    let is_sure = found.coverage >= least && found.coverage > 0.0;
+    let sureness = Sureness::of(found, turn.agent.settings.min_coverage);
     // A person is wanted: what is only perhaps about it is no help.
-    let is_unsure =
-        !is_sure && !wants_person && found.coverage >= least * UNSURE_SHARE && found.coverage > 0.0;
-    let answer = if is_sure || is_unsure { answer(question, turn, is_sure) } else { None };
-    let Some((text, sources, quoted)) = answer else {
+    let sureness = sureness.filter(|sureness| !wants_person || *sureness == Sureness::Sure);
+    let answer = sureness.and_then(|sureness| Some((sureness, answer(question, turn, sureness)?)));
+    let Some((sureness, (text, sources, quoted))) = answer else {
         return without_answer(if wants_person { texts.no_person } else { texts.unknown }, turn, texts);
     };
-    let (said, outcome) =
-        if is_sure { (texts.found, Outcome::Answered) } else { (texts.unsure, Outcome::Unsure) };
+    let (said, outcome) = match sureness {
+        Sureness::Sure => (texts.found.to_owned(), Outcome::Answered),
+        Sureness::Unsure => (texts.unsure.to_owned(), Outcome::Unsure),
+        Sureness::Nearest => (format!("{} {}", texts.unknown, texts.nearest), Outcome::Unknown),
+    };
     let mut reply = format!("{said}\n\n{text}");
-    let offers_form = turn.can_offer_form && (wants_person || is_unsure);
+    let offers_form = turn.can_offer_form && (wants_person || sureness != Sureness::Sure);
     if offers_form {
         reply.push_str(&format!("\n\n{}", texts.form));
     }
@@ -91,6 +101,30 @@ fn reply(turn: &ChatTurn) -> Vec<ChatEvent> {
     }
     events.push(done(outcome, sources));
     events
+}
+
+/// How sure it is that what was found answers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sureness {
+    Sure,
+    Unsure,
+    /// It does not, but may be of use.
+    Nearest,
+}
+
+impl Sureness {
+    /// By what the passages cover, and what an answer is to cover at least; none where nothing is near.
+    fn of(found: &Retrieved, least: f32) -> Option<Self> {
+        let is_by_meaning = found.passages.first().is_some_and(|first| first.nearest.is_some());
+        let share = if is_by_meaning { NEAREST_SHARE } else { NEAREST_SHARE_OF_WORDS };
+        match found.coverage {
+            none if none.is_nan() || none <= 0.0 => None,
+            sure if sure >= least => Some(Sureness::Sure),
+            unsure if unsure >= least * UNSURE_SHARE => Some(Sureness::Unsure),
+            near if near >= least * share => Some(Sureness::Nearest),
+            _ => None,
+        }
+    }
 }
 
 /// What is said to a message that asks nothing of the documents.
@@ -117,12 +151,14 @@ fn done(outcome: Outcome, sources: Vec<Source>) -> ChatEvent {
     ChatEvent::Done { outcome, sources, usage: Usage::default() }
 }
 
-/// The quotations with their sources, and how many passages were looked at for them. Where it is not sure that they
-/// answer, one is enough.
-fn answer(question: &str, turn: &ChatTurn, is_sure: bool) -> Option<(String, Vec<Source>, usize)> {
+/// The quotations with their sources, and how many passages were looked at for them.
+fn answer(question: &str, turn: &ChatTurn, sureness: Sureness) -> Option<(String, Vec<Source>, usize)> {
     let passages = &turn.found.passages;
-    let least = passages.first()?.score * QUOTED_SHARE;
-    let at_most = if is_sure { MAX_QUOTED } else { 1 };
+    let (at_most, share) = match sureness {
+        Sureness::Sure => (MAX_QUOTED, QUOTED_SHARE),
+        Sureness::Unsure | Sureness::Nearest => (MAX_UNSURE, UNSURE_QUOTED_SHARE),
+    };
+    let least = passages.first()?.score * share;
     let quoted = passages.iter().take(at_most).take_while(|passage| passage.score >= least).count();
     let wanted = wanted(question, turn);
     let mut blocks: Vec<String> = Vec::new();
@@ -130,7 +166,7 @@ fn answer(question: &str, turn: &ChatTurn, is_sure: bool) -> Option<(String, Vec
     let mut said: Vec<Vec<String>> = Vec::new();
     let mut n = 1;
     for passage in &passages[..quoted] {
-        let lines = quote::lines(&passage.text, &passage.headings, &wanted);
+        let lines = quote::lines(&passage.text, &passage.headings, passage.nearest.as_ref(), &wanted);
         let is_repeated = said.contains(&lines);
         let Some((last, first)) = lines.split_last().filter(|_| !is_repeated) else { continue };
         let mut block = String::new();

@@ -22,6 +22,7 @@ fn links_of(only_link_hosts: bool) -> Links {
         headings: Vec::new(),
         page: None,
         text: "See (https://docs.example/x) or write to help@good.example.".to_owned(),
+        nearest: None,
         score: 1.0,
     };
     Links::of(&ChatTurn {

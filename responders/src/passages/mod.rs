@@ -118,6 +118,29 @@ pub(crate) fn plain_text(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
+/// The parts of a passage that say something of their own: up to about `most` characters each, cut between its pieces.
+pub(crate) fn parts(text: &str, most: usize) -> Vec<Range<usize>> {
+    let pieces = pieces(text, 0..text.len(), Format::Markdown);
+    let all: usize = pieces.iter().map(|piece| piece.characters + piece.gap).sum();
+    // Parts of about the same length, so that none is a rest.
+    let wanted = all / all.div_ceil(most).max(1);
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    let mut length = usize::MAX;
+    for piece in &pieces {
+        match parts.last_mut().filter(|_| length < wanted && length + piece.characters / 2 <= wanted) {
+            Some(part) => {
+                part.end = piece.range.end;
+                length += piece.characters + piece.gap;
+            }
+            None => {
+                parts.push(piece.range.clone());
+                length = piece.characters + piece.gap;
+            }
+        }
+    }
+    parts
+}
+
 /// Counts characters up to bytes that only grow.
 struct Counter<'a> {
     text: &'a str,

@@ -193,3 +193,24 @@ proptest! {
         check(&cut(&all, if is_markdown { Format::Markdown } else { Format::Plain }));
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn parts_of_a_passage_have_all_of_it_in_order(
+        text in "([A-Za-zäöü東]{1,12}[ ,.!?\n|]{1,2}){0,120}",
+        most in 50_usize..500,
+    ) {
+        let parts = super::parts(&text, most);
+        let mut end = 0;
+        for part in &parts {
+            prop_assert!(part.start >= end && part.end > part.start);
+            prop_assert!(text[end..part.start].trim().is_empty());
+            end = part.end;
+        }
+        prop_assert!(text[end..].trim().is_empty());
+        // Hardly more parts than the length asks for, so that memory is bounded by it.
+        prop_assert!(parts.len() <= 2 * text.chars().count().div_ceil(most) + 1, "{}", parts.len());
+    }
+}

@@ -175,3 +175,55 @@ fn a_heading_without_text_is_not_quoted() {
     let events = events(&KnowledgeResponder, turn("Opening hours?", "en", found));
     assert_eq!(outcome(&events), (Outcome::Unknown, Vec::new()));
 }
+
+#[test]
+fn what_is_nearest_is_shown_as_that_and_not_as_an_answer() {
+    let mut turn = asked("When are home visits available in Leeds?", "en");
+    let mut seen = Vec::new();
+    for (coverage, is_meant) in
+        [(0.6, true), (0.4, true), (0.12, true), (0.05, true), (0.12, false), (0.3, false)]
+    {
+        turn.found.coverage = coverage;
+        for passage in &mut turn.found.passages {
+            passage.nearest = is_meant.then_some(0..passage.text.len());
+        }
+        let events = events(&KnowledgeResponder, turn.clone());
+        let (outcome, sources) = outcome(&events);
+        let first = text(&events).lines().next().unwrap_or_default().to_owned();
+        seen.push((outcome, sources.is_empty(), first.ends_with("closest that I have:")));
+        assert_eq!(events.contains(&ChatEvent::Form), outcome != Outcome::Answered, "{coverage}");
+    }
+    let nothing = (Outcome::Unknown, true, false);
+    let nearest = (Outcome::Unknown, false, true);
+    assert_eq!(
+        seen,
+        [
+            (Outcome::Answered, false, false),
+            (Outcome::Unsure, false, false),
+            nearest,
+            nothing,
+            nothing,
+            nearest
+        ]
+    );
+}
+
+#[test]
+fn a_passage_without_a_word_of_the_question_is_quoted_from_its_nearest_part() {
+    let passage =
+        "The shop has three floors. Skis are on the first.\n\nPets are welcome. Keep them on a lead.";
+    let store = Arc::new(Store::default());
+    store.add("shop.md", None, &format!("# Shop\n\n{passage}"));
+    let index = KnowledgeIndex::new(store, Arc::new(FixedClock::at(NOW)), IndexSettings::default());
+    let wanted = Question { text: "shop".to_owned(), before: None, locale: "en".to_owned() };
+    let mut found = pollster::block_on(index.retrieve(&agent(), &wanted, 6)).expect("it is read");
+    found.coverage = 0.9;
+    let begins = passage.find("Pets").expect("it is there");
+    for (nearest, wanted) in
+        [(begins..passage.len(), "> Pets are welcome."), (0..begins, "> The shop has three")]
+    {
+        found.passages[0].nearest = Some(nearest);
+        let said = text(&events(&KnowledgeResponder, turn("may my puppy come along", "en", found.clone())));
+        assert!(said.contains(wanted), "{said}");
+    }
+}

@@ -5,6 +5,7 @@ mod indexes;
 mod store;
 #[path = "../support/mod.rs"]
 mod support;
+mod talk;
 
 use conversations::{ChatEvent, ChatResponder, ChatTurn};
 use openapi_core::values::{AgentId, PlatformId};

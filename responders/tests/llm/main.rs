@@ -36,6 +36,7 @@ fn passage(position: u32, text: &str) -> FoundPassage {
         headings: vec!["Services".to_owned(), "Home visits".to_owned()],
         page: Some(2),
         text: text.to_owned(),
+        nearest: None,
         score: 1.0,
     }
 }

@@ -9,6 +9,8 @@ use crate::words::fold;
 
 /// Items up to which a list is quoted whole.
 const WHOLE_LIST: usize = 8;
+/// How much it counts that a sentence is in the part of the passage that is most like the question, in words of the question.
+const MEANING_WEIGHT: f32 = 0.6;
 /// How much a number counts in what answers a question for one, in words of the question.
 const NUMBER_WEIGHT: f32 = 0.7;
 /// With fewer characters, a passage that was found by its meaning is quoted on after the end of a paragraph.
@@ -189,6 +191,7 @@ pub(super) fn chosen(
     passage: &str,
     headings: &[String],
     pieces: &[Piece],
+    nearest: Option<&Range<usize>>,
     wanted: &Wanted,
     has_long_code: bool,
 ) -> Option<Range<usize>> {
@@ -205,6 +208,15 @@ pub(super) fn chosen(
     let held: Vec<HashSet<usize>> = pieces.iter().map(|piece| wanted.words_in(text(piece))).collect();
     let has_number: Vec<bool> =
         pieces.iter().map(|piece| text(piece).chars().any(|letter| letter.is_ascii_digit())).collect();
+    let is_near = |piece: &Piece| nearest.is_some_and(|nearest| nearest.contains(&piece.range.start));
+    let is_alike: Vec<bool> = pieces.iter().map(is_near).collect();
+    // No word of the question stands there: its meaning alone tells where to begin.
+    if held.iter().all(HashSet::is_empty)
+        && let Some(first) = (0..pieces.len()).find(|nth| is_alike[*nth] && all.says_something[*nth])
+        && (pieces[first].characters <= MAX_LENGTH || pieces[first].kind != Kind::Code)
+    {
+        return Some(all.completed(first..first + 1, true));
+    }
     let mut best: Option<(f32, usize, Range<usize>)> = None;
     for start in (0..pieces.len()).filter(|start| all.says_something[*start]) {
         let mut words: HashSet<usize> = HashSet::new();
@@ -218,7 +230,9 @@ pub(super) fn chosen(
             words.extend(&held[end]);
             let of_words: f32 = words.iter().map(|word| wanted.weights[*word]).sum();
             let has_number = wanted.asks_number && has_number[start..=end].contains(&true);
-            let reported = of_words + if has_number { NUMBER_WEIGHT } else { 0.0 };
+            let meant =
+                if is_alike[start..=end].contains(&true) && of_words > 0.0 { MEANING_WEIGHT } else { 0.0 };
+            let reported = of_words + meant + if has_number { NUMBER_WEIGHT } else { 0.0 };
             let is_better = best.as_ref().is_none_or(|(most, least, _)| {
                 reported > most + 1e-4 || (reported > most - 1e-4 && characters < *least && reported > 0.0)
             });

@@ -3,6 +3,7 @@
 mod choice;
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use crate::language::Language;
 use crate::passages::{End, Format, Kind, Piece, pieces};
@@ -109,11 +110,17 @@ impl Wanted {
 /// The lines of a quotation from a passage: whole sentences that stand next to each other, at most [`LONGEST`]
 /// characters, with the heads of tables whose rows are among them; code is quoted whole or not at all. A single sentence
 /// that is longer is cut at a word.
-pub(super) fn lines(passage: &str, headings: &[String], wanted: &Wanted) -> Vec<String> {
+/// Where it was searched by meaning, `nearest` is the part of the passage that is most like the question.
+pub(super) fn lines(
+    passage: &str,
+    headings: &[String],
+    nearest: Option<&Range<usize>>,
+    wanted: &Wanted,
+) -> Vec<String> {
     let pieces = pieces(passage, 0..passage.len(), Format::Markdown);
     let units = units(&pieces);
     let chosen_of = |pieces: &[Piece], has_long_code: bool| {
-        choice::chosen(passage, headings, pieces, wanted, has_long_code)
+        choice::chosen(passage, headings, pieces, nearest, wanted, has_long_code)
     };
     // Where there is nothing but long code, lines of it are better than nothing.
     let (units, chosen) = match (chosen_of(&units, false), units.len() < pieces.len()) {
@@ -210,7 +217,7 @@ mod tests {
     use super::*;
 
     fn quoted(passage: &str, question: &str) -> String {
-        lines(passage, &[], &Wanted::new(question, Language::ENGLISH, &[passage])).join("\n")
+        lines(passage, &[], None, &Wanted::new(question, Language::ENGLISH, &[passage])).join("\n")
     }
 
     #[test]
