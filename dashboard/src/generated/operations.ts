@@ -1365,7 +1365,7 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
   'members.invite': {
     method: 'POST', path: '/members/invitations', query: [], body: 'json',
     scope: 'installation', needs: 'members.manage', stepUp: true, versioned: false, secret: true,
-    changes: true, command: 'operators invite EMAIL --role ROLE',
+    changes: true, command: 'operators invite EMAIL --role inbox@acme',
   },
   'members.revokeInvitation': {
     method: 'DELETE', path: '/members/invitations/{invitation}', query: [], body: 'none',
@@ -1380,7 +1380,7 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
   'members.grant': {
     method: 'PUT', path: '/members/{member}/grants', query: [], body: 'json',
     scope: 'installation', needs: 'members.manage', stepUp: true, versioned: true, secret: false,
-    changes: true, command: 'operators grant EMAIL --role ROLE',
+    changes: true, command: 'operators grant EMAIL --role inbox@acme',
   },
   'members.disable': {
     method: 'POST', path: '/members/{member}/disable', query: [], body: 'none',
@@ -1415,7 +1415,7 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
   'agents.create': {
     method: 'POST', path: '/agents', query: [], body: 'json',
     scope: 'installation', needs: 'agents.manage', stepUp: false, versioned: false, secret: false,
-    changes: true, command: 'agents create NAME [--id ID]',
+    changes: true, command: 'agents create NAME --id ID',
   },
   'agents.show': {
     method: 'GET', path: '/agents/{agent}', query: [], body: 'none',
@@ -1440,7 +1440,7 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
   'inbox.list': {
     method: 'GET', path: '/agents/{agent}/conversations', query: ['status', 'mode', 'contact', 'since', 'page', 'limit'], body: 'none',
     scope: 'agent', needs: 'inbox.read', stepUp: false, versioned: false, secret: false,
-    changes: false, command: 'conversations list',
+    changes: false, command: 'conversations list --agent AGENT',
   },
   'inbox.counts': {
     method: 'GET', path: '/agents/{agent}/conversations/counts', query: [], body: 'none',
@@ -1450,107 +1450,107 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
   'inbox.show': {
     method: 'GET', path: '/agents/{agent}/conversations/{conversation}', query: [], body: 'none',
     scope: 'agent', needs: 'inbox.read', stepUp: false, versioned: false, secret: false,
-    changes: false, command: 'conversations show ID',
+    changes: false, command: 'conversations show ID --agent AGENT',
   },
   'inbox.thread': {
     method: 'GET', path: '/agents/{agent}/conversations/{conversation}/thread', query: ['after', 'before', 'limit'], body: 'none',
     scope: 'agent', needs: 'inbox.read', stepUp: false, versioned: false, secret: false,
-    changes: false, command: 'conversations show ID',
+    changes: false, command: 'conversations show ID --agent AGENT',
   },
   'inbox.take': {
     method: 'POST', path: '/agents/{agent}/conversations/{conversation}/take', query: [], body: 'none',
     scope: 'agent', needs: 'inbox.reply', stepUp: false, versioned: false, secret: false,
-    changes: true, command: 'conversations take ID',
+    changes: true, command: 'conversations take ID --agent AGENT',
   },
   'inbox.reply': {
     method: 'POST', path: '/agents/{agent}/conversations/{conversation}/replies', query: [], body: 'json',
     scope: 'agent', needs: 'inbox.reply', stepUp: false, versioned: false, secret: false,
-    changes: true, command: 'conversations reply ID TEXT',
+    changes: true, command: 'conversations reply ID TEXT --agent AGENT',
   },
   'inbox.release': {
     method: 'POST', path: '/agents/{agent}/conversations/{conversation}/release', query: [], body: 'none',
     scope: 'agent', needs: 'inbox.reply', stepUp: false, versioned: false, secret: false,
-    changes: true, command: 'conversations release ID',
+    changes: true, command: 'conversations release ID --agent AGENT',
   },
   'inbox.close': {
     method: 'POST', path: '/agents/{agent}/conversations/{conversation}/close', query: [], body: 'none',
     scope: 'agent', needs: 'inbox.reply', stepUp: false, versioned: false, secret: false,
-    changes: true, command: 'conversations close ID',
+    changes: true, command: 'conversations close ID --agent AGENT',
   },
   'contacts.list': {
     method: 'GET', path: '/agents/{agent}/contacts', query: ['search', 'status', 'tag', 'sortBy', 'sortOrder', 'includeArchived', 'primaryEmail', 'createdSince', 'updatedSince', 'page', 'limit', 'cursor'], body: 'none',
     scope: 'agent', needs: 'contacts.read', stepUp: false, versioned: false, secret: false,
-    changes: false, command: 'contacts list',
+    changes: false, command: '',
   },
   'contacts.show': {
     method: 'GET', path: '/agents/{agent}/contacts/{contact}', query: [], body: 'none',
     scope: 'agent', needs: 'contacts.read', stepUp: false, versioned: false, secret: false,
-    changes: false, command: 'contacts show REF',
+    changes: false, command: '',
   },
   'contacts.create': {
     method: 'POST', path: '/agents/{agent}/contacts', query: [], body: 'json',
     scope: 'agent', needs: 'contacts.write', stepUp: false, versioned: false, secret: false,
-    changes: true, command: 'contacts create',
+    changes: true, command: '',
   },
   'contacts.update': {
     method: 'PATCH', path: '/agents/{agent}/contacts/{contact}', query: [], body: 'json',
     scope: 'agent', needs: 'contacts.write', stepUp: false, versioned: true, secret: false,
-    changes: true, command: 'contacts update REF',
+    changes: true, command: '',
   },
   'contacts.archive': {
     method: 'POST', path: '/agents/{agent}/contacts/{contact}/archive', query: [], body: 'none',
     scope: 'agent', needs: 'contacts.write', stepUp: false, versioned: false, secret: false,
-    changes: true, command: 'contacts archive REF',
+    changes: true, command: '',
   },
   'contacts.unarchive': {
     method: 'POST', path: '/agents/{agent}/contacts/{contact}/unarchive', query: [], body: 'none',
     scope: 'agent', needs: 'contacts.write', stepUp: false, versioned: false, secret: false,
-    changes: true, command: 'contacts unarchive REF',
+    changes: true, command: '',
   },
   'contacts.reveal': {
     method: 'POST', path: '/agents/{agent}/contacts/{contact}/reveal', query: [], body: 'none',
     scope: 'agent', needs: 'sensitive.read', stepUp: false, versioned: false, secret: false,
-    changes: true, command: 'contacts show REF --reveal',
+    changes: true, command: '',
   },
   'schema.show': {
     method: 'GET', path: '/agents/{agent}/contact-schema', query: [], body: 'none',
     scope: 'agent', needs: 'schema.read', stepUp: false, versioned: false, secret: false,
-    changes: false, command: 'contact-schema show',
+    changes: false, command: 'contact-schema show --agent AGENT',
   },
   'contacts.erase': {
     method: 'POST', path: '/agents/{agent}/contacts/{contact}/erase', query: [], body: 'json',
     scope: 'agent', needs: 'contacts.erase', stepUp: true, versioned: false, secret: false,
-    changes: true, command: 'contacts erase REF',
+    changes: true, command: 'contacts erase REF --agent AGENT',
   },
   'knowledge.list': {
     method: 'GET', path: '/agents/{agent}/knowledge', query: [], body: 'none',
     scope: 'agent', needs: 'studio.read', stepUp: false, versioned: false, secret: false,
-    changes: false, command: 'knowledge list',
+    changes: false, command: 'knowledge list --agent AGENT',
   },
   'knowledge.add': {
     method: 'POST', path: '/agents/{agent}/knowledge', query: [], body: 'json',
     scope: 'agent', needs: 'studio.write', stepUp: false, versioned: false, secret: false,
-    changes: true, command: 'knowledge add FILE',
+    changes: true, command: 'knowledge add FILE --agent AGENT',
   },
   'knowledge.addFile': {
     method: 'POST', path: '/agents/{agent}/knowledge/files', query: ['fileName', 'title', 'url', 'language'], body: 'content',
     scope: 'agent', needs: 'studio.write', stepUp: false, versioned: false, secret: false,
-    changes: true, command: 'knowledge add FILE',
+    changes: true, command: 'knowledge add FILE --agent AGENT',
   },
   'knowledge.remove': {
     method: 'DELETE', path: '/agents/{agent}/knowledge/{document}', query: [], body: 'none',
     scope: 'agent', needs: 'studio.write', stepUp: false, versioned: false, secret: false,
-    changes: true, command: 'knowledge remove DOC',
+    changes: true, command: 'knowledge remove DOC --agent AGENT',
   },
   'keys.list': {
     method: 'GET', path: '/agents/{agent}/keys', query: [], body: 'none',
     scope: 'agent', needs: 'keys.read', stepUp: false, versioned: false, secret: false,
-    changes: false, command: 'keys list',
+    changes: false, command: 'keys list --agent AGENT',
   },
   'keys.create': {
     method: 'POST', path: '/agents/{agent}/keys', query: [], body: 'json',
     scope: 'agent', needs: 'keys.manage', stepUp: true, versioned: false, secret: true,
-    changes: true, command: 'keys create --name NAME --allow PERMISSION',
+    changes: true, command: 'keys create --agent AGENT --name NAME --allow contacts:read',
   },
   'keys.show': {
     method: 'GET', path: '/agents/{agent}/keys/{key}', query: [], body: 'none',

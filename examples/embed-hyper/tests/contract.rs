@@ -65,7 +65,7 @@ fn begin_of(mut stream: ApiBody) -> String {
     while let Some(Some(Ok(frame))) = stream.frame().now_or_never() {
         sent.extend_from_slice(&frame.into_data().unwrap_or_default());
     }
-    String::from_utf8(sent).unwrap()
+    String::from_utf8(sent).expect("UTF-8")
 }
 
 /// Names and values of headers.
