@@ -1,4 +1,4 @@
-//! Operations by command: whoever can run commands on the server has the store, and so may do what an owner may.
+//! Operations by command. A person who can run commands on the server has the store, and so may do what an owner may.
 
 use bytes::Bytes;
 use http::{Method, Request, header};

@@ -14,7 +14,7 @@
 //! | `@1`, `@3`, `@6` | questions whose first, first three, first six passages hold one that answers |
 //! | `answered`, `unsure`, `nearest` | questions to which passages are quoted: outright, as what may help, as the closest to an answer that there is not |
 //! | `right`, `right?`, `right??` | those whose quotations hold the answer from a document that has it: outright, those of `unsure` too, and of all |
-//! | `refused`, `told` | unanswerable questions to which nothing is quoted outright, and those that are told that there is no answer |
+//! | `refused`, `declined` | unanswerable questions to which nothing is quoted outright, and those whose visitor reads that there is no answer |
 
 #[path = "../tests/questions/set.rs"]
 mod set;
@@ -207,7 +207,7 @@ struct Tally {
     right_or_unsure: u32,
     nearest: u32,
     right_at_all: u32,
-    told: u32,
+    declined: u32,
     unanswerable: u32,
     refused: u32,
 }
@@ -217,7 +217,7 @@ impl Tally {
         if case.gold.is_empty() {
             self.unanswerable += 1;
             self.refused += u32::from(!fate.is_answered);
-            self.told += u32::from(!fate.is_answered && !fate.is_unsure);
+            self.declined += u32::from(!fate.is_answered && !fate.is_unsure);
             return;
         }
         self.answerable += 1;
@@ -255,7 +255,7 @@ impl Tally {
             of(self.right_at_all),
             self.unanswerable,
             none(self.refused),
-            none(self.told),
+            none(self.declined),
         )
     }
 }
@@ -387,7 +387,7 @@ fn main() {
         println!("{failures}");
     }
     println!(
-        "| set | n | @1 | @3 | @6 | answered | right | unsure | right? | nearest | right?? | n | refused | told |"
+        "| set | n | @1 | @3 | @6 | answered | right | unsure | right? | nearest | right?? | n | refused | declined |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     for (name, tally) in &tallies {

@@ -32,7 +32,7 @@ const Invite = ({ close }: { close: () => void }) => {
     made.value = data;
   });
   useKeys([{ key: 'mod+Enter', label: t('Make the link'), run: save }]);
-  if (made.value) return <LinkDialog made={made.value} title={t('The invitation of {email}', { email: form.values.email })} close={close}>{t('Whoever opens it gets the account with these roles: use a way that you trust.')}</LinkDialog>;
+  if (made.value) return <LinkDialog made={made.value} title={t('The invitation of {email}', { email: form.values.email })} close={close}>{t('It gives the account with these roles to the person who opens it. Send it in a way that you trust.')}</LinkDialog>;
   return (
     <Dialog title={t('Invite a person')} onClose={close} foot={<><Cli line={`operators invite ${form.values.email || '…'}${roleFlags(form.values.grants)}`} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} keys="mod+Enter" onClick={save}>{t('Make the link')}</Button></>}>
       <form class="stack" noValidate onSubmit={(event) => { event.preventDefault(); save(); }}>
@@ -85,7 +85,7 @@ const itemsOf = (member: Member, show: (shown: Shown) => void): Item[] => {
   });
   const enable = () => void post(pathOf(member, '/enable')).then(() => { refresh(); done(t('{name} is enabled', { name })); }, failed);
   const recover = () => ask({
-    title: t('Make a recovery link for {name}?', { name }), text: t('It gives the account another passkey or password, and ends all of its sessions. Make sure that it reaches the person: whoever opens it is {name}.', { name }), button: t('Make the link'), cli: `operators recover ${email}`,
+    title: t('Make a recovery link for {name}?', { name }), text: t('It gives the account another passkey or password, and ends all of its sessions. The person who opens it acts as {name}: make sure that it reaches the right one.', { name }), button: t('Make the link'), cli: `operators recover ${email}`,
     run: async () => { const { data } = await post<MadeLink>(pathOf(member, '/recovery')); show({ kind: 'link', member, made: data }); },
   });
   const end = () => ask({
@@ -186,7 +186,7 @@ export default () => {
       </div>
       {inviting.value && <Invite close={() => (inviting.value = false)} />}
       {shown.value?.kind == 'roles' && <Roles of={shown.value.member} close={close} />}
-      {shown.value?.made && <LinkDialog made={shown.value.made} title={t('The recovery link of {name}', { name: shown.value.member.name })} close={close}>{t('Whoever opens it gets into the account: use a way that you trust.')}</LinkDialog>}
+      {shown.value?.made && <LinkDialog made={shown.value.made} title={t('The recovery link of {name}', { name: shown.value.member.name })} close={close}>{t('It lets the person who opens it into the account. Send it in a way that you trust.')}</LinkDialog>}
     </>
   );
 };

@@ -21,8 +21,8 @@ use crate::texts::{Texts, texts};
 /// The share of [`ChatSettings::min_coverage`](conversations::ChatSettings) from which on a passage is shown as what may
 /// help.
 const UNSURE_SHARE: f32 = 0.65;
-/// The share of it from which on the nearest passages are shown to a visitor who is told that there is no answer: of a
-/// search by meaning, and of one by words, which tell less where they cover little.
+/// The share of it from which on the nearest passages are shown next to the statement that there is no answer: of a search
+/// by meaning, and of one by words, which tell less where they cover little.
 const NEAREST_SHARE: f32 = 0.2;
 const NEAREST_SHARE_OF_WORDS: f32 = 0.5;
 /// Passages that are shown where it is not sure that one answers, and the share of the first's score that the second has.

@@ -1,4 +1,4 @@
-//! What asks nothing of the documents, or for a person, in wordings that the data files do not have.
+//! What asks nothing of the documents, or for a person, in sentences that the data files do not have.
 
 use conversations::{ChatEvent, ChatResponder as _, Outcome, Retrieved};
 use futures_util::StreamExt as _;
@@ -23,7 +23,7 @@ fn reply(text: &str, locale: &str) -> (Outcome, String) {
 }
 
 #[test]
-fn small_talk_and_wishes_for_a_person_are_recognised_in_unheard_wordings() {
+fn small_talk_and_wishes_for_a_person_are_recognised_in_new_sentences() {
     let plain = ["hello", "thank you", "how are you", "who are you", "stupid"];
     let kinds = ["greeting", "thanks", "wellbeing", "identity", "sorry"];
     let (mut wrong, mut count, mut locales) = (Vec::new(), 0, std::collections::BTreeSet::new());
