@@ -289,6 +289,15 @@ struct Receipt {
     received: ReceivedForm,
 }
 
+/// What is wrong with more documents than so many.
+fn excess(most: usize) -> Cow<'static, str> {
+    if most == 1 {
+        "may be given only once".into()
+    } else {
+        format!("may be given at most {most} times").into()
+    }
+}
+
 impl Receipt {
     fn new(parts: &'static [&'static str], max_documents: usize) -> Self {
         Receipt {
@@ -380,11 +389,7 @@ impl Receipt {
             _ if is_known && earlier > most => {}
             DOCUMENT if earlier == most => {
                 *document = None;
-                let text: Cow<'static, str> = match is_batch {
-                    true => format!("may be given at most {most} times").into(),
-                    false => "may be given only once".into(),
-                };
-                fault(None, ValidationIssue::new(ValidationCode::MaxItems, text));
+                fault(None, ValidationIssue::new(ValidationCode::MaxItems, excess(most)));
             }
             DOCUMENT if bytes.is_empty() => {
                 let empty = ValidationIssue::new(ValidationCode::Minimum, "must not be empty");

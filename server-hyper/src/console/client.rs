@@ -196,11 +196,7 @@ impl Lending {
                 self.targets.remove(&handle);
                 Ok(Reply::Done)
             }
-            Call::PrintResumable { line, cursor } => {
-                self.process.write(Stream::Output, line.as_bytes())?;
-                self.resume = Some(cursor);
-                Ok(Reply::Done)
-            }
+            Call::PrintResumable { line, cursor } => self.print_resumable(&line, cursor),
             Call::CatchInterrupts => {
                 let to = Arc::clone(&self.to);
                 // Registered before the reply, so that no interrupt is lost.
@@ -215,6 +211,12 @@ impl Lending {
                 Ok(Reply::Done)
             }
         }
+    }
+
+    fn print_resumable(&mut self, line: &str, cursor: String) -> io::Result<Reply> {
+        self.process.write(Stream::Output, line.as_bytes())?;
+        self.resume = Some(cursor);
+        Ok(Reply::Done)
     }
 
     fn create_content(&mut self, key: &str) -> io::Result<Reply> {

@@ -1,12 +1,14 @@
 //! Storing jobs that are new or queued again: with their reservation, their documents, the audit entries and the answer.
 
-use super::queue::Source;
+use bytes::Bytes;
+
 use super::{record, stored};
 use crate::access::Caller;
 use crate::audit::{AuditAction, SealedEntry};
 use crate::credits::{CreditAccount, JobCredits};
 use crate::events::NewEvent;
-use crate::extraction::{DocumentFacts, ExtractionJob, JobBody};
+use crate::extraction::{DocumentFacts, DocumentText, ExtractionJob, JobBody};
+use crate::files::{ContactFile, Sha256Digest};
 use crate::json::{Json, Object};
 use crate::platform::Platform;
 use crate::platform::contacts;
@@ -96,6 +98,20 @@ pub(super) fn audit(
     platform.caller_audit(caller, AuditAction::DocumentQueue, id, contact, &details, now)
 }
 
+/// A document with what is known of it.
+pub(super) struct Source<'a> {
+    pub(super) file_name: String,
+    pub(super) content_type: &'static str,
+    pub(super) bytes: u64,
+    pub(super) sha256: Sha256Digest,
+    pub(super) text: DocumentText,
+    /// The content, where it is in memory.
+    pub(super) held: Option<Bytes>,
+    /// The stored content, where it is no file of a contact.
+    pub(super) retained: Option<DocumentRetention<'a>>,
+    pub(super) of: Option<ContactFile>,
+}
+
 /// Jobs that are to be stored: one for each document.
 pub(super) struct NewJobs<'a> {
     pub(super) sources: Vec<Source<'a>>,
@@ -135,13 +151,9 @@ impl NewJobs<'_> {
             }
         })
         .await;
-        let stays = match &stored {
-            Ok(Created::New(_)) => true,
-            Ok(_) => false,
-            Err(error) => error.code().status() >= 500,
-        };
-        self.retain(stays);
-        if matches!(stored, Ok(Created::New(_))) {
+        let is_new = matches!(stored, Ok(Created::New(_)));
+        self.retain(is_new || stored.as_ref().is_err_and(|error| error.code().status() >= 500));
+        if is_new {
             platform.extractions.signal.ring();
         }
         stored

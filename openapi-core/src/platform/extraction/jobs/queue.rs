@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 
-use super::new::NewJobs;
+use super::new::{NewJobs, Source};
 use crate::access::Caller;
 use crate::extraction::{DocumentSink, DocumentText, ExtractionJob, QueuedBatch, ReceivedForm, SentDocument};
-use crate::files::{ContactFile, Sha256Digest};
+use crate::files::Sha256Digest;
 use crate::platform::Platform;
 use crate::platform::contacts;
 use crate::platform::errors::file_not_found;
@@ -60,20 +59,6 @@ struct Documents<'a> {
     unsupported: Option<ApiError>,
 }
 
-/// A document with what is known of it.
-pub(super) struct Source<'a> {
-    pub(super) file_name: String,
-    pub(super) content_type: &'static str,
-    pub(super) bytes: u64,
-    pub(super) sha256: Sha256Digest,
-    pub(super) text: DocumentText,
-    /// The content, where it is in memory.
-    held: Option<Bytes>,
-    /// The stored content, where it is no file of a contact.
-    pub(super) retained: Option<DocumentRetention<'a>>,
-    pub(super) of: Option<ContactFile>,
-}
-
 #[async_trait]
 impl DocumentSink for Documents<'_> {
     fn admit(&mut self, bytes: usize) -> Result<(), ApiError> {
@@ -112,14 +97,12 @@ impl<'a> Documents<'a> {
 
     /// Adds a document that has arrived.
     fn detect(&mut self, document: SentDocument, sha256: Sha256Digest) {
-        let content_type = match self.platform.ports.extractor.detect(&document) {
-            Ok(content_type) => content_type,
-            Err(found) => {
-                let error = self.at(self.sources.len(), unsupported(found));
-                self.unsupported.get_or_insert(error);
-                ""
-            }
-        };
+        let platform = self.platform;
+        let content_type = platform.ports.extractor.detect(&document).unwrap_or_else(|found| {
+            let error = self.at(self.sources.len(), unsupported(found));
+            self.unsupported.get_or_insert(error);
+            ""
+        });
         let SentDocument { content, file_name } = document;
         self.sources.push(Source {
             file_name,
