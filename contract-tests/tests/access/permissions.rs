@@ -24,7 +24,7 @@ fn the_example(backend: Backend) {
 }
 
 /// The Action columns of the specification; archive requires update.
-const REQUIRED: [(&str, &str, &str); 46] = [
+const REQUIRED: [(&str, &str, &str); 47] = [
     ("GET", "/contacts/schema/chatbots/<A>", "contacts:read"),
     ("POST", "/contacts/chatbots/<A>", "contacts:create"),
     ("GET", "/contacts/chatbots/<A>", "contacts:read"),
@@ -53,6 +53,7 @@ const REQUIRED: [(&str, &str, &str); 46] = [
     ("GET", "/document-extraction/schema-examples", "document-extraction:read"),
     ("POST", "/document-extraction/extract", "document-extraction:create"),
     ("POST", "/document-extraction/jobs", "document-extraction:create"),
+    ("POST", "/document-extraction/batches", "document-extraction:create"),
     ("GET", "/document-extraction/jobs", "document-extraction:read"),
     ("GET", "/document-extraction/jobs/x", "document-extraction:read"),
     ("PATCH", "/document-extraction/jobs/x/cancel", "document-extraction:create"),

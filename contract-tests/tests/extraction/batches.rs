@@ -8,7 +8,9 @@ use openapi_core::storage::{JobClaim, Queue};
 use openapi_core::values::PlatformId;
 use serde_json::{Value, json};
 
-use crate::jobs::{JOBS, documents, ended, events, job, of_contact, queue, queued, upload};
+use crate::jobs::{
+    JOBS, documents, ended, events, has_ended, job, of_contact, queue, queued, run_until, upload,
+};
 use crate::support::{SCHEMA, balance, plan, sandbox, sandbox_with};
 
 on_every_backend!(
@@ -78,8 +80,8 @@ fn a_batch_has_a_job_for_each_document(backend: Backend) {
         assert_eq!((&found["batchId"], &found["clientId"]), (&json!("May / 1"), &json!("c")));
         assert_eq!((&found["status"], &found["document"]["fileName"]), (&json!("queued"), &json!("a.txt")));
     }
-    let (first, third) = (ended(&cx, &id(0)), ended(&cx, &id(2)));
-    let second = ended(&cx, &id(1));
+    run_until(&cx, || (0..3).all(|at| has_ended(&cx, &id(at))));
+    let [first, second, third] = [0, 1, 2].map(|at| job(&cx, &id(at)));
     assert_eq!((&first["result"]["data"]["total"], &third["status"]), (&json!("1"), &json!("failed")));
     assert_eq!(second["result"]["data"]["total"], "2");
     let counted = cx.get(&batch).expect(200);
@@ -107,8 +109,10 @@ fn files_of_several_contacts_are_a_batch(backend: Backend) {
     let list: Vec<Value> = uploaded.iter().map(element).collect();
     let reply = send(&cx, &files(&json!(list))).expect(201);
     let jobs = reply.data()["jobs"].as_array().expect("jobs").clone();
+    let id = |at: usize| jobs[at]["id"].as_str().expect("an id");
+    run_until(&cx, || (0..2).all(|at| has_ended(&cx, id(at))));
     for (at, (contact, file)) in uploaded.iter().enumerate() {
-        let last = ended(&cx, jobs[at]["id"].as_str().expect("an id"));
+        let last = job(&cx, id(at));
         assert_eq!((&last["contactId"], &last["fileId"]), (&json!(contact), &json!(file)));
         assert_eq!(last["result"]["data"]["total"], (at + 1).to_string());
     }
