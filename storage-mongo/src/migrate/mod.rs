@@ -67,6 +67,11 @@ async fn refuse_foreign(handle: &Handle) -> Result<(), OpenError> {
         collections.retain(|name| !name.starts_with("system."));
         let begun = doc! { "_id": { "$in": ["lock", "schema"] } };
         let begun = DocumentReader::new(handle).one(collection::MIGRATIONS, begun, None).await?;
+        // The collection of the lock is there a moment before the lock.
+        let alien = doc! { "_id": { "$nin": ["lock", "schema"] } };
+        if DocumentReader::new(handle).one(collection::MIGRATIONS, alien, None).await?.is_none() {
+            collections.retain(|name| name != collection::MIGRATIONS);
+        }
         Ok(collections.into_iter().min().filter(|_| begun.is_none()))
     });
     match looked.await.map_err(|error| refused(handle, error))? {
