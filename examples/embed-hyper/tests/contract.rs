@@ -55,7 +55,7 @@ fn message(block: &str) -> Message {
 fn like(shown: &str, actual: &str) -> bool {
     let Some((begin, end)) = shown.split_once(ANYTHING) else { return shown == actual };
     let Some(rest) = actual.strip_prefix(begin) else { return false };
-    let ends = rest.char_indices().skip(1).map(|(at, _)| at).chain([rest.len()]);
+    let ends = rest.char_indices().map(|(at, _)| at).chain([rest.len()]).filter(|at| *at > 0);
     ends.into_iter().any(|at| like(end, &rest[at..]))
 }
 
