@@ -1,7 +1,7 @@
 // Everything that pages share, in one script: the library, the parts, the data, the frame. The entry of the application.
 export { Fragment, jsx, jsxs } from 'preact/jsx-runtime';
 export { signal, useSignal, useSignalEffect, useComputed } from '@preact/signals';
-export { useEffect, useMemo, useRef, useId } from 'preact/hooks';
+export { useEffect, useLayoutEffect, useMemo, useRef, useId } from 'preact/hooks';
 export { ApiError, call, get, patch, post, put, remove, seg, url, type FieldError } from './lib/api';
 export { stored, base } from './lib/base';
 export { invalidate, optimistic, prefetch, useQuery } from './lib/cache';

@@ -1,6 +1,6 @@
 // Keys of the shell and of the page. Single letters act outside of text fields only, and can be switched off.
 import { signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 /** One key: its name, what it does in words, and the action. `mod` is ⌘ on Apple's systems and Ctrl elsewhere. */
 export interface Key {
@@ -58,7 +58,7 @@ addEventListener('keydown', (event) => {
 export const useKeys = (keys: Key[], modal = false): void => {
   const layer = useRef({ keys, modal });
   layer.current.keys = keys;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const mine = layer.current;
     layers.push(mine);
     return () => void layers.splice(layers.indexOf(mine), 1);

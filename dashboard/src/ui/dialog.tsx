@@ -1,7 +1,7 @@
 // Dialogs on the browser's own <dialog>: it holds the focus, and gives it back.
 import type { ComponentChildren } from 'preact';
 import { signal, useSignal } from '@preact/signals';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { ApiError } from '../lib/api';
 import { t } from '../lib/i18n';
 import { useKeys } from '../lib/keys';
@@ -22,7 +22,8 @@ export const Dialog = ({ title, kind = '', onClose, children, foot, hideTitle }:
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
   useKeys([], true);
-  useEffect(() => {
+  // Before the next paint: until then keys would go to the page below.
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     element.current?.showModal();
     return () => {

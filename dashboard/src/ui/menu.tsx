@@ -1,6 +1,6 @@
 // A menu under its button, moved through with the arrow keys.
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { ComponentChildren } from 'preact';
 import { Icon, type IconName } from './icon';
 
@@ -16,7 +16,7 @@ export const Menu = ({ items, trigger, label }: { items: Item[]; label: string; 
     at.value = null;
     if (back) root.current?.querySelector<HTMLElement>('button')?.focus();
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!at.value) return;
     menu.current?.querySelector<HTMLElement>('[aria-checked=true], [role^=menuitem]')?.focus();
     const outside = (event: Event) => !menu.current?.contains(event.target as Node) && close(false);

@@ -1,5 +1,5 @@
 // The secret of a key, once: to copy, as .env and in five languages, and to try at once.
-import { agent, ApiError, ask, Bar, Button, Code, Copy, done, Failure, Icon, Notice, post, seg, session, t, useEffect, useSignal, type IssuedKey, type TriedRequest } from '../../kit';
+import { agent, ApiError, ask, Bar, Button, Code, Copy, done, Failure, Icon, Notice, post, seg, session, t, useLayoutEffect, useSignal, type IssuedKey, type TriedRequest } from '../../kit';
 
 /** JSON with line breaks, or the text as it is. */
 const pretty = (text: string) => {
@@ -25,7 +25,7 @@ export const SecretPanel = ({ issued, isNew, close }: { issued: IssuedKey; isNew
   const error = useSignal<ApiError | null>(null);
   const { key, secret } = issued;
   // The form that had the focus is gone.
-  useEffect(() => document.querySelector<HTMLElement>('.secret .button.main')?.focus(), []);
+  useLayoutEffect(() => document.querySelector<HTMLElement>('.secret .button.main')?.focus(), []);
   const leave = () =>
     stored.value ? close() : ask({ title: t('Leave without the secret?'), text: t('It cannot be shown again. If it is not stored, you have to rotate it.'), button: t('Leave'), run: async () => close() });
   const tryIt = async () => {
