@@ -26,12 +26,12 @@ pub static DOCUMENT: LazyLock<Value> =
     LazyLock::new(|| openapi_core::openapi::document(&service_info(), events::endpoints::GROUPS));
 
 /// The operations of the document by id.
-static OPERATIONS: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
+static OPERATIONS: LazyLock<BTreeMap<&str, &Value>> = LazyLock::new(|| {
     let mut operations = BTreeMap::new();
     for item in members(&DOCUMENT["paths"]).values() {
         for operation in members(item).values() {
-            let id = operation["operationId"].as_str().expect("an operation has an id").to_owned();
-            assert!(operations.insert(id, operation.clone()).is_none(), "an operation id occurs twice");
+            let id = operation["operationId"].as_str().expect("an operation has an id");
+            assert!(operations.insert(id, operation).is_none(), "an operation id occurs twice");
         }
     }
     operations
@@ -43,8 +43,8 @@ static VALIDATORS: LazyLock<Validators> = LazyLock::new(Mutex::default);
 
 /// The members of an object.
 ///
+/// # Panics
 /// If the value is not an object.
-/// When the value is no object.
 #[must_use]
 pub fn members(value: &Value) -> &serde_json::Map<String, Value> {
     value.as_object().expect("an object")

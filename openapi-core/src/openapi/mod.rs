@@ -38,6 +38,7 @@ pub fn document(service_info: &ServiceInfo, groups: &[EndpointGroup]) -> Value {
         let item = paths.entry(path).or_insert_with(|| json!({}));
         item[endpoint.meta.method.as_str().to_lowercase()] = operations::operation(endpoint);
     }
+    // Large parts are moved in, because `json!` copies what it is given.
     let mut document = json!({
         "openapi": "3.1.0",
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
@@ -60,16 +61,17 @@ pub fn document(service_info: &ServiceInfo, groups: &[EndpointGroup]) -> Value {
             { "name": "Description", "description": "This document." },
         ],
         "security": [{ "ApiKey": [], "ApiSecret": [] }],
-        "paths": paths,
+        "paths": null,
         "components": {
             "securitySchemes": {
                 "ApiKey": { "type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The public identifier of the key." },
                 "ApiSecret": { "type": "apiKey", "in": "header", "name": "X-API-Secret", "description": "The secret of the key." },
             },
             "headers": headers::components(),
-            "schemas": schemas(),
         },
     });
+    document["paths"] = paths.into();
+    document["components"]["schemas"] = schemas();
     for group in groups {
         for (name, schema) in (group.schemas)() {
             document["components"]["schemas"][name] = schema;

@@ -18,9 +18,9 @@ pub(super) fn operation(endpoint: &Endpoint) -> Value {
         "tags": [meta.tag],
         "summary": meta.summary,
         "description": meta.description,
-        "parameters": parameters(endpoint),
-        "responses": responses(endpoint),
     });
+    operation["parameters"] = parameters(endpoint).into();
+    operation["responses"] = responses(endpoint).into();
     if endpoint.deprecated {
         operation["deprecated"] = true.into();
     }
@@ -29,13 +29,14 @@ pub(super) fn operation(endpoint: &Endpoint) -> Value {
         Access::Key(permission) => operation["x-permission"] = permission.to_string().into(),
     }
     if let Some(schema) = (endpoint.request_schema)() {
-        let mut content = json!({ "schema": schema });
+        let mut content = json!({});
+        content["schema"] = schema;
         if let Some(example) = endpoint.request_example() {
             content["example"] = example;
         }
         let media_type = if meta.body.is_json() { "application/json" } else { "multipart/form-data" };
-        operation["requestBody"] =
-            json!({ "required": meta.body != BodyKind::Optional, "content": { media_type: content } });
+        operation["requestBody"] = json!({ "required": meta.body != BodyKind::Optional });
+        operation["requestBody"]["content"][media_type] = content;
     }
     operation
 }
@@ -111,12 +112,13 @@ fn parameters(endpoint: &Endpoint) -> Vec<Value> {
     path.chain(query).chain(headers).collect()
 }
 
-fn responses(endpoint: &Endpoint) -> Value {
+fn responses(endpoint: &Endpoint) -> Map<String, Value> {
     let meta = endpoint.meta;
     let mut responses = Map::new();
     for status in meta.success {
         let dry_run = (endpoint.dry_run_schema)().filter(|_| *status == 200);
-        let mut body = json!({ "schema": dry_run.unwrap_or_else(endpoint.response_schema) });
+        let mut body = json!({});
+        body["schema"] = dry_run.unwrap_or_else(endpoint.response_schema);
         let main = if meta.success.contains(&201) { Some(&201) } else { meta.success.last() };
         let is_main = main == Some(status);
         let is_content = meta.access == Access::Link;
@@ -137,10 +139,10 @@ fn responses(endpoint: &Endpoint) -> Value {
             other => other.unwrap_or("application/json"),
         }
         .to_owned();
-        responses.insert(
-            status.to_string(),
-            json!({ "description": description, "headers": headers::of_success(endpoint, *status), "content": { media_type: body } }),
-        );
+        let mut response =
+            json!({ "description": description, "headers": headers::of_success(endpoint, *status) });
+        response["content"][media_type] = body;
+        responses.insert(status.to_string(), response);
     }
     if meta.conditional == Conditional::Read {
         responses.insert(
@@ -155,39 +157,35 @@ fn responses(endpoint: &Endpoint) -> Value {
     for (status, codes) in by_status {
         let lines: Vec<String> =
             codes.iter().map(|code| format!("`{}`: {}", code.as_str(), code.when())).collect();
-        let examples: Map<String, Value> = codes
-            .iter()
-            .map(|code| (code.as_str().to_owned(), json!({ "value": error_example(*code) })))
-            .collect();
+        let examples: Map<String, Value> =
+            codes.iter().map(|code| (code.as_str().to_owned(), error_example(*code))).collect();
         let names: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
-        responses.insert(
-            status.to_string(),
-            json!({
-                "description": lines.join("\n\n"),
-                "headers": headers::of_error(endpoint, status),
-                "content": { "application/json": {
-                    "schema": { "allOf": [
-                        { "$ref": "#/components/schemas/Error" },
-                        { "properties": { "code": { "enum": names } } },
-                    ] },
-                    "examples": examples,
-                } },
-            }),
-        );
+        let mut response = json!({
+            "description": lines.join("\n\n"),
+            "headers": headers::of_error(endpoint, status),
+            "content": { "application/json": {
+                "schema": { "allOf": [
+                    { "$ref": "#/components/schemas/Error" },
+                    { "properties": { "code": { "enum": names } } },
+                ] },
+            } },
+        });
+        response["content"]["application/json"]["examples"] = examples.into();
+        responses.insert(status.to_string(), response);
     }
-    responses.into()
+    responses
 }
 
 /// An example body of an error.
 fn error_example(code: ErrorCode) -> Value {
-    let mut body = json!({
+    let mut example = json!({ "value": {
         "success": false,
         "message": code.when(),
         "code": code.as_str(),
         "requestId": "019c13a3-6137-710c-9fa1-91a5ee824f39",
-    });
+    } });
     for (name, value) in examples::of_error(code.as_str()).and_then(Value::as_object).into_iter().flatten() {
-        body[name] = value.clone();
+        example["value"][name] = value.clone();
     }
-    body
+    example
 }

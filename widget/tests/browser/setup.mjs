@@ -76,6 +76,17 @@ export const until = async (test, what = 'condition', ms = 10000) => {
   }
   assert.fail(`${what} did not come about in ${ms} ms`);
 };
+/** Repeats assertions about a page until they hold. Fails as the last attempt did. */
+export const settled = async (assertions, ms = 10000) => {
+  for (const end = Date.now() + ms; ; ) {
+    try {
+      return await assertions();
+    } catch (error) {
+      if (Date.now() > end) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+};
 /** Opens the panel as a visitor and sends a message. */
 export const say = async (visit, text) => {
   if (!(await visit.at('.panel').isVisible())) await visit.at('.launcher').click();
