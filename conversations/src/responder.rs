@@ -368,4 +368,18 @@ pub trait Retriever: Send + Sync {
         question: &Question,
         at_most: usize,
     ) -> Result<Retrieved, RetrieveError>;
+
+    /// All passages of an agent in the order of its documents, if their texts have at most so many bytes; [`None`] where
+    /// they have more, and of a retriever that does not tell.
+    ///
+    /// # Errors
+    /// When the passages cannot be read.
+    async fn whole(
+        &self,
+        agent: &AgentId,
+        most_bytes: usize,
+    ) -> Result<Option<Vec<FoundPassage>>, RetrieveError> {
+        let _ = (agent, most_bytes);
+        Ok(None)
+    }
 }

@@ -63,13 +63,37 @@ impl Message {
     }
 }
 
-/// A tool without parameters that the model may call.
+/// The parameter of a tool: a text that the model has to give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub description: &'static str,
+}
+
+/// A tool that the model may call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tool {
     /// Its name.
     pub name: &'static str,
     /// When the model should call it.
     pub description: &'static str,
+    /// Its parameter; [`None`] for a tool without parameters.
+    pub parameter: Option<Parameter>,
+}
+
+impl Tool {
+    fn to_json(self) -> Value {
+        let mut parameters = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+        if let Some(Parameter { name, description }) = self.parameter {
+            parameters["properties"][name] = json!({ "type": "string", "description": description });
+            parameters["required"] = json!([name]);
+        }
+        let function =
+            json!({ "name": self.name, "description": self.description, "parameters": parameters });
+        json!({ "type": "function", "function": function })
+    }
 }
 
 /// A JSON response of a schema.
@@ -142,14 +166,7 @@ impl Request<'_> {
             body.insert("temperature".to_owned(), temperature.into());
         }
         if dialect.tools && !self.tools.is_empty() {
-            let tool = |tool: &Tool| {
-                json!({ "type": "function", "function": {
-                    "name": tool.name,
-                    "description": tool.description,
-                    "parameters": { "type": "object", "properties": {}, "additionalProperties": false },
-                } })
-            };
-            body.insert("tools".to_owned(), self.tools.iter().map(tool).collect());
+            body.insert("tools".to_owned(), self.tools.iter().map(|tool| tool.to_json()).collect());
         }
         if let Some(format) = self.format.and_then(|format| response_format(format, dialect.structured)) {
             body.insert("response_format".to_owned(), format);
@@ -267,7 +284,7 @@ impl Dialect {
 mod tests {
     use super::*;
 
-    const TOOL: Tool = Tool { name: "offer_lead_form", description: "Shows a form." };
+    const TOOL: Tool = Tool { name: "offer_lead_form", description: "Shows a form.", parameter: None };
 
     fn request<'a>(tools: &'a [Tool], format: Option<JsonFormat<'a>>) -> Request<'a> {
         let message = |role| Message::new(role, "a");

@@ -25,17 +25,28 @@ pub struct Completion {
     pub usage: Usage,
 }
 
+/// A piece of a call of a tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolCallPiece {
+    /// Which call of the response it belongs to.
+    pub index: u64,
+    /// The name of the tool, in the first piece of a call.
+    pub name: Option<String>,
+    /// More of the arguments, which are JSON when they are whole.
+    pub arguments: String,
+}
+
 /// A chunk of a streaming response.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StreamChunk {
     /// More text.
     pub text: String,
-    /// Bytes of the model's reasoning and of the arguments of tools; both are dropped.
+    /// Bytes of the model's reasoning and of its calls of tools, which are no text.
     pub dropped_bytes: usize,
     /// Whether the model is reasoning.
     pub is_reasoning: bool,
-    /// The names of the tools that the model calls.
-    pub tool_calls: Vec<String>,
+    /// Pieces of the calls of tools.
+    pub tool_calls: Vec<ToolCallPiece>,
     /// Why the response ends with this chunk.
     pub finish_reason: Option<String>,
     /// Whether the model refuses to answer.
@@ -160,11 +171,21 @@ impl StreamChunk {
             message.get("refusal").and_then(Value::as_str).is_some_and(|refusal| !refusal.is_empty());
         chunk.finish_reason = choice.get("finish_reason").and_then(Value::as_str).map(str::to_owned);
         let calls = message.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
-        for function in calls.filter_map(|call| call.get("function")) {
+        for (nth, call) in (0..).zip(calls) {
+            let Some(function) = call.get("function") else { continue };
             let text = |name: &str| function.get(name).and_then(Value::as_str);
-            chunk.dropped_bytes +=
-                ["name", "arguments"].into_iter().filter_map(text).map(str::len).sum::<usize>();
-            chunk.tool_calls.extend(text("name").map(str::to_owned));
+            let name = text("name");
+            // Some endpoints do not write the object into a string.
+            let arguments = match function.get("arguments") {
+                Some(object @ Value::Object(_)) => object.to_string(),
+                other => other.and_then(Value::as_str).unwrap_or_default().to_owned(),
+            };
+            chunk.dropped_bytes += name.map_or(0, str::len) + arguments.len();
+            chunk.tool_calls.push(ToolCallPiece {
+                index: call.get("index").and_then(Value::as_u64).unwrap_or(nth),
+                name: name.map(str::to_owned),
+                arguments,
+            });
         }
         Ok(chunk)
     }
@@ -248,7 +269,12 @@ mod tests {
             { "index": 0, "function": { "name": "request_handoff", "arguments": "" } },
             { "index": 0, "function": { "arguments": "{}" } }] } }] });
         let calls = StreamChunk::read(&call.to_string()).map(|chunk| (chunk.tool_calls, chunk.dropped_bytes));
-        assert_eq!(calls, Ok((vec!["request_handoff".to_owned()], 17)));
+        let piece = |name: Option<&str>, arguments: &str| ToolCallPiece {
+            index: 0,
+            name: name.map(str::to_owned),
+            arguments: arguments.to_owned(),
+        };
+        assert_eq!(calls, Ok((vec![piece(Some("request_handoff"), ""), piece(None, "{}")], 17)));
         let thought = json!({ "choices": [{ "delta": { "content": "", "reasoning": "secret" } }] });
         assert_eq!(StreamChunk::read(&thought.to_string()).map(|chunk| chunk.dropped_bytes), Ok(6));
     }

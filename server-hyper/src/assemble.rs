@@ -374,13 +374,14 @@ impl Default for Decisions {
 /// When an endpoint cannot be used.
 pub fn responders(
     endpoints: &BTreeMap<String, EndpointConfig>,
+    retriever: &Arc<dyn Retriever>,
 ) -> Result<Vec<Arc<dyn ChatResponder>>, CliError> {
     let mut responders: Vec<Arc<dyn ChatResponder>> = vec![Arc::new(KnowledgeResponder)];
     if !endpoints.is_empty() {
         let endpoints = endpoints.iter().map(|(name, endpoint)| (name.clone(), endpoint.clone()));
         let llm = LlmResponder::new(endpoints, Arc::new(SystemClock), Arc::new(SystemRandom));
         let failed = |(name, error)| CliError::usage(format!("llm.{name}: {error}"));
-        responders.push(Arc::new(llm.map_err(failed)?));
+        responders.push(Arc::new(llm.map_err(failed)?.with_retriever(Arc::clone(retriever))));
     }
     Ok(responders)
 }

@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use async_trait::async_trait;
 use conversations::storage::KnowledgeStore;
-use conversations::{Question, RetrieveError, Retrieved, Retriever};
+use conversations::{FoundPassage, Question, RetrieveError, Retrieved, Retriever};
 use openapi_core::ports::{Clock, Spawner};
 use openapi_core::storage::{RecordKind, StorageError};
 use openapi_core::values::{AgentId, Timestamp};
@@ -261,5 +261,13 @@ impl Retriever for KnowledgeIndex {
             }
         }
         Ok(index.search(question, at_most))
+    }
+
+    async fn whole(
+        &self,
+        agent: &AgentId,
+        most_bytes: usize,
+    ) -> Result<Option<Vec<FoundPassage>>, RetrieveError> {
+        Ok(self.index(agent).await?.whole(most_bytes))
     }
 }

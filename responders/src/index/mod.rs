@@ -165,6 +165,14 @@ impl Index {
         self.find_with(question, vector, 1).1
     }
 
+    /// All passages in their order, if their texts have at most so many bytes.
+    #[must_use]
+    pub fn whole(&self, most_bytes: usize) -> Option<Vec<FoundPassage>> {
+        let bytes: usize = self.entries.iter().map(|entry| entry.text.len()).sum();
+        let all = 0..self.entries.len();
+        (bytes <= most_bytes).then(|| all.map(|passage| self.found(passage, 0.0, None)).collect())
+    }
+
     /// The text of a question whose vector is searched with: with the message before it, if it goes on from there. Of long
     /// messages it has the beginning, because a vector takes as much time as its text is long, and other visitors wait.
     #[must_use]

@@ -1,10 +1,11 @@
 //! The responder `llm`: answers by any chat-completions endpoint, restricted to the passages.
 //!
-//! A turn becomes a prompt (`prompt`), the endpoint's answer is read as it comes (crate `llm`), and
-//! what of it visitors see is decided here (`reply`, `filter`, `links`, `prompt_leak`): what passages and visitors say is data,
-//! and so is what a model says, because they may have dictated it.
+//! A turn becomes a prompt (`prompt`) with passages of the agent's documents (`documents`, `search`), the endpoint's answer
+//! is read as it comes (crate `llm`), and what of it visitors see is decided here (`reply`, `filter`, `links`,
+//! `prompt_leak`): what passages and visitors say is data, and so is what a model says, because they may have dictated it.
 
 mod code;
+mod documents;
 mod events;
 mod filter;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod output;
 mod prompt;
 mod prompt_leak;
 mod reply;
+mod search;
 mod tools;
 #[cfg(test)]
 mod widget_tests;
@@ -22,7 +24,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use conversations::{ChatError, ChatEvent, ChatEvents, ChatResponder, ChatTurn, StatusKind, Usage};
+use conversations::{
+    ChatError, ChatEvent, ChatEvents, ChatResponder, ChatTurn, Retriever, StatusKind, Usage,
+};
 use llm::{Client, ConfigError, EndpointConfig, Error, Request, RetryPolicy};
 use openapi_core::ports::{Clock, IdGenerator};
 
@@ -43,6 +47,7 @@ pub struct LlmResponder {
     clients: Arc<BTreeMap<String, Client>>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
+    retriever: Option<Arc<dyn Retriever>>,
 }
 
 impl LlmResponder {
@@ -63,7 +68,17 @@ impl LlmResponder {
                 Err(error) => return Err((name, error)),
             };
         }
-        Ok(LlmResponder { clients: Arc::new(clients), clock, ids })
+        Ok(LlmResponder { clients: Arc::new(clients), clock, ids, retriever: None })
+    }
+}
+
+impl LlmResponder {
+    /// The same with something to search in: the model gets all passages of an agent where they fit into its prompt, and
+    /// may search for others where they do not.
+    #[must_use]
+    pub fn with_retriever(mut self, retriever: Arc<dyn Retriever>) -> Self {
+        self.retriever = Some(retriever);
+        self
     }
 }
 
@@ -75,9 +90,7 @@ impl ChatResponder for LlmResponder {
     fn most(&self, turn: &ChatTurn) -> Usage {
         let settings = &turn.agent.settings.llm;
         let Some(client) = self.clients.get(&settings.endpoint) else { return Usage::default() };
-        let prompt = Prompt::of(turn, client.supports_tools(), None);
-        // The request may be sent twice.
-        let sent = prompt.tokens.saturating_mul(1 + u64::from(RETRIES.max_retries));
+        let sent = self.most_sent(client, turn);
         reply::usage(client.config().price, sent, u64::from(settings.max_output_tokens))
     }
 
@@ -100,31 +113,47 @@ impl LlmResponder {
         answered.unwrap_or(ChatEvent::Error(ChatError::Timeout))
     }
 
-    /// Sends the request, and once again where a retry can help and the visitor has seen nothing yet.
-    async fn attempts(&self, client: &Client, turn: &ChatTurn, emitter: &Emitter) -> ChatEvent {
+    /// Sends the request, once again where a retry can help and the visitor has seen nothing yet, and again after each search
+    /// of the model's.
+    async fn attempts(&self, client: &Client, asked: &ChatTurn, emitter: &Emitter) -> ChatEvent {
         let breaker = client.circuit_breaker();
         let price = client.config().price;
-        // The tokens of failed attempts, which the endpoint may charge as well.
+        let most = self.most_sent(client, asked);
+        let rest = |spent: llm::Usage| most.saturating_sub(spent.input_tokens);
+        let max_output = u64::from(asked.agent.settings.llm.max_output_tokens);
+        let (mut turn, mut search) = self.begin(client, asked, most).await;
+        // The tokens of earlier requests, also of failed ones, which the endpoint may charge as well.
         let mut spent = llm::Usage::default();
         let mut attempt = 0;
         loop {
             if breaker.is_open(self.clock.now().millis()) {
                 return ChatEvent::Error(ChatError::Unavailable);
             }
-            let delimiter = prompt::delimiter(self.ids.as_ref());
-            let prompt = Prompt::of(turn, client.supports_tools(), Some(delimiter));
-            let mut reply = Reply::new(turn, &prompt, price, spent);
+            let prompt = self.next_prompt(client, asked, (&mut turn, &mut search), rest(spent));
+            let sent = prompt.tokens;
+            let mut reply = Reply::new(&turn, &prompt, price, spent);
             // The first event, and before the request is sent: whatever happens then, the endpoint may charge for it.
             reply.report(emitter);
             if attempt == 0 {
                 // A model may think for long before its first token, so show that the request was sent.
                 emitter.emit(ChatEvent::Status(StatusKind::Thinking));
             }
-            let max_output = u64::from(turn.agent.settings.llm.max_output_tokens);
-            let max_output =
+            let output_left =
                 u32::try_from(max_output.saturating_sub(spent.output_tokens)).unwrap_or(u32::MAX);
-            let error = match stream(client, turn, prompt, max_output.max(1), &mut reply, emitter).await {
+            let streamed = stream(client, &turn, prompt, output_left.max(1), &mut reply, emitter).await;
+            let is_affordable = |used: llm::Usage| sent <= rest(used) && used.output_tokens < max_output;
+            let error = match streamed {
                 Ok(()) if reply.is_refused() => return ChatEvent::Error(ChatError::Refused),
+                Ok(()) if search.is_possible() && is_affordable(reply.tokens()) => {
+                    let Some(searches) = reply.searches() else { return reply.finish(emitter) };
+                    spent = reply.tokens();
+                    if reply.has_begun() {
+                        emitter.emit(ChatEvent::Replace(String::new()));
+                    }
+                    emitter.emit(ChatEvent::Status(StatusKind::Searching));
+                    self.search_again(&mut turn, &mut search, searches).await;
+                    continue;
+                }
                 Ok(()) => return reply.finish(emitter),
                 Err(error) => error,
             };
@@ -135,8 +164,9 @@ impl LlmResponder {
             }
             breaker.record_failure(self.clock.now().millis());
             tracing::warn!(agent = %turn.agent.id, endpoint = ?client.config(), reason = %error, "a model did not answer");
+            let may_repeat = !reply.has_begun() && (!search.has_gone_on() || is_affordable(spent));
             match RETRIES.wait(attempt, &error) {
-                Some(wait) if !reply.has_begun() => tokio::time::sleep(wait).await,
+                Some(wait) if may_repeat => tokio::time::sleep(wait).await,
                 _ if error == Error::Timeout => return ChatEvent::Error(ChatError::Timeout),
                 _ => return ChatEvent::Error(ChatError::Unavailable),
             }

@@ -4,10 +4,11 @@ use conversations::{ChatTurn, FoundPassage, Grounding, Speaker};
 use llm::{Message, Role, Tool};
 use openapi_core::ports::IdGenerator;
 
+use super::search::Search;
 use super::tools::Action;
 
 /// The bytes counted as one token: fewer than in most texts, so that estimates are rather too high.
-const BYTES_PER_TOKEN: usize = 3;
+pub(super) const BYTES_PER_TOKEN: usize = 3;
 /// The tokens that a message takes in addition to its text.
 const MESSAGE_TOKENS: usize = 8;
 /// The share of passages in the tokens that rules and question leave; the rest is for earlier messages.
@@ -23,10 +24,18 @@ pub(super) struct Prompt {
     pub(super) rules: String,
     /// How many of the passages it was given, the best first.
     pub(super) passages: usize,
+    /// Whether it lacks some of them, or a part of one.
+    pub(super) is_cut: bool,
+    /// How many messages of the turn it has.
+    pub(super) history: usize,
     /// About how many tokens it has.
     pub(super) tokens: u64,
 }
 
+/// The bytes of the beginning of a passage that are worth to be shown.
+const MIN_SHOWN: usize = 200;
+/// What follows it.
+const CUT: &str = " …\n";
 /// About how many tokens a text has.
 pub(super) fn tokens(text: &str) -> usize {
     text.len().div_ceil(BYTES_PER_TOKEN)
@@ -41,9 +50,9 @@ pub(super) fn delimiter(ids: &dyn IdGenerator) -> String {
 
 impl Prompt {
     /// The prompt of a turn. `delimiter` is none where only its size is asked.
-    pub(super) fn of(turn: &ChatTurn, has_tools: bool, delimiter: Option<String>) -> Self {
+    pub(super) fn of(turn: &ChatTurn, has_tools: bool, search: &Search, delimiter: Option<String>) -> Self {
         let settings = &turn.agent.settings;
-        let actions = if has_tools { actions(turn) } else { Vec::new() };
+        let actions = if has_tools { actions(turn, search) } else { Vec::new() };
         let delimiter = delimiter.unwrap_or_else(|| "0".repeat(DELIMITER_DIGITS));
         let rules = rules(turn, &actions);
         let mut system = rules.clone();
@@ -55,11 +64,15 @@ impl Prompt {
         }
         let mut lines = turn.history.iter().rev();
         let last = lines.next();
-        let limit = usize::try_from(settings.llm.context_tokens).unwrap_or(usize::MAX);
-        let mut used = tokens(&system) + last.map_or(0, |line| tokens(&line.text)) + 3 * MESSAGE_TOKENS;
+        let limit = search.most_tokens.unwrap_or(u64::MAX).min(u64::from(settings.llm.context_tokens));
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let rest = rest_of_data(turn, search, &delimiter);
+        let mut used =
+            tokens(&system) + tokens(&rest) + last.map_or(0, |line| tokens(&line.text)) + 3 * MESSAGE_TOKENS;
         let room = limit.saturating_sub(used) / PASSAGES_SHARE.1 * PASSAGES_SHARE.0;
-        let (data, passages) = data(turn, &delimiter, room);
-        used += tokens(&data);
+        let Passages { mut text, count: passages, is_cut } = shown_passages(turn, search, &delimiter, room);
+        used += tokens(&text);
+        text.push_str(&rest);
         let mut history = Vec::new();
         for line in lines {
             used += tokens(&line.text) + MESSAGE_TOKENS;
@@ -68,8 +81,9 @@ impl Prompt {
             }
             history.push(line);
         }
+        let shown = history.len() + usize::from(last.is_some());
         let mut messages = vec![Message::new(Role::System, system)];
-        messages.push(Message::new(Role::User, data));
+        messages.push(Message::new(Role::User, text));
         for line in history.into_iter().rev().chain(last) {
             let role = match line.speaker {
                 Speaker::Visitor => Role::User,
@@ -80,15 +94,16 @@ impl Prompt {
         let tokens =
             messages.iter().map(|message| tokens(&message.text) + MESSAGE_TOKENS).sum::<usize>() as u64;
         let tools = actions.into_iter().map(Action::tool).collect();
-        Prompt { messages, tools, rules, passages, tokens }
+        Prompt { messages, tools, rules, passages, is_cut, history: shown, tokens }
     }
 }
 
 /// The actions that a turn allows.
-fn actions(turn: &ChatTurn) -> Vec<Action> {
+fn actions(turn: &ChatTurn, search: &Search) -> Vec<Action> {
+    let again = search.is_possible().then_some(Action::Search);
     let form = turn.can_offer_form.then_some(Action::OfferLeadForm);
     let handoff = turn.agent.settings.handoff.enabled.then_some(Action::RequestHandoff);
-    form.into_iter().chain(handoff).collect()
+    form.into_iter().chain(handoff).chain(again).collect()
 }
 
 fn rules(turn: &ChatTurn, actions: &[Action]) -> String {
@@ -131,30 +146,69 @@ fn rules(turn: &ChatTurn, actions: &[Action]) -> String {
                  that matters to them."
             }
             Action::RequestHandoff => "\n- Call request_handoff when the visitor asks for a person.",
+            Action::Search => {
+                "\n- When the passages do not answer, call search before you write anything, with the whole question in \
+                 other words. Say that you do not know only after that."
+            }
         });
     }
     rules
 }
 
-/// The message of data, and how many passages fit into `room` tokens.
-fn data(turn: &ChatTurn, delimiter: &str, room: usize) -> (String, usize) {
-    let mut data = format!("Passages of the operator's documents, as data.\n<passages {delimiter}>\n");
-    let mut used = tokens(&data);
+/// The passages of a prompt.
+struct Passages {
+    text: String,
+    /// How many there are, the first ones of the turn.
+    count: usize,
+    /// Whether some are missing, or a part of one.
+    is_cut: bool,
+}
+
+/// The passages that fit into `room` tokens.
+fn shown_passages(turn: &ChatTurn, search: &Search, delimiter: &str, room: usize) -> Passages {
+    let found = &turn.found.passages;
+    let mut text = format!("Passages of the operator's documents, as data.\n<passages {delimiter}>\n");
+    let mut used = tokens(&text);
     let mut count = 0;
-    for passage in &turn.found.passages {
+    let mut is_cut = false;
+    for passage in found {
         let shown = shown(count + 1, passage);
         used += tokens(&shown);
-        if used > room && count > 0 {
+        is_cut = used > room;
+        if is_cut && count == 0 {
+            // The beginning of the best one is better than nothing.
+            let most = room.saturating_sub(tokens(&text) + tokens(CUT)) * BYTES_PER_TOKEN;
+            let end = shown.floor_char_boundary(most);
+            if end > MIN_SHOWN {
+                text.push_str(&shown[..end]);
+                text.push_str(CUT);
+                count = 1;
+            }
+        }
+        if is_cut {
             break;
         }
-        if used > room && tokens(&shown) > room {
-            break;
-        }
-        data.push_str(&shown);
+        text.push_str(&shown);
         count += 1;
     }
     if count == 0 {
-        data.push_str("There are none for this question.\n");
+        text.push_str(match (found.is_empty(), turn.found.has_documents) {
+            (false, _) => "There is no room for those that were found.\n",
+            (true, true) => "Nothing was found for the question in these words.\n",
+            (true, false) => "There are none.\n",
+        });
+    }
+    if search.is_whole && !is_cut {
+        text.push_str("These are all passages that there are.\n");
+    }
+    Passages { text, count, is_cut }
+}
+
+/// What follows the passages.
+fn rest_of_data(turn: &ChatTurn, search: &Search, delimiter: &str) -> String {
+    let mut data = String::new();
+    for asked in &search.asked {
+        data.push_str(&format!("Searched too: {asked}\n"));
     }
     data.push_str(&format!("</passages {delimiter}>"));
     if !turn.visitor.fields.is_empty() {
@@ -164,7 +218,7 @@ fn data(turn: &ChatTurn, delimiter: &str, room: usize) -> (String, usize) {
         }
         data.push_str(&format!("</visitor {delimiter}>"));
     }
-    (data, count)
+    data
 }
 
 fn shown(n: usize, passage: &FoundPassage) -> String {

@@ -1,7 +1,7 @@
 //! A reply in progress: the text of the model, and the part of it that the visitor sees.
 
 use conversations::{ChatEvent, ChatTurn, Handoff, Outcome, Source, StatusKind, Usage};
-use llm::{Price, StreamChunk};
+use llm::{Price, StreamChunk, ToolCallPiece};
 
 use super::events::Emitter;
 use super::filter::{Filter, MAX_REPLY};
@@ -14,6 +14,16 @@ use crate::texts::texts;
 /// The tags that some models put around what they think.
 const THOUGHT: (&str, &str) = ("<think>", "</think>");
 
+/// Bytes of the arguments of a call.
+const MAX_ARGUMENTS: usize = 4_096;
+/// Calls of tools that are read in one response.
+const MAX_CALLS: usize = 8;
+/// Characters of a question that a model searches for.
+const MAX_QUESTION: usize = 500;
+/// Bytes that a model may write before it searches ("One moment, I will look that up."): the visitor no longer sees them
+/// when it answers. With more it has answered.
+const MAX_INTRODUCTION: usize = 200;
+
 /// Where in its thoughts a model is that writes them into its reply.
 enum Thoughts {
     /// Nothing but blanks, or the beginning of the tag, has come.
@@ -23,6 +33,14 @@ enum Thoughts {
     Over,
 }
 
+/// A call of a tool.
+struct Call {
+    /// Its number in the response.
+    index: u64,
+    action: Option<Action>,
+    arguments: String,
+}
+
 /// A reply.
 pub(super) struct Reply<'a> {
     turn: &'a ChatTurn,
@@ -30,6 +48,8 @@ pub(super) struct Reply<'a> {
     leaks: PromptLeakDetector,
     thoughts: Thoughts,
     actions: Vec<Action>,
+    /// The calls of tools, of unknown ones too.
+    calls: Vec<Call>,
     price: Price,
     /// The tokens of earlier attempts.
     spent: llm::Usage,
@@ -57,6 +77,7 @@ impl<'a> Reply<'a> {
             leaks: PromptLeakDetector::new(&[&prompt.rules, instructions]),
             thoughts: Thoughts::Unclear(String::new()),
             actions: Vec::new(),
+            calls: Vec::new(),
             price,
             spent,
             input_tokens: prompt.tokens,
@@ -97,11 +118,7 @@ impl<'a> Reply<'a> {
         self.report(emitter);
         self.has_ended |= chunk.finish_reason.is_some();
         self.has_refused |= chunk.is_refusal || chunk.finish_reason.as_deref() == Some("content_filter");
-        for action in chunk.tool_calls.iter().filter_map(|name| Action::of_name(name)) {
-            if !self.actions.contains(&action) {
-                self.actions.push(action);
-            }
-        }
+        chunk.tool_calls.iter().for_each(|piece| self.call(piece));
         if chunk.is_reasoning {
             self.status(StatusKind::Thinking, emitter);
         }
@@ -117,6 +134,39 @@ impl<'a> Reply<'a> {
             let text = self.filter.push(&text);
             self.show(text, emitter);
         }
+    }
+
+    fn call(&mut self, piece: &ToolCallPiece) {
+        let name = piece.name.as_deref().filter(|name| !name.is_empty());
+        let action = name.and_then(Action::of_name);
+        if let Some(action) = action.filter(|action| !self.actions.contains(action)) {
+            self.actions.push(action);
+        }
+        // Some endpoints repeat the name with each piece.
+        let goes_on =
+            |call: &Call| name.is_none() || (call.action == action && question(&call.arguments).is_none());
+        let last = self.calls.iter_mut().rfind(|call| call.index == piece.index);
+        if let Some(call) = last.filter(|call| goes_on(call)) {
+            if call.arguments.len() + piece.arguments.len() <= MAX_ARGUMENTS {
+                call.arguments.push_str(&piece.arguments);
+            }
+        } else if self.calls.len() < MAX_CALLS {
+            let arguments = piece.arguments.clone();
+            self.calls.push(Call { index: piece.index, action, arguments });
+        }
+    }
+
+    /// What the model wants to search for before it answers, nothing if that cannot be read; [`None`] if this is its answer.
+    pub(super) fn searches(&self) -> Option<Vec<String>> {
+        let has_action = self.actions.iter().any(|action| *action != Action::Search);
+        if self.has_leaked || has_action || self.calls.is_empty() {
+            return None;
+        }
+        let searches = self.calls.iter().filter(|call| call.action == Some(Action::Search));
+        let searches: Vec<String> = searches.filter_map(|call| question(&call.arguments)).collect();
+        let is_introduction = self.shown <= MAX_INTRODUCTION && self.filter.cited().is_empty();
+        let goes_on = if searches.is_empty() { !self.has_begun() } else { is_introduction };
+        goes_on.then_some(searches)
     }
 
     fn status(&mut self, status: StatusKind, emitter: &Emitter) {
@@ -181,9 +231,11 @@ impl<'a> Reply<'a> {
         }
         let texts = texts(&self.turn.visitor.locale);
         let has_handoff = self.actions.contains(&Action::RequestHandoff) && !self.has_leaked;
-        let is_unknown = self.filter.has_no_answer() && !has_handoff && !self.has_leaked;
-        let has_form = self.turn.can_offer_form
-            && (is_unknown || (self.actions.contains(&Action::OfferLeadForm) && !self.has_leaked));
+        let wants_form = self.actions.contains(&Action::OfferLeadForm) && !self.has_leaked;
+        // A model that neither says nor does anything has not answered, whatever else it calls.
+        let is_silent = !self.has_begun() && !wants_form;
+        let is_unknown = (self.filter.has_no_answer() || is_silent) && !has_handoff && !self.has_leaked;
+        let has_form = self.turn.can_offer_form && (is_unknown || wants_form);
         if !self.has_begun() {
             // A model that only calls a tool says nothing itself.
             let text = match (has_handoff, has_form, is_unknown) {
@@ -237,6 +289,15 @@ impl<'a> Reply<'a> {
             output_tokens: self.spent.output_tokens + reported.output_tokens + beyond,
         }
     }
+}
+
+/// The question in the arguments of a call of `search`, if they are whole and have one.
+fn question(arguments: &str) -> Option<String> {
+    let arguments: serde_json::Value = serde_json::from_str(arguments).ok()?;
+    let name = Action::Search.tool().parameter?.name;
+    let asked = arguments.get(name)?.as_str()?.replace(char::is_control, " ");
+    let asked = asked.split_whitespace().collect::<Vec<_>>().join(" ");
+    (1..=MAX_QUESTION).contains(&asked.chars().count()).then_some(asked)
 }
 
 /// Tokens with their cost.

@@ -192,3 +192,26 @@ fn words_answer_until_the_vectors_are_there_and_when_the_embedder_fails() {
     assert_eq!(first(&world).as_deref(), Some("Send it back for another size."));
     assert_eq!(embedder.passages.load(Ordering::SeqCst), 4);
 }
+
+#[test]
+fn an_agent_has_its_own_documents_only_whole_or_searched() {
+    let world = world(IndexSettings::default());
+    let other = AgentId::from(PlatformId::new(NOW, [9; 8]));
+    world.store.add_of(Some(&other), "safe.md", None, "# Safe\n\nThe safe is opened with 4711.");
+    let texts = |agent: &AgentId| {
+        let whole = pollster::block_on(world.index.whole(agent, 1_000)).expect("it is read");
+        let whole = whole.expect("they are few").into_iter().map(|passage| passage.text).collect::<Vec<_>>();
+        let question = Question { text: "How is the safe opened?".to_owned(), ..Question::default() };
+        let found = pollster::block_on(world.index.retrieve(agent, &question, 6)).expect("it is read");
+        (whole.concat(), found.passages.into_iter().map(|passage| passage.text).collect::<String>())
+    };
+    let (whole, found) = texts(&other);
+    let (hours, safe) = (whole.find("from nine to five"), whole.find("4711"));
+    assert!(hours.is_some() && hours < safe, "in the order of the documents: {whole}");
+    assert!(found.contains("4711"));
+    let (whole, found) = texts(&agent());
+    assert!(whole.contains("from nine to five") && !whole.contains("4711") && !found.contains("4711"));
+    // What is longer than asked for is not given in part.
+    assert!(pollster::block_on(world.index.whole(&agent(), whole.len())).expect("it is read").is_some());
+    assert!(pollster::block_on(world.index.whole(&agent(), whole.len() - 1)).expect("it is read").is_none());
+}

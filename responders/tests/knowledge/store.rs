@@ -16,12 +16,14 @@ use responders::{Format, cut, title};
 
 use crate::NOW;
 
+/// Whose it is, if not everybody's, and what.
+type Owned = (Option<AgentId>, KnowledgeDocument, Vec<Passage>);
 type Result<T> = std::result::Result<T, StorageError>;
 
-/// The same documents for every agent.
+/// Documents of one agent, or of every agent.
 #[derive(Default)]
 pub struct Store {
-    documents: Mutex<Vec<(KnowledgeDocument, Vec<Passage>)>>,
+    documents: Mutex<Vec<Owned>>,
     version: AtomicUsize,
     pub readings: AtomicUsize,
     pub checks: AtomicUsize,
@@ -30,6 +32,10 @@ pub struct Store {
 
 impl Store {
     pub fn add(&self, file_name: &str, language: Option<&str>, text: &str) {
+        self.add_of(None, file_name, language, text);
+    }
+
+    pub fn add_of(&self, owner: Option<&AgentId>, file_name: &str, language: Option<&str>, text: &str) {
         let format = if file_name.ends_with(".md") { Format::Markdown } else { Format::Plain };
         let cut = cut(&[text], format);
         let mut documents = self.documents.lock().expect("no panic");
@@ -48,7 +54,7 @@ impl Store {
             created_at: NOW,
             updated_at: NOW,
         };
-        documents.push((document, cut.passages));
+        documents.push((owner.cloned(), document, cut.passages));
         self.version.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -62,15 +68,17 @@ impl Store {
 
 #[async_trait]
 impl KnowledgeStore for Store {
-    async fn knowledge(&self, _: &AgentId) -> Result<Vec<KnowledgeDocument>> {
+    async fn knowledge(&self, agent: &AgentId) -> Result<Vec<KnowledgeDocument>> {
         self.check()?;
         self.readings.fetch_add(1, Ordering::SeqCst);
-        Ok(self.documents.lock().expect("no panic").iter().map(|(document, _)| document.clone()).collect())
+        let documents = self.documents.lock().expect("no panic");
+        let own = documents.iter().filter(|(owner, ..)| owner.as_ref().is_none_or(|owner| owner == agent));
+        Ok(own.map(|(_, document, _)| document.clone()).collect())
     }
 
     async fn passages(
         &self,
-        _: &AgentId,
+        agent: &AgentId,
         after: Option<(KnowledgeId, u32)>,
         at_most: u32,
     ) -> Result<Vec<(KnowledgeId, Passage)>> {
@@ -78,7 +86,10 @@ impl KnowledgeStore for Store {
         let documents = self.documents.lock().expect("no panic");
         let all = documents
             .iter()
-            .flat_map(|(document, passages)| passages.iter().map(|passage| (document.id, passage.clone())));
+            .filter(|(owner, ..)| owner.as_ref().is_none_or(|owner| owner == agent))
+            .flat_map(|(_, document, passages)| {
+                passages.iter().map(|passage| (document.id, passage.clone()))
+            });
         let rest =
             all.filter(|(document, passage)| after.is_none_or(|after| (*document, passage.position) > after));
         Ok(rest.take(at_most as usize).collect())

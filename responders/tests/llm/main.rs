@@ -5,6 +5,8 @@ mod charges;
 mod failures;
 mod hostile;
 mod prompts;
+mod search_budgets;
+mod searches;
 #[path = "../support/mod.rs"]
 mod support;
 

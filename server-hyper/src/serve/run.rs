@@ -341,6 +341,11 @@ fn decisions(
     event_streams: EventHub,
     storage: &Arc<dyn ConversationStorage>,
 ) -> Result<Decisions, CliError> {
+    let retriever = assemble::retriever(
+        Arc::clone(storage),
+        serving.widget.knowledge_cache_bytes,
+        serving.widget.searches_by_meaning,
+    );
     Ok(Decisions {
         files: serving.files.clone(),
         extraction: serving.extraction.clone(),
@@ -348,12 +353,8 @@ fn decisions(
         event_retention_millis: Some(serving.event_retention_millis),
         event_streams,
         extractor,
-        responders: assemble::responders(&serving.widget.endpoints)?,
-        retriever: Some(assemble::retriever(
-            Arc::clone(storage),
-            serving.widget.knowledge_cache_bytes,
-            serving.widget.searches_by_meaning,
-        )),
+        responders: assemble::responders(&serving.widget.endpoints, &retriever)?,
+        retriever: Some(retriever),
         ..Decisions::default()
     })
 }

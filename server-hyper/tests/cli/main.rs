@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it unwraps")]
 
 mod agent_settings;
+mod chat_models;
 #[cfg(unix)]
 mod console;
 mod console_listener;

@@ -88,7 +88,10 @@ fn serve(mut stream: TcpStream, answer: &Value, asked: &Mutex<Vec<Asked>>) -> Op
     reader.read_exact(&mut body).ok()?;
     asked.lock().unwrap().push(Asked { authorization, body: serde_json::from_slice(&body).ok()? });
     let answer = answer.to_string();
-    let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", answer.len());
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        answer.len()
+    );
     stream.write_all(head.as_bytes()).ok()?;
     stream.write_all(answer.as_bytes()).ok()
 }
