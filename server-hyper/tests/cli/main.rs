@@ -10,6 +10,7 @@ mod agent_settings;
 #[cfg(unix)]
 mod console;
 mod console_listener;
+mod contact_records;
 mod contacts;
 mod conversations;
 mod copy;
