@@ -27,6 +27,7 @@ mod settings;
 mod state;
 
 pub use capability::{Capability, Reach, Role};
+pub use command::{Command, CommandAnswer, CommandRefused};
 pub use context::Context;
 pub use grants::{Grant, Grants};
 pub use input::{Input, Member, Position};

@@ -1480,37 +1480,37 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
   'contacts.list': {
     method: 'GET', path: '/agents/{agent}/contacts', query: ['search', 'status', 'tag', 'sortBy', 'sortOrder', 'includeArchived', 'primaryEmail', 'createdSince', 'updatedSince', 'page', 'limit', 'cursor'], body: 'none',
     scope: 'agent', needs: 'contacts.read', stepUp: false, versioned: false, secret: false,
-    changes: false, command: '',
+    changes: false, command: 'contacts list --agent AGENT',
   },
   'contacts.show': {
     method: 'GET', path: '/agents/{agent}/contacts/{contact}', query: [], body: 'none',
     scope: 'agent', needs: 'contacts.read', stepUp: false, versioned: false, secret: false,
-    changes: false, command: '',
+    changes: false, command: 'contacts show REF --agent AGENT',
   },
   'contacts.create': {
     method: 'POST', path: '/agents/{agent}/contacts', query: [], body: 'json',
     scope: 'agent', needs: 'contacts.write', stepUp: false, versioned: false, secret: false,
-    changes: true, command: '',
+    changes: true, command: 'contacts create --agent AGENT --set primaryEmail=ada@example.com',
   },
   'contacts.update': {
     method: 'PATCH', path: '/agents/{agent}/contacts/{contact}', query: [], body: 'json',
     scope: 'agent', needs: 'contacts.write', stepUp: false, versioned: true, secret: false,
-    changes: true, command: '',
+    changes: true, command: 'contacts update REF --agent AGENT --set lastName=Byron',
   },
   'contacts.archive': {
     method: 'POST', path: '/agents/{agent}/contacts/{contact}/archive', query: [], body: 'none',
     scope: 'agent', needs: 'contacts.write', stepUp: false, versioned: false, secret: false,
-    changes: true, command: '',
+    changes: true, command: 'contacts archive REF --agent AGENT',
   },
   'contacts.unarchive': {
     method: 'POST', path: '/agents/{agent}/contacts/{contact}/unarchive', query: [], body: 'none',
     scope: 'agent', needs: 'contacts.write', stepUp: false, versioned: false, secret: false,
-    changes: true, command: '',
+    changes: true, command: 'contacts unarchive REF --agent AGENT',
   },
   'contacts.reveal': {
     method: 'POST', path: '/agents/{agent}/contacts/{contact}/reveal', query: [], body: 'none',
     scope: 'agent', needs: 'sensitive.read', stepUp: false, versioned: false, secret: false,
-    changes: true, command: '',
+    changes: true, command: 'contacts show REF --agent AGENT --reveal',
   },
   'schema.show': {
     method: 'GET', path: '/agents/{agent}/contact-schema', query: [], body: 'none',

@@ -27,7 +27,7 @@ use crate::config::flags::GlobalArgs;
 use crate::config::layers::FlagValues;
 use crate::config::typed::Names;
 use crate::console::Lent;
-use crate::console::caller::{Caller, CallerFacts, OwnProcess, Stream};
+use crate::console::caller::{Caller, CallerFacts, OwnProcess, Stream, UNNAMED};
 use crate::error::CliError;
 use crate::server_keys::KeySource;
 
@@ -128,6 +128,12 @@ impl CommandContext {
         Actor::Operator(self.facts.operator.clone())
     }
 
+    /// The name of the person who runs the command; none for the superuser, who may be anybody.
+    #[must_use]
+    pub fn person(&self) -> Option<String> {
+        Some(self.facts.operator.clone()).filter(|name| !matches!(name.as_str(), "root" | UNNAMED))
+    }
+
     /// The settings: in a server those of the server.
     ///
     /// # Errors
@@ -136,6 +142,15 @@ impl CommandContext {
         match &self.config {
             Some(config) => Ok(Arc::clone(config)),
             None => Ok(Arc::new(Config::read(&self.flags, None)?)),
+        }
+    }
+
+    /// The origin of the console of the server that runs the command.
+    #[must_use]
+    pub fn console_origin(&self) -> Option<String> {
+        match &self.location {
+            Location::Own(_) => None,
+            Location::Server(lent) => lent.console_origin.clone(),
         }
     }
 

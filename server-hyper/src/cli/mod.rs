@@ -20,6 +20,7 @@ mod guides;
 mod input;
 mod keys;
 mod knowledge;
+mod operations;
 mod operators;
 mod outbound;
 mod output;
@@ -89,7 +90,7 @@ enum Command {
     /// The contact schema of an agent
     #[command(subcommand)]
     ContactSchema(schema::ContactSchema),
-    /// Contacts: import, export, erase
+    /// Contacts: list, show, create, update, archive, import, export, erase
     #[command(subcommand)]
     Contacts(contacts::Contacts),
     /// Contact files: the contents of deleted ones

@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use ::console::{AccountSettings, Console, ConsoleSettings, Grant};
+use ::console::{Console, Grant};
 use clap::Subcommand;
-use conversations::Conversations;
 use http::Method;
 use openapi_core::values::{Email, Line};
 use serde_json::{Value, json};
 
 use super::context::CommandContext;
+use super::operations;
 use crate::assemble::Contents;
-use crate::config::Config;
 use crate::config::values::duration;
 use crate::error::CliError;
 
@@ -104,11 +103,11 @@ pub enum Operators {
 
 impl Operators {
     pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
-        let origin = origin(&*context.config()?);
+        if matches!(self, Operators::SetupLink | Operators::Invite { .. } | Operators::Recover { .. }) {
+            operations::refuse_unknown_port(context)?;
+        }
         context.with_conversations(Contents::Closed, async |chat| {
-            let settings = ConsoleSettings::with_accounts(&origin, AccountSettings::default());
-            let console = Console::new(Conversations::clone(chat), settings);
-            self.act(&Desk { console, context }).await
+            self.act(&Desk { console: operations::console(context, chat)?, context }).await
         })
     }
 
@@ -275,14 +274,4 @@ fn without_nulls(mut body: Value) -> Value {
         members.retain(|_, value| !value.is_null());
     }
     body
-}
-
-/// The origin of the console.
-fn origin(config: &Config) -> String {
-    if let Some(url) = config.text("console_public_url").filter(|url| !url.is_empty()) {
-        return url.trim_end_matches('/').to_owned();
-    }
-    let port = config.text("console_listen").and_then(|address| address.rsplit_once(':'));
-    let scheme = if config.text("tls_cert").is_some_and(|file| !file.is_empty()) { "https" } else { "http" };
-    format!("{scheme}://localhost:{}", port.map_or("8082", |(_, port)| port))
 }

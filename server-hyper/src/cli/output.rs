@@ -25,9 +25,15 @@ impl CommandContext {
         if json {
             return self.print_json(value);
         }
+        // Names may be stored text as well.
+        let lines: Vec<(String, &String)> = lines
+            .iter()
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| (on_one_line(name), value))
+            .collect();
         let width = lines.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
         let mut text = String::new();
-        for (name, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
+        for (name, value) in &lines {
             let padding = " ".repeat(width - name.width());
             text.push_str(&format!("{name}{padding}  {}\n", on_one_line(value)));
         }
@@ -70,6 +76,23 @@ impl CommandContext {
 /// Text as separate lines, each prefixed with `margin`.
 pub fn indented(text: &str, margin: &str) -> String {
     text.lines().map(|line| format!("{margin}{}", on_one_line(line)).trim_end().to_owned() + "\n").collect()
+}
+
+/// Text of at most this width: what is cut off is an ellipsis.
+pub fn shortened(text: &str, width: usize) -> String {
+    let text = on_one_line(text);
+    if text.width() <= width {
+        return text;
+    }
+    let mut short = String::new();
+    for letter in text.chars() {
+        short.push(letter);
+        if short.width() >= width {
+            short.pop();
+            break;
+        }
+    }
+    format!("{}…", short.trim_end())
 }
 
 /// The actor of an action, as text.

@@ -61,6 +61,9 @@ pub enum Stream {
     Error,
 }
 
+/// Who runs a command when the environment names nobody.
+pub const UNNAMED: &str = "operator";
+
 /// Facts about the caller of a command.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CallerFacts {
@@ -217,7 +220,7 @@ impl OwnProcess {
             ["LC_ALL", "LC_NUMERIC", "LANG"].into_iter().filter_map(|name| std::env::var(name).ok());
         let locale = locales.find(|locale| !locale.is_empty());
         CallerFacts {
-            operator: if name.is_empty() { "operator".to_owned() } else { name },
+            operator: if name.is_empty() { UNNAMED.to_owned() } else { name },
             is_output_terminal: io::stdout().is_terminal(),
             is_error_terminal: io::stderr().is_terminal(),
             locale: locale.unwrap_or_default(),

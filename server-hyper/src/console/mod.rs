@@ -50,6 +50,8 @@ pub struct Lent {
     pub config: Arc<Config>,
     /// The server's runtime.
     pub runtime: tokio::runtime::Handle,
+    /// The origin of the server's console for operators, if it has one.
+    pub console_origin: Option<String>,
 }
 
 /// Runs a command for a caller on what the server lends, and returns the exit status.

@@ -75,7 +75,9 @@ pub async fn run(
     }
     let mut signals = Signals::listen()?;
     let listeners = Listeners::bind(&serving, config)?;
-    let Some(lent) = open(config, &serving, &mut signals).await? else { return Ok(()) };
+    let Some(mut lent) = open(config, &serving, &mut signals).await? else { return Ok(()) };
+    // Links of commands lead to the port that the system has chosen.
+    lent.console_origin = listeners.console.as_ref().map(|console| console.origin.clone());
     let documents = documents::extractor(&serving.engine).await?;
     let server =
         Server::start(serving, &names, sink, listeners, documents, &lent)?.with_console(lent, run_command);
@@ -116,7 +118,8 @@ async fn open(config: &Config, serving: &Serving, signals: &mut Signals) -> Resu
     if let Err(error) = blobs.probe().await {
         tracing::error!(%error, source = ?error.source, "the store of file contents cannot be reached");
     }
-    Ok(Some(Lent { store, blobs, config: Arc::new(config.clone()), runtime: Handle::current() }))
+    let (config, runtime) = (Arc::new(config.clone()), Handle::current());
+    Ok(Some(Lent { store, blobs, config, runtime, console_origin: None }))
 }
 
 /// The bound listeners, before they accept connections.

@@ -198,3 +198,29 @@ fn a_console_whose_port_is_in_use_ends_the_server_if_it_was_asked_for() {
         .failed(1);
     assert!(said.contains("--console-listen"), "{said}");
 }
+
+#[test]
+fn links_of_commands_lead_to_the_port_that_the_system_chose() {
+    let sandbox = Sandbox::new();
+    let setting = [("OPENAPI_CONSOLE_LISTEN", "127.0.0.1:0")];
+    let setup = ["operators", "setup-link"];
+    let server = sandbox.serve(&ON_ANY_PORT);
+    let origin = server.console.clone().unwrap();
+    for said in [sandbox.run(&setup), sandbox.run_with(&setting, &setup)] {
+        let link = said.done();
+        assert!(link.starts_with(&format!("{origin}/setup#")), "{link}");
+    }
+    let invite = ["operators", "invite", "ada@example.com", "--role", "viewer"];
+    let link = sandbox.run(&invite).done();
+    assert!(link.starts_with(&format!("{origin}/")), "{link}");
+    assert_eq!(server.end(), 0);
+    // Nobody knows the port of a server that does not run.
+    for command in [&setup[..], &invite] {
+        let said = sandbox.run_with(&setting, command).failed(1);
+        assert!(said.contains("console_public_url"), "{said}");
+    }
+    let named = [setting[0], ("OPENAPI_CONSOLE_PUBLIC_URL", "https://console.example.com")];
+    let link = sandbox.run_with(&named, &setup).done();
+    assert!(link.starts_with("https://console.example.com/setup#"), "{link}");
+    sandbox.run_with(&setting, &["operators", "list"]).done();
+}

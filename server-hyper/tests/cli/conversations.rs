@@ -119,7 +119,14 @@ fn a_person_takes_over_and_leaves_again() {
     let conversation = id(&visitor.says("Are home visits available in Leeds?"));
     let act = |what: &str| sandbox.json(&["conversations", what, &conversation, "--agent", "acme"]);
 
+    // The superuser may be anybody; the visitor sees the name of everybody else.
+    let take = ["conversations", "take", &conversation, "--agent", "acme"];
+    sandbox.run_with(&[("USER", "root")], &take).done();
+    let people = |visitor: &mut Visitor| visitor.looks()["people"].to_string();
+    assert!(!people(&mut visitor).contains("root"));
+    sandbox.run(&[&take[..], &["--name", "Zoë\nroot"]].concat()).failed(1);
     let taken = act("take");
+    assert!(people(&mut visitor).contains("\"tester\""), "{}", people(&mut visitor));
     assert_eq!((&taken["mode"], &taken["operatorUnread"]), (&json!("human"), &json!(0)));
     assert_eq!(visitor.says("Is anybody there?")["outcome"], "queued");
     assert_eq!(list(&sandbox, &["--mode", "human"]), [conversation.as_str()]);

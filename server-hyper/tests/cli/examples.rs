@@ -173,6 +173,8 @@ fn every_example_works() {
     sandbox.write("handbook/hours.md", "# Hours\n\nWe are open from 8 to 18.\n");
     sandbox.write("notes.txt", "Amounts are in pounds.\n");
     sandbox.write("backup-password", "correct horse battery staple\n");
+    let one = r#"{ "externalReferenceId": "crm-1001", "primaryEmail": "f@example.com", "lastName": "F" }"#;
+    sandbox.write("contact.json", one);
     sandbox.write("fields.json", r#"{ "total": { "type": "number", "required": true } }"#);
     let bin = sandbox.path("bin");
     std::fs::create_dir(&bin).unwrap();

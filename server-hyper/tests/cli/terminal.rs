@@ -23,7 +23,10 @@ fn no_command_obeys_stored_text() {
     let hostile = "a\u{9b}2J\u{202e}b\u{200b}c\u{2028}d";
     sandbox.write(
         "contacts.ndjson",
-        &format!("{{\"primaryEmail\":\"a@example.com\",\"customFields\":{{\"x\":\"{hostile}\"}}}}\n"),
+        &format!(
+            "{{\"primaryEmail\":\"a@example.com\",\"externalReferenceId\":\"crm-1\",\
+             \"customFields\":{{\"x\":\"{hostile}\",\"y\u{202e}\u{200b}\":1}}}}\n"
+        ),
     );
     sandbox.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
     sandbox.write("hours.md", &format!("# Hours\n\nWe open at {hostile} nine.\n"));
@@ -32,6 +35,10 @@ fn no_command_obeys_stored_text() {
         "contacts export --agent acme",
         "contacts export --agent acme --format csv",
         "contacts export --agent acme --excel",
+        "contacts list --agent acme",
+        "contacts list --agent acme --json",
+        "contacts show crm-1 --agent acme",
+        "contacts show crm-1 --agent acme --json",
         "agents list",
         "agents list --json",
         "agents show acme",

@@ -50,8 +50,13 @@ impl Host {
         let store = runtime.block_on(assemble::open(&url, None)).unwrap();
         let config = Config::read(&GlobalArgs::default(), None).unwrap();
         let blobs = assemble::open_blobs(&config, &url).unwrap();
-        let lent =
-            Lent { store: store.clone(), blobs, config: Arc::new(config), runtime: runtime.handle().clone() };
+        let lent = Lent {
+            store: store.clone(),
+            blobs,
+            config: Arc::new(config),
+            runtime: runtime.handle().clone(),
+            console_origin: None,
+        };
         let run = Box::new(move |arguments, session: Arc<Session>| {
             let facts = session.facts().clone();
             server_hyper::cli::run_in_server(arguments, Arc::new(RemoteCaller(session)), facts, lent.clone())

@@ -40,6 +40,17 @@ impl Columns {
         &self.labels
     }
 
+    /// The value of a field from text, as of a cell.
+    pub fn value(&self, name: &str, text: &str) -> Json {
+        let of_custom = |(declared, _): &&(String, FieldType)| name == custom(declared);
+        let kind = match self.standard.iter().find(|(standard, _)| standard == name) {
+            Some((_, kind)) => *kind,
+            None if name == CUSTOM => FieldType::Object,
+            None => self.declared.iter().find(of_custom).map_or(FieldType::String, |(_, kind)| *kind),
+        };
+        value(kind, text)
+    }
+
     /// The first line.
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.standard.iter().map(|(name, _)| name.clone()).collect();

@@ -50,6 +50,17 @@ impl<'a> Header<'a> {
         Ok(header)
     }
 
+    /// The field of this name.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn named(&self, name: &str) -> Result<String, String> {
+        let near = || self.suggested(name);
+        self.field(name).ok_or_else(|| {
+            format!("there is no field '{name}'{}; data of your own has names such as {CUSTOM}.plan", near())
+        })
+    }
+
     /// Whether a column of this name has a field or a mapping.
     pub fn is_known(&self, column: &str) -> bool {
         self.mapping(column).is_some() || self.field(column).is_some()

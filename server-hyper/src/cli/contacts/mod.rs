@@ -1,25 +1,29 @@
-//! `contacts`: import, export, erase.
+//! `contacts`: list, show, create, update, archive, import, export, erase.
 
 pub mod csv;
 pub mod escape;
 mod export;
+mod fields;
 pub mod format;
 mod header;
 mod import;
+mod records;
 #[cfg(test)]
 mod round_trips;
 mod source;
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use encoding_rs::Encoding;
 use openapi_core::admin::Admin;
 use openapi_core::contacts::ContactRef;
 use openapi_core::values::AgentId;
 
+use fields::Fields;
 use format::{ExportArgs, ImportFormat, parse_delimiter};
 use header::Mapping;
+use records::{List, State};
 use source::Given;
 
 use super::context::CommandContext;
@@ -30,6 +34,83 @@ use crate::error::CliError;
 
 #[derive(Debug, Subcommand)]
 pub enum Contacts {
+    /// List, search and filter contacts, the newest first
+    #[command(after_help = "Examples:\n  \
+        openapi-server contacts list --agent acme\n  \
+        openapi-server contacts list --agent acme --search \"ada leeds\" --tag vip\n  \
+        openapi-server contacts list --agent acme --sort-by lastName --sort-order asc --page 2 --limit 50\n  \
+        openapi-server contacts list --agent acme --include-archived --updated-since 2026-01-31T00:00:00Z --json\n\n\
+        Every term of a search occurs, ignoring case and accents, in a name, the e-mail address, the phone, the external \
+        id, the postal address, a tag or a text of customFields. Long values are cut off; `contacts show` and --json have \
+        them whole. Values of sensitive fields are hidden; see `contacts show --reveal`.")]
+    List(List),
+    /// Create a contact
+    #[command(after_help = "Examples:\n  \
+        openapi-server contacts create --agent acme --file contact.json --json\n  \
+        openapi-server contacts create --agent acme --set primaryEmail=ada@example.com --set lastName=King\n  \
+        openapi-server contacts create --agent acme --set primaryEmail=b@example.com --set lastName=B --set 'tags=vip; news'\n\n\
+        `contact-schema show` lists the fields with their rules; primaryEmail is always required. Tags are separated by \
+        semicolons. The file has the form of the Open API's create request, and --set changes single fields of it, such \
+        as customFields.plan=gold. A custom field that the schema does not declare is text; for other types use the file.")]
+    Create {
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+        #[command(flatten)]
+        fields: Fields,
+    },
+    /// Show a contact
+    #[command(after_help = "Examples:\n  \
+        openapi-server contacts show crm-1001 --agent acme\n  \
+        openapi-server contacts show crm-1001 --agent acme --external --json\n  \
+        openapi-server contacts show crm-1001 --agent acme --reveal\n\n\
+        Values of fields that the contact schema calls sensitive are hidden; --json names them in `masked`. The audit log \
+        notes who has revealed them. `etag` names this state of the contact; see --if-match of `contacts update`.")]
+    Show {
+        #[command(flatten)]
+        which: Which,
+        /// Show the values of sensitive fields too; noted in the audit log
+        #[arg(long)]
+        reveal: bool,
+    },
+    /// Change fields of a contact
+    #[command(after_help = "Examples:\n  \
+        openapi-server contacts update crm-1001 --agent acme --set lastName=Byron --unset dob\n  \
+        openapi-server contacts update crm-1001 --agent acme --set customFields.plan=gold --unset gender\n  \
+        openapi-server contacts update crm-1001 --agent acme --file contact.json\n\n\
+        Fields that are not named stay as they are; tags are replaced as a whole. With --if-match and the `etag` of \
+        `contacts show`, nothing changes if somebody else has changed the contact since. An archived contact cannot be \
+        changed: unarchive it first.")]
+    #[command(group(ArgGroup::new("change").args(["file", "set", "unset"]).multiple(true).required(true)))]
+    Update {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        fields: Fields,
+        /// Clear a field; repeatable
+        #[arg(long, value_name = "FIELD")]
+        unset: Vec<String>,
+        #[command(flatten)]
+        state: State,
+    },
+    /// Hide a contact from lists, and close it to changes
+    #[command(after_help = "Examples:\n  \
+        openapi-server contacts archive crm-1001 --agent acme\n\n\
+        Nothing is lost: `contacts unarchive` takes it out again, and `contacts erase` removes it for good.")]
+    Archive {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        state: State,
+    },
+    /// Take a contact out of the archive
+    #[command(after_help = "Examples:\n  openapi-server contacts unarchive crm-1001 --agent acme")]
+    Unarchive {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        state: State,
+    },
     /// Create or update contacts from a file
     #[command(after_help = "Examples:\n  \
         openapi-server contacts import --agent acme contacts.csv\n  \
@@ -64,16 +145,36 @@ pub enum Contacts {
         openapi-server contacts erase --agent acme --external crm-1002\n\n\
         Its files go with it, contents included. The audit log keeps that something happened to the contact, emptied of \
         what it was. The command returns when no file of an SQLite store contains the contact; it waits at most a minute.")]
-    Erase {
-        /// The agent
-        #[arg(long)]
-        agent: AgentId,
-        /// The contact: its platform id, or its external id
-        contact: String,
-        /// Treat the contact as an external id even if it looks like a platform id
-        #[arg(long)]
-        external: bool,
-    },
+    Erase(Which),
+}
+
+/// One contact of an agent.
+#[derive(Debug, Args)]
+pub struct Which {
+    /// The contact: its platform id, or its external id
+    contact: String,
+    /// The agent
+    #[arg(long)]
+    agent: AgentId,
+    /// Treat the contact as an external id even if it looks like a platform id
+    #[arg(long)]
+    external: bool,
+}
+
+impl Which {
+    /// The reference that the text is.
+    fn target(&self) -> Result<ContactRef, CliError> {
+        let contact = &self.contact;
+        let by_id = if self.external { None } else { contact.parse().ok().map(ContactRef::Id) };
+        match by_id {
+            Some(target) => Ok(target),
+            None => {
+                let external =
+                    contact.parse().map_err(|error| CliError::usage(format!("'{contact}' {error}")));
+                Ok(ContactRef::External(external?))
+            }
+        }
+    }
 }
 
 /// The arguments of `contacts import`.
@@ -115,16 +216,18 @@ impl Contacts {
                     export::run(context, platform, &agent, style).await
                 })
             }
-            Contacts::Erase { agent, contact, external } => {
-                let by_id = if external { None } else { contact.parse().ok().map(ContactRef::Id) };
-                let target = match by_id {
-                    Some(target) => target,
-                    None => ContactRef::External(
-                        contact.parse().map_err(|error| CliError::usage(format!("'{contact}' {error}")))?,
-                    ),
-                };
+            Contacts::List(list) => records::list(context, &list),
+            Contacts::Show { which, reveal } => records::show(context, &which, reveal),
+            Contacts::Create { agent, fields } => records::create(context, &agent, &fields),
+            Contacts::Update { which, fields, unset, state } => {
+                records::update(context, &which, &fields, &unset, &state)
+            }
+            Contacts::Archive { which, state } => records::archive(context, &which, &state, "archive"),
+            Contacts::Unarchive { which, state } => records::archive(context, &which, &state, "unarchive"),
+            Contacts::Erase(which) => {
+                let target = which.target()?;
                 context.with_platform(Contents::Open, async |platform| {
-                    let erased = platform.erase_contact(&context.operator(), &agent, &target).await?;
+                    let erased = platform.erase_contact(&context.operator(), &which.agent, &target).await?;
                     let lines = [
                         ("erased", erased.id.to_string()),
                         ("external id", optional(erased.external_reference_id.as_ref())),

@@ -53,10 +53,17 @@ pub enum Conversations {
     },
     /// Take a conversation over: the visitor's messages wait for a person
     #[command(after_help = "Examples:\n  \
-        openapi-server conversations take \"$CONVERSATION\" --agent acme\n\n\
-        Its messages then count as read. The agent answers again after `release`, or when a visitor has waited for \
-        chat.handoff.timeoutMinutes.")]
-    Take(Named),
+        openapi-server conversations take \"$CONVERSATION\" --agent acme\n  \
+        openapi-server conversations take \"$CONVERSATION\" --agent acme --name Ada\n\n\
+        The visitor reads that this person has joined. Its messages then count as read. The agent answers again after \
+        `release`, or when a visitor has waited for chat.handoff.timeoutMinutes.")]
+    Take {
+        #[command(flatten)]
+        named: Named,
+        /// Name of the person, up to 100 characters; an empty one shows none [default: your user name, unless it is root]
+        #[arg(long)]
+        name: Option<String>,
+    },
     /// Write to the visitor, and take the conversation over
     #[command(after_help = "Examples:\n  \
         openapi-server conversations reply \"$CONVERSATION\" \"Hello, this is Ada. Which day suits you?\" --agent acme --name Ada")]
@@ -141,8 +148,9 @@ impl Conversations {
                     let lines = [("message", said.id.to_string()), ("number", said.seq.to_string())];
                     return context.print_record(false, &said, &lines);
                 }
-                Conversations::Take(Named { conversation, agent }) => {
-                    chat.take_conversation(&by, &agent, conversation, None).await?
+                Conversations::Take { named: Named { conversation, agent }, name } => {
+                    let name = name.or_else(|| context.person());
+                    chat.take_conversation(&by, &agent, conversation, name.as_deref()).await?
                 }
                 Conversations::Release(Named { conversation, agent }) => {
                     chat.release_conversation(&by, &agent, conversation).await?
