@@ -19,6 +19,10 @@ const HEAD: usize = 400;
 const MAX_UNLABELLED: usize = 4;
 /// The most words of a line with a street.
 const STREET_WORDS: usize = 6;
+/// The most words of the number of a flat or house before the name of its street.
+const PART_OF_STREET: usize = 2;
+/// Words in lower case before a house number that describe the premises.
+const PLAIN_WORDS: usize = 2;
 /// The most words of a town.
 const CITY_WORDS: usize = 5;
 /// How far below its label an address may begin.
@@ -90,8 +94,31 @@ pub(crate) fn start(source: &Source<'_, '_>, sure: Span) -> Span {
 
 /// The lines of an address that begins in a region: those under it in the same column belong to it.
 pub(crate) fn region(source: &Source<'_, '_>, region: Span) -> Option<Vec<Span>> {
-    let lines = block(source, region, MAX_LINES);
+    let mut lines = block(source, region, MAX_LINES);
+    // `2. The property` is the heading of its paragraph.
+    let view = source.view;
+    let is_heading = |line: &Span| {
+        let number = view.words[line.start].text;
+        number.strip_suffix('.').is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+            && !looks(&view.text(*line))
+    };
+    if lines.len() > 1 && is_heading(&lines[0]) {
+        lines.remove(0);
+    }
+    lines[0].start = start_in_sentence(view, lines[0]);
     lines.iter().any(|line| looks(&source.view.text(*line))).then_some(lines)
+}
+
+/// Where an address begins in a line that describes it: `The flat known as 6 Mill Row, Leeds`.
+fn start_in_sentence(view: &View<'_>, line: Span) -> usize {
+    let house = (line.start..line.end).find(|&at| has_digit(view.words[at].text));
+    let is_plain = |at: &usize| view.words[*at].text.starts_with(char::is_lowercase);
+    house
+        .filter(|&house| {
+            let before = (line.start..house).filter(is_plain).count();
+            before >= PLAIN_WORDS && is_street(&view.text(Span { start: house, end: line.end }))
+        })
+        .unwrap_or(line.start)
 }
 
 /// The pieces of the column that begins with a region, until it ends or something else begins.
@@ -231,7 +258,17 @@ pub(crate) fn parts(view: &View<'_>, pieces: &[Span]) -> Parts {
             && Some(*line) != parts.city
             && is_street(&text)
         {
-            parts.street = Some(*line);
+            // `Flat 3, 27 Alma Road`, `12 bis, rue Haute`
+            let next = lines.get(index + 1).filter(|next| {
+                let text = view.text(**next);
+                next.start == line.end
+                    && view.words[next.start].line == view.words[line.start].line
+                    && postal_line.is_none_or(|postal| index + 1 < postal)
+                    && Some(**next) != parts.city
+                    && looks_street(&text)
+                    && (line.end - line.start <= PART_OF_STREET)
+            });
+            parts.street = Some(Span { start: line.start, end: next.map_or(line.end, |next| next.end) });
         }
     }
     if parts.street.is_none()
@@ -297,6 +334,7 @@ impl Source<'_, '_> {
         let line_end = view.lines[label.line].end;
         let segment = view.segments_of(label.line).iter().find(|segment| segment.end > label.after);
         if label.after < line_end
+            && !self.heads_block(label)
             && let Some(segment) = segment
         {
             let region = Span { start: label.after.max(segment.start), end: segment.end };

@@ -33,6 +33,10 @@ const VALUES_BELOW: usize = 2;
 const ROWS_UNDER_HEAD: usize = 4;
 /// The rows between the head of a column and its sum.
 const MAX_ROWS_TO_SUM: usize = 80;
+/// From as many words after it on its line on, a label is the heading of a paragraph.
+const RUN_IN_WORDS: usize = 7;
+/// The lines under the heads of columns in which an address shows them to be heads of blocks.
+const BLOCK_LINES: usize = 4;
 /// How many words before a label may be a box that is ticked.
 const BOX_WORDS: usize = 3;
 
@@ -50,6 +54,8 @@ impl Source<'_, '_> {
         }
         self.signature(query, &mut found);
         self.prose(query, &mut found);
+        self.in_sentences(query, &mut found);
+        self.correspondence(query, &mut found);
         self.unlabelled(query, &mut found);
         for candidate in &mut found {
             let option = candidate.value.as_str().and_then(|said| option(&query.field.options, said));
@@ -178,6 +184,11 @@ impl Source<'_, '_> {
             regions.push((Span { start, end }, provenance, share));
         }
 
+        // The heading of a paragraph that begins on its line has nothing below.
+        let (_, own) = self.view.segment_of(label.span.start);
+        if own.end.min(stop).saturating_sub(label.after) >= RUN_IN_WORDS {
+            return regions;
+        }
         let page = self.view.lines[label.line].page;
         regions.extend(self.above_caption(label).map(|above| (above, Provenance::Below, weights::ABOVE)));
         let mut share = weights::BELOW;
@@ -212,6 +223,24 @@ impl Source<'_, '_> {
             }
         }
         regions
+    }
+
+    /// Whether a label is the head of a column of lines that end in an address, next to another head.
+    pub(crate) fn heads_block(&self, label: &Label) -> bool {
+        let view = self.view;
+        let segments = view.segments_of(label.line);
+        let (at, own) = view.segment_of(label.span.start);
+        if label.is_marked || own.start != label.span.start || segments.len() < 2 || at + 1 >= segments.len()
+        {
+            return false;
+        }
+        let block = (label.line + 1..view.lines.len()).take(BLOCK_LINES);
+        block.take_while(|line| view.lines[*line].block == view.lines[label.line].block).skip(1).any(|line| {
+            let under = view.segments_of(line).iter().find(|under| view.aligned(under.span(), own.span()));
+            // The other block ends next to it.
+            let is_block = view.segments_of(line).len() >= 2;
+            is_block && under.is_some_and(|under| super::address::looks(&view.text(under.span())))
+        })
     }
 
     /// What stands on the line over a caption in brackets: `(Signature)`, `(Name and title)`.
@@ -259,6 +288,9 @@ impl Source<'_, '_> {
         let mut best = 0.0_f64;
         let mut is_adjacent = false;
         for (region, provenance, share) in self.regions(label) {
+            if provenance == Provenance::SameLine && self.heads_block(label) {
+                continue;
+            }
             let is_label = self
                 .labels
                 .of_line(self.view.words[region.start].line)

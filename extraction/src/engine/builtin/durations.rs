@@ -5,8 +5,8 @@ use super::scoring::term;
 use super::source::{MAX_HITS, Source};
 use super::view::{Span, View};
 use super::vocabulary::{
-    AFTER_EVENT, BEFORE_UNIT, ENDS_OF_EMPLOYMENT, FORBIDDEN, LOOKING_BACK, SECRECY, TERM, UNITS_OF_TIME,
-    Words,
+    AFTER_EVENT, BEFORE_UNIT, ENDS_OF_EMPLOYMENT, EXCEPTIONS, FORBIDDEN, LOOKING_BACK, SECRECY, TERM,
+    UNITS_OF_TIME, Words,
 };
 
 /// The words of a region that are looked through for a period.
@@ -97,7 +97,9 @@ impl Source<'_, '_> {
                 score += term::NOTICE.weight;
             }
             // What lasts beyond an employment or looks back from its end is no term of an agreement.
-            let has = |list: Words| list.has_any(after.iter().take(6).copied());
+            // `two years unless terminated earlier` says so of the exception alone.
+            let own = || after.iter().take(6).copied().take_while(|word| !EXCEPTIONS.has(word));
+            let has = |list: Words| list.has_any(own());
             let is_beyond = has(LOOKING_BACK) || has(AFTER_EVENT) && has(ENDS_OF_EMPLOYMENT);
             // Nor is how long somebody must not compete or hire, or the most that is given of something.
             let of_number = before.iter().rev().take_while(|word| number_word(word).is_some()).count();
@@ -116,14 +118,35 @@ impl Source<'_, '_> {
         }
     }
 
+    /// The periods that sentences say, each with its value and its sentence.
+    pub(crate) fn durations(&self) -> Vec<(Span, String, Span)> {
+        let words = self.view.words.len();
+        let spans = (0..words).filter_map(|at| duration_at(self.view, at, (at + 5).min(words)));
+        // `thirty (30) days` is one.
+        let mut found: Vec<(Span, String, Span)> = Vec::new();
+        for (span, value) in spans {
+            if found.last().is_none_or(|(before, ..)| !before.overlaps(span)) {
+                found.push((span, value, self.sentence_span(span.start)));
+            }
+            if found.len() >= MAX_HITS {
+                break;
+            }
+        }
+        found
+    }
+
     /// The words of the sentence around a word.
     fn sentence(&self, at: usize) -> Vec<&str> {
+        self.view.folded(self.sentence_span(at)).collect()
+    }
+
+    fn sentence_span(&self, at: usize) -> Span {
         let words = &self.view.words;
         let ends = |word: usize| self.view.words[word].text.ends_with(['.', ';']);
         let least = at.saturating_sub(SENTENCE_WORDS);
         let start = (least..at).rev().find(|word| ends(*word)).map_or(least, |it| it + 1);
         let most = (at + SENTENCE_WORDS).min(words.len());
         let end = (at..most).find(|word| ends(*word)).map_or(most, |it| it + 1);
-        self.view.folded(Span { start, end }).collect()
+        Span { start, end }
     }
 }

@@ -82,7 +82,11 @@ pub(crate) fn postal(words: &[&str]) -> Option<(usize, usize)> {
             .filter(|(land, _)| (1..=2).contains(&land.len()) && land.chars().all(char::is_alphabetic))
             .map_or(text.as_str(), |(_, code)| code);
         let digits = body.bytes().all(|byte| byte.is_ascii_digit());
+        let is_pair = |word: &&str| word.len() == 2 && word.bytes().all(|byte| byte.is_ascii_uppercase());
+        // `1016 GV Amsterdam`: the letters are part of the code.
+        let goes_on = body.len() == 4 && words.get(at + 1).is_some_and(is_pair) && at + 2 < words.len();
         if digits
+            && !goes_on
             && (body.len() == 5
                 || body.len() == 4 && at + 1 < words.len()
                 || body.len() == 6

@@ -121,6 +121,10 @@ impl<'s> FieldQuery<'s> {
                 readings.push((Terms::of(&[other]), reading::OTHER_NAME_OF_BUYER));
             }
         }
+        // Goods go to who gets them.
+        if of_name.has("buyer") && !all.has("delivery") {
+            readings.push((Terms::of(&["delivery"]), reading::WHERE_GOODS_GO));
+        }
         FieldQuery { field, kind, readings, all, name: of_name, implied, role }
     }
 
@@ -220,7 +224,10 @@ fn role(kind: ExtractionType, name: &Terms, all: &Terms) -> Role {
         });
         rule.map(|(_, _, _, role)| *role)
     };
-    by(name).unwrap_or_else(|| {
+    // Where the name says nothing, the description does: `headline`, `Current job title`.
+    let lexicon = super::lexicon::Lexicon::shared();
+    let is_unknown = !name.iter().any(|term| lexicon.word(term).is_some());
+    by(name).or_else(|| is_unknown.then(|| by(all)).flatten()).unwrap_or_else(|| {
         let is_one = |words: Words, terms: &Terms| words.has_any(terms.iter());
         if is_one(COMPANY_ROLES, name) {
             Role::Company

@@ -354,6 +354,9 @@ impl<'s> Planner<'_, '_, 's> {
                 consider(object::UNLABELLED_ADDRESS - object::UNLABELLED_ADDRESS_STEP * nth as f64, pieces);
             }
         }
+        if let Some(lines) = self.source.address_of_party(query) {
+            consider(object::UNLABELLED_ADDRESS + object::UNLABELLED_ADDRESS_STEP, lines);
+        }
         let Some((score, pieces)) = best else { return Known::ABSENT };
         let parts = address::parts(view, &pieces);
         let mut members = Vec::new();

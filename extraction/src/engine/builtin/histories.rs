@@ -37,7 +37,13 @@ pub(crate) struct History {
 
 impl History {
     pub(crate) fn of(view: &View<'_>) -> Self {
-        let all = sections::sections(view);
+        let mut all = sections::sections(view);
+        if all.iter().all(|section| section.topic != Topic::Work) {
+            let others = sections::sections_by_contents(view);
+            if others.iter().any(|section| section.topic == Topic::Work) {
+                all = others;
+            }
+        }
         let mut history =
             History { head: all.first().map_or(0, |first| first.first - 1), ..History::default() };
         for section in all {

@@ -7,8 +7,8 @@ use super::lexicon::Lexicon;
 use super::scoring::similarity::MIN_COMPARED;
 use super::terms::{Terms, nearly};
 use super::text::has_digit;
-use super::view::{COLONS, Span, View};
-use super::vocabulary::{ANSWERS, ARTICLES, PARTIES, RECEIVERS, SENDERS};
+use super::view::{COLONS, Span, View, is_leader};
+use super::vocabulary::{AND, ANSWERS, ARTICLES, PARTIES, RECEIVERS, SENDERS};
 
 /// The longest label, in words.
 const MAX_WORDS: usize = 7;
@@ -117,6 +117,7 @@ impl Labels {
         let lexicon = Lexicon::shared();
         let mut run = segment.start;
         let mut is_marked_before = false;
+        let mut line_to_write_on: Option<usize> = None;
         for at in segment.start..segment.end {
             let word = &view.words[at];
             // A box is no part of a label.
@@ -128,6 +129,19 @@ impl Labels {
                 continue;
             }
             if at < run {
+                continue;
+            }
+            if is_leader(word.text) {
+                // `....Joiner....` is filled in: the second line only ends the first.
+                let is_filled = line_to_write_on.take().is_some_and(|from| {
+                    from + 1 == run && run < at && word.gap == 0 && view.words[run].gap == 0
+                });
+                if !is_filled && run < at {
+                    let start = run.max(at.saturating_sub(MAX_WORDS));
+                    self.push(view, Span { start, end: at }, at, true);
+                }
+                line_to_write_on = (!is_filled).then_some(at);
+                run = at + 1;
                 continue;
             }
             let is_mark = matches!(word.text, ":" | "：" | "=" | "-" | "–");
@@ -151,12 +165,23 @@ impl Labels {
             let is_rate = at + 1 < segment.end
                 && matches!(view.words[at + 1].text, "%:" | "%：")
                 && has_digit(word.text);
+            // `Any surgery in the last 12 months?`
+            let in_question = (at + 1..segment.end.min(run + 2 * MAX_WORDS)).find(|&next| {
+                view.words[next].text.ends_with('?') || view.words[next].text.ends_with(COLONS)
+            });
+            let in_question = in_question.is_some_and(|end| view.words[end].text.ends_with('?'));
             let is_value = !is_rate
+                && !in_question
                 && has_digit(word.text)
                 && !word.text.contains('%')
                 && lexicon.word(&word.folded).is_none()
                 || super::numbers::currency(word.text).is_some() && word.text != "Rp" && at > run;
             if is_value {
+                // `14 crates and 3 drums`: what is before a conjunction names nothing after it.
+                let is_new = run < at && AND.has(view.words[at - 1].text);
+                if is_new {
+                    run = at;
+                }
                 if run < at && at - run <= MAX_WORDS {
                     self.push(view, Span { start: run, end: at }, at, false);
                 } else if run < at {
@@ -179,8 +204,12 @@ impl Labels {
             {
                 self.push(view, Span { start: rest.start, end: last }, last, false);
             }
+            // Of a long question the end says what is asked.
+            let is_question = view.words[last].text.ends_with('?');
             if rest.end - rest.start <= MAX_WORDS {
                 self.push(view, rest, segment.end, false);
+            } else if is_question {
+                self.push(view, Span { start: rest.end - MAX_WORDS, end: rest.end }, segment.end, false);
             }
             self.prefixes(view, rest);
         }

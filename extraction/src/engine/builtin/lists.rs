@@ -144,6 +144,11 @@ impl Source<'_, '_> {
                     break;
                 }
             }
+            // Entries with a period are no items.
+            let has_period = super::periods::find(self.view, next).is_some_and(|period| period.is_range);
+            if has_period && item.kind == ExtractionType::String {
+                break;
+            }
             if has_bullet {
                 span.start += 1;
             }
@@ -180,6 +185,11 @@ impl Source<'_, '_> {
                 text,
                 "," | ";" | "|" | "•" | "·" | "/" | "and" | "und" | "et" | "y" | "●" | "▪" | "-" | "–"
             ) && (text.len() == 1 || !text.is_ascii() || parts.len() + 1 > 1);
+            // `Ann Lee and Tom Poe` are two.
+            let is_between_names = matches!(text, "and" | "und" | "et" | "y" | "&" | "e")
+                && super::entities::is_person(&self.view.text(Span { start, end: at }))
+                && super::entities::is_person(&self.view.text(Span { start: at + 1, end: span.end }));
+            let alone = alone || is_between_names;
             let ends = text.ends_with([',', ';']) && depth <= 0;
             let gap = at > start && self.view.words[at].gap >= 3;
             if gap && !alone {

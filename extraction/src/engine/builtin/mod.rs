@@ -13,6 +13,7 @@ mod assign;
 mod candidate;
 mod candidates;
 pub mod confidence;
+mod correspondence;
 pub(super) mod dates;
 mod durations;
 mod entities;
@@ -31,6 +32,7 @@ mod resumes;
 mod rows;
 mod scoring;
 mod sections;
+mod sentences;
 mod signatures;
 mod source;
 mod tables;
@@ -39,6 +41,8 @@ mod terms;
 mod tests;
 #[cfg(test)]
 mod tests_of_kinds;
+#[cfg(test)]
+mod tests_of_layouts;
 pub(super) mod text;
 mod ticks;
 mod totals;

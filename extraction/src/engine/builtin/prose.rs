@@ -11,8 +11,8 @@ use super::terms::Terms;
 use super::text::{is_capitalised, tidy};
 use super::view::{Span, View, fold};
 use super::vocabulary::{
-    AFTER_PARTIES, AND, BEFORE_JURISDICTION, BETWEEN, DEFINED, DENIED, EXPERIENCE, GOVERNING, IS,
-    LEGAL_FORMS, NAME_SUFFIXES, NO_NAME, PARTY_PARTICLES, PERMITTED, PROHIBITED, SIDES, SIGNS, STATED, YEARS,
+    AFTER_PARTIES, AND, BEFORE_JURISDICTION, BETWEEN, DENIED, EXPERIENCE, GOVERNING, IS, LEGAL_FORMS,
+    NAME_SUFFIXES, NO_NAME, PARTY_PARTICLES, PERMITTED, PROHIBITED, SIDES, SIGNS, STATED, YEARS,
 };
 
 /// Whether a word begins with a capital or a digit, perhaps after a quotation mark.
@@ -66,7 +66,9 @@ impl Source<'_, '_> {
             {
                 self.years(query, found);
             }
-            ExtractionType::String if DEFINED.has_any(query.name.iter()) => self.defined(query, found),
+            ExtractionType::String if matches!(query.role, Role::Company | Role::Person | Role::Text) => {
+                self.defined(query, found);
+            }
             _ => {}
         }
     }
@@ -115,7 +117,7 @@ impl Source<'_, '_> {
             let is_day = self.annotations.dates_in(Span { start: least, end: at + 1 });
             is_day.last().is_some_and(|date| date.span.end == at + 1)
                 || BETWEEN.has(&word.folded)
-                || AND.has(word.text) && word.text != "&"
+                || (AND.has(word.text) || matches!(word.text, "AND" | "UND" | "ET")) && word.text != "&"
                 || word.text.ends_with([';', ':', ')'])
                 || word.text.ends_with('.') && !is_suffix && word.text.chars().count() > ABBREVIATION
                 || matches!(word.folded.as_str(), "by" | "with" | "from")
@@ -384,7 +386,7 @@ impl Source<'_, '_> {
             let inside = depth > 0 || opens > 0;
             depth = (depth + opens - closes).max(0);
             let capital = begins_like_name(text);
-            let joins = AND.has(text);
+            let joins = AND.has(text) || matches!(text, "AND" | "UND" | "ET");
             let next_is_suffix = (self.view.words.get(at + 1))
                 .is_some_and(|next| NAME_SUFFIXES.has(next.folded.trim_end_matches('.')));
             let bare = text.trim_end_matches([',', ';', '.', ':']);

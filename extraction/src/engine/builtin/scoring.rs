@@ -33,7 +33,7 @@ impl Cue {
 pub mod similarity {
     /// Terms that identify a value less than others do, with their weights; the others weigh 1.
     pub const TERMS: [(&str, f64); 6] = [
-        ("full currency current final", 0.15),
+        ("full currency current final kg km cm mm ml m2 sqm", 0.15),
         ("gross grand", 0.3),
         ("amount value", 0.35),
         ("number date", 0.4),
@@ -59,6 +59,8 @@ pub mod reading {
     pub const ALTERNATIVE: f64 = 0.92;
     /// `customer` and `buyer` for each other.
     pub const OTHER_NAME_OF_BUYER: f64 = 0.9;
+    /// Who goods are delivered to for the buyer.
+    pub const WHERE_GOODS_GO: f64 = 0.6;
     /// The total of a line for the sum before tax.
     pub const LINE_AS_SUM: f64 = 0.6;
     /// The period of which the field is an end.
@@ -136,6 +138,8 @@ pub mod value {
     /// In a sentence, the words next to `term` say more than those further on.
     pub const DISTANT_DURATION: f64 = 0.5;
     pub const DURATION_IN_DAYS: f64 = 0.6;
+    /// A period of notice, where another is asked for.
+    pub const NOTICE: f64 = 0.4;
     pub const IBAN_WITH_WRONG_CHECK_DIGITS: f64 = 0.8;
     /// Identifiers that look like something else.
     pub const DATE_AS_IDENTIFIER: f64 = 0.2;
@@ -207,6 +211,28 @@ pub mod unlabelled {
     pub const PERSON_STEP: f64 = 0.03;
     pub const JOB_TITLE: f64 = 0.58;
     pub const CITY: f64 = 0.6;
+}
+
+/// Values in sentences.
+pub mod sentence {
+    /// Words that name a field less well name something else.
+    pub const MIN_SIMILARITY: f64 = 0.62;
+    pub const SHARE: f64 = 0.84;
+    /// Each word between the value and what names it.
+    pub const STEP: f64 = 0.01;
+    /// `to pay by 3 May`
+    pub const PAYABLE: f64 = 0.8;
+    /// A period whose sentence names it.
+    pub const PERIOD: f64 = 0.75;
+}
+
+/// Letters and other documents with two blocks of addresses.
+pub mod correspondence {
+    pub const RECEIVER: f64 = 0.6;
+    pub const SENDER: f64 = 0.56;
+    pub const SIGNER: f64 = 0.66;
+    /// The date on a line of its own over the greeting.
+    pub const DATE: f64 = 0.68;
 }
 
 /// The law that governs an agreement.

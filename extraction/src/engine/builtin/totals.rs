@@ -35,7 +35,7 @@ const PARTS: [(&str, &str, Part); 8] = [
     ("discount", "", Part::Discount),
     ("tax", "rate", Part::Tax),
     ("subtotal net", "", Part::Net),
-    ("total", "", Part::Total),
+    ("total gross", "weight salary", Part::Total),
 ];
 
 /// The part of a field, by the terms of its name.

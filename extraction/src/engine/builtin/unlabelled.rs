@@ -32,6 +32,16 @@ const COMPANY_REST_WORDS: usize = 6;
 const ADDRESS_WORDS: usize = 20;
 const JOB_TITLE_WORDS: usize = 6;
 const CITY_WORDS: usize = 3;
+/// The fewest letters of a word in lower case that no name has.
+const PLAIN_LETTERS: usize = 4;
+
+/// Whether text is words of a language and no name, as `Goods sent out` is: one of them is long and in lower case, or is
+/// next to a number.
+fn is_phrase(text: &str) -> bool {
+    let most = if has_digit(text) { 1 } else { PLAIN_LETTERS };
+    let is_plain = |word: &str| word.starts_with(char::is_lowercase) && word.chars().count() >= most;
+    text.split_whitespace().skip(1).any(is_plain)
+}
 
 impl Source<'_, '_> {
     pub(crate) fn unlabelled(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
@@ -46,6 +56,8 @@ impl Source<'_, '_> {
             }
             ExtractionType::Boolean => self.kind_of_document(query, found),
             ExtractionType::Email => self.emails(query, found),
+            // A number without a label is no fax.
+            ExtractionType::Phone if query.name.has("fax") => {}
             ExtractionType::Phone => {
                 found.extend(
                     self.prose_phone().map(|(span, phone)| {
@@ -304,7 +316,7 @@ impl Source<'_, '_> {
                     candidate.quote = Some(value);
                     candidate.pieces.insert(0, above);
                     found.push(candidate);
-                } else if fallback.is_none() {
+                } else if fallback.is_none() && !is_phrase(&tidied) {
                     fallback = Some(candidate(weights::FIRST_LINE));
                 }
                 seen += 1;

@@ -13,8 +13,10 @@ use super::scoring::{text, value as weights};
 use super::source::Source;
 use super::terms::Terms;
 use super::text::{has_digit, is_capitalised, is_nothing, number_json, tidy};
-use super::view::Span;
-use super::vocabulary::{ABSENT_AS_NAME, GREETINGS, LEGAL_FORMS, NO_JURISDICTION, PARTIES};
+use super::view::{Span, is_leader};
+use super::vocabulary::{
+    ABSENT_AS_NAME, AND, GREETINGS, LEGAL_FORMS, NAME_PARTICLES, NAME_SUFFIXES, NO_JURISDICTION, PARTIES,
+};
 
 /// Whether text says that a field has no value; `Na` is a surname as well.
 pub(crate) fn says_nothing(query: &FieldQuery<'_>, text: &str) -> bool {
@@ -49,6 +51,11 @@ const MIN_VAT_DIGITS: usize = 7;
 const FULL_LINE_WORDS: usize = 7;
 const FULL_LINE: usize = 60;
 const FULL_LINE_WIDTH: f32 = 300.0;
+/// The words after a period that may say that it is one of notice.
+const NOTICE_WORDS: usize = 4;
+/// The most groups, and characters of each, of an identifier in groups.
+const GROUPS: usize = 6;
+const GROUP: usize = 4;
 /// The most lines of a value.
 const MAX_LINES: usize = 7;
 /// The most words of a value.
@@ -191,6 +198,9 @@ impl Source<'_, '_> {
         {
             region.start += 1;
         }
+        while region.start < region.end && is_leader(self.view.words[region.end - 1].text) {
+            region.end -= 1;
+        }
         if region.start >= region.end {
             return Vec::new();
         }
@@ -211,11 +221,22 @@ impl Source<'_, '_> {
             Role::Duration => super::durations::duration(self.view, region).map(|(span, value)| {
                 let near = if span.start <= region.start + 3 { 1.0 } else { weights::DISTANT_DURATION };
                 let whole = if value.contains("day") { weights::DURATION_IN_DAYS } else { 1.0 };
+                // How long a notice takes is no term.
+                let is_notice = !query.all.has("notice")
+                    && self.view.folded_from(span.end, NOTICE_WORDS).contains(&"notice");
+                let whole = if is_notice { weights::NOTICE } else { whole };
                 let mut candidate = Candidate::new(span, value.as_str().into(), fit.times(near).times(whole));
                 candidate.normalised = value != self.view.text(span);
                 candidate
             }),
             Role::Law if !self.is_jurisdiction(region) => None,
+            // A town with its postal code is no street.
+            Role::Street
+                if entities::postal(&text.split_whitespace().collect::<Vec<_>>()).is_some()
+                    && !text.contains(',') =>
+            {
+                None
+            }
             Role::City if self.is_no_town(region) => None,
             _ if says_nothing(query, &text) => None,
             _ if GREETINGS.occur_at_start(&text.to_lowercase())
@@ -241,6 +262,10 @@ impl Source<'_, '_> {
     fn plain_text_in(&self, query: &FieldQuery<'_>, region: Span, fit: Fit) -> Candidate {
         let provenance = fit.provenance;
         let words = region.end - region.start;
+        let mut end = region.end;
+        if matches!(query.role, Role::Person | Role::Company) {
+            end = self.name_end(region, query.role == Role::Person);
+        }
         let mut share = 1.0;
         if !entities::is_wordy(self.view, region) {
             share *= match query.role {
@@ -267,12 +292,12 @@ impl Source<'_, '_> {
         let plain = self.view.text(region);
         let first = plain.trim_start_matches(|c: char| !c.is_alphanumeric()).chars().next();
         if matches!(query.role, Role::Company | Role::Person) {
-            let lower = self.view.words[region.start..region.end]
+            let lower = self.view.words[region.start..end]
                 .iter()
                 .filter(|word| word.text.chars().next().is_some_and(char::is_lowercase))
                 .filter(|word| !LEGAL_FORMS.has(&word.folded))
                 .count();
-            if words > text::MAX_NAME_WORDS
+            if end - region.start > text::MAX_NAME_WORDS
                 || lower >= text::NO_NAME_LOWER_CASE + usize::from(is_stated)
                 || first.is_some_and(char::is_lowercase) && provenance != Provenance::Table
             {
@@ -285,10 +310,6 @@ impl Source<'_, '_> {
             share *= text::LABEL_WORDS;
         } else if provenance == Provenance::SameLine && self.is_mostly_words_of_labels(region) {
             share *= text::MOSTLY_LABEL_WORDS;
-        }
-        let mut end = region.end;
-        if matches!(query.role, Role::Person | Role::Company) {
-            end = self.name_end(region, query.role == Role::Person);
         }
         let span = Span { start: region.start, end: end.min(region.start + MAX_TEXT_WORDS) };
         let candidate = Candidate::quoting(span, &tidy(&self.view.text(span)), fit.times(share));
@@ -455,11 +476,26 @@ impl Source<'_, '_> {
                 || text.contains('@')
                 || text == "·"
                 || text == "•"
+                || self.is_description(Span { start: region.start, end: at }, is_person)
             {
                 return at;
             }
         }
         region.end
+    }
+
+    /// Whether the word after a name begins what describes its bearer: `Ann Lee of 2 Elm Row`, `Acme Ltd, whose office …`.
+    fn is_description(&self, name: Span, is_person: bool) -> bool {
+        let word = &self.view.words[name.end];
+        let is_new = word.text.starts_with(char::is_lowercase)
+            && !NAME_PARTICLES.has(&word.folded)
+            && !AND.has(&word.folded)
+            && !NAME_SUFFIXES.has(&word.folded)
+            && !LEGAL_FORMS.has(&word.folded);
+        let is_whole = name.end - name.start >= 2
+            && (self.view.words[name.end - 1].text.ends_with(',')
+                || is_person && entities::is_person(&self.view.text(name)));
+        is_new && is_whole
     }
 
     /// An international account number; one whose check digits are wrong only at the beginning of a region.
@@ -497,8 +533,25 @@ impl Source<'_, '_> {
         None
     }
 
+    /// Whether a region is a number in short groups of which one has letters alone: `QQ 12 34 56 C`.
+    fn is_in_groups(&self, region: Span) -> bool {
+        let groups = &self.view.words[region.start..region.end];
+        let is_group = |text: &str| {
+            text.len() <= GROUP && text.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+        };
+        (3..=GROUPS).contains(&groups.len())
+            && groups.iter().all(|word| is_group(word.text))
+            && groups.iter().skip(1).all(|word| word.gap == 1)
+            && groups.iter().filter(|word| has_digit(word.text)).count() >= 2
+            && groups.iter().any(|word| !has_digit(word.text))
+            && super::numbers::currency(groups[0].text).is_none()
+    }
+
     /// A number of letters and digits, and how much it looks like one.
     fn identifier(&self, region: Span, is_vat: bool) -> Option<(Span, f64)> {
+        if self.is_in_groups(region) {
+            return Some((region, 1.0));
+        }
         for at in region.start..region.end.min(region.start + 5) {
             let word = &self.view.words[at];
             let bare = word.text.trim_matches(|c: char| !c.is_alphanumeric());

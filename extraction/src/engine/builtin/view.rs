@@ -109,6 +109,39 @@ fn split_unspaced(text: &str) -> (&str, &str) {
     if is_label && rest.chars().any(char::is_numeric) { (label, rest) } else { (text, "") }
 }
 
+/// The fewest characters of a line to write on.
+const LEADER: usize = 4;
+
+/// Whether text is a line to write on: dots or low lines, as forms draw them.
+pub(crate) fn is_leader(text: &str) -> bool {
+    let marks: usize = text.chars().map(|c| if c == '…' { 3 } else { 1 }).sum();
+    marks >= LEADER && text.chars().all(|c| matches!(c, '.' | '_' | '…'))
+}
+
+/// Parts text at the lines to write on that touch it: `....Joiner........`.
+fn split_leaders(text: &str) -> Vec<&str> {
+    if !["....", "__", "…"].iter().any(|run| text.contains(run)) {
+        return vec![text];
+    }
+    let is_mark = |c: char| matches!(c, '.' | '_' | '…');
+    let mut pieces = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    // Addresses have marks of their own, and so have blanks for a date: `____/____/20__`.
+    let has_own = ["@", "://", "_/", "/_", "…/", "/…"].iter().any(|mark| text.contains(mark));
+    while at < text.len() && !has_own {
+        let rest = &text[at..];
+        let run = rest.len() - rest.trim_start_matches(is_mark).len();
+        if run > 0 && is_leader(&rest[..run]) {
+            pieces.extend((at > start).then(|| &text[start..at]));
+            pieces.push(&rest[..run]);
+            start = at + run;
+        }
+        at += run.max(rest.chars().next().map_or(1, char::len_utf8));
+    }
+    pieces.extend((start < text.len()).then(|| &text[start..]));
+    pieces
+}
+
 impl<'a> View<'a> {
     pub(crate) fn new(document: &'a Document) -> Self {
         let mut view = View {
@@ -196,8 +229,11 @@ impl<'a> View<'a> {
         let first_segment = self.segments.len();
         let mut at = 0.0_f32;
         let pieces = words.iter().flat_map(|word| {
-            let (first, rest) = split(&word.text);
-            std::iter::once((word, first, false)).chain((!rest.is_empty()).then_some((word, rest, true)))
+            split_leaders(&word.text).into_iter().enumerate().flat_map(move |(nth, piece)| {
+                let (first, rest) = split(piece);
+                std::iter::once((word, first, nth > 0))
+                    .chain((!rest.is_empty()).then_some((word, rest, true)))
+            })
         });
         for (index, (word, text, inside)) in pieces.enumerate() {
             let gap = match index {

@@ -45,7 +45,7 @@ impl Fragments {
 
 /// Terms of a single date that also name the document's own date.
 pub(super) const OWN_DATE: Words = Words(
-    "date invoice order receipt contract document issue purchase time effective report buyer sale company",
+    "date invoice order receipt contract document issue purchase time effective report buyer sale company letter",
 );
 /// Terms of amounts of money.
 pub(super) const MONEY: Words = Words(
@@ -283,12 +283,20 @@ pub(super) const AND: Words = Words("and und et y e &");
 pub(super) const NO_NAME: Words = Words("the each whereas now this a an on");
 /// Words after the parties of an agreement.
 pub(super) const AFTER_PARTIES: Words = Words("whereas recitals witnesseth hereby background");
-/// Terms of fields whose value a contract defines by a name in a bracket.
-pub(super) const DEFINED: Words = Words(
-    "seller buyer customer landlord tenant guarantor supplier vendor client contractor provider licensor licensee lender \
-     borrower employer employee consultant agent principal company recipient discloser owner franchisor franchisee \
-     lessor lessee purchaser manufacturer distributor agency advertiser assignor assignee donor sponsor subcontractor \
-     publisher author carrier shipper insurer",
+/// Terms of fields whose value is a period that a sentence names.
+pub(super) const SPOKEN_OF: Words = Words("notice period probation");
+/// Words of paying, and those before the last day for it.
+pub(super) const PAYS: Words = Words(
+    "pay payable paid payment settle remit transfer uberweisen uberweisung zahlen zahlbar bezahlen begleichen zahlung payer \
+     regler reglement verser pagar abonar pago pagare saldare pagamento betalen overmaken",
+);
+pub(super) const DAY_BEFORE: Words =
+    Words("by before until till latest bis zum spatestens avant au antes hasta entro voor uiterlijk");
+/// How letters end, before the name of who signs.
+pub(super) const CLOSINGS: Fragments = Fragments(
+    "yours |sincerely|kind regards|best regards|warm regards|regards|respectfully|with best wishes|mit freundlich|\
+     mit besten|freundliche gr|viele gr|hochachtungsvoll|cordialement|bien cordialement|veuillez agr|je vous prie|\
+     atentamente|un cordial saludo|saludos|distinti saluti|cordiali saluti|met vriendelijke|hoogachtend|atenciosamente",
 );
 /// What may be said of a thing, as terms of a field.
 pub(super) const STATED: Words = Words("allowed permitted included allow required possible is are");
@@ -329,6 +337,8 @@ pub(super) const TERM: Words = Words("term laufzeit");
 pub(super) const FORBIDDEN: Words = Words("compete competing solicit soliciting solicitation hire recruit");
 /// What a duty of secrecy is about.
 pub(super) const SECRECY: Words = Words("disclose disclosed reveal use information confidential secret");
+/// Words that begin an exception.
+pub(super) const EXCEPTIONS: Words = Words("unless except if");
 /// Words after a period that an event ends.
 pub(super) const LOOKING_BACK: Words = Words("thereafter preceding prior earlier");
 /// Words between a period and the event that begins it.
