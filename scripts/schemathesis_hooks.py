@@ -199,8 +199,8 @@ def tidy_body(case):
 
 def extraction_form(case, number):
     """A form with a small document, or now and then with the file of a contact; the other fields as they were made."""
-    kept = ("customInstructions", "clientId", "saveToStorage")
-    form = without_control_characters({name: value for name, value in case.body.items() if name in kept})
+    generated = ("customInstructions", "clientId", "saveToStorage")
+    form = without_control_characters({name: value for name, value in case.body.items() if name in generated})
     form["schema"] = '{"total":{"type":"number"}}'
     kind = case.operation.path.rpartition("/")[2]
     if kind in ("jobs", "batches"):

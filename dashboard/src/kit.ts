@@ -17,7 +17,7 @@ export { Icon, type IconName } from './ui/icon';
 export { ask, Dialog } from './ui/dialog';
 export { VirtualList, usePages, type Pages } from './ui/list';
 export { Menu, type Item } from './ui/menu';
-export { Badge, Button, Check, Cli, Code, Copy, Field, Keys, Mark, Meter, Notice, Search, Select, TextField, When, type Tone } from './ui/parts';
+export { Badge, Button, Check, Cli, Code, Copy, Field, Keys, Mark, Meter, Notice, quoted, Search, Select, TextField, When, type Tone } from './ui/parts';
 export { Bones, Details, Empty, errorTitle, Failure, Loaded } from './ui/states';
 export { done } from './ui/toast';
 export { useActions } from './app/palette';

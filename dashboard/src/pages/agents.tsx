@@ -1,5 +1,5 @@
 // The agents that the operator may open, and a new one.
-import { agent, agents, Badge, Bar, Button, can, choose, Cli, Dialog, done, Empty, Failure, href, Icon, Mark, navigate, post, readAgents, t, TextField, useActions, useForm, useSignal, When, type Agent } from '../kit';
+import { agent, agents, Badge, Bar, Button, can, choose, Cli, Dialog, done, Empty, Failure, href, Icon, Mark, navigate, post, quoted, readAgents, t, TextField, useActions, useForm, useSignal, When, type Agent } from '../kit';
 
 const New = ({ close }: { close: () => void }) => {
   const form = useForm('agent-new', { name: '', id: '' });
@@ -13,7 +13,7 @@ const New = ({ close }: { close: () => void }) => {
     navigate(`/a/${encodeURIComponent(data.id)}`);
   });
   return (
-    <Dialog title={t('New agent')} onClose={close} foot={<><Cli line={`agents create "${form.values.name || '…'}"${form.values.id ? ` --id ${form.values.id}` : ''}`} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} onClick={save}>{t('Create agent')}</Button></>}>
+    <Dialog title={t('New agent')} onClose={close} foot={<><Cli line={`agents create ${quoted(form.values.name || '…')}${form.values.id ? ` --id ${quoted(form.values.id)}` : ''}`} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} onClick={save}>{t('Create agent')}</Button></>}>
       <form class="stack" onSubmit={(event) => { event.preventDefault(); save(); }}>
         <p class="muted">{t('An agent has its own contacts, conversations, knowledge and keys. Nothing is shared with other agents.')}</p>
         <TextField label={t('Name')} autofocus {...text('name')} />

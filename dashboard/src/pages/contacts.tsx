@@ -87,7 +87,7 @@ export default ({ rest }: { rest: string[] }) => {
           {list.error && <div class="page"><Failure error={list.error} again={list.reload} /></div>}
           {!list.rows.length && list.loading && list.total === null ? <VirtualBones /> : !list.rows.length && !list.error && !list.loading ? (
             filtered ? <Empty icon="search" title={t('No contact fits')} action={<Button onClick={() => { typed.value = ''; setQuery({ q: null, status: null, archived: null }); }}>{t('Clear the filter')}</Button>}>{query.get('q') ? t('Nothing fits “{text}”. Sensitive fields are not searched.', { text: query.get('q') }) : t('There is no contact in this state.')}</Empty>
-              : <Empty icon="contacts" title={t('No contacts yet')} cli={`contacts import --agent ${agent.value} FILE`} action={can('contacts.write') && <Button kind="main" icon="plus" href={href(page('/new'))}>{t('New contact')}</Button>}>{t('Contacts come from the Open API, from leads of the widget, from an import, or from you.')}</Empty>
+              : <Empty icon="contacts" title={t('No contacts yet')} cli={`contacts create --agent ${agent.value} --set primaryEmail=ada@example.com`} action={can('contacts.write') && <Button kind="main" icon="plus" href={href(page('/new'))}>{t('New contact')}</Button>}>{t('Contacts come from the Open API, from leads of the widget, from an import, or from you.')}</Empty>
           ) : !!list.rows.length && <VirtualList pages={list} label={t('Contacts')} columns={narrow ? 'minmax(0, 1fr) minmax(0, 1fr)' : COLUMNS} head={<Head narrow={narrow} />} id={(one) => one.id} selected={id} open={(one) => navigate(page('/' + seg(one.id)) + location.search, !!id)} row={(one) => <Row of={one} narrow={narrow} />} />}
         </div>
       </div>

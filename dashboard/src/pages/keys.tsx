@@ -1,7 +1,7 @@
 // Settings → API Permissions: the keys of an agent's Open API.
 import {
   agent, ago, ask, Badge, Bar, Button, can, credentials, day, Dialog, done, Empty, Failure, href, Icon, invalidate, Loaded, Menu, moment, navigate,
-  Notice, number, patch, post, Search, seg, setQuery, t, useActions, useForm, useQuery, useRef, useSignal, When, who, ApiError, address,
+  Notice, number, patch, post, quoted, Search, seg, setQuery, t, useActions, useForm, useQuery, useRef, useSignal, When, who, ApiError, address,
   Cli, Copy, type Item, type Key, type IssuedKey,
 } from '../kit';
 import { actionName, ACTIONS, KeyForm, sentence, SCOPES, toForm, toBody, type KeyValues } from './parts/key-form';
@@ -175,7 +175,7 @@ const List = () => {
 };
 
 const line = (values: KeyValues, verb: string) =>
-  `${verb} --agent ${agent.value} --name "${values.name || '…'}"${values.permissions.map((one) => ` --allow ${one}`).join('')}${values.perMinute == '60' ? '' : ` --per-minute ${values.perMinute}`}${values.perHour == '1000' ? '' : ` --per-hour ${values.perHour}`}${values.addresses ? values.addresses.split(/[\s,]+/).filter(Boolean).map((one) => ` --ip ${one}`).join('') : ''}`;
+  `${verb} --name ${quoted(values.name || '…')}${values.permissions.map((one) => ` --allow ${one}`).join('')}${values.perMinute == '60' ? '' : ` --per-minute ${values.perMinute}`}${values.perHour == '1000' ? '' : ` --per-hour ${values.perHour}`}${values.addresses ? values.addresses.split(/[\s,]+/).filter(Boolean).map((one) => ` --ip ${quoted(one)}`).join('') : ''}`;
 /** New key: one page, and then the secret, once. */
 const New = () => {
   const form = useForm<KeyValues>(`key-new-${agent.value}`, toForm(null));
@@ -190,7 +190,7 @@ const New = () => {
     <>
       <Bar crumb={t('API Permissions')} title={t('New key')} back={page()} />
       <div class="scroll"><div class="page narrow">
-        <KeyForm form={form} save={save} button={t('Create key')} cancel={href(page())} cli={line(form.values, 'keys create')} />
+        <KeyForm form={form} save={save} button={t('Create key')} cancel={href(page())} cli={line(form.values, `keys create --agent ${agent.value}`)} />
       </div></div>
     </>
   );

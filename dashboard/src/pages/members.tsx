@@ -1,6 +1,6 @@
 // Settings → Members: who may do what, invitations, recovery, the end of access.
 import {
-  address, ago, ApiError, ask, Badge, Bar, Button, can, Cli, Copy, Dialog, done, Empty, errorTitle, Failure, invalidate, Loaded, Mark, Menu, moment, Notice, number, operator, post, put, remove,
+  address, ago, ApiError, ask, Badge, Bar, Button, can, Cli, Copy, Dialog, done, Empty, errorTitle, Failure, invalidate, Loaded, Mark, Menu, moment, Notice, number, operator, post, put, quoted, remove,
   Search, seg, Select, setQuery, t, TextField, useActions, useEffect, useForm, useKeys, useQuery, useSignal, When, who, type Invitation, type Item, type MadeLink, type Member,
 } from '../kit';
 import { Grants, RolesField } from './parts/roles';
@@ -34,7 +34,7 @@ const Invite = ({ close }: { close: () => void }) => {
   useKeys([{ key: 'mod+Enter', label: t('Make the link'), run: save }]);
   if (made.value) return <LinkDialog made={made.value} title={t('The invitation of {email}', { email: form.values.email })} close={close}>{t('It gives the account with these roles to the person who opens it. Send it in a way that you trust.')}</LinkDialog>;
   return (
-    <Dialog title={t('Invite a person')} onClose={close} foot={<><Cli line={`operators invite ${form.values.email || '…'}${roleFlags(form.values.grants)}`} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} keys="mod+Enter" onClick={save}>{t('Make the link')}</Button></>}>
+    <Dialog title={t('Invite a person')} onClose={close} foot={<><Cli line={`operators invite ${quoted(form.values.email || '…')}${roleFlags(form.values.grants)}`} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} keys="mod+Enter" onClick={save}>{t('Make the link')}</Button></>}>
       <form class="stack" noValidate onSubmit={(event) => { event.preventDefault(); save(); }}>
         <TextField type="email" label={t('E-mail')} autofocus autocomplete="off" hint={t('Identifies the account. Nothing is sent to it: you pass the link on.')} {...text('email')} />
         <TextField label={t('Name')} autocomplete="off" hint={t('The person can change it.')} {...text('name')} />
@@ -62,7 +62,7 @@ const RolesForm = ({ of: member, etag, again, close }: { of: Member; etag: strin
       {form.restored && form.dirty && <p class="muted small row wrap">{t('Not saved yet.')} <Button kind="quiet" onClick={() => form.reset()}>{t('Discard')}</Button></p>}
       {form.failure && <Failure error={form.failure} again={form.failure.code == 'PRECONDITION_FAILED' ? () => void again() : undefined} />}
       <div class="row wrap"><Button type="submit" kind="main" keys="mod+Enter" busy={form.busy}>{t('Save')}</Button><Button onClick={close}>{t('Cancel')}</Button></div>
-      <Cli line={`operators grant ${member.email}${roleFlags(form.values.grants)}`} />
+      <Cli line={`operators grant ${quoted(member.email)}${roleFlags(form.values.grants)}`} />
     </form>
   );
 };
@@ -80,20 +80,20 @@ const itemsOf = (member: Member, show: (shown: Shown) => void): Item[] => {
   const { name, email } = member;
   const isMe = member.id == operator.value?.id;
   const disable = () => ask({
-    title: t('Disable {name}?', { name }), text: t('All sessions end at once, and no way to sign in works until you enable the account again. API keys that the person has made stay: look at API Permissions.'), button: t('Disable'), cli: `operators disable ${email}`,
+    title: t('Disable {name}?', { name }), text: t('All sessions end at once, and no way to sign in works until you enable the account again. API keys that the person has made stay: look at API Permissions.'), button: t('Disable'), cli: `operators disable ${quoted(email)}`,
     run: async () => { await post(pathOf(member, '/disable')); refresh(); done(t('{name} is disabled', { name }), async () => { await post(pathOf(member, '/enable')); refresh(); }); },
   });
   const enable = () => void post(pathOf(member, '/enable')).then(() => { refresh(); done(t('{name} is enabled', { name })); }, failed);
   const recover = () => ask({
-    title: t('Make a recovery link for {name}?', { name }), text: t('It gives the account another passkey or password, and ends all of its sessions. The person who opens it acts as {name}: make sure that it reaches the right one.', { name }), button: t('Make the link'), cli: `operators recover ${email}`,
+    title: t('Make a recovery link for {name}?', { name }), text: t('It gives the account another passkey or password, and ends all of its sessions. The person who opens it acts as {name}: make sure that it reaches the right one.', { name }), button: t('Make the link'), cli: `operators recover ${quoted(email)}`,
     run: async () => { const { data } = await post<MadeLink>(pathOf(member, '/recovery')); show({ kind: 'link', member, made: data }); },
   });
   const end = () => ask({
-    title: t('Sign {name} out everywhere?', { name }), text: t('Every browser of the person has to sign in again.'), button: t('End sessions'), cli: `operators sign-out ${email}`,
+    title: t('Sign {name} out everywhere?', { name }), text: t('Every browser of the person has to sign in again.'), button: t('End sessions'), cli: `operators sign-out ${quoted(email)}`,
     run: async () => { await remove(pathOf(member, '/sessions')); refresh(); done(t('{name} is signed out', { name })); },
   });
   const drop = () => ask({
-    title: t('Remove {name}?', { name }), text: t('Account, sessions, passkeys and password go for good. What the person has done stays in the audit log, without the name.'), button: t('Remove'), bad: true, typed: email, cli: `operators remove ${email}`,
+    title: t('Remove {name}?', { name }), text: t('Account, sessions, passkeys and password go for good. What the person has done stays in the audit log, without the name.'), button: t('Remove'), bad: true, typed: email, cli: `operators remove ${quoted(email)}`,
     run: async () => { await remove(pathOf(member)); refresh(); done(t('{name} is removed', { name })); },
   });
   return [
@@ -123,7 +123,7 @@ const People = ({ all, show }: { all: readonly Member[]; show: (shown: Shown) =>
 };
 const Waiting = ({ all }: { all: readonly Invitation[] }) => {
   const revoke = (one: Invitation) => ask({
-    title: t('Revoke the invitation of {email}?', { email: one.email }), text: t('Its link is refused at once.'), button: t('Revoke'), cli: `operators revoke-invitation ${one.email}`,
+    title: t('Revoke the invitation of {email}?', { email: one.email }), text: t('Its link is refused at once.'), button: t('Revoke'), cli: `operators revoke-invitation ${quoted(one.email)}`,
     run: async () => { await remove(`${INVITATIONS}/${seg(one.id)}`); refresh(); done(t('The invitation of {email} is revoked', { email: one.email })); },
   });
   return (

@@ -139,6 +139,8 @@ export const Copy = ({ text, label, kind = 'quiet', children }: { text: string; 
       }}>{children && (done.value ? t('Copied') : children)}</Button>
   );
 };
+/** The argument of a shell: nothing in it is obeyed. */
+export const quoted = (text: string) => (/^[\w@.,:+=/-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
 /** The command line that does the same. */
 export const Cli = ({ line }: { line: string }) => (
   <div class="cli"><code title={t('The same on the command line')} tabIndex={0}>openapi-server {line}</code><Copy text={'openapi-server ' + line} label={t('Copy the command')} /></div>

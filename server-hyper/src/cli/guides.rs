@@ -1,4 +1,4 @@
-//! Every command line of the guides is one that this program takes.
+//! Every command line of the guides, the console and the dashboard is one that this program takes.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -126,6 +126,112 @@ fn every_command_line_of_the_guides_is_taken() {
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     assert!(lines > 100, "only {lines} lines were found");
+}
+
+/// The flags that the form of a key adds to its command.
+const OF_KEYS: &str = " --name A --allow contacts:read --per-minute 9 --per-hour 99 --ip 192.0.2.7";
+
+/// A command line that a page of the dashboard shows.
+struct ShownLine {
+    text: String,
+    /// Whether flags are added only under a condition, or one for each of several things.
+    is_open: bool,
+}
+
+/// The command lines that a page of the dashboard shows: `cli="…"`, ``cli={`…`}``, ``cli: `…` ``, ``<Cli line={`…`}``, and
+/// ``line(form.values, `…`)`` with the flags of a key.
+fn shown_lines(page: &str) -> Vec<ShownLine> {
+    let mut found = Vec::new();
+    let marks = ["cli", "<Cli line", "line(form.values,"];
+    let starts = marks
+        .into_iter()
+        .flat_map(|mark| page.match_indices(mark).map(move |(at, _)| (mark, at + mark.len())));
+    for (marked, start) in starts {
+        let Some(rest) = page[start..].strip_prefix(['=', ':', ' ']) else { continue };
+        let rest = rest.trim_start_matches([' ', '{']);
+        let mut line = match rest.chars().next() {
+            Some('`') => template(&rest[1..]),
+            Some(mark @ ('"' | '\'')) => {
+                let text = rest[1..].split(mark).next().unwrap().to_owned();
+                ShownLine { text, is_open: false }
+            }
+            _ => continue,
+        };
+        if marked.starts_with("line") {
+            line.text.push_str(OF_KEYS);
+        }
+        found.push(line);
+    }
+    found
+}
+
+/// The line of a template, with placeholders for values.
+fn template(text: &str) -> ShownLine {
+    let mut line = ShownLine { text: String::new(), is_open: false };
+    let mut rest = text;
+    while let Some(at) = rest.find(['`', '$']) {
+        line.text.push_str(&rest[..at]);
+        let Some(expression) = rest[at..].strip_prefix("${") else { return line };
+        let mut depth = 1;
+        let end = expression.find(|letter| {
+            depth += i32::from(letter == '{') - i32::from(letter == '}');
+            depth == 0
+        });
+        let (expression, after) = expression.split_at(end.expect("an end of the expression"));
+        rest = &after[1..];
+        let is_call = expression.ends_with(')') && !expression.starts_with("quoted(");
+        if is_call || expression.contains(['?', '`']) {
+            line.is_open = true;
+        } else {
+            // A unit may follow a number.
+            line.text.push_str(if rest.starts_with(char::is_alphabetic) { "9" } else { "VALUE" });
+        }
+    }
+    line
+}
+
+/// All pages below a folder.
+fn pages(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(pages(&path));
+        } else if path.extension().is_some_and(|extension| extension == "tsx") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn every_command_line_of_the_console_and_the_dashboard_is_taken() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let operations = ::console::OPERATIONS.iter().map(|entry| entry.metadata);
+    let mut lines: Vec<(String, ShownLine)> = operations
+        .filter(|metadata| !metadata.command.is_empty())
+        .map(|metadata| {
+            let line = ShownLine { text: metadata.command.to_owned(), is_open: false };
+            (metadata.name.to_owned(), line)
+        })
+        .collect();
+    let of_operations = lines.len();
+    for path in pages(&root.join("dashboard/src")) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let shown = shown_lines(&std::fs::read_to_string(&path).unwrap());
+        lines.extend(shown.into_iter().map(|line| (name.clone(), line)));
+    }
+    let problems: Vec<String> = lines
+        .iter()
+        .filter_map(|(name, ShownLine { text, is_open })| {
+            let reason = refused(&format!("openapi-server {text}"))?;
+            // The flags that are added may be required: roles.
+            let is_taken = *is_open && refused(&format!("openapi-server {text} --role inbox@acme")).is_none();
+            (!is_taken).then(|| format!("{name}: {text}: {reason}"))
+        })
+        .collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    assert!(of_operations > 30 && lines.len() > of_operations + 10, "{of_operations} of {}", lines.len());
 }
 
 #[test]

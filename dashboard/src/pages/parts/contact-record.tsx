@@ -1,5 +1,5 @@
 // A contact: its fields by schema, edited in place and merged when a colleague was faster; archive, erase.
-import { agent, ApiError, ask, Badge, Bar, Button, can, changed as differences, Dialog, done, Failure, Field, get, invalidate, Loaded, Menu, merge, moment, Notice, patch, post, seg, t, TextField, useForm, useKeys, useQuery, useSignal, type Conflict, type Contact, type Form, type SchemaField, type Values } from '../../kit';
+import { agent, ApiError, ask, Badge, Bar, Button, can, changed as differences, Cli, Dialog, done, Failure, Field, get, invalidate, Loaded, Menu, merge, moment, Notice, patch, post, quoted, seg, t, TextField, useForm, useKeys, useQuery, useSignal, type Conflict, type Contact, type Form, type SchemaField, type Values } from '../../kit';
 
 type Schema = { fields: SchemaField[]; customFields: SchemaField[] } | null;
 const root = () => `/agents/${seg(agent.value!)}/contacts`;
@@ -191,6 +191,11 @@ export const Record = ({ id, ...rest }: { id: string; schema: Schema; changed: (
   if (!contact.data) return <><Bar title={t('Contact')}><Button kind="quiet" icon="x" label={t('Close the record')} onClick={rest.close} /></Bar><div class="scroll"><Loaded query={contact} rows={6}>{() => null}</Loaded></div></>;
   return <Loadable contact={contact.data} etag={contact.etag} refetch={contact.refetch} {...rest} />;
 };
+/** The flags of the command that creates a contact with these values. */
+const sets = (values: Values) => {
+  const given = Object.entries({ ...values, primaryEmail: values['primaryEmail'] || 'ada@example.com' }).map(([name, value]): [string, string] => [name, Array.isArray(value) ? value.join(';') : typeof value == 'object' && value ? JSON.stringify(value) : String(value ?? '')]);
+  return given.filter(([, value]) => value.trim()).map(([name, value]) => ` --set ${quoted(`${name}=${value}`)}`).join('');
+};
 export const NewContact = ({ schema, created, close }: { schema: Schema; created: (contact: Contact) => void; close: () => void }) => {
   const fields = fieldsOf(schema);
   const form = useForm<Values>(`contact-new-${agent.value}`, EMPTY);
@@ -207,6 +212,7 @@ export const NewContact = ({ schema, created, close }: { schema: Schema; created
       <div class="scroll"><div class="body">
         {form.failure && <Failure error={form.failure} />}
         <form class="fields" noValidate onSubmit={(event) => { event.preventDefault(); save(); }}>{fields.map((field) => <Input key={keyOf(field)} field={field} form={form} masked={false} theirs={false} />)}<button type="submit" hidden /></form>
+        <Cli line={`contacts create --agent ${agent.value}${sets(clean(form.values))}`} />
       </div></div>
       <div class="savebar"><Button kind="main" keys="mod+s" busy={form.busy} onClick={save}>{t('Create contact')}</Button><Button onClick={close}>{t('Cancel')}</Button></div>
     </>

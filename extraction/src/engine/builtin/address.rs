@@ -211,44 +211,7 @@ fn split_at_marks(view: &View<'_>, pieces: &[Span]) -> Vec<Span> {
 pub(crate) fn parts(view: &View<'_>, pieces: &[Span]) -> Parts {
     let lines = split_at_marks(view, pieces);
     let mut parts = Parts::default();
-    let mut postal_line = None;
-    for (index, line) in lines.iter().enumerate() {
-        let words: Vec<&str> = view.words[line.start..line.end].iter().map(|word| word.text).collect();
-        if let Some((at, length)) = entities::postal(&words) {
-            // A number before the name of a street is no postal code.
-            let is_house = at == 0
-                && length == 1
-                && words.len() > 1
-                && looks_street(&words.join(" "))
-                && postal_line.is_none()
-                && index + 1 < lines.len();
-            if is_house {
-                continue;
-            }
-            let postal = Span { start: line.start + at, end: line.start + at + length };
-            parts.postal = Some(postal);
-            postal_line = Some(index);
-            let after = Span { start: postal.end, end: line.end };
-            let before = Span { start: line.start, end: postal.start };
-            if after.start < after.end {
-                parts.city = Some(after);
-            } else if before.start < before.end && !is_state(view, before) && !has_digit(&view.text(before)) {
-                let last = Span { start: before.end - 1, end: before.end };
-                if before.end - before.start > 1 && is_state(view, last) {
-                    parts.state = Some(last);
-                    parts.city = Some(Span { start: before.start, end: before.end - 1 });
-                } else {
-                    parts.city = Some(before);
-                }
-            } else if index > 0 && !has_digit(&view.text(lines[index - 1])) {
-                if is_state(view, before) {
-                    parts.state = Some(before);
-                }
-                parts.city = Some(lines[index - 1]);
-            }
-            break;
-        }
-    }
+    let postal_line = town(view, &lines, &mut parts);
     for (index, line) in lines.iter().enumerate() {
         let text = view.text(*line);
         if parts.country.is_none() && index > 0 && entities::country(&text).is_some() {
@@ -292,6 +255,46 @@ pub(crate) fn parts(view: &View<'_>, pieces: &[Span]) -> Parts {
         });
     }
     parts
+}
+
+/// Reads the postal code, and the town and state next to it. Returns the line of the code.
+fn town(view: &View<'_>, lines: &[Span], parts: &mut Parts) -> Option<usize> {
+    for (index, line) in lines.iter().enumerate() {
+        let words: Vec<&str> = view.words[line.start..line.end].iter().map(|word| word.text).collect();
+        if let Some((at, length)) = entities::postal(&words) {
+            // A number before the name of a street is no postal code.
+            let is_house = at == 0
+                && length == 1
+                && words.len() > 1
+                && looks_street(&words.join(" "))
+                && index + 1 < lines.len();
+            if is_house {
+                continue;
+            }
+            let postal = Span { start: line.start + at, end: line.start + at + length };
+            parts.postal = Some(postal);
+            let after = Span { start: postal.end, end: line.end };
+            let before = Span { start: line.start, end: postal.start };
+            if after.start < after.end {
+                parts.city = Some(after);
+            } else if before.start < before.end && !is_state(view, before) && !has_digit(&view.text(before)) {
+                let last = Span { start: before.end - 1, end: before.end };
+                if before.end - before.start > 1 && is_state(view, last) {
+                    parts.state = Some(last);
+                    parts.city = Some(Span { start: before.start, end: before.end - 1 });
+                } else {
+                    parts.city = Some(before);
+                }
+            } else if index > 0 && !has_digit(&view.text(lines[index - 1])) {
+                if is_state(view, before) {
+                    parts.state = Some(before);
+                }
+                parts.city = Some(lines[index - 1]);
+            }
+            return Some(index);
+        }
+    }
+    None
 }
 
 /// Whether text is a street with its house number, or has the word of a street.

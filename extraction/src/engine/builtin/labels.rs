@@ -132,15 +132,7 @@ impl Labels {
                 continue;
             }
             if is_leader(word.text) {
-                // `....Joiner....` is filled in: the second line only ends the first.
-                let is_filled = line_to_write_on.take().is_some_and(|from| {
-                    from + 1 == run && run < at && word.gap == 0 && view.words[run].gap == 0
-                });
-                if !is_filled && run < at {
-                    let start = run.max(at.saturating_sub(MAX_WORDS));
-                    self.push(view, Span { start, end: at }, at, true);
-                }
-                line_to_write_on = (!is_filled).then_some(at);
+                line_to_write_on = self.before_leader(view, run, at, line_to_write_on);
                 run = at + 1;
                 continue;
             }
@@ -165,13 +157,8 @@ impl Labels {
             let is_rate = at + 1 < segment.end
                 && matches!(view.words[at + 1].text, "%:" | "%：")
                 && has_digit(word.text);
-            // `Any surgery in the last 12 months?`
-            let in_question = (at + 1..segment.end.min(run + 2 * MAX_WORDS)).find(|&next| {
-                view.words[next].text.ends_with('?') || view.words[next].text.ends_with(COLONS)
-            });
-            let in_question = in_question.is_some_and(|end| view.words[end].text.ends_with('?'));
             let is_value = !is_rate
-                && !in_question
+                && !in_question(view, Span { start: at + 1, end: segment.end.min(run + 2 * MAX_WORDS) })
                 && has_digit(word.text)
                 && !word.text.contains('%')
                 && lexicon.word(&word.folded).is_none()
@@ -195,24 +182,44 @@ impl Labels {
             }
         }
         if run < segment.end {
-            let rest = Span { start: run, end: segment.end };
-            // `Smoker Yes`
-            let last = rest.end - 1;
-            if last > rest.start
-                && rest.end - rest.start <= MAX_WORDS
-                && ANSWERS.has(&view.words[last].folded)
-            {
-                self.push(view, Span { start: rest.start, end: last }, last, false);
-            }
-            // Of a long question the end says what is asked.
-            let is_question = view.words[last].text.ends_with('?');
-            if rest.end - rest.start <= MAX_WORDS {
-                self.push(view, rest, segment.end, false);
-            } else if is_question {
-                self.push(view, Span { start: rest.end - MAX_WORDS, end: rest.end }, segment.end, false);
-            }
-            self.prefixes(view, rest);
+            self.rest_of_segment(view, Span { start: run, end: segment.end });
         }
+    }
+
+    /// The label that ends before dots or a line to write on. Returns where a text that fills the line would begin.
+    fn before_leader(
+        &mut self,
+        view: &View<'_>,
+        run: usize,
+        at: usize,
+        before: Option<usize>,
+    ) -> Option<usize> {
+        // `....Joiner....` is filled in: the second line only ends the first.
+        let is_filled = before.is_some_and(|from| {
+            from + 1 == run && run < at && view.words[at].gap == 0 && view.words[run].gap == 0
+        });
+        if !is_filled && run < at {
+            let start = run.max(at.saturating_sub(MAX_WORDS));
+            self.push(view, Span { start, end: at }, at, true);
+        }
+        (!is_filled).then_some(at)
+    }
+
+    /// Labels of what is left after the last mark or value of a segment.
+    fn rest_of_segment(&mut self, view: &View<'_>, rest: Span) {
+        // `Smoker Yes`
+        let last = rest.end - 1;
+        if last > rest.start && rest.end - rest.start <= MAX_WORDS && ANSWERS.has(&view.words[last].folded) {
+            self.push(view, Span { start: rest.start, end: last }, last, false);
+        }
+        // Of a long question the end says what is asked.
+        let is_question = view.words[last].text.ends_with('?');
+        if rest.end - rest.start <= MAX_WORDS {
+            self.push(view, rest, rest.end, false);
+        } else if is_question {
+            self.push(view, Span { start: rest.end - MAX_WORDS, end: rest.end }, rest.end, false);
+        }
+        self.prefixes(view, rest);
     }
 
     /// Labels without a mark before text: the known words at the beginning.
@@ -298,4 +305,11 @@ impl Labels {
     pub(crate) fn of_line(&self, line: usize) -> impl Iterator<Item = &Label> {
         self.by_line.get(&line).into_iter().flatten().map(|&index| &self.all[index as usize])
     }
+}
+
+/// Whether the words that follow end a question: `Any surgery in the last 12 months?`
+fn in_question(view: &View<'_>, after: Span) -> bool {
+    let words = &view.words[after.start..after.end.max(after.start)];
+    let end = words.iter().find(|word| word.text.ends_with('?') || word.text.ends_with(COLONS));
+    end.is_some_and(|word| word.text.ends_with('?'))
 }

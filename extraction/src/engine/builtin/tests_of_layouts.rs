@@ -1,4 +1,4 @@
-//! Layouts and wordings of forms, letters, sentences and resumes, each with several of its like.
+//! Layouts and phrases of forms, letters, sentences and resumes, each with several of its like.
 
 use super::tests::values;
 
@@ -38,7 +38,7 @@ fn lines_to_write_on_part_labels_and_values() {
 fn words_of_a_sentence_name_its_dates_and_numbers() {
     for (text, field, value) in [
         (
-            "The handover of the keys is fixed for 3 March 2025 and the\nsurvey took place on 9 January 2025.",
+            "The handover of the keys is fixed for 3 March 2025 and the\nsurvey happened on 9 January 2025.",
             ("handoverDate", "date", "Handover"),
             r#""2025-03-03""#,
         ),
@@ -221,7 +221,7 @@ fn identifiers_in_short_groups_are_whole() {
 
 #[test]
 fn what_is_of_another_kind_is_not_given() {
-    let text = "Tarn Mills Ltd\nTelephone 01904 555 019\n\nClause 3. Governing law. It is the wish of both sides to settle in peace.\n\nWITNESS WHEREOF\n";
+    let text = "Tarn Mills Ltd\nTelephone 01904 555 019\n\nClause 3. Governing law. It is the wish of both sides to settle in peace.\n\nIN EVIDENCE OF THIS\n";
     let fields = [("faxNumber", "phone", "Fax"), ("governingLaw", "string", "Governing law")];
     assert_eq!(asked(text, &fields), r#"{"faxNumber":null,"governingLaw":null}"#);
     // The title of a document is nobody's name.
