@@ -6,6 +6,7 @@ use http_body_util::{BodyExt, Full};
 use openapi_core::access::Actor;
 use openapi_core::json::{Json, Object, parse};
 use serde_json::Value;
+use url::form_urlencoded;
 
 use crate::capability::Role;
 use crate::grants::{Grant, Grants};
@@ -107,11 +108,9 @@ impl Console {
     ) -> Result<CommandAnswer, CommandRefused> {
         let sent =
             command.body.map_or_else(Bytes::new, |body| Bytes::from(Json::Object(body.clone()).to_text()));
-        let mut path = command.path.to_owned();
-        for (at, (name, value)) in command.query.iter().enumerate() {
-            path.push_str(if at == 0 { "?" } else { "&" });
-            path.push_str(&format!("{name}={}", encoded(value)));
-        }
+        let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(command.query).finish();
+        let path =
+            if query.is_empty() { command.path.to_owned() } else { format!("{}?{query}", command.path) };
         let (status, headers, bytes) =
             self.answered(by, command.method.clone(), &path, command.if_match, sent).await?;
         let etag = headers.get(header::ETAG).and_then(|etag| etag.to_str().ok()).map(str::to_owned);
@@ -154,17 +153,4 @@ impl Console {
         let bytes = body.collect().await.map_err(|error| CommandRefused::without_answer(&error))?.to_bytes();
         Ok((parts.status, parts.headers, bytes))
     }
-}
-
-/// The value of a query parameter as it stands in a URI.
-fn encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
 }

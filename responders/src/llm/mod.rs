@@ -70,9 +70,7 @@ impl LlmResponder {
         }
         Ok(LlmResponder { clients: Arc::new(clients), clock, ids, retriever: None })
     }
-}
 
-impl LlmResponder {
     /// The same with something to search in: the model gets all passages of an agent where they fit into its prompt, and
     /// may search for others where they do not.
     #[must_use]

@@ -126,7 +126,6 @@ pub(crate) fn block(source: &Source<'_, '_>, region: Span, most: usize) -> Vec<S
     let view = source.view;
     let first = view.words[region.start].line;
     let mut pieces = vec![region];
-    let is_town = |text: &str| entities::postal(&text.split_whitespace().collect::<Vec<_>>()).is_some();
     let mut has_postal = false;
     if closes(&view.text(region)) && region.end - region.start > 3 {
         return pieces;
@@ -154,7 +153,7 @@ pub(crate) fn block(source: &Source<'_, '_>, region: Span, most: usize) -> Vec<S
         if has_postal && has_digit(&text) {
             break;
         }
-        has_postal |= is_town(&text);
+        has_postal |= entities::has_postal(&text);
         pieces.push(span);
         if closes(&text) {
             break;
@@ -170,10 +169,9 @@ fn closes(text: &str) -> bool {
 
 /// Whether a line looks like one of an address.
 pub(crate) fn looks(text: &str) -> bool {
-    let words: Vec<&str> = text.split_whitespace().collect();
     let folded = super::view::fold(text);
     let has_digit = has_digit(text);
-    entities::postal(&words).is_some()
+    entities::has_postal(text)
         || ADDRESS_PARTS.occur_in(&format!(" {folded} ")) && (has_digit || text.contains(','))
 }
 
@@ -369,8 +367,7 @@ impl Source<'_, '_> {
         for line in 0..view.lines.len().min(HEAD) {
             for segment in view.segments_of(line) {
                 let text = view.text(segment.span());
-                let words: Vec<&str> = text.split_whitespace().collect();
-                if entities::postal(&words).is_none() || text.contains('@') || found.len() >= MAX_UNLABELLED {
+                if !entities::has_postal(&text) || text.contains('@') || found.len() >= MAX_UNLABELLED {
                     continue;
                 }
                 let single = parts(view, &[segment.span()]);

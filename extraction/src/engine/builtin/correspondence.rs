@@ -11,12 +11,12 @@ use super::scoring::correspondence as weights;
 use super::source::Source;
 use super::text::{has_digit, tidy};
 use super::view::Span;
-use super::vocabulary::{CLOSINGS, GREETINGS, OWN_DATE};
+use super::vocabulary::{CLOSINGS, Fragments, GREETINGS, OWN_DATE};
 
 /// The lines in which addresses and a greeting may be, and the most lines of a block.
 const HEAD: usize = 40;
 const BLOCK: usize = 6;
-/// The most words of a greeting, of a name, and of the rest of a line with the date.
+/// The most words of a greeting or closing, of a name, and of the rest of a line with the date.
 const GREETING_WORDS: usize = 8;
 const NAME_WORDS: usize = 9;
 const DATE_WORDS: usize = 5;
@@ -68,12 +68,14 @@ impl Source<'_, '_> {
 
     /// The line of the greeting.
     fn greeting(&self) -> Option<usize> {
-        let view = self.view;
-        (0..view.lines.len().min(HEAD)).find(|&line| {
-            let span = view.line_span(line);
-            GREETINGS.occur_at_start(&view.text(span).to_lowercase())
-                && span.end - span.start <= GREETING_WORDS
-        })
+        (0..self.view.lines.len().min(HEAD)).find(|&line| self.begins_with(line, GREETINGS))
+    }
+
+    /// Whether a line begins with one of some phrases and is short.
+    fn begins_with(&self, line: usize, phrases: Fragments) -> bool {
+        let span = self.view.line_span(line);
+        phrases.occur_at_start(&self.view.text(span).to_lowercase())
+            && span.end - span.start <= GREETING_WORDS
     }
 
     /// The blocks of lines over the greeting that end in a postal code and a town, in their order; not those under a label.
@@ -84,8 +86,7 @@ impl Source<'_, '_> {
         for line in 0..end {
             for segment in view.segments_of(line) {
                 let text = view.text(segment.span());
-                let words: Vec<&str> = text.split_whitespace().collect();
-                let is_town = entities::postal(&words).is_some()
+                let is_town = entities::has_postal(&text)
                     && self.annotations.dates_in(segment.span()).is_empty()
                     && !text.contains(':');
                 if is_town {
@@ -110,7 +111,7 @@ impl Source<'_, '_> {
             if text.ends_with(':') {
                 return None;
             }
-            if entities::postal(&text.split_whitespace().collect::<Vec<_>>()).is_some() {
+            if entities::has_postal(&text) {
                 break;
             }
             let is_label = self.labels.of_line(line).any(|label| {
@@ -158,11 +159,7 @@ impl Source<'_, '_> {
     fn signer_of_letter(&self) -> Option<Candidate> {
         let view = self.view;
         let from = self.greeting()?;
-        let closing = (from + 1..view.lines.len()).rev().find(|&line| {
-            let span = view.line_span(line);
-            CLOSINGS.occur_at_start(&view.text(span).to_lowercase())
-                && span.end - span.start <= GREETING_WORDS
-        })?;
+        let closing = (from + 1..view.lines.len()).rev().find(|&line| self.begins_with(line, CLOSINGS))?;
         (closing + 1..view.lines.len().min(closing + 1 + LINES_OF_SIGNER)).find_map(|line| {
             let segment = view.segments_of(line)[0].span();
             let text = tidy(&view.text(segment));

@@ -71,6 +71,11 @@ pub(crate) fn country(text: &str) -> Option<&str> {
     COUNTRIES.has(&folded).then_some(bare)
 }
 
+/// Whether text has a postal code.
+pub(crate) fn has_postal(text: &str) -> bool {
+    postal(&text.split_whitespace().collect::<Vec<_>>()).is_some()
+}
+
 /// A postal code: its first word, its number of words, and whether codes of its kind precede the town.
 pub(crate) fn postal(words: &[&str]) -> Option<(usize, usize)> {
     let bare =

@@ -8,6 +8,7 @@ use super::scoring::{list, resume};
 use super::source::Source;
 use super::text::tidy;
 use super::view::Span;
+use super::vocabulary::AND;
 
 const MAX_ELEMENTS: usize = 200;
 /// A longer line without a bullet is no element.
@@ -186,7 +187,7 @@ impl Source<'_, '_> {
                 "," | ";" | "|" | "•" | "·" | "/" | "and" | "und" | "et" | "y" | "●" | "▪" | "-" | "–"
             ) && (text.len() == 1 || !text.is_ascii() || parts.len() + 1 > 1);
             // `Ann Lee and Tom Poe` are two.
-            let is_between_names = matches!(text, "and" | "und" | "et" | "y" | "&" | "e")
+            let is_between_names = AND.has(text)
                 && super::entities::is_person(&self.view.text(Span { start, end: at }))
                 && super::entities::is_person(&self.view.text(Span { start: at + 1, end: span.end }));
             let alone = alone || is_between_names;

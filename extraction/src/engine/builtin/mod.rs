@@ -20,6 +20,7 @@ mod entities;
 mod field_query;
 pub(super) mod fields;
 mod histories;
+mod identifiers;
 mod labels;
 mod letters;
 mod lexicon;

@@ -15,6 +15,11 @@ use super::vocabulary::{
     NAME_SUFFIXES, NO_NAME, PARTY_PARTICLES, PERMITTED, PROHIBITED, SIDES, SIGNS, STATED, YEARS,
 };
 
+/// Whether a word joins names, in capitals too.
+fn is_and(word: &str) -> bool {
+    AND.has(word) || matches!(word, "AND" | "UND" | "ET")
+}
+
 /// Whether a word begins with a capital or a digit, perhaps after a quotation mark.
 fn begins_like_name(text: &str) -> bool {
     let first = text.trim_start_matches(['“', '"', '\'']).chars().next();
@@ -117,7 +122,7 @@ impl Source<'_, '_> {
             let is_day = self.annotations.dates_in(Span { start: least, end: at + 1 });
             is_day.last().is_some_and(|date| date.span.end == at + 1)
                 || BETWEEN.has(&word.folded)
-                || (AND.has(word.text) || matches!(word.text, "AND" | "UND" | "ET")) && word.text != "&"
+                || is_and(word.text) && word.text != "&"
                 || word.text.ends_with([';', ':', ')'])
                 || word.text.ends_with('.') && !is_suffix && word.text.chars().count() > ABBREVIATION
                 || matches!(word.folded.as_str(), "by" | "with" | "from")
@@ -386,7 +391,7 @@ impl Source<'_, '_> {
             let inside = depth > 0 || opens > 0;
             depth = (depth + opens - closes).max(0);
             let capital = begins_like_name(text);
-            let joins = AND.has(text) || matches!(text, "AND" | "UND" | "ET");
+            let joins = is_and(text);
             let next_is_suffix = (self.view.words.get(at + 1))
                 .is_some_and(|next| NAME_SUFFIXES.has(next.folded.trim_end_matches('.')));
             let bare = text.trim_end_matches([',', ';', '.', ':']);

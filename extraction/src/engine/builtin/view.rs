@@ -112,10 +112,15 @@ fn split_unspaced(text: &str) -> (&str, &str) {
 /// The fewest characters of a line to write on.
 const LEADER: usize = 4;
 
+/// Whether a character may be one of a line to write on.
+fn is_leader_mark(mark: char) -> bool {
+    matches!(mark, '.' | '_' | '…')
+}
+
 /// Whether text is a line to write on: dots or low lines, as forms draw them.
 pub(crate) fn is_leader(text: &str) -> bool {
     let marks: usize = text.chars().map(|c| if c == '…' { 3 } else { 1 }).sum();
-    marks >= LEADER && text.chars().all(|c| matches!(c, '.' | '_' | '…'))
+    marks >= LEADER && text.chars().all(is_leader_mark)
 }
 
 /// Parts text at the lines to write on that touch it: `....Joiner........`.
@@ -123,14 +128,13 @@ fn split_leaders(text: &str) -> Vec<&str> {
     if !["....", "__", "…"].iter().any(|run| text.contains(run)) {
         return vec![text];
     }
-    let is_mark = |c: char| matches!(c, '.' | '_' | '…');
     let mut pieces = Vec::new();
     let (mut start, mut at) = (0, 0);
     // Addresses have marks of their own, and so have blanks for a date: `____/____/20__`.
     let has_own = ["@", "://", "_/", "/_", "…/", "/…"].iter().any(|mark| text.contains(mark));
     while at < text.len() && !has_own {
         let rest = &text[at..];
-        let run = rest.len() - rest.trim_start_matches(is_mark).len();
+        let run = rest.len() - rest.trim_start_matches(is_leader_mark).len();
         if run > 0 && is_leader(&rest[..run]) {
             pieces.extend((at > start).then(|| &text[start..at]));
             pieces.push(&rest[..run]);
