@@ -5,7 +5,7 @@
 use contract_tests::{Backend, Sandbox};
 use jsonschema::Validator;
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::bodies::body;
 use crate::schemas::{aimed_body, definition};
@@ -22,13 +22,36 @@ fn validator(schema: &Value) -> Validator {
         .expect("a schema")
 }
 
-/// Text that the engine measures differently from the schema: it trims text, and blank text is `null`.
+/// Text that the engine measures differently from the schema: it trims text and removes invisible characters, and text
+/// of which nothing remains is `null`.
 fn is_padded(text: &str) -> bool {
-    text.trim() != text || text.is_empty()
+    text.trim() != text || text.is_empty() || has_invisible(text)
 }
 
-/// Whether a standard text of the body is padded: the schema counts what the engine trims.
+/// Whether text may contain characters that the engine removes; the engine removes fewer of them.
+fn has_invisible(text: &str) -> bool {
+    text.contains(|c: char| {
+        matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    })
+}
+
+/// Whether a text anywhere in a value has invisible characters.
+fn has_invisible_text(value: &Value) -> bool {
+    match value {
+        Value::String(text) => has_invisible(text),
+        Value::Array(items) => items.iter().any(has_invisible_text),
+        Value::Object(members) => members.values().any(has_invisible_text),
+        _ => false,
+    }
+}
+
+/// Whether the schema counts a text of the body in another form than the engine: a standard text before it is trimmed,
+/// and any text with its invisible characters.
 fn has_padding(body: &Value) -> bool {
+    if body.get("customFields").is_some_and(has_invisible_text) {
+        return true;
+    }
     let members = body.as_object().into_iter().flatten();
     let mut texts = members.filter(|(name, _)| *name != "customFields");
     texts.any(|(name, value)| match value {
@@ -126,6 +149,19 @@ fn operators_schemas() {
             agree(&cx, &published, body)?;
         }
     });
+}
+
+/// Bodies for which engine and schema once disagreed by more than this test allows.
+#[test]
+fn invisible_text_of_the_built_in_schema() {
+    let cx = Sandbox::new(Backend::Memory);
+    let published = published(&cx);
+    for (name, text) in
+        [("lastContactedAt", "\u{feff}"), ("dateOfBirth", "1990-05-17\u{200b}"), ("gender", "\u{ad}")]
+    {
+        let body = json!({ "primaryEmail": "a@example.com", (name): text });
+        agree(&cx, &published, &body).unwrap();
+    }
 }
 
 /// A fetched record passes the schema that it was created under, and can be sent back as a no-op.
