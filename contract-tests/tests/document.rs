@@ -43,6 +43,17 @@ fn it_is_an_openapi_3_1_document() {
     assert!(!DOCUMENT.to_string().contains("nullable"), "3.0 keywords do not belong here");
 }
 
+/// Every other test judges replies by operations that were made one by one.
+#[test]
+fn every_operation_is_found_by_its_id() {
+    let mut ids = BTreeSet::new();
+    for (path, method, operation) in operations() {
+        let id = operation["operationId"].as_str().expect("an id");
+        assert!(ids.insert(id), "{method} {path}: another operation has the id {id}");
+        assert_eq!(contract_tests::document::operation(id), operation, "{method} {path}");
+    }
+}
+
 /// Generators drop a schema with an array whose items they do not know.
 #[test]
 fn every_array_says_what_its_items_are() {

@@ -3,6 +3,8 @@
 mod headers;
 mod operations;
 
+pub use operations::operation;
+
 use serde_json::{Map, Value, json};
 
 use crate::access::Scope;
@@ -36,7 +38,7 @@ pub fn document(service_info: &ServiceInfo, groups: &[EndpointGroup]) -> Value {
     for endpoint in ENDPOINTS.iter().chain(groups.iter().flat_map(|group| group.endpoints)) {
         let path = endpoint.meta.template(service_info.id_segment());
         let item = paths.entry(path).or_insert_with(|| json!({}));
-        item[endpoint.meta.method.as_str().to_lowercase()] = operations::operation(endpoint);
+        item[endpoint.meta.method.as_str().to_lowercase()] = operation(endpoint);
     }
     // Large parts are moved in, because `json!` copies what it is given.
     let mut document = json!({
@@ -71,11 +73,8 @@ pub fn document(service_info: &ServiceInfo, groups: &[EndpointGroup]) -> Value {
         },
     });
     document["paths"] = paths.into();
-    document["components"]["schemas"] = schemas();
+    document["components"]["schemas"] = schemas(groups).into();
     for group in groups {
-        for (name, schema) in (group.schemas)() {
-            document["components"]["schemas"][name] = schema;
-        }
         if let Value::Object(webhooks) = (group.webhooks)() {
             document["webhooks"] = webhooks.into();
         }
@@ -97,11 +96,13 @@ fn description() -> String {
     )
 }
 
-fn schemas() -> Value {
+/// The schemas of the document that operations refer to, by name.
+#[must_use]
+pub fn schemas(groups: &[EndpointGroup]) -> Map<String, Value> {
     fn named<T: JsonSchema>() -> (String, Value) {
         (T::NAME.unwrap_or_default().to_owned(), T::schema())
     }
-    let schemas: Map<String, Value> = [
+    let core = [
         named::<Event>(),
         named::<Contact>(),
         named::<Preview>(),
@@ -142,8 +143,6 @@ fn schemas() -> Value {
         named::<Pagination>(),
         named::<ValidationError>(),
         named::<ApiError>(),
-    ]
-    .into_iter()
-    .collect();
-    schemas.into()
+    ];
+    core.into_iter().chain(groups.iter().flat_map(|group| (group.schemas)())).collect()
 }

@@ -11,7 +11,9 @@ use crate::operation::{Access, BodyKind, Conditional, Endpoint, examples};
 use crate::reply::ErrorCode;
 use crate::values::{AgentId, ExternalId, Line, TextValue};
 
-pub(super) fn operation(endpoint: &Endpoint) -> Value {
+/// The operation of an endpoint, as the document shows it.
+#[must_use]
+pub fn operation(endpoint: &Endpoint) -> Value {
     let meta = endpoint.meta;
     let mut operation = json!({
         "operationId": meta.id,
