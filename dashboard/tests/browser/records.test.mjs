@@ -31,7 +31,7 @@ test('a list of any length has few rows in the document, and search finds', asyn
   await page.waitForURL(/q=lindqvist/);
   await until(async () => (await page.locator('.vrow').allInnerTexts()).every((text) => /Lindqvist/.test(text)), 'search');
   await page.getByLabel('Search contacts').fill('nobody at all');
-  await page.getByRole('button', { name: 'Clear the filter' }).click();
+  await page.getByRole('button', { name: 'Clear filter' }).click();
   await page.getByRole('row', { name: /Zoë Okafor/ }).first().waitFor();
   await visit.done();
 });
@@ -124,7 +124,7 @@ test('a contact is made, archived with undo, and erased when its id is typed', a
     await page.getByRole('menuitem', { name: item }).click();
   };
   await menu('Archive');
-  await page.getByText('Archived: it can be read, not changed.').waitFor();
+  await page.getByText('This contact is archived and cannot be edited.').waitFor();
   await page.getByRole('button', { name: 'Undo' }).click();
   await page.getByLabel('First name').waitFor();
   await menu('Erase…');
@@ -186,7 +186,7 @@ test('knowledge is added by file and by text, and removed', async () => {
   all.stub.reset(true);
   const visit = await all.visit('/a/acme/knowledge');
   const { page } = visit;
-  await page.getByText('Nothing to answer from yet').waitFor();
+  await page.getByText('No documents yet').waitFor();
   await page.locator('input[type=file]').setInputFiles([{ name: 'hours.md', mimeType: 'text/markdown', buffer: Buffer.from('# Hours') }, { name: 'parking.txt', mimeType: 'text/plain', buffer: Buffer.from('Yes') }]);
   await page.getByRole('row', { name: /parking\.txt/ }).waitFor();
   assert.equal(all.stub.log.find((each) => each.path.endsWith('/knowledge/files')).raw, '# Hours');
