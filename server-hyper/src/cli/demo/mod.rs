@@ -1,5 +1,10 @@
 //! `demo`: sample data in an empty store.
 
+mod clock;
+mod conversations;
+
+use std::sync::Arc;
+
 use ::conversations::Conversations;
 use ::conversations::admin::NewKnowledge;
 use openapi_core::access::{Permissions, RateLimits};
@@ -7,10 +12,12 @@ use openapi_core::admin::{Admin, Imported, IssuedKey, NewAgent, NewKey};
 use openapi_core::agents::Agent;
 use openapi_core::files::Sha256Digest;
 use openapi_core::json::{Json, Object, parse};
+use openapi_core::platform::{Platform, Ports};
 use openapi_core::values::{AgentId, Line};
 
 use sha2::Digest;
 
+use self::clock::DemoClock;
 use super::context::CommandContext;
 use crate::assemble::StoreUrl;
 use crate::error::CliError;
@@ -24,17 +31,25 @@ pub const EXAMPLES: &str = "Examples:\n  \
 const AGENT: &str = "demo";
 
 /// Ten contacts, one per line, in the form of a create request.
-const CONTACTS: &str = include_str!("../../assets/demo-contacts.ndjson");
+const CONTACTS: &str = include_str!("../../../assets/demo-contacts.ndjson");
 
 /// Two form templates: in one, a submission supersedes the previous one; in the other, all stay.
 const TEMPLATES: [&str; 2] = [
-    include_str!("../../assets/templates/clinical-intake.json"),
-    include_str!("../../assets/templates/customer-feedback.json"),
+    include_str!("../../../assets/templates/clinical-intake.json"),
+    include_str!("../../../assets/templates/customer-feedback.json"),
 ];
 
 /// The document that the demo's agent replies from.
-const KNOWLEDGE: &str = include_str!("../../assets/demo-knowledge.md");
+const KNOWLEDGE: &str = include_str!("../../../assets/demo-knowledge.md");
 const KNOWLEDGE_NAME: &str = "demo-knowledge.md";
+
+/// Visitors may ask for a person, who has half an hour to answer.
+const SETTINGS: &str = r#"{"chat":{"handoff":{"enabled":true,"timeoutMinutes":30}}}"#;
+
+/// When the agent was made: nine days before the demo starts.
+const BEGAN_MINUTES_AGO: i64 = 9 * 24 * 60;
+/// The time between two contacts; the last one is there before the first conversation.
+const CONTACT_EVERY_SECONDS: i64 = 18 * 3_600 + 17 * 60;
 
 /// The addresses in the printed instructions.
 pub struct Endpoints<'a> {
@@ -46,27 +61,33 @@ pub struct Endpoints<'a> {
     pub id_segment: &'a str,
 }
 
-/// Creates an agent with a key, form templates, contacts and a document if there is no agent, and prints what to try.
+/// Creates an agent with a key, form templates, contacts, a document and conversations if there is no agent, and prints
+/// what to try.
 pub async fn prepare(
     context: &CommandContext,
     conversations: &Conversations,
     endpoints: &Endpoints<'_>,
     store: &StoreUrl,
 ) -> Result<(), CliError> {
-    let platform = conversations.platform();
-    let agents = platform.agents().await?;
+    let agents = conversations.platform().agents().await?;
     if !agents.is_empty() {
         return context.print(&what_is_there(&agents, store));
     }
+    // The data is of the last days, each record a little younger than the one before.
+    let clock = Arc::new(DemoClock::default());
+    clock.set_minutes_ago(BEGAN_MINUTES_AGO);
+    let conversations = &at(conversations, &clock);
+    let platform = conversations.platform();
     let by = context.operator();
     let id: AgentId = AGENT.parse()?;
-    let name: Line<100> = "Demo".parse()?;
+    let name: Line<100> = "Mill Lane Practice".parse()?;
     // The id of a deleted agent is never reused; then the id is generated.
     let new = |id| NewAgent { id, name: name.clone() };
     let agent = match platform.create_agent(&by, new(Some(id))).await {
         Ok(agent) => agent,
         Err(_) => platform.create_agent(&by, new(None)).await?,
     };
+    conversations.configure_agent(&by, &agent.id, &object(SETTINGS)?).await?;
     let key = NewKey {
         agent_id: agent.id.clone(),
         name: "Demo".parse()?,
@@ -77,22 +98,38 @@ pub async fn prepare(
         expires_at: None,
     };
     let issued = platform.create_key(&by, key).await?;
-    let mut contact = None;
-    for line in CONTACTS.lines() {
-        let (Imported::Created(imported) | Imported::Updated(imported) | Imported::Unchanged(imported)) =
-            platform.import_contact(&by, &agent.id, &object(line)?).await?;
-        // Not the first one, which the lines above the files archive.
-        contact = Some(imported.id);
-    }
-    let contact = contact.map(|id| id.to_string()).unwrap_or_default();
     let mut template = String::new();
     for definition in TEMPLATES {
         let made = platform.create_template(&by, &agent.id, &object(definition)?).await?;
         platform.activate_template(&by, &agent.id, made.id).await?;
         template = made.id.to_string();
     }
+    conversations.add_knowledge(&by, &agent.id, knowledge()).await?;
+    let mut contact = None;
+    for line in CONTACTS.lines() {
+        let (Imported::Created(imported) | Imported::Updated(imported) | Imported::Unchanged(imported)) =
+            platform.import_contact(&by, &agent.id, &object(line)?).await?;
+        // Not the first one, which the lines above the files archive.
+        contact = Some(imported.id);
+        clock.pass_seconds(CONTACT_EVERY_SECONDS);
+    }
+    let contact = contact.map(|id| id.to_string()).unwrap_or_default();
+    conversations::hold(conversations, &clock, &by, &agent.id).await?;
+    context.print(&what_to_try(&issued, &agent, &contact, &template, endpoints))
+}
+
+/// The same conversations at the time of a clock.
+fn at(conversations: &Conversations, clock: &Arc<DemoClock>) -> Conversations {
+    let platform = conversations.platform();
+    let ports = Ports { clock: Arc::clone(clock) as _, ..platform.ports().clone() };
+    let platform = Platform::new(Arc::clone(platform.storage()), ports, platform.service_info().clone());
+    conversations.over(Arc::new(platform))
+}
+
+/// The document, as passages.
+fn knowledge() -> NewKnowledge {
     let cut = responders::cut(&[KNOWLEDGE], responders::Format::Markdown);
-    let knowledge = NewKnowledge {
+    NewKnowledge {
         file_name: KNOWLEDGE_NAME.to_owned(),
         title: responders::title(&cut, KNOWLEDGE_NAME),
         url: None,
@@ -102,9 +139,7 @@ pub async fn prepare(
         characters: cut.text.chars().count() as u64,
         pages: None,
         passages: cut.passages,
-    };
-    conversations.add_knowledge(&by, &agent.id, knowledge).await?;
-    context.print(&what_to_try(&issued, &agent, &contact, &template, endpoints))
+    }
 }
 
 fn object(line: &str) -> Result<Object, CliError> {
@@ -141,7 +176,8 @@ fn what_to_try(
     let agent = &agent.id;
     let chat = widget.map_or_else(String::new, |widget| {
         format!(
-            "\nThe agent as visitors of a web page meet it: {widget}/demo/{agent}\nAsk it: Do you offer home visits?\n"
+            "\nThe agent as visitors of a web page meet it: {widget}/demo/{agent}\nAsk it: Do you offer home visits?\n\
+             Then ask it for a person, and reply in the console.\n"
         )
     });
     let key = &issued.key.api_key;
