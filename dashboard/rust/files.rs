@@ -2,7 +2,7 @@
 
 #[rustfmt::skip]
 pub(crate) const FILES: &[(&str, &str, &[u8])] = &[
-    ("assets/app.151aa031c98d.css", "text/css; charset=utf-8", include_bytes!("../dist/assets/app.151aa031c98d.css.br")),
+    ("assets/app.cc43b686293a.css", "text/css; charset=utf-8", include_bytes!("../dist/assets/app.cc43b686293a.css.br")),
     ("assets/theme.854838873276.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/theme.854838873276.js.br")),
     ("assets/icon.3f9b16fce3c2.svg", "image/svg+xml", include_bytes!("../dist/assets/icon.3f9b16fce3c2.svg.br")),
     ("assets/kit.12e8ac89da1c.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/kit.12e8ac89da1c.js.br")),

@@ -10,7 +10,7 @@ interface Row {
   icon: IconName;
   count: number;
 }
-/** What waits: each row opens its list, by its number too. */
+/** What needs attention: each row opens its list, by its number too. */
 const Waits = ({ rows }: { rows: Row[] }) => {
   const shown = rows.filter((one) => one.count);
   useKeys(shown.map((one, n) => ({ key: String(n + 1), label: one.title, run: () => navigate(path(one.to)) })));

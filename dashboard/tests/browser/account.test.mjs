@@ -165,7 +165,7 @@ test('the profile changes name, theme, density and keys, and ends other sessions
   await page.getByLabel('Density').selectOption('compact');
   await page.reload();
   assert.deepEqual(await page.evaluate(() => ({ ...document.documentElement.dataset })), { density: 'compact', theme: 'dark' });
-  await page.getByLabel(/Single letters are keys/).uncheck();
+  await page.getByLabel(/Single-letter shortcuts/).uncheck();
   await page.locator('body').press('g');
   await page.locator('body').press('i');
   assert.match(page.url(), /profile$/);

@@ -68,7 +68,7 @@ test('who is invited by keyboard joins in another browser, and sees the granted 
   // The link is used up.
   await guest.goto('about:blank');
   await guest.goto(link);
-  await guest.getByText('Ask the person who has invited you').waitFor();
+  await guest.getByText('Ask the person who invited you').waitFor();
   await other.done();
   all.stub.signedIn = true;
   await page.reload();

@@ -63,7 +63,7 @@ test('changes of two people are merged, and where both changed a field the perso
   await page.getByLabel('First name').fill('Zora');
   colleague({ lastName: 'Okafor-Lind' });
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('both are in the record').first().waitFor();
+  await page.getByText('the record has both changes').first().waitFor();
   assert.deepEqual([contact().firstName, contact().lastName], ['Zora', 'Okafor-Lind']);
   await until(async () => (await page.getByLabel('Last name').inputValue()) == 'Okafor-Lind', 'their value in the form');
   // Both change the same fields.
@@ -163,7 +163,7 @@ test('a conversation is taken, answered and given back by keyboard, and follows 
   assert.equal(await page.locator('textarea').inputValue(), '');
   await page.locator('textarea').press('Escape');
   await page.keyboard.press('Shift+T');
-  await page.getByText('Ada gave back to the agent').waitFor();
+  await page.getByText('Ada handed back to the agent').waitFor();
   await visit.done();
 });
 test("a colleague's reply in between stops the sending, and the text stays", async () => {
@@ -175,7 +175,7 @@ test("a colleague's reply in between stops the sending, and the text stays", asy
   all.stub.data.threads[one.id].push(message(5, 'human', 'Kofi here: from May.', 0, { author: 'Kofi' }));
   one.messageCount = 5;
   await page.locator('textarea').press('Control+Enter');
-  await page.getByRole('alert').getByText('A colleague has replied').waitFor();
+  await page.getByRole('alert').getByText('A colleague replied').waitFor();
   await page.getByText('Kofi here: from May.').waitFor();
   assert.equal(await page.locator('textarea').inputValue(), 'From May on.');
   await page.locator('textarea').press('Control+Enter');

@@ -225,8 +225,9 @@ fn the_demo_leads_to_a_console_with_conversations() {
     let list = sandbox.json(&["conversations", "list", "--agent", "demo"]);
     let conversations = list["conversations"].as_array().unwrap();
     assert_eq!(conversations.len(), 8, "{list}");
-    let waiting = conversations.iter().filter(|one| !one["waitingSince"].is_null());
-    assert_eq!(waiting.count(), 2, "{list}");
+    let with_person: Vec<&Value> = conversations.iter().filter(|one| one["mode"] == "human").collect();
+    let waiting = with_person.iter().filter(|one| one["operatorUnread"] != 0);
+    assert_eq!((with_person.len(), waiting.count()), (3, 2), "{list}");
     let is_linked = |one: &&Value| one["contactId"].is_string() && one["level"] == 2;
     assert_eq!(conversations.iter().filter(is_linked).count(), 4, "{list}");
     // The newest first, and each one earlier than the one before.
