@@ -21,7 +21,7 @@ export { Badge, Button, Check, Cli, Code, Copy, Field, Keys, Mark, Meter, Notice
 export { Bones, Details, Empty, errorTitle, Failure, Loaded } from './ui/states';
 export { done } from './ui/toast';
 export { useActions } from './app/palette';
-export { agent, agents, begin, can, choose, operator, readAgents, session, setDensity, setTheme, signOut, start, who } from './app/session';
+export { agent, agents, begin, can, choose, hostSignIn, operator, readAgents, session, setDensity, setTheme, signOut, start, who } from './app/session';
 export { Bar } from './app/shell';
 export { SignInForm } from './app/signin';
 export { nameOfVisitor } from './app/visitor';

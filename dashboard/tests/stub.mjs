@@ -19,6 +19,7 @@ export const startStub = async (base = '') => {
     /** Behaviour; tests change it. */
     signedIn: true,
     isSetUp: true,
+    hasAccounts: true,
     delayMs: 0,
     stepUp: false,
     /** Answers instead of an operation: `(method, path) => { status, code, message, details } | null`. */
@@ -29,7 +30,7 @@ export const startStub = async (base = '') => {
       stub.versions = new Map();
       /** The invitations by the token of their link. */
       stub.links = new Map();
-      Object.assign(stub, { signedIn: true, isSetUp: true, delayMs: 0, stepUp: false, fail: () => null, granted: undefined, violations: [], log: [] });
+      Object.assign(stub, { signedIn: true, isSetUp: true, hasAccounts: true, delayMs: 0, stepUp: false, fail: () => null, granted: undefined, violations: [], log: [] });
     },
     version: (id) => stub.versions.get(id) ?? 1,
     touch: (id) => stub.versions.set(id, stub.version(id) + 1),
@@ -53,7 +54,7 @@ export const startStub = async (base = '') => {
   const caller = (headers = {}) => stub.data.members.find((one) => one.id == /stub=(\w+)/.exec(headers.cookie ?? '')?.[1]) ?? (stub.signedIn ? ME : null);
   /** What the other people may do: a viewer's share of each agent that their roles name. */
   const ofAgents = (me) => Object.fromEntries(me.grants.filter((one) => one.includes('@')).map((one) => [one.split('@')[1], capabilities(['agents.read', 'inbox.read', 'contacts.read', 'schema.read'])]));
-  const session = (me = caller()) => ({ operator: me && { id: me.id, name: me.name, displayName: me.displayName, email: me.email, locale: null, grants: me.grants }, capabilities: me?.id == ME.id ? capabilities(stub.granted) : {}, agentCapabilities: me && me.id != ME.id ? ofAgents(me) : {}, stepUpUntil: null, methods: ['passkey', 'password'], isSetUp: stub.isSetUp, hasAccounts: true, serviceName: 'Acme', publicUrl: 'https://api.example.com', apiKeyPrefix: 'svc', build: '1.4.0' });
+  const session = (me = caller()) => ({ operator: me && { id: me.id, name: me.name, displayName: me.displayName, email: me.email, locale: null, grants: me.grants }, capabilities: me?.id == ME.id ? capabilities(stub.granted) : {}, agentCapabilities: me && me.id != ME.id ? ofAgents(me) : {}, stepUpUntil: null, methods: ['passkey', 'password'], isSetUp: stub.isSetUp, hasAccounts: stub.hasAccounts, serviceName: 'Acme', publicUrl: 'https://api.example.com', apiKeyPrefix: 'svc', build: '1.4.0' });
   const enter = () => {
     stub.signedIn = true;
     return ok({ session: session(), pageSecret: 'page-secret' });

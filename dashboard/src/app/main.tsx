@@ -43,7 +43,7 @@ class Guard extends Component<{ children: ComponentChildren; at: string }, { err
   }
   render() {
     if (!this.state.error) return this.props.children;
-    return <div class="state" role="alert"><h1>{t('This page has a defect')}</h1><p>{String(this.state.error.message)}</p><Button kind="main" onClick={() => location.reload()}>{t('Reload')}</Button></div>;
+    return <div class="state" role="alert"><h1>{t('Something went wrong on this page')}</h1><p>{String(this.state.error.message)}</p><Button kind="main" onClick={() => location.reload()}>{t('Reload')}</Button></div>;
   }
 }
 const Show = ({ name, rest }: { name: string; rest: string[] }) => {
@@ -72,7 +72,7 @@ const pageOf = (path: string[]) =>
 const Missing = () => (
   <>
     <Bar title={t('Not found')} />
-    <Empty icon="search" title={t('This page does not exist')} action={<Button kind="main" href={href('/')}>{t('Go to Home')}</Button>}>{t('The address may be mistyped, or of another release.')}</Empty>
+    <Empty icon="search" title={t('This page does not exist')} action={<Button kind="main" href={href('/')}>{t('Go to Home')}</Button>}>{t('Check the address. It may have changed in this release.')}</Empty>
   </>
 );
 const Forbidden = ({ page }: { page: Page }) => (
@@ -84,7 +84,7 @@ const Forbidden = ({ page }: { page: Page }) => (
 const Inside = () => {
   const [first, id, ...rest] = parts.value;
   if (first == 'a' && id) {
-    if (!agents.value?.some((one) => one.id == id)) return <><Bar title={t('Agent')} /><Empty icon="bot" title={t('This agent does not exist, or is not open to you')} action={<Button kind="main" href={href('/agents')}>{t('All agents')}</Button>} /></>;
+    if (!agents.value?.some((one) => one.id == id)) return <><Bar title={t('Agent')} /><Empty icon="bot" title={t('This agent does not exist, or you have no access to it')} action={<Button kind="main" href={href('/agents')}>{t('All agents')}</Button>} /></>;
     if (agent.value != id) choose(id);
     const page = pageOf(rest);
     if (!page) return <Missing />;

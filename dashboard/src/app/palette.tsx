@@ -45,11 +45,11 @@ const standing = (): Action[] => [
   { id: 'profile', label: t('Profile'), icon: 'person' as IconName, group: t('Pages'), run: () => navigate('/profile') },
   { id: 'agents', label: t('All agents'), icon: 'bot' as IconName, group: t('Pages'), run: () => navigate('/agents') },
   ...(can('keys.manage') ? [{ id: 'newKey', label: t('New key'), icon: 'plus' as IconName, group: t('Actions'), run: () => navigate(path('/settings/keys/new')) }] : []),
-  ...(session.value?.hasAccounts && can('members.manage', null) ? [{ id: 'invite', label: t('Invite a person'), icon: 'plus' as IconName, group: t('Actions'), run: () => navigate('/members?invite=1') }] : []),
+  ...(session.value?.hasAccounts && can('members.manage', null) ? [{ id: 'invite', label: t('Invite someone'), icon: 'plus' as IconName, group: t('Actions'), run: () => navigate('/members?invite=1') }] : []),
   ...(can('contacts.write') ? [{ id: 'newContact', label: t('New contact'), icon: 'plus' as IconName, group: t('Actions'), run: () => navigate(path('/contacts/new')) }] : []),
   ...(agents.value ?? []).filter((one) => one.id != agent.value).map((one) => ({ id: 'agent-' + one.id, label: t('Switch to {name}', { name: one.name }), icon: 'bot' as IconName, group: t('Actions'), run: () => { choose(one.id); navigate(`/a/${encodeURIComponent(one.id)}`); } })),
   { id: 'theme', label: t('Switch between light and dark'), icon: 'sun' as IconName, group: t('Actions'), run: () => setTheme(document.documentElement.dataset['theme'] == 'dark' ? 'light' : 'dark') },
-  { id: 'help', label: t('Keys of this page'), icon: 'info' as IconName, keys: '?', group: t('Actions'), run: openHelp },
+  { id: 'help', label: t('Keyboard shortcuts'), icon: 'info' as IconName, keys: '?', group: t('Actions'), run: openHelp },
   { id: 'out', label: t('Sign out'), icon: 'out' as IconName, group: t('Actions'), run: () => void signOut() },
 ];
 /** How well a label fits: every word of the search begins a word of it. */
@@ -122,16 +122,16 @@ const Open = () => {
             </div>
           )];
         })}
-        {!options.length && <div class="group" role="presentation">{contacts.loading ? t('Searching…') : t('Nothing fits “{text}”.', { text: search })}</div>}
+        {!options.length && <div class="group" role="presentation">{contacts.loading ? t('Searching…') : t('Nothing matches “{text}”.', { text: search })}</div>}
       </div>
       <div class="foot" aria-hidden="true"><span><Keys of="ArrowUp ArrowDown" /> {t('choose')}</span><span><Keys of="Enter" /> {t('open')}</span><span><Keys of="Escape" /> {t('close')}</span></div>
     </Dialog>
   );
 };
 const Help = () => (
-  <Dialog title={t('Keys of this page')} onClose={() => (helping.value = false)}>
+  <Dialog title={t('Keyboard shortcuts')} onClose={() => (helping.value = false)}>
     <dl class="dl keylist">{helpKeys.map((key) => <><dt><Keys of={key.key} /><span class="sr">{key.key}</span></dt><dd>{key.label}</dd></>)}</dl>
-    <p class="small muted">{t('Single letters act outside of text fields only. Switch them off in your profile.')}</p>
+    <p class="small muted">{t('Single letters work outside text fields only. You can turn them off in your profile.')}</p>
   </Dialog>
 );
 let helpKeys: ReturnType<typeof activeKeys> = [];

@@ -3,7 +3,7 @@ import { computed, signal } from '@preact/signals';
 import { ApiError, call, get } from '../lib/api';
 import { base, stored } from '../lib/base';
 import { forget } from '../lib/cache';
-import { setLocale } from '../lib/i18n';
+import { setLocale, t } from '../lib/i18n';
 import { letters } from '../lib/keys';
 import type { Operations, Person } from '../generated/operations';
 import type { Agent, Session } from './types';
@@ -16,7 +16,7 @@ export const agent = signal<string | null>(stored.read('local', 'agent'));
 export const operator = computed<Person | null>(() => session.value?.operator ?? null);
 
 /** Who has done something: the name, or the id, of which a system may have none. */
-export const who = (actor: { type: string; id: string; name: string | null }): string => actor.name ?? (actor.id || actor.type);
+export const who = (actor: { type: string; id: string; name: string | null }): string => actor.name ?? (actor.id.startsWith('op:') ? t('Removed member') : actor.id || actor.type);
 
 /** Whether the operator has a capability on an agent; without one, on the installation. */
 export const can = (capability: string, on: string | null = agent.value): boolean => {
@@ -89,12 +89,15 @@ export const begin = async (answer: { pageSecret: string | null }): Promise<bool
   location.assign(base + '/');
   return false;
 };
-/** Ends the session, and what the browser holds of it. */
+/** The host application's own page that signs people in, and then leads back; null where accounts are the console's. */
+export const hostSignIn = (): string | null => (session.value?.hasAccounts === false ? `${base}/sign-in?next=${encodeURIComponent(location.pathname + location.search)}` : null);
+/** Ends the session, and what the browser holds of it. A host application ends its own. */
 export const signOut = async (): Promise<void> => {
-  await call('DELETE', '/session', { quiet: true }).catch(() => undefined);
+  const isHosted = !!hostSignIn();
+  if (!isHosted) await call('DELETE', '/session', { quiet: true }).catch(() => undefined);
   sessionStorage.clear();
   stored.write('local', 'proof', null);
   stored.write('local', 'agent', null);
   forget();
-  location.assign(base + '/sign-in');
+  location.assign(base + (isHosted ? '/sign-out' : '/sign-in'));
 };

@@ -59,7 +59,7 @@ const Me = () => {
     )} items={[
       { label: t('Profile'), icon: 'person', href: href('/profile') },
       { label: theme == 'dark' ? t('Light theme') : t('Dark theme'), icon: 'sun', run: () => setTheme(theme == 'dark' ? 'light' : 'dark') },
-      { label: t('Keys of this page'), icon: 'info', run: openHelp, end: <Keys of="?" /> },
+      { label: t('Keyboard shortcuts'), icon: 'info', run: openHelp, end: <Keys of="?" /> },
       null,
       { label: t('Sign out'), icon: 'out', run: () => void signOut() },
     ]} />
@@ -71,7 +71,7 @@ export const Shell = ({ children }: { children: ComponentChildren }) => {
   useEffect(() => (agent.value ? follow(agent.value) : undefined), [agent.value]);
   useKeys([
     { key: 'mod+k', label: t('Search or do…'), run: () => openPalette() },
-    { key: '?', label: t('Keys of this page'), run: openHelp },
+    { key: '?', label: t('Keyboard shortcuts'), run: openHelp },
     { key: '/', label: t('Filter'), run: () => (document.getElementById('filter') ?? document.querySelector<HTMLElement>('.find'))?.focus() },
     { key: 'F6', label: t('Next region'), run: () => {
       const regions = [...document.querySelectorAll<HTMLElement>('nav:not([hidden]), main')].filter((one) => one.offsetParent);

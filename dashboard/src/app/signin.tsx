@@ -8,7 +8,7 @@ import { hasAutofill, hasPasskeys, sign } from '../lib/webauthn';
 import { Button, Notice, TextField } from '../ui/parts';
 import { Dialog } from '../ui/dialog';
 import { Failure } from '../ui/states';
-import { begin, operator, session } from './session';
+import { begin, hostSignIn, operator, session } from './session';
 import type { Ceremony, SignedIn } from './types';
 
 const quiet = { quiet: true };
@@ -62,7 +62,7 @@ export const SignInForm = ({ done, email: fixed }: { done: (samePerson: boolean)
     }
     void attempt(async () => (await post<SignedIn>('/sign-in/password', { email: email.value.trim(), password: password.value }, quiet)).data);
   };
-  const wrong = error.value?.status == 401 ? t('This does not match an account. Check e-mail and password.') : undefined;
+  const wrong = error.value?.status == 401 ? t('E-mail or password is incorrect.') : undefined;
   return (
     <form class="stack" onSubmit={submit} noValidate>
       <TextField large type="email" label={t('E-mail')} value={email.value} autocomplete="username webauthn" autofocus={!fixed} onInput={(value) => (email.value = value)} />
@@ -115,7 +115,7 @@ const StepUp = ({ methods, settle }: { methods: string[]; settle: (done: boolean
   });
   return (
     <Dialog title={t('Confirm that it is you')} onClose={() => settle(false)}>
-      <p class="muted">{t('This change needs a proof that is at most 10 minutes old. It goes on right after.')}</p>
+      <p class="muted">{t('This change needs a sign-in from the last 10 minutes. It continues right after.')}</p>
       {passkey && !showPassword.value && <Button kind="main large" icon="passkey" busy={busy.value} onClick={() => void usePasskey()}>{t('Use a passkey')}</Button>}
       {showPassword.value && (
         <form class="stack" onSubmit={(event) => { event.preventDefault(); void attempt(() => post('/session/step-up', { password: password.value }, quiet)); }}>
@@ -124,7 +124,7 @@ const StepUp = ({ methods, settle }: { methods: string[]; settle: (done: boolean
         </form>
       )}
       {passkey && byPassword && !showPassword.value && <Button kind="quiet" onClick={() => (showPassword.value = true)}>{t('Use the password')}</Button>}
-      {error.value && (error.value.status == 401 ? <Notice tone="bad">{t('This is not right. Try again.')}</Notice> : <Failure error={error.value} />)}
+      {error.value && (error.value.status == 401 ? <Notice tone="bad">{t('That was not correct. Try again.')}</Notice> : <Failure error={error.value} />)}
     </Dialog>
   );
 };
@@ -132,10 +132,16 @@ const StepUp = ({ methods, settle }: { methods: string[]; settle: (done: boolean
 export const Waiting = () => {
   const one = waiting.value;
   if (!one) return null;
+  const away = hostSignIn();
+  if (away) return (
+    <Dialog title={one.kind == 'stepUp' ? t('Confirm that it is you') : t('Your session has ended')} onClose={() => one.settle(false)} foot={<><Button onClick={() => one.settle(false)}>{t('Cancel')}</Button><Button kind="main" href={away}>{t('Sign in')}</Button></>}>
+      <p class="muted">{one.kind == 'stepUp' ? t('This change needs a sign-in from the last 10 minutes.') : t('Sign in again to continue.')} {t('The form is restored when you come back.')}</p>
+    </Dialog>
+  );
   if (one.kind == 'stepUp') return <StepUp methods={one.methods} settle={one.settle} />;
   return (
     <Dialog title={t('Your session has ended')} onClose={() => one.settle(false)}>
-      <p class="muted">{t('Sign in again to go on where you were. What you have typed stays.')}</p>
+      <p class="muted">{t('Sign in again to continue. What you have typed is still here.')}</p>
       <SignInForm email={operator.value?.email ?? undefined} done={one.settle} />
     </Dialog>
   );

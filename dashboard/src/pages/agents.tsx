@@ -17,7 +17,7 @@ const New = ({ close }: { close: () => void }) => {
       <form class="stack" onSubmit={(event) => { event.preventDefault(); save(); }}>
         <p class="muted">{t('An agent has its own contacts, conversations, knowledge and keys. Nothing is shared with other agents.')}</p>
         <TextField label={t('Name')} autofocus {...text('name')} />
-        <TextField label={t('Id')} mono hint={t('In URLs of the Open API and in the tag of the widget. Letters, digits, - and _. Empty: it is generated. It cannot be changed.')} {...text('id')} />
+        <TextField label={t('ID')} mono hint={t('Used in Open API URLs and in the widget’s tag. Letters, digits, - and _. Leave empty to generate one. It cannot be changed later.')} {...text('id')} />
         {form.failure && <Failure error={form.failure} />}
         <button type="submit" hidden />
       </form>
@@ -39,13 +39,13 @@ export default () => {
               {all.map((one) => (
                 <li key={one.id}><a href={href(`/a/${encodeURIComponent(one.id)}`)}>
                   <Mark name={one.name} /><span class="strong cut" dir="auto">{one.name}</span><code class="muted small cut">{one.id}</code>
-                  <span class="grow" />{one.id == agent.value && <Badge tone="accent">{t('chosen')}</Badge>}{one.status == 'disabled' && <Badge dot open>{t('disabled')}</Badge>}
+                  <span class="grow" />{one.id == agent.value && <Badge tone="accent">{t('current')}</Badge>}{one.status == 'disabled' && <Badge dot open>{t('disabled')}</Badge>}
                   <span class="muted small wide-only"><When at={one.createdAt} /></span><Icon name="chevron" />
                 </a></li>
               ))}
             </ul>
           </div>
-        ) : <Empty icon="bot" title={t('No agents yet')} cli='agents create "Mill Lane Practice"' action={manage && <Button kind="main" icon="plus" onClick={() => (creating.value = true)}>{t('New agent')}</Button>}>{manage ? t('An agent answers your visitors and has its own contacts, knowledge and keys.') : t('No agent is open to you. Ask an owner or admin for a role.')}</Empty>}
+        ) : <Empty icon="bot" title={t('No agents yet')} cli='agents create "Mill Lane Practice"' action={manage && <Button kind="main" icon="plus" onClick={() => (creating.value = true)}>{t('New agent')}</Button>}>{manage ? t('An agent answers your visitors and has its own contacts, knowledge and keys.') : t('You have no access to any agent. Ask an owner or admin for a role.')}</Empty>}
       </div>
       {creating.value && <New close={() => (creating.value = false)} />}
     </>

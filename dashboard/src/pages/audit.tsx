@@ -1,19 +1,29 @@
 // The audit log: who did what, from where, the newest first.
 import { address, agent, ApiError, Bar, Bones, Button, call, Copy, Empty, Failure, moment, Search, seg, setQuery, t, useEffect, useSignal, When, who, Dialog, type AuditEntry, type AuditPage } from '../kit';
 
-/** What an action is, in words: `key.create` → “key · create”. */
-const words = (action: string) => action.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase().split('.').join(' · ');
+/** Actions that are not a noun and a verb. */
+const PHRASES: Record<string, string> = {
+  'authentication.failure': 'Authentication failed', 'operator.create': 'Account created', 'operator.edit': 'Profile edited', 'operator.endSession': 'Session ended', 'operator.grant': 'Roles changed', 'operator.invite': 'Member invited',
+  'operator.method': 'Sign-in method changed', 'operator.recoveryLink': 'Recovery link created', 'operator.revokeInvitation': 'Invitation revoked', 'operator.setupLink': 'Set-up link created', 'operator.signIn': 'Signed in', 'operator.signOut': 'Signed out', 'operator.stepUp': 'Identity confirmed',
+};
+const PAST: Record<string, string> = { cancel: 'cancelled', copy: 'copied', drop: 'dropped', read: 'read' };
+/** What an action is, in words: `key.create` → “Key created”. */
+const words = (action: string): string => {
+  const [noun = '', verb = ''] = action.split('.');
+  const spaced = noun.replace(/[A-Z]/g, (letter) => ' ' + letter.toLowerCase()).replace('operator', 'member');
+  return PHRASES[action] ?? `${spaced.charAt(0).toUpperCase()}${spaced.slice(1)} ${PAST[verb] ?? verb.replace(/e?$/, 'ed')}`;
+};
 const Entry = ({ of: entry, close }: { of: AuditEntry; close: () => void }) => (
   <Dialog title={words(entry.action)} kind="panel" onClose={close}>
     <dl class="dl">
       <dt>{t('Time')}</dt><dd>{moment(entry.at)}</dd>
-      <dt>{t('Who')}</dt><dd><span dir="auto">{who(entry.actor)}</span> <span class="muted">({entry.actor.name ? entry.actor.id : entry.actor.type})</span></dd>
+      <dt>{t('Actor')}</dt><dd><span dir="auto">{who(entry.actor)}</span> <span class="muted">({who(entry.actor) == entry.actor.id ? entry.actor.type : entry.actor.id})</span></dd>
       {entry.resource && <><dt>{t('Subject')}</dt><dd class="row"><code>{entry.resource}</code><Copy text={entry.resource} /></dd></>}
       {entry.address && <><dt>{t('Address')}</dt><dd><code>{entry.address}</code></dd></>}
       {entry.requestId && <><dt>{t('Request')}</dt><dd class="row"><code>{entry.requestId}</code><Copy text={entry.requestId} /></dd></>}
     </dl>
     {Object.keys(entry.details).length > 0 && <div class="code"><pre tabIndex={0}><code>{JSON.stringify(entry.details, null, 2)}</code></pre></div>}
-    <p class="small muted">{t('Entries name what changed and never hold values or secrets.')}</p>
+    <p class="small muted">{t('Entries name what changed. They never contain values or secrets.')}</p>
   </Dialog>
 );
 export default () => {
@@ -36,15 +46,15 @@ export default () => {
   return (
     <>
       <Bar crumb={t('Settings')} title={t('Audit log')}><Button icon="rotate" onClick={() => void read(null)}>{t('Reload')}</Button></Bar>
-      <div class="filter"><Search label={t('Filter the entries shown')} value={search} onInput={(value) => setQuery({ q: value })} /><span class="muted small">{t('Names of changed fields, never values.')}</span></div>
+      <div class="filter"><Search label={t('Filter loaded entries')} value={search} onInput={(value) => setQuery({ q: value })} /><span class="muted small">{t('Entries name the fields that changed, never their values.')}</span></div>
       <div class="scroll">
         {error && (entries.length ? <div class="page"><Failure error={error} again={() => void read(next)} /></div> : <div class="page"><Failure error={error} again={() => void read(null)} /></div>)}
         {!entries.length && loading && <Bones />}
-        {!entries.length && !loading && !error && <Empty icon="audit" title={t('No entries yet')} cli="audit tail">{t('Every change, every failed authentication and every bulk read leaves an entry.')}</Empty>}
-        {!!entries.length && !shown.length && <Empty icon="search" title={t('No entry fits')} action={<Button onClick={() => setQuery({ q: null })}>{t('Clear the filter')}</Button>}>{t('Among the {n} entries that were read. Read older ones below.', { n: entries.length })}</Empty>}
+        {!entries.length && !loading && !error && <Empty icon="audit" title={t('No entries yet')} cli="audit tail">{t('Every change, failed authentication and bulk read is recorded here.')}</Empty>}
+        {!!entries.length && !shown.length && <Empty icon="search" title={t('No matching entries')} action={<Button onClick={() => setQuery({ q: null })}>{t('Clear filter')}</Button>}>{t('None of the {n} entries loaded so far match. Load older ones below.', { n: entries.length })}</Empty>}
         {!!shown.length && (
           <div class="tablewrap" tabIndex={0} role="region" aria-label={t('Audit log')}><table class="list">
-            <thead><tr><th scope="col">{t('When')}</th><th scope="col">{t('Who')}</th><th scope="col">{t('What')}</th><th scope="col">{t('Subject')}</th><th scope="col" class="wide-only">{t('Address')}</th></tr></thead>
+            <thead><tr><th scope="col">{t('Time')}</th><th scope="col">{t('Actor')}</th><th scope="col">{t('Action')}</th><th scope="col">{t('Subject')}</th><th scope="col" class="wide-only">{t('Address')}</th></tr></thead>
             <tbody>{shown.map((entry) => (
               <tr key={entry.id} data-href="" onClick={() => (open.value = entry)}>
                 <td class="muted"><When at={entry.at} /></td><td class="cut strong" dir="auto">{who(entry.actor)}</td>
@@ -54,7 +64,7 @@ export default () => {
             ))}</tbody>
           </table></div>
         )}
-        {next && <div class="page"><div class="row"><Button busy={loading} onClick={() => void read(next)}>{t('Read older entries')}</Button></div></div>}
+        {next && <div class="page"><div class="row"><Button busy={loading} onClick={() => void read(next)}>{t('Load older entries')}</Button></div></div>}
       </div>
       {open.value && <Entry of={open.value} close={() => (open.value = null)} />}
     </>

@@ -10,13 +10,13 @@ interface Row {
   icon: IconName;
   count: number;
 }
-/** What waits: each row opens its list, by its number too. */
+/** What needs attention: each row opens its list, by its number too. */
 const Waits = ({ rows }: { rows: Row[] }) => {
   const shown = rows.filter((one) => one.count);
   useKeys(shown.map((one, n) => ({ key: String(n + 1), label: one.title, run: () => navigate(path(one.to)) })));
-  if (!shown.length) return <section class="card"><div class="body row wide"><span class="tickbig"><Icon name="check" /></span><div><h2>{t('Nothing waits')}</h2><p class="muted">{t('Visitors who need a person and keys that end soon appear here.')}</p></div></div></section>;
+  if (!shown.length) return <section class="card"><div class="body row wide"><span class="tickbig"><Icon name="check" /></span><div><h2>{t('All caught up')}</h2><p class="muted">{t('Visitors waiting for a person and keys about to expire appear here.')}</p></div></div></section>;
   return (
-    <section class="card"><header><h2>{t('What waits')}</h2></header>
+    <section class="card"><header><h2>{t('Needs attention')}</h2></header>
       <ul class="todo">{shown.map((one, n) => <li><a href={href(path(one.to))}><Icon name={one.icon} /><span class="grow">{one.title}</span><Badge tone="accent">{number(one.count)}</Badge><kbd class="wide-only">{n + 1}</kbd></a></li>)}</ul>
     </section>
   );
@@ -34,7 +34,7 @@ const Steps = ({ steps }: { steps: { title: string; to: string; done: boolean }[
   </section>
 );
 const Recent = ({ rows }: { rows: readonly Conversation[] }) => (
-  <section class="card"><header><h2>{t('Latest conversations')}</h2><span class="end"><Button kind="quiet" href={href(path('/inbox?view=all'))}>{t('All')}</Button></span></header>
+  <section class="card"><header><h2>{t('Recent conversations')}</h2><span class="end"><Button kind="quiet" href={href(path('/inbox?view=all'))}>{t('All')}</Button></span></header>
     <ul class="todo">{rows.map((one) => <li key={one.id}><a href={href(path('/inbox/' + seg(one.id) + '?view=all'))}><Mark kind="round" name={nameOfVisitor(one)} /><span class="strong cut" dir="auto">{nameOfVisitor(one)}</span><span class="muted cut grow" dir="auto">{one.lastMessage?.text}</span><span class="muted small"><When at={one.lastMessageAt} /></span></a></li>)}</ul>
   </section>
 );
@@ -50,10 +50,10 @@ export default () => {
   const loading = all.some((one) => one.loading && one.data === undefined);
   const ending = keys.data?.filter((key) => key.status == 'active' && key.expiresAt && new Date(key.expiresAt).valueOf() - Date.now() < SOON_MILLIS).length ?? 0;
   const steps = [
-    ...(knowledge.data ? [{ title: t('Add a document that the agent answers from'), to: '/knowledge', done: knowledge.data.length > 0 }] : []),
-    ...(counts.data ? [{ title: t('Put the widget on a page, and ask a question there'), to: '/inbox?view=all', done: counts.data.all > 0 }] : []),
-    ...(keys.data ? [{ title: t('Create a key for the Open API'), to: '/settings/keys/new', done: keys.data.length > 0 }, { title: t('Use it from your program'), to: '/settings/keys', done: keys.data.some((key) => key.lastUsedAt) }] : []),
-    ...(contacts.data ? [{ title: t('Get the first contact'), to: '/contacts', done: contacts.data.length > 0 }] : []),
+    ...(knowledge.data ? [{ title: t('Add a document for the agent to answer from'), to: '/knowledge', done: knowledge.data.length > 0 }] : []),
+    ...(counts.data ? [{ title: t('Add the widget to a page and ask it a question'), to: '/inbox?view=all', done: counts.data.all > 0 }] : []),
+    ...(keys.data ? [{ title: t('Create an API key'), to: '/settings/keys/new', done: keys.data.length > 0 }, { title: t('Send the first API request'), to: '/settings/keys', done: keys.data.some((key) => key.lastUsedAt) }] : []),
+    ...(contacts.data ? [{ title: t('Add the first contact'), to: '/contacts', done: contacts.data.length > 0 }] : []),
   ];
   const hour = new Date().getHours();
   const name = (operator.value?.displayName ?? operator.value?.name ?? '').split(' ')[0];
@@ -66,16 +66,16 @@ export default () => {
         {!loading && (
           <>
             {!failed && <Waits rows={[
-              { title: t('Visitors wait for a person'), to: '/inbox', icon: 'inbox', count: handed.data?.filter((one) => one.waitingSince).length ?? 0 },
+              { title: t('Visitors waiting for a person'), to: '/inbox', icon: 'inbox', count: handed.data?.filter((one) => one.waitingSince).length ?? 0 },
               { title: t('Conversations with unread messages'), to: '/inbox', icon: 'person', count: handed.data?.filter((one) => one.unread && !one.waitingSince).length ?? 0 },
-              { title: t('Keys that end within 14 days'), to: '/settings/keys', icon: 'key', count: ending },
+              { title: t('Keys expiring within 14 days'), to: '/settings/keys', icon: 'key', count: ending },
             ]} />}
             {steps.some((step) => !step.done) && <Steps steps={steps} />}
             {!failed && <Numbers rows={[
-              ...(counts.data ? [{ title: t('Open conversations'), to: '/inbox?view=open', value: counts.data.open }, { title: t('Conversations in all'), to: '/inbox?view=all', value: counts.data.all }] : []),
+              ...(counts.data ? [{ title: t('Open conversations'), to: '/inbox?view=open', value: counts.data.open }, { title: t('All conversations'), to: '/inbox?view=all', value: counts.data.all }] : []),
               ...(can('contacts.read') ? [{ title: t('Contacts'), to: '/contacts', value: contacts.pagination?.totalItems }] : []),
               ...(knowledge.data ? [{ title: t('Documents'), to: '/knowledge', value: knowledge.data.length }] : []),
-              ...(keys.data ? [{ title: t('Keys in use'), to: '/settings/keys', value: keys.data.filter((key) => key.status == 'active').length }] : []),
+              ...(keys.data ? [{ title: t('Active keys'), to: '/settings/keys', value: keys.data.filter((key) => key.status == 'active').length }] : []),
             ]} />}
             {!!recent.data?.length && <Recent rows={recent.data} />}
           </>

@@ -9,7 +9,7 @@ const root = () => `/agents/${seg(agent.value!)}/conversations`;
 const page = (rest = '') => `/a/${seg(agent.value!)}/inbox${rest}`;
 /** The views: a name, what it asks for, its number. */
 const VIEWS: [string, () => string, Record<string, string>, keyof ConversationCounts][] = [
-  ['people', () => t('With people'), { mode: 'human', status: 'open' }, 'human'],
+  ['people', () => t('Handed over'), { mode: 'human', status: 'open' }, 'human'],
   ['open', () => t('Open'), { status: 'open' }, 'open'],
   ['closed', () => t('Closed'), { status: 'closed' }, 'closed'],
   ['all', () => t('All'), {}, 'all'],
@@ -26,7 +26,7 @@ const isMine = (one: Conversation) => one.mode == 'human' && !!takenBy(one) && t
 /** Who answers, as a badge. */
 const Mode = ({ of: one }: { of: Conversation }) => {
   if (one.status == 'closed') return <Badge>{t('closed')}</Badge>;
-  if (one.waitingSince) return <Badge tone={Date.now() - new Date(one.waitingSince).valueOf() > LATE_MILLIS ? 'bad' : 'warn'} dot>{t('waits {time}', { time: since(one.waitingSince) })}</Badge>;
+  if (one.waitingSince) return <Badge tone={Date.now() - new Date(one.waitingSince).valueOf() > LATE_MILLIS ? 'bad' : 'warn'} dot>{t('waiting {time}', { time: since(one.waitingSince) })}</Badge>;
   if (one.mode == 'human') return <Badge tone="accent" dot>{isMine(one) ? t('you') : (takenBy(one) ?? t('a person'))}</Badge>;
   return <Badge>{t('agent')}</Badge>;
 };
@@ -61,11 +61,11 @@ const Entry = ({ of: one, visitor }: { of: Message; visitor: string }) => {
     </li>
   );
 };
-const CHANGES = { joined: (name: string) => t('{name} took over', { name }), left: (name: string) => t('{name} gave back to the agent', { name }), closed: (name: string) => t('{name} closed the conversation', { name }) };
+const CHANGES = { joined: (name: string) => t('{name} took over', { name }), left: (name: string) => t('{name} handed back to the agent', { name }), closed: (name: string) => t('{name} closed the conversation', { name }) };
 /** Messages, and who joined or left between them, in one order. */
 const Entries = ({ messages, of: one }: { messages: readonly Message[]; of: Conversation }) => {
   const first = messages[0]?.seq ?? 0;
-  const changes = (after: number) => one.participants.filter((change) => change.after == after).map((change) => <li class="event">{CHANGES[change.change](change.name ?? t('Somebody'))} · <time dateTime={change.at} title={moment(change.at)}>{time(change.at)}</time></li>);
+  const changes = (after: number) => one.participants.filter((change) => change.after == after).map((change) => <li class="event">{CHANGES[change.change](change.name ?? t('Someone'))} · <time dateTime={change.at} title={moment(change.at)}>{time(change.at)}</time></li>);
   return <>{first == 1 && changes(0)}{messages.map((message) => <Fragment key={message.id}><Entry of={message} visitor={nameOf(one)} />{changes(message.seq)}</Fragment>)}</>;
 };
 const Composer = ({ of: one, last }: { of: Conversation; last: number }) => {
@@ -97,14 +97,14 @@ const Composer = ({ of: one, last }: { of: Conversation; last: number }) => {
   useActions([{ id: 'reply', label: t('Reply'), icon: 'send', keys: 'r', run: () => box.current?.focus() }]);
   return (
     <form class="composer" onSubmit={(event) => { event.preventDefault(); void send(); }}>
-      {error.value && (error.value.code == 'CONVERSATION_MOVED' ? <p class="notice warn" role="alert"><Icon name="warn" />{t('A colleague has replied in the meantime. Read it above, then send again.')}</p> : <Failure error={error.value} />)}
+      {error.value && (error.value.code == 'CONVERSATION_MOVED' ? <p class="notice warn" role="alert"><Icon name="warn" />{t('A colleague replied in the meantime. Read the reply above, then send again.')}</p> : <Failure error={error.value} />)}
       <textarea ref={box} class="input" dir="auto" rows={3} maxLength={4000} aria-label={t('Reply to {name}', { name: nameOf(one) })} placeholder={t('Reply to {name}', { name: nameOf(one) })} value={text.value} onInput={(event) => (text.value = event.currentTarget.value)}
         onKeyDown={(event) => { if (event.key == 'Enter' && (event.metaKey || event.ctrlKey)) { event.preventDefault(); void send(); } }} />
-      <div class="row between"><span class="small muted">{text.value.length > 3500 ? `${number(text.value.length)} / ${number(4000)}` : isMine(one) ? t('**bold**, lists and links work') : t('Replying takes the conversation over')}</span><Button type="submit" kind="main" icon="send" keys="mod+Enter" busy={busy.value}>{t('Send')}</Button></div>
+      <div class="row between"><span class="small muted">{text.value.length > 3500 ? `${number(text.value.length)} / ${number(4000)}` : isMine(one) ? t('**bold**, lists and links work') : t('Replying takes over the conversation')}</span><Button type="submit" kind="main" icon="send" keys="mod+Enter" busy={busy.value}>{t('Send')}</Button></div>
     </form>
   );
 };
-const LEVELS: [() => string, Tone][] = [[() => t('anonymous'), ''], [() => t('gave an address'), ''], [() => t('verified'), 'ok']];
+const LEVELS: [() => string, Tone][] = [[() => t('anonymous'), ''], [() => t('unverified e-mail'), ''], [() => t('verified'), 'ok']];
 const Aside = ({ of: one }: { of: Conversation }) => {
   const level = LEVELS[one.visitor.level] ?? LEVELS[0]!;
   return (
@@ -113,13 +113,13 @@ const Aside = ({ of: one }: { of: Conversation }) => {
       <div class="row wrap"><Badge tone={level[1]} dot={!!level[1]}>{level[0]()}</Badge></div>
       {one.contactId && can('contacts.read') && <Button href={href(`/a/${seg(agent.value!)}/contacts/${seg(one.contactId)}`)} icon="contacts" keys="c">{t('Open contact')}</Button>}
       <section><h3>{t('Conversation')}</h3><dl class="dl">
-        <dt>{t('Began')}</dt><dd><When at={one.createdAt} /></dd>
+        <dt>{t('Started')}</dt><dd><When at={one.createdAt} /></dd>
         <dt>{t('Messages')}</dt><dd>{number(one.messageCount)}</dd>
         <dt>{t('Language')}</dt><dd>{one.locale}</dd>
         {one.timeZone && <><dt>{t('Time zone')}</dt><dd>{one.timeZone}</dd></>}
         {one.pageUrl && <><dt>{t('Page')}</dt><dd class="cut" title={one.pageUrl}>{one.pageUrl.replace(/^https?:\/\//, '')}</dd></>}
         {one.visitor.phone && <><dt>{t('Phone')}</dt><dd>{one.visitor.phone}</dd></>}
-        <dt>{t('Erased')}</dt><dd><When at={one.expiresAt} /></dd>
+        <dt>{t('Expires')}</dt><dd><When at={one.expiresAt} /></dd>
       </dl></section>
     </div>
   );
@@ -167,16 +167,16 @@ const Reading = ({ id, step }: { id: string; step: (by: number) => void }) => {
       invalidate(root());
     }
   };
-  const take = () => void change('take', t('You answer now'));
+  const take = () => void change('take', t('You took over'));
   const release = () => void change('release', t('The agent answers again'));
-  const close = () => void change('close', t('The conversation is closed'));
+  const close = () => void change('close', t('Conversation closed'));
   const may = can('inbox.reply') && one?.status == 'open';
   useActions([
     { id: 'next', label: t('Next conversation'), icon: 'chevron', keys: ']', run: () => step(1) },
     { id: 'previous', label: t('Previous conversation'), icon: 'back', keys: '[', run: () => step(-1) },
     ...(may ? [
       { id: 'take', label: t('Take over'), icon: 'person' as const, keys: 't', run: take },
-      { id: 'release', label: t('Give back to the agent'), icon: 'bot' as const, keys: 'shift+t', run: release },
+      { id: 'release', label: t('Hand back to the agent'), icon: 'bot' as const, keys: 'shift+t', run: release },
       { id: 'close', label: t('Close conversation'), icon: 'check' as const, run: close },
     ] : []),
     ...(one?.contactId ? [{ id: 'contact', label: t('Open contact'), icon: 'contacts' as const, keys: 'c', run: () => navigate(`/a/${seg(agent.value!)}/contacts/${seg(one.contactId!)}`) }] : []),
@@ -190,9 +190,9 @@ const Reading = ({ id, step }: { id: string; step: (by: number) => void }) => {
           <span class="phone-only"><Button kind="quiet" icon="back" label={t('Back to the list')} href={href(page() + location.search)} /></span>
           <h2 class="cut" dir="auto">{nameOf(one)}</h2><Mode of={one} />
           {may && <div class="actions">
-            {isMine(one) ? <Button keys="shift+t" onClick={release}>{t('Give back')}</Button> : <Button kind={one.waitingSince ? 'main' : ''} keys="t" onClick={take}>{t('Take over')}</Button>}
+            {isMine(one) ? <Button keys="shift+t" onClick={release}>{t('Hand back')}</Button> : <Button kind={one.waitingSince ? 'main' : ''} keys="t" onClick={take}>{t('Take over')}</Button>}
             <Menu label={t('Actions')} trigger={({ open, expanded }) => <Button kind="quiet" icon="dots" label={t('Actions')} expanded={expanded} onClick={open} />} items={[
-              ...(one.mode == 'human' && !isMine(one) ? [{ label: t('Give back to the agent'), icon: 'bot' as const, run: release }] : []),
+              ...(one.mode == 'human' && !isMine(one) ? [{ label: t('Hand back to the agent'), icon: 'bot' as const, run: release }] : []),
               { label: t('Close conversation'), icon: 'check', run: close },
               { label: t('Copy the link'), icon: 'link', run: () => void navigator.clipboard.writeText(location.href).then(() => announce(t('Copied'))) },
             ]} />
@@ -234,10 +234,10 @@ export default ({ rest }: { rest: string[] }) => {
     ...(id ? [{ id: 'back', label: t('Back to the list'), icon: 'back' as const, keys: 'Escape', run: () => navigate(page() + location.search) }] : []),
   ]);
   const texts: Record<string, [string, string]> = {
-    people: [t('Nobody waits for a person'), t('Visitors who ask for a person, and conversations that you take over, appear here.')],
-    open: [t('No open conversation'), t('Conversations appear as soon as a visitor writes.')],
-    closed: [t('No closed conversation'), t('Closed conversations stay until they are erased.')],
-    all: [t('No conversations yet'), t('Put the widget on a page; the first message of a visitor appears here.')],
+    people: [t('No one is waiting'), t('Conversations appear here when a visitor asks for a person or you take one over.')],
+    open: [t('No open conversations'), t('Conversations appear here as soon as a visitor writes.')],
+    closed: [t('No closed conversations'), t('Closed conversations stay here until they expire.')],
+    all: [t('No conversations yet'), t('Add the widget to a page. Conversations appear here as soon as a visitor writes.')],
   };
   const total = list.pagination?.totalItems ?? 0;
   return (
@@ -245,15 +245,15 @@ export default ({ rest }: { rest: string[] }) => {
       <Bar title={t('Inbox')}><div class="tabs" role="group" aria-label={t('Views')}>{VIEWS.map(([name, label, , count]) => <button type="button" class="tab" aria-pressed={view[0] == name} onClick={() => navigate(page() + (name == 'people' ? '' : '?view=' + name))}>{label()} {counts.data && <span class="n">{number(counts.data[count])}</span>}</button>)}</div></Bar>
       <div class={`inbox${id ? ' reading side3' : ''}`}>
         <section class="pane listing" aria-label={t('Conversations')}>
-          <div class="filter inboxfilter"><Search label={t('Filter by person')} value={filter.value} onInput={(value) => (filter.value = value)} /></div>
+          <div class="filter inboxfilter"><Search label={t('Filter by name')} value={filter.value} onInput={(value) => (filter.value = value)} /></div>
           <div class="scroll">
             <Loaded query={list} rows={6}>{() => rows.length ? <ul class="convs">{rows.map((one) => <Item key={one.id} of={one} selected={one.id == id} search={location.search} />)}</ul>
-              : filter.value ? <Empty icon="search" title={t('Nobody fits')} action={<Button onClick={() => (filter.value = '')}>{t('Clear the filter')}</Button>}>{t('Nothing fits “{text}”.', { text: filter.value })}</Empty>
+              : filter.value ? <Empty icon="search" title={t('No matches')} action={<Button onClick={() => (filter.value = '')}>{t('Clear filter')}</Button>}>{t('Nothing matches “{text}”.', { text: filter.value })}</Empty>
                 : <Empty icon="inbox" title={texts[view[0]]![0]} cli={`conversations list --agent ${agent.value}`} action={view[0] != 'all' && <Button onClick={() => setQuery({ view: 'all', page: null })}>{t('Show all')}</Button>}>{texts[view[0]]![1]}</Empty>}</Loaded>
             {total > LIMIT && <div class="older row">{at > 1 && <Button onClick={() => setQuery({ page: at > 2 ? String(at - 1) : null })}>{t('Newer')}</Button>}{at * LIMIT < total && <Button onClick={() => setQuery({ page: String(at + 1) })}>{t('Older')}</Button>}</div>}
           </div>
         </section>
-        {id ? <Reading key={id} id={id} step={step} /> : <section class="pane reading-pane" aria-label={t('Conversation')}><div class="state"><Icon big name="inbox" /><h2>{t('Choose a conversation')}</h2><p>{letters.value ? t('Press j to open the first one.') : t('It opens here.')}</p></div></section>}
+        {id ? <Reading key={id} id={id} step={step} /> : <section class="pane reading-pane" aria-label={t('Conversation')}>{rows.length > 0 && <div class="state"><Icon big name="inbox" /><h2>{t('No conversation selected')}</h2><p>{letters.value ? t('Select one from the list, or press j for the first.') : t('Select one from the list.')}</p></div>}</section>}
       </div>
     </>
   );

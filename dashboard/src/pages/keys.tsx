@@ -16,8 +16,8 @@ const State = ({ of: key }: { of: Key }) => {
   if (key.status == 'disabled') return <Badge dot open>{t('disabled')}</Badge>;
   if (key.expiresAt) {
     const left = new Date(key.expiresAt).valueOf() - Date.now();
-    if (left <= 0) return <Badge tone="bad" dot>{t('ended')}</Badge>;
-    if (left < SOON) return <Badge tone="warn" dot>{t('ends {when}', { when: ago(key.expiresAt) })}</Badge>;
+    if (left <= 0) return <Badge tone="bad" dot>{t('expired')}</Badge>;
+    if (left < SOON) return <Badge tone="warn" dot>{t('expires {when}', { when: ago(key.expiresAt) })}</Badge>;
   }
   return <Badge tone="ok" dot>{t('active')}</Badge>;
 };
@@ -38,7 +38,7 @@ const changes = (key: Key): { disable: () => void; enable: () => void; revoke: (
   return {
     disable: () => ask({
       title: t('Disable {name}?', { name: key.name }),
-      text: t('Requests with this key are refused at once. You can enable it again.'),
+      text: t('Requests with this key are refused immediately. You can enable it again.'),
       button: t('Disable key'),
       cli: `keys disable ${key.apiKey}`,
       run: async () => {
@@ -50,7 +50,7 @@ const changes = (key: Key): { disable: () => void; enable: () => void; revoke: (
     enable: () => void post(`${path}/enable`).then(() => { refresh(); done(t('{name} is enabled', { name: key.name }), async () => { await post(`${path}/disable`); refresh(); }); }, (error: ApiError) => done(error.message)),
     revoke: () => ask({
       title: t('Revoke {name}?', { name: key.name }),
-      text: <>{t('Its clients are refused at once, and for good. Create a new key for them first, or rotate the secret if only that has leaked.')} {key.lastUsedAt && t('Last used {when}.', { when: ago(key.lastUsedAt) })}</>,
+      text: <>{t('Its clients are refused immediately and permanently. Create a new key for them first, or rotate the secret if only the secret has leaked.')} {key.lastUsedAt && t('Last used {when}.', { when: ago(key.lastUsedAt) })}</>,
       button: t('Revoke key'),
       bad: true,
       typed: key.name,
@@ -88,17 +88,17 @@ const Found = ({ close }: { close: () => void }) => {
   return (
     <Dialog title={t('Found a key?')} onClose={close}>
       <p class="muted">{t('Paste what you found in a log, a repository or a message. It is checked in this browser; a secret is never sent.')}</p>
-      <textarea class="input mono" rows={3} aria-label={t('What you found')} autofocus spellcheck={false} autocomplete="off" value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
+      <textarea class="input mono" rows={3} aria-label={t('Text to check')} autofocus spellcheck={false} autocomplete="off" value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
       <div aria-live="polite" class="stack">
-        {text.value.trim() && !seen.length && <Notice tone="warn">{t('There is no key of this service in it.')}</Notice>}
-        {seen.map((one) => !one.valid && <Notice tone="warn">{one.kind == 'key' ? t('The key has a typo or is cut: its check characters do not fit.') : t('The secret has a typo or is cut: its check characters do not fit.')}</Notice>)}
-        {publicKey?.valid && !match && keys.data && <Notice tone="info">{t('The key is well-formed, and none of this agent’s. It may belong to another agent.')}</Notice>}
+        {text.value.trim() && !seen.length && <Notice tone="warn">{t('It contains no key of this service.')}</Notice>}
+        {seen.map((one) => !one.valid && <Notice tone="warn">{one.kind == 'key' ? t('The key has a typo or is cut off: its check characters do not match.') : t('The secret has a typo or is cut off: its check characters do not match.')}</Notice>)}
+        {publicKey?.valid && !match && keys.data && <Notice tone="info">{t('The key is well-formed but does not belong to this agent. It may belong to another one.')}</Notice>}
         {hasSecret && !publicKey && seen.some((one) => one.valid) && <Notice tone="warn">{t('This is a secret without its key. Rotate the secret of the key that it stood next to.')}</Notice>}
         {match && (
           <div class="card"><div class="body stack">
             <div class="row between"><span class="strong cut">{match.name}</span><State of={match} /></div>
             <code class="small">{match.apiKey}</code>
-            {hasSecret && match.status == 'active' && <Notice tone="bad">{t('Its secret was there too. Rotate it without a grace period, or revoke the key.')}</Notice>}
+            {hasSecret && match.status == 'active' && <Notice tone="bad">{t('Its secret was exposed too. Rotate the secret with immediate effect, or revoke the key.')}</Notice>}
             <div class="row wrap">
               <Button href={href(page('/' + seg(match.id)))} onClick={close}>{t('Open key')}</Button>
               {can('keys.manage') && match.status != 'revoked' && <><Button href={href(page(`/${seg(match.id)}/rotate?grace=0`))}>{t('Rotate')}</Button><Button kind="bad" onClick={() => { close(); changes(match).revoke(); }}>{t('Revoke…')}</Button></>}
@@ -131,7 +131,7 @@ const List = () => {
           {(all) => {
             if (!all.length)
               return <Empty icon="key" title={t('No keys yet')} cli={`keys create --agent ${agent.value} --name "CRM sync" --allow contacts:all`}
-                action={can('keys.manage') && <Button kind="main" icon="plus" href={href(page('/new'))}>{t('New key')}</Button>}>{t('A key lets a program use this agent’s Open API: contacts, forms and document extraction, each with the rights that you tick.')}</Empty>;
+                action={can('keys.manage') && <Button kind="main" icon="plus" href={href(page('/new'))}>{t('New key')}</Button>}>{t('A key lets a program call this agent’s Open API with the permissions that you select.')}</Empty>;
             const shown = all.filter((key) => (view == 'all' || works(key) == (view == 'working')) && (!search || `${key.name} ${key.apiKey} ${key.description ?? ''}`.toLocaleLowerCase().includes(search.toLocaleLowerCase())));
             const count = all.filter(works).length;
             return (
@@ -139,7 +139,7 @@ const List = () => {
                 <div class="filter">
                   <Search label={t('Filter keys')} value={search} onInput={(value) => setQuery({ q: value })} />
                   <div class="tabs">
-                    {([['working', t('In use'), count], ['ended', t('Ended'), all.length - count], ['all', t('All'), all.length]] as const).map(([name, label, n]) => (
+                    {([['working', t('Current'), count], ['ended', t('Past'), all.length - count], ['all', t('All'), all.length]] as const).map(([name, label, n]) => (
                       <button type="button" class="tab" aria-pressed={view == name} onClick={() => setQuery({ state: name == 'working' ? null : name })}>{label} <span class="n">{number(n)}</span></button>
                     ))}
                   </div>
@@ -147,7 +147,7 @@ const List = () => {
                 {shown.length ? (
                   <div class="tablewrap" tabIndex={0} role="region" aria-label={t('Keys')}>
                     <table class="list keytable">
-                      <thead><tr><th scope="col">{t('Name')}</th><th scope="col">{t('Key')}</th>{SCOPES.filter((scope) => !scope.later).map((scope) => <th scope="col" title={scope.title()}>{scope.short()}</th>)}<th scope="col">{t('Rate')}</th><th scope="col">{t('Last use')}</th><th scope="col">{t('State')}</th><th scope="col"><span class="sr">{t('Actions')}</span></th></tr></thead>
+                      <thead><tr><th scope="col">{t('Name')}</th><th scope="col">{t('Key')}</th>{SCOPES.filter((scope) => !scope.later).map((scope) => <th scope="col" title={scope.title()}>{scope.short()}</th>)}<th scope="col">{t('Rate limit')}</th><th scope="col">{t('Last use')}</th><th scope="col">{t('State')}</th><th scope="col"><span class="sr">{t('Actions')}</span></th></tr></thead>
                       <tbody>
                         {shown.map((key) => (
                           <tr key={key.id} data-href={page('/' + seg(key.id))} onClick={(event) => !event.defaultPrevented && !(event.target as Element).closest('a, button, .menuroot') && navigate(page('/' + seg(key.id)))}>
@@ -163,7 +163,7 @@ const List = () => {
                       </tbody>
                     </table>
                   </div>
-                ) : <Empty icon="search" title={t('No key fits')} action={<Button onClick={() => setQuery({ q: null, state: 'all' })}>{t('Clear the filter')}</Button>}>{search ? t('Nothing fits “{text}”.', { text: search }) : t('There is no key in this state.')}</Empty>}
+                ) : <Empty icon="search" title={t('No matching keys')} action={<Button onClick={() => setQuery({ q: null, state: 'all' })}>{t('Clear filter')}</Button>}>{search ? t('Nothing matches “{text}”.', { text: search }) : t('No key has this state.')}</Empty>}
               </>
             );
           }}
@@ -218,7 +218,7 @@ const Edit = ({ of: key, etag }: { of: Key; etag: string | null }) => {
     </>
   );
 };
-const GRACES: [string, () => string][] = [['0', () => t('End it at once')], ['3600', () => t('1 hour')], ['86400', () => t('1 day')], ['604800', () => t('7 days')]];
+const GRACES: [string, () => string][] = [['0', () => t('Immediately')], ['3600', () => t('1 hour')], ['86400', () => t('1 day')], ['604800', () => t('7 days')]];
 const Rotate = ({ of: key }: { of: Key }) => {
   const wanted = address.value.query.get('grace');
   const form = useForm(`key-rotate-${key.id}`, { grace: wanted == '0' ? '0' : '86400' });
@@ -228,12 +228,12 @@ const Rotate = ({ of: key }: { of: Key }) => {
     <>
       <Bar crumb={t('API Permissions')} title={t('Rotate the secret of {name}', { name: key.name })} back={page('/' + seg(key.id))} />
       <div class="scroll"><div class="page narrow">
-        <p>{t('The key gets a new secret. The old one stays valid for the time that you choose, so that clients can change without an interruption.')}</p>
+        <p>{t('The key gets a new secret. The old one can stay valid for a while, so that clients switch without interruption.')}</p>
         <fieldset class="stack">
-          <legend>{t('The old secret')}</legend>
+          <legend>{t('The old secret expires after')}</legend>
           <div class="seg">{GRACES.map(([seconds, label]) => <label class={`choice${form.values.grace == seconds ? ' at' : ''}`}><input type="radio" name="grace" checked={form.values.grace == seconds} onChange={() => form.set('grace', seconds)} /><span>{label()}</span></label>)}</div>
         </fieldset>
-        {form.values.grace == '0' && <Notice tone="warn">{t('Clients that have the old secret are refused at once.')}</Notice>}
+        {form.values.grace == '0' && <Notice tone="warn">{t('Clients that still use the old secret are refused immediately.')}</Notice>}
         {form.failure && <Failure error={form.failure} />}
         <div class="row wrap"><Button kind="main" icon="rotate" busy={form.busy} onClick={() => void form.submit(async ({ grace }) => {
           const { data } = await post<IssuedKey>(`${root()}/${seg(key.id)}/rotate`, { graceSeconds: Number(grace) });
@@ -263,17 +263,17 @@ const Show = ({ of: key }: { of: Key }) => {
       </Bar>
       <div class="scroll"><div class="page narrow">
         {key.status == 'disabled' && <Notice tone="warn"><div class="row between wrap"><span>{t('Requests with this key are refused with API_KEY_REVOKED.')}</span>{manage && <Button icon="play" onClick={enable}>{t('Enable')}</Button>}</div></Notice>}
-        <section class="card"><header><h2>{t('What it may do')}</h2></header><div class="body stack">
+        <section class="card"><header><h2>{t('Permissions')}</h2></header><div class="body stack">
           <p>{sentence(key.permissions)}</p>
           <table class="grid"><thead><tr><th scope="col"><span class="sr">{t('Scope')}</span></th>{ACTIONS.map((action) => <th scope="col">{actionName(action)}</th>)}</tr></thead>
             <tbody>{SCOPES.map((scope) => <tr><th scope="row">{scope.title()}</th>{ACTIONS.map((action) => <td>{!scope.actions.includes(action) ? null : key.permissions.includes(`${scope.name}:${action}`) ? <span class="yes"><Icon name="check" /><span class="sr">{t('allowed')}</span></span> : <span class="muted">–<span class="sr">{t('not allowed')}</span></span>}</td>)}</tr>)}</tbody></table>
         </div></section>
-        <section class="card"><header><h2>{t('Use')}</h2></header><div class="body">
+        <section class="card"><header><h2>{t('Usage')}</h2></header><div class="body">
           <dl class="dl">
-            <dt>{t('Rates')}</dt><dd>{t('{minute} requests a minute, {hour} an hour', { minute: number(key.perMinute), hour: number(key.perHour) })}</dd>
+            <dt>{t('Rate limits')}</dt><dd>{t('{minute} requests a minute, {hour} an hour', { minute: number(key.perMinute), hour: number(key.perHour) })}</dd>
             <dt>{t('Last use')}</dt><dd><When at={key.lastUsedAt} never={t('never')} /> {key.lastUsedAddress && <>· <code>{key.lastUsedAddress}</code></>}</dd>
             <dt>{t('Addresses')}</dt><dd>{key.allowedAddresses.length ? <code>{key.allowedAddresses.join(', ')}</code> : t('any')}</dd>
-            <dt>{t('End')}</dt><dd>{key.expiresAt ? moment(key.expiresAt) : t('never')}</dd>
+            <dt>{t('Expires')}</dt><dd>{key.expiresAt ? moment(key.expiresAt) : t('never')}</dd>
           </dl>
         </div></section>
         <section class="card"><header><h2>{t('About')}</h2></header><div class="body">

@@ -23,8 +23,8 @@ const AddText = ({ close }: { close: () => void }) => {
   return (
     <Dialog title={t('Add a text')} kind="wide" onClose={close} foot={<><Cli line={`knowledge add FILE --agent ${agent.value}`} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} onClick={save}>{t('Add text')}</Button></>}>
       <TextField label={t('Title')} autofocus {...text('title')} />
-      <TextField label={t('Text')} rows={12} hint={t('Headings and paragraphs become passages. Markdown is fine.')} {...text('text')} />
-      <TextField label={t('Address that replies link to')} type="url" placeholder="https://" {...text('url')} />
+      <TextField label={t('Text')} rows={12} hint={t('Headings and paragraphs become passages. Markdown works.')} {...text('text')} />
+      <TextField label={t('URL that replies link to')} type="url" placeholder="https://" {...text('url')} />
       {form.failure && <Failure error={form.failure} />}
     </Dialog>
   );
@@ -59,7 +59,7 @@ export default () => {
   };
   const drop = (one: KnowledgeDocument) => ask({
     title: t('Remove {name}?', { name: one.title }), button: t('Remove document'), bad: true, cli: `knowledge remove ${one.id} --agent ${agent.value}`,
-    text: t('The agent no longer answers from it. Replies that were given stay.'),
+    text: t('The agent no longer answers from it. Existing replies stay.'),
     run: async () => { await remove(`${root()}/${seg(one.id)}`); invalidate(root()); done(t('{name} is removed', { name: one.title })); },
   });
   const pick = () => input.current?.click();
@@ -71,20 +71,20 @@ export default () => {
     <div class="dropzone" onDragOver={(event) => { if (write && event.dataTransfer?.types.includes('Files')) { event.preventDefault(); over.value = true; } }} onDragLeave={(event) => { if (!(event.currentTarget as Node).contains(event.relatedTarget as Node)) over.value = false; }}
       onDrop={(event) => { if (!write) return; event.preventDefault(); over.value = false; add(event.dataTransfer?.files); }}>
       <Bar title={t('Knowledge')}>
-        {!!all.length && <span class="muted small">{tn(all.length, '{n} document', '{n} documents')} · {tn(all.reduce((sum, one) => sum + one.passages, 0), '{n} passage', '{n} passages')}</span>}
+        {!!all.length && <span class="muted small wide-only">{tn(all.length, '{n} document', '{n} documents')} · {tn(all.reduce((sum, one) => sum + one.passages, 0), '{n} passage', '{n} passages')}</span>}
         {write && <><Button icon="note" onClick={() => (adding.value = true)}>{t('Add text')}</Button><Button kind="main" icon="plus" keys="n" onClick={pick}>{t('Add files')}</Button></>}
       </Bar>
       <input ref={input} type="file" multiple accept={TYPES} hidden onChange={(event) => { add(event.currentTarget.files); event.currentTarget.value = ''; }} />
       {over.value && <div class="dropcover"><div class="drop over"><Icon big name="book" /><span class="strong">{t('Drop files to add them')}</span></div></div>}
-      {!!uploads.value.length && <ul class="uploads">{uploads.value.map((one) => <li class={`strip ${one.state == 'failed' ? 'bad' : 'info'}`} role={one.state == 'failed' ? 'alert' : 'status'}><Icon name={one.state == 'failed' ? 'warn' : 'file'} /><span class="grow cut" dir="auto">{one.name} <span class="muted">{one.error ? errorTitle(one.error) : t('sending…')}</span></span>{one.error && <><Button onClick={() => void send(one)}>{t('Try again')}</Button><Button kind="quiet" icon="x" label={t('Dismiss')} onClick={() => (uploads.value = uploads.value.filter((other) => other.id != one.id))} /></>}</li>)}</ul>}
+      {!!uploads.value.length && <ul class="uploads">{uploads.value.map((one) => <li class={`strip ${one.state == 'failed' ? 'bad' : 'info'}`} role={one.state == 'failed' ? 'alert' : 'status'}><Icon name={one.state == 'failed' ? 'warn' : 'file'} /><span class="grow cut" dir="auto">{one.name} <span class="muted">{one.error ? errorTitle(one.error) : t('uploading…')}</span></span>{one.error && <><Button onClick={() => void send(one)}>{t('Try again')}</Button><Button kind="quiet" icon="x" label={t('Dismiss')} onClick={() => (uploads.value = uploads.value.filter((other) => other.id != one.id))} /></>}</li>)}</ul>}
       <div class="scroll">
         <Loaded query={documents}>{() => !all.length ? (
-          <Empty icon="book" title={t('Nothing to answer from yet')} cli={`knowledge add FILE --agent ${agent.value}`} action={write && <><Button kind="main" icon="plus" onClick={pick}>{t('Add files')}</Button><Button icon="note" onClick={() => (adding.value = true)}>{t('Add text')}</Button></>}>{t('Drop PDF, Word, Markdown, HTML or text files anywhere on this page. The agent answers from them, and says where an answer comes from.')}</Empty>
+          <Empty icon="book" title={t('No documents yet')} cli={`knowledge add FILE --agent ${agent.value}`} action={write && <><Button kind="main" icon="plus" onClick={pick}>{t('Add files')}</Button><Button icon="note" onClick={() => (adding.value = true)}>{t('Add text')}</Button></>}>{t('Drop PDF, Word, Markdown, HTML or text files anywhere on this page. The agent answers from them and cites its sources.')}</Empty>
         ) : (
           <>
             <div class="filter"><Search label={t('Filter documents')} value={search} onInput={(value) => setQuery({ q: value })} /></div>
             {shown.length ? <div class="tablewrap" tabIndex={0} role="region" aria-label={t('Documents')}><table class="list">
-              <thead><tr><th scope="col">{t('Title')}</th><th scope="col">{t('File')}</th><th scope="col">{t('Language')}</th><th scope="col">{t('Passages')}</th><th scope="col">{t('Characters')}</th><th scope="col">{t('Changed')}</th><th scope="col"><span class="sr">{t('Actions')}</span></th></tr></thead>
+              <thead><tr><th scope="col">{t('Title')}</th><th scope="col">{t('File')}</th><th scope="col">{t('Language')}</th><th scope="col">{t('Passages')}</th><th scope="col">{t('Characters')}</th><th scope="col">{t('Updated')}</th><th scope="col"><span class="sr">{t('Actions')}</span></th></tr></thead>
               <tbody>{shown.map((one) => (
                 <tr key={one.id}>
                   <td><span class="strong cut" dir="auto">{one.url && /^https?:/.test(one.url) ? <a class="main" href={one.url} target="_blank" rel="noopener noreferrer">{one.title}</a> : one.title}</span></td>
@@ -92,7 +92,7 @@ export default () => {
                   <td class="end">{write && <Menu label={t('Actions for {name}', { name: one.title })} items={[{ label: t('Remove…'), icon: 'trash', bad: true, run: () => drop(one) }]} trigger={({ open, expanded }) => <Button kind="quiet" icon="dots" label={t('Actions for {name}', { name: one.title })} expanded={expanded} onClick={open} />} />}</td>
                 </tr>
               ))}</tbody>
-            </table></div> : <Empty icon="search" title={t('No document fits')} action={<Button onClick={() => setQuery({ q: null })}>{t('Clear the filter')}</Button>} />}
+            </table></div> : <Empty icon="search" title={t('No matching documents')} action={<Button onClick={() => setQuery({ q: null })}>{t('Clear filter')}</Button>} />}
           </>
         )}</Loaded>
       </div>

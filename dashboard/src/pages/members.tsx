@@ -16,7 +16,7 @@ const METHODS: Record<string, () => string> = { passkey: () => t('Passkey'), pas
 /** A link, once: it is dropped when the dialog closes. */
 const LinkDialog = ({ made, title, children, close }: { made: MadeLink; title: string; children: string; close: () => void }) => (
   <Dialog title={title} onClose={close} foot={<Button kind="main" onClick={close}>{t('Done')}</Button>}>
-    <Notice tone="warn"><span class="strong">{t('Pass the link on now. It is shown this once.')}</span><span>{children}</span></Notice>
+    <Notice tone="warn"><span class="strong">{t('Copy the link now. It is shown only once.')}</span><span>{children}</span></Notice>
     <div class="secret"><code data-secret>{made.link}</code><Copy kind="main" text={made.link}>{t('Copy link')}</Copy></div>
     <p class="muted small">{t('It works once, until {time}. Nothing is sent by e-mail.', { time: moment(made.expiresAt) })}</p>
   </Dialog>
@@ -31,15 +31,15 @@ const Invite = ({ close }: { close: () => void }) => {
     refresh();
     made.value = data;
   });
-  useKeys([{ key: 'mod+Enter', label: t('Make the link'), run: save }]);
-  if (made.value) return <LinkDialog made={made.value} title={t('The invitation of {email}', { email: form.values.email })} close={close}>{t('It gives the account with these roles to the person who opens it. Send it in a way that you trust.')}</LinkDialog>;
+  useKeys([{ key: 'mod+Enter', label: t('Create link'), run: save }]);
+  if (made.value) return <LinkDialog made={made.value} title={t('The invitation of {email}', { email: form.values.email })} close={close}>{t('The person who opens it gets the account with these roles. Send it over a channel that you trust.')}</LinkDialog>;
   return (
-    <Dialog title={t('Invite a person')} onClose={close} foot={<><Cli line={`operators invite ${quoted(form.values.email || '…')}${roleFlags(form.values.grants)}`} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} keys="mod+Enter" onClick={save}>{t('Make the link')}</Button></>}>
+    <Dialog title={t('Invite someone')} onClose={close} foot={<><Cli line={`operators invite ${quoted(form.values.email || '…')}${roleFlags(form.values.grants)}`} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} keys="mod+Enter" onClick={save}>{t('Create link')}</Button></>}>
       <form class="stack" noValidate onSubmit={(event) => { event.preventDefault(); save(); }}>
         <TextField type="email" label={t('E-mail')} autofocus autocomplete="off" hint={t('Identifies the account. Nothing is sent to it: you pass the link on.')} {...text('email')} />
-        <TextField label={t('Name')} autocomplete="off" hint={t('The person can change it.')} {...text('name')} />
+        <TextField label={t('Name')} autocomplete="off" hint={t('The person can change it later.')} {...text('name')} />
         <RolesField value={form.values.grants} error={form.errors['grants']} onChange={(grants) => form.set('grants', grants)} />
-        <Select label={t('The link ends after')} value={form.values.valid} error={form.errors['validForSeconds']} options={DAYS.map(([value, label]) => [value, label()])} onChange={(value) => form.set('valid', value)} />
+        <Select label={t('The link expires after')} value={form.values.valid} error={form.errors['validForSeconds']} options={DAYS.map(([value, label]) => [value, label()])} onChange={(value) => form.set('valid', value)} />
         {form.failure && <Failure error={form.failure} />}
         <button type="submit" hidden />
       </form>
@@ -57,7 +57,7 @@ const RolesForm = ({ of: member, etag, again, close }: { of: Member; etag: strin
   useKeys([{ key: 'mod+Enter', label: t('Save'), run: save }]);
   return (
     <form class="stack" noValidate onSubmit={(event) => { event.preventDefault(); save(); }}>
-      <p class="muted">{t('They hold from the next request on, in every browser that is signed in.')}</p>
+      <p class="muted">{t('Changes apply from the next request on, in every browser where the person is signed in.')}</p>
       <RolesField value={form.values.grants} error={form.errors['grants']} onChange={(grants) => form.set('grants', grants)} />
       {form.restored && form.dirty && <p class="muted small row wrap">{t('Not saved yet.')} <Button kind="quiet" onClick={() => form.reset()}>{t('Discard')}</Button></p>}
       {form.failure && <Failure error={form.failure} again={form.failure.code == 'PRECONDITION_FAILED' ? () => void again() : undefined} />}
@@ -80,20 +80,20 @@ const itemsOf = (member: Member, show: (shown: Shown) => void): Item[] => {
   const { name, email } = member;
   const isMe = member.id == operator.value?.id;
   const disable = () => ask({
-    title: t('Disable {name}?', { name }), text: t('All sessions end at once, and no way to sign in works until you enable the account again. API keys that the person has made stay: look at API Permissions.'), button: t('Disable'), cli: `operators disable ${quoted(email)}`,
+    title: t('Disable {name}?', { name }), text: t('All sessions end immediately, and the person cannot sign in until you enable the account again. API keys that the person created still work: review them under API Permissions.'), button: t('Disable'), cli: `operators disable ${quoted(email)}`,
     run: async () => { await post(pathOf(member, '/disable')); refresh(); done(t('{name} is disabled', { name }), async () => { await post(pathOf(member, '/enable')); refresh(); }); },
   });
   const enable = () => void post(pathOf(member, '/enable')).then(() => { refresh(); done(t('{name} is enabled', { name })); }, failed);
   const recover = () => ask({
-    title: t('Make a recovery link for {name}?', { name }), text: t('It gives the account another passkey or password, and ends all of its sessions. The person who opens it acts as {name}: make sure that it reaches the right one.', { name }), button: t('Make the link'), cli: `operators recover ${quoted(email)}`,
+    title: t('Create a recovery link for {name}?', { name }), text: t('The link sets a new passkey or password and ends all sessions of the account. The person who opens it acts as {name}, so make sure that it reaches the right person.', { name }), button: t('Create link'), cli: `operators recover ${quoted(email)}`,
     run: async () => { const { data } = await post<MadeLink>(pathOf(member, '/recovery')); show({ kind: 'link', member, made: data }); },
   });
   const end = () => ask({
-    title: t('Sign {name} out everywhere?', { name }), text: t('Every browser of the person has to sign in again.'), button: t('End sessions'), cli: `operators sign-out ${quoted(email)}`,
+    title: t('Sign {name} out everywhere?', { name }), text: t('The person has to sign in again in every browser.'), button: t('End sessions'), cli: `operators sign-out ${quoted(email)}`,
     run: async () => { await remove(pathOf(member, '/sessions')); refresh(); done(t('{name} is signed out', { name })); },
   });
   const drop = () => ask({
-    title: t('Remove {name}?', { name }), text: t('Account, sessions, passkeys and password go for good. What the person has done stays in the audit log, without the name.'), button: t('Remove'), bad: true, typed: email, cli: `operators remove ${quoted(email)}`,
+    title: t('Remove {name}?', { name }), text: t('This permanently deletes the account with its sessions, passkeys and password. What the person did stays in the audit log, without the name.'), button: t('Remove'), bad: true, typed: email, cli: `operators remove ${quoted(email)}`,
     run: async () => { await remove(pathOf(member)); refresh(); done(t('{name} is removed', { name })); },
   });
   return [
@@ -112,7 +112,7 @@ const People = ({ all, show }: { all: readonly Member[]; show: (shown: Shown) =>
         <tr key={member.id}>
           <td><span class="row"><Mark kind="round" name={member.name} /><span class="stack none"><span class="strong cut"><bdi>{member.name}</bdi>{member.id == operator.value?.id && <span class="muted"> · {t('you')}</span>}</span><span class="muted small cut">{member.email}</span></span></span></td>
           <td><Grants of={member.grants} /></td>
-          <td class="muted">{member.methods.map((one) => METHODS[one]?.() ?? one).join(', ') || t('nothing yet')}</td>
+          <td class="muted">{member.methods.map((one) => METHODS[one]?.() ?? one).join(', ') || t('not set up')}</td>
           <td class="muted"><When at={member.lastSeenAt} /></td>
           <td>{member.isDisabled ? <Badge dot open>{t('disabled')}</Badge> : <Badge tone="ok" dot>{member.sessions ? t('signed in') : t('active')}</Badge>}</td>
           <td class="end">{manages && <Menu label={t('Actions for {name}', { name: member.name })} items={itemsOf(member, show)} trigger={({ open, expanded }) => <Button kind="quiet" icon="dots" label={t('Actions for {name}', { name: member.name })} expanded={expanded} onClick={open} />} />}</td>
@@ -123,7 +123,7 @@ const People = ({ all, show }: { all: readonly Member[]; show: (shown: Shown) =>
 };
 const Waiting = ({ all }: { all: readonly Invitation[] }) => {
   const revoke = (one: Invitation) => ask({
-    title: t('Revoke the invitation of {email}?', { email: one.email }), text: t('Its link is refused at once.'), button: t('Revoke'), cli: `operators revoke-invitation ${quoted(one.email)}`,
+    title: t('Revoke the invitation of {email}?', { email: one.email }), text: t('Its link stops working immediately.'), button: t('Revoke'), cli: `operators revoke-invitation ${quoted(one.email)}`,
     run: async () => { await remove(`${INVITATIONS}/${seg(one.id)}`); refresh(); done(t('The invitation of {email} is revoked', { email: one.email })); },
   });
   return (
@@ -134,7 +134,7 @@ const Waiting = ({ all }: { all: readonly Invitation[] }) => {
           <td><span class="stack none"><span class="strong cut">{one.email}</span>{one.name && <span class="muted small cut"><bdi>{one.name}</bdi></span>}</span></td>
           <td><Grants of={one.grants} /></td>
           <td class="muted"><span dir="auto">{who(one.invitedBy)}</span> · <When at={one.invitedAt} /></td>
-          <td>{one.isVoid ? <Badge tone="bad" dot>{t('refused: who invited may no longer give these roles')}</Badge> : <Badge tone="warn" dot>{t('ends {when}', { when: ago(one.expiresAt) })}</Badge>}</td>
+          <td>{one.isVoid ? <Badge tone="bad" dot>{t('void: the inviter may no longer grant these roles')}</Badge> : <Badge tone="warn" dot>{t('expires {when}', { when: ago(one.expiresAt) })}</Badge>}</td>
           <td class="end">{can('members.manage', null) && <Button onClick={() => revoke(one)}>{t('Revoke')}<span class="sr"> {one.email}</span></Button>}</td>
         </tr>
       ))}</tbody>
@@ -156,10 +156,10 @@ export default () => {
     setQuery({ invite: null });
     if (manages) invite();
   }, [asked]);
-  useActions(manages ? [{ id: 'new', label: t('Invite a person'), icon: 'plus', keys: 'n', run: invite }] : []);
+  useActions(manages ? [{ id: 'new', label: t('Invite someone'), icon: 'plus', keys: 'n', run: invite }] : []);
   const fits = (text: string) => text.toLocaleLowerCase().includes(search.toLocaleLowerCase());
   const close = () => (shown.value = null);
-  const nothing = <Empty icon="search" title={t('Nobody fits')} action={<Button onClick={() => setQuery({ q: null })}>{t('Clear the filter')}</Button>}>{t('Nothing fits “{text}”.', { text: search })}</Empty>;
+  const nothing = <Empty icon="search" title={t('No matches')} action={<Button onClick={() => setQuery({ q: null })}>{t('Clear filter')}</Button>}>{t('Nothing matches “{text}”.', { text: search })}</Empty>;
   const asking = manages && <Button kind="main" icon="plus" onClick={invite}>{t('Invite')}</Button>;
   return (
     <>
@@ -174,11 +174,11 @@ export default () => {
         {view == 'people' ? (
           <Loaded query={members}>{(all) => {
             const found = all.filter((one) => fits(`${one.name} ${one.email} ${one.grants.join(' ')}`));
-            return found.length ? <><People all={found} show={(one) => (shown.value = one)} />{all.length == 1 && <div class="page"><p class="muted">{t('You are alone here. Invite colleagues, each with the roles that they need; a second owner can help you when you lose your passkey.')}</p></div>}</> : nothing;
+            return found.length ? <><People all={found} show={(one) => (shown.value = one)} />{all.length == 1 && <div class="page"><p class="muted">{t('You are the only member. Invite colleagues with the roles that they need. A second owner can help you if you lose your passkey.')}</p></div>}</> : nothing;
           }}</Loaded>
         ) : (
           <Loaded query={invitations}>{(all) => {
-            if (!all.length) return <Empty icon="person" title={t('No invitation waits')} action={asking} cli="operators invite ada@example.com --role inbox@acme">{t('An invitation is a link that works once. Pass it on by a way that you trust.')}</Empty>;
+            if (!all.length) return <Empty icon="person" title={t('No pending invitations')} action={asking} cli="operators invite ada@example.com --role inbox@acme">{t('An invitation is a link that works once. Send it over a channel that you trust.')}</Empty>;
             const found = all.filter((one) => fits(`${one.name} ${one.email} ${one.grants.join(' ')}`));
             return found.length ? <Waiting all={found} /> : nothing;
           }}</Loaded>
@@ -186,7 +186,7 @@ export default () => {
       </div>
       {inviting.value && <Invite close={() => (inviting.value = false)} />}
       {shown.value?.kind == 'roles' && <Roles of={shown.value.member} close={close} />}
-      {shown.value?.made && <LinkDialog made={shown.value.made} title={t('The recovery link of {name}', { name: shown.value.member.name })} close={close}>{t('It lets the person who opens it into the account. Send it in a way that you trust.')}</LinkDialog>}
+      {shown.value?.made && <LinkDialog made={shown.value.made} title={t('The recovery link of {name}', { name: shown.value.member.name })} close={close}>{t('The person who opens it gets into the account. Send it over a channel that you trust.')}</LinkDialog>}
     </>
   );
 };

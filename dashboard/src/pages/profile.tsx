@@ -18,7 +18,7 @@ const You = () => {
     <section class="card"><header><h2>{t('You')}</h2></header>
       <form class="body stack" onSubmit={(event) => { event.preventDefault(); save(); }}>
         <div class="two"><TextField label={t('Name')} autocomplete="name" value={form.values.name} error={form.errors['name']} onInput={(value) => form.set('name', value)} />
-          <TextField label={t('What visitors see')} hint={t('The name on your replies. Empty: your name.')} value={form.values.displayName} error={form.errors['displayName']} onInput={(value) => form.set('displayName', value)} /></div>
+          <TextField label={t('Name shown to visitors')} hint={t('Shown on your replies. Leave empty to use your name.')} value={form.values.displayName} error={form.errors['displayName']} onInput={(value) => form.set('displayName', value)} /></div>
         {form.failure && <Failure error={form.failure} />}
         {form.dirty && <div class="row"><Button type="submit" kind="main" busy={form.busy}>{t('Save')}</Button><Button onClick={() => form.reset()}>{t('Discard')}</Button></div>}
       </form>
@@ -36,14 +36,14 @@ const Look = () => {
     if (session.value!.hasAccounts) void patch('/me', { locale: locale || null }).catch(failed);
   };
   return (
-    <section class="card"><header><h2>{t('Look and keys')}</h2></header><div class="body stack">
+    <section class="card"><header><h2>{t('Appearance and shortcuts')}</h2></header><div class="body stack">
       <div class="two">
-        <Select label={t('Theme')} value={state.value.theme} options={[['auto', t('As the system')], ['light', t('Light')], ['dark', t('Dark')]]} onChange={(theme) => { set({ theme }); setTheme(theme); }} />
+        <Select label={t('Theme')} value={state.value.theme} options={[['auto', t('Same as system')], ['light', t('Light')], ['dark', t('Dark')]]} onChange={(theme) => { set({ theme }); setTheme(theme); }} />
         <Select label={t('Density')} value={state.value.density} options={[['comfortable', t('Comfortable')], ['compact', t('Compact')]]} onChange={(density) => { set({ density }); setDensity(density); }} />
-        <Select label={t('Language')} value={state.value.locale} options={[['', t('As the browser')], ...languages()]} onChange={chooseLocale} />
+        <Select label={t('Language')} value={state.value.locale} options={[['', t('Same as browser')], ...languages()]} onChange={chooseLocale} />
       </div>
-      <Check label={t('Single letters are keys, such as j and k')} checked={letters.value} onChange={(on) => { letters.value = on; stored.write('local', 'letters', on ? null : 'off'); }} />
-      <p class="small muted">{t('Theme, density and keys hold in this browser.')}</p>
+      <Check label={t('Single-letter shortcuts, such as j and k')} checked={letters.value} onChange={(on) => { letters.value = on; stored.write('local', 'letters', on ? null : 'off'); }} />
+      <p class="small muted">{t('Theme, density and shortcuts apply to this browser only.')}</p>
     </div></section>
   );
 };
@@ -70,8 +70,8 @@ const Passkeys = () => {
     <section class="card"><header><h2>{t('Passkeys')}</h2><span class="end">{hasPasskeys() && <Button icon="plus" busy={busy.value} onClick={() => void add()}>{t('Add passkey')}</Button>}</span></header>
       <Loaded query={list} rows={2}>{(rows) => rows.length ? <ul>{rows.map((one) => (
         <li class="setting"><div><span class="strong" dir="auto">{one.name}</span><br /><span class="muted small">{one.isSuspect && <><Badge tone="warn" dot>{t('may be copied')}</Badge> </>}{t('Added')} <When at={one.createdAt} /> · {t('last used')} <When at={one.lastUsedAt} never={t('never')} /></span></div>
-          <div class="row"><Button kind="quiet" icon="trash" label={t('Remove {name}', { name: one.name })} onClick={() => ask({ title: t('Remove {name}?', { name: one.name }), text: t('It no longer signs you in. The passkey stays on the device until you delete it there.'), button: t('Remove passkey'), bad: true, run: async () => { await remove(`/me/passkeys/${seg(one.id)}`); refresh(); done(t('The passkey is removed')); } })} /></div></li>
-      ))}</ul> : <div class="body"><p class="muted">{hasPasskeys() ? t('None yet. A passkey cannot be phished, and there is nothing to remember.') : t('Passkeys need a host name and HTTPS or localhost.')}</p></div>}</Loaded>
+          <div class="row"><Button kind="quiet" icon="trash" label={t('Remove {name}', { name: one.name })} onClick={() => ask({ title: t('Remove {name}?', { name: one.name }), text: t('You can no longer sign in with it. The passkey stays on the device until you delete it there.'), button: t('Remove passkey'), bad: true, run: async () => { await remove(`/me/passkeys/${seg(one.id)}`); refresh(); done(t('The passkey is removed')); } })} /></div></li>
+      ))}</ul> : <div class="body"><p class="muted">{hasPasskeys() ? t('No passkeys yet. A passkey cannot be phished, and there is nothing to remember.') : t('Passkeys need a host name and HTTPS or localhost.')}</p></div>}</Loaded>
     </section>
   );
 };
@@ -113,7 +113,7 @@ const Sessions = () => {
   return (
     <section class="card"><header><h2>{t('Sessions')}</h2><span class="end">{(list.data?.length ?? 0) > 1 && <Button onClick={() => end('/me/sessions', t('All other sessions have ended'))}>{t('End all others')}</Button>}</span></header>
       <Loaded query={list} rows={2}>{(rows) => <ul>{rows.map((one) => (
-        <li class="setting"><div><span class="strong" title={one.browser ?? ''}>{browserName(one.browser)}</span> {one.isCurrent && <Badge tone="ok" dot>{t('this one')}</Badge>}<br /><span class="muted small"><When at={one.lastSeenAt} />{one.address && <> · <code>{one.address}</code></>}</span></div>{!one.isCurrent && <Button onClick={() => end(`/me/sessions/${seg(one.id)}`, t('The session has ended'))}>{t('End')}</Button>}</li>
+        <li class="setting"><div><span class="strong" title={one.browser ?? ''}>{browserName(one.browser)}</span> {one.isCurrent && <Badge tone="ok" dot>{t('this one')}</Badge>}<br /><span class="muted small"><When at={one.lastSeenAt} />{one.address && <> · <code>{one.address}</code></>}</span></div>{!one.isCurrent && <Button onClick={() => end(`/me/sessions/${seg(one.id)}`, t('The session has ended'))}>{t('Expires')}</Button>}</li>
       ))}</ul>}</Loaded>
     </section>
   );

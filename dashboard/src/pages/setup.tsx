@@ -22,7 +22,7 @@ const Account = ({ link, token, accepted }: { link: Link; token: string; accepte
         try {
           body['credential'] = await create(made);
         } catch (cause) {
-          problem.value = (cause as DOMException).name == 'NotAllowedError' ? t('No passkey was made. Try again, or use a password.') : t('The browser could not make a passkey: {reason}', { reason: (cause as Error).message });
+          problem.value = (cause as DOMException).name == 'NotAllowedError' ? t('No passkey was created. Try again, or use a password.') : t('The browser could not create a passkey: {reason}', { reason: (cause as Error).message });
           throw new ApiError(0, 'CANCELLED', '');
         }
       } else body['password'] = password;
@@ -36,7 +36,7 @@ const Account = ({ link, token, accepted }: { link: Link; token: string; accepte
         <h1 class="big">{recovers ? t('Recover your account') : invited ? t('Join {name}', { name: link.serviceName }) : t('Set up {name}', { name: link.serviceName })}</h1>
         {invited && <p>{link.inviter ? t('{name} invites you to work here as {email}.', { name: link.inviter, email: link.email ?? '' }) : t('You are invited to work here as {email}.', { email: link.email ?? '' })}</p>}
         {invited && <ul class="roles" aria-label={t('Your roles')}>{link.roles.map((one) => <li><RoleBadge role={one.role} agent={one.agentName ?? one.agentId} /></li>)}</ul>}
-        <p class="muted">{invited ? t('This link ends {time}.', { time: moment(link.expiresAt) }) : recovers ? t('A new way to sign in as {email}. All other sessions end. This link ends {time}.', { email: link.email ?? '', time: moment(link.expiresAt) }) : t('You become the owner: nobody has an account yet. This link ends {time}.', { time: moment(link.expiresAt) })}</p>
+        <p class="muted">{invited ? t('This link expires {time}.', { time: moment(link.expiresAt) }) : recovers ? t('Choose a new way to sign in as {email}. All other sessions end. This link expires {time}.', { email: link.email ?? '', time: moment(link.expiresAt) }) : t('You become the owner, because nobody has an account yet. This link expires {time}.', { time: moment(link.expiresAt) })}</p>
       </header>
       {!recovers && <div class="stack">
         <TextField large label={t('Your name')} autocomplete="name" autofocus {...text('name')} />
@@ -47,7 +47,7 @@ const Account = ({ link, token, accepted }: { link: Link; token: string; accepte
         {passkeys && (
           <label class={`choice${method.value == 'passkey' ? ' at' : ''}`}>
             <input type="radio" name="method" checked={method.value == 'passkey'} onChange={() => (method.value = 'passkey')} />
-            <span><span class="strong">{t('Passkey')}</span><br /><span class="muted small">{t('Your device or security key. Nothing to remember, and it cannot be phished.')}</span></span>
+            <span><span class="strong">{t('Passkey')}</span><br /><span class="muted small">{t('Uses your device or security key. Cannot be phished, and there is nothing to remember.')}</span></span>
           </label>
         )}
         <label class={`choice${method.value == 'password' ? ' at' : ''}`}>
@@ -90,7 +90,7 @@ export default ({ rest }: { rest: string[] }) => {
         {error.value ? (
             <div class="stack loose">
               <h1 class="big">{error.value.code == 'LINK_INVALID' ? t('This link does not work') : errorTitle(error.value)}</h1>
-              {error.value.code == 'LINK_INVALID' ? <p class="muted">{rest[0] == 'join' ? t('It was used, revoked or has ended. Ask the person who has invited you for a new one.') : t('It was used, revoked or has ended. Ask for a new one; on the server it is made with “openapi-server operators setup-link”.')}</p> : <Failure error={error.value} />}
+              {error.value.code == 'LINK_INVALID' ? <p class="muted">{rest[0] == 'join' ? t('It was used or revoked, or it has expired. Ask the person who invited you for a new one.') : t('It was used or revoked, or it has expired. Create a new one on the server with “openapi-server operators setup-link”.')}</p> : <Failure error={error.value} />}
               <Button kind="main large" onClick={() => navigate('/sign-in', true)}>{t('Go to sign-in')}</Button>
             </div>
           ) : link.value ? <Account link={link.value} token={token.value} accepted={(answer) => void accepted(answer)} /> : <p class="muted" role="status">{t('Reading the link…')}</p>}

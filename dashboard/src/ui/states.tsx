@@ -12,7 +12,7 @@ import { Button, Cli, Copy } from './parts';
 export const errorTitle = (error: ApiError): string => {
   const texts: Record<string, string> = {
     OFFLINE: t('The server cannot be reached'),
-    NOT_FOUND: t('This does not exist, or is not open to you'),
+    NOT_FOUND: t('This does not exist, or you have no access to it'),
     INSUFFICIENT_ROLE: t('Your role does not allow this'),
     PRECONDITION_FAILED: t('A colleague changed this in the meantime'),
     PRECONDITION_REQUIRED: t('A colleague may have changed this. Reload it first.'),
@@ -20,7 +20,7 @@ export const errorTitle = (error: ApiError): string => {
     TOO_MANY_FAILED_ATTEMPTS: t('Too many attempts. Wait a few minutes.'),
     SERVICE_UNAVAILABLE: t('The server is not ready'),
     STORAGE_UNAVAILABLE: t('The store of files is not reachable or full'),
-    INTERNAL_ERROR: t('The server made a mistake'),
+    INTERNAL_ERROR: t('Something went wrong on the server'),
     VALIDATION_ERROR: t('Some values are not valid'),
     LAST_OWNER: t('The last owner must stay'),
     CROSS_SITE_REQUEST: t('The browser sent this from another site. Open the console in a tab of its own.'),
@@ -56,7 +56,7 @@ const FailurePage = ({ error, again }: { error: ApiError; again: () => void }) =
       <Icon big name={forbidden ? 'shield' : error.code == 'OFFLINE' ? 'offline' : 'warn'} />
       <h2>{errorTitle(error)}</h2>
       {forbidden && <p>{t('It needs the permission {name}.', { name: String(error.details['capability']) })} {granters?.length ? t('{names} can grant it.', { names: list(granters) }) : null}</p>}
-      {error.code == 'OFFLINE' && <p>{t('Check your connection. What you have typed stays.')}</p>}
+      {error.code == 'OFFLINE' && <p>{t('Check your connection. What you have typed is still here.')}</p>}
       <div class="row wrap">{!forbidden && error.status != 404 && <Button kind="main" icon="rotate" onClick={again}>{t('Try again')}</Button>}<Button href={document.location.pathname.split('/').slice(0, -1).join('/') || '/'}>{t('Go back')}</Button></div>
       <Details error={error} />
     </div>

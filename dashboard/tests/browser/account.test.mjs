@@ -23,7 +23,7 @@ test('a password signs in, a wrong one says nothing of the account, and the page
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByLabel('Password').fill('wrong');
   await page.keyboard.press('Enter');
-  await page.getByText('This does not match an account').waitFor();
+  await page.getByText('E-mail or password is incorrect').waitFor();
   assert.deepEqual(await inspect(page, 'wrong-password'), []);
   await page.getByLabel('Password').fill('correct horse battery');
   await page.keyboard.press('Enter');
@@ -110,7 +110,7 @@ test('the palette finds pages, records and actions by keyboard, and gives the fo
   all.stub.reset();
   const visit = await all.visit('/a/acme');
   const { page } = visit;
-  await page.getByRole('heading', { name: 'What waits' }).waitFor();
+  await page.getByRole('heading', { name: 'Needs attention' }).waitFor();
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox').waitFor();
   assert.deepEqual(await inspect(page, 'palette'), []);
@@ -131,7 +131,7 @@ test('the palette finds pages, records and actions by keyboard, and gives the fo
     await page.waitForURL(url);
   }
   await page.keyboard.press('?');
-  await page.getByRole('dialog', { name: 'Keys of this page' }).waitFor();
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
   assert.deepEqual(await inspect(page, 'help'), []);
   await page.screenshot({ path: artefacts + 'help.png' });
   await page.keyboard.press('Escape');
@@ -157,7 +157,7 @@ test('the profile changes name, theme, density and keys, and ends other sessions
   all.stub.reset();
   const visit = await all.visit('/profile');
   const { page } = visit;
-  await page.getByLabel('What visitors see').fill('Ada W.');
+  await page.getByLabel('Name shown to visitors').fill('Ada W.');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('Your profile is saved').first().waitFor();
   await page.getByLabel('Theme').selectOption('dark');
@@ -165,7 +165,7 @@ test('the profile changes name, theme, density and keys, and ends other sessions
   await page.getByLabel('Density').selectOption('compact');
   await page.reload();
   assert.deepEqual(await page.evaluate(() => ({ ...document.documentElement.dataset })), { density: 'compact', theme: 'dark' });
-  await page.getByLabel(/Single letters are keys/).uncheck();
+  await page.getByLabel(/Single-letter shortcuts/).uncheck();
   await page.locator('body').press('g');
   await page.locator('body').press('i');
   assert.match(page.url(), /profile$/);
@@ -192,12 +192,37 @@ test('1,000 page changes leave no nodes and no listeners', async () => {
     const { nodes, jsEventListeners } = await session.send('Memory.getDOMCounters');
     return { nodes, jsEventListeners };
   };
-  await page.getByRole('heading', { name: 'What waits' }).waitFor();
+  await page.getByRole('heading', { name: 'Needs attention' }).waitFor();
   await walk(100);
   const before = await measure();
   await walk(1000);
   const after = await measure();
   assert.ok(after.nodes <= before.nodes * 1.1 + 50, JSON.stringify({ before, after }));
   assert.ok(after.jsEventListeners <= before.jsEventListeners + 5, JSON.stringify({ before, after }));
+  await visit.done();
+});
+test('under the login of a host application, the host confirms who it is, and signs in and out', async () => {
+  all.stub.reset();
+  Object.assign(all.stub, { hasAccounts: false, stepUp: true });
+  const visit = await all.visit('/a/acme/settings/keys/new');
+  const { page } = visit;
+  await page.getByLabel('Name').fill('CRM sync');
+  await page.getByRole('button', { name: 'Read only' }).click();
+  await page.getByRole('button', { name: 'Create key' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Confirm that it is you' });
+  assert.equal(await dialog.getByRole('link', { name: 'Sign in' }).getAttribute('href'), '/admin/sign-in?next=%2Fadmin%2Fa%2Facme%2Fsettings%2Fkeys%2Fnew');
+  assert.equal(await page.locator('input[type=password]').count(), 0);
+  assert.deepEqual(await inspect(page, 'hosted-step-up'), []);
+  await page.screenshot({ path: artefacts + 'hosted-step-up.png' });
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  assert.equal(await page.getByRole('link', { name: 'Members' }).count(), 0);
+  await page.getByRole('button', { name: 'Ada Whitfield' }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.waitForURL(/\/admin\/sign-out$/);
+  assert.ok(!all.stub.log.some((one) => one.method == 'DELETE'));
+  all.stub.signedIn = false;
+  await page.goto(all.stub.page('/a/acme'));
+  await page.getByText('Sign in to Acme, then open this page again.').waitFor();
+  assert.equal(await page.locator('input').count(), 0);
   await visit.done();
 });

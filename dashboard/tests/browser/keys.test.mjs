@@ -97,7 +97,7 @@ test('a step-up asks over the page and repeats the request under its idempotency
   assert.deepEqual(await inspect(page, 'step-up'), []);
   await page.getByLabel('Password').fill('wrong');
   await page.getByRole('button', { name: 'Confirm' }).click();
-  await page.getByText('This is not right').waitFor();
+  await page.getByText('That was not correct').waitFor();
   await page.getByLabel('Password').fill('correct horse battery');
   await page.getByRole('button', { name: 'Confirm' }).click();
   await page.locator('[data-secret]').waitFor();
@@ -158,7 +158,7 @@ test('a secret is rotated, and a found pair is checked without sending its secre
   const { page } = visit;
   await page.getByRole('button', { name: 'Found a key?' }).click();
   const [key] = all.stub.data.keys;
-  const box = page.getByLabel('What you found');
+  const box = page.getByLabel('Text to check');
   await box.fill(key.apiKey.replace('Rf', 'Rg'));
   await page.getByText('has a typo or is cut').waitFor();
   const before = all.stub.log.length;
@@ -168,7 +168,7 @@ test('a secret is rotated, and a found pair is checked without sending its secre
   await page.screenshot({ path: artefacts + 'found.png' });
   assert.ok(!all.stub.log.slice(before).some((one) => (one.path + one.query + one.raw).includes('aaaa')));
   await page.getByRole('dialog').getByRole('link', { name: 'Rotate' }).click();
-  await page.getByText('refused at once').waitFor();
+  await page.getByText('refused immediately').waitFor();
   await page.getByRole('button', { name: 'Rotate secret' }).click();
   await page.locator('[data-secret]').waitFor();
   assert.equal(JSON.parse(all.stub.log.find((one) => one.path.endsWith('/rotate')).raw).graceSeconds, 0);

@@ -18,7 +18,7 @@ test('who is invited by keyboard joins in another browser, and sees the granted 
   const { page } = visit;
   await rowOf(page, /Kofi Mensah/).waitFor();
   await page.keyboard.press('n');
-  await page.getByRole('dialog', { name: 'Invite a person' }).waitFor();
+  await page.getByRole('dialog', { name: 'Invite someone' }).waitFor();
   await page.keyboard.type('not an address');
   await page.keyboard.press('Control+Enter');
   await page.getByText('email must be an e-mail address').waitFor();
@@ -64,11 +64,11 @@ test('who is invited by keyboard joins in another browser, and sees the granted 
   await guest.keyboard.press('Escape');
   for (const name of ['Members', 'API Permissions', 'Audit log']) assert.equal(await guest.getByRole('link', { name }).count(), 0, name);
   await guest.goto(all.stub.page('/a/acme'));
-  await guest.getByText('This agent does not exist, or is not open to you').waitFor();
+  await guest.getByText('This agent does not exist, or you have no access to it').waitFor();
   // The link is used up.
   await guest.goto('about:blank');
   await guest.goto(link);
-  await guest.getByText('Ask the person who has invited you').waitFor();
+  await guest.getByText('Ask the person who invited you').waitFor();
   await other.done();
   all.stub.signedIn = true;
   await page.reload();
@@ -124,7 +124,7 @@ test('a member is disabled with undo, signed out, recovered, and removed when th
   await page.getByRole('button', { name: 'Undo' }).click();
   await rowOf(page, /Kofi Mensah/).getByText('active').waitFor();
   await menu(page, 'Kofi Mensah', 'Recovery link…');
-  await page.getByRole('dialog').getByRole('button', { name: 'Make the link' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Create link' }).click();
   assert.match(await page.locator('[data-secret]').innerText(), /\/setup#/);
   await page.getByRole('button', { name: 'Done' }).click();
   await menu(page, 'Ada Whitfield', 'End sessions…');

@@ -1,4 +1,7 @@
-//! An axum application with the Open API below a prefix, next to its own routes and in its own traces.
+//! An axum application with the Open API below a prefix, next to its own routes and in its own traces, and with the
+//! console for its own people.
+
+pub mod staff;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

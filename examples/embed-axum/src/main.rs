@@ -8,6 +8,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use conversations::{ChatPorts, Conversations};
+use embed_axum::staff::{self, CONSOLE, Directory, Person};
 use embed_axum::{PREFIX, application};
 use openapi_core::access::Actor;
 use openapi_core::admin::{Admin, NewAgent, NewKey};
@@ -16,6 +18,7 @@ use openapi_core::ports::{IdGenerator, SystemIds, Timer};
 use openapi_core::server_keys::{ServerKey, ServerKeys};
 use openapi_core::service_info::ServiceInfo;
 use storage_sqlite::{SqliteConfig, SqliteStorage};
+use subtle::ConstantTimeEq;
 use tokio::signal::unix::{SignalKind, signal};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -28,12 +31,14 @@ async fn main() -> Outcome<()> {
     // The application's own subscriber; the library installs none.
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
     let listener = tokio::net::TcpListener::bind(address).await?;
-    let platform = open(&folder, &format!("http://{}{PREFIX}", listener.local_addr()?))?;
+    let conversations = open(&folder, &format!("http://{}{PREFIX}", listener.local_addr()?))?;
+    let platform = Arc::clone(conversations.platform());
     introduce_first_agent(&platform).await?;
+    let console = staff::console(&conversations, directory()?)?;
     println!("{}", platform.service_info().public_url());
 
     let upkeep = tokio::spawn(maintain(Arc::clone(&platform)));
-    let service = application(&platform).into_make_service_with_connect_info::<SocketAddr>();
+    let service = application(&platform).merge(console).into_make_service_with_connect_info::<SocketAddr>();
     // Handles signals from here on, before the server first waits for one.
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let stop_requested = async move {
@@ -48,12 +53,27 @@ async fn main() -> Outcome<()> {
 }
 
 /// The platform over a database, a folder of files and a server key, all in one folder.
-fn open(folder: &Path, public_url: &str) -> Outcome<Arc<Platform>> {
-    let store = SqliteStorage::open(SqliteConfig::new(folder.join("openapi.db")))?;
+fn open(folder: &Path, public_url: &str) -> Outcome<Conversations> {
+    let store = Arc::new(SqliteStorage::open(SqliteConfig::new(folder.join("openapi.db")))?);
     let contents = storage_blobs::open(&format!("file:{}", folder.join("blobs").display()).parse()?, [])?;
     let keys = ServerKeys::new(server_key(&folder.join("server-key"))?, vec![]);
     let ports = Ports::system(keys).with_blobs(contents).with_timer(Arc::new(TokioTimer));
-    Ok(Arc::new(Platform::new(Arc::new(store), ports, ServiceInfo::new(public_url)?)))
+    let platform = Arc::new(Platform::new(Arc::clone(&store) as _, ports, ServiceInfo::new(public_url)?));
+    Ok(Conversations::new(platform, store, ChatPorts::new()))
+}
+
+/// The application's people: one, with a password that is generated at each start and printed. An application has a table
+/// of them, with hashes of their passwords, and limits wrong ones.
+fn directory() -> Outcome<Directory> {
+    let mut bytes = [0; 16];
+    SystemIds::default().fill(&mut bytes);
+    let password = staff::hex(&bytes);
+    println!("Sign in at {CONSOLE} as ada with the password {password}");
+    let ada = Person { id: "ada".to_owned(), name: "Ada Whitfield".to_owned(), roles: "admin".parse()? };
+    Ok(Arc::new(move |name, given| {
+        let is_right = name == ada.id && bool::from(given.as_bytes().ct_eq(password.as_bytes()));
+        is_right.then(|| ada.clone())
+    }))
 }
 
 /// The server key, in a file that only this user can read; generated at the first start.

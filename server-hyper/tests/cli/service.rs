@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::support::{Sandbox, answer, connect, credentials, head, request, within};
+use super::support::{Sandbox, Serving, answer, connect, credentials, head, request, within};
 
 const CONTACTS: &str = "/v1/open/contacts/chatbots/acme";
 
@@ -169,17 +169,23 @@ fn a_hangup_reads_the_certificate_again() {
     assert_eq!(server.end(), 0);
 }
 
-#[test]
-fn the_demo_prints_lines_that_work() {
-    let sandbox = Sandbox::new();
-    let mut server = sandbox.serve_as("demo", &[]);
+/// What a server prints, up to and with a part of it.
+fn output_until(server: &mut Serving, part: &str) -> String {
     let mut text = String::new();
-    while !text.contains("The reference") {
+    while !text.contains(part) {
         let mut chunk = [0; 4096];
         let read = server.output.read(&mut chunk).unwrap();
         assert_ne!(read, 0, "{text}");
         text.push_str(std::str::from_utf8(&chunk[..read]).unwrap());
     }
+    text
+}
+
+#[test]
+fn the_demo_prints_lines_that_work() {
+    let sandbox = Sandbox::new();
+    let mut server = sandbox.serve_as("demo", &[]);
+    let text = output_until(&mut server, "The reference");
     // Pasted as a whole, as a user does; every line must succeed.
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("  ")).collect();
     assert!(lines.iter().filter(|line| line.contains("curl ")).count() >= 6, "{text}");
@@ -201,18 +207,35 @@ fn the_demo_prints_lines_that_work() {
 
     // The second run creates nothing and prints how to create another key.
     let mut server = sandbox.serve_as("demo", &[]);
-    let mut text = String::new();
-    while !text.contains("keys create") {
-        let mut chunk = [0; 4096];
-        let read = server.output.read(&mut chunk).unwrap();
-        assert_ne!(read, 0, "{text}");
-        text.push_str(std::str::from_utf8(&chunk[..read]).unwrap());
-    }
+    let text = output_until(&mut server, "keys create");
     let line = text.lines().find(|line| line.contains("keys create")).unwrap();
     let arguments: Vec<&str> = line.split_whitespace().skip(1).collect();
     assert!(sandbox.json(&arguments)["apiSecret"].is_string());
     assert_eq!(server.end(), 0);
     assert_eq!(sandbox.json(&["agents", "list"]).as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn the_demo_leads_to_a_console_with_conversations() {
+    let sandbox = Sandbox::new();
+    let mut server = sandbox.serve_as("demo", &["--console-listen", "127.0.0.1:0"]);
+    let text = output_until(&mut server, "The reference");
+    let link = text.find("/setup#").expect("a link to the console");
+    assert!(link < text.find("\nagent ").unwrap(), "the link comes first: {text}");
+    let list = sandbox.json(&["conversations", "list", "--agent", "demo"]);
+    let conversations = list["conversations"].as_array().unwrap();
+    assert_eq!(conversations.len(), 8, "{list}");
+    let with_person: Vec<&Value> = conversations.iter().filter(|one| one["mode"] == "human").collect();
+    let waiting = with_person.iter().filter(|one| one["operatorUnread"] != 0);
+    assert_eq!((with_person.len(), waiting.count()), (3, 2), "{list}");
+    let is_linked = |one: &&Value| one["contactId"].is_string() && one["level"] == 2;
+    assert_eq!(conversations.iter().filter(is_linked).count(), 4, "{list}");
+    // The newest first, and each one earlier than the one before.
+    let times: Vec<&str> = conversations.iter().map(|one| one["lastMessageAt"].as_str().unwrap()).collect();
+    assert!(times.is_sorted_by(|newer, older| newer > older), "{times:?}");
+    let unanswered = conversations.iter().filter(|one| one["messageCount"].as_u64().unwrap() < 2);
+    assert_eq!(unanswered.count(), 0, "{list}");
+    assert_eq!(server.end(), 0);
 }
 
 #[test]

@@ -6,7 +6,7 @@ const root = () => `/agents/${seg(agent.value!)}/contacts`;
 /** The fields of an agent without a schema of its own. */
 const BUILT_IN: [string, () => string, string][] = [
   ['firstName', () => t('First name'), 'string'], ['lastName', () => t('Last name'), 'string'], ['primaryEmail', () => t('E-mail'), 'email'], ['primaryPhoneCode', () => t('Phone code'), 'phoneCode'],
-  ['primaryPhone', () => t('Phone'), 'phone'], ['fullAddress', () => t('Address'), 'text'], ['status', () => t('Status'), 'select'], ['tags', () => t('Tags'), 'tags'], ['source', () => t('Source'), 'string'], ['externalReferenceId', () => t('Your id'), 'string'],
+  ['primaryPhone', () => t('Phone'), 'phone'], ['fullAddress', () => t('Address'), 'text'], ['status', () => t('Status'), 'select'], ['tags', () => t('Tags'), 'tags'], ['source', () => t('Source'), 'string'], ['externalReferenceId', () => t('Your ID'), 'string'],
 ];
 /** The words of statuses, in the language of the page. */
 const STATUSES = (): [string, string][] => [['active', t('active')], ['inactive', t('inactive')], ['blocked', t('blocked')]];
@@ -57,8 +57,8 @@ const Merge = ({ conflicts, yours, others, labels, settle, close }: { conflicts:
   const names = (list: string[]) => list.map((one) => labels[one] ?? one).join(', ');
   useKeys([{ key: 'mod+s', label: t('Save'), run: () => settle(choice.value) }]);
   return (
-    <Dialog title={t('A colleague changed this at the same time')} kind="wide" onClose={close} foot={<><Button onClick={close}>{t('Back to my input')}</Button><Button kind="main" keys="mod+s" onClick={() => settle(choice.value)}>{t('Save')}</Button></>}>
-      {(yours.length > 0 || others.length > 0) && <Notice tone="info">{yours.length > 0 && <span>{t('Yours alone, saved as you typed: {names}', { names: names(yours) })}</span>}{others.length > 0 && <span>{t('Theirs alone, stays: {names}', { names: names(others) })}</span>}</Notice>}
+    <Dialog title={t('A colleague changed this at the same time')} kind="wide" onClose={close} foot={<><Button onClick={close}>{t('Back to editing')}</Button><Button kind="main" keys="mod+s" onClick={() => settle(choice.value)}>{t('Save')}</Button></>}>
+      {(yours.length > 0 || others.length > 0) && <Notice tone="info">{yours.length > 0 && <span>{t('Changed only by you, saved as typed: {names}', { names: names(yours) })}</span>}{others.length > 0 && <span>{t('Changed only by them, unchanged: {names}', { names: names(others) })}</span>}</Notice>}
       <div class="tablewrap"><table class="mergetable">
         <thead><tr><th scope="col">{t('Field')}</th><th scope="col">{t('Before')}</th><th scope="col">{t('Theirs')}</th><th scope="col">{t('Yours')}</th></tr></thead>
         <tbody>{conflicts.map((one) => (
@@ -108,7 +108,7 @@ const Loadable = ({ contact: stored, etag, schema, changed, close, refetch }: { 
       const result = merge(base, values, theirs);
       if (!result.conflicts.length) {
         await send(theirs, result.merged, reply.etag);
-        done(t('Saved. A colleague had changed {names}; both are in the record.', { names: result.others.map((one) => labels[one] ?? one).join(', ') || t('the record') }));
+        done(t('Saved. A colleague had also changed {names}; the record has both changes.', { names: result.others.map((one) => labels[one] ?? one).join(', ') || t('the record') }));
         return;
       }
       conflict.value = { ...result, theirs, etag: reply.etag, current: reply.data };
@@ -128,7 +128,7 @@ const Loadable = ({ contact: stored, etag, schema, changed, close, refetch }: { 
       const reply = await post<Contact>(`${path}/${on ? 'archive' : 'unarchive'}`);
       changed(reply.data);
       await refetch();
-      done(on ? t('{name} is archived', { name: nameOf(contact) }) : t('{name} is back', { name: nameOf(contact) }), async () => { changed((await post<Contact>(`${path}/${on ? 'unarchive' : 'archive'}`)).data); await refetch(); });
+      done(on ? t('{name} is archived', { name: nameOf(contact) }) : t('{name} is unarchived', { name: nameOf(contact) }), async () => { changed((await post<Contact>(`${path}/${on ? 'unarchive' : 'archive'}`)).data); await refetch(); });
     } catch (error) {
       if (error instanceof ApiError && error.code != 'CANCELLED') done(error.message);
     }
@@ -144,7 +144,7 @@ const Loadable = ({ contact: stored, etag, schema, changed, close, refetch }: { 
     const typed = contact.externalReferenceId ?? contact.primaryEmail ?? contact.id;
     ask({
       title: t('Erase {name}?', { name: nameOf(contact) }), bad: true, button: t('Erase contact'), typed, cli: `contacts erase ${contact.id} --agent ${agent.value}`,
-      text: t('The contact goes with its files, submissions and conversations, from the store and from the log of events. It cannot be undone.'),
+      text: t('This erases the contact with its files, submissions and conversations, also from the event log. It cannot be undone.'),
       run: async () => {
         await post(`${path}/erase`, { confirm: typed });
         changed(null, contact.id);
@@ -163,14 +163,14 @@ const Loadable = ({ contact: stored, etag, schema, changed, close, refetch }: { 
         {contact.isArchived && <Badge>{t('archived')}</Badge>}
         <Menu label={t('Actions')} trigger={({ open, expanded }) => <Button kind="quiet" icon="dots" label={t('Actions')} expanded={expanded} onClick={open} />} items={[
           { label: t('Copy the id'), icon: 'copy', run: () => void navigator.clipboard.writeText(contact.id) },
-          ...(can('contacts.write') ? [{ label: contact.isArchived ? t('Take out of the archive') : t('Archive'), icon: 'archive' as const, run: () => void toggle(!contact.isArchived) }] : []),
+          ...(can('contacts.write') ? [{ label: contact.isArchived ? t('Unarchive') : t('Archive'), icon: 'archive' as const, run: () => void toggle(!contact.isArchived) }] : []),
           ...(can('contacts.erase') ? [null, { label: t('Erase…'), icon: 'trash' as const, bad: true, run: erase }] : []),
         ]} />
         <Button kind="quiet" icon="x" label={t('Close the record')} onClick={close} />
       </Bar>
       <div class="scroll"><div class="body">
-        {contact.isArchived && <Notice tone="info"><div class="row between wrap"><span>{t('Archived: it can be read, not changed.')}</span>{can('contacts.write') && <Button onClick={() => void toggle(false)}>{t('Take out of the archive')}</Button>}</div></Notice>}
-        {!!contact.masked?.length && can('sensitive.read') && <Notice tone="info"><div class="row between wrap"><span>{t('Sensitive values are hidden. Showing them is noted in the audit log.')}</span><Button onClick={() => void reveal()}>{t('Show them')}</Button></div></Notice>}
+        {contact.isArchived && <Notice tone="info"><div class="row between wrap"><span>{t('This contact is archived and cannot be edited.')}</span>{can('contacts.write') && <Button onClick={() => void toggle(false)}>{t('Unarchive')}</Button>}</div></Notice>}
+        {!!contact.masked?.length && can('sensitive.read') && <Notice tone="info"><div class="row between wrap"><span>{t('Sensitive values are hidden. Revealing them is recorded in the audit log.')}</span><Button onClick={() => void reveal()}>{t('Reveal')}</Button></div></Notice>}
         {form.restored && form.dirty && <Notice tone="info"><div class="row between wrap"><span>{t('Your unsaved input from before is back.')}</span><Button onClick={() => form.reset()}>{t('Discard')}</Button></div></Notice>}
         {form.failure && <Failure error={form.failure} />}
         {write ? (
@@ -179,7 +179,7 @@ const Loadable = ({ contact: stored, etag, schema, changed, close, refetch }: { 
             <button type="submit" hidden />
           </form>
         ) : <dl class="dl">{fields.map((field) => <><dt>{field.label}</dt><dd dir="auto">{contact.masked?.includes(keyOf(field)) ? t('hidden for your role') : shown(now[keyOf(field)])}</dd></>)}</dl>}
-        <dl class="dl small"><dt>{t('Created')}</dt><dd>{moment(contact.createdAt)}</dd><dt>{t('Updated')}</dt><dd>{moment(contact.updatedAt)}</dd><dt>{t('Id')}</dt><dd><code>{contact.id}</code></dd></dl>
+        <dl class="dl small"><dt>{t('Created')}</dt><dd>{moment(contact.createdAt)}</dd><dt>{t('Updated')}</dt><dd>{moment(contact.updatedAt)}</dd><dt>{t('ID')}</dt><dd><code>{contact.id}</code></dd></dl>
       </div></div>
       {write && form.dirty && <div class="savebar"><Button kind="main" keys="mod+s" busy={form.busy} onClick={save}>{t('Save')}</Button><Button onClick={() => form.reset()}>{t('Discard')}</Button><span class="muted small">{t('Not saved yet')}</span></div>}
       {conflict.value && <Merge {...conflict.value} labels={labels} settle={settle} close={() => (conflict.value = null)} />}

@@ -29,7 +29,7 @@ export const sentence = (permissions: readonly string[]): string => {
   });
   const cannot = SCOPES.filter((scope) => !scope.later && !permissions.some((one) => one.startsWith(scope.name + ':'))).map((scope) => scope.noun());
   const noDelete = permissions.some((one) => one.startsWith('contacts:')) && !permissions.includes('contacts:delete');
-  if (!can.length) return t('Can do nothing yet. Tick at least one permission.');
+  if (!can.length) return t('No access yet. Select at least one permission.');
   return [t('Can {things}.', { things: list(can) }), noDelete && t('Cannot delete.'), cannot.length && t('Has no access to {things}.', { things: list(cannot) })].filter(Boolean).join(' ');
 };
 const ENDPOINTS: Record<string, [string, string][]> = {
@@ -115,7 +115,7 @@ const Grid = ({ form }: { form: Form<KeyValues> }) => {
       <p aria-live="polite" class={chosen.length ? '' : 'muted'}>{sentence(chosen)}</p>
       {form.errors['permissions'] && <span class="wrong" role="alert">{form.errors['permissions']}</span>}
       {!!chosen.length && (
-        <details><summary>{t('Endpoints that it opens')}</summary>
+        <details><summary>{t('Endpoints that this key can call')}</summary>
           <ul class="endpoints">{chosen.flatMap((one) => (ENDPOINTS[one] ?? []).map(([method, path]) => <li><code><span class="method">{method}</span> /v1/open{path}</code></li>))}</ul>
         </details>
       )}
@@ -135,14 +135,14 @@ export const KeyForm = ({ form, save, button, cancel, cli }: { form: Form<KeyVal
       </div>
       <Grid form={form} />
       <details open={form.values.perMinute != '60' || form.values.perHour != '1000' || !!form.values.addresses || !!form.values.expires || undefined}>
-        <summary>{t('Rates, addresses, end')}</summary>
+        <summary>{t('Rate limits, addresses, expiry')}</summary>
         <div class="stack inset">
           <div class="two">
             <TextField label={t('Requests a minute')} type="number" min={1} max={1000} hint={t('1 to {n}', { n: number(1000) })} {...text('perMinute')} error={tooMany ? t('At most the number an hour') : form.errors['perMinute']} />
             <TextField label={t('Requests an hour')} type="number" min={1} max={10000} hint={t('1 to {n}', { n: number(10000) })} {...text('perHour')} />
           </div>
-          <TextField label={t('Allowed addresses')} mono placeholder="192.0.2.7, 2001:db8::/32" hint={t('Addresses and blocks, separated by commas. Empty allows any.')} {...text('addresses', 'allowedAddresses')} />
-          <TextField label={t('End')} type="datetime-local" hint={t('Empty: it never ends.')} {...text('expires', 'expiresAt')} />
+          <TextField label={t('Allowed addresses')} mono placeholder="192.0.2.7, 2001:db8::/32" hint={t('IP addresses and CIDR blocks, separated by commas. Leave empty to allow any.')} {...text('addresses', 'allowedAddresses')} />
+          <TextField label={t('Expires')} type="datetime-local" hint={t('Leave empty for a key that never expires.')} {...text('expires', 'expiresAt')} />
         </div>
       </details>
       {form.restored && form.dirty && <p class="muted small row wrap">{t('Restored from before the reload.')} <Button kind="quiet" onClick={() => form.reset()}>{t('Discard')}</Button></p>}

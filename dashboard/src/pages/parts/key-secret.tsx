@@ -27,7 +27,7 @@ export const SecretPanel = ({ issued, isNew, close }: { issued: IssuedKey; isNew
   // The form that had the focus is gone.
   useLayoutEffect(() => document.querySelector<HTMLElement>('.secret .button.main')?.focus(), []);
   const leave = () =>
-    stored.value ? close() : ask({ title: t('Leave without the secret?'), text: t('It cannot be shown again. If it is not stored, you have to rotate it.'), button: t('Leave'), run: async () => close() });
+    stored.value ? close() : ask({ title: t('Leave without the secret?'), text: t('It cannot be shown again. If you have not stored it, you have to rotate it.'), button: t('Leave'), run: async () => close() });
   const tryIt = async () => {
     busy.value = true;
     error.value = null;
@@ -45,7 +45,7 @@ export const SecretPanel = ({ issued, isNew, close }: { issued: IssuedKey; isNew
     <>
       <Bar crumb={t('API Permissions')} title={isNew ? t('{name} is ready', { name: key.name }) : t('The new secret of {name}', { name: key.name })} />
       <div class="scroll"><div class="page narrow">
-        <Notice tone="warn"><span class="strong">{t('Store the secret now. It is shown this once.')}</span><span>{t('The server keeps only a hash of it.')}</span></Notice>
+        <Notice tone="warn"><span class="strong">{t('Copy the secret now. It is shown only once.')}</span><span>{t('The server keeps only a hash of it.')}</span></Notice>
         <div class="stack">
           <div class="secret"><span class="label">{t('Key')}</span><code>{key.apiKey}</code><Copy text={key.apiKey} label={t('Copy the key')} /></div>
           <div class="secret"><span class="label">{t('Secret')}</span><code data-secret>{secret}</code><Copy kind="main" text={secret}>{t('Copy secret')}</Copy></div>

@@ -4,12 +4,12 @@ import { agents, Badge, Button, can, t } from '../../kit';
 /** A role with its name and what it is for, from the highest rank to the lowest. */
 const ROLES: Record<string, [() => string, () => string]> = {
   owner: [() => t('Owner'), () => t('Everything, on all agents')],
-  admin: [() => t('Admin'), () => t('Everything but how people sign in and the store itself')],
-  developer: [() => t('Developer'), () => t('API keys, schemas, form templates and webhooks; no sensitive values')],
+  admin: [() => t('Admin'), () => t('Everything except sign-in settings and the store')],
+  developer: [() => t('Developer'), () => t('API keys, schemas, form templates and webhooks, without sensitive values')],
   'agent-editor': [() => t('Agent editor'), () => t('What agents answer from')],
   inbox: [() => t('Inbox'), () => t('Conversations and contacts')],
   reviewer: [() => t('Reviewer'), () => t('Submissions and documents')],
-  viewer: [() => t('Viewer'), () => t('Sees, without sensitive values')],
+  viewer: [() => t('Viewer'), () => t('Read-only, without sensitive values')],
 };
 export const roleName = (role: string): string => ROLES[role]?.[0]() ?? role;
 /** The role and the agent of a grant, such as `inbox@acme`; without an agent it holds on all. */

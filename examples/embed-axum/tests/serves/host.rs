@@ -22,6 +22,8 @@ pub struct Host {
     pub address: String,
     /// The headers of the key created at its first start.
     pub keys: String,
+    /// The password of its console.
+    pub password: String,
 }
 
 pub struct Reply {
@@ -36,6 +38,11 @@ impl Reply {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
         let found = lines.find(|(known, _)| known.eq_ignore_ascii_case(name));
         found.unwrap_or_else(|| panic!("no {name}: {}", self.head)).1.to_owned()
+    }
+
+    /// All headers.
+    pub fn head(&self) -> &str {
+        &self.head
     }
 
     /// A string member of the body, by its name.
@@ -71,17 +78,21 @@ impl Host {
         let mut process =
             command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the example starts");
         let mut output = BufReader::new(process.stdout.take().expect("its output is piped"));
-        let mut keys = String::new();
+        let (mut keys, mut password) = (String::new(), String::new());
         let url = loop {
             let mut line = String::new();
             assert!(output.read_line(&mut line).expect("text") > 0, "it ends without an address");
+            if let Some((_, printed)) = line.split_once("with the password ") {
+                printed.trim().clone_into(&mut password);
+                continue;
+            }
             match line.strip_prefix("http://") {
                 Some(url) => break url.trim().to_owned(),
                 None => keys.push_str(&line.replace('\n', "\r\n")),
             }
         };
         let address = url.split('/').next().expect("an address").to_owned();
-        Host { process, output, address, keys }
+        Host { process, output, address, keys, password }
     }
 
     /// The head of a request.

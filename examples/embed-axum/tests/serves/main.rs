@@ -1,6 +1,7 @@
 //! Starts the hosts of this example and calls them over a socket.
 
 mod host;
+mod staff;
 
 use std::io::{Read, Write};
 
