@@ -87,5 +87,6 @@ const fn name(queue: Queue) -> &'static str {
     match queue {
         Queue::Extraction => "extraction",
         Queue::Reminder => "reminder",
+        Queue::Crawl => "crawl",
     }
 }
