@@ -28,6 +28,7 @@ use tokio::task::JoinHandle;
 use super::accepting::Accepting;
 use super::api::ApiHandler;
 use super::console::{self as operators, ConsoleListeners};
+use super::crawler::Crawling;
 use super::docs::Docs;
 use super::drain::Drain;
 use super::key_rotation::{KeyRotation, WebhookParts};
@@ -53,7 +54,7 @@ use crate::ports::monotonic;
 use crate::signals::Signals;
 
 /// Polling interval while running replies end.
-const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
+pub(super) const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 /// Maximum number of polls after running replies were cancelled.
 const MAX_CANCEL_POLLS: u32 = 100;
 
@@ -189,6 +190,8 @@ struct Server {
     accepting: Vec<JoinHandle<()>>,
     /// The task that runs queued extractions.
     jobs: JoinHandle<()>,
+    /// What reads websites.
+    crawling: Crawling,
     /// The tasks that run until the end.
     background: Vec<JoinHandle<()>>,
     /// The task that delivers webhooks, and what stops it.
@@ -221,6 +224,7 @@ impl Server {
         let decisions = decisions(&serving, extractor, event_streams.clone(), &storage)?;
         let widget_settings = widget_settings(&serving.widget, widget_origin.clone());
         let webhooks = webhook_parts(&serving, &metrics);
+        let outbound = Arc::clone(&webhooks.outbound);
         let platforms =
             Arc::new(KeyRotation::new(stores, decisions, keys, settings, widget_settings, webhooks)?);
         let widget_api = Arc::new(ArcSwap::from_pointee(platforms.widget_api()));
@@ -258,6 +262,7 @@ impl Server {
         background.push(tokio::spawn(async move { measured.measure_jobs(&job_metrics).await }));
         let running = Arc::clone(&platforms);
         Ok(Server {
+            crawling: Crawling::start(&platforms, outbound, &service_info),
             serving,
             service_info,
             widget_origin,
@@ -325,6 +330,7 @@ impl Server {
         }
         end_replies(&self.widget_api.load(), deadline).await;
         end_deliveries(deliveries, deadline).await;
+        self.crawling.end(deadline).await;
         self.platforms.stop_jobs();
         while !self.jobs.is_finished() && monotonic() < deadline {
             tokio::time::sleep(DRAIN_INTERVAL).await;

@@ -213,12 +213,12 @@ impl<'a> Crawl<'a> {
         self.find(vec![scope.start().clone()], 0).await?;
         if discovery == Discovery::Links {
             // A page that has not changed does not show its links again.
-            let known: Vec<(u32, Url)> = self
-                .documents
-                .iter()
-                .filter_map(|url| Some((self.pages.get(url)?.1.depth, Url::parse(url).ok()?)))
-                .filter(|(_, url)| scope.admits(url))
-                .collect();
+            let is_known = |page: &&CrawledPage| {
+                self.documents.contains(&page.url) || page.outcome.is_some_and(PageOutcome::has_document)
+            };
+            let known = self.pages.values().map(|(_, page)| page).filter(is_known);
+            let known = known.filter_map(|page| Some((page.depth, Url::parse(&page.url).ok()?)));
+            let known: Vec<(u32, Url)> = known.filter(|(_, url)| scope.admits(url)).collect();
             for (depth, url) in known {
                 self.find(vec![url], depth).await?;
             }

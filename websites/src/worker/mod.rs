@@ -35,7 +35,7 @@ const PAUSE_MILLIS: i64 = 60_000;
 const HOUR_MILLIS: i64 = 3_600_000;
 
 /// The text of a page, for the host to split into passages.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadPage {
     /// Its address.
     pub url: String,
