@@ -176,7 +176,7 @@ mod tests {
             ("https://Example.com:443/a/../b?utm_source=x&id=7&fbclid=1#top", "https://example.com/b?id=7"),
             ("https://u:p@example.com/?UTM_campaign=x", "https://example.com/"),
             ("https://example.com/a;JSESSIONID=12?x=1&&", "https://example.com/a?x=1"),
-            ("https://example.com/caf%C3%A9?b=2&a=1", "https://example.com/caf%C3%A9?b=2&a=1"),
+            ("https://example.com/gr%C3%BCn?b=2&a=1", "https://example.com/gr%C3%BCn?b=2&a=1"),
         ] {
             assert_eq!(canonical(url(sent)).expect("a page").as_str(), expected);
         }

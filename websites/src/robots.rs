@@ -211,9 +211,9 @@ mod tests {
 
     #[test]
     fn spellings_of_one_path_are_one() {
-        let file = "User-agent: *\nDisallow: /caf%c3%a9\nDisallow: /%7Euser\nDisallow: /ä";
+        let file = "User-agent: *\nDisallow: /gr%c3%bcn\nDisallow: /%7Euser\nDisallow: /ä";
         assert!(
-            !allows(file, "/café")
+            !allows(file, "/grün")
                 && !allows(file, "/~user")
                 && !allows(file, "/%7euser")
                 && !allows(file, "/%C3%A4")
@@ -248,7 +248,7 @@ mod tests {
         #[test]
         fn any_bytes_are_a_file(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let robots = Robots::parse(&bytes, "test");
-            robots.allows(&Url::parse("https://example.com/a%zz?%").expect("a URL"));
+            let _ = robots.allows(&Url::parse("https://example.com/a%zz?%").expect("a URL"));
         }
     }
 }

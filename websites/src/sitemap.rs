@@ -139,7 +139,7 @@ mod tests {
         #[test]
         fn any_bytes_are_a_sitemap(bytes in proptest::collection::vec(any::<u8>(), 0..300), is_xml: bool) {
             let bytes = if is_xml { [b"<urlset><url><loc>".as_slice(), &bytes].concat() } else { bytes };
-            parse(&bytes);
+            let _ = parse(&bytes);
         }
     }
 }

@@ -137,17 +137,20 @@ impl Conversations {
         Ok(website)
     }
 
-    /// Reads a website as soon as a server can.
+    /// Reads a website as soon as a server can. One that waits or is being read stays as it is.
     ///
     /// # Errors
-    /// [`AdminError::Conflict`] while it is being read.
+    /// [`AdminError::Conflict`] while it is being removed.
     pub async fn sync_website(&self, by: &Actor, agent: &AgentId, id: JobId) -> Result<Website, AdminError> {
         self.platform.living_agent(agent).await?;
         retry_on_conflict(lost_race, |_| async move {
             let job = self.website_job(agent, id).await?;
             let body = WebsiteBody::of(&job).map_err(|error| unreadable(&error))?;
             if matches!(job.state, JobState::Ready | JobState::Running) {
-                return Err(AdminError::Conflict(format!("the website {} is already being read", body.url)));
+                return Ok(Some(Website::of(&job).map_err(|error| unreadable(&error))?));
+            }
+            if body.is_removed {
+                return Err(AdminError::Conflict(format!("the website {} is being removed", body.url)));
             }
             let now = self.platform.now();
             let front = self.storage.queue_front(Queue::Crawl, Some(agent)).await?;

@@ -1,7 +1,7 @@
 //! The tasks that read the websites of agents.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ::conversations::Conversations;
 use ::conversations::admin::NewKnowledge;
@@ -18,6 +18,8 @@ use crate::ports::monotonic;
 
 /// How many websites a server reads at a time.
 const TASKS: usize = 2;
+/// How often it is looked whether the tasks have ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The longest title of a document, in characters.
 const MAX_TITLE: usize = 200;
 
@@ -47,7 +49,7 @@ impl Crawling {
     pub async fn end(&self, until: Instant) {
         self.crawler.stop();
         while !self.tasks.iter().all(JoinHandle::is_finished) && monotonic() < until {
-            tokio::time::sleep(super::run::DRAIN_INTERVAL).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         self.tasks.iter().for_each(JoinHandle::abort);
     }

@@ -49,12 +49,12 @@ use crate::documents::{self, DocumentSandbox};
 use crate::error::CliError;
 use crate::knowledge::Reading;
 use crate::logging::LogWriter;
-use crate::metrics::{EventMetrics, Metrics};
+use crate::metrics::{EventMetrics, JobMetrics, Metrics};
 use crate::ports::monotonic;
 use crate::signals::Signals;
 
 /// Polling interval while running replies end.
-pub(super) const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
+const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 /// Maximum number of polls after running replies were cancelled.
 const MAX_CANCEL_POLLS: u32 = 100;
 
@@ -257,9 +257,8 @@ impl Server {
         }
         let anchors = crate::anchors::path_of(&lent.config, &lent.store.url().key_source(&lent.config));
         let deliveries = deliver(&platforms);
-        let mut background = background(&platforms, exchange, &widget_api, operators.as_ref(), anchors);
-        let measured = Arc::clone(&platforms);
-        background.push(tokio::spawn(async move { measured.measure_jobs(&job_metrics).await }));
+        let background =
+            background(&platforms, exchange, &widget_api, operators.as_ref(), anchors, job_metrics);
         let running = Arc::clone(&platforms);
         Ok(Server {
             crawling: Crawling::start(&platforms, outbound, &service_info),
@@ -375,7 +374,9 @@ fn background(
     widget: &Arc<ArcSwap<WidgetApi>>,
     console: Option<&Arc<ArcSwap<OperatorsConsole>>>,
     anchors: Option<PathBuf>,
+    job_metrics: JobMetrics,
 ) -> Vec<JoinHandle<()>> {
+    let measured = Arc::clone(platforms);
     let anchored = Arc::clone(platforms);
     let (maintained, following) = (Arc::clone(platforms), Arc::clone(platforms));
     let widget = Arc::clone(widget);
@@ -386,6 +387,7 @@ fn background(
     }
     tasks.extend([
         tokio::spawn(async move { maintained.maintain().await }),
+        tokio::spawn(async move { measured.measure_jobs(&job_metrics).await }),
         tokio::spawn(async move { following.watch_keys(&exchange, &widget, console.as_deref()).await }),
         tokio::spawn(async move {
             if let Some(path) = anchors {

@@ -1,19 +1,16 @@
 //! One crawl: what is found stands in records before it is read, so another server can go on at any time.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use bytes::Bytes;
-use conversations::websites::{CrawledPage, Discovery, PageCounts, PageOutcome, WebsiteBody};
-use http::header;
+use conversations::websites::{CrawledPage, Discovery, PageCounts, PageOutcome};
 use openapi_core::access::Actor;
 use openapi_core::ports::{OutboundError, OutboundRequest, OutboundResponse};
-use openapi_core::storage::{Effects, Job, JobState, RecordChange, RecordsWrite};
-use openapi_core::values::{AgentId, PlatformId, Timestamp};
+use openapi_core::storage::{JobState, RecordChange};
 use url::Url;
 
-use super::pace::internal;
+use super::state::{Crawl, End};
 use super::visit::Visit;
-use super::{Crawler, HOUR_MILLIS, Halt, LEASE_MILLIS, PAUSE_MILLIS, RENEWAL_MILLIS};
+use super::{HOUR_MILLIS, Halt, PAUSE_MILLIS};
 use crate::address::{Scope, form, is_endless};
 use crate::robots::{self, Robots};
 use crate::sitemap;
@@ -29,63 +26,7 @@ const MAX_FAILURES: u32 = 10;
 /// In how many crawls in a row a page is not there until its document goes.
 const MAX_MISSES: u32 = 2;
 
-/// How a crawl ends.
-pub(super) enum End {
-    /// There is nothing left to read, or a limit was reached.
-    Complete,
-    /// The website cannot be read.
-    Failed(String),
-    /// The crawler is to stop.
-    Stopped,
-}
-
-/// A crawl.
-pub(super) struct Crawl<'a> {
-    pub(super) crawler: &'a Crawler,
-    pub(super) agent: AgentId,
-    pub(super) server: PlatformId,
-    pub(super) job: Job,
-    pub(super) body: WebsiteBody,
-    pub(super) robots: Robots,
-    /// The records of the pages, by address, with their versions.
-    pub(super) pages: HashMap<String, (u64, CrawledPage)>,
-    /// The addresses that have a document.
-    pub(super) documents: HashSet<String>,
-    /// The pages of this crawl by the hash of their content.
-    pub(super) contents: HashMap<String, String>,
-    /// How many addresses of each form were found by links.
-    forms: HashMap<String, usize>,
-    renewed_at: Timestamp,
-    failures: u32,
-    /// The bytes that were received besides those of pages.
-    further_bytes: u64,
-}
-
-impl<'a> Crawl<'a> {
-    pub(super) fn new(
-        crawler: &'a Crawler,
-        agent: AgentId,
-        server: PlatformId,
-        job: Job,
-        body: WebsiteBody,
-    ) -> Self {
-        Crawl {
-            renewed_at: crawler.now(),
-            crawler,
-            agent,
-            server,
-            job,
-            body,
-            robots: Robots::default(),
-            pages: HashMap::new(),
-            documents: HashSet::new(),
-            contents: HashMap::new(),
-            forms: HashMap::new(),
-            failures: 0,
-            further_bytes: 0,
-        }
-    }
-
+impl Crawl<'_> {
     /// Reads the website, or the rest of it.
     pub(super) async fn run(&mut self) -> Result<End, Halt> {
         let Some(scope) = Scope::of(&self.body.url) else {
@@ -244,30 +185,6 @@ impl<'a> Crawl<'a> {
         Ok(Ok(self.crawler.parts.outbound.send(request).await))
     }
 
-    /// A request for a page.
-    pub(super) fn request(&self, url: &Url) -> OutboundRequest {
-        let mut request = OutboundRequest::new(http::Method::GET, url.as_str());
-        let agent = format!("{}/1", self.crawler.parts.product);
-        let fields = [
-            (header::USER_AGENT, agent.as_str()),
-            (header::ACCEPT, "text/html, application/xhtml+xml;q=0.9, */*;q=0.1"),
-            (header::ACCEPT_ENCODING, "identity"),
-        ];
-        for (name, value) in fields {
-            request.headers.extend(http::HeaderValue::from_str(value).ok().map(|value| (name, value)));
-        }
-        request.schemes = openapi_core::ports::OutboundSchemes::HttpAndHttps;
-        request.body = Bytes::new();
-        request.max_body_bytes = self.crawler.parts.limits.page_bytes;
-        request.timeout_millis = 20_000;
-        request
-    }
-
-    /// The pause between two requests.
-    pub(super) fn pace(&self) -> u64 {
-        self.crawler.parts.limits.pace_millis.max(self.robots.delay_millis.unwrap_or(0))
-    }
-
     /// The page that is read next: that with the fewest links from the first page, in the order in which they were found.
     fn next(&self) -> Option<Url> {
         let crawl = self.body.crawl;
@@ -360,47 +277,6 @@ impl<'a> Crawl<'a> {
             page.misses = page.misses.saturating_add(1);
         }
         self.save_pages(&[url.as_str().to_owned()]).await
-    }
-
-    /// Saves the records of pages.
-    async fn save_pages(&mut self, urls: &[String]) -> Result<(), Halt> {
-        let mut changes = Vec::new();
-        for url in urls {
-            if let Some((version, page)) = self.pages.get_mut(url) {
-                *version += 1;
-                let record =
-                    page.stored(self.job.id, *version).map_err(|error| Halt::Storage(internal(error)))?;
-                changes.push(RecordChange::Save(record));
-            }
-        }
-        self.change_records(changes).await
-    }
-
-    async fn change_records(&self, changes: Vec<RecordChange>) -> Result<(), Halt> {
-        let write = RecordsWrite { changes, effects: Effects::default() };
-        Ok(self.crawler.chat().platform().storage().save_records(Some(&self.agent), &write).await?)
-    }
-
-    /// Saves the website while it is being read.
-    async fn save(&mut self) -> Result<(), Halt> {
-        self.job.version += 1;
-        self.job.body = self.body.stored().map_err(|error| Halt::Storage(internal(error)))?;
-        self.crawler.save(&self.agent, self.job.clone()).await
-    }
-
-    /// Renews the lease when it is time.
-    pub(super) async fn renew(&mut self) -> Result<(), Halt> {
-        let now = self.crawler.now();
-        if now.millis_since(self.renewed_at) < RENEWAL_MILLIS {
-            return Ok(());
-        }
-        let (key, until) = ([(Some(self.agent.clone()), self.job.id)], now.plus_millis(LEASE_MILLIS));
-        let renewed = self.crawler.chat().platform().storage().renew_jobs(self.server, &key, until).await?;
-        self.renewed_at = now;
-        if let Some(lease) = &mut self.job.lease {
-            lease.until = until;
-        }
-        if renewed == [true] { Ok(()) } else { Err(Halt::Lost) }
     }
 
     /// Ends the crawl: documents of pages that are gone go, and the website waits for its next crawl.

@@ -2,6 +2,7 @@
 
 mod crawl;
 mod pace;
+mod state;
 mod visit;
 
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, PlatformId, Timestamp};
 
-use self::crawl::{Crawl, End};
+use self::state::{Crawl, End};
 
 /// How long a lease lasts.
 const LEASE_MILLIS: i64 = 60_000;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use url::Url;
 
-use super::crawl::{Crawl, End};
+use super::state::{Crawl, End, internal};
 use super::{Halt, TICK_MILLIS};
 
 /// The longest wait for a host that is believed. A longer one is of a clock that was wrong.
@@ -45,7 +45,7 @@ impl Crawl<'_> {
             }
             let next_at = now.plus_millis(i64::try_from(delay_millis).unwrap_or(i64::MAX));
             let body = serde_json::to_string(&NextRequest { next_at }).and_then(RawObject::from_text);
-            let body = body.map_err(|error| Halt::Storage(internal(error)))?;
+            let body = body.map_err(internal)?;
             let version = known.map_or(0, |known| known.version) + 1;
             let record =
                 StoredRecord { key: key.clone(), version, subject: None, unique: None, due_at: None, body };
@@ -57,8 +57,4 @@ impl Crawl<'_> {
             }
         }
     }
-}
-
-pub(super) fn internal(error: serde_json::Error) -> openapi_core::storage::StorageError {
-    openapi_core::storage::StorageError::new(StorageErrorKind::Internal, error)
 }

@@ -8,7 +8,7 @@ use openapi_core::ports::OutboundResponse;
 use sha2::{Digest, Sha256};
 use url::Url;
 
-use super::crawl::{Crawl, End};
+use super::state::{Crawl, End};
 use super::{Halt, ReadPage};
 use crate::address::{Scope, canonical, resolved};
 use crate::html::decoded;

@@ -6,7 +6,7 @@ use ::console::{Command, CommandRefused, Console};
 use clap::{Args, Subcommand};
 use http::Method;
 use openapi_core::json::{Json, Object};
-use openapi_core::values::{AgentId, JobId};
+use openapi_core::values::AgentId;
 
 use crate::assemble::Contents;
 use crate::cli::contacts::csv::cell;
@@ -36,8 +36,8 @@ pub enum Sources {
     },
     /// Show a website, and each page that was not read with the reason
     #[command(after_help = "Examples:\n  \
-        openapi-server knowledge sources show $SOURCE --agent acme\n  \
-        openapi-server knowledge sources show $SOURCE --agent acme --all")]
+        openapi-server knowledge sources show https://www.example.com/ --agent acme\n  \
+        openapi-server knowledge sources show https://www.example.com/ --agent acme --all")]
     Show {
         #[command(flatten)]
         which: Which,
@@ -46,10 +46,14 @@ pub enum Sources {
         all: bool,
     },
     /// Read a website again as soon as a server can
-    #[command(after_help = "Examples:\n  openapi-server knowledge sources sync $SOURCE --agent acme")]
+    #[command(
+        after_help = "Examples:\n  openapi-server knowledge sources sync https://www.example.com/ --agent acme"
+    )]
     Sync(Which),
     /// Remove a website with its documents
-    #[command(after_help = "Examples:\n  openapi-server knowledge sources remove $SOURCE --agent acme")]
+    #[command(
+        after_help = "Examples:\n  openapi-server knowledge sources remove https://www.example.com/ --agent acme"
+    )]
     Remove(Which),
 }
 
@@ -71,8 +75,8 @@ pub struct Add {
 /// A website of an agent.
 #[derive(Debug, Args)]
 pub struct Which {
-    /// The website, by its id
-    source: JobId,
+    /// The website: its id, or the URL where it begins
+    source: String,
     /// The agent
     #[arg(long)]
     agent: AgentId,
@@ -141,7 +145,16 @@ impl Desk<'_> {
     }
 
     async fn one(&self, method: &Method, which: &Which, below: &str) -> Result<Json, CliError> {
-        self.call(method, &which.agent, &format!("/{}{below}", which.source), None).await
+        let Json::Array(websites) = self.call(&Method::GET, &which.agent, "", None).await? else {
+            return Err(malformed());
+        };
+        let is_meant = |it: &&Json| ["id", "url"].iter().any(|name| text(it, name) == which.source);
+        let missing = || {
+            let text = format!("there is no website '{}'; `knowledge sources list` shows them", which.source);
+            CliError::new(text)
+        };
+        let id = text(websites.iter().find(is_meant).ok_or_else(missing)?, "id");
+        self.call(method, &which.agent, &format!("/{id}{below}"), None).await
     }
 
     fn print(&self, website: &Json) -> Result<(), CliError> {

@@ -133,7 +133,7 @@ fn what_a_website_forbids_is_not_read() {
         site.put("/private/a", page("Private", &[]));
         let noindex = |content: &str| {
             Answer::html(format!(
-                "<meta name=robots content='{content}'><p>{}<a href=/behind>x</a>",
+                "<meta name=robots content='{content}'><p>{}<a href=/after>x</a>",
                 "text ".repeat(30)
             ))
         };
@@ -144,10 +144,10 @@ fn what_a_website_forbids_is_not_read() {
             "/no-links",
             page("No links", &["/hidden"]).with("x-robots-tag", &format!("{PRODUCT}: nofollow")),
         );
-        site.put("/behind", page("Linked by a page that is not shown", &[]));
+        site.put("/after", page("Linked by a page that is not shown", &[]));
         site.put("/hidden", page("Hidden", &[]));
         let id = world.read().await;
-        assert_eq!(world.paths().await, ["/", "/behind", "/no-links", "/other-bot"]);
+        assert_eq!(world.paths().await, ["/", "/after", "/no-links", "/other-bot"]);
         assert_eq!(world.outcome(id, "/private/a").await.0, Some(PageOutcome::Robots));
         assert_eq!(world.outcome(id, "/meta").await.0, Some(PageOutcome::Noindex));
         assert_eq!(world.outcome(id, "/field").await.0, Some(PageOutcome::Noindex));
@@ -338,7 +338,7 @@ fn unchanged_pages_are_not_read_again() {
             (sent["if-none-match"].as_str(), sent["if-modified-since"].as_str()),
             ("\"7\"", "Sat, 31 Jan 2026 09:00:00 GMT")
         );
-        // A document that somebody removed is read anew, whatever its tag says.
+        // A document that somebody removed is read again, whatever its tag says.
         let tagged = after.iter().find(|document| document.title == "Tagged").expect("a document");
         world.chat.remove_knowledge(&by(), &world.agent, tagged.id).await.expect("removed");
         world.next_day().await;
@@ -551,7 +551,8 @@ fn a_website_is_read_again_only_when_it_is_to_be() {
         world.site.put("/", page("Start", &[]));
         let url = format!("{}/", world.site.origin);
         let once = world.chat.add_website(&by(), &world.agent, &url, None).await.expect("added").id;
-        assert!(world.chat.sync_website(&by(), &world.agent, once).await.is_err(), "it waits already");
+        let waiting = world.chat.sync_website(&by(), &world.agent, once).await.expect("it waits already");
+        assert_eq!(waiting.state, WebsiteState::Waiting);
         assert!(
             world.chat.add_website(&by(), &world.agent, &url, None).await.is_err(),
             "it is there already"
