@@ -157,7 +157,7 @@ pub fn form(url: &Url) -> String {
 pub fn is_endless(url: &Url) -> bool {
     let segments: Vec<&str> = url.path().split('/').filter(|segment| !segment.is_empty()).collect();
     let repeats = |one: &&str| segments.iter().filter(|other| *other == one).count() > MAX_REPEATS;
-    segments.len() > MAX_SEGMENTS || segments.iter().any(|segment| repeats(&segment))
+    segments.len() > MAX_SEGMENTS || segments.iter().any(repeats)
 }
 
 #[cfg(test)]

@@ -104,6 +104,9 @@ pub fn page(title: &str, links: &[&str]) -> Answer {
 
 type Route = Arc<dyn Fn(&str, &HashMap<String, String>) -> Option<Answer> + Send + Sync>;
 
+/// A request: its path, the time of the clock, its header fields.
+type Asked = (String, i64, HashMap<String, String>);
+
 /// A website.
 pub struct Site {
     pub origin: String,
@@ -111,7 +114,7 @@ pub struct Site {
     routes: Shared<HashMap<String, Answer>>,
     endless: Shared<Option<Route>>,
     /// The paths that were asked for, in order, with the time of the clock.
-    pub requests: Shared<Vec<(String, i64, HashMap<String, String>)>>,
+    pub requests: Shared<Vec<Asked>>,
     /// After how many requests the site does not answer any more.
     pub dies_after: AtomicUsize,
 }
