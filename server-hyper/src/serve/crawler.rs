@@ -20,6 +20,8 @@ use crate::ports::monotonic;
 const TASKS: usize = 2;
 /// How often it is looked whether the tasks have ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// How long the end of the server waits for the answer of a website.
+const PATIENCE: Duration = Duration::from_secs(3);
 /// The longest title of a document, in characters.
 const MAX_TITLE: usize = 200;
 
@@ -44,10 +46,15 @@ impl Crawling {
         Crawling { tasks: (0..TASKS).map(run).collect(), crawler }
     }
 
-    /// Hands the websites back before their next page; what has not ended by the deadline is cut, and goes on when its
+    /// Hands the websites back before their next page.
+    pub fn stop(&self) {
+        self.crawler.stop();
+    }
+
+    /// Waits for what [`Crawling::stop`] has stopped, as long as an answer usually takes. What is cut goes on when its
     /// lease has ended.
     pub async fn end(&self, until: Instant) {
-        self.crawler.stop();
+        let until = until.min(monotonic() + PATIENCE);
         while !self.tasks.iter().all(JoinHandle::is_finished) && monotonic() < until {
             tokio::time::sleep(POLL_INTERVAL).await;
         }

@@ -306,6 +306,7 @@ impl Server {
     /// Drains: accepts no new connections and commands, and lets running ones end within the drain timeout.
     async fn end(&self) {
         self.drain.begin();
+        self.crawling.stop();
         self.event_streams.close(&**self.platforms.current().platform().storage());
         if let Some(console) = &self.console {
             console.begin_drain();

@@ -25,8 +25,10 @@ use self::state::{Crawl, End};
 const LEASE_MILLIS: i64 = 60_000;
 /// After how long it is renewed.
 const RENEWAL_MILLIS: i64 = 15_000;
-/// How often the worker looks for websites, and whether it is to stop.
+/// How often the worker looks whether it is to stop.
 const TICK_MILLIS: u64 = 1_000;
+/// After how many of these it looks for websites again.
+const IDLE_TICKS: u32 = 5;
 /// How many websites are woken at a time.
 const WOKEN_AT_ONCE: u32 = 100;
 /// How many lost leases end a crawl: it ends its servers.
@@ -139,11 +141,19 @@ impl Crawler {
         while !self.is_stopped() {
             match self.work_once(server).await {
                 Ok(true) => {}
-                Ok(false) => self.sleep(TICK_MILLIS).await,
+                Ok(false) => self.idle().await,
                 Err(error) => {
                     tracing::warn!(%error, "failed to look for websites to read; retrying");
-                    self.sleep(TICK_MILLIS).await;
+                    self.idle().await;
                 }
+            }
+        }
+    }
+
+    async fn idle(&self) {
+        for _ in 0..IDLE_TICKS {
+            if !self.is_stopped() {
+                self.sleep(TICK_MILLIS).await;
             }
         }
     }
