@@ -7,8 +7,8 @@ use openapi_core::access::{AllowedAddress, KeySelector, Permissions};
 use openapi_core::json::{Json, JsonSchema, Object};
 use openapi_core::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use openapi_core::values::{
-    AgentId, AuditId, Block, ContactId, ConversationId, Email, KnowledgeId, Line, PlatformId, TextValue,
-    Timestamp,
+    AgentId, AuditId, Block, ContactId, ConversationId, Email, JobId, KnowledgeId, Line, PlatformId,
+    TextValue, Timestamp,
 };
 use serde_json::{Value, json};
 
@@ -244,7 +244,7 @@ macro_rules! id_members {
     )*};
 }
 
-id_members! { AuditId, ContactId, ConversationId, KnowledgeId, PlatformId, }
+id_members! { AuditId, ContactId, ConversationId, JobId, KnowledgeId, PlatformId, }
 
 macro_rules! integers {
     ($($type:ident,)*) => {$(

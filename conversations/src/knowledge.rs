@@ -1,7 +1,7 @@
 //! The knowledge of an agent: documents, split into passages.
 
 use openapi_core::files::Sha256Digest;
-use openapi_core::values::{KnowledgeId, Timestamp};
+use openapi_core::values::{JobId, KnowledgeId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// A document that an agent answers from. The store has only its passages.
@@ -28,6 +28,9 @@ pub struct KnowledgeDocument {
     pub pages: Option<u32>,
     /// The number of its passages.
     pub passages: u32,
+    /// The website that it is a page of ([`Website::id`](crate::Website::id)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<JobId>,
     /// When it was first added.
     pub created_at: Timestamp,
     /// When it was last added or replaced.

@@ -16,6 +16,7 @@ mod responder;
 mod service;
 mod settings;
 pub mod storage;
+pub mod websites;
 pub mod widget;
 
 pub use conversation::{
@@ -36,3 +37,4 @@ pub use settings::{
     AgentSettings, Appearance, ChatSettings, ConsentSettings, Fallback, Grounding, HandoffSettings,
     LeadSettings, LlmSettings, OriginRule, Teaser, UploadSettings,
 };
+pub use websites::{Website, WebsitePage, WebsiteState};

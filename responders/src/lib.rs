@@ -41,6 +41,7 @@
 //! #   characters: text.len() as u64,
 //! #   pages: None,
 //! #   passages: 1,
+//! #   source: None,
 //! #   created_at: now,
 //! #   updated_at: now,
 //! };

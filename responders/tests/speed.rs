@@ -100,6 +100,7 @@ fn index(words: &mut Words) -> Index {
         characters: 0,
         pages: None,
         passages: PASSAGES,
+        source: None,
         created_at: NOW,
         updated_at: NOW,
     };

@@ -5,7 +5,7 @@ use openapi_core::audit::AuditAction;
 use openapi_core::json::json_object;
 use openapi_core::operation::Method;
 use openapi_core::reply::{ApiError, ErrorCode, Reply};
-use openapi_core::values::{AgentId, Block, KnowledgeId, Line, Timestamp};
+use openapi_core::values::{AgentId, Block, JobId, KnowledgeId, Line, Timestamp};
 
 use super::types::OneAgent;
 use crate::capability::Capability;
@@ -27,6 +27,7 @@ json_object! { DocumentView as "KnowledgeDocument" = |view| {
     "characters": u64 = view.0.characters,
     "pages": Option<u32> = view.0.pages,
     "passages": u32 = view.0.passages,
+    "sourceId": Option<JobId> { "description": "The website that it is a page of." } = view.0.source,
     "createdAt": Timestamp = view.0.created_at,
     "updatedAt": Timestamp = view.0.updated_at,
 } }

@@ -15,6 +15,7 @@ mod members;
 mod server;
 mod session;
 mod sign_in;
+mod sources;
 mod types;
 
 use crate::operation::Entry;
@@ -77,6 +78,11 @@ pub static OPERATIONS: &[Entry] = &[
     Entry::of::<knowledge::Add>(),
     Entry::of::<knowledge::AddFile>(),
     Entry::of::<knowledge::Remove>(),
+    Entry::of::<sources::List>(),
+    Entry::of::<sources::Add>(),
+    Entry::of::<sources::Show>(),
+    Entry::of::<sources::Sync>(),
+    Entry::of::<sources::Remove>(),
     Entry::of::<keys::List>(),
     Entry::of::<keys::Create>(),
     Entry::of::<keys::Show>(),
@@ -116,6 +122,9 @@ pub(crate) fn named_schemas() -> std::collections::BTreeMap<String, serde_json::
         of::<inbox::MessageView>(),
         of::<contacts::MaskedContact>(),
         of::<knowledge::DocumentView>(),
+        of::<sources::WebsiteView>(),
+        of::<sources::CountsView>(),
+        of::<sources::PageView>(),
         of::<keys::KeyView>(),
         of::<keys::Tried>(),
         of::<audit::EntryView>(),

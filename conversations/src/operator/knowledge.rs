@@ -3,11 +3,11 @@
 use openapi_core::access::Actor;
 use openapi_core::admin::AdminError;
 use openapi_core::audit::AuditAction;
-use openapi_core::events::EventData;
+use openapi_core::events::{EventData, NewEvent};
 use openapi_core::json::{Json, Object};
 use openapi_core::storage::retry::{RetryOn, retry_on_conflict};
 use openapi_core::storage::{Effects, RecordKind, StorageErrorKind};
-use openapi_core::values::{AgentId, KnowledgeId};
+use openapi_core::values::{AgentId, JobId, KnowledgeId, PlatformId, Timestamp};
 
 use super::{details, lost_race};
 use crate::KnowledgeDocument;
@@ -39,31 +39,46 @@ impl Conversations {
         agent: &AgentId,
         new: NewKnowledge,
     ) -> Result<KnowledgeDocument, AdminError> {
+        self.put_knowledge(by, agent, new, None).await
+    }
+
+    /// Adds a page of a website, for the server that reads it. It replaces the document of the same `url` of the same
+    /// website, and no other.
+    ///
+    /// # Errors
+    /// [`AdminError::NotFound`] if this server does not read the website any more, [`AdminError::Conflict`] if a document
+    /// of another origin has the same `url` or file name, and as [`Conversations::add_knowledge`].
+    pub async fn add_page(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        (website, server): (JobId, PlatformId),
+        new: NewKnowledge,
+    ) -> Result<KnowledgeDocument, AdminError> {
+        self.put_knowledge(by, agent, new, Some((website, server))).await
+    }
+
+    async fn put_knowledge(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        new: NewKnowledge,
+        source: Option<(JobId, PlatformId)>,
+    ) -> Result<KnowledgeDocument, AdminError> {
         check(&new, self.knowledge)?;
         self.platform.living_agent(agent).await?;
         let new = &new;
         retry_on_conflict(lost_race, |_| async move {
             let record = self.storage.record(Some(agent), &RecordKind::Knowledge.into()).await?;
+            // After the version was read: a removal of the website raises it.
+            if let Some((website, server)) = source {
+                let job = self.storage.job(Some(agent), website).await?;
+                let lease = job.and_then(|job| job.lease).filter(|lease| lease.owner == server);
+                lease.ok_or_else(|| AdminError::NotFound { what: "website", id: website.to_string() })?;
+            }
             let known = self.storage.knowledge(agent).await?;
-            let is_replaced = |it: &&KnowledgeDocument| {
-                new.url.is_some() && it.url == new.url || it.file_name == new.file_name
-            };
-            let replaced: Vec<&KnowledgeDocument> = known.iter().filter(is_replaced).collect();
-            let staying = known.len() - replaced.len();
-            let most = self.knowledge.documents;
-            if staying >= most as usize {
-                return Err(AdminError::Refused(format!(
-                    "an agent has at most {most} documents; remove one first"
-                )));
-            }
-            let gone: u64 = replaced.iter().map(|it| u64::from(it.passages)).sum();
-            let all: u64 = known.iter().map(|it| u64::from(it.passages)).sum();
-            let most = self.knowledge.passages;
-            if all - gone + new.passages.len() as u64 > most {
-                return Err(AdminError::Refused(format!(
-                    "an agent has at most {most} passages; remove a document first"
-                )));
-            }
+            let replaced = replaced(&known, new, source.map(|(website, _)| website))?;
+            refuse_excess(&known, &replaced, new, self.knowledge)?;
             let now = self.platform.now();
             let document = KnowledgeDocument {
                 id: self.platform.ports().ids.platform_id(now).into(),
@@ -76,6 +91,7 @@ impl Conversations {
                 characters: new.characters,
                 pages: new.pages,
                 passages: u32::try_from(new.passages.len()).unwrap_or(u32::MAX),
+                source: source.map(|(website, _)| website),
                 created_at: replaced.first().map_or(now, |it| it.created_at),
                 updated_at: now,
             };
@@ -84,9 +100,9 @@ impl Conversations {
             details.insert("replaced", Json::Bool(!replaced.is_empty()));
             let (action, resource) = (AuditAction::KnowledgeAdd, document.id.to_string());
             let audit = self.platform.operator_audit(by, action, agent, &resource, &details, now);
-            let gone = replaced.iter().map(|it| EventData::KnowledgeRemoved { knowledge_id: it.id });
-            let emitted = gone.chain([EventData::KnowledgeAdded { knowledge_id: document.id }]);
-            let events = emitted.filter_map(|data| self.platform.event(by, None, data, now)).collect();
+            let gone = replaced.iter().filter_map(|it| self.removed_event(by, it.id, now));
+            let added = EventData::KnowledgeAdded { knowledge_id: document.id };
+            let events = gone.chain(self.platform.event(by, None, added, now)).collect();
             let write = KnowledgeWrite {
                 version: record.map_or(0, |record| record.version) + 1,
                 remove: replaced.iter().map(|it| it.id).collect(),
@@ -98,6 +114,11 @@ impl Conversations {
             Ok(changed.map(|()| document))
         })
         .await
+    }
+
+    /// The event of a document that goes.
+    pub(super) fn removed_event(&self, by: &Actor, id: KnowledgeId, now: Timestamp) -> Option<NewEvent> {
+        self.platform.event(by, None, EventData::KnowledgeRemoved { knowledge_id: id }, now)
     }
 
     /// Removes a document.
@@ -129,18 +150,53 @@ impl Conversations {
                     &details,
                     now,
                 ))
-                .with_event(self.platform.event(
-                    by,
-                    None,
-                    EventData::KnowledgeRemoved { knowledge_id: id },
-                    now,
-                )),
+                .with_event(self.removed_event(by, id, now)),
             };
             let changed = self.storage.change_knowledge(agent, &write).await;
             Ok(changed.retry_on(&[StorageErrorKind::Stale])?.map(|()| document))
         })
         .await
     }
+}
+
+/// The documents that a new one replaces: those with its address or file name, of a page only those of its website.
+fn replaced<'a>(
+    known: &'a [KnowledgeDocument],
+    new: &NewKnowledge,
+    website: Option<JobId>,
+) -> Result<Vec<&'a KnowledgeDocument>, AdminError> {
+    let is_same =
+        |it: &&KnowledgeDocument| new.url.is_some() && it.url == new.url || it.file_name == new.file_name;
+    let same: Vec<&KnowledgeDocument> = known.iter().filter(is_same).collect();
+    match same.iter().find(|it| website.is_some() && it.source != website) {
+        Some(other) => {
+            let text = format!("the document {} '{}' has the same address or name", other.id, other.title);
+            Err(AdminError::Conflict(text))
+        }
+        None => Ok(same),
+    }
+}
+
+/// Refuses a document beyond the limits of its agent.
+fn refuse_excess(
+    known: &[KnowledgeDocument],
+    replaced: &[&KnowledgeDocument],
+    new: &NewKnowledge,
+    limits: KnowledgeLimits,
+) -> Result<(), AdminError> {
+    let most = limits.documents;
+    if known.len() - replaced.len() >= most as usize {
+        let text = format!("an agent has at most {most} documents; remove one first");
+        return Err(AdminError::Refused(text));
+    }
+    let gone: u64 = replaced.iter().map(|it| u64::from(it.passages)).sum();
+    let all: u64 = known.iter().map(|it| u64::from(it.passages)).sum();
+    let most = limits.passages;
+    if all - gone + new.passages.len() as u64 > most {
+        let text = format!("an agent has at most {most} passages; remove a document first");
+        return Err(AdminError::Refused(text));
+    }
+    Ok(())
 }
 
 /// Checks a document against the limits.

@@ -1,6 +1,7 @@
 //! The operator's side of the chat.
 
 mod knowledge;
+mod websites;
 
 use std::ops::ControlFlow::{Break, Continue};
 

@@ -303,6 +303,8 @@ export type KnowledgeDocument = {
   readonly characters: number;
   readonly pages: number | null;
   readonly passages: number;
+  /** The website that it is a page of. */
+  readonly sourceId: string | null;
   readonly createdAt: string;
   readonly updatedAt: string;
 };
@@ -509,6 +511,52 @@ export type Visitor = {
   readonly email: string | null;
   readonly phone: string | null;
   readonly verifiedAs: string | null;
+};
+
+export type Website = {
+  readonly id: string;
+  readonly url: string;
+  readonly state: 'waiting' | 'reading' | 'scheduled' | 'ended' | 'removing';
+  /** `null` if it is not read again by itself. */
+  readonly everyHours: number | null;
+  readonly createdAt: string;
+  readonly nextAt: string | null;
+  /** When it was last begun to be read. */
+  readonly beganAt: string | null;
+  readonly endedAt: string | null;
+  /** How pages were found. */
+  readonly discovery: 'sitemap' | 'links' | null;
+  /** Whether a limit was reached before all pages were read. */
+  readonly isLimited: boolean;
+  /** Why it could not be read the last time. */
+  readonly error: string | null;
+  readonly pages: WebsitePageCounts;
+};
+
+export type WebsitePage = {
+  readonly url: string;
+  /** `null` of a page that is still to be asked for. */
+  readonly outcome: 'read' | 'unchanged' | 'robots' | 'noindex' | 'status' | 'redirect' | 'canonical' | 'duplicate' | 'type' | 'tooLarge' | 'login' | 'noText' | 'charset' | 'error' | 'taken' | 'limit' | 'trap' | null;
+  /** What that means in particular: a status, an address, an error. */
+  readonly detail: string | null;
+  readonly documentId: string | null;
+  /** How often in a row it was not there. After two its document goes. */
+  readonly misses: number;
+};
+
+export type WebsitePageCounts = {
+  readonly found: number;
+  readonly read: number;
+  readonly unchanged: number;
+  readonly notRead: number;
+  /** Those that are still to be asked for. */
+  readonly waiting: number;
+};
+
+export type WebsiteReport = {
+  readonly website: Website;
+  /** By address. */
+  readonly pages: readonly (WebsitePage)[];
 };
 
 /** Input and output of each operation. */
@@ -1072,6 +1120,8 @@ export interface Operations {
     readonly characters: number;
     readonly pages: number | null;
     readonly passages: number;
+    /** The website that it is a page of. */
+    readonly sourceId: string | null;
     readonly createdAt: string;
     readonly updatedAt: string;
   } };
@@ -1086,6 +1136,8 @@ export interface Operations {
     readonly characters: number;
     readonly pages: number | null;
     readonly passages: number;
+    /** The website that it is a page of. */
+    readonly sourceId: string | null;
     readonly createdAt: string;
     readonly updatedAt: string;
   } };
@@ -1100,8 +1152,78 @@ export interface Operations {
     readonly characters: number;
     readonly pages: number | null;
     readonly passages: number;
+    /** The website that it is a page of. */
+    readonly sourceId: string | null;
     readonly createdAt: string;
     readonly updatedAt: string;
+  } };
+  /** Lists the websites that an agent answers from, the newest first. */
+  'sources.list': { input: { agent: string }; output: readonly (Website)[] };
+  /** Adds a website, whose pages are read in the background. */
+  'sources.add': { input: { agent: string; url: string; everyHours?: number | null }; output: {
+    readonly id: string;
+    readonly url: string;
+    readonly state: 'waiting' | 'reading' | 'scheduled' | 'ended' | 'removing';
+    /** `null` if it is not read again by itself. */
+    readonly everyHours: number | null;
+    readonly createdAt: string;
+    readonly nextAt: string | null;
+    /** When it was last begun to be read. */
+    readonly beganAt: string | null;
+    readonly endedAt: string | null;
+    /** How pages were found. */
+    readonly discovery: 'sitemap' | 'links' | null;
+    /** Whether a limit was reached before all pages were read. */
+    readonly isLimited: boolean;
+    /** Why it could not be read the last time. */
+    readonly error: string | null;
+    readonly pages: WebsitePageCounts;
+  } };
+  /** Shows a website with what became of each of its pages. */
+  'sources.show': { input: { agent: string; source: string }; output: {
+    readonly website: Website;
+    /** By address. */
+    readonly pages: readonly (WebsitePage)[];
+  } };
+  /** Reads a website again as soon as a server can. */
+  'sources.sync': { input: { agent: string; source: string }; output: {
+    readonly id: string;
+    readonly url: string;
+    readonly state: 'waiting' | 'reading' | 'scheduled' | 'ended' | 'removing';
+    /** `null` if it is not read again by itself. */
+    readonly everyHours: number | null;
+    readonly createdAt: string;
+    readonly nextAt: string | null;
+    /** When it was last begun to be read. */
+    readonly beganAt: string | null;
+    readonly endedAt: string | null;
+    /** How pages were found. */
+    readonly discovery: 'sitemap' | 'links' | null;
+    /** Whether a limit was reached before all pages were read. */
+    readonly isLimited: boolean;
+    /** Why it could not be read the last time. */
+    readonly error: string | null;
+    readonly pages: WebsitePageCounts;
+  } };
+  /** Removes a website with its documents. */
+  'sources.remove': { input: { agent: string; source: string }; output: {
+    readonly id: string;
+    readonly url: string;
+    readonly state: 'waiting' | 'reading' | 'scheduled' | 'ended' | 'removing';
+    /** `null` if it is not read again by itself. */
+    readonly everyHours: number | null;
+    readonly createdAt: string;
+    readonly nextAt: string | null;
+    /** When it was last begun to be read. */
+    readonly beganAt: string | null;
+    readonly endedAt: string | null;
+    /** How pages were found. */
+    readonly discovery: 'sitemap' | 'links' | null;
+    /** Whether a limit was reached before all pages were read. */
+    readonly isLimited: boolean;
+    /** Why it could not be read the last time. */
+    readonly error: string | null;
+    readonly pages: WebsitePageCounts;
   } };
   /** Lists the keys of an agent, oldest first. */
   'keys.list': { input: { agent: string }; output: readonly (Key)[] };
@@ -1541,6 +1663,31 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     method: 'DELETE', path: '/agents/{agent}/knowledge/{document}', query: [], body: 'none',
     scope: 'agent', needs: 'studio.write', stepUp: false, versioned: false, secret: false,
     changes: true, command: 'knowledge remove DOC --agent AGENT',
+  },
+  'sources.list': {
+    method: 'GET', path: '/agents/{agent}/sources', query: [], body: 'none',
+    scope: 'agent', needs: 'studio.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'knowledge sources list --agent AGENT',
+  },
+  'sources.add': {
+    method: 'POST', path: '/agents/{agent}/sources', query: [], body: 'json',
+    scope: 'agent', needs: 'studio.write', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'knowledge sources add URL --agent AGENT',
+  },
+  'sources.show': {
+    method: 'GET', path: '/agents/{agent}/sources/{source}', query: [], body: 'none',
+    scope: 'agent', needs: 'studio.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'knowledge sources show ID --agent AGENT',
+  },
+  'sources.sync': {
+    method: 'POST', path: '/agents/{agent}/sources/{source}/sync', query: [], body: 'none',
+    scope: 'agent', needs: 'studio.write', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'knowledge sources sync ID --agent AGENT',
+  },
+  'sources.remove': {
+    method: 'DELETE', path: '/agents/{agent}/sources/{source}', query: [], body: 'none',
+    scope: 'agent', needs: 'studio.write', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'knowledge sources remove ID --agent AGENT',
   },
   'keys.list': {
     method: 'GET', path: '/agents/{agent}/keys', query: [], body: 'none',

@@ -122,6 +122,12 @@ audit_actions! {
     KnowledgeAdd = "knowledge.add",
     /// A document was removed from what an agent answers from.
     KnowledgeRemove = "knowledge.remove",
+    /// A website was added to what an agent answers from.
+    KnowledgeSourceAdd = "knowledge.addSource",
+    /// A website was to be read at once.
+    KnowledgeSourceSync = "knowledge.syncSource",
+    /// A website was removed from what an agent answers from, with its documents.
+    KnowledgeSourceRemove = "knowledge.removeSource",
     /// A visitor filled in the lead form.
     LeadCreate = "lead.create",
     /// A person took a conversation over, gave it back, answered in it or closed it.

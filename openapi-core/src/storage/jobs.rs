@@ -41,6 +41,8 @@ numbered! {
         Extraction = 1,
         /// Changes that time brings about.
         Reminder = 2,
+        /// Websites that agents' documents come from: each job is one, and is done again and again.
+        Crawl = 4,
     }
 }
 
@@ -86,7 +88,7 @@ pub struct Job {
     pub version: u64,
     /// Its position among the ready jobs of the queue, of all scopes: the least comes first, then the least id.
     pub turn: u64,
-    /// Of a scheduled job, when it becomes ready; of one that has ended, when it is removed; else none.
+    /// Of a scheduled job, when it becomes ready; of one that has ended, when it is removed, if ever; else none.
     pub due_at: Option<Timestamp>,
     /// Who runs it; of a running job alone.
     pub lease: Option<JobLease>,

@@ -172,6 +172,10 @@ record_kinds! {
     WebhookState = 7,
     /// An attempt to deliver, by the id of the endpoint and a number that puts the newest first.
     WebhookAttempt = 64,
+    /// A page of a website that an agent's documents come from, by the id of the website and a hash of its address.
+    CrawledPage = 65,
+    /// When a host may be asked next for a page, by a hash of its name.
+    CrawledHost = 66,
     /// A person with an account in the console; unique by e-mail address.
     Operator = 10,
     /// A passkey of an operator; unique by credential.

@@ -30,6 +30,7 @@ fn document(number: u8, title: &str, language: Option<&str>) -> KnowledgeDocumen
         characters: 0,
         pages: None,
         passages: 0,
+        source: None,
         created_at: NOW,
         updated_at: NOW,
     }

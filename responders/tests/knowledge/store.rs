@@ -51,6 +51,7 @@ impl Store {
             characters: cut.text.chars().count() as u64,
             pages: None,
             passages: u32::try_from(cut.passages.len()).expect("few"),
+            source: None,
             created_at: NOW,
             updated_at: NOW,
         };

@@ -103,6 +103,7 @@ pub fn index(documents: &[(String, CutDocument)]) -> Index {
         characters: document.text.chars().count() as u64,
         pages: None,
         passages: u32::try_from(document.passages.len()).expect("few"),
+        source: None,
         created_at: NOW,
         updated_at: NOW,
     });

@@ -1,7 +1,5 @@
 //! Documents that an agent replies from: their text, and its passages.
 
-mod html;
-
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,6 +12,7 @@ use extraction::worker::Reader;
 use openapi_core::files::Sha256Digest;
 use responders::Format;
 use sha2::{Digest, Sha256};
+use websites::html;
 
 use crate::documents;
 use crate::error::CliError;
@@ -108,7 +107,7 @@ impl Reading {
         match kind {
             // A page has any beginning; its name decides.
             Some(Kind::Text | Kind::Html | Kind::Csv) | None if HTML.contains(&extension.as_str()) => {
-                let html::Page { title, text } = html::read(bytes);
+                let html::PageText { title, text } = html::read(bytes);
                 let content_type = "text/html";
                 Ok(Text {
                     pages: vec![text],

@@ -58,13 +58,15 @@ impl JobMetrics {
             "Jobs whose server ended while it ran them",
             metrics.lost.clone(),
         );
-        metrics.set(&QueueLoad::default(), Timestamp::from_millis(0));
+        for queue in [Queue::Extraction, Queue::Crawl] {
+            metrics.set(queue, &QueueLoad::default(), Timestamp::from_millis(0));
+        }
         metrics
     }
 
-    /// What waits in the queue of extractions.
-    pub fn set(&self, load: &QueueLoad, now: Timestamp) {
-        let queue = name(Queue::Extraction);
+    /// What waits in a queue.
+    pub fn set(&self, queue: Queue, load: &QueueLoad, now: Timestamp) {
+        let queue = name(queue);
         for (state, count) in
             [("ready", load.ready), ("scheduled", load.scheduled), ("running", load.running)]
         {
@@ -87,5 +89,6 @@ const fn name(queue: Queue) -> &'static str {
     match queue {
         Queue::Extraction => "extraction",
         Queue::Reminder => "reminder",
+        Queue::Crawl => "crawl",
     }
 }

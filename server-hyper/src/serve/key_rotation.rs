@@ -13,6 +13,7 @@ use events::{WebhookSettings, Webhooks};
 use openapi_core::api::{Api, Settings};
 use openapi_core::platform::JobFigures;
 use openapi_core::ports::Outbound;
+use openapi_core::storage::Queue;
 
 use crate::anchors::{self, Anchors};
 use crate::assemble::{self, Decisions, Stores};
@@ -27,7 +28,7 @@ const KEY_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// How often the platform runs its maintenance.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(20);
 
-/// How often the queued extractions are measured.
+/// How often the queues are measured.
 const MEASUREMENT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Upper bound of the time from a request's choice of a platform until that platform counts it.
@@ -127,15 +128,17 @@ impl KeyRotation {
         }
     }
 
-    /// Measures the queued extractions every few seconds, for ever.
+    /// Measures the queues of extractions and crawls every few seconds, for ever.
     pub async fn measure_jobs(&self, metrics: &JobMetrics) {
         let mut before = JobFigures::default();
         let mut measured = self.current();
         loop {
             let platform = Arc::clone(measured.platform());
-            match platform.extraction_load().await {
-                Ok(load) => metrics.set(&load, platform.now()),
-                Err(error) => tracing::debug!(%error, "failed to measure the queue of extractions"),
+            for queue in [Queue::Extraction, Queue::Crawl] {
+                match platform.storage().queue_load(queue).await {
+                    Ok(load) => metrics.set(queue, &load, platform.now()),
+                    Err(error) => tracing::debug!(%error, ?queue, "failed to measure a queue"),
+                }
             }
             let figures = platform.job_figures();
             metrics.add(&before, &figures);

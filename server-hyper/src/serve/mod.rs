@@ -11,6 +11,7 @@ pub mod connection;
 pub mod connection_limit;
 pub mod connection_state;
 pub mod console;
+mod crawler;
 pub mod docs;
 pub mod drain;
 pub mod flag;

@@ -28,6 +28,7 @@ use tokio::task::JoinHandle;
 use super::accepting::Accepting;
 use super::api::ApiHandler;
 use super::console::{self as operators, ConsoleListeners};
+use super::crawler::Crawling;
 use super::docs::Docs;
 use super::drain::Drain;
 use super::key_rotation::{KeyRotation, WebhookParts};
@@ -48,7 +49,7 @@ use crate::documents::{self, DocumentSandbox};
 use crate::error::CliError;
 use crate::knowledge::Reading;
 use crate::logging::LogWriter;
-use crate::metrics::{EventMetrics, Metrics};
+use crate::metrics::{EventMetrics, JobMetrics, Metrics};
 use crate::ports::monotonic;
 use crate::signals::Signals;
 
@@ -189,6 +190,8 @@ struct Server {
     accepting: Vec<JoinHandle<()>>,
     /// The task that runs queued extractions.
     jobs: JoinHandle<()>,
+    /// What reads websites.
+    crawling: Crawling,
     /// The tasks that run until the end.
     background: Vec<JoinHandle<()>>,
     /// The task that delivers webhooks, and what stops it.
@@ -221,6 +224,7 @@ impl Server {
         let decisions = decisions(&serving, extractor, event_streams.clone(), &storage)?;
         let widget_settings = widget_settings(&serving.widget, widget_origin.clone());
         let webhooks = webhook_parts(&serving, &metrics);
+        let outbound = Arc::clone(&webhooks.outbound);
         let platforms =
             Arc::new(KeyRotation::new(stores, decisions, keys, settings, widget_settings, webhooks)?);
         let widget_api = Arc::new(ArcSwap::from_pointee(platforms.widget_api()));
@@ -253,11 +257,11 @@ impl Server {
         }
         let anchors = crate::anchors::path_of(&lent.config, &lent.store.url().key_source(&lent.config));
         let deliveries = deliver(&platforms);
-        let mut background = background(&platforms, exchange, &widget_api, operators.as_ref(), anchors);
-        let measured = Arc::clone(&platforms);
-        background.push(tokio::spawn(async move { measured.measure_jobs(&job_metrics).await }));
+        let background =
+            background(&platforms, exchange, &widget_api, operators.as_ref(), anchors, job_metrics);
         let running = Arc::clone(&platforms);
         Ok(Server {
+            crawling: Crawling::start(&platforms, outbound, &service_info),
             serving,
             service_info,
             widget_origin,
@@ -302,6 +306,7 @@ impl Server {
     /// Drains: accepts no new connections and commands, and lets running ones end within the drain timeout.
     async fn end(&self) {
         self.drain.begin();
+        self.crawling.stop();
         self.event_streams.close(&**self.platforms.current().platform().storage());
         if let Some(console) = &self.console {
             console.begin_drain();
@@ -325,6 +330,7 @@ impl Server {
         }
         end_replies(&self.widget_api.load(), deadline).await;
         end_deliveries(deliveries, deadline).await;
+        self.crawling.end(deadline).await;
         self.platforms.stop_jobs();
         while !self.jobs.is_finished() && monotonic() < deadline {
             tokio::time::sleep(DRAIN_INTERVAL).await;
@@ -369,7 +375,9 @@ fn background(
     widget: &Arc<ArcSwap<WidgetApi>>,
     console: Option<&Arc<ArcSwap<OperatorsConsole>>>,
     anchors: Option<PathBuf>,
+    job_metrics: JobMetrics,
 ) -> Vec<JoinHandle<()>> {
+    let measured = Arc::clone(platforms);
     let anchored = Arc::clone(platforms);
     let (maintained, following) = (Arc::clone(platforms), Arc::clone(platforms));
     let widget = Arc::clone(widget);
@@ -380,6 +388,7 @@ fn background(
     }
     tasks.extend([
         tokio::spawn(async move { maintained.maintain().await }),
+        tokio::spawn(async move { measured.measure_jobs(&job_metrics).await }),
         tokio::spawn(async move { following.watch_keys(&exchange, &widget, console.as_deref()).await }),
         tokio::spawn(async move {
             if let Some(path) = anchors {

@@ -47,6 +47,7 @@ mod terminal;
 mod visitor;
 mod webhooks;
 #[cfg(target_os = "linux")]
+mod websites;
 mod widget_abuse;
 mod widget_connections;
 mod widget_listener;

@@ -26,6 +26,7 @@ fn document(number: u64, passages: usize) -> KnowledgeDocument {
         characters: 1,
         pages: None,
         passages: passages as u32,
+        source: None,
         created_at: at(0),
         updated_at: at(0),
     }

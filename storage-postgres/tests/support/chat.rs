@@ -109,6 +109,7 @@ fn document(number: u64, passages: u32) -> KnowledgeDocument {
         characters: 400,
         pages: Some(2),
         passages,
+        source: None,
         created_at: at(1),
         updated_at: at(2),
     }

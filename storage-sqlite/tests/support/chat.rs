@@ -100,6 +100,7 @@ pub fn document() -> KnowledgeDocument {
         characters: 900,
         pages: Some(4),
         passages: 2,
+        source: None,
         created_at: at(74),
         updated_at: at(74),
     }

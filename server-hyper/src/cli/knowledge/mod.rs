@@ -1,6 +1,7 @@
 //! `knowledge`: the documents that an agent replies from.
 
 mod add;
+mod sources;
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use openapi_core::values::{AgentId, KnowledgeId};
 use serde::Serialize;
 
 use self::add::Add;
+use self::sources::Sources;
 use crate::assemble::{Contents, retriever};
 use crate::cli::characters::on_one_line;
 use crate::cli::context::CommandContext;
@@ -52,6 +54,9 @@ pub enum Knowledge {
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
         limit: u16,
     },
+    /// Websites that agents reply from: add, list, show, sync, remove
+    #[command(subcommand)]
+    Sources(Sources),
     /// Remove a document
     #[command(after_help = "Examples:\n  \
         openapi-server knowledge remove services.md --agent acme\n  \
@@ -70,6 +75,7 @@ impl Knowledge {
         let json = context.json();
         match self {
             Knowledge::Add(add) => add.run(context),
+            Knowledge::Sources(command) => command.run(context),
             Knowledge::List { agent } => context.with_conversations(Contents::Closed, async |chat| {
                 let documents = chat.knowledge(&agent).await?;
                 let heads = ["id", "title", "file", "language", "pages", "passages", "url", "changed"];

@@ -21,7 +21,7 @@ use openapi_core::files::Sha256Digest;
 use openapi_core::json::RawObject;
 use openapi_core::storage::{Effects, RecordKind, RecordsWrite, Result, StoredRecord};
 use openapi_core::values::{
-    AgentId, ContactId, ConversationId, FileId, KnowledgeId, MessageId, PlatformId, Timestamp,
+    AgentId, ContactId, ConversationId, FileId, JobId, KnowledgeId, MessageId, PlatformId, Timestamp,
 };
 
 /// Text that a store must not alter.
@@ -208,6 +208,7 @@ fn knowledge_document(number: u8) -> KnowledgeDocument {
         characters: 5_000_000_000,
         pages: is_full.then_some(12),
         passages: u32::from(number),
+        source: is_full.then(|| JobId::from_bytes([number; 12])),
         // Older documents have greater ids.
         created_at: at(1_000 - i64::from(number)),
         updated_at: at(2_000),

@@ -1,6 +1,9 @@
 //! Web pages: the text that a reader sees, as Markdown with headings and lists, and the title.
 
-use extraction::document::decode;
+use std::borrow::Cow;
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{Encoding, UTF_8};
 use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 
 /// Elements whose content is no text of the page.
@@ -50,23 +53,47 @@ const VOID: [&str; 13] =
 /// The bytes of a page in which its encoding must be declared.
 const DECLARATION: usize = 1024;
 
+/// Elements that stand on every page of a website.
+const FRAME: [&str; 3] = ["header", "footer", "aside"];
+
+/// Roles of elements that are no text of the page.
+const FRAME_ROLES: [&str; 8] =
+    ["navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog", "menu"];
+
+/// Which part of a page is its text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    /// All that a reader sees but menus.
+    #[default]
+    Whole,
+    /// What is neither head, foot nor margin of the website.
+    Body,
+    /// What the page declares to be its main content: `main`, or the role.
+    Main,
+    /// The only article of the page.
+    Article,
+}
+
 /// The text of a page.
-pub struct Page {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageText {
     /// Its title, if it has one.
     pub title: Option<String>,
     /// Its text, as Markdown.
     pub text: String,
 }
 
-/// Reads a page.
-pub fn read(bytes: &[u8]) -> Page {
-    let content = decoded(bytes);
-    let mut emitter = DefaultEmitter::default();
-    // The content of scripts, styles and titles is text, not tags.
-    emitter.naively_switch_states(true);
-    let mut page = Writer::default();
-    for token in Tokenizer::new_with_emitter(&*content, emitter) {
-        let Ok(token) = token;
+/// Reads the file of a page.
+#[must_use]
+pub fn read(bytes: &[u8]) -> PageText {
+    text_of(&decoded(bytes, None), Part::Whole)
+}
+
+/// Reads a part of a page.
+#[must_use]
+pub fn text_of(content: &str, part: Part) -> PageText {
+    let mut page = Writer { part, ..Writer::default() };
+    for token in tokens(content) {
         match token {
             Token::StartTag(tag) => page.start(&String::from_utf8_lossy(&tag.name), &tag),
             Token::EndTag(tag) => page.end(&String::from_utf8_lossy(&tag.name)),
@@ -77,20 +104,40 @@ pub fn read(bytes: &[u8]) -> Page {
     page.finish()
 }
 
-/// The characters of a page: in the encoding that it declares, unless it begins with a byte order mark or is UTF-8.
-fn decoded(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
-    let is_evident = encoding_rs::Encoding::for_bom(bytes).is_some() || std::str::from_utf8(bytes).is_ok();
-    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(DECLARATION)]).to_lowercase();
-    let declared = head.split_once("charset=").map(|(_, rest)| {
-        let rest = rest.trim_start_matches(['"', '\'', ' ']);
-        &rest[..rest
-            .find(|letter: char| !letter.is_ascii_alphanumeric() && !"-_:".contains(letter))
-            .unwrap_or(rest.len())]
-    });
-    match declared.and_then(|label| encoding_rs::Encoding::for_label(label.as_bytes())) {
-        Some(encoding) if !is_evident => encoding.decode(bytes).0,
-        _ => decode(bytes),
+/// The tokens of a page.
+pub(crate) fn tokens(content: &str) -> impl Iterator<Item = Token> + '_ {
+    let mut emitter = DefaultEmitter::default();
+    // The content of scripts, styles and titles is text, not tags.
+    emitter.naively_switch_states(true);
+    Tokenizer::new_with_emitter(content, emitter).map(|token| {
+        let Ok(token) = token;
+        token
+    })
+}
+
+/// The characters of a page: in the encoding that its server or the page declares, unless it begins with a byte order
+/// mark or is UTF-8. What the declared encoding does not fit is in the likeliest one.
+#[must_use]
+pub fn decoded<'a>(bytes: &'a [u8], charset: Option<&str>) -> Cow<'a, str> {
+    if Encoding::for_bom(bytes).is_some() || std::str::from_utf8(bytes).is_ok() {
+        // Takes the byte order mark at its word and off.
+        return UTF_8.decode(bytes).0;
     }
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(DECLARATION)]).to_lowercase();
+    let in_page = head.split_once("charset=").map(|(_, rest)| {
+        let rest = rest.trim_start_matches(['"', '\'', ' ']);
+        let is_label = |letter: char| letter.is_ascii_alphanumeric() || "-_:".contains(letter);
+        rest.split(|letter| !is_label(letter)).next().unwrap_or_default()
+    });
+    let declared = [charset, in_page].into_iter().flatten();
+    for encoding in declared.filter_map(|label| Encoding::for_label(label.as_bytes())) {
+        if let Some(text) = encoding.decode_without_bom_handling_and_without_replacement(bytes) {
+            return text;
+        }
+    }
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+    detector.feed(bytes, true);
+    detector.guess(None, Utf8Detection::Allow).decode(bytes).0
 }
 
 /// An element whose content is passed over.
@@ -110,6 +157,9 @@ struct Writer {
     line: String,
     prefix: String,
     preformatted: usize,
+    part: Part,
+    /// The open element that the part is, and the open ones of its name inside.
+    inside: Option<Skipped>,
 }
 
 impl Writer {
@@ -118,11 +168,18 @@ impl Writer {
             skipped.nested += usize::from(skipped.name == name && !tag.self_closing);
             return;
         }
-        if LEFT_OUT.contains(&name) || is_hidden(tag) {
+        if LEFT_OUT.contains(&name) || is_hidden(tag) || self.is_frame(name, tag) {
             if !tag.self_closing && !VOID.contains(&name) {
                 self.skipped = Some(Skipped { name: name.to_owned(), nested: 0 });
             }
             return;
+        }
+        match &mut self.inside {
+            Some(inside) => inside.nested += usize::from(inside.name == name && !tag.self_closing),
+            None if begins(self.part, name, tag) => {
+                self.inside = Some(Skipped { name: name.to_owned(), nested: 0 });
+            }
+            None => {}
         }
         match name {
             "title" => self.is_title = self.title.is_none(),
@@ -154,6 +211,16 @@ impl Writer {
             }
             return;
         }
+        if let Some(inside) = self.inside.as_mut().filter(|inside| inside.name == name) {
+            match inside.nested {
+                0 => {
+                    self.break_paragraph();
+                    self.inside = None;
+                    return;
+                }
+                _ => inside.nested -= 1,
+            }
+        }
         match name {
             "title" => self.is_title = false,
             "li" | "tr" => self.break_line(),
@@ -173,6 +240,8 @@ impl Writer {
         }
         if self.is_title {
             self.title.get_or_insert_default().push_str(text);
+        } else if self.inside.is_none() && matches!(self.part, Part::Main | Part::Article) {
+            // Outside of what is read.
         } else if self.preformatted > 0 {
             let mut lines = text.split('\n');
             self.line.push_str(lines.next().unwrap_or_default());
@@ -189,6 +258,16 @@ impl Writer {
                 }
             }
         }
+    }
+
+    /// Whether an element belongs to the website rather than to the page.
+    fn is_frame(&self, name: &str, tag: &StartTag<()>) -> bool {
+        if self.part == Part::Whole {
+            return false;
+        }
+        // A head inside the main content has its heading.
+        let is_frame = FRAME.contains(&name) && (self.part == Part::Body || name == "aside");
+        is_frame || attribute(tag, b"role").is_some_and(|role| FRAME_ROLES.contains(&role.trim()))
     }
 
     /// Ends a line inside a paragraph.
@@ -214,10 +293,10 @@ impl Writer {
         }
     }
 
-    fn finish(mut self) -> Page {
+    fn finish(mut self) -> PageText {
         self.break_paragraph();
         let title = self.title.map(|title| title.split_whitespace().collect::<Vec<_>>().join(" "));
-        Page { title: title.filter(|title| !title.is_empty()), text: self.text }
+        PageText { title: title.filter(|title| !title.is_empty()), text: self.text }
     }
 }
 
@@ -229,15 +308,31 @@ fn heading(name: &str) -> Option<usize> {
     }
 }
 
+/// Whether an element begins the part that is read.
+pub(crate) fn begins(part: Part, name: &str, tag: &StartTag<()>) -> bool {
+    match part {
+        Part::Whole | Part::Body => false,
+        Part::Main => name == "main" || attribute(tag, b"role").is_some_and(|role| role.trim() == "main"),
+        Part::Article => name == "article",
+    }
+}
+
+/// The value of an attribute, in lower case.
+fn attribute(tag: &StartTag<()>, name: &[u8]) -> Option<String> {
+    value_of(tag, name).map(|value| value.to_lowercase())
+}
+
+/// The value of an attribute.
+pub(crate) fn value_of(tag: &StartTag<()>, name: &[u8]) -> Option<String> {
+    let found = tag.attributes.iter().find(|(key, _)| key.as_slice() == name);
+    found.map(|(_, value)| String::from_utf8_lossy(value).into_owned())
+}
+
 /// Whether a reader does not see the element.
 fn is_hidden(tag: &StartTag<()>) -> bool {
-    let attribute = |name: &[u8]| {
-        let found = tag.attributes.iter().find(|(key, _)| key.as_slice() == name);
-        found.map(|(_, value)| String::from_utf8_lossy(value).to_lowercase())
-    };
-    let style: String = attribute(b"style").unwrap_or_default().split_whitespace().collect();
-    attribute(b"hidden").is_some()
-        || attribute(b"aria-hidden").is_some_and(|value| value == "true")
+    let style: String = attribute(tag, b"style").unwrap_or_default().split_whitespace().collect();
+    attribute(tag, b"hidden").is_some()
+        || attribute(tag, b"aria-hidden").is_some_and(|value| value == "true")
         || style.contains("display:none")
         || style.contains("visibility:hidden")
 }
@@ -277,7 +372,26 @@ mod tests {
         ] {
             assert_eq!(read(bytes).text.trim(), "Łódź");
         }
+        // Its server knows better than the page, and a declaration that cannot be right counts for nothing.
+        assert_eq!(
+            text_of(&decoded(b"<meta charset=utf-8><p>\xa3", Some("iso-8859-1")), Part::Whole).text.trim(),
+            "£"
+        );
+        let japanese =
+            encoding_rs::SHIFT_JIS.encode("<p>営業時間は月曜日から金曜日の午前九時から午後五時までです。").0;
+        assert!(decoded(&japanese, Some("utf-8")).contains("営業時間"));
         assert_eq!(read(b"").text, "");
         assert_eq!(read(b"<p").text, "");
+    }
+
+    #[test]
+    fn the_main_content_has_no_frame() {
+        let page = "<body><header><h1>Shop</h1></header><nav>Menu</nav><div role=search>Find</div><main><header><h1>Prices\
+            </h1></header><p>A visit is 40.</p><aside>Ad</aside><main>inner</main></main><footer>Imprint</footer>";
+        assert_eq!(text_of(page, Part::Main).text, "# Prices\n\nA visit is 40.\n\ninner\n\n");
+        let page = "<header>Shop</header><p>Text</p><footer>Imprint</footer>";
+        assert_eq!(text_of(page, Part::Body).text, "Text\n\n");
+        let page = "<p>Before<article><p>One</p></article><p>After";
+        assert_eq!(text_of(page, Part::Article).text, "One\n\n");
     }
 }
