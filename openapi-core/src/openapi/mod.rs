@@ -99,50 +99,17 @@ fn description() -> String {
 /// The schemas of the document that operations refer to, by name.
 #[must_use]
 pub fn schemas(groups: &[EndpointGroup]) -> Map<String, Value> {
-    fn named<T: JsonSchema>() -> (String, Value) {
-        (T::NAME.unwrap_or_default().to_owned(), T::schema())
+    macro_rules! named {
+        ($($type:ty),+ $(,)?) => { [$((<$type>::NAME.unwrap_or_default().to_owned(), <$type>::schema())),+] };
     }
-    let core = [
-        named::<Event>(),
-        named::<Contact>(),
-        named::<Preview>(),
-        named::<NewContact>(),
-        named::<ContactChanges>(),
-        named::<contacts::SchemaDocument>(),
-        named::<FieldDefinition>(),
-        named::<ArchiveRequest>(),
-        named::<ContactFile>(),
-        named::<NewFile>(),
-        named::<SignedUrl>(),
-        named::<DeleteRequest>(),
-        named::<DeletedFile>(),
-        named::<WithHistory>(),
-        named::<Submission>(),
-        named::<SubmissionPreview>(),
-        named::<NewForm>(),
-        named::<Batch>(),
-        named::<Change>(),
-        named::<BatchResult>(),
-        named::<TemplateSummary>(),
-        named::<TemplateDocument<'_>>(),
-        named::<Structure<'_>>(),
-        named::<FormField>(),
-        named::<ExtractionField>(),
-        named::<ExtractionSchema>(),
-        named::<NewExtraction>(),
-        named::<NewExtractionJob>(),
-        named::<NewExtractionBatch>(),
-        named::<ExtractionJob>(),
-        named::<ExtractionBatch>(),
-        named::<QueuedBatch>(),
-        named::<QueuedDocument>(),
-        named::<DeletedJob>(),
-        named::<ExtractionMetadata>(),
-        named::<SchemaExample>(),
-        named::<SchemaExamples>(),
-        named::<Pagination>(),
-        named::<ValidationError>(),
-        named::<ApiError>(),
-    ];
+    let core = named! {
+        Event, Contact, Preview, NewContact, ContactChanges, contacts::SchemaDocument, FieldDefinition,
+        ArchiveRequest, ContactFile, NewFile, SignedUrl, DeleteRequest, DeletedFile, WithHistory,
+        Submission, SubmissionPreview, NewForm, Batch, Change, BatchResult, TemplateSummary,
+        TemplateDocument<'_>, Structure<'_>, FormField, ExtractionField, ExtractionSchema,
+        NewExtraction, NewExtractionJob, NewExtractionBatch, ExtractionJob, ExtractionBatch,
+        QueuedBatch, QueuedDocument, DeletedJob, ExtractionMetadata, SchemaExample, SchemaExamples,
+        Pagination, ValidationError, ApiError,
+    };
     core.into_iter().chain(groups.iter().flat_map(|group| (group.schemas)())).collect()
 }
