@@ -17,7 +17,7 @@ use crate::knowledge::Text;
 use crate::ports::monotonic;
 
 /// How many websites a server reads at a time.
-const TASKS: usize = 2;
+const TASKS: usize = 4;
 /// How often it is looked whether the tasks have ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long the end of the server waits for the answer of a website.

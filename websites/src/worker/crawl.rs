@@ -39,6 +39,7 @@ impl Crawl<'_> {
             (self.body.discovery, self.body.is_limited, self.body.error) = (None, false, None);
             self.save().await?;
         }
+        let began = self.crawler.now();
         self.load().await?;
         if let Some(end) = self.read_robots(&scope).await? {
             return Ok(end);
@@ -64,6 +65,12 @@ impl Crawl<'_> {
                 return Ok(End::Failed(format!(
                     "{MAX_FAILURES} pages in a row failed, the last one with: {detail}"
                 )));
+            }
+            // After a page, so that each turn brings the crawl on, and not while a website that is away is recognised.
+            if self.failures == 0
+                && self.crawler.now().millis_since(began) >= self.crawler.parts.limits.turn_millis
+            {
+                return Ok(End::Turn);
             }
         }
         Ok(self.nothing_read().map_or(End::Complete, End::Failed))

@@ -1,4 +1,4 @@
-//! The worker: it claims websites under a lease, reads one after the other, and settles what came of it.
+//! The worker: it claims websites under a lease, reads each for a turn, and settles what came of it.
 
 mod crawl;
 mod pace;
@@ -74,6 +74,8 @@ pub struct CrawlLimits {
     pub per_form: usize,
     /// The pause between two requests to a host (1 s).
     pub pace_millis: u64,
+    /// How long a website is read until the others that wait have their turn (2 minutes).
+    pub turn_millis: i64,
 }
 
 impl Default for CrawlLimits {
@@ -86,6 +88,7 @@ impl Default for CrawlLimits {
             millis: 6 * HOUR_MILLIS,
             per_form: 200,
             pace_millis: 1_000,
+            turn_millis: 120_000,
         }
     }
 }
@@ -109,7 +112,7 @@ pub trait CurrentChat: Send + Sync {
     fn chat(&self) -> Arc<Conversations>;
 }
 
-/// Reads the websites of all agents, one after the other. Several crawlers, in one process or in many, share the work.
+/// Reads the websites of all agents, each for the length of a turn. Several crawlers, in one process or in many, share the work.
 pub struct Crawler {
     parts: CrawlerParts,
     chats: Arc<dyn CurrentChat>,
@@ -158,7 +161,7 @@ impl Crawler {
         }
     }
 
-    /// Reads one website, if one is due; returns whether one was.
+    /// Reads one website for a turn, if one is due; returns whether one was.
     ///
     /// # Errors
     /// When the store fails.
@@ -206,6 +209,7 @@ impl Crawler {
         };
         let settled = match end {
             Ok(End::Stopped) => self.give_back(agent, &crawl, None).await,
+            Ok(End::Turn) => self.queue_again(agent, &mut crawl).await,
             Ok(End::Complete) => crawl.finish(None).await,
             Ok(End::Failed(error)) => crawl.finish(Some(error)).await,
             Err(halt) => Err(halt),
@@ -220,6 +224,13 @@ impl Crawler {
                 }
             }
         }
+    }
+
+    /// Hands a website back after those that wait.
+    async fn queue_again(&self, agent: &AgentId, crawl: &mut Crawl<'_>) -> Result<(), Halt> {
+        let front = self.chat().platform().storage().queue_front(Queue::Crawl, Some(agent)).await?;
+        crawl.job.turn = front.turn(1);
+        self.give_back(agent, crawl, None).await
     }
 
     /// Hands a website back: at once, or after a pause.

@@ -23,6 +23,8 @@ pub(super) enum End {
     Failed(String),
     /// The crawler is to stop.
     Stopped,
+    /// It has been read for a turn, and there is more.
+    Turn,
 }
 
 /// A crawl.

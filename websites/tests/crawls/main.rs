@@ -11,7 +11,7 @@ use openapi_core::files::Sha256Digest;
 use openapi_core::storage::Queue;
 use websites::CrawlLimits;
 
-use support::{Answer, PRODUCT, World, by, page};
+use support::{Answer, PRODUCT, World, by, limits, page};
 
 /// Runs a future on a runtime of one thread.
 fn run(work: impl Future<Output = ()>) {
@@ -92,7 +92,7 @@ fn a_host_is_asked_once_a_second_over_all_websites() {
             (1..=3).for_each(|nth| site.put(&format!("{folder}{nth}"), page(&format!("{folder}{nth}"), &[])));
             world.add(folder).await;
         }
-        let limits = CrawlLimits { pace_millis: 200, ..CrawlLimits::default() };
+        let limits = CrawlLimits { pace_millis: 200, ..limits() };
         let (one, two) = (world.crawler_with(limits, true), world.crawler_with(limits, true));
         let (first, second) = tokio::join!(one.run_once(), two.run_once());
         assert!(first.expect("a store") && second.expect("a store"));
@@ -264,7 +264,7 @@ fn traps_end() {
                 _ => None,
             }
         });
-        let limits = CrawlLimits { per_form: 20, ..CrawlLimits::default() };
+        let limits = CrawlLimits { per_form: 20, ..limits() };
         let id = world.add("/").await;
         assert!(world.crawler_with(limits, true).run_once().await.expect("a store"));
         let (website, pages) = world.report(id).await;
@@ -285,7 +285,7 @@ fn limits_hold_and_are_said() {
         site.put("/", page("Start", &links.iter().map(String::as_str).collect::<Vec<_>>()));
         links.iter().for_each(|link| site.put(link, page(link, &[])));
         let id = world.add("/").await;
-        let few = CrawlLimits { pages: 5, ..CrawlLimits::default() };
+        let few = CrawlLimits { pages: 5, ..limits() };
         assert!(world.crawler_with(few, true).run_once().await.expect("a store"));
         let (website, pages) = world.report(id).await;
         assert!(website.body.is_limited);
@@ -293,7 +293,7 @@ fn limits_hold_and_are_said() {
         assert_eq!(pages.iter().filter(|page| page.outcome == Some(PageOutcome::Limit)).count(), 26);
         site.forget_requests();
         world.clock.pass(24 * 3_600_000);
-        let small = CrawlLimits { bytes: 1, found: 10, ..CrawlLimits::default() };
+        let small = CrawlLimits { bytes: 1, found: 10, ..limits() };
         assert!(world.crawler_with(small, true).run_once().await.expect("a store"));
         assert!(world.report(id).await.0.body.is_limited);
         assert_eq!(site.paths().len(), 3, "the first page alone has more bytes");
@@ -416,7 +416,7 @@ fn private_addresses_are_refused_and_said() {
         let world = World::new().await;
         world.site.put("/", page("Start", &[]));
         let id = world.add("/").await;
-        assert!(world.crawler_with(CrawlLimits::default(), false).run_once().await.expect("a store"));
+        assert!(world.crawler_with(limits(), false).run_once().await.expect("a store"));
         let (website, _) = world.report(id).await;
         assert!(website.body.error.expect("an error").contains("refused by the rule"));
         assert!(world.site.paths().is_empty());
@@ -481,6 +481,38 @@ fn a_stop_hands_the_website_back() {
         assert!(world.site.paths().is_empty());
         assert!(world.crawler().run_once().await.expect("a store"));
         assert_eq!(world.paths().await, ["/"]);
+    });
+}
+
+#[test]
+fn websites_take_turns() {
+    run(async {
+        let world = World::new().await;
+        let mut ids = Vec::new();
+        for folder in ["/a/", "/b/"] {
+            world.site.put(folder, page(folder, &["1", "2", "3", "4"]));
+            (1..=4).for_each(|nth| {
+                world.site.put(&format!("{folder}{nth}"), page(&format!("{folder}{nth}"), &[]))
+            });
+            ids.push(world.add(folder).await);
+        }
+        let crawler = world.crawler_with(CrawlLimits { turn_millis: 4_000, ..limits() }, true);
+        let mut turns = Vec::new();
+        while crawler.run_once().await.expect("a store") {
+            let pages = world.paths().await;
+            turns.push(["/a/", "/b/"].map(|of| pages.iter().filter(|path| path.starts_with(of)).count()));
+        }
+        assert_eq!(
+            turns[..4],
+            [[3, 0], [3, 2], [5, 2], [5, 5]],
+            "the first turn also asks for robots.txt and the sitemap"
+        );
+        for id in ids {
+            assert_eq!(world.report(id).await.0.state, WebsiteState::Scheduled);
+        }
+        let mut paths = world.site.paths();
+        paths.retain(|path| path.starts_with("/a/") || path.starts_with("/b/"));
+        assert_eq!(paths.len(), 10, "no page is asked for twice: {paths:?}");
     });
 }
 

@@ -93,6 +93,11 @@ impl Answer {
     }
 }
 
+/// The limits, with turns that end with the crawl.
+pub fn limits() -> CrawlLimits {
+    CrawlLimits { turn_millis: i64::MAX, ..CrawlLimits::default() }
+}
+
 /// A page with enough text of its own, and links.
 pub fn page(title: &str, links: &[&str]) -> Answer {
     let links: String = links.iter().map(|link| format!("<a href='{link}'>more</a> ")).collect();
@@ -287,7 +292,7 @@ impl World {
     }
 
     pub fn crawler(&self) -> Crawler {
-        self.crawler_with(CrawlLimits::default(), true)
+        self.crawler_with(limits(), true)
     }
 
     pub fn crawler_with(&self, limits: CrawlLimits, is_allowed: bool) -> Crawler {
