@@ -18,7 +18,7 @@ fn session(host: &Host) -> String {
     assert_eq!(reply.status, 303, "{}", reply.body);
     let cookie = reply.header("set-cookie");
     assert!(cookie.contains("HttpOnly; SameSite=Lax"), "{cookie}");
-    format!("Cookie: {}\r\n", cookie.split(';').next().unwrap())
+    format!("Cookie: {}\r\n", cookie.split(';').next().expect("a cookie"))
 }
 
 fn origin(host: &Host) -> String {
