@@ -222,7 +222,7 @@ fn an_erasure_ends_the_jobs_of_the_contact(backend: Backend) {
         let _ = cx.get(&format!("{JOBS}/{id}")).fails(404, "JOB_NOT_FOUND");
     }
     run_until(&cx, || balance(&cx) == (9, 0));
-    let load = wait(cx.platform.extraction_load()).expect("load");
+    let load = wait(cx.platform.storage().queue_load(Queue::Extraction)).expect("load");
     assert_eq!((load.ready, load.running), (0, 0));
 }
 

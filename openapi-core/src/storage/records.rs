@@ -132,8 +132,7 @@ impl Subject {
 
 macro_rules! record_kinds {
     ($($(#[$doc:meta])* $name:ident = $number:literal,)*) => {
-        /// What records there are. Stores write the numbers, so they are never given to something else: 8 is
-        /// that of corrections, 9 that of evaluation cases.
+        /// What records there are. Stores write the numbers for good; 8 is for corrections, 9 for evaluation cases.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "camelCase")]
         pub enum RecordKind {

@@ -21,7 +21,7 @@ const TASKS: usize = 4;
 /// How often it is looked whether the tasks have ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long the end of the server waits for the answer of a website.
-const PATIENCE: Duration = Duration::from_secs(3);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// The longest title of a document, in characters.
 const MAX_TITLE: usize = 200;
 
@@ -54,7 +54,7 @@ impl Crawling {
     /// Waits for what [`Crawling::stop`] has stopped, as long as an answer usually takes. What is cut goes on when its
     /// lease has ended.
     pub async fn end(&self, until: Instant) {
-        let until = until.min(monotonic() + PATIENCE);
+        let until = until.min(monotonic() + ANSWER_TIMEOUT);
         while !self.tasks.iter().all(JoinHandle::is_finished) && monotonic() < until {
             tokio::time::sleep(POLL_INTERVAL).await;
         }

@@ -14,8 +14,7 @@ use crate::ports::timeout;
 use crate::reply::{ApiError, ErrorCode};
 use crate::storage::retry::retry_on_conflict;
 use crate::storage::{
-    Job, JobChange, JobClaim, JobState, JobsWrite, Queue, QueueLoad, ScopedJob, StorageError,
-    StorageErrorKind, Woken,
+    Job, JobChange, JobClaim, JobState, JobsWrite, Queue, ScopedJob, StorageError, StorageErrorKind, Woken,
 };
 use crate::values::{PlatformId, Timestamp};
 
@@ -55,14 +54,6 @@ impl Platform {
     /// Ends [`Platform::background`]: no further job is claimed, and those that run are handed back.
     pub fn stop_background(&self) {
         self.extractions.signal.stop();
-    }
-
-    /// What waits in the queue of extractions.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn extraction_load(&self) -> Result<QueueLoad, StorageError> {
-        self.storage.queue_load(Queue::Extraction).await
     }
 
     /// What the workers of this process did.
