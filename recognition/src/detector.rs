@@ -40,7 +40,8 @@ pub(crate) fn lines(network: &Network, image: Image<'_>) -> Result<Vec<Region>, 
 pub(crate) fn scaled(image: Image<'_>, width: u32, height: u32) -> Result<Vec<u8>, RecognitionError> {
     let failed = |error: &dyn std::fmt::Display| RecognitionError::Network(error.to_string());
     let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));
-    let given = ImageRef::new(image.width, image.height, image.pixels, PixelType::U8).map_err(|error| failed(&error))?;
+    let given = ImageRef::new(image.width, image.height, image.pixels, PixelType::U8)
+        .map_err(|error| failed(&error))?;
     let mut scaled = Pixels::new(width, height, PixelType::U8);
     Resizer::new().resize(&given, &mut scaled, Some(&options)).map_err(|error| failed(&error))?;
     Ok(scaled.into_vec())

@@ -61,16 +61,16 @@ impl Letters {
         let mut letters = String::new();
         for language in languages {
             let (_, further) = LANGUAGES.iter().find(|(name, _)| *name == language.as_ref())?;
-            letters.extend(further.chars().flat_map(|letter| [letter].into_iter().chain(letter.to_uppercase())));
+            letters
+                .extend(further.chars().flat_map(|letter| [letter].into_iter().chain(letter.to_uppercase())));
         }
         (!languages.is_empty()).then_some(Self(letters))
     }
 
     /// Which of these characters belong to them.
     pub(crate) fn mask(&self, characters: &[char]) -> Vec<bool> {
-        let allowed = |character: &char| {
-            character.is_ascii() || is_sign(*character) || self.0.contains(*character)
-        };
+        let allowed =
+            |character: &char| character.is_ascii() || is_sign(*character) || self.0.contains(*character);
         characters.iter().map(allowed).collect()
     }
 }

@@ -9,14 +9,14 @@
 //! | `model` | loads a network and runs it on one thread |
 //!
 //! ```
-//! use recognition::{Image, Letters, Recogniser, Weights};
+//! use recognition::{Image, Letters, Recogniser, Threads, Weights};
 //!
 //! let weights = Weights {
 //!     detector: recognition_weights::DETECTOR,
 //!     recogniser: recognition_weights::RECOGNISER,
 //!     characters: recognition_weights::CHARACTERS,
 //! };
-//! let recogniser = Recogniser::new(&weights).expect("weights");
+//! let recogniser = Recogniser::new(&weights, &Threads::start()).expect("weights");
 //! let letters = Letters::of(&["eng", "deu"]).expect("Latin letters");
 //! let white = [255; 64 * 32];
 //! let words = recogniser.read(Image { width: 64, height: 32, pixels: &white }, &letters, &mut || true);
@@ -32,8 +32,8 @@ mod regions;
 use thiserror::Error;
 
 pub use self::letters::Letters;
-pub use self::model::Threads;
 use self::model::Network;
+pub use self::model::Threads;
 use self::regions::Region;
 
 /// Lines of an image that are read. More are noise, or an image that is to take time.
@@ -114,19 +114,11 @@ pub struct Recogniser {
 }
 
 impl Recogniser {
-    /// Loads the networks, with a thread for them.
+    /// Loads the networks, to run on this thread.
     ///
     /// # Errors
     /// [`RecognitionError::Weights`].
-    pub fn new(weights: &Weights) -> Result<Self, RecognitionError> {
-        Self::on(weights, &Threads::start())
-    }
-
-    /// Loads the networks, to run on a thread that was started before.
-    ///
-    /// # Errors
-    /// [`RecognitionError::Weights`].
-    pub fn on(weights: &Weights, threads: &Threads) -> Result<Self, RecognitionError> {
+    pub fn new(weights: &Weights, threads: &Threads) -> Result<Self, RecognitionError> {
         let listed = weights.characters.trim_end_matches('\n').chars();
         let characters = std::iter::once('\0').chain(listed).chain([' ']).collect();
         Ok(Self {

@@ -15,7 +15,10 @@ impl Threads {
     /// Starts it. Where no thread can be started, networks run on the one that asks.
     #[must_use]
     pub fn start() -> Self {
-        Self(Arc::new(ThreadPool::with_num_threads(1)))
+        let threads = ThreadPool::with_num_threads(1);
+        // Once it has done something, it needs nothing more from the system.
+        threads.run(|| ());
+        Self(Arc::new(threads))
     }
 }
 
@@ -34,9 +37,34 @@ impl std::fmt::Debug for Network {
 /// The operators of the two networks: the program has no others.
 fn operators() -> OpRegistry {
     op_registry!(
-        Add, AveragePool, BatchNormalization, Cast, Concat, Conv, ConvTranspose, Div, Erf, GlobalAveragePool,
-        HardSigmoid, MatMul, MaxPool, Mul, Pow, ReduceMean, Relu, Reshape, Resize, Shape, Sigmoid, Slice, Softmax,
-        Sqrt, Squeeze, Sub, Transpose, Unsqueeze
+        Add,
+        AveragePool,
+        BatchNormalization,
+        Cast,
+        Concat,
+        Conv,
+        ConvTranspose,
+        Div,
+        Erf,
+        GlobalAveragePool,
+        HardSigmoid,
+        MatMul,
+        MaxPool,
+        Mul,
+        Pow,
+        ReduceMean,
+        Relu,
+        Reshape,
+        Resize,
+        Shape,
+        Sigmoid,
+        Slice,
+        Softmax,
+        Sqrt,
+        Squeeze,
+        Sub,
+        Transpose,
+        Unsqueeze
     )
 }
 

@@ -69,7 +69,9 @@ fn dilated(map: &[f32], width: usize) -> Vec<bool> {
     let mut cells = vec![false; map.len()];
     for (at, _) in map.iter().enumerate().filter(|(_, value)| **value > LINE) {
         let is_last = at % width + 1 == width;
-        for near in [Some(at), (!is_last).then_some(at + 1), Some(at + width), (!is_last).then_some(at + width + 1)] {
+        for near in
+            [Some(at), (!is_last).then_some(at + 1), Some(at + width), (!is_last).then_some(at + width + 1)]
+        {
             if let Some(cell) = near.and_then(|near| cells.get_mut(near)) {
                 *cell = true;
             }
@@ -121,14 +123,17 @@ fn parts(mut cells: Vec<bool>, width: usize) -> Vec<Part> {
 
 /// The convex hull of a part, counter-clockwise by the monotone chain.
 fn hull(spans: &[(usize, usize, usize)]) -> Vec<(f32, f32)> {
-    let mut points: Vec<(f32, f32)> =
-        spans.iter().flat_map(|(y, first, last)| [(*first as f32, *y as f32), (*last as f32, *y as f32)]).collect();
+    let mut points: Vec<(f32, f32)> = spans
+        .iter()
+        .flat_map(|(y, first, last)| [(*first as f32, *y as f32), (*last as f32, *y as f32)])
+        .collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     points.dedup();
     if points.len() < 3 {
         return points;
     }
-    let turns = |a: (f32, f32), b: (f32, f32), c: (f32, f32)| (b.0 - a.0) * (c.1 - a.1) - (b.1 - a.1) * (c.0 - a.0);
+    let turns =
+        |a: (f32, f32), b: (f32, f32), c: (f32, f32)| (b.0 - a.0) * (c.1 - a.1) - (b.1 - a.1) * (c.0 - a.0);
     let mut hull: Vec<(f32, f32)> = Vec::new();
     for half in [points.clone(), points.into_iter().rev().collect()] {
         let start = hull.len();
@@ -177,8 +182,10 @@ fn least_rectangle(hull: &[(f32, f32)]) -> Option<Region> {
 fn mean(map: &[f32], width: usize, region: &Region) -> f32 {
     let corners = region.corners();
     let end = |value: f32, most: usize| (value.max(0.0) as usize).min(most);
-    let (left, right) = corners.iter().fold((f32::MAX, 0.0_f32), |(low, high), (x, _)| (low.min(*x), high.max(*x)));
-    let (top, bottom) = corners.iter().fold((f32::MAX, 0.0_f32), |(low, high), (_, y)| (low.min(*y), high.max(*y)));
+    let (left, right) =
+        corners.iter().fold((f32::MAX, 0.0_f32), |(low, high), (x, _)| (low.min(*x), high.max(*x)));
+    let (top, bottom) =
+        corners.iter().fold((f32::MAX, 0.0_f32), |(low, high), (_, y)| (low.min(*y), high.max(*y)));
     let (sin, cos) = region.angle.sin_cos();
     let (mut sum, mut count) = (0.0, 0.0_f32);
     for y in end(top, map.len() / width)..end(bottom.ceil() + 1.0, map.len() / width) {

@@ -25,7 +25,7 @@ use clap::Parser as _;
 use extraction::document::ocr::{Networks, OcrEngine, Tesseract, WithNetworks};
 use extraction::document::{Document, Limits, read_with};
 use extraction::engine::builtin::confidence::Features;
-use recognition::{Letters, Recogniser, Weights};
+use recognition::{Letters, Threads, Weights};
 use serde_json::{Map, Value, json};
 
 use manifest::{Entry, Part};
@@ -94,8 +94,7 @@ impl Recognition {
                 recogniser: recognition_weights::RECOGNISER,
                 characters: recognition_weights::CHARACTERS,
             };
-            let recogniser = Recogniser::new(&weights).expect("the weights of this project");
-            Networks::new(recogniser, Letters::of(&["eng"]).expect("a known language"))
+            Networks::new(weights, Threads::start(), Letters::of(&["eng"]).expect("a known language"))
         };
         match self {
             Self::Both => Box::new(WithNetworks::new(Tesseract::default(), networks())),

@@ -1,8 +1,9 @@
 //! OCR by the two networks of the crate `recognition`: alone, or as a second reader where another engine is unsure.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use recognition::{Image, Letters, Recogniser, Word};
+use recognition::{Image, Letters, Recogniser, Threads, Weights, Word};
 
 use super::engine::{OcrEngine, OcrError, OcrWord, Stop};
 use super::raster::Raster;
@@ -30,9 +31,11 @@ const MEASURED: [(f32, f32); 9] = [
     (1.0, 0.99),
 ];
 
-/// The two networks as an engine.
+/// The two networks as an engine. They are loaded with the first image.
 pub struct Networks {
-    recogniser: Recogniser,
+    weights: Weights,
+    threads: Threads,
+    loaded: OnceLock<Option<Recogniser>>,
     letters: Letters,
     /// Asked between two lines of an image.
     going_on: Box<dyn Fn() + Send + Sync>,
@@ -45,10 +48,10 @@ impl std::fmt::Debug for Networks {
 }
 
 impl Networks {
-    /// Networks that read these letters.
+    /// Networks of these weights, on this thread, that read these letters.
     #[must_use]
-    pub fn new(recogniser: Recogniser, letters: Letters) -> Self {
-        Self { recogniser, letters, going_on: Box::new(|| ()) }
+    pub fn new(weights: Weights, threads: Threads, letters: Letters) -> Self {
+        Self { weights, threads, loaded: OnceLock::new(), letters, going_on: Box::new(|| ()) }
     }
 
     /// Calls this between two lines of an image.
@@ -56,6 +59,12 @@ impl Networks {
     pub(crate) fn with_going_on(mut self, going_on: impl Fn() + Send + Sync + 'static) -> Self {
         self.going_on = Box::new(going_on);
         self
+    }
+
+    fn recogniser(&self) -> Result<&Recogniser, OcrError> {
+        (self.going_on)();
+        let load = || Recogniser::new(&self.weights, &self.threads).ok();
+        self.loaded.get_or_init(load).as_ref().ok_or(OcrError::Unavailable)
     }
 }
 
@@ -67,13 +76,12 @@ impl OcrEngine for Networks {
             (self.going_on)();
             !stop.is_stopped() && begun.elapsed() < TIME
         };
-        let read = self.recogniser.read(image(raster), &self.letters, &mut goes_on);
+        let read = self.recogniser()?.read(image(raster), &self.letters, &mut goes_on);
         Ok(read.map_err(|_| OcrError::Failed)?.into_iter().map(word).collect())
     }
 
     fn turn(&self, raster: &Raster, _: &Stop) -> Result<u16, OcrError> {
-        (self.going_on)();
-        match self.recogniser.is_on_its_side(image(raster)) {
+        match self.recogniser()?.is_on_its_side(image(raster)) {
             Ok(Some(is_on_its_side)) => Ok(if is_on_its_side { 90 } else { 0 }),
             _ => Err(OcrError::Failed),
         }
@@ -103,7 +111,10 @@ impl<E: OcrEngine> OcrEngine for WithNetworks<E> {
     }
 
     fn turn(&self, raster: &Raster, stop: &Stop) -> Result<u16, OcrError> {
-        self.first.turn(raster, stop)
+        match self.first.turn(raster, stop) {
+            Err(OcrError::Unavailable) => self.networks.turn(raster, stop),
+            turn => turn,
+        }
     }
 
     fn again(&self, raster: &Raster, words: &[OcrWord], stop: &Stop) -> Option<Vec<OcrWord>> {
