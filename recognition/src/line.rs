@@ -148,3 +148,28 @@ impl Found {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_spell_words() {
+        let characters: Vec<char> = "\0ab ".chars().collect();
+        let spelt = |steps: &[usize]| -> Vec<(String, usize, usize)> {
+            let found = words(steps.iter().map(|number| (*number, 0.5)), &characters);
+            found.into_iter().map(|word| (word.text, word.first, word.last)).collect()
+        };
+        let word = |text: &str, first, last| (text.to_owned(), first, last);
+        assert_eq!(spelt(&[0, 1, 1, 2, 0, 2, 0]), [word("abb", 1, 5)]);
+        assert_eq!(spelt(&[1, 3, 3, 1, 0, 3, 2]), [word("a", 0, 0), word("a", 3, 3), word("b", 6, 6)]);
+        assert_eq!(spelt(&[0, 3, 0]), []);
+    }
+
+    #[test]
+    fn only_allowed_characters_count() {
+        let (number, probability) = most_probable(&[0.0, 9.0, 1.0], &[true, false, true]);
+        assert_eq!(number, 2);
+        assert!((probability - 1.0 / (1.0 + (-1.0_f32).exp())).abs() < 1e-6);
+    }
+}

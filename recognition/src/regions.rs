@@ -45,9 +45,9 @@ impl Region {
 
 /// The lines of a map of this width, those with more cells first.
 pub(crate) fn regions(map: &[f32], width: usize) -> Vec<Region> {
-    if width == 0 {
-        return Vec::new();
-    }
+    let Some(rows) = map.len().checked_div(width) else { return Vec::new() };
+    // Whole rows.
+    let map = &map[..rows * width];
     let mut found: Vec<(usize, Region)> = Vec::new();
     for part in parts(dilated(map, width), width) {
         let Some(region) = least_rectangle(&hull(&part.spans)) else { continue };
@@ -200,4 +200,64 @@ fn mean(map: &[f32], width: usize, region: &Region) -> f32 {
         }
     }
     sum / count.max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const WIDTH: usize = 200;
+
+    /// A map on which these regions are lines.
+    fn map(drawn: &[Region]) -> Vec<f32> {
+        let inside = |x: usize, y: usize, region: &Region| {
+            let (sin, cos) = region.angle.sin_cos();
+            let (dx, dy) = (x as f32 - region.x, y as f32 - region.y);
+            (dx * cos + dy * sin).abs() <= region.length / 2.0
+                && (dy * cos - dx * sin).abs() <= region.height / 2.0
+        };
+        let cell = |at: usize| drawn.iter().any(|region| inside(at % WIDTH, at / WIDTH, region));
+        (0..WIDTH * WIDTH).map(|at| if cell(at) { 0.9 } else { 0.05 }).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_is_found_where_it_was_drawn(
+            x in 80.0_f32..120.0, y in 60.0_f32..140.0, length in 50.0_f32..120.0, height in 8.0_f32..16.0,
+            angle in -0.3_f32..0.3,
+        ) {
+            let drawn = Region { x, y, length, height, angle };
+            let found = regions(&map(&[drawn]), WIDTH);
+            prop_assert_eq!(found.len(), 1);
+            let found = found[0];
+            let grown = 2.0 * GROWTH * length * height / (2.0 * (length + height));
+            prop_assert!((found.x - x).abs() < 2.0 && (found.y - y).abs() < 2.0, "{:?} of {:?}", found, drawn);
+            prop_assert!((found.angle - angle).abs() < 0.08, "{:?} of {:?}", found, drawn);
+            prop_assert!((found.length - length - grown).abs() < 6.0, "{:?} of {:?}", found, drawn);
+            prop_assert!((found.height - height - grown).abs() < 6.0, "{:?} of {:?}", found, drawn);
+        }
+
+        #[test]
+        fn any_map_has_regions_of_finite_size(
+            cells in proptest::collection::vec(prop_oneof![Just(0.0_f32), Just(0.9), any::<f32>()], 0..400),
+            width in 0_usize..30,
+        ) {
+            for region in regions(&cells, width) {
+                prop_assert!(region.length >= 0.0 && region.length < 1_000.0 && region.angle.is_finite(), "{:?}", region);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_faint_or_thin_is_no_line() {
+        let faint = map(&[Region { x: 100.0, y: 100.0, length: 80.0, height: 10.0, angle: 0.0 }]);
+        let faint: Vec<f32> = faint.iter().map(|value| value * 0.4).collect();
+        assert_eq!(regions(&faint, WIDTH), []);
+        assert_eq!(
+            regions(&map(&[Region { x: 100.0, y: 100.0, length: 80.0, height: 0.5, angle: 0.0 }]), WIDTH),
+            []
+        );
+    }
 }
