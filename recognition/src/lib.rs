@@ -192,7 +192,8 @@ fn rows(mut regions: Vec<Region>) -> Vec<Vec<Region>> {
     let mut rows: Vec<Vec<Region>> = Vec::new();
     for region in regions {
         // Of the rows above, only the last ones reach down to it.
-        let near = rows.iter_mut().rev().take(4).find(|row| row.iter().all(|other| region.is_beside(other)));
+        let near =
+            rows.iter_mut().rev().take(4).find(|row| row.iter().all(|other| region.is_level_with(other)));
         match near {
             Some(row) => row.push(region),
             None => rows.push(vec![region]),

@@ -31,7 +31,7 @@ impl Region {
     }
 
     /// Whether the middle of each is within the height of the other.
-    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+    pub(crate) fn is_level_with(&self, other: &Self) -> bool {
         (self.y - other.y).abs() < self.height.min(other.height) / 2.0
     }
 
