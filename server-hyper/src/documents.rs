@@ -9,9 +9,17 @@ use extraction::engine::model::{ModelConfig, ModelEngine};
 use extraction::worker::{Reader, Worker, WorkerError};
 use extraction::{Extractor, Models};
 use openapi_core::extraction::{DocumentExtractor, NoExtractor};
+use recognition::{Letters, Weights};
 
 use crate::config::extraction::{Engine, EngineChoice, Engines};
 use crate::error::CliError;
+
+/// The networks that read images in the worker of this program.
+pub const NETWORKS: Weights = Weights {
+    detector: recognition_weights::DETECTOR,
+    recogniser: recognition_weights::RECOGNISER,
+    characters: recognition_weights::CHARACTERS,
+};
 
 /// What an operator can do where the system does not confine the processes that read documents.
 pub const UNCONFINED_HINT: &str = "run on Linux 5.13 or newer with landlock and seccomp, and let the container's runtime \
@@ -83,12 +91,12 @@ pub fn confined(worker: Worker) -> Worker {
     worker.with_variable("MIMALLOC_ARENA_RESERVE", "32MiB")
 }
 
-/// The worker of this program.
+/// The worker of this program, which reads images in these languages.
 ///
 /// # Errors
 /// When the system does not say which program this is.
-pub fn worker(allow_unconfined: bool) -> Result<Worker, CliError> {
-    Ok(confined(Worker::own()?).allow_unconfined(allow_unconfined))
+pub fn worker(allow_unconfined: bool, languages: &[String]) -> Result<Worker, CliError> {
+    Ok(confined(Worker::own()?).allow_unconfined(allow_unconfined).with_networks(languages))
 }
 
 /// OCR in these languages, confined by a worker's program.
@@ -119,16 +127,21 @@ pub async fn extractor(
         EngineChoice::Off => return Ok((Arc::new(NoExtractor), DocumentSandbox::Off)),
         EngineChoice::On(engines) => engines,
     };
-    let worker = worker(engines.allow_unconfined)?;
+    let worker = worker(engines.allow_unconfined, &engines.languages)?;
     let tesseract = tesseract(&worker, &engines.languages);
     let mut extractor = Extractor::new(Reader::Worker(worker.clone())).with_models(models(engines)?);
     let mut missing = None;
     match tesseract.check() {
         Ok(()) => extractor = extractor.with_ocr(Arc::new(tesseract)),
         Err(error @ TesseractError::Unconfined(_)) => missing = Some(error.to_string()),
+        Err(error) if Letters::of(&engines.languages).is_some() => tracing::info!(
+            languages = engines.languages.join("+"),
+            "{error}: the built-in recogniser reads images and scanned pages"
+        ),
         Err(error) => tracing::warn!(
             languages = engines.languages.join("+"),
-            "{error}: images and scanned pages have no text; install tesseract-ocr and a package such as \
+            "{error}, and the built-in recogniser does not know all of the languages: images and scanned pages have no \
+             text; install tesseract-ocr and a package such as \
              tesseract-ocr-eng for each language, and start again"
         ),
     }

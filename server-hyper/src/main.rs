@@ -10,7 +10,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     // A document is read by this program, started once more.
-    if let Some(code) = extraction::worker::run_if_asked() {
+    if let Some(code) = extraction::worker::run_if_asked_with(Some(server_hyper::documents::NETWORKS)) {
         return code;
     }
     server_hyper::cli::run(std::env::args_os())

@@ -22,9 +22,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Parser as _;
-use extraction::document::ocr::Tesseract;
+use extraction::document::ocr::{Networks, OcrEngine, Tesseract, WithNetworks};
 use extraction::document::{Document, Limits, read_with};
 use extraction::engine::builtin::confidence::Features;
+use recognition::{Letters, Threads, Weights};
 use serde_json::{Map, Value, json};
 
 use manifest::{Entry, Part};
@@ -71,6 +72,36 @@ struct Options {
     also: Vec<PathBuf>,
     #[command(flatten)]
     asked: asked::ModelOptions,
+    /// What recognises images
+    #[arg(long, value_enum, default_value_t = Recognition::Both)]
+    ocr: Recognition,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Recognition {
+    /// `tesseract`, and the built-in recogniser where it is unsure
+    Both,
+    Tesseract,
+    /// The built-in recogniser
+    Builtin,
+}
+
+impl Recognition {
+    fn engine(self) -> Box<dyn OcrEngine> {
+        let networks = || {
+            let weights = Weights {
+                detector: recognition_weights::DETECTOR,
+                recogniser: recognition_weights::RECOGNISER,
+                characters: recognition_weights::CHARACTERS,
+            };
+            Networks::new(weights, Threads::start(), Letters::of(&["eng"]).expect("a known language"))
+        };
+        match self {
+            Self::Both => Box::new(WithNetworks::new(Tesseract::default(), networks())),
+            Self::Tesseract => Box::new(Tesseract::default()),
+            Self::Builtin => Box::new(networks()),
+        }
+    }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -239,8 +270,8 @@ fn document(
         return Ok(Ok(serde_json::from_slice(&std::fs::read(cached)?)?));
     }
     let bytes = std::fs::read(entry.folder.join(&entry.file))?;
-    let ocr = Tesseract::default();
-    let document = match read_with(&bytes, &Limits::default(), Some(&ocr)) {
+    let ocr = options.ocr.engine();
+    let document = match read_with(&bytes, &Limits::default(), Some(ocr.as_ref())) {
         Ok(document) => document,
         Err(error) => return Ok(Err(error.to_string())),
     };

@@ -38,6 +38,9 @@ struct Options {
     /// Make no scans, which take a second each to recognise
     #[arg(long)]
     no_scans: bool,
+    /// Leave the pages of scans printed, as PDF: the truth about their words
+    #[arg(long)]
+    printed: bool,
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -77,9 +80,13 @@ fn generate(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
             2 => ("pdf", "application/pdf", write::pdf(&document.pieces, &mut random)),
             _ => {
                 let printed = write::pdf(&document.pieces, &mut random);
-                let scan = scan::scan(printed, &mut random)?;
-                set = if scan.turned { format!("{own}_turned") } else { format!("{own}_scan_{kind}") };
-                (scan.format, scan.media_type, scan.bytes)
+                if options.printed {
+                    ("pdf", "application/pdf", printed)
+                } else {
+                    let scan = scan::scan(printed, &mut random)?;
+                    set = if scan.turned { format!("{own}_turned") } else { format!("{own}_scan_{kind}") };
+                    (scan.format, scan.media_type, scan.bytes)
+                }
             }
         };
         let file = format!("docs/{kind}_{number:04}.{format}");

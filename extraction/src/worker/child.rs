@@ -3,34 +3,51 @@
 use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use recognition::{Letters, Threads, Weights};
 
 use super::frame::{self, ResourceLimits, Rest, Sandbox, Task, kind};
-use crate::document::ocr::{OcrEngine, OcrError, OcrWord, Raster, Stop};
+use crate::document::ocr::{Networks, OcrEngine, OcrError, OcrWord, Raster, Stop, WithNetworks};
 use crate::document::{Document, Page, ReadError, read_with};
 
-pub(super) fn run() -> ExitCode {
+/// How often the worker says that it still reads an image.
+const BEAT: Duration = Duration::from_secs(1);
+
+pub(super) fn run(weights: Option<Weights>) -> ExitCode {
     // A panic message could leak text of the document into the log of the host.
     std::panic::set_hook(Box::new(|_| {}));
-    match work() {
+    match work(weights) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn work() -> io::Result<()> {
+fn work(weights: Option<Weights>) -> io::Result<()> {
     let mut pipes = Pipes { input: io::stdin(), output: io::stdout() };
     // The parent first sends the resource limits; the worker reads no byte of the document before they are in force.
     let limits: ResourceLimits = frame::parse(&pipes.expect(kind::TASK)?)?;
-    pipes.send(kind::READY, &frame::json(&sandbox(limits))?)?;
+    let (sandbox, threads) = sandbox(limits, weights.is_some());
+    pipes.send(kind::READY, &frame::json(&sandbox)?)?;
     let task: Task = frame::parse(&pipes.expect(kind::TASK)?)?;
     let document = pipes.expect(kind::DOCUMENT)?;
 
-    let remote = Remote(Mutex::new(pipes));
-    let ocr = task.has_ocr.then_some(&remote as &dyn OcrEngine);
-    let result = catch_unwind(AssertUnwindSafe(|| read_with(&document, &task.limits, ocr)));
-    let mut pipes = remote.0.into_inner();
+    let pipes = Arc::new(Mutex::new(pipes));
+    let remote = task.has_ocr.then(|| Remote(Arc::clone(&pipes)));
+    let networks =
+        weights.zip(threads).zip(Letters::of(&task.languages)).map(|((weights, threads), letters)| {
+            Networks::new(weights, threads, letters).with_going_on(beat(Arc::clone(&pipes)))
+        });
+    let ocr: Option<Box<dyn OcrEngine>> = match (remote, networks) {
+        (Some(remote), Some(networks)) => Some(Box::new(WithNetworks::new(remote, networks))),
+        (Some(remote), None) => Some(Box::new(remote)),
+        (None, Some(networks)) => Some(Box::new(networks)),
+        (None, None) => None,
+    };
+    let result = catch_unwind(AssertUnwindSafe(|| read_with(&document, &task.limits, ocr.as_deref())));
+    let mut pipes = pipes.lock();
     match result.unwrap_or(Err(ReadError::DAMAGED)) {
         Ok(Document { pages, page_count, warnings, images }) => {
             for page in pages {
@@ -45,14 +62,30 @@ fn work() -> io::Result<()> {
     }
 }
 
+/// Says at most once in each [`BEAT`] that an image is being read, for which the parent gives time.
+fn beat(pipes: Arc<Mutex<Pipes>>) -> impl Fn() + Send + Sync + 'static {
+    let last: Mutex<Option<Instant>> = Mutex::new(None);
+    move || {
+        #[expect(clippy::disallowed_methods, reason = "the parent waits by the clock")]
+        let now = Instant::now();
+        let mut last = last.lock();
+        if last.is_none_or(|last| now.duration_since(last) >= BEAT) {
+            *last = Some(now);
+            // A parent that is gone ends the worker.
+            let _ = pipes.lock().send(kind::READING, &[]);
+        }
+    }
+}
+
+/// The sandbox, and the thread of networks, which starts in it before system calls are shut.
 #[cfg(target_os = "linux")]
-fn sandbox(limits: ResourceLimits) -> Sandbox {
-    super::sandbox::worker(limits)
+fn sandbox(limits: ResourceLimits, has_networks: bool) -> (Sandbox, Option<Threads>) {
+    super::sandbox::worker(limits, || has_networks.then(Threads::start))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn sandbox(_: ResourceLimits) -> Sandbox {
-    Sandbox::default()
+fn sandbox(_: ResourceLimits, has_networks: bool) -> (Sandbox, Option<Threads>) {
+    (Sandbox::default(), has_networks.then(Threads::start))
 }
 
 struct Pipes {
@@ -93,7 +126,7 @@ impl Pipes {
 }
 
 /// OCR by the parent, which starts programs; the worker cannot.
-struct Remote(Mutex<Pipes>);
+struct Remote(Arc<Mutex<Pipes>>);
 
 impl Remote {
     fn ask(&self, kind: u8, raster: &Raster) -> io::Result<Vec<u8>> {

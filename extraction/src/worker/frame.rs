@@ -19,6 +19,8 @@ pub(super) mod kind {
     pub(crate) const ANSWER: u8 = b'a';
     /// From the worker: its sandbox.
     pub(crate) const READY: u8 = b'r';
+    /// From the worker: it reads an image itself, and goes on.
+    pub(crate) const READING: u8 = b'g';
     /// From the worker: an image whose words or rotation it requests.
     pub(crate) const WORDS: u8 = b'w';
     pub(crate) const TURN: u8 = b'o';
@@ -30,11 +32,13 @@ pub(super) mod kind {
 }
 
 /// The worker's instructions for the document that follows.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Task {
     pub(super) limits: Limits,
     /// Whether the parent recognises images.
     pub(super) has_ocr: bool,
+    /// The languages in which the worker reads images itself; none if it does not.
+    pub(super) languages: Vec<String>,
 }
 
 /// What a document is besides its pages.
@@ -90,6 +94,7 @@ impl fmt::Display for Sandbox {
 pub(super) struct ResourceLimits {
     pub(super) memory: u64,
     pub(super) cpu: u64,
+    /// For each page of OCR.
     pub(super) cpu_page: u64,
     pub(super) pages: u64,
 }

@@ -32,6 +32,8 @@ mod syscalls;
 
 use std::process::ExitCode;
 
+use recognition::Weights;
+
 pub use self::frame::Sandbox;
 use self::frame::{ASKED, ASKED_OCR};
 pub use self::parent::{Reader, Worker, WorkerError};
@@ -39,10 +41,15 @@ pub use self::parent::{Reader, Worker, WorkerError};
 /// Runs the worker if the program was started as one, or becomes the OCR engine if it was started to confine one;
 /// returns `None` at once otherwise. Return the exit code from `main`.
 pub fn run_if_asked() -> Option<ExitCode> {
+    run_if_asked_with(None)
+}
+
+/// The same with the weights of the networks that read images in the worker: [`Worker::with_networks`].
+pub fn run_if_asked_with(weights: Option<Weights>) -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     let first = arguments.next()?;
     if first == ASKED_OCR {
         return Some(ocr::run(arguments));
     }
-    (first == ASKED && arguments.next().is_none()).then(child::run)
+    (first == ASKED && arguments.next().is_none()).then(|| child::run(weights))
 }

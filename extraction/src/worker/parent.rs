@@ -17,6 +17,10 @@ use crate::document::{Document, Limits, Page, PageImage, ReadError, Reason, read
 
 /// The maximum size of the output of a worker, without images.
 const ALL: usize = 256 << 20;
+/// Seconds of processor time for each sign of a worker that it reads an image itself, which it gives each second, and
+/// for a page at most.
+const CPU_READING: u64 = 2;
+const CPU_READ: u64 = 30;
 /// The maximum size, in pixels, of an image that a worker sends for OCR.
 const PIXELS: usize = 40_000_000;
 
@@ -76,6 +80,7 @@ pub struct Worker {
     pub(super) allow_unconfined: bool,
     limits: ResourceLimits,
     timeout: Duration,
+    languages: Vec<String>,
 }
 
 impl Worker {
@@ -101,6 +106,7 @@ impl Worker {
             limits: ResourceLimits { memory: 768 << 20, cpu: 5, cpu_page: 3, pages: 0 },
             // Including start and exit of the process, a document without OCR takes less than ten seconds.
             timeout: Duration::from_secs(9),
+            languages: Vec::new(),
         }
     }
 
@@ -117,6 +123,15 @@ impl Worker {
     #[must_use]
     pub fn allow_unconfined(mut self, allow: bool) -> Self {
         self.allow_unconfined = allow;
+        self
+    }
+
+    /// Reads images in these languages, by their `tesseract` names, in the worker itself: alone without an OCR engine,
+    /// again where the engine is unsure. The program has the weights
+    /// ([`run_if_asked_with`](super::run_if_asked_with)). Languages that the networks do not know are not read.
+    #[must_use]
+    pub fn with_networks<S: AsRef<str>>(mut self, languages: &[S]) -> Self {
+        self.languages = languages.iter().map(|language| language.as_ref().to_owned()).collect();
         self
     }
 
@@ -162,10 +177,15 @@ impl Worker {
             process.end().await;
             return Err(WorkerError::Unconfined(sandbox));
         }
-        let task = Task { limits, has_ocr: ocr.is_some() };
+        let task = Task { limits, has_ocr: ocr.is_some(), languages: self.languages.clone() };
         let result = process.read(document, &task, ocr, self).await;
         let status = process.end().await;
         Ok(result.map_err(|silence| silence.reason(status))?)
+    }
+
+    /// Seconds of processor time that a page of OCR may take.
+    fn cpu_page(&self) -> u64 {
+        self.limits.cpu_page + if self.languages.is_empty() { 0 } else { CPU_READ }
     }
 
     /// Whether a worker with this sandbox may receive a document.
@@ -219,6 +239,8 @@ struct Process {
     pages: u64,
     /// Pages recognised so far, each of which has brought more processor time.
     recognised: u64,
+    /// How often it has said that it reads an image itself, each of which has brought more as well.
+    readings: u64,
 }
 
 impl Process {
@@ -234,9 +256,10 @@ impl Process {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(WorkerError::Unavailable("it has no pipes".to_owned()));
         };
-        let mut process = Self { child, input, output, said: 0, pages, recognised: 0 };
+        let mut process = Self { child, input, output, said: 0, pages, recognised: 0, readings: 0 };
         let greet = async {
-            let limits = frame::json(&ResourceLimits { pages, ..worker.limits })?;
+            let limits =
+                frame::json(&ResourceLimits { pages, cpu_page: worker.cpu_page(), ..worker.limits })?;
             process.send(kind::TASK, &limits).await?;
             let (kind, length) = process.head().await?;
             // A program other than the worker sends something else, or nothing.
@@ -292,6 +315,10 @@ impl Process {
                     return Ok(Document { pages, page_count, warnings, images });
                 }
                 kind::ERROR => return Err(WorkerExit::Said(frame::parse(&payload)?)),
+                kind::READING => {
+                    self.readings += 1;
+                    self.allow_more(worker);
+                }
                 kind::WORDS | kind::TURN => {
                     let engine = ocr.clone().ok_or(WorkerExit::Ended)?;
                     let answer = ask(engine, kind, payload).await?;
@@ -343,9 +370,10 @@ impl Process {
             use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
             let ResourceLimits { cpu, cpu_page, .. } = worker.limits;
             // What the worker has set for itself as the highest value, which stays.
-            let highest =
-                (cpu + cpu_page * self.pages).min(getrlimit(Resource::Cpu).maximum.unwrap_or(u64::MAX));
-            let current = (cpu + cpu_page * self.recognised).min(highest);
+            let highest = (cpu + worker.cpu_page() * self.pages)
+                .min(getrlimit(Resource::Cpu).maximum.unwrap_or(u64::MAX));
+            let more = cpu_page * self.recognised + CPU_READING * self.readings;
+            let current = (cpu + more).min(highest);
             let _ =
                 prlimit(Some(pid), Resource::Cpu, Rlimit { current: Some(current), maximum: Some(highest) });
         }

@@ -40,15 +40,17 @@ const LOADERS: [&str; 6] = [
 /// Below the folder of an installation: its libraries, and where packages put the models of `tesseract`.
 const INSTALLED: [&str; 5] = ["lib", "lib64", "share/tessdata", "share/tesseract", "share/tesseract-ocr"];
 
-/// The sandbox of the worker: no file, no network, no process.
-pub(super) fn worker(limits: ResourceLimits) -> Sandbox {
+/// The sandbox of the worker: no file, no network, no process. What needs threads starts when files are shut, and before
+/// further threads are.
+pub(super) fn worker<T>(limits: ResourceLimits, start: impl FnOnce() -> T) -> (Sandbox, T) {
     let limits = limit(limits);
     let landlock = restrict_files(&[]).unwrap_or(false) && is_refused(File::open("/"), Errno::ACCESS);
     end_with_parent();
+    let started = start();
     let seccomp = syscalls::enforce(syscalls::of_worker())
         && is_refused(File::open("/"), Errno::PERM)
         && is_refused(UnixStream::pair(), Errno::PERM);
-    Sandbox { limits, landlock, seccomp }
+    (Sandbox { limits, landlock, seccomp }, started)
 }
 
 /// The sandbox of an OCR engine at this path: it reads libraries and models, and can become itself.
@@ -189,7 +191,8 @@ mod tests {
         if std::env::var_os(VARIABLE).is_none() {
             return;
         }
-        let sandbox = worker(ResourceLimits { memory: 1 << 30, cpu: 10, cpu_page: 0, pages: 0 });
+        let limits = ResourceLimits { memory: 1 << 30, cpu: 10, cpu_page: 0, pages: 0 };
+        let (sandbox, ()) = worker(limits, || ());
         println!("\nsandbox {}", sandbox.is_complete());
         for (what, tried) in attempts() {
             println!("{what}: {:?}", tried.map_err(|error| error.kind()));

@@ -7,6 +7,7 @@ mod hostile;
 mod images;
 mod memory;
 mod mutations;
+mod networks;
 mod office;
 mod pdf;
 #[cfg(target_os = "linux")]

@@ -40,8 +40,8 @@ pub const EXAMPLES: &str = "Examples:\n  \
     openapi-server extract invoice.txt --schema fields.json --config models.toml --instructions @notes.txt\n\n\
     Reads PDF, DOCX, plain text, JPEG, PNG, TIFF, WebP, BMP and GIF; no store or server is needed, and nothing leaves \
     this machine unless a language model is the engine, which receives the text. The settings are those of `serve`. \
-    Images and scanned pages need `tesseract` (Debian: tesseract-ocr, and a package for each language). The document \
-    is read in a separate process that can reach neither files nor the network.\n\n\
+    Images and scanned pages are read in Latin letters; `tesseract` (Debian: tesseract-ocr, and a package for each \
+    language) adds other scripts and reads dense pages faster. The document is read in a separate process that can reach neither files nor the network.\n\n\
     A schema is a JSON object with a definition for each field, such as\n  \
     { \"total\": { \"type\": \"number\", \"description\": \"Amount payable\", \"required\": true } }";
 
@@ -115,7 +115,7 @@ impl Extract {
             return Err(CliError::new(format!("the document has more than {} bytes", limits.bytes)));
         }
         let bytes: Arc<[u8]> = std::fs::read(&self.file).map_err(failed)?.into();
-        let worker = documents::worker(engines.allow_unconfined)?;
+        let worker = documents::worker(engines.allow_unconfined, &engines.languages)?;
         let recognise: Arc<dyn OcrEngine> = Arc::new(documents::tesseract(&worker, &engines.languages));
         let reader = Reader::Worker(worker);
         let wanted = Arc::new(wanted);

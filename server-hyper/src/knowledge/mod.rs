@@ -89,7 +89,7 @@ impl Reading {
         allow_unconfined: bool,
         most: KnowledgeLimits,
     ) -> Result<Self, CliError> {
-        let worker = documents::worker(allow_unconfined)?.with_timeout(READ_TIMEOUT);
+        let worker = documents::worker(allow_unconfined, languages)?.with_timeout(READ_TIMEOUT);
         let recognise = Arc::new(documents::tesseract(&worker, languages));
         Ok(Reading { reader: Reader::Worker(worker), recognise, most })
     }

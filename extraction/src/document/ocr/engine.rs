@@ -53,6 +53,13 @@ pub trait OcrEngine: Send + Sync {
     /// # Errors
     /// See [`OcrError`].
     fn turn(&self, raster: &Raster, stop: &Stop) -> Result<u16, OcrError>;
+
+    /// Better words of an image whose words these are, from a second reading; `None` where there is none or it is no
+    /// better.
+    fn again(&self, raster: &Raster, words: &[OcrWord], stop: &Stop) -> Option<Vec<OcrWord>> {
+        let _ = (raster, words, stop);
+        None
+    }
 }
 
 /// A cancellation flag that the requester and the engine share.

@@ -5,11 +5,13 @@ mod clean;
 mod engine;
 mod geometry;
 mod lines;
+mod networks;
 mod prepare;
 mod raster;
 mod tesseract;
 
 pub use self::engine::{OcrEngine, OcrError, OcrWord, Stop};
+pub use self::networks::{Networks, WithNetworks};
 pub use self::raster::Raster;
 #[cfg(feature = "worker")]
 pub(crate) use self::tesseract::{Launcher, PROGRAM_FOLDERS, exit};
@@ -99,6 +101,9 @@ impl<'a> Ocr<'a> {
                 (prepared, words) = (turned, again);
             }
         }
+        if let Some(again) = engine.again(&prepared.raster, &words, &self.stop) {
+            words = again;
+        }
         Some(arrange(&prepared, &whole_addresses(words), scale))
     }
 
@@ -145,6 +150,14 @@ fn score(words: &[OcrWord]) -> f32 {
     words.iter().filter_map(|word| Some(sure(word)? * word.text.chars().count() as f32)).sum()
 }
 
+/// How often the words of a reading are right, on average; nothing for none.
+fn sure(words: &[OcrWord]) -> f32 {
+    let letters: f32 = words.iter().map(|word| word.text.chars().count() as f32).sum();
+    let right: f32 =
+        words.iter().map(|word| calibrated(word.confidence) * word.text.chars().count() as f32).sum();
+    right / letters.max(1.0)
+}
+
 fn is_doubtful(words: &[OcrWord]) -> bool {
     let letters: f32 = words.iter().map(|word| word.text.chars().count() as f32).sum();
     let sum: f32 = words.iter().map(|word| word.confidence * word.text.chars().count() as f32).sum();
@@ -164,10 +177,16 @@ pub(super) fn calibrated(confidence: f32) -> f32 {
         (97.0, 0.995),
         (100.0, 0.995),
     ];
-    let confidence = confidence.clamp(0.0, 100.0);
-    let upper = MEASURED.iter().position(|(at, _)| *at >= confidence).unwrap_or(MEASURED.len() - 1).max(1);
-    let ((x0, y0), (x1, y1)) = (MEASURED[upper - 1], MEASURED[upper]);
-    y0 + (y1 - y0) * ((confidence - x0) / (x1 - x0)).clamp(0.0, 1.0)
+    interpolated(&MEASURED, confidence)
+}
+
+/// The value of a line through these points.
+fn interpolated(points: &[(f32, f32)], at: f32) -> f32 {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return 0.0 };
+    let at = at.clamp(first.0, last.0);
+    let within = points.windows(2).find(|pair| at <= pair[1].0);
+    let [(x0, y0), (x1, y1)] = within.map_or([*first, *last], |pair| [pair[0], pair[1]]);
+    y0 + (y1 - y0) * ((at - x0) / (x1 - x0)).clamp(0.0, 1.0)
 }
 
 /// Lines and tables out of words. A pixel of the image that was given is `scale` points.

@@ -29,7 +29,7 @@ pub const EXAMPLES: &str = "Examples:\n  \
     Markdown (.md, .markdown), web pages (.html, .htm), plain text (.txt, in any encoding), PDF and DOCX; of a folder \
     every such file below it, under its path in the folder, and the others are listed as left out. Metadata before the \
     text of Markdown gives the title and is not searched. A document replaces those with the same --url or the same name. PDF and DOCX are read \
-    in a separate process that can reach neither files nor the network; scanned pages need \
+    in a separate process that can reach neither files nor the network; scanned pages in other letters than Latin need \
     `tesseract` (Debian: tesseract-ocr, and a package for each language).\n\n\
     A file that cannot be added does not stop the others; the exit status is then 1. Limits are settings: \
     --help lists them. Running servers answer from a change within 5 s.";
