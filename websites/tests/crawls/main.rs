@@ -491,9 +491,9 @@ fn websites_take_turns() {
         let mut ids = Vec::new();
         for folder in ["/a/", "/b/"] {
             world.site.put(folder, page(folder, &["1", "2", "3", "4"]));
-            (1..=4).for_each(|nth| {
-                world.site.put(&format!("{folder}{nth}"), page(&format!("{folder}{nth}"), &[]))
-            });
+            for nth in 1..=4 {
+                world.site.put(&format!("{folder}{nth}"), page(&format!("{folder}{nth}"), &[]));
+            }
             ids.push(world.add(folder).await);
         }
         let crawler = world.crawler_with(CrawlLimits { turn_millis: 4_000, ..limits() }, true);
