@@ -225,7 +225,7 @@ fn a_worker_ends_with_its_parent_also_when_it_is_busy() {
     let mut ready = [0; 5];
     child.stdout.as_mut().expect("it has an output").read_exact(&mut ready).expect("it answers");
     let limits = serde_json::to_value(Limits::default()).expect("it serialises");
-    let task = serde_json::json!({ "limits": limits, "has_ocr": false }).to_string();
+    let task = serde_json::json!({ "limits": limits, "has_ocr": false, "languages": [] }).to_string();
     input.write_all(&frame(b't', task.as_bytes())).expect("it listens");
     input.write_all(&frame(b'd', &laughs())).expect("it listens");
     std::thread::sleep(Duration::from_millis(300));
