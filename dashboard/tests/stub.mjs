@@ -233,7 +233,7 @@ export const startStub = async (base = '') => {
     'audit.list': ({ query }) => { const from = query.get('beforeId') ? stub.data.audit.findIndex((one) => one.id == query.get('beforeId')) + 1 : 0; const entries = stub.data.audit.slice(from, from + 12); const last = entries.at(-1); return ok({ entries, next: from + 12 < stub.data.audit.length ? { beforeAt: last.at, beforeId: last.id } : null }); },
   };
   const contactLike = () => ({ id: newId(), agentId: 'acme', externalReferenceId: null, salutation: null, firstName: null, middleName: null, lastName: null, dob: null, gender: null, primaryEmail: '', primaryPhone: null, primaryPhoneCode: null, fullAddress: null, tags: [], status: 'active', source: 'console', lastContactedAt: null, customFields: {}, isArchived: false, archivedAt: null, createdAt: new Date().toISOString(), updatedAt: new Date().toISOString(), masked: [] });
-  const document = (fileName, title) => ({ id: newId(), fileName, title, url: null, language: 'en', contentType: 'text/plain', characters: 900, pages: null, passages: 3, createdAt: new Date().toISOString(), updatedAt: new Date().toISOString() });
+  const document = (fileName, title) => ({ id: newId(), fileName, title, url: null, language: 'en', contentType: 'text/plain', characters: 900, pages: null, passages: 3, sourceId: null, createdAt: new Date().toISOString(), updatedAt: new Date().toISOString() });
   const PUBLIC = /^\/(session$|sign-in\/|links\/)/;
   const answer = (method, path, query, headers, raw) => {
     if (method != 'GET' && headers.origin != stub.url) stub.violations.push(`${method} ${path}: Origin ${headers.origin}`);
