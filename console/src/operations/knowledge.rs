@@ -32,7 +32,8 @@ json_object! { DocumentView as "KnowledgeDocument" = |view| {
     "updatedAt": Timestamp = view.0.updated_at,
 } }
 
-const fn metadata(
+/// What the operations on sources of an agent's replies share.
+pub(super) const fn metadata(
     name: &'static str,
     summary: &'static str,
     (method, path): (Method, &'static str),

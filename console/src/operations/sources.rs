@@ -8,12 +8,13 @@ use openapi_core::operation::Method;
 use openapi_core::reply::{ApiError, Reply};
 use openapi_core::values::{AgentId, JobId, KnowledgeId, Line, Timestamp};
 
+use super::knowledge::metadata;
 use super::types::OneAgent;
 use crate::capability::Capability;
 use crate::context::Context;
 use crate::errors::failed;
 use crate::input::{OrNull, input};
-use crate::operation::{Access, Metadata, Operation, Traits};
+use crate::operation::{Metadata, Operation};
 
 /// After how many hours a website is read again, if nothing is said.
 const EVERY_HOURS: u32 = 24;
@@ -72,18 +73,6 @@ json_object! { ReportView as "WebsiteReport" = |view| {
     "website": WebsiteView = view.website,
     "pages": Vec<PageView> { "description": "By address." } = view.pages,
 } }
-
-const fn metadata(
-    name: &'static str,
-    summary: &'static str,
-    (method, path): (Method, &'static str),
-    needs: Capability,
-    audit: &'static [AuditAction],
-    command: &'static str,
-) -> Metadata {
-    let access = Access::Agent(needs);
-    Metadata { name, summary, method, path, access, step_up: false, audit, command, traits: Traits::NONE }
-}
 
 /// `sources.list`
 pub struct List;

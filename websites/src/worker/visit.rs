@@ -4,6 +4,7 @@ use conversations::websites::PageOutcome;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use openapi_core::access::Actor;
 use openapi_core::admin::AdminError;
+use openapi_core::files::Sha256Digest;
 use openapi_core::ports::OutboundResponse;
 use sha2::{Digest, Sha256};
 use url::Url;
@@ -137,7 +138,7 @@ impl Crawl<'_> {
         digest.update(page.title.as_deref().unwrap_or_default());
         digest.update([0]);
         digest.update(&page.text);
-        let content: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let content = Sha256Digest(digest.finalize().into()).to_string();
         if let Some(other) = self.contents.get(&content).filter(|other| *other != url.as_str()) {
             return Ok(Visit::of(PageOutcome::Duplicate, other.clone()));
         }
