@@ -75,6 +75,9 @@ pub(super) fn extraction(random: &mut SplitMix64, known: &Known) -> Request {
         if random.one_in(2) {
             form = form.text("clientId", random.pick(&["c-1", "C-1", "c-2"]));
         }
+        if random.one_in(8) {
+            form = form.text("notify", random.pick(&["", "697d00000000000000000000", "697d"]));
+        }
     }
     let mut extract = request("POST", path.to_owned());
     extract.headers.push(("content-type", form.content_type()));

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use bytes::Bytes;
 use contract_tests::sandbox::{operator, wait};
-use contract_tests::{Backend, Sandbox, SplitMix64, on_every_backend};
+use contract_tests::{Backend, Form, Sandbox, SplitMix64, on_every_backend};
 use events::runner::{NoObserver, Runner};
 use events::{WebhookSettings, Webhooks};
 use http::{HeaderMap, StatusCode};
@@ -37,6 +37,7 @@ on_every_backend!(
     a_lost_secret_disables_its_endpoint,
     a_disabled_agent_pauses,
     changes_are_followed,
+    the_named_endpoint_alone_receives_the_end_of_a_job,
 );
 
 const PATH: &str = "/events/endpoints/chatbots/<A>";
@@ -471,4 +472,41 @@ fn changes_are_followed(backend: Backend) {
     world.run(&[&runner], World::has_all);
     let took = world.cx.clock.now().millis_since(before);
     assert!(took < 60_000, "the new receiver waits for no pause of the old one, not {took} ms");
+}
+
+fn the_named_endpoint_alone_receives_the_end_of_a_job(backend: Backend) {
+    let world = World::new(backend);
+    let endpoint = |name: &str| {
+        let url = format!("https://{name}.example.com/");
+        (world.endpoint(json!({ "url": url, "types": ["extraction.*"] })), url)
+    };
+    let ((first, first_url), (_, second_url)) = (endpoint("first"), endpoint("second"));
+    let jobs = "/document-extraction/jobs";
+    let cancelled = |notify: &str| {
+        let form =
+            Form::new().document("a.txt", b"total: 7").text("schema", r#"{"total":{"type":"string"}}"#);
+        let job = world.cx.call("POST", jobs).form(&form.text("notify", notify)).send().expect(201).id();
+        let _ = world.cx.patch(&format!("{jobs}/{job}/cancel")).expect(200);
+        job
+    };
+    let (named, open) = (cancelled(&first), cancelled(""));
+    let runner = world.runner(0);
+    world.run(&[&runner], |world| world.log.lock().attempts.len() >= 3);
+    // Another message would follow now.
+    let later = world.cx.clock.now().plus_millis(60_000);
+    world.run(&[&runner], |world| world.cx.clock.now() >= later);
+    let log = world.log.lock();
+    let mut received: Vec<(&str, &str, &Value)> = log
+        .attempts
+        .iter()
+        .map(|(url, event, _)| (&**url, event["data"]["jobId"].as_str().unwrap(), &event["data"]["notify"]))
+        .collect();
+    received.sort_unstable_by_key(|it| (it.0, it.1));
+    let mut expected = [
+        (&*first_url, &*named, &json!(first)),
+        (&*first_url, &*open, &Value::Null),
+        (&*second_url, &*open, &Value::Null),
+    ];
+    expected.sort_unstable_by_key(|it| (it.0, it.1));
+    assert_eq!(received, expected);
 }

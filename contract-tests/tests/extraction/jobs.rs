@@ -149,7 +149,8 @@ fn a_job_has_the_result_of_an_extraction(backend: Backend) {
     };
     assert_eq!(without(&last["result"]["metadata"]), without(&direct.json["metadata"]));
     let completed = json!({
-        "jobId": id, "batchId": "May", "contactId": null, "fileId": null, "isValid": true, "creditsCharged": 3,
+        "jobId": id, "batchId": "May", "contactId": null, "fileId": null, "notify": null, "isValid": true,
+        "creditsCharged": 3,
     });
     assert_eq!(events(&cx), [("extraction.completed".to_owned(), completed)]);
 }
@@ -177,6 +178,9 @@ fn what_is_wrong_is_answered_at_once(backend: Backend) {
     let _ = queue(&cx, &form("x").text("clientId", "a").text("clientId", "b"))
         .invalid(&[("clientId", "duplicate")]);
     let _ = send(&cx, &form("x").text("clientId", "a")).invalid(&[("clientId", "unknown")]);
+    let _ = queue(&cx, &form("x").text("notify", id)).invalid(&[("notify", "reference")]);
+    let _ =
+        queue(&cx, &form("x").text("notify", "https://hooks.example.com/")).invalid(&[("notify", "format")]);
     let _ = queue(&cx, &of_contact(id, id)).fails(404, "CONTACT_NOT_FOUND");
     let contact = cx.create(&json!({ "primaryEmail": "a@example.com" })).expect(201).id();
     let _ = queue(&cx, &of_contact(&contact, id)).fails(404, "FILE_NOT_FOUND");

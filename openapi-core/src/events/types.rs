@@ -108,14 +108,15 @@ event_types! {
     }
     16 ExtractionCompleted "extraction.completed" "A queued extraction has a result." {
         job_id: JobId, batch_id: Option<String>, contact_id: Option<ContactId>, file_id: Option<FileId>,
-        is_valid: bool, credits_charged: u64,
+        notify: Option<PlatformId>, is_valid: bool, credits_charged: u64,
     }
     17 ExtractionFailed "extraction.failed" "A queued extraction has no result; the code says why." {
         job_id: JobId, batch_id: Option<String>, contact_id: Option<ContactId>, file_id: Option<FileId>,
-        code: String,
+        notify: Option<PlatformId>, code: String,
     }
     18 ExtractionCancelled "extraction.cancelled" "A queued extraction was cancelled or removed before its end." {
         job_id: JobId, batch_id: Option<String>, contact_id: Option<ContactId>, file_id: Option<FileId>,
+        notify: Option<PlatformId>,
     }
     19 CreditsLow "credits.low" "Fewer credits are available than the threshold of the account." {
         available: u64, threshold: u64,

@@ -14,7 +14,7 @@ use crate::files::{ECHOED_BYTES, FileName, FilePart, Form, MAX_BEYOND_FILE, Piec
 use crate::json::Json;
 use crate::reply::{ApiError, ErrorCode};
 use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
-use crate::values::{Block, ContactId, FileId, Invalid, Line, TextValue, parse_boolean};
+use crate::values::{Block, ContactId, FileId, Invalid, Line, PlatformId, TextValue, parse_boolean};
 
 /// The part that holds the document.
 const DOCUMENT: &str = "document";
@@ -27,6 +27,7 @@ const CONTACT: &str = "contactId";
 const FILE: &str = "fileId";
 const CLIENT: &str = "clientId";
 const BATCH: &str = "batchId";
+const NOTIFY: &str = "notify";
 /// The part of a batch that names files of contacts.
 const FILES: &str = "files";
 
@@ -77,6 +78,8 @@ pub struct JobParts {
     pub client_id: Option<Line<256>>,
     /// The jobs that it belongs to.
     pub batch: Option<Line<64>>,
+    /// The webhook endpoint that alone receives the events of the ends.
+    pub notify: Option<PlatformId>,
 }
 
 /// What a form came to.
@@ -199,7 +202,7 @@ impl DocumentForm {
         self,
         admit: &mut (dyn FnMut(usize) -> Result<(), ApiError> + Send),
     ) -> Result<ReceivedForm, ApiError> {
-        const PARTS: &[&str] = &[DOCUMENT, SCHEMA, INSTRUCTIONS, SAVE, CONTACT, FILE, CLIENT, BATCH];
+        const PARTS: &[&str] = &[DOCUMENT, SCHEMA, INSTRUCTIONS, SAVE, CONTACT, FILE, CLIENT, BATCH, NOTIFY];
         self.receive_into(Receipt::new(PARTS, 1), &mut Held(admit)).await
     }
 
@@ -208,7 +211,7 @@ impl DocumentForm {
     /// # Errors
     /// Those of [`DocumentForm::receive`] and of the sink.
     pub async fn receive_batch(self, sink: &mut dyn DocumentSink) -> Result<ReceivedForm, ApiError> {
-        const PARTS: &[&str] = &[DOCUMENT, SCHEMA, INSTRUCTIONS, SAVE, FILES, CLIENT, BATCH];
+        const PARTS: &[&str] = &[DOCUMENT, SCHEMA, INSTRUCTIONS, SAVE, FILES, CLIENT, BATCH, NOTIFY];
         self.receive_into(Receipt::new(PARTS, MAX_DOCUMENTS), sink).await
     }
 
@@ -427,7 +430,7 @@ impl Receipt {
                 None => fault(None, ValidationIssue::wrong_type("true or false")),
             },
             FILES if is_known => job.files = form_files::read(FILES, &bytes, faults),
-            CONTACT | FILE | CLIENT | BATCH if is_known => {
+            CONTACT | FILE | CLIENT | BATCH | NOTIFY if is_known => {
                 let read = match text(&bytes) {
                     Some(text) => job.read(&name, text).map_err(|wrong| (Some(text.to_owned()), wrong)),
                     None => Err((None, ValidationIssue::new(ValidationCode::Format, "must be UTF-8"))),
@@ -479,6 +482,7 @@ impl JobParts {
             _ if text.is_empty() => {}
             CONTACT => self.contact = Some(text.parse().map_err(|Invalid(wrong)| wrong)?),
             FILE => self.file = Some(text.parse().map_err(|Invalid(wrong)| wrong)?),
+            NOTIFY => self.notify = Some(text.parse().map_err(|Invalid(wrong)| wrong)?),
             CLIENT => self.client_id = Some(Line::parse(text)?),
             _ => self.batch = Some(Line::parse(text)?),
         }

@@ -6,7 +6,7 @@ use super::DocumentFacts;
 use crate::access::Actor;
 use crate::json::{Constant, Json, Object, RawObject, json_object};
 use crate::storage::{Job, JobState};
-use crate::values::{AgentId, ContactId, FileId, JobId, Timestamp, text_words, words};
+use crate::values::{AgentId, ContactId, FileId, JobId, PlatformId, Timestamp, text_words, words};
 
 words! {
     /// Where an extraction stands.
@@ -70,6 +70,9 @@ pub struct JobBody {
     pub schema: String,
     /// Guidance of the caller.
     pub instructions: Option<String>,
+    /// The webhook endpoint that alone receives the event of the end.
+    #[serde(default)]
+    pub notify: Option<PlatformId>,
     /// Who asked for it.
     pub actor: Actor,
     /// The id of that request.

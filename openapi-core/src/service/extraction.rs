@@ -13,7 +13,7 @@ use crate::reply::StoredReply;
 use crate::request::rules::{AsSent, Text, Within};
 use crate::request::{BodyKind, Part, Reader, parameters, request};
 use crate::validation::Violations;
-use crate::values::{Block, ContactId, FileId, Line};
+use crate::values::{Block, ContactId, FileId, Line, PlatformId};
 
 request! {
     /// `POST /document-extraction/extract`
@@ -189,6 +189,9 @@ object_schema! { NewExtractionJob as "NewExtractionJob" { "additionalProperties"
     },
     "clientId" optional: Line<256> { "description": "What the caller knows the job by." },
     "batchId" optional: Line<64> { "description": "A name that joins jobs." },
+    "notify" optional: PlatformId {
+        "description": "The webhook endpoint that alone receives the event of the end; it must subscribe to it."
+    },
 } }
 
 /// The form of a batch of extractions. It is a job's, with other sources of documents.

@@ -23,7 +23,7 @@ use crate::storage::{
     Effects, Job, JobChange, JobState, JobsWrite, Queue, QueueFront, QuotaUnit, StorageError,
     StorageErrorKind, Subject,
 };
-use crate::values::{JobId, Timestamp};
+use crate::values::{JobId, PlatformId, Timestamp};
 
 /// The cost of a turn: a document counts once, and once more for each of these bytes.
 const BYTES_OF_TURN: u64 = 512 * 1024;
@@ -120,6 +120,7 @@ pub(super) struct NewJobs<'a> {
     pub(super) save: bool,
     pub(super) client_id: Option<Box<str>>,
     pub(super) batch: Option<Box<str>>,
+    pub(super) notify: Option<PlatformId>,
 }
 
 impl NewJobs<'_> {
@@ -242,6 +243,7 @@ impl NewJobs<'_> {
             save: self.save,
             schema: self.schema.clone(),
             instructions: self.instructions.clone(),
+            notify: self.notify,
             actor: caller.actor.clone(),
             request_id: caller.request_id.clone(),
             error: None,

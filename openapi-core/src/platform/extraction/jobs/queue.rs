@@ -8,6 +8,7 @@ use super::new::{NewJobs, Source};
 use crate::access::Caller;
 use crate::extraction::{DocumentSink, DocumentText, ExtractionJob, QueuedBatch, ReceivedForm, SentDocument};
 use crate::files::Sha256Digest;
+use crate::json::Json;
 use crate::platform::Platform;
 use crate::platform::contacts;
 use crate::platform::errors::file_not_found;
@@ -19,8 +20,9 @@ use crate::ports::timeout;
 use crate::reply::ApiError;
 use crate::seal::sealed_bytes;
 use crate::service::{ContactTarget, Created, Idempotency, QueueBatch, QueueExtraction};
-use crate::validation::Violations;
-use crate::values::{ContactId, FileId, Timestamp};
+use crate::storage::{RecordKey, RecordKind};
+use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
+use crate::values::{ContactId, FileId, PlatformId, Timestamp};
 
 pub(in crate::platform) async fn queue(
     platform: &Platform,
@@ -147,6 +149,14 @@ impl<'a> Documents<'a> {
             return Err(error);
         }
         faults.extend(received.faults);
+        if let Some(id) = received.job.notify
+            && !self.has_endpoint(id).await?
+        {
+            let fault =
+                ValidationIssue::new(ValidationCode::Reference, "names no webhook endpoint of the agent");
+            let value = Json::String(id.to_string());
+            faults.push(ValidationError::new(Location::Form, "notify", Some(&value), fault));
+        }
         if received.schema.is_none() || !faults.is_empty() {
             return Err(faults.into());
         }
@@ -176,9 +186,16 @@ impl<'a> Documents<'a> {
             instructions: received.instructions.map(|text| text.as_str().to_owned()),
             save: received.save_to_storage,
             client_id: received.job.client_id.map(|name| name.as_str().into()),
+            notify: received.job.notify,
             batch: batch.or_else(|| self.is_batch.then(new_batch)),
         };
         new.store(platform, caller, claimed.as_ref(), shape).await
+    }
+
+    /// Whether the agent has a webhook endpoint.
+    async fn has_endpoint(&self, id: PlatformId) -> Result<bool, ApiError> {
+        let key = RecordKey::new(RecordKind::WebhookEndpoint, id);
+        Ok(self.platform.storage.record(Some(&self.caller.agent_id), &key).await?.is_some())
     }
 
     /// A file of a contact.

@@ -143,7 +143,7 @@ fn effects(
     now: Timestamp,
 ) -> Effects {
     let (job_id, batch_id) = (it.job.id, it.job.batch.as_deref().map(str::to_owned));
-    let (contact_id, file_id) = (it.body.contact, it.body.file);
+    let (contact_id, file_id, notify) = (it.body.contact, it.body.file, it.body.notify);
     let (actor, data, audit) = match end {
         End::Succeeded { document, .. } => {
             let is_valid = document.extraction.validation.is_valid;
@@ -153,6 +153,7 @@ fn effects(
                 batch_id,
                 contact_id,
                 file_id,
+                notify,
                 is_valid,
                 credits_charged,
             };
@@ -160,11 +161,11 @@ fn effects(
         }
         End::Failed(error) => {
             let code = error.code.clone();
-            let data = EventData::ExtractionFailed { job_id, batch_id, contact_id, file_id, code };
+            let data = EventData::ExtractionFailed { job_id, batch_id, contact_id, file_id, notify, code };
             (EventActor::System, data, None)
         }
         End::Cancelled { by, audit, .. } => {
-            let data = EventData::ExtractionCancelled { job_id, batch_id, contact_id, file_id };
+            let data = EventData::ExtractionCancelled { job_id, batch_id, contact_id, file_id, notify };
             (by.into(), data, audit.as_deref().cloned())
         }
     };
