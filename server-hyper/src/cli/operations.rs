@@ -16,11 +16,21 @@ pub fn console(context: &CommandContext, chat: &Conversations) -> Result<Console
     Ok(Console::new(chat.clone(), settings))
 }
 
-/// Refuses to make a link where nobody knows the port that it leads to.
+/// Refuses to make a link where no console is known that it leads to.
 ///
 /// # Errors
-/// When the port is chosen at the start of a server, and this command runs in none.
-pub fn refuse_unknown_port(context: &CommandContext) -> Result<(), CliError> {
+/// When `console_listen` is off without `console_public_url`, which may name the console of another server; and when the
+/// port is chosen at the start of a server, and this command runs in none.
+pub fn refuse_unknown_console(context: &CommandContext) -> Result<(), CliError> {
+    if context.console_origin().is_none() {
+        let config = context.config()?;
+        if public_url(&config).is_none() && config.text("console_listen") == Some("off") {
+            return Err(CliError::new(
+                "console_listen is off, so there is no console that a link could lead to; set console_listen to an \
+                 address, or console_public_url to the console of another server on the same database",
+            ));
+        }
+    }
     if !origin(context)?.ends_with(":0") {
         return Ok(());
     }
@@ -36,9 +46,14 @@ fn origin(context: &CommandContext) -> Result<String, CliError> {
     context.console_origin().map_or_else(configured, Ok)
 }
 
+fn public_url(config: &Config) -> Option<String> {
+    let url = config.text("console_public_url").filter(|url| !url.is_empty());
+    url.map(|url| url.trim_end_matches('/').to_owned())
+}
+
 fn configured_origin(config: &Config) -> String {
-    if let Some(url) = config.text("console_public_url").filter(|url| !url.is_empty()) {
-        return url.trim_end_matches('/').to_owned();
+    if let Some(url) = public_url(config) {
+        return url;
     }
     let port = config.text("console_listen").and_then(|address| address.rsplit_once(':'));
     let scheme = if config.text("tls_cert").is_some_and(|file| !file.is_empty()) { "https" } else { "http" };

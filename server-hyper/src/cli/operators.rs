@@ -104,7 +104,7 @@ pub enum Operators {
 impl Operators {
     pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
         if matches!(self, Operators::SetupLink | Operators::Invite { .. } | Operators::Recover { .. }) {
-            operations::refuse_unknown_port(context)?;
+            operations::refuse_unknown_console(context)?;
         }
         context.with_conversations(Contents::Closed, async |chat| {
             self.act(&Desk { console: operations::console(context, chat)?, context }).await

@@ -224,3 +224,21 @@ fn links_of_commands_lead_to_the_port_that_the_system_chose() {
     assert!(link.starts_with("https://console.example.com/setup#"), "{link}");
     sandbox.run_with(&setting, &["operators", "list"]).done();
 }
+
+#[test]
+fn links_are_refused_where_no_console_runs() {
+    let sandbox = Sandbox::new();
+    let setting = [("OPENAPI_CONSOLE_LISTEN", "off")];
+    let setup = ["operators", "setup-link"];
+    let said = sandbox.run_with(&setting, &setup).failed(1);
+    assert!(said.contains("console_listen is off"), "{said}");
+    // Another server on the same database may have one.
+    let named = [setting[0], ("OPENAPI_CONSOLE_PUBLIC_URL", "https://console.example.com")];
+    let link = sandbox.run_with(&named, &setup).done();
+    assert!(link.starts_with("https://console.example.com/setup#"), "{link}");
+    sandbox.run_with(&setting, &["operators", "list"]).done();
+    let server = sandbox.serve(&[]);
+    let said = sandbox.run(&setup).failed(1);
+    assert!(said.contains("console_listen is off"), "{said}");
+    assert_eq!(server.end(), 0);
+}
