@@ -14,11 +14,11 @@ use std::collections::HashMap;
 use self::found::{Found, MISSING, MISSING_CUSTOM, required};
 use super::pattern::{InvalidPattern, Pattern};
 use super::{ContactSchema, FieldDefinition};
-use crate::contacts::{Contact, ContactFields, default_source};
+use crate::contacts::{Contact, default_source};
 use crate::json::{Json, Object, RawObject};
 use crate::service_info::ServiceInfo;
 use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
-use crate::values::{AgentId, ContactId, ContactStatus, Date, TextValue, Timestamp};
+use crate::values::{AgentId, ContactId, ContactStatus, Date, Timestamp};
 
 /// A contact schema made ready to check requests: patterns compiled, defaults read. Made once for each version.
 #[derive(Clone, Debug)]
@@ -249,27 +249,6 @@ fn path_of(field: &FieldDefinition) -> String {
 /// The date that is today somewhere on earth: in UTC+14.
 fn latest_today(now: Timestamp) -> Date {
     now.date_at_offset(14)
-}
-
-impl ContactFields {
-    /// Reads members under the built-in schema, for callers in Rust that hold JSON.
-    ///
-    /// # Errors
-    /// Every violation.
-    pub fn from_object(object: &Object, now: Timestamp) -> Result<Self, Violations> {
-        let agent_id =
-            AgentId::parse("builtin").unwrap_or_else(|_| unreachable!("a short word is an agent id"));
-        let schema = CompiledSchema {
-            schema: ContactSchema::builtin(agent_id, now),
-            patterns: HashMap::new(),
-            defaults: Vec::new(),
-            custom_defaults: Vec::new(),
-            id_segment: String::new(),
-        };
-        let mut found = Found::default();
-        let fields = schema.read(object, Mode::Update, now, &mut found);
-        if found.is_empty() { Ok(fields) } else { Err(found.into_violations()) }
-    }
 }
 
 /// The statuses, for the message of `enum`.
