@@ -26,6 +26,7 @@ mod service;
 mod settings;
 mod state;
 
+pub use auth::totp::totp_code;
 pub use capability::{Capability, Reach, Role};
 pub use command::{Command, CommandAnswer, CommandRefused};
 pub use context::Context;
