@@ -138,7 +138,8 @@ impl Inner {
             Some(device) => digest(&[&key, &device]),
             None => key,
         };
-        let busy = |seconds| too_many("Too many passwords were tried. Wait, or use a passkey", seconds);
+        let busy =
+            |seconds| too_many("Too many passwords or codes were tried. Wait, or use a passkey", seconds);
         limits.passwords.take(network(cx.call.address), now).map_err(busy)?;
         limits.accounts.take(counted, now).map_err(busy)
     }

@@ -283,6 +283,18 @@ pub(crate) struct RecoveryCodesBody {
     pub(crate) used_at: Option<Timestamp>,
 }
 
+/// The server keys that operators' one-time codes and recovery codes need, one for each record.
+///
+/// # Errors
+/// When the store fails.
+pub async fn server_keys_of_codes(platform: &Platform) -> Result<Vec<String>, ApiError> {
+    let people = People(platform);
+    let totp = people.all::<TotpBody>().await?;
+    let codes = people.all::<RecoveryCodesBody>().await?;
+    let totp = totp.into_iter().map(|stored| stored.body.server_key);
+    Ok(totp.chain(codes.into_iter().map(|stored| stored.body.server_key)).collect())
+}
+
 /// A signed-in browser; the record's id begins with the operator's.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

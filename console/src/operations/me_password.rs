@@ -32,7 +32,7 @@ json_object! { Methods as "OwnMethods" = |methods| {
     } = methods.totp_confirmed_at,
     "recoveryCodesLeft": Option<u32> { "description": "`null`: none were made." } =
         methods.codes.as_ref().map(|codes| u32::try_from(codes.tags.len()).unwrap_or(u32::MAX)),
-    "recoveryCodesMadeAt": Option<Timestamp> = methods.codes.map(|codes| codes.made_at),
+    "recoveryCodesMadeAt": Option<Timestamp> = methods.codes.as_ref().map(|codes| codes.made_at),
 } }
 
 impl Methods {

@@ -133,13 +133,13 @@ const Methods = () => {
         const left = one.recoveryCodesLeft;
         const isReady = !!one.passwordChangedAt && !!one.totpConfirmedAt;
         return <ul>
-          <li class="setting"><div><span class="strong">{t('Password and authenticator app')}</span><br /><span class="muted small">{isReady ? <>{t('Password changed')} <When at={one.passwordChangedAt} /> · {t('app set up')} <When at={one.totpConfirmedAt} /></> : t('For browsers without your passkeys. A password works together with a code from an app.')}</span></div>
+          <li class="setting many"><div><span class="strong">{t('Password and authenticator app')}</span><br /><span class="muted small">{isReady ? <>{t('Password changed')} <When at={one.passwordChangedAt} /> · {t('app set up')} <When at={one.totpConfirmedAt} /></> : t('For browsers without your passkeys. A password works together with a code from an app.')}</span></div>
             <div class="row wrap">{isReady ? <><Button onClick={() => (open.value = 'change')}>{t('Change password')}</Button><Button onClick={() => (open.value = 'setUp')}>{t('New app')}</Button>{one.passkeys > 0 && <Button kind="quiet" icon="trash" label={t('Remove the password')} onClick={drop} />}</> : <Button onClick={() => (open.value = 'setUp')}>{t('Set up')}</Button>}</div></li>
           <li class="setting"><div><span class="strong">{t('Recovery codes')}</span> {left !== null && left < 4 && <Badge tone="warn" dot>{t('few left')}</Badge>}<br /><span class="muted small">{left === null ? t('None yet. They let you back in if you lose everything else.') : <>{t('{left} of 10 left', { left: number(left) })} · {t('created')} <When at={one.recoveryCodesMadeAt} /></>}</span></div>
             <Button onClick={() => (left === null ? void make().catch(failed) : ask({ title: t('Create new recovery codes?'), text: t('The codes that you have stop working.'), button: t('Create codes'), run: make }))}>{t('Create codes')}</Button></li>
-          {open.value == 'setUp' && <SetUp hasPassword={!!one.passwordChangedAt} close={close} />}
         </ul>;
       }}</Loaded>
+      {open.value == 'setUp' && <SetUp hasPassword={!!known.data?.passwordChangedAt} close={close} />}
       {open.value == 'change' && <Change close={close} />}
       {codes.value && <Dialog title={t('Your recovery codes')} onClose={() => (codes.value = null)}><RecoveryCodes codes={codes.value} close={() => (codes.value = null)} /></Dialog>}
     </section>

@@ -1,16 +1,22 @@
 // Set-up: one page makes the account of a link, or gives an account another way to sign in: a passkey, or a password with
 // one-time codes. The session of a recovery code, or of a password without codes, can do nothing else.
-import { ApiError, base, begin, Button, create, errorTitle, Failure, get, hasPasskeys, Loaded, moment, navigate, Notice, operator, post, put, session, signOut, start, t, TextField, useEffect, useForm, useQuery, useSignal, type AcceptedLink, type Ceremony, type Form, type Link, type NewRecoveryCodes, type OwnMethods, type TotpSeed } from '../kit';
+import { ApiError, base, begin, Button, create, errorTitle, Failure, get, hasPasskeys, Loaded, moment, navigate, Notice, operator, post, put, session, signOut, start, t, TextField, useEffect, useForm, useQuery, useSignal, type AcceptedLink, type Ceremony, type Link, type NewRecoveryCodes, type OwnMethods, type TotpSeed } from '../kit';
+import type { ComponentChildren } from 'preact';
 import { RoleBadge } from './parts/roles';
 import { RecoveryCodes, TotpFields } from './parts/second-step';
 
-type Fields = { password: string; code: string };
+/** The part of a form that a password needs. */
+interface Fields {
+  values: { password: string; code: string };
+  errors: Record<string, string>;
+  set: (field: 'password' | 'code', value: string) => void;
+}
 /** Why there is no passkey, in words. */
 const noPasskey = (cause: unknown) => ((cause as DOMException).name == 'NotAllowedError' ? t('No passkey was created. Try again, or use a password.') : t('The browser could not create a passkey: {reason}', { reason: (cause as Error).message }));
 const cancelled = () => new ApiError(0, 'CANCELLED', '');
 
 /** The choice between a passkey and a password, with the fields of the latter. */
-const Methods = <T extends Fields>({ form, method, choose, passkeys, seed, hint }: { form: Form<T>; method: string; choose: (method: string) => void; passkeys: boolean; seed: TotpSeed | null; hint: string }) => (
+const Methods = ({ form, method, choose, passkeys, seed, hint }: { form: Fields; method: string; choose: (method: string) => void; passkeys: boolean; seed: TotpSeed | null; hint: string }) => (
   <fieldset class="stack">
     <legend class="sr">{t('How you sign in')}</legend>
     {passkeys && (
@@ -29,7 +35,7 @@ const Methods = <T extends Fields>({ form, method, choose, passkeys, seed, hint 
     </>}
   </fieldset>
 );
-const Head = ({ title, children }: { title: string; children: preact.ComponentChildren }) => (
+const Head = ({ title, children }: { title: string; children: ComponentChildren }) => (
   <header class="stack tight"><span class="mark large" aria-hidden="true">{session.value!.serviceName[0]}</span><h1 class="big">{title}</h1>{children}</header>
 );
 const Account = ({ link, token, accepted }: { link: Link; token: string; accepted: (answer: AcceptedLink) => void }) => {

@@ -292,7 +292,8 @@ async fn count(context: &CommandContext, store: &OpenStore) -> Result<AllUses, C
     for key in events::webhooks::secret_keys(&*storage, now).await? {
         of(&key, &|uses| uses.webhook_secrets += 1);
     }
-    for key in console::server_keys_of_codes(&*storage).await? {
+    let of_operators = console::server_keys_of_codes(conversations.platform()).await;
+    for key in of_operators.map_err(|error| CliError::new(error.message()))? {
         of(&key, &|uses| uses.operators += 1);
     }
     for agent in storage.agents().await? {

@@ -87,6 +87,8 @@ fn people_are_managed_by_commands_while_the_server_runs() {
     };
     let first = token(&mut server);
     accept(&server, &first, "Zoë", Some("zoe@example.com"));
+    // Both kinds of codes of the owner need the server key.
+    assert_eq!(sandbox.json(&["server-key", "list"])[0]["uses"]["operators"], 2);
     let invite = [
         "operators",
         "invite",
