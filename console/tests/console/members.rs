@@ -414,7 +414,7 @@ fn random_changes_of_members_follow_a_model() {
     let step =
         (0..8_usize, any::<usize>(), any::<usize>(), prop::collection::btree_set(0..GRANTS.len(), 1..3));
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-    for nth in 0..1_500 {
+    for nth in 0..1_800 {
         let (what, by, target, grants) = step.new_tree(&mut runner).unwrap().current();
         let grants: BTreeSet<&str> = grants.into_iter().map(|at| GRANTS[at]).collect();
         let pick = |at: usize| people.keys().nth(at % people.len()).unwrap().clone();
