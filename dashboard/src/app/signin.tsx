@@ -1,7 +1,7 @@
 // Signing in: a passkey, or a password with a code. The same form is a page, a dialog over the page when a session has ended,
 // and, for a step-up, a question who it is.
 import { signal, useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { ApiError, hooks, post } from '../lib/api';
 import { t } from '../lib/i18n';
 import { hasAutofill, hasPasskeys, sign } from '../lib/webauthn';
@@ -66,6 +66,11 @@ export const SignInForm = ({ done, email: fixed }: { done: (samePerson: boolean)
       });
     return () => controller.abort();
   }, []);
+  const form = useRef<HTMLFormElement>(null);
+  // The field that had the focus is gone, or has a next one.
+  useEffect(() => {
+    if (step.value != 'email') [...form.current!.querySelectorAll('input')].pop()?.focus();
+  }, [step.value]);
   const submit = (event: Event) => {
     event.preventDefault();
     if (step.value == 'email') {
@@ -88,15 +93,17 @@ export const SignInForm = ({ done, email: fixed }: { done: (samePerson: boolean)
   const wrong = !refused ? undefined : error.value!.code == 'SESSION_ENDED' ? t('Too many wrong codes, or too much time. Enter the password again.') : { email: '', password: t('E-mail or password is incorrect.'), code: t('This code is incorrect or was used before. Wait for the next one.'), recovery: t('E-mail or recovery code is incorrect, or the code was used before.') }[step.value];
   const atCode = step.value == 'code';
   return (
-    <form class="stack" onSubmit={submit} noValidate>
+    <form class="stack" ref={form} onSubmit={submit} noValidate>
       {!atCode && <TextField large type="email" label={t('E-mail')} value={email.value} autocomplete="username webauthn" autofocus={!fixed} onInput={(value) => (email.value = value)} />}
       {step.value == 'password' && <TextField large key="password" type="password" label={t('Password')} value={password.value} autocomplete="current-password" autofocus error={wrong} onInput={(value) => (password.value = value)} />}
       {atCode && <TextField large key="code" label={t('Code from your authenticator app')} value={code.value} inputmode="numeric" autocomplete="one-time-code" mono autofocus error={wrong} hint={t('6 digits, for {email}.', { email: email.value.trim() })} onInput={(value) => (code.value = value)} />}
       {step.value == 'recovery' && <TextField large key="recovery" label={t('Recovery code')} value={code.value} autocomplete="off" mono autofocus error={wrong} hint={t('10 letters and digits. Each code works once; then you set up a new way to sign in.')} onInput={(value) => (code.value = value)} />}
       {error.value && !wrong && <Failure error={error.value} />}
       <Button type="submit" kind="main large" busy={busy.value}>{step.value == 'email' || step.value == 'recovery' ? t('Continue') : t('Sign in')}</Button>
-      {(atCode || step.value == 'password') && <Button kind="quiet" onClick={() => goTo('recovery')}>{t('Use a recovery code')}</Button>}
-      {(atCode || step.value == 'recovery') && <Button kind="quiet" onClick={() => goTo('password')}>{t('Back to the password')}</Button>}
+      {step.value != 'email' && <div class="stack tight">
+        {step.value != 'recovery' && <Button kind="quiet" onClick={() => goTo('recovery')}>{t('Use a recovery code')}</Button>}
+        {step.value != 'password' && <Button kind="quiet" onClick={() => goTo('password')}>{t('Back to the password')}</Button>}
+      </div>}
       {atCode || step.value == 'recovery' ? null : passkeys ? (
         <>
           <div class="or"><span>{t('or')}</span></div>

@@ -116,7 +116,7 @@ const People = ({ all, show }: { all: readonly Member[]; show: (shown: Shown) =>
           <td><Grants of={member.grants} /></td>
           <td class="muted">{member.methods.map((one) => METHODS[one]?.() ?? one).join(', ') || t('not set up')}</td>
           <td class="muted"><When at={member.lastSeenAt} /></td>
-          <td>{isRecent(member.recoveredAt) && <Badge tone="warn" dot>{t('used a recovery code {when}', { when: ago(member.recoveredAt!) })}</Badge>}{member.isDisabled ? <Badge dot open>{t('disabled')}</Badge> : <Badge tone="ok" dot>{member.sessions ? t('signed in') : t('active')}</Badge>}</td>
+          <td><span class="row wrap">{isRecent(member.recoveredAt) && <Badge tone="warn" dot>{t('used a recovery code {when}', { when: ago(member.recoveredAt!) })}</Badge>}{member.isDisabled ? <Badge dot open>{t('disabled')}</Badge> : <Badge tone="ok" dot>{member.sessions ? t('signed in') : t('active')}</Badge>}</span></td>
           <td class="end">{manages && <Menu label={t('Actions for {name}', { name: member.name })} items={itemsOf(member, show)} trigger={({ open, expanded }) => <Button kind="quiet" icon="dots" label={t('Actions for {name}', { name: member.name })} expanded={expanded} onClick={open} />} />}</td>
         </tr>
       ))}</tbody>

@@ -90,7 +90,7 @@ const SetUp = ({ hasPassword, close }: { hasPassword: boolean; close: () => void
   // Until there is a seed, the question who it is may be open.
   if (!seed.value) return null;
   return (
-    <Dialog title={hasPassword ? t('Set up the authenticator app again') : t('Set up a password')} onClose={close} foot={<><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} onClick={save}>{t('Set up')}</Button></>}>
+    <Dialog title={hasPassword ? t('Replace the authenticator app') : t('Set up a password')} onClose={close} foot={<><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} onClick={save}>{t('Set up')}</Button></>}>
       <form class="stack loose" noValidate onSubmit={(event) => { event.preventDefault(); save(); }}>
         {!hasPassword && <TextField type="password" label={t('New password')} hint={t('12 characters or more.')} autocomplete="new-password" autofocus value={form.values.password} error={form.errors['password']} onInput={(value) => form.set('password', value)} />}
         <TotpFields seed={seed.value} code={form.values.code} error={form.errors['code'] || form.errors['enrolment']} onCode={(value) => form.set('code', value)} />
@@ -134,7 +134,7 @@ const Methods = () => {
         const isReady = !!one.passwordChangedAt && !!one.totpConfirmedAt;
         return <ul>
           <li class="setting many"><div><span class="strong">{t('Password and authenticator app')}</span><br /><span class="muted small">{isReady ? <>{t('Password changed')} <When at={one.passwordChangedAt} /> · {t('app set up')} <When at={one.totpConfirmedAt} /></> : t('For browsers without your passkeys. A password works together with a code from an app.')}</span></div>
-            <div class="row wrap">{isReady ? <><Button onClick={() => (open.value = 'change')}>{t('Change password')}</Button><Button onClick={() => (open.value = 'setUp')}>{t('New app')}</Button>{one.passkeys > 0 && <Button kind="quiet" icon="trash" label={t('Remove the password')} onClick={drop} />}</> : <Button onClick={() => (open.value = 'setUp')}>{t('Set up')}</Button>}</div></li>
+            <div class="row wrap">{isReady ? <><Button onClick={() => (open.value = 'change')}>{t('Change password')}</Button><Button onClick={() => (open.value = 'setUp')}>{t('Replace app')}</Button>{one.passkeys > 0 && <Button kind="quiet" icon="trash" label={t('Remove the password')} onClick={drop} />}</> : <Button onClick={() => (open.value = 'setUp')}>{t('Set up')}</Button>}</div></li>
           <li class="setting"><div><span class="strong">{t('Recovery codes')}</span> {left !== null && left < 4 && <Badge tone="warn" dot>{t('few left')}</Badge>}<br /><span class="muted small">{left === null ? t('None yet. They let you back in if you lose everything else.') : <>{t('{left} of 10 left', { left: number(left) })} · {t('created')} <When at={one.recoveryCodesMadeAt} /></>}</span></div>
             <Button onClick={() => (left === null ? void make().catch(failed) : ask({ title: t('Create new recovery codes?'), text: t('The codes that you have stop working.'), button: t('Create codes'), run: make }))}>{t('Create codes')}</Button></li>
         </ul>;
@@ -159,7 +159,7 @@ const Sessions = () => {
   return (
     <section class="card"><header><h2>{t('Sessions')}</h2><span class="end">{(list.data?.length ?? 0) > 1 && <Button onClick={() => end('/me/sessions', t('All other sessions have ended'))}>{t('End all others')}</Button>}</span></header>
       <Loaded query={list} rows={2}>{(rows) => <ul>{rows.map((one) => (
-        <li class="setting"><div><span class="strong" title={one.browser ?? ''}>{browserName(one.browser)}</span> {one.isCurrent && <Badge tone="ok" dot>{t('this one')}</Badge>}<br /><span class="muted small"><When at={one.lastSeenAt} />{one.address && <> · <code>{one.address}</code></>}</span></div>{!one.isCurrent && <Button onClick={() => end(`/me/sessions/${seg(one.id)}`, t('The session has ended'))}>{t('Expires')}</Button>}</li>
+        <li class="setting"><div><span class="strong" title={one.browser ?? ''}>{browserName(one.browser)}</span> {one.isCurrent && <Badge tone="ok" dot>{t('this one')}</Badge>}<br /><span class="muted small"><When at={one.lastSeenAt} />{one.address && <> · <code>{one.address}</code></>}</span></div>{!one.isCurrent && <Button onClick={() => end(`/me/sessions/${seg(one.id)}`, t('The session has ended'))}>{t('End')}</Button>}</li>
       ))}</ul>}</Loaded>
     </section>
   );

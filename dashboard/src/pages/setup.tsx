@@ -16,7 +16,7 @@ const noPasskey = (cause: unknown) => ((cause as DOMException).name == 'NotAllow
 const cancelled = () => new ApiError(0, 'CANCELLED', '');
 
 /** The choice between a passkey and a password, with the fields of the latter. */
-const Methods = ({ form, method, choose, passkeys, seed, hint }: { form: Fields; method: string; choose: (method: string) => void; passkeys: boolean; seed: TotpSeed | null; hint: string }) => (
+const Methods = ({ form, method, choose, passkeys, seed, label = t('Choose a password'), hint }: { form: Fields; method: string; choose: (method: string) => void; passkeys: boolean; seed: TotpSeed | null; label?: string; hint: string }) => (
   <fieldset class="stack">
     <legend class="sr">{t('How you sign in')}</legend>
     {passkeys && (
@@ -30,7 +30,7 @@ const Methods = ({ form, method, choose, passkeys, seed, hint }: { form: Fields;
       <span><span class="strong">{t('Password')}</span><br /><span class="muted small">{passkeys ? t('With a code from an authenticator app. For browsers without passkeys.') : t('With a code from an authenticator app. Passkeys need a host name and HTTPS or localhost.')}</span></span>
     </label>
     {method == 'password' && <>
-      <TextField large type="password" label={t('Choose a password')} autocomplete="new-password" hint={hint} value={form.values.password} error={form.errors['password']} onInput={(value) => form.set('password', value)} />
+      <TextField large type="password" label={label} autocomplete="new-password" hint={hint} value={form.values.password} error={form.errors['password']} onInput={(value) => form.set('password', value)} />
       {seed ? <TotpFields large seed={seed} code={form.values.code} error={form.errors['code'] || form.errors['enrolment']} onCode={(value) => form.set('code', value)} /> : <p class="muted" role="status">{t('Preparing the QR code…')}</p>}
     </>}
   </fieldset>
@@ -118,7 +118,7 @@ const Secure = ({ known, finished }: { known: OwnMethods; finished: (codes: read
       <Head title={t('Set up how you sign in')}>
         <p class="muted">{known.totpConfirmedAt || !hasPassword ? t('You are in with a recovery code. Add a passkey, or set up your password and authenticator app again. You have 10 minutes, and all other sessions end.') : t('Your password now needs a code from an authenticator app. Set the app up, or add a passkey. You have 10 minutes, and all other sessions end.')}</p>
       </Head>
-      <Methods form={form} method={method.value} choose={(value) => (method.value = value)} passkeys={passkeys} seed={seed.value} hint={hasPassword ? t('12 characters or more. Leave empty to keep your password.') : t('12 characters or more.')} />
+      <Methods form={form} method={method.value} choose={(value) => (method.value = value)} passkeys={passkeys} seed={seed.value} label={hasPassword ? t('New password') : undefined} hint={hasPassword ? t('12 characters or more. Leave empty to keep your password.') : t('12 characters or more.')} />
       {problem.value && <Notice tone="bad">{problem.value}</Notice>}
       {form.failure && <Failure error={form.failure} />}
       <div class="stack"><Button type="submit" kind="main large" busy={form.busy}>{method.value == 'passkey' ? t('Create passkey and continue') : t('Continue')}</Button><Button kind="quiet" onClick={() => void signOut()}>{t('Sign out')}</Button></div>

@@ -35,7 +35,9 @@ test('a password signs in, a wrong one says nothing of the account, and the page
   await page.getByLabel('Password').fill('correct horse battery');
   await page.keyboard.press('Enter');
   const code = page.getByLabel('Code from your authenticator app');
-  await code.fill('654321');
+  await code.waitFor();
+  // By keyboard alone: the focus is in the field.
+  await page.keyboard.type('654321');
   await page.keyboard.press('Enter');
   await page.getByText('This code is incorrect or was used before').waitFor();
   assert.deepEqual(await inspect(page, 'wrong-code'), []);
@@ -119,8 +121,8 @@ test('the profile sets codes up again, creates recovery codes and removes the pa
   const visit = await all.visit('/profile');
   const { page } = visit;
   await page.getByText('3 of 10 left').waitFor();
-  await page.getByRole('button', { name: 'New app' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Set up the authenticator app again' });
+  await page.getByRole('button', { name: 'Replace app' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Replace the authenticator app' });
   await dialog.getByRole('img', { name: 'QR code' }).waitFor();
   assert.deepEqual(await dialog.locator('.groups span').allInnerTexts(), ['JBSW', 'Y3DP', 'EHPK', '3PXP', 'JBSW', 'Y3DP', 'EHPK', '3PXP']);
   assert.deepEqual(await inspect(page, 'totp'), []);

@@ -33,7 +33,7 @@ export const RecoveryCodes = ({ codes, close }: { codes: readonly string[]; clos
   useLayoutEffect(() => document.querySelector<HTMLElement>('.codes + .row .button')?.focus(), []);
   return (
     <div class="stack loose">
-      <Notice tone="warn"><span class="strong">{t('Store these codes now. They are shown only once.')}</span><span>{t('Each lets you back in once if you lose your passkeys or your authenticator app. A password manager or a sheet of paper is a good store.')}</span></Notice>
+      <Notice tone="warn"><span class="strong">{t('Store these codes now. They are shown only once.')}</span><span>{t('Each lets you back in once if you lose your passkeys or your authenticator app. Put them into a password manager, or print them.')}</span></Notice>
       <ol class="codes" aria-label={t('Recovery codes')}>{codes.map((code) => <li><code data-secret>{code}</code></li>)}</ol>
       <div class="row wrap"><Copy kind="" text={codes.join('\n')}>{t('Copy codes')}</Copy><Button icon="file" onClick={() => download(codes)}>{t('Download')}</Button></div>
       <Check label={t('I have stored the codes')} checked={stored.value} onChange={(on) => (stored.value = on)} />
