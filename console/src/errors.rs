@@ -60,6 +60,14 @@ pub(crate) fn proves_nobody() -> ApiError {
     )
 }
 
+/// 403 of a session that can only set up a way to sign in.
+pub(crate) fn must_set_up() -> ApiError {
+    ApiError::new(
+        ErrorCode::SetUpRequired,
+        "First set up a way to sign in: a passkey, or a password with one-time codes",
+    )
+}
+
 /// A fault of one member of the body, without its value.
 pub(crate) fn refused(name: &str, issue: ValidationIssue) -> ApiError {
     Violations::from(ValidationError::new(Location::Body, name, None, issue)).into()

@@ -26,6 +26,8 @@ mod service;
 mod settings;
 mod state;
 
+pub use auth::records::server_keys_of_codes;
+pub use auth::totp::totp_code;
 pub use capability::{Capability, Reach, Role};
 pub use command::{Command, CommandAnswer, CommandRefused};
 pub use context::Context;

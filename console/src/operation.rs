@@ -51,12 +51,14 @@ pub struct Traits {
     pub of_accounts: bool,
     /// Whether it changes nothing, although its method is not GET.
     pub is_read: bool,
+    /// Whether a session may call it that can only set up a way to sign in.
+    pub sets_up: bool,
 }
 
 impl Traits {
     /// Nothing sets it apart.
     pub const NONE: Traits =
-        Traits { is_versioned: false, has_secret: false, of_accounts: false, is_read: false };
+        Traits { is_versioned: false, has_secret: false, of_accounts: false, is_read: false, sets_up: false };
     /// A change of a record that others may change.
     pub const VERSIONED: Traits = Traits { is_versioned: true, ..Traits::NONE };
     /// The answer holds a secret.
@@ -71,6 +73,10 @@ impl Traits {
     pub const READ: Traits = Traits { is_read: true, ..Traits::NONE };
     /// It is about accounts and changes nothing.
     pub const ACCOUNTS_READ: Traits = Traits { is_read: true, ..Traits::ACCOUNTS };
+    /// It sets up a way to sign in.
+    pub const SETS_UP: Traits = Traits { sets_up: true, ..Traits::ACCOUNTS };
+    /// It prepares a way to sign in, and changes nothing.
+    pub const SETS_UP_READ: Traits = Traits { sets_up: true, ..Traits::ACCOUNTS_READ };
     /// It signs in.
     pub const SIGN_IN: Traits = Traits::ACCOUNTS_SECRET;
 }

@@ -166,8 +166,9 @@ impl Running {
 fn public_part(body: &[u8]) -> Option<Json> {
     let Json::Object(answer) = parse(body).ok()? else { return None };
     let mut data = answer.get("data")?.as_object()?.clone();
-    data.remove("secret");
-    data.remove("link");
+    for secret in ["secret", "link", "pageSecret", "pending", "recoveryCodes", "signedIn"] {
+        data.remove(secret);
+    }
     Some(Json::Object(data))
 }
 

@@ -26,7 +26,7 @@ use crate::auth::session::{STEP_UP_MILLIS, SignedIn};
 use crate::call::Call;
 use crate::capability::Reach;
 use crate::context::Context;
-use crate::errors::{lacks, not_found};
+use crate::errors::{lacks, must_set_up, not_found};
 use crate::input::{Position, Reader, Sending, Sent};
 use crate::operation::{Access, Entry, RunKind};
 use crate::operations::OPERATIONS;
@@ -297,6 +297,9 @@ impl Inner {
         };
         let busy = |seconds| too_many("Too many requests of this session", seconds);
         limits.sessions.take(signed_in.session.id.as_bytes().to_vec(), now).map_err(busy)?;
+        if signed_in.session.body.is_limited && !is_public && !entry.metadata.traits.sets_up {
+            return Err(must_set_up());
+        }
         Ok((signed_in.operator.clone(), Some(signed_in)))
     }
 

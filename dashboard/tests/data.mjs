@@ -24,7 +24,18 @@ export const key = (name, more = {}) => ({
   allowedAddresses: [], expiresAt: null, status: 'active', createdBy: { type: 'operator', id: 'op:697dc8160000000000000001', name: 'Ada Whitfield' }, createdAt: before(60 * 24 * 40), updatedAt: before(60), lastUsedAt: before(2), lastUsedAddress: '192.0.2.7', ...more,
 });
 export const ME = { id: '697dc8160000000000000001', name: 'Ada Whitfield', displayName: 'Ada', email: 'ada@example.com', locale: null, grants: ['owner'] };
-const member = (id, name, email, grants, more = {}) => ({ id, name, displayName: null, email, grants, isDisabled: false, methods: ['password'], sessions: 0, lastSeenAt: before(900), createdAt: before(60 * 24 * 40), updatedAt: before(60 * 24 * 4), ...more });
+const member = (id, name, email, grants, more = {}) => ({ id, name, displayName: null, email, grants, isDisabled: false, methods: ['password'], sessions: 0, lastSeenAt: before(900), recoveredAt: null, createdAt: before(60 * 24 * 40), updatedAt: before(60 * 24 * 4), ...more });
+/** The code that every authenticator app of these tests shows. */
+export const CODE = '123456';
+export const CODES = ['7K3QN-0VXRD', 'M2ZT8-4HAYE', 'PW9C1-J6FGB', '05SXK-RNQ7V', 'D3HAY-8ET4M', '6GBPW-C19ZJ', 'VXRD2-QN07K', 'F4MZT-5SHEA', 'YE8J6-1PWCB', 'RNQ7D-3XK05'];
+/** Not a QR code that a camera reads, but one to look at: the three corners, and modules that are the same in each run. */
+const qr = (size) => {
+  const corner = (x, y) => { const [a, b] = [Math.min(x, size - 1 - x), Math.min(y, size - 1 - y)]; return (x < 8 || y < 8) && (x < 8 || x > size - 9) && (y < 8 || y > size - 9) ? ![1, 5].includes(Math.max(Math.abs(a - 3), Math.abs(b - 3)) * 2 - 3) && Math.max(Math.abs(a - 3), Math.abs(b - 3)) < 4 : null; };
+  let path = '';
+  for (let y = 0; y < size; y++) for (let x = 0; x < size; x++) if (corner(x, y) ?? ((x * 7919 + y * 104729 + x * y * 31) % 97) % 2) path += `M${x} ${y}h1v1h-1z`;
+  return path;
+};
+export const seed = () => ({ secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP', url: 'otpauth://totp/Acme:ada%40example.com?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=Acme', qrPath: qr(37), qrSize: 37, enrolment: 'enrolment', expiresAt: after(1 / 48) });
 const ALL = ['agents.read', 'agents.manage', 'inbox.read', 'inbox.reply', 'inbox.manage', 'contacts.read', 'contacts.write', 'sensitive.read', 'contacts.erase', 'studio.read', 'studio.write', 'keys.read', 'keys.manage', 'audit.read', 'schema.read', 'members.read', 'members.manage', 'signIn.manage'];
 export const capabilities = (names = ALL) => Object.fromEntries(names.map((name) => [name, 'full']));
 const talk = (n, more) => ({
@@ -69,7 +80,7 @@ export const data = (empty = false) => {
     members: [
       member(ME.id, ME.name, ME.email, ['owner'], { displayName: 'Ada', methods: ['passkey'], sessions: 2, lastSeenAt: before(0) }),
       ...(empty ? [] : [
-        member('697dc8160000000000000002', 'Kofi Mensah', 'kofi@example.com', ['inbox@acme', 'inbox@harbour'], { sessions: 1, lastSeenAt: before(40) }),
+        member('697dc8160000000000000002', 'Kofi Mensah', 'kofi@example.com', ['inbox@acme', 'inbox@harbour'], { sessions: 1, lastSeenAt: before(40), recoveredAt: before(190) }),
         member('697dc8160000000000000003', 'Ingrid Lindqvist', 'ingrid@example.com', ['developer', 'agent-editor@acme'], { methods: ['passkey', 'password'], lastSeenAt: before(60 * 24 * 9) }),
         member('697dc8160000000000000004', 'ياسمين حداد', 'yasmin@example.com', ['viewer'], { isDisabled: true, lastSeenAt: null }),
       ]),
@@ -78,6 +89,8 @@ export const data = (empty = false) => {
       { id: '697dc8160000000000000005', email: 'liam@example.com', name: 'Liam Brennan', grants: ['reviewer@acme'], invitedBy: { type: 'operator', id: 'op:' + ME.id, name: ME.name }, invitedAt: before(300), expiresAt: after(6), isVoid: false },
       { id: '697dc8160000000000000006', email: 'noor@example.com', name: null, grants: ['admin'], invitedBy: { type: 'operator', id: 'op:697dc8160000000000000009', name: null }, invitedAt: before(4000), expiresAt: after(3), isVoid: true },
     ],
+    methods: { passkeys: 2, passwordChangedAt: before(60 * 24 * 12), totpConfirmedAt: before(60 * 24 * 12), recoveryCodesLeft: 3, recoveryCodesMadeAt: before(60 * 24 * 40) },
+    recoveryCodes: CODES,
     passkeys: [{ id: 'pk1', name: 'MacBook', isBackedUp: true, isSuspect: false, transports: ['internal'], createdAt: before(60 * 24 * 40), lastUsedAt: before(30) }, { id: 'pk2', name: 'Security key', isBackedUp: false, isSuspect: false, transports: ['usb'], createdAt: before(60 * 24 * 39), lastUsedAt: null }],
     sessions: [{ id: 's1', isCurrent: true, method: 'passkey', createdAt: before(300), lastSeenAt: before(0), endsAt: after(29), address: '192.0.2.7', browser: 'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36' }, { id: 's2', isCurrent: false, method: 'password', createdAt: before(9000), lastSeenAt: before(800), endsAt: after(20), address: '2001:db8::4', browser: 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1' }],
   };

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { checkCharacters } from './check.mjs';
 import { badAnswer, badRequest, operationOf } from './contract.mjs';
-import { capabilities, data, key as newKey, ME, message, newId } from './data.mjs';
+import { capabilities, CODE, CODES, data, key as newKey, ME, message, newId, seed } from './data.mjs';
 
 const dist = new URL('../dist/', import.meta.url);
 export const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -20,6 +20,8 @@ export const startStub = async (base = '') => {
     signedIn: true,
     isSetUp: true,
     hasAccounts: true,
+    /** Whether the session can only set up a way to sign in. */
+    needsMethod: false,
     delayMs: 0,
     stepUp: false,
     /** Answers instead of an operation: `(method, path) => { status, code, message, details } | null`. */
@@ -30,7 +32,7 @@ export const startStub = async (base = '') => {
       stub.versions = new Map();
       /** The invitations by the token of their link. */
       stub.links = new Map();
-      Object.assign(stub, { signedIn: true, isSetUp: true, hasAccounts: true, delayMs: 0, stepUp: false, fail: () => null, granted: undefined, violations: [], log: [] });
+      Object.assign(stub, { signedIn: true, isSetUp: true, hasAccounts: true, needsMethod: false, wrongCodes: 0, delayMs: 0, stepUp: false, fail: () => null, granted: undefined, violations: [], log: [] });
     },
     version: (id) => stub.versions.get(id) ?? 1,
     touch: (id) => stub.versions.set(id, stub.version(id) + 1),
@@ -54,7 +56,7 @@ export const startStub = async (base = '') => {
   const caller = (headers = {}) => stub.data.members.find((one) => one.id == /stub=(\w+)/.exec(headers.cookie ?? '')?.[1]) ?? (stub.signedIn ? ME : null);
   /** What the other people may do: a viewer's share of each agent that their roles name. */
   const ofAgents = (me) => Object.fromEntries(me.grants.filter((one) => one.includes('@')).map((one) => [one.split('@')[1], capabilities(['agents.read', 'inbox.read', 'contacts.read', 'schema.read'])]));
-  const session = (me = caller()) => ({ operator: me && { id: me.id, name: me.name, displayName: me.displayName, email: me.email, locale: null, grants: me.grants }, capabilities: me?.id == ME.id ? capabilities(stub.granted) : {}, agentCapabilities: me && me.id != ME.id ? ofAgents(me) : {}, stepUpUntil: null, methods: ['passkey', 'password'], isSetUp: stub.isSetUp, hasAccounts: stub.hasAccounts, serviceName: 'Acme', publicUrl: 'https://api.example.com', apiKeyPrefix: 'svc', build: '1.4.0' });
+  const session = (me = caller()) => ({ operator: me && { id: me.id, name: me.name, displayName: me.displayName, email: me.email, locale: null, grants: me.grants }, capabilities: me?.id == ME.id ? capabilities(stub.granted) : {}, agentCapabilities: me && me.id != ME.id ? ofAgents(me) : {}, stepUpUntil: null, methods: ['passkey', 'password'], isSetUp: stub.isSetUp, needsMethod: stub.needsMethod, hasAccounts: stub.hasAccounts, serviceName: 'Acme', publicUrl: 'https://api.example.com', apiKeyPrefix: 'svc', build: '1.4.0' });
   const enter = () => {
     stub.signedIn = true;
     return ok({ session: session(), pageSecret: 'page-secret' });
@@ -70,6 +72,7 @@ export const startStub = async (base = '') => {
   const lastOwner = () => refuse(409, 'LAST_OWNER', 'This is the last owner. Make another operator an owner first');
   const rolesOf = (grants) => grants.map((grant) => { const [role, agentId = null] = grant.split('@'); return { role, agentId, agentName: agentId && of('agents', agentId).name }; });
   const wrong = () => refuse(401, 'UNAUTHENTICATED', 'This does not match an account. Check what you entered and try again');
+  const wrongCode = () => invalid('code', 'code is not what the app shows now; check the clocks of both devices', 'reference');
   const nothing = () => ok(null);
   const challenge = 'AAAAAAAAAAAAAAAAAAAAAA';
   const creation = { challenge, rp: { id: 'localhost', name: 'Acme' }, user: { id: challenge, name: '', displayName: '' }, pubKeyCredParams: [{ type: 'public-key', alg: -8 }, { type: 'public-key', alg: -7 }], authenticatorSelection: { residentKey: 'required', userVerification: 'required' }, attestation: 'none', excludeCredentials: [] };
@@ -103,13 +106,27 @@ export const startStub = async (base = '') => {
     'session.show': ({ headers }) => ok(session(caller(headers))),
     'session.end': () => { stub.signedIn = false; return nothing(); },
     'session.stepUpOptions': () => ok({ publicKey: request, methods: ['password'] }),
-    'session.stepUp': ({ body }) => { if (body.password != 'correct horse battery') return wrong(); stub.stepUp = false; return ok({ stepUpUntil: new Date(Date.now() + 600000).toISOString() }); },
+    'session.stepUp': ({ body }) => { if (body.password != 'correct horse battery' || body.code != CODE) return wrong(); stub.stepUp = false; return ok({ stepUpUntil: new Date(Date.now() + 600000).toISOString() }); },
     'signIn.options': () => ok({ publicKey: request, methods: ['passkey', 'password'] }),
     'signIn.passkey': enter,
-    'signIn.password': ({ body }) => (body.email == ME.email && body.password == 'correct horse battery' ? enter() : wrong()),
+    'signIn.password': ({ body }) => {
+      if (body.email != ME.email || body.password != 'correct horse battery') return wrong();
+      stub.wrongCodes = 0;
+      if (stub.data.methods.totpConfirmedAt) return ok({ pending: 'pending', signedIn: null });
+      stub.needsMethod = true;
+      return ok({ pending: null, signedIn: enter().body.data });
+    },
+    'signIn.code': ({ body }) => (stub.wrongCodes >= 5 ? refuse(401, 'SESSION_ENDED', 'This sign-in is over. Enter the password again') : body.code == CODE ? enter() : (stub.wrongCodes++, wrong())),
+    'signIn.recover': ({ body }) => {
+      const left = stub.data.recoveryCodes.filter((code) => code.replace('-', '') != body.recoveryCode.toUpperCase().replace(/\W/g, ''));
+      if (body.email != ME.email || left.length == stub.data.recoveryCodes.length) return wrong();
+      Object.assign(stub.data, { recoveryCodes: left });
+      stub.needsMethod = true;
+      return enter();
+    },
     'links.inspect': ({ body }) => {
       const invited = stub.links.get(body.token);
-      const link = { name: null, inviter: null, roles: [], publicKey: creation, serviceName: 'Acme' };
+      const link = { name: null, inviter: null, roles: [], publicKey: creation, totp: seed(), serviceName: 'Acme' };
       if (invited) return ok({ ...link, kind: 'invite', email: invited.email, name: invited.name, inviter: ME.name, roles: rolesOf(invited.grants), expiresAt: invited.expiresAt });
       return body.token == SETUP_TOKEN ? ok({ ...link, kind: 'setUp', email: null, expiresAt: new Date(Date.now() + 3600000).toISOString() }) : refuse(404, 'LINK_INVALID', 'This link is unknown, used, revoked or expired');
     },
@@ -120,12 +137,13 @@ export const startStub = async (base = '') => {
         stub.data.invitations = stub.data.invitations.filter((one) => one.id != invited.id);
         const one = { ...stub.data.members[0], id: invited.id, name: body.name, email: invited.email, displayName: null, grants: invited.grants, methods: [body.credential ? 'passkey' : 'password'], sessions: 1 };
         stub.data.members.push(one);
-        return ok({ session: session(one), pageSecret: 'page-secret' }, { headers: { 'Set-Cookie': `stub=${one.id}; Path=/; SameSite=Strict` } });
+        return ok({ session: session(one), pageSecret: 'page-secret', recoveryCodes: CODES }, { headers: { 'Set-Cookie': `stub=${one.id}; Path=/; SameSite=Strict` } });
       }
       if (!body.name) return invalid('name', 'name is required');
       if (!body.credential && (body.password ?? '').length < 12) return invalid('password', 'password must have at least 12 characters', 'minLength');
+      if (!body.credential && body.code != CODE) return wrongCode();
       stub.isSetUp = true;
-      return enter();
+      return ok({ ...enter().body.data, recoveryCodes: CODES });
     },
     'me.update': ({ body }) => ok({ ...ME, ...body }),
     'me.sessions': () => ok(stub.data.sessions),
@@ -133,8 +151,21 @@ export const startStub = async (base = '') => {
     'me.endOtherSessions': () => { stub.data.sessions.length = 1; return nothing(); },
     'me.passkeys': () => ok(stub.data.passkeys),
     'me.passkeyOptions': () => ok({ publicKey: creation, methods: ['passkey'] }),
-    'me.addPasskey': ({ body }) => { stub.data.passkeys.push({ ...stub.data.passkeys[0], id: newId(), name: body.name }); return ok(stub.data.passkeys); },
+    'me.addPasskey': ({ body }) => { stub.needsMethod = false; stub.data.passkeys.push({ ...stub.data.passkeys[0], id: newId(), name: body.name }); return ok(stub.data.passkeys); },
     'me.removePasskey': ({ passkey }) => { stub.data.passkeys = stub.data.passkeys.filter((row) => row.id != passkey); return ok(stub.data.passkeys); },
+    'me.methods': () => ok(stub.data.methods),
+    'me.beginTotp': () => ok(seed()),
+    'me.confirmTotp': ({ body }) => {
+      const { methods } = stub.data;
+      if (!methods.passwordChangedAt && (body.password ?? '').length < 12) return invalid('password', 'password must have at least 12 characters', 'minLength');
+      if (body.code != CODE) return wrongCode();
+      methods.totpConfirmedAt = new Date().toISOString();
+      methods.passwordChangedAt ??= methods.totpConfirmedAt;
+      stub.needsMethod = false;
+      return ok(methods);
+    },
+    'me.removeTotp': () => ok(Object.assign(stub.data.methods, { passwordChangedAt: null, totpConfirmedAt: null })),
+    'me.makeRecoveryCodes': () => { Object.assign(stub.data.methods, { recoveryCodesLeft: 10, recoveryCodesMadeAt: new Date().toISOString() }); return ok({ recoveryCodes: CODES }); },
     'me.setPassword': ({ body }) => (body.password.length < 12 ? invalid('password', 'password must have at least 12 characters', 'minLength') : nothing()),
     'members.list': () => ok(stub.data.members),
     'members.show': ({ member }) => changeMember(member, () => undefined),
@@ -249,6 +280,7 @@ export const startStub = async (base = '') => {
       return refuse(404, 'ROUTE_NOT_FOUND', 'No such path');
     }
     if (stub.stepUp && /^(keys\.(create|edit|rotate|revoke)|members\.(invite|grant|disable|remove|recover))$/.test(found.id)) return refuse(403, 'STEP_UP_REQUIRED', 'Prove once more who you are', { details: { methods: ['password'] } });
+    if (stub.needsMethod && !PUBLIC.test(path) && !/^me\.(methods|beginTotp|confirmTotp|passkeyOptions|addPasskey)$/.test(found.id)) return refuse(403, 'SET_UP_REQUIRED', 'First set up a way to sign in');
     let body = {};
     if (/json/.test(headers['content-type'] ?? '')) body = JSON.parse(raw || '{}');
     stub.violations.push(...badRequest(found, query, body, raw));

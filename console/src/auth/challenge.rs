@@ -6,7 +6,7 @@ use openapi_core::values::Timestamp;
 
 use super::records::{Stored, UsedChallengeBody};
 
-/// How long a challenge may be answered: 5 minutes.
+/// How long the challenge of a passkey may be answered: 5 minutes.
 pub(crate) const CHALLENGE_MILLIS: i64 = 5 * 60_000;
 
 const PURPOSE: &str = "console challenge";
@@ -26,6 +26,20 @@ pub(crate) enum Purpose {
     StepUp = 3,
     /// To add a passkey to an account.
     Enrol = 4,
+    /// To confirm a seed of one-time codes.
+    Totp = 5,
+    /// To send the code after a password.
+    Code = 6,
+}
+
+impl Purpose {
+    /// How long a challenge may be answered: 5 minutes, or half an hour for who may have to install an app first.
+    pub(crate) const fn life_millis(self) -> i64 {
+        match self {
+            Purpose::Totp => 30 * 60_000,
+            _ => CHALLENGE_MILLIS,
+        }
+    }
 }
 
 fn message(signed: &[u8], binding: &[u8]) -> Vec<u8> {
@@ -36,12 +50,17 @@ fn message(signed: &[u8], binding: &[u8]) -> Vec<u8> {
 pub(crate) fn issue(platform: &Platform, purpose: Purpose, binding: &[u8]) -> [u8; BYTES] {
     let mut challenge = [0; BYTES];
     platform.ports().ids.fill(&mut challenge[..NONCE]);
-    let end = platform.now().plus_millis(CHALLENGE_MILLIS);
+    let end = platform.now().plus_millis(purpose.life_millis());
     challenge[NONCE..NONCE + 8].copy_from_slice(&end.millis().to_be_bytes());
     challenge[SIGNED - 1] = purpose as u8;
     let tag = platform.ports().server_keys.tag(PURPOSE, &message(&challenge[..SIGNED], binding));
     challenge[SIGNED..].copy_from_slice(&tag);
     challenge
+}
+
+/// The random part of a challenge.
+pub(crate) fn nonce(challenge: &[u8]) -> &[u8] {
+    challenge.get(..NONCE).unwrap_or_default()
 }
 
 /// The record that makes an answered challenge count once; none if it is forged, for something else, or over.

@@ -100,6 +100,8 @@ pub(crate) struct Limits {
     pub(crate) passwords: Windows<IpAddr>,
     /// Passwords that are tried for an account, by browsers that it does not know or by one that it knows.
     pub(crate) accounts: Windows<[u8; 32]>,
+    /// Codes that are tried after a password, by the challenge.
+    pub(crate) codes: Windows<Vec<u8>>,
 }
 
 impl Default for Limits {
@@ -110,6 +112,7 @@ impl Default for Limits {
             failures: Windows::new(20, MINUTE),
             passwords: Windows::new(10, 10 * MINUTE),
             accounts: Windows::new(10, 60 * MINUTE),
+            codes: Windows::new(5, super::challenge::CHALLENGE_MILLIS),
         }
     }
 }

@@ -11,7 +11,8 @@ use openapi_core::values::{PlatformId, Timestamp};
 
 use super::links::own_operator;
 use super::records::{
-    ATTEMPTS, LinkBody, OperatorBody, PasskeyBody, PasswordBody, People, SessionBody, Stored,
+    ATTEMPTS, LinkBody, OperatorBody, PasskeyBody, PasswordBody, People, RecoveryCodesBody, SessionBody,
+    Stored, TotpBody,
 };
 use super::session::operator_of;
 use crate::capability::Capability;
@@ -27,6 +28,8 @@ pub(crate) struct Activity {
     pub(crate) has_password: bool,
     pub(crate) sessions: u32,
     pub(crate) last_seen_at: Option<Timestamp>,
+    /// When a recovery code was last used.
+    pub(crate) recovered_at: Option<Timestamp>,
 }
 
 impl Activity {
@@ -73,6 +76,10 @@ impl Inner {
             let Some(operator) = operator_of(&password.id) else { continue };
             activities.entry(operator).or_default().has_password = true;
         }
+        for codes in people.all::<RecoveryCodesBody>().await? {
+            let Some(operator) = operator_of(&codes.id) else { continue };
+            activities.entry(operator).or_default().recovered_at = codes.body.used_at;
+        }
         for session in people.all::<SessionBody>().await? {
             let Some(operator) = operator_of(&session.id) else { continue };
             activities.entry(operator).or_default().session(&session, idle_millis, now);
@@ -99,6 +106,8 @@ impl Inner {
             activity.passkey(&passkey.body);
         }
         activity.has_password = people.get::<PasswordBody>(&operator.into()).await?.is_some();
+        let codes = people.get::<RecoveryCodesBody>(&operator.into()).await?;
+        activity.recovered_at = codes.and_then(|codes| codes.body.used_at);
         for session in people.of_operator::<SessionBody>(operator).await? {
             activity.session(&session, idle_millis, now);
         }
@@ -212,8 +221,12 @@ impl Inner {
         let people = People(self.platform());
         let passkeys = people.of_operator::<PasskeyBody>(account.operator_id()?).await?;
         let password = people.get::<PasswordBody>(&account.id).await?;
+        let totp = people.get::<TotpBody>(&account.id).await?;
+        let codes = people.get::<RecoveryCodesBody>(&account.id).await?;
         changes.extend(passkeys.iter().map(Stored::remove));
         changes.extend(password.iter().map(Stored::remove));
+        changes.extend(totp.iter().map(Stored::remove));
+        changes.extend(codes.iter().map(Stored::remove));
         Ok(())
     }
 }

@@ -10,4 +10,6 @@ pub(crate) mod passkey;
 pub(crate) mod password;
 pub(crate) mod prove;
 pub(crate) mod records;
+pub(crate) mod recovery;
 pub(crate) mod session;
+pub(crate) mod totp;

@@ -1,15 +1,17 @@
 //! Proofs of identity: a passkey or a password, for signing in and for step-up.
 
 use openapi_core::json::Object;
-use openapi_core::reply::ApiError;
+use openapi_core::reply::{ApiError, ErrorCode};
 use openapi_core::storage::RecordChange;
 use openapi_core::values::PlatformId;
 
 use super::challenge::{self, Purpose};
+use super::cookies::{decode, encode};
 use super::limits::{network, too_many};
 use super::passkey::{Expected, Refused, is_copied, read_assertion};
 use super::records::{
-    OperatorBody, PasskeyBody, PasswordBody, People, Stored, unique_credential, unique_email,
+    OperatorBody, PasskeyBody, PasswordBody, People, Stored, TotpBody, digest, unique_credential,
+    unique_email,
 };
 use super::session::{SignedIn, operator_of};
 use crate::context::Context;
@@ -21,6 +23,19 @@ use crate::state::Inner;
 pub(crate) struct ProvenPasskey {
     pub(crate) operator: PlatformId,
     pub(crate) changes: Vec<RecordChange>,
+}
+
+/// A password that was proven. It signs in together with a one-time code.
+pub(crate) struct ProvenPassword {
+    pub(crate) account: Stored<OperatorBody>,
+    password: PasswordBody,
+    /// None for a password that was set before one-time codes existed.
+    pub(crate) totp: Option<Stored<TotpBody>>,
+}
+
+/// What binds the sign-in that waits for a code: it is over when the password changes.
+fn bound(operator: PlatformId, password: &PasswordBody) -> [u8; 32] {
+    digest(&[operator.as_bytes(), &password.hash])
 }
 
 impl Inner {
@@ -90,30 +105,91 @@ impl Inner {
         accounts: &AccountSettings,
         email: &str,
         password: &str,
-    ) -> Result<Stored<OperatorBody>, ApiError> {
-        self.refuse_after_failures(cx)?;
+    ) -> Result<ProvenPassword, ApiError> {
         let people = People(self.platform());
-        let now = self.platform().now();
-        let limits = &self.shared.limits;
         let key = unique_email(email);
         let account = people.by_unique::<OperatorBody>(&key).await?;
         let operator = account.as_ref().map(Stored::operator_id).transpose()?;
         let id = operator.unwrap_or_else(|| PlatformId::from_bytes([0; 12]));
         let stored = people.get::<PasswordBody>(&id.into()).await?;
-        // Guesses from elsewhere lock nobody out: a browser that was here before has a count of its own.
-        let counted = match operator.and_then(|operator| self.known_device(cx.call, operator)) {
-            Some(device) => super::records::digest(&[&key, &device]),
-            None => key,
-        };
-        let busy = |seconds| too_many("Too many passwords were tried. Wait, or use a passkey", seconds);
-        limits.passwords.take(network(cx.call.address), now).map_err(busy)?;
-        limits.accounts.take(counted, now).map_err(busy)?;
+        self.count_attempt(cx, key, operator)?;
         let body = stored.as_ref().map(|stored| &stored.body);
         let fits = self.shared.hashing.verify(accounts, body, password).await?;
-        match account.filter(|account| fits && !account.body.is_disabled) {
-            Some(account) => Ok(account),
+        match account.filter(|account| fits && !account.body.is_disabled).zip(stored) {
+            Some((account, stored)) => {
+                let totp = people.get::<TotpBody>(&id.into()).await?;
+                Ok(ProvenPassword { account, password: stored.body, totp })
+            }
             None => Err(self.failed_attempt(cx, "a password")),
         }
+    }
+
+    /// Counts a password or a recovery code that is tried for an address, and refuses too many.
+    pub(super) fn count_attempt(
+        &self,
+        cx: &Context<'_>,
+        key: [u8; 32],
+        operator: Option<PlatformId>,
+    ) -> Result<(), ApiError> {
+        self.refuse_after_failures(cx)?;
+        let (limits, now) = (&self.shared.limits, self.platform().now());
+        // Guesses from elsewhere lock nobody out: a browser that was here before has a count of its own.
+        let counted = match operator.and_then(|operator| self.known_device(cx.call, operator)) {
+            Some(device) => digest(&[&key, &device]),
+            None => key,
+        };
+        let busy =
+            |seconds| too_many("Too many passwords or codes were tried. Wait, or use a passkey", seconds);
+        limits.passwords.take(network(cx.call.address), now).map_err(busy)?;
+        limits.accounts.take(counted, now).map_err(busy)
+    }
+
+    /// The change that uses a one-time code up.
+    pub(crate) fn proven_code(
+        &self,
+        cx: &Context<'_>,
+        operator: PlatformId,
+        mut totp: Stored<TotpBody>,
+        code: &str,
+    ) -> Result<RecordChange, ApiError> {
+        if totp.body.accept(self.platform(), operator, code) {
+            totp.save()
+        } else {
+            Err(self.failed_attempt(cx, "a one-time code"))
+        }
+    }
+
+    /// What a client sends back with the code that a password waits for.
+    pub(crate) fn pending(&self, proven: &ProvenPassword) -> Result<String, ApiError> {
+        let operator = proven.account.operator_id()?;
+        let challenge = challenge::issue(self.platform(), Purpose::Code, &bound(operator, &proven.password));
+        Ok(encode(&[operator.as_bytes().as_slice(), &challenge].concat()))
+    }
+
+    /// Verifies the code that a password waits for.
+    pub(crate) async fn proven_pending(
+        &self,
+        cx: &Context<'_>,
+        pending: &str,
+        code: &str,
+    ) -> Result<(Stored<OperatorBody>, Vec<RecordChange>), ApiError> {
+        self.refuse_after_failures(cx)?;
+        let over =
+            || ApiError::new(ErrorCode::SessionEnded, "This sign-in is over. Enter the password again");
+        let pending = decode(pending).unwrap_or_default();
+        let (operator, challenge) = pending.split_first_chunk::<12>().ok_or_else(over)?;
+        let operator = PlatformId::from_bytes(*operator);
+        let (people, id) = (People(self.platform()), operator.into());
+        let password = people.get::<PasswordBody>(&id).await?.ok_or_else(over)?;
+        let bound = bound(operator, &password.body);
+        let used = challenge::accept(self.platform(), challenge, Purpose::Code, &bound).ok_or_else(over)?;
+        let nonce = challenge::nonce(challenge).to_vec();
+        self.shared.limits.codes.take(nonce, self.platform().now()).map_err(|_| over())?;
+        let account = people.get::<OperatorBody>(&id).await?;
+        let account = account.filter(|account| !account.body.is_disabled).ok_or_else(over)?;
+        let totp = people.get::<TotpBody>(&id).await?.ok_or_else(over)?;
+        let changes = vec![used.save()?, self.proven_code(cx, operator, totp, code)?];
+        Ok((account, changes))
     }
 
     /// The ids of an operator's passkeys.
@@ -131,7 +207,10 @@ impl Inner {
         {
             methods.push("passkey");
         }
-        if people.get::<PasswordBody>(&operator.into()).await?.is_some() {
+        // A password proves something together with a code alone.
+        if people.get::<PasswordBody>(&operator.into()).await?.is_some()
+            && people.get::<TotpBody>(&operator.into()).await?.is_some()
+        {
             methods.push("password");
         }
         Ok(methods)

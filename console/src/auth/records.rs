@@ -162,6 +162,8 @@ bodies! {
     OperatorBody = Operator,
     PasskeyBody = Passkey,
     PasswordBody = Password,
+    TotpBody = Totp,
+    RecoveryCodesBody = RecoveryCodes,
     SessionBody = Session,
     LinkBody = Link,
     UsedChallengeBody = UsedChallenge,
@@ -256,6 +258,43 @@ pub(crate) struct PasswordBody {
     pub(crate) changed_at: Timestamp,
 }
 
+/// One-time codes that were confirmed; the record's id is the operator's.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TotpBody {
+    /// What the seed is derived from, with the server key.
+    #[serde(with = "base64_text")]
+    pub(crate) nonce: Vec<u8>,
+    pub(crate) server_key: String,
+    /// The newest step whose code was used: each counts once.
+    pub(crate) last_step: i64,
+    pub(crate) confirmed_at: Timestamp,
+}
+
+/// The recovery codes that are left; the record's id is the operator's.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RecoveryCodesBody {
+    /// HMACs, base64url.
+    pub(crate) tags: Vec<String>,
+    pub(crate) server_key: String,
+    pub(crate) made_at: Timestamp,
+    /// When one was last used.
+    pub(crate) used_at: Option<Timestamp>,
+}
+
+/// The server keys that operators' one-time codes and recovery codes need, one for each record.
+///
+/// # Errors
+/// When the store fails.
+pub async fn server_keys_of_codes(platform: &Platform) -> Result<Vec<String>, ApiError> {
+    let people = People(platform);
+    let totp = people.all::<TotpBody>().await?;
+    let codes = people.all::<RecoveryCodesBody>().await?;
+    let totp = totp.into_iter().map(|stored| stored.body.server_key);
+    Ok(totp.chain(codes.into_iter().map(|stored| stored.body.server_key)).collect())
+}
+
 /// A signed-in browser; the record's id begins with the operator's.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -274,6 +313,9 @@ pub(crate) struct SessionBody {
     pub(crate) method: String,
     pub(crate) address: Option<std::net::IpAddr>,
     pub(crate) browser: Option<String>,
+    /// Whether it can only set up a way to sign in.
+    #[serde(default)]
+    pub(crate) is_limited: bool,
 }
 
 /// A link; the record's id is made from its token.

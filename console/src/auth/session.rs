@@ -12,6 +12,7 @@ use super::cookies::{Cookie, decode, encode};
 use super::records::{OperatorBody, People, SessionBody, Stored};
 use crate::call::Call;
 use crate::errors::proves_nobody;
+use crate::grants::Grants;
 use crate::operator::Operator;
 use crate::settings::AccountSettings;
 use crate::state::Inner;
@@ -26,6 +27,38 @@ const SEEN_MILLIS: i64 = 60_000;
 /// How old a proof of identity may be for operations that can do great harm.
 pub(crate) const STEP_UP_MILLIS: i64 = 10 * 60_000;
 
+/// How long a session lives that can only set up a way to sign in.
+const LIMITED_MILLIS: i64 = 10 * 60_000;
+
+/// How a session begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SignInMethod {
+    /// By a passkey.
+    Passkey,
+    /// By a password and a one-time code.
+    Password,
+    /// By a password that has no one-time codes yet: those that were set before codes existed.
+    PasswordAlone,
+    /// By a recovery code.
+    RecoveryCode,
+}
+
+impl SignInMethod {
+    const fn as_str(self) -> &'static str {
+        match self {
+            SignInMethod::Passkey => "passkey",
+            SignInMethod::Password => "password",
+            SignInMethod::PasswordAlone => "passwordAlone",
+            SignInMethod::RecoveryCode => "recoveryCode",
+        }
+    }
+
+    /// Whether the session can only set up a way to sign in.
+    const fn is_limited(self) -> bool {
+        matches!(self, SignInMethod::PasswordAlone | SignInMethod::RecoveryCode)
+    }
+}
+
 /// A session with its operator.
 pub(crate) struct SignedIn {
     pub(crate) session: Stored<SessionBody>,
@@ -37,6 +70,22 @@ pub(crate) struct SignedIn {
 pub(crate) fn operator_of(id: &RecordId) -> Option<PlatformId> {
     let bytes = id.as_bytes().get(..12)?;
     Some(PlatformId::from_bytes(bytes.try_into().ok()?))
+}
+
+impl SignedIn {
+    /// A session of an account. One that can only set up a way to sign in has no roles.
+    pub(crate) fn new(
+        session: Stored<SessionBody>,
+        account: Stored<OperatorBody>,
+        call: &Call,
+    ) -> Result<Self, ApiError> {
+        let mut operator = account.operator(call)?;
+        operator.authenticated_at = Some(session.body.authenticated_at);
+        if session.body.is_limited {
+            operator.grants = Grants::default();
+        }
+        Ok(SignedIn { session, account, operator })
+    }
 }
 
 impl Stored<OperatorBody> {
@@ -108,10 +157,8 @@ impl Inner {
         }
         let account = people.get::<OperatorBody>(&operator.into()).await?;
         let Some(account) = account.filter(|account| !account.body.is_disabled) else { return Err(refuse()) };
-        let mut operator = account.operator(call)?;
-        operator.authenticated_at = Some(session.body.authenticated_at);
         let session = self.seen(session, call).await?;
-        Ok(Some(SignedIn { session, account, operator }))
+        SignedIn::new(session, account, call).map(Some)
     }
 
     /// Notes the use of a session, at most once a minute.
@@ -143,7 +190,7 @@ impl Inner {
         accounts: &AccountSettings,
         call: &Call,
         account: &Stored<OperatorBody>,
-        method: &str,
+        method: SignInMethod,
         mut changes: Vec<RecordChange>,
         actions: &[AuditAction],
     ) -> Result<(SignedIn, Option<String>), ApiError> {
@@ -170,31 +217,53 @@ impl Inner {
             created_at: now,
             last_seen_at: now,
             authenticated_at: now,
-            method: method.to_owned(),
+            method: method.as_str().to_owned(),
             address: call.address,
             browser: call.browser.clone(),
+            is_limited: method.is_limited(),
         };
         let mut session = Stored::new(RecordId::from_bytes(&id).ok_or_else(ApiError::internal)?, body);
-        session.due_at = Some(now.plus_millis(accounts.total_millis));
+        let life = if method.is_limited() { LIMITED_MILLIS } else { accounts.total_millis };
+        session.due_at = Some(now.plus_millis(life));
         changes.push(session.save()?);
-        let mut operator = account.operator(call)?;
-        operator.authenticated_at = Some(now);
+        let mut signed_in = SignedIn::new(session, account.clone(), call)?;
         let mut details = Object::new();
-        details.insert("method", method.into());
+        details.insert("method", method.as_str().into());
+        let operator = &signed_in.operator;
         let actor = operator.actor();
         let people = People(platform);
         let audit = actions.iter().map(|action| people.audit(&actor, *action, &operator.id, &details));
         if !people.write(changes, audit.collect()).await? {
             return Err(proves_nobody());
         }
-        session.version = 1;
+        signed_in.session.version = 1;
         let cookie = format!("1.{}.{}", encode(&id), encode(&secret));
         let seconds = accounts.total_millis / 1_000;
         if let Some(cookie) = Cookie::Session.set(&self.settings, accounts, &cookie, seconds) {
             call.add_header(header::SET_COOKIE, cookie);
         }
-        self.remember_device(accounts, call, operator_id);
-        Ok((SignedIn { session, account: account.clone(), operator }, page_secret))
+        if !method.is_limited() {
+            self.remember_device(accounts, call, operator_id);
+        }
+        Ok((signed_in, page_secret))
+    }
+
+    /// Makes a session full that could only set up a way to sign in, now that there is one. Returns whether it could not
+    /// do more before.
+    pub(crate) fn promote(
+        &self,
+        own: &SignedIn,
+        accounts: &AccountSettings,
+        changes: &mut Vec<RecordChange>,
+    ) -> Result<bool, ApiError> {
+        if !own.session.body.is_limited {
+            return Ok(false);
+        }
+        let mut session = own.session.clone();
+        session.body.is_limited = false;
+        session.due_at = Some(session.body.created_at.plus_millis(accounts.total_millis));
+        changes.push(session.save()?);
+        Ok(true)
     }
 
     /// A cookie by which the browser is known at the next password of this account.

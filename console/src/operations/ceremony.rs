@@ -1,16 +1,22 @@
-//! What browsers need to ask for passkeys and to make them, and what comes of it.
+//! What browsers need to ask for passkeys, and to make passkeys and one-time codes, and what comes of it.
 
 use openapi_core::json::{Json, Object, json_object};
 use openapi_core::reply::ApiError;
 use openapi_core::storage::{RecordChange, RecordId};
-use openapi_core::values::PlatformId;
+use openapi_core::validation::{ValidationCode, ValidationIssue};
+use openapi_core::values::{PlatformId, Timestamp};
 use serde_json::{Value, json};
 
 use crate::auth::challenge::{Purpose, accept};
 use crate::auth::cookies::encode;
 use crate::auth::passkey::{ALGORITHMS, Refused, verify_creation};
-use crate::auth::records::{PasskeyBody, Stored, unique_credential};
+use crate::auth::password;
+use crate::auth::records::{
+    OperatorBody, PasskeyBody, PasswordBody, People, Stored, TotpBody, unique_credential,
+};
+use crate::auth::totp::{self, Enrolment, Unconfirmed};
 use crate::context::Context;
+use crate::errors::refused;
 
 /// What a browser needs to ask for a passkey.
 pub struct Ceremony {
@@ -25,6 +31,81 @@ json_object! { Ceremony as "Ceremony" = |ceremony| {
     } = ceremony.options,
     "methods": Vec<&'static str> = ceremony.methods,
 } }
+
+/// What an authenticator app needs for one-time codes.
+pub struct TotpSeed {
+    secret: String,
+    url: String,
+    qr_path: Option<String>,
+    qr_size: u32,
+    enrolment: String,
+    expires_at: Timestamp,
+}
+
+json_object! { TotpSeed as "TotpSeed" = |seed| {
+    "secret": String { "description": "The seed in base 32, to type. Shown this once." } = seed.secret,
+    "url": String { "description": "For authenticator apps: what the QR code holds." } = seed.url,
+    "qrPath": Option<String> {
+        "description": "The QR code as the `d` of a `path` of an SVG image; `null` where names are too long for one."
+    } = seed.qr_path,
+    "qrSize": u32 { "description": "The width and height of the image, without its margin." } = seed.qr_size,
+    "enrolment": String { "description": "The sealed seed, to send back with its first code." } = seed.enrolment,
+    "expiresAt": Timestamp = seed.expires_at,
+} }
+
+/// A new seed of an operator.
+pub(super) fn new_totp(
+    cx: &Context<'_>,
+    operator: PlatformId,
+    binding: &[u8],
+    account: &str,
+) -> Result<TotpSeed, ApiError> {
+    let begun = Enrolment::begin(cx.platform(), operator, binding).ok_or_else(ApiError::internal)?;
+    let url = totp::url(cx.platform().service_info().service_name(), account, &begun.secret);
+    let (qr_path, qr_size) = totp::qr_path(&url).map_or((None, 0), |(path, size)| (Some(path), size));
+    let Enrolment { sealed, secret, expires_at } = begun;
+    Ok(TotpSeed { secret, url, qr_path, qr_size, enrolment: sealed, expires_at })
+}
+
+/// The changes that store a seed whose first code was sent.
+pub(super) async fn confirmed_totp(
+    cx: &Context<'_>,
+    operator: PlatformId,
+    binding: &[u8],
+    (enrolment, code): (&str, &str),
+) -> Result<Vec<RecordChange>, ApiError> {
+    let confirmed = Enrolment::confirm(cx.platform(), (operator, binding), enrolment, code);
+    let (used, body) = confirmed.map_err(|fault| match fault {
+        Unconfirmed::Enrolment => {
+            let issue = ValidationIssue::new(ValidationCode::Reference, "is over; begin again");
+            refused("enrolment", issue)
+        }
+        Unconfirmed::Code => {
+            let text = "is not what the app shows now; check the clocks of both devices";
+            refused("code", ValidationIssue::new(ValidationCode::Reference, text))
+        }
+    })?;
+    let known = People(cx.platform()).get::<TotpBody>(&operator.into()).await?;
+    let mut stored = Stored::new(operator.into(), body);
+    stored.version = known.map_or(0, |known| known.version);
+    Ok(vec![used.save()?, stored.save()?])
+}
+
+/// The change that stores a new password.
+pub(super) async fn new_password(
+    cx: &Context<'_>,
+    account: &Stored<OperatorBody>,
+    password: &str,
+) -> Result<RecordChange, ApiError> {
+    let service = cx.platform().service_info().service_name();
+    password::check(password, &account.body.email, service).map_err(|issue| refused("password", issue))?;
+    let (ids, now) = (&*cx.platform().ports().ids, cx.platform().now());
+    let body = cx.console.shared.hashing.create(cx.accounts()?, ids, password, now).await?;
+    let known = People(cx.platform()).get::<PasswordBody>(&account.id).await?;
+    let mut stored = Stored::new(account.id.clone(), body);
+    stored.version = known.map_or(0, |known| known.version);
+    stored.save()
+}
 
 /// The options of a request for a passkey.
 pub(super) fn request_options(cx: &Context<'_>, challenge: &[u8], allowed: &[Vec<u8>]) -> Option<Object> {

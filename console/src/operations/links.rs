@@ -10,21 +10,19 @@ use openapi_core::storage::RecordChange;
 use openapi_core::validation::{ValidationCode, ValidationIssue};
 use openapi_core::values::{AgentId, Email, Line, PlatformId, Timestamp};
 
-use super::ceremony::{creation_options, new_passkey};
+use super::ceremony::{TotpSeed, confirmed_totp, creation_options, new_passkey, new_password, new_totp};
+use super::session::Session;
 use super::sign_in::Entered;
 use super::types::Names;
 use crate::auth::challenge::{Purpose, issue};
-use crate::auth::password;
-use crate::auth::records::{
-    ATTEMPTS, Invitation, LinkBody, LinkKind, OperatorBody, PasswordBody, People, Stored, unique_email,
-};
+use crate::auth::records::{ATTEMPTS, Invitation, LinkBody, LinkKind, OperatorBody, Stored, unique_email};
+use crate::auth::session::SignInMethod;
 use crate::capability::Role;
 use crate::context::Context;
 use crate::errors::{failed, refused};
 use crate::grants::{Grant, Grants};
 use crate::input::{Credential, Secret, input};
 use crate::operation::{Access, Metadata, Operation, Traits};
-use crate::settings::AccountSettings;
 
 input! {
     /// A link.
@@ -53,6 +51,7 @@ pub struct LinkView {
     roles: Vec<RoleView>,
     expires_at: Timestamp,
     options: Option<Object>,
+    totp: TotpSeed,
     service_name: String,
 }
 
@@ -71,6 +70,7 @@ json_object! { LinkView as "Link" = |link| {
         "description": "For `PublicKeyCredential.parseCreationOptionsFromJSON()`, after the page has put name and \
             address into `user`; `null` without passkeys."
     } = link.options,
+    "totp": TotpSeed { "description": "For the one-time codes that a password needs." } = link.totp,
     "serviceName": String = link.service_name,
 } }
 
@@ -113,13 +113,14 @@ impl Operation for Inspect {
         };
         let names = (email.as_deref().unwrap_or("operator"), name.as_deref().unwrap_or("Operator"));
         let options = creation_options(&cx, &challenge, link.operator, names, &known);
+        let totp = new_totp(&cx, link.operator, input.token.0.as_bytes(), names.0)?;
         let service_name = cx.platform().service_info().service_name().to_owned();
         let (inviter, roles) = match &link.invitation {
             Some(invitation) => invited(&cx, invitation).await?,
             None => (None, Vec::new()),
         };
         let LinkBody { kind, expires_at, .. } = link;
-        let view = LinkView { kind, email, name, inviter, roles, expires_at, options, service_name };
+        let view = LinkView { kind, email, name, inviter, roles, expires_at, options, totp, service_name };
         Ok(Reply::ok("Link retrieved successfully", view))
     }
 }
@@ -141,16 +142,34 @@ async fn invited(
 }
 
 input! {
-    /// A new account, or another way to sign in to one: a passkey, a password, or both. A recovery needs neither name nor
-    /// address, an invitation has the address.
+    /// A new account, or another way to sign in to one: a passkey, a password with one-time codes, or both. A recovery needs
+    /// neither name nor address, an invitation has the address.
     AcceptLink {
         "token" Body token: Secret,
         "name" Body name: Option<Line<100>>,
         "email" Body email: Option<Email>,
         "credential" Body credential: Option<Credential>,
         "password" Body password: Option<Secret>,
+        "enrolment" Body enrolment: Option<Secret> { "description": "With a password: that of `totp`." },
+        "code" Body code: Option<Secret> { "description": "With a password: the first one-time code." },
     }
 }
+
+/// A session of an account that has just been made or recovered, with its recovery codes.
+pub struct Accepted {
+    entered: Entered,
+    recovery_codes: Vec<String>,
+}
+
+json_object! { Accepted as "AcceptedLink" = |accepted| {
+    "session": Session = accepted.entered.session,
+    "pageSecret": Option<String> {
+        "description": "On plain HTTP: the pages store it and send it as `X-Console`. Else `null`, and they send `1`."
+    } = accepted.entered.page_secret,
+    "recoveryCodes": Vec<String> {
+        "description": "Each leads back into the account once. Shown this once."
+    } = accepted.recovery_codes,
+} }
 
 /// `links.accept`
 pub struct Accept;
@@ -168,9 +187,9 @@ impl Operation for Accept {
         traits: Traits::SIGN_IN,
     };
     type Input = AcceptLink;
-    type Output = Entered;
+    type Output = Accepted;
 
-    async fn run(cx: Context<'_>, input: AcceptLink) -> Result<Reply<Entered>, ApiError> {
+    async fn run(cx: Context<'_>, input: AcceptLink) -> Result<Reply<Accepted>, ApiError> {
         let accounts = cx.accounts()?;
         cx.console.refuse_after_failures(&cx)?;
         let link = match cx.console.link(&input.token.0).await {
@@ -191,7 +210,8 @@ impl Operation for Accept {
         };
         account.body.updated_at = cx.platform().now();
         let mut changes = vec![link.remove(), account.save()?];
-        let method = methods(&cx, accounts, &input, &account, &mut changes).await?;
+        let method = methods(&cx, &input, &account, &mut changes).await?;
+        let recovery_codes = cx.console.new_recovery_codes(account.operator_id()?, &mut changes).await?;
         if link.body.kind == LinkKind::Recover {
             account.version += 1;
             let actions = [AuditAction::OperatorMethod, AuditAction::OperatorSignIn];
@@ -200,7 +220,8 @@ impl Operation for Accept {
             // A person who was signed in may be the reason for the recovery.
             cx.console.end_others(&cx, &begun.0).await?;
             let entered = Entered::of(&cx, begun.0, begun.1).await?;
-            return Ok(Reply::ok("Account recovered successfully", entered));
+            let accepted = Accepted { entered, recovery_codes };
+            return Ok(Reply::ok("Account recovered successfully", accepted));
         }
         let actions = [AuditAction::OperatorCreate, AuditAction::OperatorSignIn];
         for _ in 0..ATTEMPTS {
@@ -220,7 +241,8 @@ impl Operation for Accept {
                 begun => {
                     let (signed_in, page_secret) = begun?;
                     let entered = Entered::of(&cx, signed_in, page_secret).await?;
-                    return Ok(Reply::ok("Account created successfully", entered));
+                    let accepted = Accepted { entered, recovery_codes };
+                    return Ok(Reply::ok("Account created successfully", accepted));
                 }
             }
         }
@@ -288,30 +310,25 @@ fn new_account(
 /// Adds the password and the passkey of an input to the changes, and names the stronger one.
 async fn methods(
     cx: &Context<'_>,
-    accounts: &AccountSettings,
     input: &AcceptLink,
     account: &Stored<OperatorBody>,
     changes: &mut Vec<RecordChange>,
-) -> Result<&'static str, ApiError> {
+) -> Result<SignInMethod, ApiError> {
     let operator = account.operator_id()?;
-    let mut method = "passkey";
+    let token = input.token.0.as_bytes();
+    let mut method = SignInMethod::Passkey;
     if let Some(Secret(password)) = &input.password {
-        let service = cx.platform().service_info().service_name();
-        let email = &account.body.email;
-        password::check(password, email, service).map_err(|issue| refused("password", issue))?;
-        let (ids, now) = (&*cx.platform().ports().ids, cx.platform().now());
-        let body = cx.console.shared.hashing.create(accounts, ids, password, now).await?;
-        let known = People(cx.platform()).get::<PasswordBody>(&account.id).await?;
-        let mut stored = Stored::new(account.id.clone(), body);
-        stored.version = known.map_or(0, |known| known.version);
-        changes.push(stored.save()?);
-        method = "password";
+        let missing = |name: &str| refused(name, ValidationIssue::required());
+        let enrolment = input.enrolment.as_ref().ok_or_else(|| missing("enrolment"))?;
+        let code = input.code.as_ref().ok_or_else(|| missing("code"))?;
+        changes.push(new_password(cx, account, password).await?);
+        changes.extend(confirmed_totp(cx, operator, token, (&enrolment.0, &code.0)).await?);
+        method = SignInMethod::Password;
     }
     if let Some(Credential(credential)) = &input.credential {
-        let token = input.token.0.as_bytes();
         let name = "Passkey".to_owned();
         changes.extend(new_passkey(cx, credential, Purpose::Link, token, operator, name)?);
-        method = "passkey";
+        method = SignInMethod::Passkey;
     }
     Ok(method)
 }

@@ -12,12 +12,11 @@ use super::ceremony::{Ceremony, creation_options, new_passkey};
 use super::types::{NoInput, Nothing, Person};
 use crate::auth::challenge::{Purpose, issue};
 use crate::auth::cookies::{decode, encode};
-use crate::auth::password;
-use crate::auth::records::{PasskeyBody, PasswordBody, People, SessionBody, Stored};
+use crate::auth::records::{PasskeyBody, People, SessionBody, Stored};
 use crate::auth::session::{SignedIn, operator_of};
 use crate::context::Context;
-use crate::errors::{not_found, refused};
-use crate::input::{Credential, OrNull, Secret, input};
+use crate::errors::not_found;
+use crate::input::{Credential, OrNull, input};
 use crate::operation::{Access, Metadata, Operation, Traits};
 
 /// The most passkeys of an operator.
@@ -33,7 +32,7 @@ input! {
 }
 
 /// Writes changes of the caller's account with their entry in the audit log.
-async fn write(
+pub(super) async fn write(
     cx: &Context<'_>,
     changes: Vec<RecordChange>,
     action: AuditAction,
@@ -44,14 +43,14 @@ async fn write(
     if people.write(changes, vec![audit]).await? { Ok(()) } else { Err(concurrent_update()) }
 }
 
-fn change(text: &str) -> Object {
+pub(super) fn change(text: &str) -> Object {
     let mut details = Object::new();
     details.insert("change", Json::from(text));
     details
 }
 
 /// The metadata of an operation on the own account.
-const fn own(
+pub(super) const fn own(
     name: &'static str,
     summary: &'static str,
     (method, path): (Method, &'static str),
@@ -90,9 +89,8 @@ impl Operation for Update {
         }
         account.body.updated_at = cx.platform().now();
         write(&cx, vec![account.save()?], AuditAction::OperatorEdit, Object::new()).await?;
-        let operator = account.operator(cx.call)?;
-        let signed_in = SignedIn { session: own.session.clone(), account, operator: operator.clone() };
-        let cx = Context { operator: &operator, signed_in: Some(&signed_in), ..cx };
+        let signed_in = SignedIn::new(own.session.clone(), account, cx.call)?;
+        let cx = Context { operator: &signed_in.operator, signed_in: Some(&signed_in), ..cx };
         Ok(Reply::ok("Account updated successfully", Person::of(&cx)))
     }
 }
@@ -244,7 +242,7 @@ pub struct PasskeyOptions;
 
 impl Operation for PasskeyOptions {
     const METADATA: Metadata = Metadata {
-        traits: Traits::ACCOUNTS_READ,
+        traits: Traits::SETS_UP_READ,
         ..own(
             "me.passkeyOptions",
             "Prepares a new passkey: its creation options.",
@@ -280,13 +278,16 @@ input! {
 pub struct AddPasskey;
 
 impl Operation for AddPasskey {
-    const METADATA: Metadata = own(
-        "me.addPasskey",
-        "Adds a passkey.",
-        (Method::Post, "/me/passkeys"),
-        true,
-        &[AuditAction::OperatorMethod],
-    );
+    const METADATA: Metadata = Metadata {
+        traits: Traits::SETS_UP,
+        ..own(
+            "me.addPasskey",
+            "Adds a passkey. A session that could only set up a way to sign in can then do everything.",
+            (Method::Post, "/me/passkeys"),
+            true,
+            &[AuditAction::OperatorMethod],
+        )
+    };
     type Input = NewPasskey;
     type Output = Vec<PasskeyView>;
 
@@ -298,8 +299,12 @@ impl Operation for AddPasskey {
             return Err(ApiError::new(ErrorCode::NotPossible, text));
         }
         let (binding, name) = (own.session.id.as_bytes(), input.name.to_string());
-        let changes = new_passkey(&cx, &input.credential.0, Purpose::Enrol, binding, operator, name)?;
+        let mut changes = new_passkey(&cx, &input.credential.0, Purpose::Enrol, binding, operator, name)?;
+        let is_promoted = cx.console.promote(own, cx.accounts()?, &mut changes)?;
         write(&cx, changes, AuditAction::OperatorMethod, change("passkey added")).await?;
+        if is_promoted {
+            cx.console.end_others(&cx, own).await?;
+        }
         Ok(Reply::ok("Passkey added successfully", passkey_views(&cx).await?))
     }
 }
@@ -326,12 +331,11 @@ impl Operation for RemovePasskey {
     async fn run(cx: Context<'_>, input: OnePasskey) -> Result<Reply<Vec<PasskeyView>>, ApiError> {
         let id = own_record(&cx, "passkey", input.passkey.as_str())?;
         let known = passkeys(&cx).await?;
-        let people = People(cx.platform());
-        let has_password = people.get::<PasswordBody>(&cx.own()?.account.id).await?.is_some();
+        let methods = cx.console.methods_of(cx.own()?.account.operator_id()?).await?;
         let Some(passkey) = known.iter().find(|passkey| passkey.id == id) else {
             return Err(not_found("passkey", input.passkey.as_str()));
         };
-        if known.len() == 1 && !has_password {
+        if known.len() == 1 && !methods.contains(&"password") {
             let text = "This is your only way to sign in; add another passkey or a password first";
             return Err(ApiError::new(ErrorCode::NotPossible, text));
         }
@@ -340,43 +344,5 @@ impl Operation for RemovePasskey {
         let changes = vec![passkey.remove(), account];
         write(&cx, changes, AuditAction::OperatorMethod, change("passkey removed")).await?;
         Ok(Reply::ok("Passkey removed successfully", passkey_views(&cx).await?))
-    }
-}
-
-input! {
-    /// A new password.
-    NewPassword { "password" Body password: Secret, }
-}
-
-/// `me.setPassword`
-pub struct SetPassword;
-
-impl Operation for SetPassword {
-    const METADATA: Metadata = own(
-        "me.setPassword",
-        "Sets the operator's password, and ends all other sessions.",
-        (Method::Put, "/me/password"),
-        true,
-        &[AuditAction::OperatorMethod],
-    );
-    type Input = NewPassword;
-    type Output = Nothing;
-
-    async fn run(cx: Context<'_>, input: NewPassword) -> Result<Reply<Nothing>, ApiError> {
-        let own = cx.own()?;
-        let accounts = cx.accounts()?;
-        let service = cx.platform().service_info().service_name();
-        let Secret(text) = &input.password;
-        password::check(text, &own.account.body.email, service)
-            .map_err(|issue| refused("password", issue))?;
-        let (ids, now) = (&*cx.platform().ports().ids, cx.platform().now());
-        let body = cx.console.shared.hashing.create(accounts, ids, text, now).await?;
-        let id = own.account.id.clone();
-        let known = People(cx.platform()).get::<PasswordBody>(&id).await?;
-        let mut stored = Stored::new(id, body);
-        stored.version = known.map_or(0, |known| known.version);
-        write(&cx, vec![stored.save()?], AuditAction::OperatorMethod, change("password set")).await?;
-        cx.console.end_others(&cx, own).await?;
-        Ok(Reply::ok("Password set successfully", Nothing))
     }
 }

@@ -52,6 +52,9 @@ json_object! { MemberView as "Member" = |view| {
     "lastSeenAt": Option<Timestamp> {
         "description": "In a session that is stored, or by a passkey; at most a minute late."
     } = view.activity.last_seen_at,
+    "recoveredAt": Option<Timestamp> {
+        "description": "When a recovery code of the operator was last used."
+    } = view.activity.recovered_at,
     "createdAt": Timestamp = view.body.created_at,
     "updatedAt": Timestamp = view.body.updated_at,
 } }

@@ -11,6 +11,7 @@ mod keys;
 mod knowledge;
 mod links;
 mod me;
+mod me_password;
 mod members;
 mod server;
 mod session;
@@ -26,6 +27,8 @@ pub static OPERATIONS: &[Entry] = &[
     Entry::of::<sign_in::Options>(),
     Entry::of::<sign_in::Passkey>(),
     Entry::of::<sign_in::Password>(),
+    Entry::of::<sign_in::Code>(),
+    Entry::of::<sign_in::Recover>(),
     Entry::of::<links::Inspect>(),
     Entry::of::<links::Accept>(),
     Entry::of::<session::StepUpOptions>(),
@@ -39,7 +42,12 @@ pub static OPERATIONS: &[Entry] = &[
     Entry::of::<me::PasskeyOptions>(),
     Entry::of::<me::AddPasskey>(),
     Entry::of::<me::RemovePasskey>(),
-    Entry::of::<me::SetPassword>(),
+    Entry::of::<me_password::Show>(),
+    Entry::of::<me_password::SetPassword>(),
+    Entry::of::<me_password::BeginTotp>(),
+    Entry::of::<me_password::ConfirmTotp>(),
+    Entry::of::<me_password::RemoveTotp>(),
+    Entry::of::<me_password::MakeRecoveryCodes>(),
     Entry::of::<members::List>(),
     Entry::of::<invitations::List>(),
     Entry::of::<invitations::Invite>(),
@@ -107,6 +115,9 @@ pub(crate) fn named_schemas() -> std::collections::BTreeMap<String, serde_json::
         of::<types::Person>(),
         of::<types::ActorView>(),
         of::<links::RoleView>(),
+        of::<ceremony::TotpSeed>(),
+        of::<session::Session>(),
+        of::<sign_in::Entered>(),
         of::<members::MemberView>(),
         of::<invitations::InvitationView>(),
         of::<session::Capabilities>(),

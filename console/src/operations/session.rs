@@ -62,6 +62,7 @@ pub struct Session {
     step_up_until: Option<Timestamp>,
     methods: Vec<&'static str>,
     is_set_up: bool,
+    needs_method: bool,
     has_accounts: bool,
     service_name: String,
     public_url: String,
@@ -80,6 +81,9 @@ json_object! { Session as "Session" = |session| {
     "stepUpUntil": Option<Timestamp> = session.step_up_until,
     "methods": Vec<&'static str> { "description": "How one can sign in: `passkey`, `password`." } = session.methods,
     "isSetUp": bool { "description": "Whether there is an operator." } = session.is_set_up,
+    "needsMethod": bool {
+        "description": "Whether the session can only set up a way to sign in: a passkey, or a password with one-time codes."
+    } = session.needs_method,
     "hasAccounts": bool { "description": "Whether accounts are the console's own." } = session.has_accounts,
     "serviceName": String = session.service_name,
     "publicUrl": String { "description": "The URL of the Open API." } = session.public_url,
@@ -118,6 +122,7 @@ impl Session {
             step_up_until: step_up_until(cx),
             methods,
             is_set_up: !has_accounts || People(cx.platform()).is_set_up().await?,
+            needs_method: cx.signed_in.is_some_and(|signed_in| signed_in.session.body.is_limited),
             has_accounts,
             service_name: service.service_name().to_owned(),
             public_url: service.public_url().to_owned(),
@@ -180,10 +185,11 @@ impl Operation for StepUpOptions {
 }
 
 input! {
-    /// A proof of identity: a passkey or the password.
+    /// A proof of identity: a passkey, or the password with a one-time code.
     Proof {
         "credential" Body credential: Option<Credential>,
         "password" Body password: Option<Secret>,
+        "code" Body code: Option<Secret> { "description": "The one-time code that a password needs." },
     }
 }
 
@@ -216,8 +222,8 @@ impl Operation for StepUp {
         let own: &SignedIn = cx.own()?;
         let accounts = cx.accounts()?;
         let mut changes = Vec::new();
-        let method = match (input.credential, input.password) {
-            (Some(credential), None) => {
+        let method = match (input.credential, input.password, input.code) {
+            (Some(credential), None, None) => {
                 let binding = own.session.id.as_bytes();
                 let found = cx.console.proven_passkey(&cx, &credential.0, Purpose::StepUp, binding).await?;
                 if found.operator != own.account.operator_id()? {
@@ -226,8 +232,12 @@ impl Operation for StepUp {
                 changes.extend(found.changes);
                 "passkey"
             }
-            (None, Some(password)) => {
-                cx.console.proven_password(&cx, accounts, &own.account.body.email, &password.0).await?;
+            (None, Some(password), Some(code)) => {
+                let email = &own.account.body.email;
+                let proven = cx.console.proven_password(&cx, accounts, email, &password.0).await?;
+                let totp = proven.totp.ok_or_else(proves_nobody)?;
+                let operator = own.account.operator_id()?;
+                changes.push(cx.console.proven_code(&cx, operator, totp, &code.0)?);
                 "password"
             }
             _ => return Err(proves_nobody()),
@@ -261,7 +271,7 @@ impl Operation for End {
         step_up: false,
         audit: &[AuditAction::OperatorSignOut],
         command: "",
-        traits: Traits::ACCOUNTS,
+        traits: Traits::SETS_UP,
     };
     type Input = NoInput;
     type Output = Nothing;

@@ -13,8 +13,7 @@ fn with_owner(world: &World) -> Browser {
 }
 
 fn sign_in(world: &World, browser: &mut Browser, email: &str, password: &str) -> super::support::Answer {
-    let body = json!({ "email": email, "password": password });
-    browser.call(world, "POST", "/sign-in/password", &body)
+    world.sign_in(browser, email, password)
 }
 
 #[test]
@@ -33,8 +32,9 @@ fn a_set_up_link_makes_the_first_owner_once() {
     assert_eq!(seen.data()["kind"], "setUp");
     let body = json!({ "token": token, "name": "Zoë", "email": EMAIL, "password": PASSWORD });
     let weak = json!({ "token": token, "name": "Zoë", "email": EMAIL, "password": "zoezoezoezoe" });
-    assert_eq!(browser.call(&world, "POST", "/links/accept", &weak).code(), "VALIDATION_ERROR");
-    let made = browser.call(&world, "POST", "/links/accept", &body);
+    let refused = world.accept(&mut browser, &weak);
+    assert_eq!(refused.body["validationErrors"][0]["field"], "password", "{}", refused.text);
+    let made = world.accept(&mut browser, &body);
     assert_eq!(made.data()["session"]["operator"]["grants"], json!(["owner"]));
     assert!(made.cookies[0].starts_with("__Host-console=1."), "{:?}", made.cookies);
     for attribute in ["Path=/", "Secure", "HttpOnly", "SameSite=Strict"] {
@@ -79,7 +79,7 @@ fn a_recovery_link_gives_another_way_to_sign_in() {
     let seen = browser.call(&world, "POST", "/links/inspect", &json!({ "token": token }));
     assert_eq!((&seen.data()["kind"], &seen.data()["email"]), (&json!("recover"), &json!(EMAIL)));
     let body = json!({ "token": token, "password": "another horse battery staple" });
-    let entered = browser.call(&world, "POST", "/links/accept", &body);
+    let entered = world.accept(&mut browser, &body);
     assert_eq!(entered.data()["session"]["operator"]["grants"], json!(["owner"]));
     assert_eq!(browser.call(&world, "POST", "/links/accept", &body).code(), "LINK_INVALID");
     // The former sessions and the former password are over.
@@ -329,9 +329,15 @@ fn step_up_is_needed_after_ten_minutes() {
     let refused = browser.call(&world, "POST", "/agents/acme/keys", &key);
     assert_eq!((refused.status, refused.code()), (403, "STEP_UP_REQUIRED"));
     assert_eq!(refused.body["details"]["methods"], json!(["password"]));
-    let wrong = browser.call(&world, "POST", "/session/step-up", &json!({ "password": "wrong" }));
-    assert_eq!(wrong.code(), "UNAUTHENTICATED");
-    let proof = browser.call(&world, "POST", "/session/step-up", &json!({ "password": PASSWORD }));
+    for wrong in [
+        json!({ "password": "wrong", "code": world.code(EMAIL) }),
+        json!({ "password": PASSWORD, "code": "000000" }),
+        json!({ "password": PASSWORD }),
+    ] {
+        let wrong = browser.call(&world, "POST", "/session/step-up", &wrong);
+        assert_eq!(wrong.code(), "UNAUTHENTICATED");
+    }
+    let proof = world.step_up(&mut browser, EMAIL);
     assert!(proof.data()["stepUpUntil"].is_string());
     browser.call(&world, "POST", "/agents/acme/keys", &key).data();
 }
@@ -343,7 +349,7 @@ fn on_plain_http_a_cookie_alone_is_not_enough() {
     let world = World::new(ConsoleSettings::with_accounts(origin, settings));
     let mut browser = Browser { origin, host: "localhost:8082", ..Browser::default() };
     let body = json!({ "token": world.setup_token(), "name": "Zoë", "email": EMAIL, "password": PASSWORD });
-    let made = browser.call(&world, "POST", "/links/accept", &body);
+    let made = world.accept(&mut browser, &body);
     assert!(made.cookies[0].starts_with("console-8082=1."), "{:?}", made.cookies);
     browser.call(&world, "GET", "/me/sessions", &Value::Null).data();
     // Another server of this machine gets the cookie too, but not the page's secret.
@@ -358,7 +364,8 @@ fn secrets_are_stored_nowhere() {
     let token = world.setup_token();
     let mut browser = Browser::default();
     let body = json!({ "token": token, "name": "Zoë", "email": EMAIL, "password": PASSWORD });
-    browser.call(&world, "POST", "/links/accept", &body).data();
+    let codes = world.accept(&mut browser, &body).data()["recoveryCodes"].clone();
+    let totp_secret = world.secrets.lock().unwrap()[EMAIL].clone();
     browser.call(&world, "POST", "/agents", &json!({ "id": "acme", "name": "Acme" })).data();
     let key = json!({ "name": "CRM", "permissions": ["contacts:read"] });
     let mut request = browser.request("POST", "/agents/acme/keys", &key);
@@ -404,7 +411,10 @@ fn secrets_are_stored_nowhere() {
         }
     });
     assert!(seen.contains("operator.create") && seen.contains("operator.signIn"), "{seen}");
-    for secret in [secret.as_str(), PASSWORD, &token, &session_secret, &links[0], &links[1]] {
+    let codes: Vec<&str> = codes.as_array().unwrap().iter().map(|code| code.as_str().unwrap()).collect();
+    assert_eq!(codes.len(), 10);
+    let others = [secret.as_str(), PASSWORD, &token, &session_secret, &links[0], &links[1], &totp_secret];
+    for secret in codes.into_iter().chain(others) {
         assert!(!seen.contains(secret), "a secret is stored or shown again");
     }
     let typed = json!({ "token": "x", "name": "Zoë", "email": "no address", "password": "hunter2hunter2" });

@@ -2,24 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::support::{Browser, HOST, World};
+use super::support::{HOST, World};
 
 /// A header and its value; none to leave it out.
 type Change = (&'static str, Option<&'static str>);
 
-fn owner(world: &World) -> Browser {
-    let mut browser = Browser::default();
-    let body = json!({
-        "token": world.setup_token(), "name": "Zoë", "email": "zoe@example.com", "password": "correct horse battery",
-    });
-    browser.call(world, "POST", "/links/accept", &body).data();
-    browser
-}
-
 #[test]
 fn changes_of_other_sites_are_refused() {
     let world = World::with_accounts();
-    let mut browser = owner(&world);
+    let mut browser = world.owner();
     let body = json!({ "id": "acme", "name": "Acme" });
     let cases: [(&str, &[Change]); 9] = [
         ("another origin", &[("origin", Some("https://evil.example.com"))]),
@@ -58,7 +49,7 @@ fn changes_of_other_sites_are_refused() {
 #[test]
 fn other_hosts_are_misdirected() {
     let world = World::with_accounts();
-    let browser = owner(&world);
+    let browser = world.owner();
     for host in ["evil.example.com", "localhost:8082", "console.example.com:444", ""] {
         let mut request = browser.request("GET", "/session", &Value::Null);
         request.headers_mut().insert("host", host.parse().unwrap());
@@ -73,7 +64,7 @@ fn other_hosts_are_misdirected() {
 #[test]
 fn answers_are_not_stored_and_not_readable_elsewhere() {
     let world = World::with_accounts();
-    let mut browser = owner(&world);
+    let mut browser = world.owner();
     for path in ["/session", "/agents", "/me/sessions", "/nothing"] {
         let answer = browser.call(&world, "GET", path, &Value::Null);
         assert_eq!(answer.headers["cache-control"], "no-store", "{path}");

@@ -12,3 +12,4 @@ mod members;
 mod operations;
 mod roles;
 mod support;
+mod totp;

@@ -84,7 +84,7 @@ fn knows(grants: &str, agent: &str) -> bool {
 }
 
 /// A path and a body for an operation. Ids are those of nothing, so that nothing is changed for later calls.
-fn request(entry: &Entry, agent: &str) -> (String, String, Value) {
+pub fn request(entry: &Entry, agent: &str) -> (String, String, Value) {
     let mut path = entry.metadata.path.replace("{agent}", agent);
     let mut body = Map::new();
     for (position, name, required, schema) in (entry.members)() {
@@ -197,9 +197,7 @@ fn each_operation_on_accounts_by_each_role() {
     for (nth, grants) in ROLES.into_iter().flat_map(grants_of).enumerate() {
         // So that the proof of identity of the owner is recent.
         world.clock.advance_millis(11 * 60_000);
-        owner
-            .call(&world, "POST", "/session/step-up", &json!({ "password": super::support::PASSWORD }))
-            .data();
+        world.step_up(&mut owner, super::support::EMAIL).data();
         let mut browser = world.invited(&mut owner, &format!("op-{nth}@example.com"), &grants);
         for entry in offered().filter(|entry| entry.metadata.name != "session.end") {
             let name = entry.metadata.name;

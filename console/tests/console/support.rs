@@ -1,7 +1,8 @@
 //! A console over a store in memory, and a browser that talks to it.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use console::{AccountSettings, Console, ConsoleSettings, Operator, PasswordCost};
@@ -33,6 +34,8 @@ pub struct World {
     pub platform: Arc<Platform>,
     pub clock: Arc<FixedClock>,
     pub storage: Arc<MemoryStorage>,
+    /// The secrets of authenticator apps, by address.
+    pub secrets: Mutex<HashMap<String, String>>,
 }
 
 pub fn by() -> Actor {
@@ -55,7 +58,7 @@ impl World {
         let storage = Arc::new(MemoryStorage::new());
         let platform = Arc::new(Platform::new(Arc::clone(&storage) as _, ports, service));
         let chat = Conversations::new(Arc::clone(&platform), Arc::clone(&storage) as _, ChatPorts::new());
-        World { console: Console::new(chat, settings), platform, clock, storage }
+        World { console: Console::new(chat, settings), platform, clock, storage, secrets: Mutex::default() }
     }
 
     /// With accounts of its own, as a browser reaches it over TLS.
@@ -84,7 +87,7 @@ impl World {
         let mut browser = Browser::default();
         let body =
             json!({ "token": self.setup_token(), "name": "Zoë", "email": EMAIL, "password": PASSWORD });
-        browser.call(self, "POST", "/links/accept", &body).data();
+        self.accept(&mut browser, &body).data();
         browser
     }
 
@@ -96,8 +99,46 @@ impl World {
         let mut browser = Browser::default();
         let name = email.split('@').next();
         let body = json!({ "token": token_of(&link), "name": name, "password": PASSWORD });
-        browser.call(self, "POST", "/links/accept", &body).data();
+        self.accept(&mut browser, &body).data();
         browser
+    }
+
+    /// Accepts a link with a password, and with the code that an authenticator app shows for it.
+    pub fn accept(&self, browser: &mut Browser, body: &Value) -> Answer {
+        let link = browser.call(self, "POST", "/links/inspect", &json!({ "token": body["token"] }));
+        if link.status != 200 {
+            return browser.call(self, "POST", "/links/accept", body);
+        }
+        let (link, mut body) = (link.data().clone(), body.clone());
+        body["enrolment"] = link["totp"]["enrolment"].clone();
+        let secret = link["totp"]["secret"].as_str().unwrap();
+        body["code"] = console::totp_code(secret, self.platform.now()).unwrap().into();
+        let email = link["email"].as_str().or(body["email"].as_str()).unwrap();
+        self.secrets.lock().unwrap().insert(email.to_lowercase(), secret.to_owned());
+        browser.call(self, "POST", "/links/accept", &body)
+    }
+
+    /// The next code of an operator: time passes, because each counts once.
+    pub fn code(&self, email: &str) -> String {
+        self.clock.advance_millis(30_000);
+        console::totp_code(&self.secrets.lock().unwrap()[&email.to_lowercase()], self.platform.now()).unwrap()
+    }
+
+    /// Signs in with a password, and a code if the password is accepted.
+    pub fn sign_in(&self, browser: &mut Browser, email: &str, password: &str) -> Answer {
+        let body = json!({ "email": email, "password": password });
+        let accepted = browser.call(self, "POST", "/sign-in/password", &body);
+        if accepted.status != 200 {
+            return accepted;
+        }
+        let body = json!({ "pending": accepted.data()["pending"], "code": self.code(email) });
+        browser.call(self, "POST", "/sign-in/code", &body)
+    }
+
+    /// Proves once more who the operator is, by password and code.
+    pub fn step_up(&self, browser: &mut Browser, email: &str) -> Answer {
+        let body = json!({ "password": PASSWORD, "code": self.code(email) });
+        browser.call(self, "POST", "/session/step-up", &body)
     }
 
     pub fn agent(&self) -> AgentId {

@@ -110,6 +110,7 @@ const App = () => {
     if (first != 'sign-in') stored.write('session', 'after', address.value.path + (address.value.query.size ? '?' + address.value.query : ''));
     return <Show name="sign-in" rest={[]} />;
   }
+  if (session.value.needsMethod) return <Show name="setup" rest={[]} />;
   if (!first || first == 'sign-in') {
     const to = stored.read('session', 'after');
     stored.write('session', 'after', null);

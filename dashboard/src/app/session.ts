@@ -31,6 +31,7 @@ const readSession = (raw: Partial<Raw>): Session => ({
   capabilities: { ...raw.agentCapabilities, '*': raw.capabilities ?? {} },
   methods: raw.methods ?? ['passkey', 'password'],
   isSetUp: raw.isSetUp ?? true,
+  needsMethod: raw.needsMethod ?? false,
   hasAccounts: raw.hasAccounts ?? true,
   serviceName: raw.serviceName ?? 'Console',
   publicUrl: raw.publicUrl ?? location.origin,
@@ -64,7 +65,7 @@ export const start = async (): Promise<void> => {
     if (!(error instanceof ApiError) || error.status != 401) throw error;
   }
   apply(readSession(raw));
-  if (session.value?.operator) await readAgents();
+  if (session.value?.operator && !session.value.needsMethod) await readAgents();
 };
 /** Reads the agents again. */
 export const readAgents = async (): Promise<void> => {

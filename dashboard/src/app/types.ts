@@ -1,7 +1,7 @@
 // The records of the console API that the pages show: the generated types, and the session as the pages need it.
 import type { Operations, Person } from '../generated/operations';
 
-export type { Agent, AuditEntry, AuditPage, Ceremony, Conversation, ConversationCounts, Invitation, InvitedRole, IssuedKey, Key, KnowledgeDocument, Link, MadeLink, Member, Message, OwnSession, Passkey, SignedIn, TriedRequest } from '../generated/operations';
+export type { AcceptedLink, Agent, AuditEntry, AuditPage, Ceremony, Conversation, ConversationCounts, Invitation, InvitedRole, IssuedKey, Key, KnowledgeDocument, Link, MadeLink, Member, Message, NewRecoveryCodes, OwnMethods, OwnSession, Passkey, PasswordAccepted, SignedIn, TotpSeed, TriedRequest } from '../generated/operations';
 /** A contact, with the names of the fields whose values are left out. */
 export type Contact = Operations['contacts.show']['output'] & { readonly masked?: readonly string[] };
 /** A field of the contact schema. */
@@ -22,6 +22,8 @@ export interface Session {
   capabilities: Readonly<Record<string, Readonly<Record<string, string>>>>;
   methods: readonly string[];
   isSetUp: boolean;
+  /** Whether the session can only set up a way to sign in. */
+  needsMethod: boolean;
   /** Whether accounts are the console's own, and not those of the application that it is mounted in. */
   hasAccounts: boolean;
   serviceName: string;

@@ -57,6 +57,7 @@ export type ErrorCode =
   | 'SESSION_ENDED'
   | 'INSUFFICIENT_ROLE'
   | 'STEP_UP_REQUIRED'
+  | 'SET_UP_REQUIRED'
   | 'CROSS_SITE_REQUEST'
   | 'NOT_FOUND'
   | 'LINK_INVALID'
@@ -127,6 +128,14 @@ export type ErrorCode =
   | 'EVENTS_UNAVAILABLE'
   | 'STORAGE_UNAVAILABLE'
   | 'EXTRACTION_TIMEOUT';
+
+export type AcceptedLink = {
+  readonly session: Session;
+  /** On plain HTTP: the pages store it and send it as `X-Console`. Else `null`, and they send `1`. */
+  readonly pageSecret: string | null;
+  /** Each leads back into the account once. Shown this once. */
+  readonly recoveryCodes: readonly (string)[];
+};
 
 export type Actor = {
   readonly type: string;
@@ -322,6 +331,8 @@ export type Link = {
   readonly expiresAt: string;
   /** For `PublicKeyCredential.parseCreationOptionsFromJSON()`, after the page has put name and address into `user`; `null` without passkeys. */
   readonly publicKey: Readonly<Record<string, unknown>> | null;
+  /** For the one-time codes that a password needs. */
+  readonly totp: TotpSeed;
   readonly serviceName: string;
 };
 
@@ -373,6 +384,8 @@ export type Member = {
   readonly sessions: number;
   /** In a session that is stored, or by a passkey; at most a minute late. */
   readonly lastSeenAt: string | null;
+  /** When a recovery code of the operator was last used. */
+  readonly recoveredAt: string | null;
   readonly createdAt: string;
   readonly updatedAt: string;
 };
@@ -399,6 +412,22 @@ export type Message = {
 export type MessagePreview = {
   readonly role: 'visitor' | 'agent' | 'human';
   readonly text: string;
+};
+
+export type NewRecoveryCodes = {
+  /** Each leads back into the account once. Shown this once. */
+  readonly recoveryCodes: readonly (string)[];
+};
+
+export type OwnMethods = {
+  readonly passkeys: number;
+  /** `null`: there is no password. */
+  readonly passwordChangedAt: string | null;
+  /** `null`: there are no one-time codes, and no password signs in. */
+  readonly totpConfirmedAt: string | null;
+  /** `null`: none were made. */
+  readonly recoveryCodesLeft: number | null;
+  readonly recoveryCodesMadeAt: string | null;
 };
 
 export type OwnSession = {
@@ -445,6 +474,13 @@ export type Passkey = {
   readonly lastUsedAt: string | null;
 };
 
+export type PasswordAccepted = {
+  /** Send it to `signIn.code` with a one-time code, within 5 minutes. */
+  readonly pending: string | null;
+  /** For a password without one-time codes: a session of 10 minutes that can only set up a way to sign in. */
+  readonly signedIn: SignedIn | null;
+};
+
 export type Person = {
   readonly id: string;
   readonly name: string;
@@ -477,6 +513,8 @@ export type Session = {
   readonly methods: readonly (string)[];
   /** Whether there is an operator. */
   readonly isSetUp: boolean;
+  /** Whether the session can only set up a way to sign in: a passkey, or a password with one-time codes. */
+  readonly needsMethod: boolean;
   /** Whether accounts are the console's own. */
   readonly hasAccounts: boolean;
   readonly serviceName: string;
@@ -494,6 +532,20 @@ export type SignedIn = {
 
 export type StepUp = {
   readonly stepUpUntil: string;
+};
+
+export type TotpSeed = {
+  /** The seed in base 32, to type. Shown this once. */
+  readonly secret: string;
+  /** For authenticator apps: what the QR code holds. */
+  readonly url: string;
+  /** The QR code as the `d` of a `path` of an SVG image; `null` where names are too long for one. */
+  readonly qrPath: string | null;
+  /** The width and height of the image, without its margin. */
+  readonly qrSize: number;
+  /** The sealed seed, to send back with its first code. */
+  readonly enrolment: string;
+  readonly expiresAt: string;
 };
 
 export type TriedRequest = {
@@ -574,6 +626,8 @@ export interface Operations {
     readonly methods: readonly (string)[];
     /** Whether there is an operator. */
     readonly isSetUp: boolean;
+    /** Whether the session can only set up a way to sign in: a passkey, or a password with one-time codes. */
+    readonly needsMethod: boolean;
     /** Whether accounts are the console's own. */
     readonly hasAccounts: boolean;
     readonly serviceName: string;
@@ -594,8 +648,21 @@ export interface Operations {
     /** On plain HTTP: the pages store it and send it as `X-Console`. Else `null`, and they send `1`. */
     readonly pageSecret: string | null;
   } };
-  /** Signs in with an e-mail address and a password. */
+  /** Checks an e-mail address and a password, which sign in together with a one-time code. */
   'signIn.password': { input: { email: string; password: string }; output: {
+    /** Send it to `signIn.code` with a one-time code, within 5 minutes. */
+    readonly pending: string | null;
+    /** For a password without one-time codes: a session of 10 minutes that can only set up a way to sign in. */
+    readonly signedIn: SignedIn | null;
+  } };
+  /** Signs in with a one-time code, after the password. Five wrong codes end the attempt. */
+  'signIn.code': { input: { pending: string; code: string }; output: {
+    readonly session: Session;
+    /** On plain HTTP: the pages store it and send it as `X-Console`. Else `null`, and they send `1`. */
+    readonly pageSecret: string | null;
+  } };
+  /** Uses a recovery code up for a session of 10 minutes that can only set up a way to sign in. */
+  'signIn.recover': { input: { email: string; recoveryCode: string }; output: {
     readonly session: Session;
     /** On plain HTTP: the pages store it and send it as `X-Console`. Else `null`, and they send `1`. */
     readonly pageSecret: string | null;
@@ -614,13 +681,17 @@ export interface Operations {
     readonly expiresAt: string;
     /** For `PublicKeyCredential.parseCreationOptionsFromJSON()`, after the page has put name and address into `user`; `null` without passkeys. */
     readonly publicKey: Readonly<Record<string, unknown>> | null;
+    /** For the one-time codes that a password needs. */
+    readonly totp: TotpSeed;
     readonly serviceName: string;
   } };
   /** Creates the account of a link and signs in. */
-  'links.accept': { input: { token: string; name?: string; email?: string; credential?: Readonly<Record<string, unknown>>; password?: string }; output: {
+  'links.accept': { input: { token: string; name?: string; email?: string; credential?: Readonly<Record<string, unknown>>; password?: string; enrolment?: string; code?: string }; output: {
     readonly session: Session;
     /** On plain HTTP: the pages store it and send it as `X-Console`. Else `null`, and they send `1`. */
     readonly pageSecret: string | null;
+    /** Each leads back into the account once. Shown this once. */
+    readonly recoveryCodes: readonly (string)[];
   } };
   /** Prepares a proof of identity: the options of a request for one of the operator's passkeys. */
   'session.stepUpOptions': { input: Record<string, never>; output: {
@@ -629,7 +700,7 @@ export interface Operations {
     readonly methods: readonly (string)[];
   } };
   /** Proves once more who the operator is. It counts for 10 minutes. */
-  'session.stepUp': { input: { credential?: Readonly<Record<string, unknown>>; password?: string }; output: {
+  'session.stepUp': { input: { credential?: Readonly<Record<string, unknown>>; password?: string; code?: string }; output: {
     readonly stepUpUntil: string;
   } };
   /** Signs out. */
@@ -659,12 +730,64 @@ export interface Operations {
     readonly publicKey: Readonly<Record<string, unknown>> | null;
     readonly methods: readonly (string)[];
   } };
-  /** Adds a passkey. */
+  /** Adds a passkey. A session that could only set up a way to sign in can then do everything. */
   'me.addPasskey': { input: { name: string; credential: Readonly<Record<string, unknown>> }; output: readonly (Passkey)[] };
   /** Removes a passkey. */
   'me.removePasskey': { input: { passkey: string }; output: readonly (Passkey)[] };
-  /** Sets the operator's password, and ends all other sessions. */
+  /** Shows how the operator can sign in. */
+  'me.methods': { input: Record<string, never>; output: {
+    readonly passkeys: number;
+    /** `null`: there is no password. */
+    readonly passwordChangedAt: string | null;
+    /** `null`: there are no one-time codes, and no password signs in. */
+    readonly totpConfirmedAt: string | null;
+    /** `null`: none were made. */
+    readonly recoveryCodesLeft: number | null;
+    readonly recoveryCodesMadeAt: string | null;
+  } };
+  /** Sets another password, and ends all other sessions. One-time codes have to be there: `me.confirmTotp` sets both up. */
   'me.setPassword': { input: { password: string }; output: null };
+  /** Prepares one-time codes: a new seed, which counts once its first code is sent. */
+  'me.beginTotp': { input: Record<string, never>; output: {
+    /** The seed in base 32, to type. Shown this once. */
+    readonly secret: string;
+    /** For authenticator apps: what the QR code holds. */
+    readonly url: string;
+    /** The QR code as the `d` of a `path` of an SVG image; `null` where names are too long for one. */
+    readonly qrPath: string | null;
+    /** The width and height of the image, without its margin. */
+    readonly qrSize: number;
+    /** The sealed seed, to send back with its first code. */
+    readonly enrolment: string;
+    readonly expiresAt: string;
+  } };
+  /** Sets one-time codes up in place of the former ones, with a password if there is none, and ends all other sessions. A session that could only set up a way to sign in can then do everything. */
+  'me.confirmTotp': { input: { enrolment: string; code: string; password?: string }; output: {
+    readonly passkeys: number;
+    /** `null`: there is no password. */
+    readonly passwordChangedAt: string | null;
+    /** `null`: there are no one-time codes, and no password signs in. */
+    readonly totpConfirmedAt: string | null;
+    /** `null`: none were made. */
+    readonly recoveryCodesLeft: number | null;
+    readonly recoveryCodesMadeAt: string | null;
+  } };
+  /** Removes the operator's password and its one-time codes. A passkey has to be there. */
+  'me.removeTotp': { input: Record<string, never>; output: {
+    readonly passkeys: number;
+    /** `null`: there is no password. */
+    readonly passwordChangedAt: string | null;
+    /** `null`: there are no one-time codes, and no password signs in. */
+    readonly totpConfirmedAt: string | null;
+    /** `null`: none were made. */
+    readonly recoveryCodesLeft: number | null;
+    readonly recoveryCodesMadeAt: string | null;
+  } };
+  /** Makes ten recovery codes in place of the former ones. */
+  'me.makeRecoveryCodes': { input: Record<string, never>; output: {
+    /** Each leads back into the account once. Shown this once. */
+    readonly recoveryCodes: readonly (string)[];
+  } };
   /** Lists the operators, by name. */
   'members.list': { input: Record<string, never>; output: readonly (Member)[] };
   /** Lists the invitations that wait, the newest first. Their links are not shown again. */
@@ -693,6 +816,8 @@ export interface Operations {
     readonly sessions: number;
     /** In a session that is stored, or by a passkey; at most a minute late. */
     readonly lastSeenAt: string | null;
+    /** When a recovery code of the operator was last used. */
+    readonly recoveredAt: string | null;
     readonly createdAt: string;
     readonly updatedAt: string;
   } };
@@ -712,6 +837,8 @@ export interface Operations {
     readonly sessions: number;
     /** In a session that is stored, or by a passkey; at most a minute late. */
     readonly lastSeenAt: string | null;
+    /** When a recovery code of the operator was last used. */
+    readonly recoveredAt: string | null;
     readonly createdAt: string;
     readonly updatedAt: string;
   } };
@@ -731,6 +858,8 @@ export interface Operations {
     readonly sessions: number;
     /** In a session that is stored, or by a passkey; at most a minute late. */
     readonly lastSeenAt: string | null;
+    /** When a recovery code of the operator was last used. */
+    readonly recoveredAt: string | null;
     readonly createdAt: string;
     readonly updatedAt: string;
   } };
@@ -750,6 +879,8 @@ export interface Operations {
     readonly sessions: number;
     /** In a session that is stored, or by a passkey; at most a minute late. */
     readonly lastSeenAt: string | null;
+    /** When a recovery code of the operator was last used. */
+    readonly recoveredAt: string | null;
     readonly createdAt: string;
     readonly updatedAt: string;
   } };
@@ -1404,6 +1535,16 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     scope: 'public', needs: null, stepUp: false, versioned: false, secret: true,
     changes: true, command: '',
   },
+  'signIn.code': {
+    method: 'POST', path: '/sign-in/code', query: [], body: 'json',
+    scope: 'public', needs: null, stepUp: false, versioned: false, secret: true,
+    changes: true, command: '',
+  },
+  'signIn.recover': {
+    method: 'POST', path: '/sign-in/recover', query: [], body: 'json',
+    scope: 'public', needs: null, stepUp: false, versioned: false, secret: true,
+    changes: true, command: '',
+  },
   'links.inspect': {
     method: 'POST', path: '/links/inspect', query: [], body: 'json',
     scope: 'public', needs: null, stepUp: false, versioned: false, secret: false,
@@ -1469,9 +1610,34 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     scope: 'own', needs: null, stepUp: true, versioned: false, secret: false,
     changes: true, command: '',
   },
+  'me.methods': {
+    method: 'GET', path: '/me/methods', query: [], body: 'none',
+    scope: 'own', needs: null, stepUp: false, versioned: false, secret: false,
+    changes: false, command: '',
+  },
   'me.setPassword': {
     method: 'PUT', path: '/me/password', query: [], body: 'json',
     scope: 'own', needs: null, stepUp: true, versioned: false, secret: false,
+    changes: true, command: '',
+  },
+  'me.beginTotp': {
+    method: 'POST', path: '/me/totp', query: [], body: 'none',
+    scope: 'own', needs: null, stepUp: true, versioned: false, secret: true,
+    changes: false, command: '',
+  },
+  'me.confirmTotp': {
+    method: 'PUT', path: '/me/totp', query: [], body: 'json',
+    scope: 'own', needs: null, stepUp: true, versioned: false, secret: false,
+    changes: true, command: '',
+  },
+  'me.removeTotp': {
+    method: 'DELETE', path: '/me/totp', query: [], body: 'none',
+    scope: 'own', needs: null, stepUp: true, versioned: false, secret: false,
+    changes: true, command: '',
+  },
+  'me.makeRecoveryCodes': {
+    method: 'POST', path: '/me/recovery-codes', query: [], body: 'none',
+    scope: 'own', needs: null, stepUp: true, versioned: false, secret: true,
     changes: true, command: '',
   },
   'members.list': {

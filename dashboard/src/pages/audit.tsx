@@ -4,7 +4,7 @@ import { address, agent, ApiError, Bar, Bones, Button, call, Copy, Empty, Failur
 /** Actions that are not a noun and a verb. */
 const PHRASES: Record<string, string> = {
   'authentication.failure': 'Authentication failed', 'operator.create': 'Account created', 'operator.edit': 'Profile edited', 'operator.endSession': 'Session ended', 'operator.grant': 'Roles changed', 'operator.invite': 'Member invited',
-  'operator.method': 'Sign-in method changed', 'operator.recoveryLink': 'Recovery link created', 'operator.revokeInvitation': 'Invitation revoked', 'operator.setupLink': 'Set-up link created', 'operator.signIn': 'Signed in', 'operator.signOut': 'Signed out', 'operator.stepUp': 'Identity confirmed',
+  'operator.method': 'Sign-in method changed', 'operator.recover': 'Recovery code used', 'operator.recoveryCodes': 'Recovery codes created', 'operator.recoveryLink': 'Recovery link created', 'operator.revokeInvitation': 'Invitation revoked', 'operator.setupLink': 'Set-up link created', 'operator.signIn': 'Signed in', 'operator.signOut': 'Signed out', 'operator.stepUp': 'Identity confirmed', 'operator.totp': 'Authenticator app changed',
 };
 const PAST: Record<string, string> = { cancel: 'cancelled', copy: 'copied', drop: 'dropped', read: 'read' };
 /** What an action is, in words: `key.create` → “Key created”. */

@@ -103,6 +103,8 @@ const itemsOf = (member: Member, show: (shown: Shown) => void): Item[] => {
     ...(isMe ? [] : [member.isDisabled ? { label: t('Enable'), icon: 'play' as const, run: enable } : { label: t('Disable…'), icon: 'pause' as const, run: disable }, null, { label: t('Remove…'), icon: 'trash' as const, bad: true, run: drop }]),
   ];
 };
+/** How long a notice of a recovery stands: owners see it for a week. */
+const isRecent = (at: string | null) => !!at && Date.now() - Date.parse(at) < 7 * 86400000;
 const People = ({ all, show }: { all: readonly Member[]; show: (shown: Shown) => void }) => {
   const manages = can('members.manage', null);
   return (
@@ -114,7 +116,7 @@ const People = ({ all, show }: { all: readonly Member[]; show: (shown: Shown) =>
           <td><Grants of={member.grants} /></td>
           <td class="muted">{member.methods.map((one) => METHODS[one]?.() ?? one).join(', ') || t('not set up')}</td>
           <td class="muted"><When at={member.lastSeenAt} /></td>
-          <td>{member.isDisabled ? <Badge dot open>{t('disabled')}</Badge> : <Badge tone="ok" dot>{member.sessions ? t('signed in') : t('active')}</Badge>}</td>
+          <td><span class="row wrap">{isRecent(member.recoveredAt) && <Badge tone="warn" dot>{t('used a recovery code {when}', { when: ago(member.recoveredAt!) })}</Badge>}{member.isDisabled ? <Badge dot open>{t('disabled')}</Badge> : <Badge tone="ok" dot>{member.sessions ? t('signed in') : t('active')}</Badge>}</span></td>
           <td class="end">{manages && <Menu label={t('Actions for {name}', { name: member.name })} items={itemsOf(member, show)} trigger={({ open, expanded }) => <Button kind="quiet" icon="dots" label={t('Actions for {name}', { name: member.name })} expanded={expanded} onClick={open} />} />}</td>
         </tr>
       ))}</tbody>

@@ -1,7 +1,8 @@
 // Profile: name, language, look, keys, and how the operator signs in.
-import { ApiError, ask, Badge, Bar, Button, Check, create, Dialog, done, errorTitle, Failure, hasPasskeys, invalidate, languages, letters, Loaded, operator, patch, post, put, remove, seg, Select, session, setDensity, setLocale, setTheme, stored, t, TextField, useForm, useQuery, useSignal, When, type Ceremony, type OwnSession, type Passkey } from '../kit';
+import { ApiError, ask, Badge, Bar, Button, Check, create, Dialog, done, errorTitle, Failure, hasPasskeys, invalidate, languages, letters, Loaded, number, operator, patch, post, put, remove, seg, Select, session, setDensity, setLocale, setTheme, stored, t, TextField, useEffect, useForm, useQuery, useSignal, When, type Ceremony, type NewRecoveryCodes, type OwnMethods, type OwnSession, type Passkey, type TotpSeed } from '../kit';
+import { RecoveryCodes, TotpFields } from './parts/second-step';
 
-
+const refreshMethods = () => { invalidate('/me/methods'); invalidate('/me/sessions'); };
 const failed = (error: unknown) => {
   if (!(error instanceof ApiError)) done((error as Error).message);
   else if (error.code != 'CANCELLED') done(errorTitle(error));
@@ -50,7 +51,7 @@ const Look = () => {
 const Passkeys = () => {
   const list = useQuery<readonly Passkey[]>('/me/passkeys');
   const busy = useSignal(false);
-  const refresh = () => invalidate('/me/passkeys');
+  const refresh = () => { invalidate('/me/passkeys'); invalidate('/me/methods'); };
   const add = async () => {
     busy.value = true;
     try {
@@ -75,27 +76,72 @@ const Passkeys = () => {
     </section>
   );
 };
-const Password = () => {
-  const changing = useSignal(false);
+/** A password with the codes of an authenticator app: set up together, or either again. */
+const SetUp = ({ hasPassword, close }: { hasPassword: boolean; close: () => void }) => {
+  const seed = useSignal<TotpSeed | null>(null);
+  const form = useForm('totp', { password: '', code: '' }, ['password', 'code']);
+  useEffect(() => void post<TotpSeed>('/me/totp').then(({ data }) => (seed.value = data), (error) => { failed(error); close(); }), []);
+  const save = () => void form.submit(({ password, code }) => put('/me/totp', { code, enrolment: seed.value?.enrolment ?? '', ...(hasPassword ? {} : { password }) })).then((saved) => {
+    if (!saved) return;
+    refreshMethods();
+    done(t('The authenticator app is set up. All other sessions have ended.'));
+    close();
+  });
+  // Until there is a seed, the question who it is may be open.
+  if (!seed.value) return null;
+  return (
+    <Dialog title={hasPassword ? t('Replace the authenticator app') : t('Set up a password')} onClose={close} foot={<><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} onClick={save}>{t('Set up')}</Button></>}>
+      <form class="stack loose" noValidate onSubmit={(event) => { event.preventDefault(); save(); }}>
+        {!hasPassword && <TextField type="password" label={t('New password')} hint={t('12 characters or more.')} autocomplete="new-password" autofocus value={form.values.password} error={form.errors['password']} onInput={(value) => form.set('password', value)} />}
+        <TotpFields seed={seed.value} code={form.values.code} error={form.errors['code'] || form.errors['enrolment']} onCode={(value) => form.set('code', value)} />
+        {form.failure && <Failure error={form.failure} />}
+        <button type="submit" hidden />
+      </form>
+    </Dialog>
+  );
+};
+const Change = ({ close }: { close: () => void }) => {
   const form = useForm('password', { password: '' }, ['password']);
   const save = () => void form.submit(({ password }) => put('/me/password', { password })).then((saved) => {
     if (!saved) return;
-    changing.value = false;
-    form.reset({ password: '' });
-    invalidate('/me/sessions');
-    done(t('The password is set. All other sessions have ended.'));
+    refreshMethods();
+    done(t('The password is changed. All other sessions have ended.'));
+    close();
   });
   return (
-    <section class="card">
-      <div class="setting"><div><span class="strong">{t('Password')}</span><br /><span class="muted small">{t('For browsers without your passkeys. Setting one ends all other sessions.')}</span></div><Button onClick={() => (changing.value = true)}>{t('Set password')}</Button></div>
-      {changing.value && (
-        <Dialog title={t('Set password')} onClose={() => (changing.value = false)} foot={<><Button onClick={() => (changing.value = false)}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} onClick={save}>{t('Set password')}</Button></>}>
-          <form class="stack" onSubmit={(event) => { event.preventDefault(); save(); }}>
-            <TextField type="password" label={t('New password')} hint={t('12 characters or more.')} autocomplete="new-password" autofocus value={form.values.password} error={form.errors['password']} onInput={(value) => form.set('password', value)} />
-            {form.failure && <Failure error={form.failure} />}
-          </form>
-        </Dialog>
-      )}
+    <Dialog title={t('Change password')} onClose={close} foot={<><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} onClick={save}>{t('Change password')}</Button></>}>
+      <form class="stack" noValidate onSubmit={(event) => { event.preventDefault(); save(); }}>
+        <TextField type="password" label={t('New password')} hint={t('12 characters or more.')} autocomplete="new-password" autofocus value={form.values.password} error={form.errors['password']} onInput={(value) => form.set('password', value)} />
+        {form.failure && <Failure error={form.failure} />}
+      </form>
+    </Dialog>
+  );
+};
+const Methods = () => {
+  const known = useQuery<OwnMethods>('/me/methods');
+  const open = useSignal<'setUp' | 'change' | null>(null);
+  const codes = useSignal<readonly string[] | null>(null);
+  const close = () => (open.value = null);
+  const make = async () => {
+    codes.value = (await post<NewRecoveryCodes>('/me/recovery-codes')).data.recoveryCodes;
+    refreshMethods();
+  };
+  const drop = () => ask({ title: t('Remove the password?'), text: t('Password and authenticator app stop working. You then sign in with your passkeys only.'), button: t('Remove password'), bad: true, run: async () => { await remove('/me/totp'); refreshMethods(); done(t('The password is removed')); } });
+  return (
+    <section class="card"><header><h2>{t('Password and recovery')}</h2></header>
+      <Loaded query={known} rows={2}>{(one) => {
+        const left = one.recoveryCodesLeft;
+        const isReady = !!one.passwordChangedAt && !!one.totpConfirmedAt;
+        return <ul>
+          <li class="setting many"><div><span class="strong">{t('Password and authenticator app')}</span><br /><span class="muted small">{isReady ? <>{t('Password changed')} <When at={one.passwordChangedAt} /> · {t('app set up')} <When at={one.totpConfirmedAt} /></> : t('For browsers without your passkeys. A password works together with a code from an app.')}</span></div>
+            <div class="row wrap">{isReady ? <><Button onClick={() => (open.value = 'change')}>{t('Change password')}</Button><Button onClick={() => (open.value = 'setUp')}>{t('Replace app')}</Button>{one.passkeys > 0 && <Button kind="quiet" icon="trash" label={t('Remove the password')} onClick={drop} />}</> : <Button onClick={() => (open.value = 'setUp')}>{t('Set up')}</Button>}</div></li>
+          <li class="setting"><div><span class="strong">{t('Recovery codes')}</span> {left !== null && left < 4 && <Badge tone="warn" dot>{t('few left')}</Badge>}<br /><span class="muted small">{left === null ? t('None yet. They let you back in if you lose everything else.') : <>{t('{left} of 10 left', { left: number(left) })} · {t('created')} <When at={one.recoveryCodesMadeAt} /></>}</span></div>
+            <Button onClick={() => (left === null ? void make().catch(failed) : ask({ title: t('Create new recovery codes?'), text: t('The codes that you have stop working.'), button: t('Create codes'), run: make }))}>{t('Create codes')}</Button></li>
+        </ul>;
+      }}</Loaded>
+      {open.value == 'setUp' && <SetUp hasPassword={!!known.data?.passwordChangedAt} close={close} />}
+      {open.value == 'change' && <Change close={close} />}
+      {codes.value && <Dialog title={t('Your recovery codes')} onClose={() => (codes.value = null)}><RecoveryCodes codes={codes.value} close={() => (codes.value = null)} /></Dialog>}
     </section>
   );
 };
@@ -113,7 +159,7 @@ const Sessions = () => {
   return (
     <section class="card"><header><h2>{t('Sessions')}</h2><span class="end">{(list.data?.length ?? 0) > 1 && <Button onClick={() => end('/me/sessions', t('All other sessions have ended'))}>{t('End all others')}</Button>}</span></header>
       <Loaded query={list} rows={2}>{(rows) => <ul>{rows.map((one) => (
-        <li class="setting"><div><span class="strong" title={one.browser ?? ''}>{browserName(one.browser)}</span> {one.isCurrent && <Badge tone="ok" dot>{t('this one')}</Badge>}<br /><span class="muted small"><When at={one.lastSeenAt} />{one.address && <> · <code>{one.address}</code></>}</span></div>{!one.isCurrent && <Button onClick={() => end(`/me/sessions/${seg(one.id)}`, t('The session has ended'))}>{t('Expires')}</Button>}</li>
+        <li class="setting"><div><span class="strong" title={one.browser ?? ''}>{browserName(one.browser)}</span> {one.isCurrent && <Badge tone="ok" dot>{t('this one')}</Badge>}<br /><span class="muted small"><When at={one.lastSeenAt} />{one.address && <> · <code>{one.address}</code></>}</span></div>{!one.isCurrent && <Button onClick={() => end(`/me/sessions/${seg(one.id)}`, t('The session has ended'))}>{t('End')}</Button>}</li>
       ))}</ul>}</Loaded>
     </section>
   );
@@ -123,7 +169,7 @@ export default () => (
     <Bar title={t('Profile')} />
     <div class="scroll"><div class="page narrow">
       <You /><Look />
-      {session.value!.hasAccounts && <><Passkeys /><Password /><Sessions /></>}
+      {session.value!.hasAccounts && <><Passkeys /><Methods /><Sessions /></>}
       <p class="muted small">{session.value!.serviceName} {session.value!.build}</p>
     </div></div>
   </>

@@ -2,11 +2,18 @@
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { artefacts, inspect, start, test, until } from './setup.mjs';
+import { CODE, CODES } from '../data.mjs';
 import { SETUP_TOKEN } from '../stub.mjs';
 
 let all;
 before(async () => (all = await start('/admin')));
 after(() => all.stop());
+/** Stores the recovery codes of a new account, which are shown once. */
+const storeCodes = async (page) => {
+  await page.getByText(CODES[0]).waitFor();
+  await page.getByLabel('I have stored the codes').check();
+  await page.getByRole('button', { name: 'Continue' }).click();
+};
 /** A virtual authenticator in Chromium. */
 const authenticator = async ({ page, context }) => {
   const session = await context.newCDPSession(page);
@@ -27,9 +34,123 @@ test('a password signs in, a wrong one says nothing of the account, and the page
   assert.deepEqual(await inspect(page, 'wrong-password'), []);
   await page.getByLabel('Password').fill('correct horse battery');
   await page.keyboard.press('Enter');
+  const code = page.getByLabel('Code from your authenticator app');
+  await code.waitFor();
+  // By keyboard alone: the focus is in the field.
+  await page.keyboard.type('654321');
+  await page.keyboard.press('Enter');
+  await page.getByText('This code is incorrect or was used before').waitFor();
+  assert.deepEqual(await inspect(page, 'wrong-code'), []);
+  await page.screenshot({ path: artefacts + 'wrong-code.png' });
+  await code.fill(CODE);
+  await page.keyboard.press('Enter');
   await page.getByRole('row', { name: /Zoë/ }).first().waitFor();
   assert.match(page.url(), /\/admin\/a\/acme\/contacts\?q=zo$/);
   assert.equal(all.stub.log.at(-1).headers['x-console'], 'page-secret');
+  await visit.done();
+});
+test('five wrong codes lead back to the password', async () => {
+  all.stub.reset();
+  all.stub.signedIn = false;
+  const visit = await all.visit('/sign-in');
+  const { page } = visit;
+  await page.getByLabel('E-mail').fill('ada@example.com');
+  await page.keyboard.press('Enter');
+  await page.getByLabel('Password').fill('correct horse battery');
+  await page.keyboard.press('Enter');
+  const code = page.getByLabel('Code from your authenticator app');
+  for (let tries = 1; tries < 7; tries++) {
+    await code.fill('00000' + tries);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await until(() => all.stub.log.filter((one) => one.path == '/sign-in/code').length == tries);
+    if (tries < 6) await page.locator('[aria-busy]').waitFor({ state: 'detached' });
+  }
+  await page.getByText('Too many wrong codes').waitFor();
+  await page.getByLabel('Password').waitFor();
+  await visit.done();
+});
+test('a recovery code leads to the set-up of a new way to sign in, and to nothing else', async () => {
+  all.stub.reset();
+  all.stub.signedIn = false;
+  const visit = await all.visit('/sign-in');
+  const { page } = visit;
+  await page.getByLabel('E-mail').fill('ada@example.com');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Use a recovery code' }).click();
+  const code = page.getByLabel('Recovery code');
+  await code.fill('00000-00000');
+  await page.keyboard.press('Enter');
+  await page.getByText('E-mail or recovery code is incorrect').waitFor();
+  assert.deepEqual(await inspect(page, 'recovery-code'), []);
+  await page.screenshot({ path: artefacts + 'recovery-code.png' });
+  await code.fill(CODES[2].toLowerCase());
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Set up how you sign in' }).waitFor();
+  await page.goto(all.stub.page('/a/acme/contacts'));
+  await page.getByRole('heading', { name: 'Set up how you sign in' }).waitFor();
+  await page.getByLabel('Code from the app').fill(CODE);
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('heading', { name: 'Home' }).waitFor();
+  await visit.done();
+});
+test('a password from before codes existed leads to their set-up, and to recovery codes', async () => {
+  all.stub.reset();
+  Object.assign(all.stub.data.methods, { totpConfirmedAt: null, recoveryCodesLeft: null, recoveryCodesMadeAt: null });
+  all.stub.signedIn = false;
+  const visit = await all.visit('/sign-in');
+  const { page } = visit;
+  await page.getByLabel('E-mail').fill('ada@example.com');
+  await page.keyboard.press('Enter');
+  await page.getByLabel('Password').fill('correct horse battery');
+  await page.keyboard.press('Enter');
+  await page.getByText('Your password now needs a code').waitFor();
+  await page.getByLabel('Code from the app').fill('1');
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByText('code is not what the app shows now').waitFor();
+  await page.getByLabel('Code from the app').fill(CODE);
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByText(CODES[9]).waitFor();
+  await page.getByLabel('I have stored the codes').check();
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('heading', { name: 'Home' }).waitFor();
+  assert.ok(!JSON.stringify(await page.evaluate(() => ({ ...localStorage, ...sessionStorage }))).includes(CODES[0]));
+  await visit.done();
+});
+test('the profile sets codes up again, creates recovery codes and removes the password', async () => {
+  all.stub.reset();
+  const visit = await all.visit('/profile');
+  const { page } = visit;
+  await page.getByText('3 of 10 left').waitFor();
+  await page.getByRole('button', { name: 'Replace app' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Replace the authenticator app' });
+  await dialog.getByRole('img', { name: 'QR code' }).waitFor();
+  assert.deepEqual(await dialog.locator('.groups span').allInnerTexts(), ['JBSW', 'Y3DP', 'EHPK', '3PXP', 'JBSW', 'Y3DP', 'EHPK', '3PXP']);
+  assert.deepEqual(await inspect(page, 'totp'), []);
+  await page.screenshot({ path: artefacts + 'totp.png' });
+  await dialog.getByLabel('Code from the app').fill(CODE);
+  await page.keyboard.press('Enter');
+  await page.getByText('The authenticator app is set up').first().waitFor();
+  await page.getByRole('button', { name: 'Create codes' }).click();
+  await page.getByRole('dialog', { name: 'Create new recovery codes?' }).getByRole('button', { name: 'Create codes' }).click();
+  const codes = page.getByRole('dialog', { name: 'Your recovery codes' });
+  await codes.getByText(CODES[0]).waitFor();
+  assert.deepEqual(await inspect(page, 'recovery-codes'), []);
+  await page.screenshot({ path: artefacts + 'recovery-codes.png' });
+  await codes.getByRole('button', { name: 'Copy codes' }).click();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), CODES.join('\n'));
+  const [file] = await Promise.all([page.waitForEvent('download'), codes.getByRole('button', { name: 'Download' }).click()]);
+  assert.equal(file.suggestedFilename(), 'recovery-codes.txt');
+  await codes.getByLabel('I have stored the codes').check();
+  await codes.getByRole('button', { name: 'Continue' }).click();
+  await page.getByText('10 of 10 left').waitFor();
+  await page.getByRole('button', { name: 'Remove the password' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove password' }).click();
+  await page.getByText('A password works together with a code').waitFor();
+  await page.getByRole('button', { name: 'Set up', exact: true }).click();
+  await page.getByLabel('New password').fill('correct horse battery');
+  await page.getByLabel('Code from the app').fill(CODE);
+  await page.getByRole('dialog').getByRole('button', { name: 'Set up' }).click();
+  await page.getByRole('button', { name: 'Change password' }).waitFor();
   await visit.done();
 });
 test('a set-up link makes the owner with a passkey, and its token leaves the address', async () => {
@@ -45,6 +166,7 @@ test('a set-up link makes the owner with a passkey, and its token leaves the add
   assert.ok(!page.url().includes(SETUP_TOKEN));
   await page.getByLabel('E-mail').fill('ada@example.com');
   await page.getByRole('button', { name: 'Create passkey and continue' }).click();
+  await storeCodes(page);
   await page.getByRole('heading', { name: 'Home' }).waitFor();
   const accepted = JSON.parse(all.stub.log.find((one) => one.path == '/links/accept').raw);
   assert.equal(accepted.token, SETUP_TOKEN);
@@ -64,7 +186,11 @@ test('a set-up link works with a password too, and a used one says what to do', 
   await page.getByRole('button', { name: 'Create account' }).click();
   await page.getByText('password must have at least 12').waitFor();
   await page.getByLabel('Choose a password').fill('correct horse battery');
+  await page.getByLabel('Code from the app').fill(CODE);
+  assert.deepEqual(await inspect(page, 'setup-password'), []);
+  await page.screenshot({ path: artefacts + 'setup-password.png', fullPage: true });
   await page.getByRole('button', { name: 'Create account' }).click();
+  await storeCodes(page);
   await page.getByRole('heading', { name: 'Home' }).waitFor();
   await page.goto('about:blank');
   await page.goto(all.stub.page('/setup#' + 'B'.repeat(43)));
@@ -82,6 +208,7 @@ test('a passkey signs in', async () => {
   await page.getByLabel('Your name').fill('Ada');
   await page.getByLabel('E-mail').fill('ada@example.com');
   await page.getByRole('button', { name: 'Create passkey and continue' }).click();
+  await storeCodes(page);
   await page.getByRole('heading', { name: 'Home' }).waitFor();
   all.stub.signedIn = false;
   await page.goto(all.stub.page('/sign-in'));

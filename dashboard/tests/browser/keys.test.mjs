@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { artefacts, inspect, start, test, until } from './setup.mjs';
+import { CODE } from '../data.mjs';
 
 let all;
 before(async () => (all = await start()));
@@ -96,6 +97,7 @@ test('a step-up asks over the page and repeats the request under its idempotency
   await page.getByRole('dialog', { name: 'Confirm that it is you' }).waitFor();
   assert.deepEqual(await inspect(page, 'step-up'), []);
   await page.getByLabel('Password').fill('wrong');
+  await page.getByLabel('Code from your authenticator app').fill(CODE);
   await page.getByRole('button', { name: 'Confirm' }).click();
   await page.getByText('That was not correct').waitFor();
   await page.getByLabel('Password').fill('correct horse battery');

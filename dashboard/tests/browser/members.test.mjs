@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { artefacts, inspect, start, test, until } from './setup.mjs';
+import { CODE, CODES } from '../data.mjs';
 
 let all;
 before(async () => (all = await start()));
@@ -56,7 +57,11 @@ test('who is invited by keyboard joins in another browser, and sees the granted 
   await guest.screenshot({ path: artefacts + 'join.png' });
   await guest.getByRole('radio', { name: /^Password/ }).check();
   await guest.getByLabel('Choose a password').fill('correct horse battery');
+  await guest.getByLabel('Code from the app').fill(CODE);
   await guest.getByRole('button', { name: 'Create account' }).click();
+  await guest.getByText(CODES[0]).waitFor();
+  await guest.getByLabel('I have stored the codes').check();
+  await guest.getByRole('button', { name: 'Continue' }).click();
   await guest.getByRole('heading', { name: 'Home' }).waitFor();
   assert.match(guest.url(), /\/a\/harbour$/);
   await guest.getByRole('button', { name: 'Choose an agent' }).click();
@@ -92,6 +97,7 @@ test('roles are changed after a proof of identity, on the version that was shown
   await dialog.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('dialog', { name: 'Confirm that it is you' }).waitFor();
   await page.getByLabel('Password').fill('correct horse battery');
+  await page.getByLabel('Code from your authenticator app').fill(CODE);
   await page.getByRole('button', { name: 'Confirm' }).click();
   await rowOf(page, /Kofi Mensah/).getByText('Developer on Mill Lane Practice').waitFor();
   const put = all.stub.log.filter((one) => one.method == 'PUT').at(-1);

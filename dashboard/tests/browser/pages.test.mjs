@@ -28,6 +28,7 @@ const PAGES = {
   missing: () => '/a/acme/nothing',
   'sign-in': () => '/sign-in',
   setup: () => '/setup#' + 'A'.repeat(43),
+  secure: () => '/profile',
 };
 const LOOKS = {
   light: {},
@@ -56,6 +57,7 @@ for (const [look, options] of Object.entries(LOOKS))
     for (const [name, path] of Object.entries(PAGES)) {
       all.stub.reset();
       all.stub.signedIn = !['sign-in', 'setup'].includes(name);
+      all.stub.needsMethod = name == 'secure';
       const rtl = look == 'rtl' ? () => document.addEventListener('DOMContentLoaded', () => new MutationObserver(() => document.documentElement.dir != 'rtl' && (document.documentElement.dir = 'rtl')).observe(document.documentElement, { attributes: true })) : undefined;
       found.push(...(await check(`${name}-${look}`, path(), options, rtl)));
     }

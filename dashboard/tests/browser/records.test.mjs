@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { artefacts, inspect, start, test, until } from './setup.mjs';
-import { message } from '../data.mjs';
+import { CODE, message } from '../data.mjs';
 
 let all;
 before(async () => (all = await start()));
@@ -101,6 +101,8 @@ test('unsaved input survives a failed save, a reload, and the end of the session
   assert.deepEqual(await inspect(page, 'session-over'), []);
   await page.screenshot({ path: artefacts + 'session-over.png' });
   await dialog.getByLabel('Password').fill('correct horse battery');
+  await dialog.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await dialog.getByLabel('Code from your authenticator app').fill(CODE);
   await dialog.getByRole('button', { name: 'Sign in', exact: true }).click();
   await until(() => contact().firstName == 'Zora', 'the save after signing in again');
   await until(async () => !(await page.evaluate(() => Object.keys(sessionStorage))).length, 'no draft after the save');

@@ -232,6 +232,12 @@ audit_actions! {
     OperatorEdit = "operator.edit",
     /// A passkey or a password of an operator was added, changed or removed.
     OperatorMethod = "operator.method",
+    /// One-time codes of an operator were set up or removed, with the password that they go with.
+    OperatorTotp = "operator.totp",
+    /// An operator got new recovery codes.
+    OperatorRecoveryCodes = "operator.recoveryCodes",
+    /// An operator used a recovery code to set up another way to sign in.
+    OperatorRecover = "operator.recover",
     /// An operator signed in.
     OperatorSignIn = "operator.signIn",
     /// An operator proved their identity again.

@@ -126,6 +126,7 @@ error_codes! {
         SessionEnded = 401 "SESSION_ENDED", "The session has ended.";
         InsufficientRole = 403 "INSUFFICIENT_ROLE", "The operator's roles lack the capability; `details` has `capability`.";
         StepUpRequired = 403 "STEP_UP_REQUIRED", "The operation needs a proof of identity of the last 10 minutes; `details` has `methods`.";
+        SetUpRequired = 403 "SET_UP_REQUIRED", "The session can only set up a way to sign in: a passkey, or a password with one-time codes.";
         CrossSiteRequest = 403 "CROSS_SITE_REQUEST", "The request comes from another origin, or lacks the header `X-Console`.";
         NotFound = 404 "NOT_FOUND", "No such record, or an agent without a grant; `details` has `resource`.";
         LinkInvalid = 404 "LINK_INVALID", "The link is unknown, used, revoked or expired.";

@@ -181,6 +181,10 @@ record_kinds! {
     Passkey = 11,
     /// The hash of an operator's password.
     Password = 12,
+    /// What the seed of an operator's one-time codes is derived from.
+    Totp = 13,
+    /// The HMACs of an operator's recovery codes.
+    RecoveryCodes = 14,
     /// A signed-in browser.
     Session = 18,
     /// A link by which an operator is created or recovers.

@@ -29,7 +29,7 @@ pub enum ServerKeyCommand {
     /// List the keys by their ids, the current one first, with the number of things that still need each
     #[command(after_help = "Examples:\n  openapi-server server-key list\n\n\
         Secrets are those of API keys and identity secrets; they move to the current key when they are rotated, as \
-        those of webhook endpoints do. Files move with `openapi-server files seal`. Documents go when their retention ends. An audit entry verifies only \
+        those of webhook endpoints do. Operators are counted for one-time codes and for recovery codes. Files move with `openapi-server files seal`. Documents go when their retention ends. An audit entry verifies only \
         under the key of its time. A key with the use `missing` is needed and not here: restore the copy of it.")]
     List,
     /// Add a new current key; the previous keys continue to verify
@@ -60,6 +60,7 @@ struct Uses {
     webhook_secrets: u64,
     files: u64,
     documents: u64,
+    operators: u64,
     audit_entries: u64,
 }
 
@@ -126,8 +127,17 @@ impl ServerKeyCommand {
             }
         }
         let shown = shown(&entries, uses.as_ref());
-        let heads =
-            ["id", "use", "made", "secrets", "webhook secrets", "files", "documents", "audit entries"];
+        let heads = [
+            "id",
+            "use",
+            "made",
+            "secrets",
+            "webhook secrets",
+            "files",
+            "documents",
+            "operators",
+            "audit entries",
+        ];
         let heads = if uses.is_some() { &heads[..] } else { &heads[..3] };
         context.print_table(context.json(), &shown, heads, |key| {
             let usage = match key {
@@ -137,8 +147,14 @@ impl ServerKeyCommand {
             };
             let mut row = vec![key.id.clone(), usage.to_owned(), optional(key.made.as_ref())];
             if let Some(uses) = key.uses {
-                let counts =
-                    [uses.secrets, uses.webhook_secrets, uses.files, uses.documents, uses.audit_entries];
+                let counts = [
+                    uses.secrets,
+                    uses.webhook_secrets,
+                    uses.files,
+                    uses.documents,
+                    uses.operators,
+                    uses.audit_entries,
+                ];
                 row.extend(counts.map(|count| count.to_string()));
             }
             row
@@ -245,6 +261,10 @@ impl Uses {
             ),
             (self.files, "content(s) of files: `files seal`, and `files purge` for deleted files"),
             (self.documents, "document(s): wait for the end of their retention, or `files purge`"),
+            (
+                self.operators,
+                "operators' one-time and recovery codes: each sets them up again under Profile in the console",
+            ),
             (self.audit_entries, "audit entries, which verify under no other key: `audit purge`"),
         ]
         .into_iter()
@@ -271,6 +291,10 @@ async fn count(context: &CommandContext, store: &OpenStore) -> Result<AllUses, C
     let mut blobs = None;
     for key in events::webhooks::secret_keys(&*storage, now).await? {
         of(&key, &|uses| uses.webhook_secrets += 1);
+    }
+    let of_operators = console::server_keys_of_codes(conversations.platform()).await;
+    for key in of_operators.map_err(|error| CliError::new(error.message()))? {
+        of(&key, &|uses| uses.operators += 1);
     }
     for agent in storage.agents().await? {
         for stored in storage.keys(&agent.id).await? {

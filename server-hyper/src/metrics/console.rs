@@ -35,7 +35,7 @@ impl ConsoleMetrics {
         registry.register("sign_ins", "Attempts of operators to sign in", metrics.sign_ins.clone());
         // Series that exist from the start: a rate of them is known before anybody has signed in.
         metrics.requests.get_or_create(&RequestLabels { operation: "session.show", code: "" }).inc_by(0);
-        for method in ["passkey", "password", "link"] {
+        for method in ["passkey", "password", "link", "recoveryCode"] {
             metrics.sign_ins.get_or_create(&SignInLabels { method, outcome: SIGNED_IN }).inc_by(0);
         }
         metrics
@@ -48,7 +48,10 @@ impl ConsoleMetrics {
         self.requests.get_or_create(&labels).inc();
         let method = match operation {
             Some("signIn.passkey") => "passkey",
-            Some("signIn.password") => "password",
+            // A right password is no sign-in yet: its code is.
+            Some("signIn.password") if code.is_none() => return,
+            Some("signIn.password" | "signIn.code") => "password",
+            Some("signIn.recover") => "recoveryCode",
             Some("links.accept") => "link",
             _ => return,
         };

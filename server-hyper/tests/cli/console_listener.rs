@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, Write};
 
+use openapi_core::ports::{Clock, SystemClock};
 use serde_json::{Value, json};
 
 use super::support::{Sandbox, Serving, connect};
@@ -37,15 +38,25 @@ fn token(server: &mut Serving) -> String {
     lines.split_once("/setup#").unwrap().1.trim().to_owned()
 }
 
+/// A password for a link, with the first code of the seed that the link offers.
+fn with_password(server: &Serving, mut body: Value) -> Value {
+    let link = ask(server, "POST", "/console/v1/links/inspect", &[], &json!({ "token": body["token"] }));
+    let totp = &link.json()["data"]["totp"];
+    let secret = totp["secret"].as_str().expect("a secret");
+    body["password"] = "correct horse battery staple".into();
+    body["enrolment"] = totp["enrolment"].clone();
+    body["code"] = console::totp_code(secret, SystemClock.now()).into();
+    body
+}
+
 #[test]
 fn a_printed_link_makes_the_first_owner() {
     let sandbox = Sandbox::new();
     let mut server = sandbox.serve(&ON_ANY_PORT);
     let token = token(&mut server);
     assert!(!sandbox.read("stderr").contains(&token), "the log has the link");
-    let body = json!({
-        "token": token, "name": "Zoë", "email": "zoe@example.com", "password": "correct horse battery staple",
-    });
+    let body = json!({ "token": token, "name": "Zoë", "email": "zoe@example.com" });
+    let body = with_password(&server, body);
     let made = ask(&server, "POST", "/console/v1/links/accept", &[], &body);
     assert_eq!(made.status, 200, "{}", made.text());
     let cookie = made.header("set-cookie").expect("a session");
@@ -67,7 +78,7 @@ fn people_are_managed_by_commands_while_the_server_runs() {
     let sandbox = Sandbox::new();
     let mut server = sandbox.serve(&ON_ANY_PORT);
     let accept = |server: &Serving, token: &str, name: &str, email: Option<&str>| {
-        let mut body = json!({ "token": token, "name": name, "password": "correct horse battery staple" });
+        let mut body = with_password(server, json!({ "token": token, "name": name }));
         if let Some(email) = email {
             body["email"] = email.into();
         }
@@ -76,6 +87,8 @@ fn people_are_managed_by_commands_while_the_server_runs() {
     };
     let first = token(&mut server);
     accept(&server, &first, "Zoë", Some("zoe@example.com"));
+    // Both kinds of codes of the owner need the server key.
+    assert_eq!(sandbox.json(&["server-key", "list"])[0]["uses"]["operators"], 2);
     let invite = [
         "operators",
         "invite",
