@@ -2,7 +2,7 @@
 
 #[rustfmt::skip]
 pub(crate) const FILES: &[(&str, &str, &[u8])] = &[
-    ("assets/app.cc43b686293a.css", "text/css; charset=utf-8", include_bytes!("../dist/assets/app.cc43b686293a.css.br")),
+    ("assets/app.632777bb8918.css", "text/css; charset=utf-8", include_bytes!("../dist/assets/app.632777bb8918.css.br")),
     ("assets/theme.854838873276.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/theme.854838873276.js.br")),
     ("assets/icon.3f9b16fce3c2.svg", "image/svg+xml", include_bytes!("../dist/assets/icon.3f9b16fce3c2.svg.br")),
     ("assets/kit.12e8ac89da1c.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/kit.12e8ac89da1c.js.br")),
@@ -12,7 +12,7 @@ pub(crate) const FILES: &[(&str, &str, &[u8])] = &[
     ("assets/home.20626dcccc5a.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/home.20626dcccc5a.js.br")),
     ("assets/inbox.434f0199506d.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/inbox.434f0199506d.js.br")),
     ("assets/keys.7d52ae31d81f.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/keys.7d52ae31d81f.js.br")),
-    ("assets/knowledge.def5a16a1960.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/knowledge.def5a16a1960.js.br")),
+    ("assets/knowledge.83e05b257dcb.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/knowledge.83e05b257dcb.js.br")),
     ("assets/members.277c12cb8057.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/members.277c12cb8057.js.br")),
     ("assets/profile.a8158b620a96.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/profile.a8158b620a96.js.br")),
     ("assets/setup.bc981285ea8d.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/setup.bc981285ea8d.js.br")),
