@@ -180,7 +180,7 @@ pub struct WebsiteBody {
     pub is_limited: bool,
     /// Why the last crawl failed.
     pub error: Option<String>,
-    /// What the last crawl that has ended came to.
+    /// What the last crawl came to; of one that runs, as of some seconds ago.
     #[serde(default)]
     pub counts: PageCounts,
 }
@@ -232,7 +232,7 @@ pub struct Website {
     pub next_at: Option<Timestamp>,
     /// When it was added.
     pub created_at: Timestamp,
-    /// The rest, with the counts of the crawl that runs, if one does.
+    /// The rest.
     pub body: WebsiteBody,
 }
 

@@ -2,7 +2,7 @@
 
 #[rustfmt::skip]
 pub(crate) const FILES: &[(&str, &str, &[u8])] = &[
-    ("assets/app.c87ab9a4b4cd.css", "text/css; charset=utf-8", include_bytes!("../dist/assets/app.c87ab9a4b4cd.css.br")),
+    ("assets/app.9ac7338e43c8.css", "text/css; charset=utf-8", include_bytes!("../dist/assets/app.9ac7338e43c8.css.br")),
     ("assets/theme.854838873276.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/theme.854838873276.js.br")),
     ("assets/icon.3f9b16fce3c2.svg", "image/svg+xml", include_bytes!("../dist/assets/icon.3f9b16fce3c2.svg.br")),
     ("assets/kit.9083e49f4438.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/kit.9083e49f4438.js.br")),
@@ -12,7 +12,7 @@ pub(crate) const FILES: &[(&str, &str, &[u8])] = &[
     ("assets/home.25a5963d9f5f.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/home.25a5963d9f5f.js.br")),
     ("assets/inbox.4d38d387a8a8.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/inbox.4d38d387a8a8.js.br")),
     ("assets/keys.d340cc357973.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/keys.d340cc357973.js.br")),
-    ("assets/knowledge.dc6092839b88.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/knowledge.dc6092839b88.js.br")),
+    ("assets/knowledge.d7f5efd4d2ef.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/knowledge.d7f5efd4d2ef.js.br")),
     ("assets/members.fa829935743e.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/members.fa829935743e.js.br")),
     ("assets/profile.94e88f9492a1.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/profile.94e88f9492a1.js.br")),
     ("assets/setup.13d53d0063df.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/setup.13d53d0063df.js.br")),

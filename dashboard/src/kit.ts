@@ -4,7 +4,7 @@ export { signal, useSignal, useSignalEffect, useComputed } from '@preact/signals
 export { useEffect, useLayoutEffect, useMemo, useRef, useId } from 'preact/hooks';
 export { ApiError, call, get, patch, post, put, remove, seg, url, type FieldError } from './lib/api';
 export { stored, base } from './lib/base';
-export { invalidate, optimistic, prefetch, useQuery } from './lib/cache';
+export { invalidate, optimistic, prefetch, useQuery, type Query } from './lib/cache';
 export { checkCharacters, credentials } from './lib/check';
 export { useForm, type Form } from './lib/form';
 export { ago, bytes, day, languages, list, locale, moment, number, percent, setLocale, since, t, time, tn } from './lib/i18n';

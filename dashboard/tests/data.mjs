@@ -43,8 +43,33 @@ const talk = (n, more) => ({
   pageUrl: 'https://www.example.com/services', messageCount: 1, unread: 0, lastMessage: { role: 'visitor', text: 'Thank you, that helps.' }, lastMessageAt: before(n * 31 + 4), participants: [], closedAt: null, createdAt: before(n * 40 + 20), updatedAt: before(n * 31 + 4), expiresAt: after(90), ...more,
 });
 export const message = (seq, role, text, minutes, more = {}) => ({ id: newId(), seq, role, author: null, text, state: 'complete', sources: [], uploads: [], feedback: 0, comment: null, outcome: null, at: before(minutes), ...more });
+/** A website, and its pages: `[path, outcome, detail, misses]`. */
+export const website = (url, more = {}, pages = {}) => ({
+  id: newId(), url, state: 'scheduled', everyHours: 24, createdAt: before(60 * 24 * 21), nextAt: after(0.6), beganAt: before(60 * 9.6), endedAt: before(60 * 9.5), discovery: 'sitemap', isLimited: false, error: null, ...more,
+  pages: { found: 0, read: 0, unchanged: 0, notRead: 0, waiting: 0, ...pages },
+});
+const websites = () => [
+  website('https://blog.example.com/', { state: 'waiting', everyHours: null, nextAt: null, beganAt: null, endedAt: null, discovery: null, createdAt: before(1) }),
+  website('https://help.example.com/en/', { state: 'reading', nextAt: null, beganAt: before(2), endedAt: before(60 * 24), discovery: 'links' }, { found: 340, read: 12, unchanged: 101, notRead: 4, waiting: 223 }),
+  website('https://www.example.com/', {}, { found: 231, read: 3, unchanged: 209, notRead: 19 }),
+  website('https://shop.example.com/', { everyHours: 168, discovery: null, error: 'https://shop.example.com/robots.txt was answered with status 503, so nothing may be read' }),
+  website('https://docs.example.com/a-folder-with-a-long-name/and-another-one-below-it/', { everyHours: null, nextAt: null, state: 'ended', isLimited: true, discovery: 'links' }, { found: 2000, read: 996, notRead: 1004 }),
+];
+const NOT_READ = [
+  ['/about/team', 'unchanged', null, 1], ['/careers/2019/dental-nurse', 'status', '404', 1], ['/search', 'robots', null], ['/account', 'login', null], ['/price-list.pdf', 'type', 'application/pdf'], ['/map', 'noText', 'the page gets its text by a script, which is not run'],
+  ['/archive', 'tooLarge', null], ['/menu-1998', 'charset', null], ['/services', 'taken', "'Services' has the same address or name"], ['/status', 'error', 'the connection was refused'], ['/internal', 'noindex', null], ['/events/2031/1', 'trap', 'and all further addresses of the form /events/#/#'],
+  ['/home', 'redirect', 'https://www.example.com/'], ['/index.html', 'canonical', 'https://www.example.com/'], ['/print/prices', 'duplicate', 'https://www.example.com/prices'], ['/über-uns', 'limit', null],
+];
+/** What a crawl of a website has come to, page by page. */
+export const pagesOf = (one) => {
+  const origin = new URL(one.url).origin;
+  const page = ([path, outcome, detail = null, misses = 0]) => ({ url: origin + path, outcome, detail, documentId: outcome == 'unchanged' ? newId() : null, misses });
+  const rest = one.isLimited ? Array.from({ length: 120 }, (_, n) => ['/chapter/' + (n + 1), 'limit', null]) : one.error ? [] : one.pages.notRead ? NOT_READ : [];
+  return [['/', 'read', null], ['/prices', 'unchanged', null], ...rest, ...(one.pages.waiting ? [['/contact', null, null]] : [])].map(page);
+};
 export const data = (empty = false) => {
   ids = 0;
+  const sources = empty ? [] : websites();
   const contacts = empty ? [] : Array.from({ length: 1240 }, (_, n) => contact(n));
   const joined = (name, after, minutes) => ({ change: 'joined', name, after, at: before(minutes) });
   const conversations = empty ? [] : [
@@ -74,7 +99,11 @@ export const data = (empty = false) => {
     ],
     knowledge: empty ? [] : [
       ['prices.md', 'Prices and visits', 'en', 14, 5120, null], ['services.pdf', 'Services', 'en', 41, 38200, 12], ['faq-de.docx', 'Häufige Fragen', 'de', 88, 64000, 19], ['scan-2019.pdf', 'Leaflet 2019', null, 0, 0, 2],
-    ].map(([fileName, title, language, passages, characters, pages], n) => ({ id: newId(), fileName, title, url: n == 1 ? 'https://www.example.com/services' : null, language, contentType: 'text/markdown', characters, pages, passages, sourceId: null, createdAt: before(9000 + n), updatedAt: before(n * n * 900 + 40) })),
+    ].map(([fileName, title, language, passages, characters, pages], n) => ({ id: newId(), fileName, title, url: n == 1 ? 'https://www.example.com/services' : null, language, contentType: 'text/markdown', characters, pages, passages, sourceId: null, createdAt: before(9000 + n), updatedAt: before(n * n * 900 + 40) })).concat(
+      ['Home', 'Prices', 'Opening hours'].map((title, n) => ({ id: newId(), fileName: ['www.example.com/', 'www.example.com/prices', 'www.example.com/hours'][n], title, url: 'https://www.example.com/' + ['', 'prices', 'hours'][n], language: 'en', contentType: 'text/html', characters: 2400, pages: null, passages: 7, sourceId: sources[2].id, createdAt: before(9000), updatedAt: before(600) })),
+    ),
+    sources,
+    sourcePages: Object.fromEntries(sources.map((one) => [one.id, pagesOf(one)])),
     audit: empty ? [] : ['key.create', 'contact.update', 'operator.signIn', 'conversation.change', 'knowledge.add', 'key.rotate', 'contact.archive', 'authentication.failure', 'agent.configure'].flatMap((action, n) => [0, 1, 2].map((m) => ({ id: newId(), agentId: 'acme', at: before((n * 3 + m) * 47 + 3), actor: action == 'authentication.failure' ? { type: 'anonymous', id: '', name: null } : [{ type: 'operator', id: 'op:697dc8160000000000000001', name: 'Ada Whitfield' }, { type: 'operator', id: 'op:697dc8160000000000000002', name: 'Kofi Mensah' }, { type: 'operator', id: 'deploy', name: null }][(n + m) % 3], action, resource: newId(), address: m ? '192.0.2.' + (n + 7) : '2001:db8::' + n, requestId: '0199c1f2-5d8e-7cc3-9a51-' + newId().slice(-12), details: action == 'contact.update' ? { changed: ['tags', 'primaryPhone'] } : {} }))),
     schema: { version: 2, allowUndeclaredCustomFields: true, fields: [['firstName', 'First name', 'string'], ['lastName', 'Last name', 'string'], ['primaryEmail', 'E-mail', 'email', true], ['primaryPhoneCode', 'Phone code', 'phoneCode'], ['primaryPhone', 'Phone', 'phone'], ['fullAddress', 'Address', 'text'], ['status', 'Status', 'select', true], ['tags', 'Tags', 'tags'], ['source', 'Source', 'string'], ['externalReferenceId', 'Your ID', 'string'], ['id', 'ID', 'string', false, true]].map(([name, label, type, required = false, readOnly = false]) => ({ name, label, type, required, readOnly, custom: false, sensitive: false, options: name == 'status' ? [{ value: 'active', label: 'Active' }, { value: 'inactive', label: 'Inactive' }, { value: 'blocked', label: 'Blocked' }] : null, default: null, unique: false })), customFields: [{ name: 'plan', label: 'Plan', type: 'select', required: false, readOnly: false, custom: true, sensitive: false, options: [{ value: 'basic', label: 'Basic' }, { value: 'silver', label: 'Silver' }, { value: 'gold', label: 'Gold' }] }] },
     members: [

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { checkCharacters } from './check.mjs';
 import { badAnswer, badRequest, operationOf } from './contract.mjs';
-import { capabilities, CODE, CODES, data, key as newKey, ME, message, newId, seed } from './data.mjs';
+import { capabilities, CODE, CODES, data, key as newKey, ME, message, newId, seed, website } from './data.mjs';
 
 const dist = new URL('../dist/', import.meta.url);
 export const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -261,6 +261,26 @@ export const startStub = async (base = '') => {
     'knowledge.add': ({ body }) => { if (!body.text) return invalid('text', 'text is required'); const one = document(body.title, body.title); stub.data.knowledge.push(one); return ok(one); },
     'knowledge.addFile': ({ query }) => { const one = document(query.get('fileName'), query.get('fileName')); stub.data.knowledge.push(one); return ok(one); },
     'knowledge.remove': ({ document: id }) => { const one = of('knowledge', id); stub.data.knowledge = stub.data.knowledge.filter((row) => row != one); return ok(one); },
+    'sources.list': () => ok(stub.data.sources),
+    'sources.add': ({ body }) => {
+      if (!body.url) return invalid('url', 'url is required');
+      if (/^https?:\/\/[^/]*$/.test(body.url)) body.url += '/';
+      if (!/^https?:\/\/[\w.-]+\//.test(body.url)) return refuse(422, 'NOT_POSSIBLE', `'${body.url}' is no website; write such as https://www.example.com/`);
+      const known = stub.data.sources.find((one) => one.url == body.url);
+      if (known) return refuse(409, 'CONFLICT', `The agent already has the website ${known.url}; its id is ${known.id}`);
+      const one = website(body.url, { state: 'waiting', everyHours: body.everyHours === undefined ? 24 : body.everyHours, nextAt: null, beganAt: null, endedAt: null, discovery: null, createdAt: new Date().toISOString() });
+      stub.data.sources.unshift(one);
+      stub.data.sourcePages[one.id] = [];
+      return ok(one);
+    },
+    'sources.show': ({ source }) => { const one = of('sources', source); return one ? ok({ website: one, pages: stub.data.sourcePages[source] }) : missing('website'); },
+    'sources.sync': ({ source }) => { const one = of('sources', source); return ok(Object.assign(one, { state: 'waiting', nextAt: null })); },
+    'sources.remove': ({ source }) => {
+      const one = of('sources', source);
+      stub.data.sources = stub.data.sources.filter((row) => row != one);
+      stub.data.knowledge = stub.data.knowledge.filter((row) => row.sourceId != source);
+      return ok({ ...one, state: 'removing' });
+    },
     'audit.list': ({ query }) => { const from = query.get('beforeId') ? stub.data.audit.findIndex((one) => one.id == query.get('beforeId')) + 1 : 0; const entries = stub.data.audit.slice(from, from + 12); const last = entries.at(-1); return ok({ entries, next: from + 12 < stub.data.audit.length ? { beforeAt: last.at, beforeId: last.id } : null }); },
   };
   const contactLike = () => ({ id: newId(), agentId: 'acme', externalReferenceId: null, salutation: null, firstName: null, middleName: null, lastName: null, dob: null, gender: null, primaryEmail: '', primaryPhone: null, primaryPhoneCode: null, fullAddress: null, tags: [], status: 'active', source: 'console', lastContactedAt: null, customFields: {}, isArchived: false, archivedAt: null, createdAt: new Date().toISOString(), updatedAt: new Date().toISOString(), masked: [] });

@@ -43,11 +43,8 @@ impl Conversations {
             client_id: None,
             window: Window::Page { offset: 0, limit: MAX_WEBSITES },
         };
-        let mut websites = Vec::new();
-        for job in self.storage.jobs(Some(agent), &query).await?.jobs {
-            websites.push(self.website_of(agent, &job).await?.0);
-        }
-        Ok(websites)
+        let jobs = self.storage.jobs(Some(agent), &query).await?.jobs;
+        jobs.iter().map(|job| Website::of(job).map_err(|error| unreadable(&error))).collect()
     }
 
     /// A website with its pages, by address.
@@ -57,9 +54,12 @@ impl Conversations {
         id: JobId,
     ) -> Result<(Website, Vec<WebsitePage>), AdminError> {
         self.platform.living_agent(agent).await?;
-        let (website, mut pages) = self.website_of(agent, &self.website_job(agent, id).await?).await?;
-        if pages.is_empty() {
-            pages = self.crawled_pages(agent, id).await?;
+        let job = self.website_job(agent, id).await?;
+        let mut website = Website::of(&job).map_err(|error| unreadable(&error))?;
+        let pages = self.crawled_pages(agent, id).await?;
+        if website.body.is_running {
+            // Those of the job are some seconds old.
+            website.body.counts = PageCounts::of(&pages, website.body.crawl);
         }
         let documents = self.storage.knowledge(agent).await?;
         let documents: HashMap<&str, KnowledgeId> = documents
@@ -313,21 +313,6 @@ impl Conversations {
                 return Ok(pages);
             }
         }
-    }
-
-    /// The website of a job, and while it is read also its pages, by which they are counted.
-    async fn website_of(
-        &self,
-        agent: &AgentId,
-        job: &Job,
-    ) -> Result<(Website, Vec<CrawledPage>), AdminError> {
-        let mut website = Website::of(job).map_err(|error| unreadable(&error))?;
-        let mut pages = Vec::new();
-        if website.body.is_running {
-            pages = self.crawled_pages(agent, job.id).await?;
-            website.body.counts = PageCounts::of(&pages, website.body.crawl);
-        }
-        Ok((website, pages))
     }
 
     async fn website_job(&self, agent: &AgentId, id: JobId) -> Result<Job, AdminError> {

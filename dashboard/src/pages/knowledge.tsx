@@ -1,7 +1,8 @@
-// Knowledge: what the agent answers from. Files by drop, texts by paste.
-import { address, agent, announce, ApiError, ask, Badge, Bar, Button, call, can, Cli, Dialog, done, Empty, errorTitle, Failure, Icon, invalidate, Loaded, Menu, number, post, remove, Search, seg, setQuery, t, TextField, tn, useActions, useForm, useQuery, useRef, useSignal, When, type KnowledgeDocument } from '../kit';
+// Knowledge: what the agent answers from. Files by drop, texts by paste, websites by address.
+import { address, agent, announce, ApiError, ask, Badge, Bar, Button, call, can, Cli, Dialog, done, Empty, errorTitle, Failure, href, Icon, invalidate, Loaded, Menu, navigate, number, post, remove, Search, seg, setQuery, t, TextField, tn, useActions, useForm, useQuery, useRef, useSignal, When, type KnowledgeDocument, type Query, type Website } from '../kit';
+import type { ComponentChildren } from 'preact';
+import { AddWebsite, documentsRoot as root, shortUrl, WebsiteRecord, websitePath, Websites, websitesRoot } from './parts/websites';
 
-const root = () => `/agents/${seg(agent.value!)}/knowledge`;
 const TYPES = '.pdf,.docx,.md,.txt,.html,.htm,.csv';
 interface Upload {
   id: number;
@@ -29,12 +30,62 @@ const AddText = ({ close }: { close: () => void }) => {
     </Dialog>
   );
 };
-export default () => {
+const drop = (one: KnowledgeDocument, website: Website | undefined) => ask({
+  title: t('Remove {name}?', { name: one.title }), button: t('Remove document'), bad: true, cli: `knowledge remove ${one.id} --agent ${agent.value}`,
+  text: <>{t('The agent no longer answers from it. Existing replies stay.')}{website && ' ' + t('It is a page of {name}: the next crawl adds it again if the page is still there.', { name: shortUrl(website.url) })}</>,
+  run: async () => { await remove(`${root()}/${seg(one.id)}`); invalidate(root()); done(t('{name} is removed', { name: one.title })); },
+});
+/** The documents that were added here, in the filter by origin. */
+const OWN = 'own';
+const Origin = ({ websites, value }: { websites: readonly Website[]; value: string }) => {
+  const options: [string, string][] = [['', t('From everywhere')], [OWN, t('Added here')], ...websites.map((one): [string, string] => [one.id, shortUrl(one.url)])];
+  if (value && !options.some(([id]) => id == value)) options.push([value, t('A removed website')]);
+  return <select class="input" aria-label={t('Origin')} value={value} onChange={(event) => setQuery({ source: event.currentTarget.value })}>{options.map(([id, name]) => <option value={id} selected={id == value}>{name}</option>)}</select>;
+};
+const Rows = ({ of: shown, websites, write }: { of: readonly KnowledgeDocument[]; websites: readonly Website[]; write: boolean }) => (
+  <div class="tablewrap" tabIndex={0} role="region" aria-label={t('Documents')}><table class="list">
+    <thead><tr><th scope="col">{t('Title')}</th><th scope="col">{t('File')}</th><th scope="col">{t('Language')}</th><th scope="col">{t('Passages')}</th><th scope="col">{t('Characters')}</th><th scope="col">{t('Updated')}</th><th scope="col"><span class="sr">{t('Actions')}</span></th></tr></thead>
+    <tbody>{shown.map((one) => {
+      const website = websites.find((each) => each.id == one.sourceId);
+      return (
+        <tr key={one.id}>
+          <td><span class="strong cut" dir="auto">{one.url && /^https?:/.test(one.url) ? <a class="main" href={one.url} target="_blank" rel="noopener noreferrer">{one.title}</a> : one.title}</span></td>
+          <td class="muted"><span class="row">{one.sourceId && <Icon name="globe" />}<span class="cut" dir="auto">{one.fileName}{one.pages ? ` · ${tn(one.pages, '{n} page', '{n} pages')}` : ''}</span></span></td><td class="muted">{one.language ?? '–'}</td><td class="muted">{one.passages ? number(one.passages) : <Badge tone="warn" dot>{t('no text found')}</Badge>}</td><td class="muted">{number(one.characters)}</td><td class="muted"><When at={one.updatedAt} /></td>
+          <td class="end">{(write || website) && <Menu label={t('Actions for {name}', { name: one.title })} items={[...(website ? [{ label: t('Show its website'), icon: 'globe' as const, href: href(websitePath(website.id)) }] : []), ...(write ? [{ label: t('Remove…'), icon: 'trash' as const, bad: true, run: () => drop(one, website) }] : [])]} trigger={({ open, expanded }) => <Button kind="quiet" icon="dots" label={t('Actions for {name}', { name: one.title })} expanded={expanded} onClick={open} />} />}</td>
+        </tr>
+      );
+    })}</tbody>
+  </table></div>
+);
+interface DocumentsProps {
+  query: Query<readonly KnowledgeDocument[]>;
+  websites: readonly Website[];
+  write: boolean;
+  /** The buttons that add something. */
+  adding: ComponentChildren;
+}
+const Documents = ({ query, websites, write, adding }: DocumentsProps) => {
+  const search = address.value.query.get('q') ?? '';
+  const source = address.value.query.get('source') ?? '';
+  const fits = (one: KnowledgeDocument) => (!search || `${one.title} ${one.fileName}`.toLocaleLowerCase().includes(search.toLocaleLowerCase())) && (!source || (source == OWN ? !one.sourceId : one.sourceId == source));
+  return (
+    <Loaded query={query}>{(all) => {
+      if (!all.length) return <Empty icon="book" title={t('No documents yet')} cli={`knowledge add FILE --agent ${agent.value}`} action={write && adding}>{t('Drop PDF, Word, Markdown, HTML or text files anywhere on this page, or add a website. The agent answers from them and cites its sources.')}</Empty>;
+      const shown = all.filter(fits);
+      if (shown.length) return <Rows of={shown} websites={websites} write={write} />;
+      return <Empty icon="search" title={t('No matching documents')} action={<Button onClick={() => setQuery({ q: null, source: null })}>{t('Clear filter')}</Button>}>{source && source != OWN && !search ? t('This website has no documents. Its page says why.') : null}</Empty>;
+    }}</Loaded>
+  );
+};
+export default ({ rest }: { rest: string[] }) => {
+  const isWebsites = rest[0] == 'websites';
+  const id = (isWebsites && rest[1]) || null;
   const query = address.value.query;
   const documents = useQuery<readonly KnowledgeDocument[]>(root());
+  const websites = useQuery<readonly Website[]>(websitesRoot());
   const uploads = useSignal<Upload[]>([]);
   const over = useSignal(false);
-  const adding = useSignal(false);
+  const adding = useSignal<'text' | 'website' | null>(null);
   const input = useRef<HTMLInputElement>(null);
   const write = can('studio.write');
   let ids = uploads.value.length;
@@ -57,46 +108,44 @@ export default () => {
     // One after another, so that a slow server is not flooded.
     void fresh.reduce((before, one) => before.then(() => send(one)), Promise.resolve());
   };
-  const drop = (one: KnowledgeDocument) => ask({
-    title: t('Remove {name}?', { name: one.title }), button: t('Remove document'), bad: true, cli: `knowledge remove ${one.id} --agent ${agent.value}`,
-    text: t('The agent no longer answers from it. Existing replies stay.'),
-    run: async () => { await remove(`${root()}/${seg(one.id)}`); invalidate(root()); done(t('{name} is removed', { name: one.title })); },
-  });
   const pick = () => input.current?.click();
-  useActions(write ? [{ id: 'add', label: t('Add files'), icon: 'plus', keys: 'n', run: pick }, { id: 'text', label: t('Add a text'), icon: 'note', run: () => (adding.value = true) }] : []);
-  const search = query.get('q') ?? '';
+  const addText = () => (adding.value = 'text');
+  const addWebsite = () => (adding.value = 'website');
+  const close = () => navigate(websitePath() + location.search);
+  useActions([
+    ...(write ? [
+      { id: 'add', label: t('Add files'), icon: 'plus' as const, ...(isWebsites ? {} : { keys: 'n' }), run: pick },
+      { id: 'text', label: t('Add a text'), icon: 'note' as const, run: addText },
+      { id: 'website', label: t('Add a website'), icon: 'globe' as const, ...(isWebsites ? { keys: 'n' } : {}), run: addWebsite },
+    ] : []),
+    ...(id ? [{ id: 'close', label: t('Close the record'), icon: 'x' as const, keys: 'Escape', run: close }] : []),
+  ]);
   const all = documents.data ?? [];
-  const shown = all.filter((one) => !search || `${one.title} ${one.fileName}`.toLocaleLowerCase().includes(search.toLocaleLowerCase()));
+  const tabs: [boolean, string, string, number | undefined][] = [[!isWebsites, `/a/${seg(agent.value!)}/knowledge`, t('Documents'), documents.data?.length], [isWebsites, websitePath(), t('Websites'), websites.data?.length]];
   return (
-    <div class="dropzone" onDragOver={(event) => { if (write && event.dataTransfer?.types.includes('Files')) { event.preventDefault(); over.value = true; } }} onDragLeave={(event) => { if (!(event.currentTarget as Node).contains(event.relatedTarget as Node)) over.value = false; }}
-      onDrop={(event) => { if (!write) return; event.preventDefault(); over.value = false; add(event.dataTransfer?.files); }}>
-      <Bar title={t('Knowledge')}>
-        {!!all.length && <span class="muted small wide-only">{tn(all.length, '{n} document', '{n} documents')} · {tn(all.reduce((sum, one) => sum + one.passages, 0), '{n} passage', '{n} passages')}</span>}
-        {write && <><Button icon="note" onClick={() => (adding.value = true)}>{t('Add text')}</Button><Button kind="main" icon="plus" keys="n" onClick={pick}>{t('Add files')}</Button></>}
-      </Bar>
-      <input ref={input} type="file" multiple accept={TYPES} hidden onChange={(event) => { add(event.currentTarget.files); event.currentTarget.value = ''; }} />
-      {over.value && <div class="dropcover"><div class="drop over"><Icon big name="book" /><span class="strong">{t('Drop files to add them')}</span></div></div>}
-      {!!uploads.value.length && <ul class="uploads">{uploads.value.map((one) => <li class={`strip ${one.state == 'failed' ? 'bad' : 'info'}`} role={one.state == 'failed' ? 'alert' : 'status'}><Icon name={one.state == 'failed' ? 'warn' : 'file'} /><span class="grow cut" dir="auto">{one.name} <span class="muted">{one.error ? errorTitle(one.error) : t('uploading…')}</span></span>{one.error && <><Button onClick={() => void send(one)}>{t('Try again')}</Button><Button kind="quiet" icon="x" label={t('Dismiss')} onClick={() => (uploads.value = uploads.value.filter((other) => other.id != one.id))} /></>}</li>)}</ul>}
-      <div class="scroll">
-        <Loaded query={documents}>{() => !all.length ? (
-          <Empty icon="book" title={t('No documents yet')} cli={`knowledge add FILE --agent ${agent.value}`} action={write && <><Button kind="main" icon="plus" onClick={pick}>{t('Add files')}</Button><Button icon="note" onClick={() => (adding.value = true)}>{t('Add text')}</Button></>}>{t('Drop PDF, Word, Markdown, HTML or text files anywhere on this page. The agent answers from them and cites its sources.')}</Empty>
-        ) : (
-          <>
-            <div class="filter"><Search label={t('Filter documents')} value={search} onInput={(value) => setQuery({ q: value })} /></div>
-            {shown.length ? <div class="tablewrap" tabIndex={0} role="region" aria-label={t('Documents')}><table class="list">
-              <thead><tr><th scope="col">{t('Title')}</th><th scope="col">{t('File')}</th><th scope="col">{t('Language')}</th><th scope="col">{t('Passages')}</th><th scope="col">{t('Characters')}</th><th scope="col">{t('Updated')}</th><th scope="col"><span class="sr">{t('Actions')}</span></th></tr></thead>
-              <tbody>{shown.map((one) => (
-                <tr key={one.id}>
-                  <td><span class="strong cut" dir="auto">{one.url && /^https?:/.test(one.url) ? <a class="main" href={one.url} target="_blank" rel="noopener noreferrer">{one.title}</a> : one.title}</span></td>
-                  <td class="muted"><span class="cut" dir="auto">{one.fileName}{one.pages ? ` · ${tn(one.pages, '{n} page', '{n} pages')}` : ''}</span></td><td class="muted">{one.language ?? '–'}</td><td class="muted">{one.passages ? number(one.passages) : <Badge tone="warn" dot>{t('no text found')}</Badge>}</td><td class="muted">{number(one.characters)}</td><td class="muted"><When at={one.updatedAt} /></td>
-                  <td class="end">{write && <Menu label={t('Actions for {name}', { name: one.title })} items={[{ label: t('Remove…'), icon: 'trash', bad: true, run: () => drop(one) }]} trigger={({ open, expanded }) => <Button kind="quiet" icon="dots" label={t('Actions for {name}', { name: one.title })} expanded={expanded} onClick={open} />} />}</td>
-                </tr>
-              ))}</tbody>
-            </table></div> : <Empty icon="search" title={t('No matching documents')} action={<Button onClick={() => setQuery({ q: null })}>{t('Clear filter')}</Button>} />}
-          </>
-        )}</Loaded>
+    <div class={`split${id ? ' open' : ''}`}>
+      <div class="pane under dropzone" onDragOver={(event) => { if (write && event.dataTransfer?.types.includes('Files')) { event.preventDefault(); over.value = true; } }} onDragLeave={(event) => { if (!(event.currentTarget as Node).contains(event.relatedTarget as Node)) over.value = false; }}
+        onDrop={(event) => { if (!write) return; event.preventDefault(); over.value = false; add(event.dataTransfer?.files); }}>
+        <Bar title={t('Knowledge')}>
+          {!isWebsites && !!all.length && <span class="muted small wide-only">{tn(all.length, '{n} document', '{n} documents')} · {tn(all.reduce((sum, one) => sum + one.passages, 0), '{n} passage', '{n} passages')}</span>}
+          {write && (isWebsites ? <Button kind="main" icon="plus" keys={id ? undefined : 'n'} onClick={addWebsite}>{t('Add website')}</Button> : <><Button icon="note" onClick={addText}>{t('Add text')}</Button><Button kind="main" icon="plus" keys="n" onClick={pick}>{t('Add files')}</Button></>)}
+        </Bar>
+        <input ref={input} type="file" multiple accept={TYPES} hidden onChange={(event) => { add(event.currentTarget.files); event.currentTarget.value = ''; }} />
+        {over.value && <div class="dropcover"><div class="drop over"><Icon big name="book" /><span class="strong">{t('Drop files to add them')}</span></div></div>}
+        {!!uploads.value.length && <ul class="uploads">{uploads.value.map((one) => <li class={`strip ${one.state == 'failed' ? 'bad' : 'info'}`} role={one.state == 'failed' ? 'alert' : 'status'}><Icon name={one.state == 'failed' ? 'warn' : 'file'} /><span class="grow cut" dir="auto">{one.name} <span class="muted">{one.error ? errorTitle(one.error) : t('uploading…')}</span></span>{one.error && <><Button onClick={() => void send(one)}>{t('Try again')}</Button><Button kind="quiet" icon="x" label={t('Dismiss')} onClick={() => (uploads.value = uploads.value.filter((other) => other.id != one.id))} /></>}</li>)}</ul>}
+        <div class="filter">
+          <Search label={isWebsites ? t('Filter websites') : t('Filter documents')} value={query.get('q') ?? ''} onInput={(value) => setQuery({ q: value })} />
+          <div class="tabs">{tabs.map(([isHere, path, label, n]) => <a class="tab" href={href(path)} aria-current={isHere ? 'page' : undefined}>{label} {n !== undefined && <span class="n">{number(n)}</span>}</a>)}</div>
+          {!isWebsites && (!!websites.data?.length || query.has('source')) && <Origin websites={websites.data ?? []} value={query.get('source') ?? ''} />}
+        </div>
+        <div class="scroll">
+          {isWebsites ? <Websites query={websites} selected={id} write={write} add={addWebsite} />
+            : <Documents query={documents} websites={websites.data ?? []} write={write} adding={<><Button kind="main" icon="plus" onClick={pick}>{t('Add files')}</Button><Button icon="note" onClick={addText}>{t('Add text')}</Button><Button icon="globe" onClick={addWebsite}>{t('Add website')}</Button></>} />}
+        </div>
       </div>
-      {adding.value && <AddText close={() => (adding.value = false)} />}
+      {id && <section class="pane record" aria-label={t('Website')}><WebsiteRecord key={id} id={id} listed={websites.data?.find((one) => one.id == id)} documents={documents.data} write={write} close={close} /></section>}
+      {adding.value == 'text' && <AddText close={() => (adding.value = null)} />}
+      {adding.value == 'website' && <AddWebsite close={() => (adding.value = null)} />}
     </div>
   );
 };

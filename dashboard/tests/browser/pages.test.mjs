@@ -8,6 +8,7 @@ before(async () => (all = await start()));
 after(() => all.stop());
 
 const first = (list) => all.stub.data[list][0]?.id ?? 'none';
+const website = (url) => '/a/acme/knowledge/websites/' + (all.stub.data.sources.find((one) => url.test(one.url))?.id ?? 'none');
 const PAGES = {
   home: () => '/a/acme',
   inbox: () => '/a/acme/inbox',
@@ -16,6 +17,12 @@ const PAGES = {
   contact: () => '/a/acme/contacts/' + first('contacts'),
   'new-contact': () => '/a/acme/contacts/new',
   knowledge: () => '/a/acme/knowledge',
+  websites: () => '/a/acme/knowledge/websites',
+  website: () => website(/www/),
+  'website-reading': () => website(/help/),
+  'website-failed': () => website(/shop/),
+  'website-limited': () => website(/docs/),
+  'website-new': () => website(/blog/),
   keys: () => '/a/acme/settings/keys',
   key: () => '/a/acme/settings/keys/' + first('keys'),
   'new-key': () => '/a/acme/settings/keys/new',
@@ -65,7 +72,7 @@ for (const [look, options] of Object.entries(LOOKS))
   });
 test('every page without records', async () => {
   const found = [];
-  for (const name of ['home', 'inbox', 'contacts', 'knowledge', 'keys', 'audit', 'agents', 'members', 'invitations']) {
+  for (const name of ['home', 'inbox', 'contacts', 'knowledge', 'websites', 'keys', 'audit', 'agents', 'members', 'invitations']) {
     all.stub.reset(true);
     if (name == 'agents') all.stub.data.agents = [];
     found.push(...(await check(`${name}-empty`, PAGES[name](), {})));
@@ -74,7 +81,7 @@ test('every page without records', async () => {
 });
 test('every page whose reading fails names the reason, the request, and the next step', async () => {
   const found = [];
-  for (const name of ['home', 'inbox', 'conversation', 'contacts', 'contact', 'knowledge', 'keys', 'key', 'audit', 'members', 'invitations']) {
+  for (const name of ['home', 'inbox', 'conversation', 'contacts', 'contact', 'knowledge', 'websites', 'website', 'keys', 'key', 'audit', 'members', 'invitations']) {
     all.stub.reset();
     all.stub.fail = (method, path) => (/^\/(agents\/acme|members)/.test(path) ? { status: 503, code: 'SERVICE_UNAVAILABLE', message: 'The data store is not available' } : null);
     const visit = await all.visit(PAGES[name]());

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use conversations::websites::{CrawledPage, Discovery, PageCounts, PageOutcome};
+use conversations::websites::{CrawledPage, Discovery, PageOutcome};
 use openapi_core::access::Actor;
 use openapi_core::ports::{OutboundError, OutboundRequest, OutboundResponse};
 use openapi_core::storage::{JobState, RecordChange};
@@ -37,6 +37,7 @@ impl Crawl<'_> {
             self.body.is_running = true;
             self.body.began_at = Some(self.crawler.now());
             (self.body.discovery, self.body.is_limited, self.body.error) = (None, false, None);
+            self.body.counts = Default::default();
             self.save().await?;
         }
         let began = self.crawler.now();
@@ -104,6 +105,7 @@ impl Crawl<'_> {
                 self.pages.insert(page.url.clone(), (version, page));
             }
         }
+        self.count();
         let documents = chat.knowledge(&self.agent).await?;
         let own = documents.into_iter().filter(|document| document.source == Some(self.job.id));
         self.documents = own.filter_map(|document| document.url).collect();
@@ -296,7 +298,6 @@ impl Crawl<'_> {
         }
         self.remove_absent(&gone).await?;
         let now = self.crawler.now();
-        self.body.counts = PageCounts::of(self.pages.values().map(|(_, page)| page), self.body.crawl);
         (self.body.is_running, self.body.ended_at) = (false, Some(now));
         self.body.error = error;
         let next = self.body.every_hours.map(|hours| {

@@ -6,7 +6,7 @@ mod state;
 mod visit;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use async_trait::async_trait;
 use conversations::Conversations;
@@ -23,8 +23,8 @@ use self::state::{Crawl, End};
 
 /// How long a lease lasts.
 const LEASE_MILLIS: i64 = 60_000;
-/// After how long it is renewed.
-const RENEWAL_MILLIS: i64 = 15_000;
+/// After how long it is renewed, and how far the crawl is is saved.
+const RENEWAL_MILLIS: i64 = 5_000;
 /// How often the worker looks whether it is to stop.
 const TICK_MILLIS: u64 = 1_000;
 /// After how many of these it looks for websites again.
@@ -117,6 +117,8 @@ pub struct Crawler {
     parts: CrawlerParts,
     chats: Arc<dyn CurrentChat>,
     is_stopped: AtomicBool,
+    /// When hosts were forgotten last, in milliseconds.
+    forgot_at: AtomicI64,
 }
 
 impl std::fmt::Debug for Crawler {
@@ -129,7 +131,7 @@ impl Crawler {
     /// A crawler.
     #[must_use]
     pub fn new(parts: CrawlerParts, chats: Arc<dyn CurrentChat>) -> Self {
-        Crawler { parts, chats, is_stopped: AtomicBool::new(false) }
+        Crawler { parts, chats, is_stopped: AtomicBool::new(false), forgot_at: AtomicI64::new(0) }
     }
 
     /// Ends [`Crawler::run`] before the next page: the website is handed back, and its crawl goes on later.
@@ -181,6 +183,7 @@ impl Crawler {
         if woken.lost > 0 {
             tracing::warn!(websites = woken.lost, "the leases of websites were lost; their crawls go on");
         }
+        self.forget_hosts().await?;
         let until = now.plus_millis(LEASE_MILLIS);
         let claim = JobClaim { queue: Queue::Crawl, owner: server, now, until, at_most: 1 };
         let Some(ScopedJob { scope: Some(agent), job }) = storage.claim_jobs(&claim).await?.pop() else {
@@ -241,6 +244,7 @@ impl Crawler {
             version: crawl.job.version + 1,
             due_at: pause.map(|millis| now.plus_millis(millis)),
             lease: None,
+            body: crawl.body.stored().map_err(state::internal)?,
             ..crawl.job.clone()
         };
         self.save(agent, job).await

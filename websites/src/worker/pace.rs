@@ -1,8 +1,11 @@
 //! One request a second to each host, whatever number of servers and websites ask for it.
 
+use std::sync::atomic::Ordering;
+
 use openapi_core::json::RawObject;
 use openapi_core::storage::{
-    Effects, RecordId, RecordKey, RecordKind, RecordsWrite, StorageErrorKind, StoredRecord,
+    Effects, RecordChange, RecordId, RecordKey, RecordKind, RecordsWrite, StorageError, StorageErrorKind,
+    StoredRecord,
 };
 use openapi_core::values::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,16 +13,44 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::state::{Crawl, End, internal};
-use super::{Halt, TICK_MILLIS};
+use super::{Crawler, Halt, TICK_MILLIS};
 
 /// The longest wait for a host that is believed. A longer one is of a clock that was wrong.
 const MAX_WAIT_MILLIS: i64 = 60_000;
+/// How long a host that is no longer asked is remembered.
+const MEMORY_MILLIS: i64 = 10 * MAX_WAIT_MILLIS;
+/// How often hosts are forgotten.
+const FORGET_MILLIS: i64 = 60_000;
+/// How many hosts are forgotten at a time.
+const FORGOTTEN_AT_ONCE: u32 = 100;
 
 /// When a host may be asked next.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct NextRequest {
     next_at: Timestamp,
+}
+
+impl Crawler {
+    /// Forgets hosts that no crawl has asked for a while: their websites were removed, or wait for their next crawl.
+    pub(super) async fn forget_hosts(&self) -> Result<(), StorageError> {
+        let chat = self.chat();
+        let (storage, now) = (chat.platform().storage(), chat.platform().now());
+        if (now.millis() - self.forgot_at.load(Ordering::Relaxed)).abs() < FORGET_MILLIS {
+            return Ok(());
+        }
+        self.forgot_at.store(now.millis(), Ordering::Relaxed);
+        for (scope, record) in storage.due_records(RecordKind::CrawledHost, now, FORGOTTEN_AT_ONCE).await? {
+            let change = RecordChange::Remove { key: record.key, version: record.version };
+            let write = RecordsWrite { changes: vec![change], effects: Effects::default() };
+            match storage.save_records(scope.as_ref(), &write).await {
+                // A crawl asks the host again, or another server has forgotten it.
+                Err(error) if error.kind == StorageErrorKind::Stale => {}
+                outcome => outcome?,
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Crawl<'_> {
@@ -47,8 +78,9 @@ impl Crawl<'_> {
             let body = serde_json::to_string(&NextRequest { next_at }).and_then(RawObject::from_text);
             let body = body.map_err(internal)?;
             let version = known.map_or(0, |known| known.version) + 1;
+            let due_at = Some(next_at.plus_millis(MEMORY_MILLIS));
             let record =
-                StoredRecord { key: key.clone(), version, subject: None, unique: None, due_at: None, body };
+                StoredRecord { key: key.clone(), version, subject: None, unique: None, due_at, body };
             match storage.save_records(None, &RecordsWrite::save(record, Effects::default())).await {
                 Ok(()) => return Ok(None),
                 // Another crawl took the turn.

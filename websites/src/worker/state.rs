@@ -2,10 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use conversations::websites::{CrawledPage, WebsiteBody};
+use conversations::websites::{CrawledPage, PageCounts, WebsiteBody};
 use http::{HeaderValue, Method, header};
 use openapi_core::ports::{OutboundRequest, OutboundSchemes};
-use openapi_core::storage::{Effects, Job, RecordChange, RecordsWrite, StorageError, StorageErrorKind};
+use openapi_core::storage::{
+    Effects, Job, JobLease, RecordChange, RecordsWrite, StorageError, StorageErrorKind,
+};
 use openapi_core::values::{AgentId, PlatformId, Timestamp};
 use url::Url;
 
@@ -43,7 +45,7 @@ pub(super) struct Crawl<'a> {
     pub(super) contents: HashMap<String, String>,
     /// How many addresses of each form were found by links.
     pub(super) forms: HashMap<String, usize>,
-    pub(super) renewed_at: Timestamp,
+    pub(super) saved_at: Timestamp,
     pub(super) failures: u32,
     /// The bytes that were received besides those of pages.
     pub(super) further_bytes: u64,
@@ -58,7 +60,7 @@ impl<'a> Crawl<'a> {
         body: WebsiteBody,
     ) -> Self {
         Crawl {
-            renewed_at: crawler.now(),
+            saved_at: crawler.now(),
             crawler,
             agent,
             server,
@@ -107,7 +109,13 @@ impl<'a> Crawl<'a> {
                 changes.push(RecordChange::Save(record));
             }
         }
+        self.count();
         self.change_records(changes).await
+    }
+
+    /// Counts the pages. The counts are stored with the website, so that a list of websites reads no pages.
+    pub(super) fn count(&mut self) {
+        self.body.counts = PageCounts::of(self.pages.values().map(|(_, page)| page), self.body.crawl);
     }
 
     pub(super) async fn change_records(&self, changes: Vec<RecordChange>) -> Result<(), Halt> {
@@ -115,26 +123,22 @@ impl<'a> Crawl<'a> {
         Ok(self.crawler.chat().platform().storage().save_records(Some(&self.agent), &write).await?)
     }
 
-    /// Saves the website while it is being read.
+    /// Saves the website with how far its crawl is; one that is still being read has its lease renewed.
     pub(super) async fn save(&mut self) -> Result<(), Halt> {
-        self.job.version += 1;
-        self.job.body = self.body.stored().map_err(internal)?;
-        self.crawler.save(&self.agent, self.job.clone()).await
+        let (now, body) = (self.crawler.now(), self.body.stored().map_err(internal)?);
+        let lease = self.job.lease.map(|lease| JobLease { until: now.plus_millis(LEASE_MILLIS), ..lease });
+        let job = Job { version: self.job.version + 1, lease, body, ..self.job.clone() };
+        self.crawler.save(&self.agent, job.clone()).await?;
+        (self.job, self.saved_at) = (job, now);
+        Ok(())
     }
 
-    /// Renews the lease when it is time.
+    /// Saves the website when it is time.
     pub(super) async fn renew(&mut self) -> Result<(), Halt> {
-        let now = self.crawler.now();
-        if now.millis_since(self.renewed_at) < RENEWAL_MILLIS {
-            return Ok(());
+        match self.crawler.now().millis_since(self.saved_at) {
+            ..RENEWAL_MILLIS => Ok(()),
+            _ => self.save().await,
         }
-        let (key, until) = ([(Some(self.agent.clone()), self.job.id)], now.plus_millis(LEASE_MILLIS));
-        let renewed = self.crawler.chat().platform().storage().renew_jobs(self.server, &key, until).await?;
-        self.renewed_at = now;
-        if let Some(lease) = &mut self.job.lease {
-            lease.until = until;
-        }
-        if renewed == [true] { Ok(()) } else { Err(Halt::Lost) }
     }
 }
 

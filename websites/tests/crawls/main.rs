@@ -1,5 +1,6 @@
 //! Crawls of a website on this machine, over real sockets.
 
+mod records;
 mod support;
 
 use std::sync::atomic::Ordering;
