@@ -45,8 +45,8 @@ pub(crate) fn read(
 
 /// Pixels of a side of what is cut out.
 fn side(length: f32) -> u32 {
-    // What is no number has one.
-    length.round().max(1.0).min(SIDE) as u32
+    // What is no number is none, which is no side.
+    (length.round().clamp(1.0, SIDE) as u32).max(1)
 }
 
 /// Pixels of the length of a region at the height that the network reads.

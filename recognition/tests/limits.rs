@@ -18,8 +18,9 @@ fn letters() -> Letters {
 
 /// Dark bars with gaps on white, which look like lines of text.
 fn bars(width: u32, height: u32) -> Vec<u8> {
-    let dark =
-        |x: u32, y: u32| y % 60 > 30 && x > 40 && x + 40 < width && x % 14 < 8 && (x / 14 + y / 7) % 5 != 0;
+    let dark = |x: u32, y: u32| {
+        y % 60 > 30 && x > 40 && x + 40 < width && x % 14 < 8 && !(x / 14 + y / 7).is_multiple_of(5)
+    };
     (0..width * height).map(|at| if dark(at % width, at / width) { 20 } else { 250 }).collect()
 }
 

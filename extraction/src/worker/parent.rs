@@ -126,8 +126,8 @@ impl Worker {
         self
     }
 
-    /// Reads images in these languages, by their `tesseract` names, in the worker itself: alone without an OCR engine,
-    /// again where the engine is unsure. The program has the weights
+    /// Reads images in these languages, by their `tesseract` names, in the worker itself: alone without an OCR engine, and
+    /// [together with one](crate::document::ocr::WithNetworks). The program has the weights
     /// ([`run_if_asked_with`](super::run_if_asked_with)). Languages that the networks do not know are not read.
     #[must_use]
     pub fn with_networks<S: AsRef<str>>(mut self, languages: &[S]) -> Self {
