@@ -19,9 +19,7 @@ const COLOURS: [(f32, f32); 3] = [(0.485, 0.229), (0.456, 0.224), (0.406, 0.225)
 /// The lines of an image, in its pixels, the larger first.
 pub(crate) fn lines(network: &Network, image: Image<'_>) -> Result<Vec<Region>, RecognitionError> {
     let (width, height) = (image.width as f32, image.height as f32);
-    let factor = (SHORT / width.min(height)).max(1.0).min(LONG / width.max(height));
-    let side = |length: f32| ((length * factor / STEP).round() * STEP).clamp(STEP, LONG);
-    let (wide, high) = (side(width) as usize, side(height) as usize);
+    let (wide, high) = sides(width, height);
     let pixels = scaled(image, wide as u32, high as u32)?;
     let mut planes = Vec::with_capacity(COLOURS.len() * pixels.len());
     for (mean, deviation) in COLOURS {
@@ -36,6 +34,13 @@ pub(crate) fn lines(network: &Network, image: Image<'_>) -> Result<Vec<Region>, 
     Ok(found.into_iter().map(|region| region.scaled(width / wide as f32, height / high as f32)).collect())
 }
 
+/// The sides of the map of an image: its memory and its time do not grow with the image.
+fn sides(width: f32, height: f32) -> (usize, usize) {
+    let factor = (SHORT / width.min(height)).max(1.0).min(LONG / width.max(height));
+    let side = |length: f32| ((length * factor / STEP).round() * STEP).clamp(STEP, LONG) as usize;
+    (side(width), side(height))
+}
+
 /// The pixels of an image at another size.
 pub(crate) fn scaled(image: Image<'_>, width: u32, height: u32) -> Result<Vec<u8>, RecognitionError> {
     let failed = |error: &dyn std::fmt::Display| RecognitionError::Network(error.to_string());
@@ -45,4 +50,23 @@ pub(crate) fn scaled(image: Image<'_>, width: u32, height: u32) -> Result<Vec<u8
     let mut scaled = Pixels::new(width, height, PixelType::U8);
     Resizer::new().resize(&given, &mut scaled, Some(&options)).map_err(|error| failed(&error))?;
     Ok(scaled.into_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_map_is_small_however_large_or_narrow_the_image(width in 1_u32..=u32::MAX, height in 1_u32..=u32::MAX) {
+            for (width, height) in [(width, height), (width % 4_000 + 1, height % 4_000 + 1), (1, height), (width, 1)] {
+                let (wide, high) = sides(width as f32, height as f32);
+                let (least, most) = (STEP as usize, LONG as usize);
+                prop_assert!((least..=most).contains(&wide) && (least..=most).contains(&high));
+                prop_assert!(wide.is_multiple_of(least) && high.is_multiple_of(least));
+            }
+        }
+    }
 }

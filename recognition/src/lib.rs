@@ -34,10 +34,8 @@ use thiserror::Error;
 pub use self::letters::Letters;
 use self::model::Network;
 pub use self::model::Threads;
-use self::regions::Region;
+pub use self::regions::Region as Line;
 
-/// Lines of an image that are read. More are noise, or an image that is to take time.
-const LINES: usize = 1_000;
 /// Pixels of an image that is read.
 const PIXELS: usize = 40_000_000;
 /// A line that is so many times as high as wide stands upright only on an image that does not.
@@ -139,17 +137,39 @@ impl Recogniser {
         letters: &Letters,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<Vec<Word>, RecognitionError> {
+        self.read_lines(image, &self.find(image)?, letters, goes_on)
+    }
+
+    /// The lines of an upright image, at most 1,000, the larger first. Finding them takes a small part of the time that
+    /// reading them takes.
+    ///
+    /// # Errors
+    /// See [`RecognitionError`].
+    pub fn find(&self, image: Image<'_>) -> Result<Vec<Line>, RecognitionError> {
         image.check()?;
-        let mut regions = detector::lines(&self.detector, image)?;
-        regions.truncate(LINES);
+        detector::lines(&self.detector, image)
+    }
+
+    /// The words of these lines of an image, as [`read`](Self::read) returns those of all its lines.
+    ///
+    /// # Errors
+    /// See [`RecognitionError`].
+    pub fn read_lines(
+        &self,
+        image: Image<'_>,
+        lines: &[Line],
+        letters: &Letters,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Vec<Word>, RecognitionError> {
+        image.check()?;
         let allowed = letters.mask(&self.characters);
         let mut words = Vec::new();
-        for (row, regions) in rows(regions).into_iter().enumerate() {
-            for region in regions {
+        for (row, lines) in rows(lines.to_vec()).into_iter().enumerate() {
+            for line in lines {
                 if !goes_on() {
                     return Ok(words);
                 }
-                let read = line::read(&self.recogniser, image, &region, &self.characters, &allowed)?;
+                let read = line::read(&self.recogniser, image, &line, &self.characters, &allowed)?;
                 words.extend(read.into_iter().map(|word| Word { row: row as u32, ..word }));
             }
         }
@@ -161,13 +181,12 @@ impl Recogniser {
     /// # Errors
     /// See [`RecognitionError`].
     pub fn is_on_its_side(&self, image: Image<'_>) -> Result<Option<bool>, RecognitionError> {
-        image.check()?;
-        let regions = detector::lines(&self.detector, image)?;
+        let lines = self.find(image)?;
         let length = |upright: bool| -> f32 {
-            let alike = regions.iter().filter(|region| is_upright(region) == upright);
-            alike.map(|region| region.length.max(region.height)).sum()
+            let alike = lines.iter().filter(|line| is_upright(line) == upright);
+            alike.map(|line| line.length.max(line.height)).sum()
         };
-        Ok((!regions.is_empty()).then(|| length(true) > length(false)))
+        Ok((!lines.is_empty()).then(|| length(true) > length(false)))
     }
 }
 
@@ -182,21 +201,29 @@ impl Image<'_> {
     }
 }
 
-fn is_upright(region: &Region) -> bool {
-    region.height > UPRIGHT * region.length
+impl Line {
+    /// What reading it costs: its length in pixels at the height at which the network reads. Time grows with the sum.
+    #[must_use]
+    pub fn cost(&self) -> u32 {
+        line::wide(self)
+    }
 }
 
-/// Regions in rows from top to bottom, each from left to right: those are in one row whose middles lie in each other.
-fn rows(mut regions: Vec<Region>) -> Vec<Vec<Region>> {
-    regions.sort_by(|a, b| a.y.total_cmp(&b.y));
-    let mut rows: Vec<Vec<Region>> = Vec::new();
-    for region in regions {
+fn is_upright(line: &Line) -> bool {
+    line.height > UPRIGHT * line.length
+}
+
+/// Lines in rows from top to bottom, each from left to right: those are in one row whose middles lie in each other.
+fn rows(mut lines: Vec<Line>) -> Vec<Vec<Line>> {
+    lines.sort_by(|a, b| a.y.total_cmp(&b.y));
+    let mut rows: Vec<Vec<Line>> = Vec::new();
+    for line in lines {
         // Of the rows above, only the last ones reach down to it.
         let near =
-            rows.iter_mut().rev().take(4).find(|row| row.iter().all(|other| region.is_level_with(other)));
+            rows.iter_mut().rev().take(4).find(|row| row.iter().all(|other| line.is_level_with(other)));
         match near {
-            Some(row) => row.push(region),
-            None => rows.push(vec![region]),
+            Some(row) => row.push(line),
+            None => rows.push(vec![line]),
         }
     }
     for row in &mut rows {

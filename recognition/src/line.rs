@@ -16,7 +16,7 @@ const LONG: f32 = 3_200.0;
 const COLOURS: usize = 3;
 /// The share of a region's height that its letters have: it was found with white around it.
 const LETTERS: f32 = 0.72;
-/// Pixels of a side of what is cut out.
+/// Pixels of a side of what is cut out at most.
 const SIDE: f32 = 12_000.0;
 
 /// The words of a line, none of whose rows is known yet.
@@ -27,10 +27,9 @@ pub(crate) fn read(
     characters: &[char],
     allowed: &[bool],
 ) -> Result<Vec<Word>, RecognitionError> {
-    let side = |length: f32| length.round().clamp(1.0, SIDE) as u32;
     let (length, height) = (side(region.length), side(region.height));
     let cut = cut(image, region, length, height);
-    let wide = (length as f32 * HEIGHT as f32 / height as f32).round().clamp(SHORT, LONG) as u32;
+    let wide = wide(region);
     let pixels = scaled(Image { width: length, height, pixels: &cut }, wide, HEIGHT)?;
     let plane: Vec<f32> = pixels.iter().map(|shade| f32::from(*shade) / 127.5 - 1.0).collect();
     let input = NdTensor::from_data([1, COLOURS, HEIGHT as usize, wide as usize], plane.repeat(COLOURS));
@@ -42,6 +41,18 @@ pub(crate) fn read(
     let results = results.to_vec();
     let read = results.chunks(known).map(|step| most_probable(step, allowed));
     Ok(words(read, characters).into_iter().map(|found| found.placed(region, steps)).collect())
+}
+
+/// Pixels of a side of what is cut out.
+fn side(length: f32) -> u32 {
+    // What is no number is none, which is no side.
+    (length.round().clamp(1.0, SIDE) as u32).max(1)
+}
+
+/// Pixels of the length of a region at the height that the network reads.
+pub(crate) fn wide(region: &Region) -> u32 {
+    let (length, height) = (side(region.length) as f32, side(region.height) as f32);
+    (length * HEIGHT as f32 / height).round().clamp(SHORT, LONG) as u32
 }
 
 /// The pixels of a region, turned level.
@@ -151,7 +162,25 @@ impl Found {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// Memory and time of a line are bounded, whatever the detector finds.
+        #[test]
+        fn any_region_is_cut_and_read_within_bounds(
+            x in any::<f32>(), y in any::<f32>(), length in any::<f32>(), height in any::<f32>(), angle in any::<f32>(),
+            near in 0.0_f32..40.0, pixels in proptest::collection::vec(any::<u8>(), 12),
+        ) {
+            let region = Region { x, y, length, height, angle };
+            prop_assert!(side(length) <= 12_000 && side(height) <= 12_000);
+            prop_assert!((48..=3_200).contains(&wide(&region)), "{}", wide(&region));
+            let image = Image { width: 4, height: 3, pixels: &pixels };
+            let small = Region { x, y, length: near, height: near, angle };
+            prop_assert_eq!(cut(image, &small, 7, 5).len(), 35);
+        }
+    }
 
     #[test]
     fn steps_spell_words() {

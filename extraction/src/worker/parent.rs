@@ -126,8 +126,8 @@ impl Worker {
         self
     }
 
-    /// Reads images in these languages, by their `tesseract` names, in the worker itself: alone without an OCR engine,
-    /// again where the engine is unsure. The program has the weights
+    /// Reads images in these languages, by their `tesseract` names, in the worker itself: alone without an OCR engine, and
+    /// [together with one](crate::document::ocr::WithNetworks). The program has the weights
     /// ([`run_if_asked_with`](super::run_if_asked_with)). Languages that the networks do not know are not read.
     #[must_use]
     pub fn with_networks<S: AsRef<str>>(mut self, languages: &[S]) -> Self {
@@ -446,7 +446,35 @@ fn raster(mut payload: Vec<u8>) -> Option<Raster> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// What a worker sends as an image has as many pixels as its sides say, some, and not too many.
+        #[test]
+        fn images_of_a_worker_are_what_their_sides_say(
+            width in prop_oneof![0_u32..40, any::<u32>()], height in prop_oneof![0_u32..40, any::<u32>()],
+            length in 0_usize..1_600, is_right in any::<bool>(),
+        ) {
+            let wanted = u64::from(width) * u64::from(height);
+            let length = if is_right && wanted < 1_600 { wanted as usize } else { length };
+            let payload = [&width.to_le_bytes()[..], &height.to_le_bytes(), &vec![7; length]].concat();
+            let is_image = raster(payload.clone()).is_some();
+            prop_assert_eq!(is_image, wanted > 0 && wanted == length as u64);
+            prop_assert!(raster(payload[..payload.len().min(7)].to_vec()).is_none());
+        }
+    }
+
+    #[test]
+    fn an_image_of_a_worker_that_is_too_large_is_none() {
+        let image = |height: u32| {
+            let mut payload = [8_000_u32.to_le_bytes(), height.to_le_bytes()].concat();
+            payload.resize(8 + 8_000 * height as usize, 255);
+            raster(payload)
+        };
+        assert!(image(5_000).is_some() && image(5_001).is_none());
+    }
 
     #[test]
     fn a_worker_that_lacks_any_part_of_its_sandbox_receives_nothing() {

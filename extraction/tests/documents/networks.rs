@@ -1,5 +1,7 @@
-//! OCR by the networks: in this process, in the worker without another engine, and as the second reader.
+//! OCR by the networks: in this process, in the worker without another engine, and together with another one.
 
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use extraction::document::ocr::{Networks, OcrEngine, OcrError, OcrWord, Raster, Stop, WithNetworks};
@@ -8,7 +10,7 @@ use extraction::worker::Worker;
 use image::imageops::{rotate90, rotate180, rotate270};
 use image::{GrayImage, ImageFormat};
 use proptest::prelude::*;
-use recognition::{Letters, Threads, Weights};
+use recognition::{Image, Letters, Recogniser, Threads, Weights};
 
 use crate::files::{drawn, scan};
 use crate::lines;
@@ -87,44 +89,145 @@ async fn noise_ends() {
     assert_eq!(document.page_count, Some(1));
 }
 
-/// Reads the same word in every image, or says that there is no engine.
-struct Planted(Option<OcrWord>);
+/// Reads the same words in every image, or says that there is no engine, and counts the images.
+#[derive(Default)]
+struct Planted {
+    words: Option<Vec<OcrWord>>,
+    asked: AtomicUsize,
+}
 
-impl OcrEngine for Planted {
+impl OcrEngine for &Planted {
     fn words(&self, _: &Raster, _: &Stop) -> Result<Vec<OcrWord>, OcrError> {
-        Ok(vec![self.0.clone().ok_or(OcrError::Unavailable)?])
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.words.clone().ok_or(OcrError::Unavailable)
     }
 
     fn turn(&self, _: &Raster, _: &Stop) -> Result<u16, OcrError> {
-        self.0.as_ref().map(|_| 0).ok_or(OcrError::Unavailable)
+        self.words.as_ref().map(|_| 0).ok_or(OcrError::Unavailable)
     }
 }
 
-#[test]
-fn the_networks_read_again_what_an_engine_is_unsure_of() {
-    let raster = raster(drawn(&TEXTS));
-    let read = |confidence: f32, count: usize| {
-        let text = "Tota1".to_owned();
-        let word = OcrWord { text, left: 10, top: 10, width: 40, height: 12, confidence, line: 1 };
-        let engine = WithNetworks::new(Planted(Some(word.clone())), networks());
-        engine.again(&raster, &vec![word; count], &Stop::default())
+impl Planted {
+    fn says(words: Vec<OcrWord>) -> Self {
+        Self { words: Some(words), ..Self::default() }
+    }
+}
+
+/// An image of three lines, what the networks read in it, and what each line costs.
+static READ: LazyLock<(Raster, Vec<OcrWord>, Vec<u32>)> = LazyLock::new(|| {
+    let raster =
+        raster(drawn(&["Invoice number RE-2043", "Total amount 1234.50", "Payable within two weeks"]));
+    let words = networks().words(&raster, &Stop::default()).expect("it is read");
+    let recogniser = Recogniser::new(&WEIGHTS, &Threads::start()).expect("the project's weights");
+    let image = Image { width: raster.width, height: raster.height, pixels: &raster.pixels };
+    let lines = recogniser.find(image).expect("lines");
+    let cost = |line: u32| {
+        let first = words.iter().find(|word| word.line == line).expect("a line");
+        let (x, y) = (first.left + first.width / 2, first.top + first.height / 2);
+        lines.iter().find(|line| line.contains(x as f32, y as f32)).expect("its line").cost()
     };
-    let again = read(80.0, 1).expect("it is better");
-    assert!(again.iter().any(|word| word.text == "1234.50"), "{again:?}");
-    assert_eq!(read(90.0, 1), None, "the engine is sure");
-    assert_eq!(read(80.0, 251), None, "the page is dense");
+    let costs = vec![cost(1), cost(2), cost(3)];
+    assert_eq!((lines.len(), words.iter().map(|word| word.line).max()), (3, Some(3)), "{words:?}");
+    (raster, words, costs)
+});
+
+#[test]
+fn the_networks_alone_read_an_image_of_few_lines() {
+    let (raster, words, _) = &*READ;
+    let other = Planted::says(Vec::new());
+    let engine = WithNetworks::new(&other, networks());
+    assert_eq!(engine.words(raster, &Stop::default()).as_ref(), Ok(words));
+    assert_eq!(engine.again(raster, words, &Stop::default()), None, "they are probable");
+    assert_eq!(other.asked.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn the_other_engine_reads_what_the_networks_cannot() {
+    let (raster, words, _) = &*READ;
+    let other = Planted::says(words.clone());
+    let engine = WithNetworks::new(&other, networks());
+    let doubtful: Vec<OcrWord> =
+        words.iter().map(|word| OcrWord { confidence: 50.0, text: "?".to_owned(), ..word.clone() }).collect();
+    for poor in [Vec::new(), doubtful.clone()] {
+        assert_eq!(engine.again(raster, &poor, &Stop::default()).as_ref(), Some(words));
+    }
+    let other = Planted::says(doubtful.clone());
+    let engine = WithNetworks::new(&other, networks());
+    assert_eq!(engine.again(raster, &doubtful, &Stop::default()), None, "it reads no better");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    /// Of an image of many lines, the networks read the doubtful ones again, the most doubtful first, up to the limit. The
+    /// other lines stay as they were read, and no two lines become one.
+    #[test]
+    fn doubtful_lines_of_many_are_read_again(
+        confidences in Just(vec![20.0_f32, 75.0, 99.0]).prop_shuffle(), missing in proptest::option::of(0_usize..3),
+        share in 0.0_f32..0.99,
+    ) {
+        let (raster, words, costs) = &*READ;
+        let limit = (costs.iter().sum::<u32>() as f32 * share) as u32;
+        let at = |word: &OcrWord| word.line as usize - 1;
+        let first: Vec<OcrWord> = words
+            .iter()
+            .filter(|word| missing != Some(at(word)))
+            .map(|word| {
+                let text = format!("{}x", word.text.to_uppercase());
+                OcrWord { text, confidence: confidences[at(word)], ..word.clone() }
+            })
+            .collect();
+        let mut doubtful: Vec<usize> =
+            (0..3).filter(|line| missing == Some(*line) || confidences[*line] < 90.0).collect();
+        doubtful.sort_by(|a, b| {
+            let doubt = |line: usize| if missing == Some(line) { 0.0 } else { confidences[line] };
+            doubt(*a).total_cmp(&doubt(*b))
+        });
+        let again: Vec<usize> = doubtful
+            .into_iter()
+            .scan(0, |cost, line| {
+                *cost += costs[line];
+                (*cost <= limit).then_some(line)
+            })
+            .collect();
+        // Where most is wrong, the image may be turned: it is read again once that is known.
+        let other = Planted::says(first.clone());
+        let engine = WithNetworks::new(&other, networks()).with_limit(limit);
+        let read = engine.words(raster, &Stop::default()).expect("it is read");
+        prop_assert_eq!(other.asked.load(Ordering::Relaxed), 1);
+        let both = engine.again(raster, &read, &Stop::default()).unwrap_or(read);
+        let on_line = |of: &[OcrWord], line: usize| -> Vec<String> {
+            let top = words.iter().find(|word| at(word) == line).expect("a line").top;
+            of.iter().filter(|word| word.top.abs_diff(top) < 20).map(|word| word.text.clone()).collect()
+        };
+        for line in 0..3 {
+            let wanted = if again.contains(&line) { on_line(words, line) } else { on_line(&first, line) };
+            prop_assert_eq!(on_line(&both, line), wanted, "line {} of {:?}, again {:?}", line, confidences, again);
+        }
+        let numbers: std::collections::BTreeSet<u32> = both.iter().map(|word| word.line).collect();
+        let lines = (0..3).filter(|line| !on_line(&both, *line).is_empty()).count();
+        prop_assert_eq!(numbers.len(), lines);
+    }
 }
 
 #[test]
 fn the_networks_read_alone_where_there_is_no_engine() {
-    let raster = raster(drawn(&TEXTS));
-    let engine = WithNetworks::new(Planted(None), networks());
-    let words = engine.words(&raster, &Stop::default()).expect("it is read");
+    let (raster, ..) = &*READ;
+    let other = Planted::default();
+    let engine = WithNetworks::new(&other, networks()).with_limit(0);
+    let words = engine.words(raster, &Stop::default()).expect("it is read");
     assert!(words.iter().any(|word| word.text == "RE-2043"), "{words:?}");
-    assert_eq!(engine.turn(&raster, &Stop::default()), Ok(0));
+    assert_eq!(engine.turn(raster, &Stop::default()), Ok(0));
     let stopped = Stop::default();
     stopped.stop();
-    assert_eq!(engine.words(&raster, &stopped), Ok(Vec::new()), "nobody waits any more");
+    assert_eq!(engine.words(raster, &stopped), Ok(Vec::new()), "nobody waits any more");
+}
+
+#[test]
+fn the_time_for_an_image_is_bounded() {
+    let (raster, ..) = &*READ;
+    let words = networks().with_time(Duration::ZERO).words(raster, &Stop::default());
+    assert_eq!(words, Ok(Vec::new()));
 }
 
 proptest! {

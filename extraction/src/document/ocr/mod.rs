@@ -1,6 +1,7 @@
 //! Optical character recognition (OCR): prepares page images, runs the engine and weighs its result.
 
 mod album;
+mod choice;
 mod clean;
 mod engine;
 mod geometry;
@@ -10,8 +11,9 @@ mod prepare;
 mod raster;
 mod tesseract;
 
+pub use self::choice::WithNetworks;
 pub use self::engine::{OcrEngine, OcrError, OcrWord, Stop};
-pub use self::networks::{Networks, WithNetworks};
+pub use self::networks::Networks;
 pub use self::raster::Raster;
 #[cfg(feature = "worker")]
 pub(crate) use self::tesseract::{Launcher, PROGRAM_FOLDERS, exit};
@@ -150,12 +152,15 @@ fn score(words: &[OcrWord]) -> f32 {
     words.iter().filter_map(|word| Some(sure(word)? * word.text.chars().count() as f32)).sum()
 }
 
-/// How often the words of a reading are right, on average; nothing for none.
-fn sure(words: &[OcrWord]) -> f32 {
-    let letters: f32 = words.iter().map(|word| word.text.chars().count() as f32).sum();
-    let right: f32 =
-        words.iter().map(|word| calibrated(word.confidence) * word.text.chars().count() as f32).sum();
-    right / letters.max(1.0)
+/// How often the words of a reading are right, on average by letters; nothing for none.
+fn sure<'a>(words: impl IntoIterator<Item = &'a OcrWord>) -> f32 {
+    let (mut letters, mut right) = (0.0, 0.0);
+    for word in words {
+        let count = word.text.chars().count() as f32;
+        letters += count;
+        right += calibrated(word.confidence) * count;
+    }
+    right / f32::max(letters, 1.0)
 }
 
 fn is_doubtful(words: &[OcrWord]) -> bool {

@@ -1,22 +1,16 @@
-//! OCR by the two networks of the crate `recognition`: alone, or as a second reader where another engine is unsure.
+//! OCR by the two networks of the crate `recognition`.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use recognition::{Image, Letters, Recogniser, Threads, Weights, Word};
+use recognition::{Image, Letters, Line, Recogniser, RecognitionError, Threads, Weights, Word};
 
+use super::calibrated;
 use super::engine::{OcrEngine, OcrError, OcrWord, Stop};
 use super::raster::Raster;
-use super::{calibrated, sure};
 
 /// The longest time for an image. What has been read by then is the result.
 pub(crate) const TIME: Duration = Duration::from_secs(15);
-/// Below this mean confidence of the first reading the networks read again.
-const UNSURE: f32 = 85.0;
-/// More words than this make a page dense: a second reading would take several times as long as the first, and is
-/// rarely better.
-const DENSE: usize = 250;
-
 /// How often a word is right whose characters have so high a mean probability: measured on 546 words of generated scans
 /// (docs/extraction.md). The networks are nearly always sure, so that little doubt is much.
 const MEASURED: [(f32, f32); 9] = [
@@ -37,7 +31,8 @@ pub struct Networks {
     threads: Threads,
     loaded: OnceLock<Option<Recogniser>>,
     letters: Letters,
-    /// Asked between two lines of an image.
+    time: Duration,
+    /// Called before each line of an image.
     going_on: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -51,10 +46,18 @@ impl Networks {
     /// Networks of these weights, on this thread, that read these letters.
     #[must_use]
     pub fn new(weights: Weights, threads: Threads, letters: Letters) -> Self {
-        Self { weights, threads, loaded: OnceLock::new(), letters, going_on: Box::new(|| ()) }
+        let going_on = Box::new(|| ());
+        Self { weights, threads, loaded: OnceLock::new(), letters, time: TIME, going_on }
     }
 
-    /// Calls this between two lines of an image.
+    /// Reads an image for so long. Default: 15 s.
+    #[must_use]
+    pub fn with_time(mut self, time: Duration) -> Self {
+        self.time = time;
+        self
+    }
+
+    /// Calls this before each line of an image.
     #[cfg(feature = "worker")]
     pub(crate) fn with_going_on(mut self, going_on: impl Fn() + Send + Sync + 'static) -> Self {
         self.going_on = Box::new(going_on);
@@ -68,16 +71,38 @@ impl Networks {
     }
 }
 
-impl OcrEngine for Networks {
-    fn words(&self, raster: &Raster, stop: &Stop) -> Result<Vec<OcrWord>, OcrError> {
+impl Networks {
+    /// The lines of an image.
+    pub(super) fn find(&self, raster: &Raster) -> Result<Vec<Line>, OcrError> {
+        self.recogniser()?.find(image(raster)).map_err(failed)
+    }
+
+    /// The words of lines of an image, while it goes on.
+    pub(super) fn read(
+        &self,
+        raster: &Raster,
+        lines: &[Line],
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Vec<OcrWord>, OcrError> {
+        let read = self.recogniser()?.read_lines(image(raster), lines, &self.letters, goes_on);
+        Ok(read.map_err(failed)?.into_iter().map(word).collect())
+    }
+
+    /// Whether the reading of an image that begins now goes on: asked before each line.
+    pub(super) fn goes_on<'a>(&'a self, stop: &'a Stop) -> impl FnMut() -> bool + 'a {
         #[expect(clippy::disallowed_methods, reason = "the time for an image is bounded")]
         let begun = Instant::now();
-        let mut goes_on = || {
+        move || {
             (self.going_on)();
-            !stop.is_stopped() && begun.elapsed() < TIME
-        };
-        let read = self.recogniser()?.read(image(raster), &self.letters, &mut goes_on);
-        Ok(read.map_err(|_| OcrError::Failed)?.into_iter().map(word).collect())
+            !stop.is_stopped() && begun.elapsed() < self.time
+        }
+    }
+}
+
+impl OcrEngine for Networks {
+    fn words(&self, raster: &Raster, stop: &Stop) -> Result<Vec<OcrWord>, OcrError> {
+        let mut goes_on = self.goes_on(stop);
+        self.read(raster, &self.find(raster)?, &mut goes_on)
     }
 
     fn turn(&self, raster: &Raster, _: &Stop) -> Result<u16, OcrError> {
@@ -88,43 +113,8 @@ impl OcrEngine for Networks {
     }
 }
 
-/// An engine, and the networks that read again what it is unsure of.
-#[derive(Debug)]
-pub struct WithNetworks<E> {
-    first: E,
-    networks: Networks,
-}
-
-impl<E: OcrEngine> WithNetworks<E> {
-    /// The engine reads first.
-    pub fn new(first: E, networks: Networks) -> Self {
-        Self { first, networks }
-    }
-}
-
-impl<E: OcrEngine> OcrEngine for WithNetworks<E> {
-    fn words(&self, raster: &Raster, stop: &Stop) -> Result<Vec<OcrWord>, OcrError> {
-        match self.first.words(raster, stop) {
-            Err(OcrError::Unavailable) => self.networks.words(raster, stop),
-            read => read,
-        }
-    }
-
-    fn turn(&self, raster: &Raster, stop: &Stop) -> Result<u16, OcrError> {
-        match self.first.turn(raster, stop) {
-            Err(OcrError::Unavailable) => self.networks.turn(raster, stop),
-            turn => turn,
-        }
-    }
-
-    fn again(&self, raster: &Raster, words: &[OcrWord], stop: &Stop) -> Option<Vec<OcrWord>> {
-        let mean = words.iter().map(|word| word.confidence).sum::<f32>() / words.len().max(1) as f32;
-        if mean >= UNSURE || words.len() > DENSE {
-            return None;
-        }
-        let again = self.networks.words(raster, stop).ok()?;
-        (sure(&again) > sure(words)).then_some(again)
-    }
+fn failed(_: RecognitionError) -> OcrError {
+    OcrError::Failed
 }
 
 fn image(raster: &Raster) -> Image<'_> {

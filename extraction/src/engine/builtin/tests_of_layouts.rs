@@ -1,6 +1,8 @@
 //! Layouts and phrases of forms, letters, sentences and resumes, each with several of its like.
 
-use super::tests::values;
+use proptest::prelude::*;
+
+use super::tests::{placed_values, values};
 
 /// The values of a text for fields given as `name type description`.
 fn asked(text: &str, fields: &[(&str, &str, &str)]) -> String {
@@ -239,4 +241,57 @@ fn a_question_with_a_number_is_one_label() {
         ("keepsDogs", "boolean", "Keep 2 or more dogs"),
     ];
     assert_eq!(asked(text, &fields), r#"{"movedHouse":false,"keepsDogs":true}"#);
+}
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Captions of a signature stand in any order, over or under what is written, and the field has any of its usual names.
+    #[test]
+    fn the_day_of_a_signature_is_found_under_or_over_its_caption(
+        (day, month, year) in (1_u8..=28, 1_usize..=12, 1985_u16..2030),
+        captions in Just(vec!["Date", "Name and title", "Signature"]).prop_shuffle(),
+        is_under in any::<bool>(),
+        field in proptest::sample::select(vec!["signedOn", "signed_on", "dateSigned", "signatureDate", "signature_date"]),
+    ) {
+        let written = |caption: &&str| match *caption {
+            "Date" => format!("{day} {} {year}", MONTHS[month - 1]),
+            "Signature" => "xf.".to_owned(),
+            _ => "Olive Tanner".to_owned(),
+        };
+        let row = |cells: Vec<String>| cells.iter().map(|cell| format!("{cell:26}")).collect::<String>();
+        let (over, under) = (row(captions.iter().map(|text| (*text).to_owned()).collect()), row(captions.iter().map(written).collect()));
+        let rows = if is_under { [over, under] } else { [under, over] };
+        let text = format!("Report of the registrant\n\n{}\n{}\n", rows[0].trim_end(), rows[1].trim_end());
+        let fields = format!(r#"{{ "{field}": {{ "type": "date" }} }}"#);
+        prop_assert_eq!(placed_values(&text, &fields), format!(r#"{{"{field}":"{year}-{month:02}-{day:02}"}}"#), "{}", text);
+    }
+
+    /// So do labels with a line to write on, with a colon, or with neither.
+    #[test]
+    fn the_day_of_a_signature_is_found_next_to_its_label(
+        (day, month, year) in (1_u8..=28, 1_usize..=12, 1985_u16..2030),
+        label in proptest::sample::select(vec!["Signed on", "Date signed", "Date of signature", "Signature date"]),
+        mark in proptest::sample::select(vec![": ", ":  ", " ______ ", " ........ "]),
+        field in proptest::sample::select(vec!["signedOn", "signed_on", "dateSigned", "signatureDate", "signature_date"]),
+    ) {
+        let text = format!("Name: Olive Tanner\n{label}{mark}{day} {} {year}\nTown: Leeds\n", MONTHS[month - 1]);
+        let fields = format!(r#"{{ "{field}": {{ "type": "date" }} }}"#);
+        prop_assert_eq!(values(&text, &fields), format!(r#"{{"{field}":"{year}-{month:02}-{day:02}"}}"#), "{}", text);
+    }
 }
