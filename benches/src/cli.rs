@@ -37,6 +37,15 @@ struct Arguments {
     /// Contacts of the large agent; its database is built once under target/bench-data
     #[arg(long, value_name = "COUNT", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(10_000..=10_000_000))]
     contacts: u64,
+    /// Readers of `event-streams`
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    readers: u64,
+    /// Queued jobs of the first agent of `jobs`
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    jobs: u64,
+    /// Events of the erased contact of `log-scrub`
+    #[arg(long, value_name = "COUNT", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    events: u64,
     /// Arrival sequences of `limits`
     #[arg(long, value_name = "COUNT", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     sequences: u64,
@@ -78,6 +87,9 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
         seconds: arguments.seconds,
         connections: usize::try_from(arguments.connections).unwrap_or(1),
         contacts: arguments.contacts,
+        readers: usize::try_from(arguments.readers).unwrap_or(1),
+        jobs: usize::try_from(arguments.jobs).unwrap_or(1),
+        events: arguments.events,
         sequences: arguments.sequences,
         minutes: arguments.minutes,
         seed: arguments.seed,

@@ -12,6 +12,11 @@ pub(crate) fn monotonic() -> Instant {
     Instant::now()
 }
 
+/// The time of day, in milliseconds since 1970, to compare with times that a server reports.
+pub(crate) fn since_epoch() -> f64 {
+    server_hyper::ports::since_epoch().as_secs_f64() * 1e3
+}
+
 /// The CPU time of the calling thread.
 pub(crate) fn thread_cpu() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);

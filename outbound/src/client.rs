@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use http::{HeaderMap, Method, StatusCode, header};
 use hyper_util::rt::TokioIo;
 use openapi_core::ports::{Outbound, OutboundError, OutboundRequest, OutboundResponse, OutboundSchemes};
+use openapi_core::values::AgentId;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use rustls_platform_verifier::BuilderVerifierExt as _;
@@ -20,6 +21,7 @@ use url::Host;
 use crate::connect::{Dial, SystemDialer, connect};
 use crate::exchange::{Connection, Exchanged, Failed, request as to_send};
 use crate::judge::{Judge, Policy, Refusal, Scheme, Target};
+use crate::lookups::Lookups;
 use crate::pool::{Pool, PoolKey};
 use crate::resolve::{Resolve, SystemResolver};
 
@@ -58,7 +60,7 @@ impl Parts {
             .with_safe_default_protocol_versions()?
             .with_platform_verifier()?
             .with_no_client_auth();
-        Ok(Parts { resolver: Arc::new(SystemResolver::default()), dialer: Arc::new(SystemDialer), tls })
+        Ok(Parts { resolver: Arc::new(SystemResolver), dialer: Arc::new(SystemDialer), tls })
     }
 }
 
@@ -72,7 +74,7 @@ impl fmt::Debug for Parts {
 /// all requests.
 pub struct HttpOutbound {
     judge: Judge,
-    resolver: Arc<dyn Resolve>,
+    lookups: Lookups,
     dialer: Arc<dyn Dial>,
     tls: TlsConnector,
     pool: Pool,
@@ -100,7 +102,13 @@ impl HttpOutbound {
         let Parts { resolver, dialer, mut tls } = parts;
         tls.alpn_protocols = vec![b"http/1.1".to_vec()];
         let tls = TlsConnector::from(Arc::new(tls));
-        HttpOutbound { judge: Judge::new(policy), resolver, dialer, tls, pool: Pool::default() }
+        HttpOutbound {
+            judge: Judge::new(policy),
+            lookups: Lookups::new(resolver),
+            dialer,
+            tls,
+            pool: Pool::default(),
+        }
     }
 
     /// Judges a URL and the addresses of its name, without a connection.
@@ -109,15 +117,20 @@ impl HttpOutbound {
     /// [`OutboundError::Refused`], [`OutboundError::Resolve`] or [`OutboundError::Timeout`].
     pub async fn resolve(&self, url: &str, schemes: OutboundSchemes) -> Result<Resolved, OutboundError> {
         let target = self.judge.target(url, schemes)?;
-        let addresses = self.addresses(&target, Instant::now() + RESOLVE_TIMEOUT).await?;
+        let addresses = self.addresses(&target, None, Instant::now() + RESOLVE_TIMEOUT).await?;
         Ok(Resolved { target, addresses })
     }
 
-    async fn addresses(&self, target: &Target, deadline: Instant) -> Result<Vec<SocketAddr>, OutboundError> {
+    async fn addresses(
+        &self,
+        target: &Target,
+        agent: Option<&AgentId>,
+        deadline: Instant,
+    ) -> Result<Vec<SocketAddr>, OutboundError> {
         let found = match (target.name(), target.address()) {
             (Some(name), _) => {
-                let lookup =
-                    within(deadline, RESOLVE_TIMEOUT, "resolve", self.resolver.resolve(name)).await?;
+                let lookup = self.lookups.addresses(agent, name);
+                let lookup = within(deadline, RESOLVE_TIMEOUT, "resolve", lookup).await?;
                 lookup.map_err(|error| OutboundError::Resolve(format!("{name}: {error}")))?
             }
             (None, address) => address.into_iter().collect(),
@@ -135,7 +148,7 @@ impl HttpOutbound {
         request: &OutboundRequest,
         deadline: Instant,
     ) -> Result<Exchanged, OutboundError> {
-        let addresses = self.addresses(target, deadline).await?;
+        let addresses = self.addresses(target, request.agent.as_ref(), deadline).await?;
         let is_repeatable = request.is_repeatable || matches!(request.method, Method::GET | Method::HEAD);
         let idle = addresses.iter().find_map(|address| {
             let key = PoolKey::of(target, *address);

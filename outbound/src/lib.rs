@@ -7,6 +7,7 @@
 //! - One refused address refuses the name. The client connects to a judged address, compares the address that it
 //!   reached, and resolves no second time, so a name that changes its address gains nothing.
 //! - Each target of a redirect is judged like the first.
+//! - Lookups of names are limited for each agent, so that an agent whose names hang stops no other one.
 //! - Times and sizes are bounded. Nothing comes from the environment, and nothing is decompressed.
 //!
 //! ```no_run
@@ -25,6 +26,7 @@ mod client;
 mod connect;
 mod exchange;
 mod judge;
+mod lookups;
 mod pool;
 mod resolve;
 

@@ -5,6 +5,7 @@ mod chat;
 mod documents;
 mod durable_creates;
 mod engines;
+mod events;
 mod faults;
 mod files;
 mod fleet;
@@ -27,6 +28,12 @@ pub(crate) struct Options {
     pub(crate) connections: usize,
     /// Contacts of the large agent.
     pub(crate) contacts: u64,
+    /// Readers of `event-streams`.
+    pub(crate) readers: usize,
+    /// Queued jobs of the first agent of `jobs`.
+    pub(crate) jobs: usize,
+    /// Events of the erased contact of `log-scrub`.
+    pub(crate) events: u64,
     /// Arrival sequences of `limits`.
     pub(crate) sequences: u64,
     /// How long `fleet-limits` overloads servers.
@@ -78,6 +85,22 @@ pub(crate) enum Benchmark {
     PostgresCreates,
     /// Page 1 of a list with exact total among a million contacts against a thousand, on PostgreSQL and on MongoDB
     EngineLists,
+    /// Creates with the event log against creates without it, on SQLite
+    EventLog,
+    /// Creates with the event log against creates without it, on PostgreSQL and on MongoDB
+    EngineEventLog,
+    /// From the commit of an event to its first byte at a webhook endpoint
+    WebhookDelay,
+    /// The same with two servers on one store, on PostgreSQL and on MongoDB
+    EngineWebhookDelay,
+    /// Deliveries a second to 64 endpoints, their cost for creates, and dead endpoints next to a healthy one
+    WebhookThroughput,
+    /// Memory and idle CPU time of a thousand readers of events
+    EventStreams,
+    /// Wait of queued extractions, on an idle queue and after 10,000 jobs of another agent
+    Jobs,
+    /// Erasure of a contact with many events in the log
+    LogScrub,
     /// Planted faults that the conformance suite catches
     Faults,
 }
@@ -105,6 +128,14 @@ impl Benchmark {
             Benchmark::EngineGets => engines::gets(options),
             Benchmark::PostgresCreates => engines::creates(options),
             Benchmark::EngineLists => engines::lists(options),
+            Benchmark::EventLog => events::event_log(options),
+            Benchmark::EngineEventLog => events::engine_event_log(options),
+            Benchmark::WebhookDelay => events::webhook_delay(options),
+            Benchmark::EngineWebhookDelay => events::engine_webhook_delay(options),
+            Benchmark::WebhookThroughput => events::webhook_throughput(options),
+            Benchmark::EventStreams => events::event_streams(options),
+            Benchmark::Jobs => events::jobs(options),
+            Benchmark::LogScrub => events::log_scrub(options),
             Benchmark::Faults => faults::run(),
         }
     }

@@ -6,6 +6,7 @@ use conversations::storage::ConversationStorage;
 use openapi_core::access::{Actor, Permissions, RateLimits};
 use openapi_core::admin::{Admin, AdminError, NewAgent, NewKey};
 use openapi_core::api::{Api, Settings};
+use openapi_core::contacts::ContactRef;
 use openapi_core::forms::FormTemplate;
 use openapi_core::json::Object;
 use openapi_core::platform::{Platform, Ports};
@@ -113,6 +114,12 @@ impl Host {
             }
         }
         Ok(keys)
+    }
+
+    /// Erases a contact.
+    pub(crate) async fn erase(&self, agent: &AgentId, contact: &ContactRef) -> Result<(), Failure> {
+        self.platform.erase_contact(&operator(), agent, contact).await?;
+        Ok(())
     }
 
     /// Creates an active form template from a definition.

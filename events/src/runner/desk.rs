@@ -195,7 +195,8 @@ impl<'r> Desk<'r> {
             return Done::Absent(seq, Absence::Erased);
         };
         let message = Message { id: entry.id, at, body: Bytes::from(body) };
-        let request = message.request(url, webhooks.platform.service_info().service_name(), &secrets);
+        let mut request = message.request(url, webhooks.platform.service_info().service_name(), &secrets);
+        request.agent = Some(agent.clone());
         if attempt == 1 {
             let delay = at.millis_since(entry.at).max(0);
             self.runner.observer.began(u64::try_from(delay).unwrap_or_default());

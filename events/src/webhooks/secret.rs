@@ -183,8 +183,9 @@ impl Webhooks {
             now,
         );
         let message = Message { id: event.0, at: now, body: event.1 };
-        let request =
+        let mut request =
             message.request(&endpoint.value.url, self.platform.service_info().service_name(), &secrets);
+        request.agent = Some(agent.clone());
         let sent = self.outbound.send(request).await;
         let ended = self.platform.now();
         let millis = u32::try_from(ended.millis_since(now)).unwrap_or_default();

@@ -4,6 +4,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 
+use crate::values::AgentId;
+
 /// Sends HTTP requests to URLs that are not the operator's own.
 ///
 /// # Contract
@@ -40,6 +42,9 @@ pub enum OutboundSchemes {
 /// A request to another service.
 #[derive(Clone, Debug)]
 pub struct OutboundRequest {
+    /// The agent that it is sent for. What the implementation limits is limited for each agent, so that one cannot stop
+    /// the requests of another. Requests of the operator have none, and share their limits.
+    pub agent: Option<AgentId>,
     /// The method.
     pub method: Method,
     /// The absolute URL.
@@ -71,6 +76,7 @@ impl OutboundRequest {
     #[must_use]
     pub fn new(method: Method, url: impl Into<String>) -> Self {
         OutboundRequest {
+            agent: None,
             method,
             url: url.into(),
             schemes: OutboundSchemes::Https,

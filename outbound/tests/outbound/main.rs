@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod forbidden;
+mod lookups;
 mod receivers;
 mod redirects;
 mod reuse;

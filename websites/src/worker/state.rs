@@ -88,6 +88,7 @@ impl<'a> Crawl<'a> {
         for (name, value) in fields {
             request.headers.extend(HeaderValue::from_str(value).ok().map(|value| (name, value)));
         }
+        request.agent = Some(self.agent.clone());
         request.schemes = OutboundSchemes::HttpAndHttps;
         request.max_body_bytes = self.crawler.parts.limits.page_bytes;
         request.timeout_millis = REQUEST_MILLIS;

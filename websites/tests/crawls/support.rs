@@ -303,7 +303,7 @@ impl World {
                 .with_root_certificates(rustls::RootCertStore::empty())
                 .with_no_client_auth();
         let parts = Parts {
-            resolver: Arc::new(outbound::SystemResolver::default()),
+            resolver: Arc::new(outbound::SystemResolver),
             dialer: Arc::new(outbound::SystemDialer),
             tls,
         };

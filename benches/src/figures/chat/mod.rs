@@ -96,7 +96,7 @@ fn configure(binary: &Path, settings: &str, agent: &str) -> Result<(), Failure> 
 }
 
 /// Raises the open-file limit of this process and its children.
-fn allow_files(needed: usize) -> Result<(), Failure> {
+pub(super) fn allow_files(needed: usize) -> Result<(), Failure> {
     let limit = getrlimit(Resource::Nofile);
     if limit.maximum.is_some_and(|most| most < needed as u64) {
         return Err(format!("the system lets a process open too few files; {needed} are needed").into());

@@ -32,8 +32,8 @@ const REPORT_INTERVAL: u64 = 50_000;
 const REQUESTS_OF_A_KEY: u32 = 960;
 
 /// An opened store: for the service, and for transfers.
-struct Opened {
-    storage: Arc<dyn ConversationStorage>,
+pub(super) struct Opened {
+    pub(super) storage: Arc<dyn ConversationStorage>,
     moves: Arc<dyn TransferStore>,
 }
 
@@ -43,11 +43,11 @@ impl Opened {
         Opened { storage: store.clone(), moves: store }
     }
 
-    async fn postgres(url: &str) -> Result<Self, Failure> {
+    pub(super) async fn postgres(url: &str) -> Result<Self, Failure> {
         Ok(Opened::of(PostgresStorage::open(PostgresConfig::from_url(url)?).await?))
     }
 
-    async fn mongo(url: &str) -> Result<Self, Failure> {
+    pub(super) async fn mongo(url: &str) -> Result<Self, Failure> {
         Ok(Opened::of(MongoStorage::open(MongoConfig::from_url(url)?).await?))
     }
 
@@ -88,12 +88,12 @@ impl Opened {
 }
 
 /// A PostgreSQL server with durable commits, unlike test servers.
-fn durable_postgres() -> postgres::Server {
+pub(super) fn durable_postgres() -> postgres::Server {
     postgres::Server::with_settings(&["fsync=on", "synchronous_commit=on", "full_page_writes=on"])
 }
 
 /// A MongoDB server, and the URL of a database on it.
-fn single_mongo() -> (mongo::ReplicaSet, String) {
+pub(super) fn single_mongo() -> (mongo::ReplicaSet, String) {
     let server = mongo::ReplicaSet::with_cache(1, "1");
     let url = server.url().replace("/?", "/openapi?");
     (server, url)
