@@ -51,9 +51,10 @@ export const AddWebsite = ({ close }: { close: () => void }) => {
     navigate(websitePath(data.id));
   });
   useKeys([{ key: 'mod+Enter', label: t('Add website'), run: save }]);
+  const example = url.trim() ? whole(url) : 'https://www.example.com/';
   const flag = SCHEDULES.find(([hours]) => hours == everyHours)?.[1] ?? '';
   return (
-    <Dialog title={t('Add a website')} onClose={close} foot={<><Cli line={`knowledge sources add ${quoted(url.trim() ? whole(url) : 'https://www.example.com/')} --agent ${agent.value}${flag}`} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} keys="mod+Enter" onClick={save}>{t('Add website')}</Button></>}>
+    <Dialog title={t('Add a website')} onClose={close} foot={<><Cli line={`knowledge sources add ${quoted(example)} --agent ${agent.value}${flag}`} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} keys="mod+Enter" onClick={save}>{t('Add website')}</Button></>}>
       <form class="stack" noValidate onSubmit={(event) => { event.preventDefault(); save(); }}>
         <TextField type="url" inputmode="url" label={t('Address')} autofocus autocomplete="off" placeholder="https://www.example.com/help/" value={url} error={form.errors['url']} onInput={(value) => form.set('url', value)}
           hint={t('All public pages in this folder are read, up to 1,000. A shorter path includes more of the website, a longer one less.')} />
