@@ -123,7 +123,7 @@ async fn all_lookups_together_are_bounded() {
     let resolver = Hanging::new();
     let client = parts(resolver.clone(), Arc::new(Refuser::default()));
     let client = Arc::new(HttpOutbound::new(Policy::default(), client));
-    let requests = (0..300).map(|number| {
+    let requests = (0..400).map(|number| {
         tokio::spawn(send(Arc::clone(&client), format!("agent-{}", number / 10), "hangs.example"))
     });
     let requests: Vec<_> = requests.collect();
