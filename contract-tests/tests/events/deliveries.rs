@@ -491,10 +491,9 @@ fn the_named_endpoint_alone_receives_the_end_of_a_job(backend: Backend) {
     };
     let (named, open) = (cancelled(&first), cancelled(""));
     let runner = world.runner(0);
-    world.run(&[&runner], |world| world.log.lock().attempts.len() >= 3);
-    // Another message would follow now.
+    // Long enough for a message to each endpoint about each job.
     let later = world.cx.clock.now().plus_millis(60_000);
-    world.run(&[&runner], |world| world.cx.clock.now() >= later);
+    world.run(&[&runner], |world| world.log.lock().attempts.len() >= 3 && world.cx.clock.now() >= later);
     let log = world.log.lock();
     let mut received: Vec<(&str, &str, &Value)> = log
         .attempts
