@@ -12,7 +12,7 @@ use super::raster::Raster;
 use super::sure;
 
 /// What the networks read of an image at most, as a sum of [`Line::cost`]: it bounds the time, not the quality.
-const COST: u32 = 60_000;
+const COST: u32 = 30_000;
 /// Below this probability of its words a line of many is read again.
 const UNSURE: f32 = 0.9;
 /// Below this probability of its words an image may be turned, or be of a kind that its reader does not know.
@@ -32,7 +32,7 @@ impl<E: OcrEngine> WithNetworks<E> {
         Self { other, networks, limit: COST }
     }
 
-    /// The limit of what the networks read of an image, as the sum of [`Line::cost`]. Default: 60,000.
+    /// The limit of what the networks read of an image, as the sum of [`Line::cost`]. Default: 30,000.
     #[must_use]
     pub fn with_limit(mut self, limit: u32) -> Self {
         self.limit = limit;
