@@ -94,7 +94,9 @@ impl Recognition {
                 recogniser: recognition_weights::RECOGNISER,
                 characters: recognition_weights::CHARACTERS,
             };
+            // Figures do not depend on what else the machine does.
             Networks::new(weights, Threads::start(), Letters::of(&["eng"]).expect("a known language"))
+                .with_time(Duration::from_secs(600))
         };
         match self {
             Self::Both => Box::new(WithNetworks::new(Tesseract::default(), networks())),

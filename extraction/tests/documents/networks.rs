@@ -223,6 +223,18 @@ fn the_networks_read_alone_where_there_is_no_engine() {
     assert_eq!(engine.words(raster, &stopped), Ok(Vec::new()), "nobody waits any more");
 }
 
+/// On a busy machine.
+#[test]
+fn the_other_engine_reads_where_the_networks_run_out_of_time() {
+    let (raster, words, _) = &*READ;
+    let other = Planted::says(words.clone());
+    let engine = WithNetworks::new(&other, networks().with_time(Duration::ZERO));
+    assert_eq!(engine.words(raster, &Stop::default()).as_ref(), Ok(words));
+    let other = Planted::default();
+    let engine = WithNetworks::new(&other, networks().with_time(Duration::ZERO));
+    assert_eq!(engine.words(raster, &Stop::default()), Ok(Vec::new()), "there is no other");
+}
+
 #[test]
 fn the_time_for_an_image_is_bounded() {
     let (raster, ..) = &*READ;

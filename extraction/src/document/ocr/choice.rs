@@ -9,10 +9,10 @@ use recognition::Line;
 use super::engine::{OcrEngine, OcrError, OcrWord, Stop};
 use super::networks::Networks;
 use super::raster::Raster;
-use super::sure;
+use super::{score, sure};
 
 /// What the networks read of an image at most, as a sum of [`Line::cost`]: it bounds the time, not the quality.
-const COST: u32 = 60_000;
+const COST: u32 = 30_000;
 /// Below this probability of its words a line of many is read again.
 const UNSURE: f32 = 0.9;
 /// Below this probability of its words an image may be turned, or be of a kind that its reader does not know.
@@ -32,7 +32,7 @@ impl<E: OcrEngine> WithNetworks<E> {
         Self { other, networks, limit: COST }
     }
 
-    /// The limit of what the networks read of an image, as the sum of [`Line::cost`]. Default: 60,000.
+    /// The limit of what the networks read of an image, as the sum of [`Line::cost`]. Default: 30,000.
     #[must_use]
     pub fn with_limit(mut self, limit: u32) -> Self {
         self.limit = limit;
@@ -42,6 +42,27 @@ impl<E: OcrEngine> WithNetworks<E> {
     /// Whether the networks read all lines in the time for an image.
     fn are_few(&self, lines: &[Line]) -> bool {
         lines.iter().map(Line::cost).sum::<u32>() <= self.limit
+    }
+
+    /// What the networks read in these lines, or the other engine where they fail or, on a busy machine, run out of time
+    /// and the other reads more.
+    fn in_time(&self, raster: &Raster, lines: &[Line], stop: &Stop) -> Result<Vec<OcrWord>, OcrError> {
+        let mut is_whole = true;
+        let mut in_time = self.networks.goes_on(stop);
+        let read = self.networks.read(raster, lines, &mut || {
+            is_whole = in_time();
+            is_whole
+        });
+        match read {
+            Ok(words) if is_whole || stop.is_stopped() => Ok(words),
+            Ok(words) => Ok(self
+                .other
+                .words(raster, stop)
+                .ok()
+                .filter(|other| score(other) > score(&words))
+                .unwrap_or(words)),
+            Err(_) => self.other.words(raster, stop),
+        }
     }
 
     /// These words of an image, but with what the networks read in its doubtful lines where that is more probable. The most
@@ -71,13 +92,14 @@ impl<E: OcrEngine> WithNetworks<E> {
 impl<E: OcrEngine> OcrEngine for WithNetworks<E> {
     fn words(&self, raster: &Raster, stop: &Stop) -> Result<Vec<OcrWord>, OcrError> {
         let Ok(lines) = self.networks.find(raster) else { return self.other.words(raster, stop) };
-        let all = || self.networks.read(raster, &lines, &mut self.networks.goes_on(stop));
         if self.are_few(&lines) {
-            return all().or_else(|_| self.other.words(raster, stop));
+            return self.in_time(raster, &lines, stop);
         }
         match self.other.words(raster, stop) {
             Ok(words) if sure(&words) >= WRONG => Ok(self.reread(raster, words, &lines, stop)),
-            Err(OcrError::Unavailable) => all(),
+            Err(OcrError::Unavailable) => {
+                self.networks.read(raster, &lines, &mut self.networks.goes_on(stop))
+            }
             read => read,
         }
     }
