@@ -2,7 +2,7 @@
 
 #[rustfmt::skip]
 pub(crate) const FILES: &[(&str, &str, &[u8])] = &[
-    ("assets/app.9ac7338e43c8.css", "text/css; charset=utf-8", include_bytes!("../dist/assets/app.9ac7338e43c8.css.br")),
+    ("assets/app.a3d6b6309bb2.css", "text/css; charset=utf-8", include_bytes!("../dist/assets/app.a3d6b6309bb2.css.br")),
     ("assets/theme.854838873276.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/theme.854838873276.js.br")),
     ("assets/icon.3f9b16fce3c2.svg", "image/svg+xml", include_bytes!("../dist/assets/icon.3f9b16fce3c2.svg.br")),
     ("assets/kit.9083e49f4438.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/kit.9083e49f4438.js.br")),
