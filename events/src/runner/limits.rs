@@ -103,12 +103,14 @@ mod tests {
     #[test]
     fn a_host_has_its_own_limit_and_the_server_one_for_all() {
         let limits = Limits::new(1_000);
-        let admit = |agent: String| limits.admit(&agent.parse().unwrap(), "https://a.example.com/x").now_or_never();
+        let admit =
+            |agent: String| limits.admit(&agent.parse().unwrap(), "https://a.example.com/x").now_or_never();
         let held: Vec<Permit> = (0..MAX_OF_HOST).map(|number| admit(format!("a{number}")).unwrap()).collect();
         assert!(admit("another".to_owned()).is_none());
         drop(held);
         let small = Limits::new(2);
-        let admit = |agent: &str| small.admit(&agent.parse().unwrap(), "https://a.example.com/").now_or_never();
+        let admit =
+            |agent: &str| small.admit(&agent.parse().unwrap(), "https://a.example.com/").now_or_never();
         let (_first, _second) = (admit("a").unwrap(), admit("b").unwrap());
         assert!(admit("c").is_none());
     }
