@@ -83,6 +83,12 @@ impl People<'_> {
         self.0.storage().record(None, &key).await?.map(Stored::read).transpose()
     }
 
+    /// The change that stores a body under an id, in place of the record that is there now.
+    pub(crate) async fn replace<T: Body>(self, id: RecordId, body: T) -> Result<RecordChange, ApiError> {
+        let known = self.get::<T>(&id).await?;
+        Stored { version: known.map_or(0, |known| known.version), ..Stored::new(id, body) }.save()
+    }
+
     pub(crate) async fn by_unique<T: Body>(self, unique: &[u8; 32]) -> Result<Option<Stored<T>>, ApiError> {
         self.0.storage().record_by_unique(None, T::KIND, unique).await?.map(Stored::read).transpose()
     }

@@ -72,12 +72,8 @@ impl Inner {
         operator: PlatformId,
         changes: &mut Vec<RecordChange>,
     ) -> Result<Vec<String>, ApiError> {
-        let known = People(self.platform()).get::<RecoveryCodesBody>(&operator.into()).await?;
         let (shown, body) = make(self.platform(), operator);
-        changes.push(
-            Stored { version: known.map_or(0, |known| known.version), ..Stored::new(operator.into(), body) }
-                .save()?,
-        );
+        changes.push(People(self.platform()).replace(operator.into(), body).await?);
         Ok(shown)
     }
 

@@ -11,9 +11,7 @@ use crate::auth::challenge::{Purpose, accept};
 use crate::auth::cookies::encode;
 use crate::auth::passkey::{ALGORITHMS, Refused, verify_creation};
 use crate::auth::password;
-use crate::auth::records::{
-    OperatorBody, PasskeyBody, PasswordBody, People, Stored, TotpBody, unique_credential,
-};
+use crate::auth::records::{OperatorBody, PasskeyBody, People, Stored, unique_credential};
 use crate::auth::totp::{self, Enrolment, Unconfirmed};
 use crate::context::Context;
 use crate::errors::refused;
@@ -85,10 +83,7 @@ pub(super) async fn confirmed_totp(
             refused("code", ValidationIssue::new(ValidationCode::Reference, text))
         }
     })?;
-    let known = People(cx.platform()).get::<TotpBody>(&operator.into()).await?;
-    let mut stored = Stored::new(operator.into(), body);
-    stored.version = known.map_or(0, |known| known.version);
-    Ok(vec![used.save()?, stored.save()?])
+    Ok(vec![used.save()?, People(cx.platform()).replace(operator.into(), body).await?])
 }
 
 /// The change that stores a new password.
@@ -101,10 +96,7 @@ pub(super) async fn new_password(
     password::check(password, &account.body.email, service).map_err(|issue| refused("password", issue))?;
     let (ids, now) = (&*cx.platform().ports().ids, cx.platform().now());
     let body = cx.console.shared.hashing.create(cx.accounts()?, ids, password, now).await?;
-    let known = People(cx.platform()).get::<PasswordBody>(&account.id).await?;
-    let mut stored = Stored::new(account.id.clone(), body);
-    stored.version = known.map_or(0, |known| known.version);
-    stored.save()
+    People(cx.platform()).replace(account.id.clone(), body).await
 }
 
 /// The options of a request for a passkey.
