@@ -70,6 +70,8 @@ export const handleRejection = ({ _code, _message, _details }: Failure): boolean
   // ORIGIN_NOT_ALLOWED, AGENT_NOT_AVAILABLE
   if (/[NT]_NOT_A/.test(_code)) {
     S._rejected = _code;
+    // A slow configuration may be rejected after the panel has opened.
+    closeChat();
     hide(true);
     const origin = _details.origin || location.origin;
     logError(

@@ -77,7 +77,7 @@ export const startHost = async () => {
     delayMs: 0,
     /** Bytes of a stream after which the connection is destroyed; undefined for no cut. */
     cut: () => undefined,
-    /** Responds to a call with an error: `(path, body, count) => ({ status, code, … })`. */
+    /** Responds to a call with an error: `(path, body, count) => ({ status, code, … })`, or a promise of it. */
     refuse: () => undefined,
     cutAfterMs: 150,
     /** The number of events that a resumed stream repeats; the client skips them. */
@@ -342,7 +342,7 @@ export const startHost = async () => {
       }
     }
     const count = host.log.filter((one) => one.path == url.pathname).length;
-    const refusal = host.script.refuse(path, body, count);
+    const refusal = await host.script.refuse(path, body, count);
     if (refusal == 'destroy') return request.socket.destroy();
     if (refusal) return fail(response, refusal.status, refusal.code, refusal);
     if (request.method == 'GET' && path == 'config') {

@@ -44,7 +44,7 @@ export const start = async () => {
       page.on('console', (message) => /Content Security|Trusted ?Type|Refused to/i.test(message.text()) && errors.push('policy: ' + message.text()));
       const messages = [];
       page.on('console', (message) => messages.push(`${message.type()}: ${message.text()}`));
-      if (init) await page.addInitScript(init);
+      if (init) await page.addInitScript(...[init].flat());
       page.setDefaultTimeout(15000);
       await page.goto(host.page(name, html(body ?? tag(host)), headers ?? STRICT(host)) + (path || ''));
       return {

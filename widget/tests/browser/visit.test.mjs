@@ -304,13 +304,44 @@ test('a message that a log-out drops resolves its promise', async () => {
   await visit.done();
 });
 
-test('an agent that is not allowed on the page is not opened either', async () => {
-  s.host.script.refuse = (path) => path == 'config' && { status: 403, code: 'ORIGIN_NOT_ALLOWED' };
-  const visit = await s.visit({ init: () => { window.__events = []; window.ServiceWidgetConfig = { open: true, on: { open: () => __events.push('open'), error: ({ code }) => __events.push(code) } }; } });
-  await until(() => visit.page.evaluate(() => __events.length), 'the event');
+/** Opens the widget at once, and records its events; `wait` replaces the two seconds that it waits for its configuration. */
+const recorded = (wait) => [
+  ({ wait }) => {
+    const { setTimeout } = window;
+    window.setTimeout = (action, ms, ...rest) => setTimeout(action, ms == 2000 ? wait : ms, ...rest);
+    window.__events = [];
+    window.ServiceWidgetConfig = { open: true, on: { open: () => __events.push('open'), close: () => __events.push('close'), error: ({ code }) => __events.push(code) } };
+  },
+  { wait },
+];
+const events = (visit) => visit.page.evaluate(() => __events);
+const reopened = async (visit) => {
   await visit.page.evaluate(() => ServiceWidget.open());
   await visit.page.waitForTimeout(200);
-  assert.deepEqual(await visit.page.evaluate(() => [__events, ServiceWidget.instance.state.open]), [['ORIGIN_NOT_ALLOWED'], false]);
+  assert.equal(await visit.page.evaluate(() => ServiceWidget.instance.state.open), false);
+};
+
+test('an agent that is not allowed on the page is not opened either', async () => {
+  s.host.script.refuse = (path) => path == 'config' && { status: 403, code: 'ORIGIN_NOT_ALLOWED' };
+  const visit = await s.visit({ init: recorded(60000) });
+  await until(async () => (await events(visit)).length, 'the event');
+  await reopened(visit);
+  assert.deepEqual(await events(visit), ['ORIGIN_NOT_ALLOWED']);
   assert.deepEqual(s.host.log.map(({ path }) => path), ['/embed.js', '/widget/v1/config']);
+  await visit.done();
+});
+
+test('an agent whose rejection arrives after the panel has opened is closed', async () => {
+  let refuse;
+  const refused = new Promise((resolve) => { refuse = () => resolve({ status: 403, code: 'ORIGIN_NOT_ALLOWED' }); });
+  s.host.script.refuse = (path) => path == 'config' && refused;
+  const visit = await s.visit({ init: recorded(0) });
+  await until(async () => (await events(visit)).length, 'the opened panel');
+  await visit.at('.panel').waitFor();
+  refuse();
+  await until(async () => (await events(visit)).length == 3, 'the rejection');
+  await reopened(visit);
+  assert.deepEqual(await events(visit), ['open', 'close', 'ORIGIN_NOT_ALLOWED']);
+  assert.equal(await visit.at('.panel').isVisible(), false);
   await visit.done();
 });
