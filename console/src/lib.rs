@@ -38,5 +38,5 @@ pub use operations::OPERATIONS;
 pub use operator::Operator;
 pub use reference::{openapi, reference, typescript};
 pub use service::{API_PATH, Console};
-pub use settings::{AccountSettings, ConsoleSettings, DocumentReader, PasswordCost};
+pub use settings::{AccountSettings, ConsoleSettings, DocumentReader, PasswordCost, WidgetTags};
 pub use state::Inner;

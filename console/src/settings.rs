@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use conversations::admin::NewKnowledge;
 use openapi_core::ports::{BlockingExecutor, Inline};
+use openapi_core::values::AgentId;
 
 /// The settings of a [`Console`](crate::Console).
 #[derive(Clone)]
@@ -21,6 +22,8 @@ pub struct ConsoleSettings {
     pub accounts: Option<AccountSettings>,
     /// Turns files into passages that agents answer from.
     pub reader: Option<Arc<dyn DocumentReader>>,
+    /// Puts agents on web pages; none where no widget is served.
+    pub widget: Option<Arc<dyn WidgetTags>>,
     /// The version of the program.
     pub build: &'static str,
 }
@@ -85,6 +88,24 @@ pub trait DocumentReader: Send + Sync {
     async fn read(&self, file_name: &str, content: Bytes) -> Result<NewKnowledge, String>;
 }
 
+/// How web pages embed the widget.
+pub trait WidgetTags: Send + Sync {
+    /// The origin of the widget host.
+    fn origin(&self) -> String;
+
+    /// The object that the script defines, such as `ServiceWidget`.
+    fn global(&self) -> String;
+
+    /// The tag of an agent. It follows the server's version.
+    fn tag(&self, agent: &AgentId) -> String;
+
+    /// The tag of this build alone, with its integrity value.
+    fn pinned_tag(&self, agent: &AgentId) -> String;
+
+    /// The Content Security Policy directives that a page needs.
+    fn policy(&self) -> String;
+}
+
 impl ConsoleSettings {
     /// A console below `base_path` of an application whose pages have `origin`, and which signs people in itself.
     #[must_use]
@@ -95,6 +116,7 @@ impl ConsoleSettings {
             hosts: Vec::new(),
             accounts: None,
             reader: None,
+            widget: None,
             build: env!("CARGO_PKG_VERSION"),
         }
     }

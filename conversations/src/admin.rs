@@ -2,7 +2,7 @@
 
 use openapi_core::files::Sha256Digest;
 
-use crate::Passage;
+use crate::{ChatError, Outcome, Passage, Retrieved, Source};
 
 /// A new document, already split into passages.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,4 +53,39 @@ impl Default for KnowledgeLimits {
             passages: 50_000,
         }
     }
+}
+
+/// A question that an operator tries.
+#[derive(Clone, Debug, Default)]
+pub struct Trial {
+    /// The question.
+    pub question: String,
+    /// The question before it, which a short question continues.
+    pub before: Option<String>,
+    /// The language of the visitor, as a BCP 47 tag.
+    pub locale: String,
+}
+
+/// What a question finds, and what the agent replies.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrialAnswer {
+    /// The passages.
+    pub found: Retrieved,
+    /// The share of the question that the agent's documents have to cover.
+    pub min_coverage: f32,
+    /// The reply; none of a responder that is paid for.
+    pub reply: Option<TrialReply>,
+}
+
+/// A reply that is stored nowhere.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TrialReply {
+    /// The text, in Markdown.
+    pub text: String,
+    /// How the turn would end; [`None`] if the reply failed.
+    pub outcome: Option<Outcome>,
+    /// The sources that it cites.
+    pub sources: Vec<Source>,
+    /// Why it failed.
+    pub error: Option<ChatError>,
 }

@@ -44,6 +44,12 @@ impl Conversations {
         &self.platform
     }
 
+    /// The names of the responders, which an agent's settings select.
+    #[must_use]
+    pub fn responders(&self) -> Vec<&str> {
+        self.ports.responders.iter().map(|responder| responder.name()).collect()
+    }
+
     /// The limits of an agent's documents, which a reader of files enforces.
     #[must_use]
     pub const fn knowledge_limits(&self) -> KnowledgeLimits {

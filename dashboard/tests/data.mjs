@@ -36,7 +36,7 @@ const qr = (size) => {
   return path;
 };
 export const seed = () => ({ secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP', url: 'otpauth://totp/Acme:ada%40example.com?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=Acme', qrPath: qr(37), qrSize: 37, enrolment: 'enrolment', expiresAt: after(1 / 48) });
-const ALL = ['agents.read', 'agents.manage', 'inbox.read', 'inbox.reply', 'inbox.manage', 'contacts.read', 'contacts.write', 'sensitive.read', 'contacts.erase', 'studio.read', 'studio.write', 'keys.read', 'keys.manage', 'audit.read', 'schema.read', 'members.read', 'members.manage', 'signIn.manage'];
+const ALL = ['agents.read', 'agents.manage', 'inbox.read', 'inbox.reply', 'inbox.manage', 'contacts.read', 'contacts.write', 'sensitive.read', 'contacts.erase', 'studio.read', 'studio.write', 'studio.secret', 'keys.read', 'keys.manage', 'audit.read', 'schema.read', 'members.read', 'members.manage', 'signIn.manage'];
 export const capabilities = (names = ALL) => Object.fromEntries(names.map((name) => [name, 'full']));
 const talk = (n, more) => ({
   id: newId(), status: 'open', mode: 'ai', waitingSince: null, visitor: { level: 0, name: `${FIRST[n]} ${LAST[(n * 7) % 16]}`, email: null, phone: null, verifiedAs: null }, contactId: null, isMasked: false, locale: 'en', timeZone: 'Europe/London',
@@ -66,6 +66,13 @@ export const pagesOf = (one) => {
   const page = ([path, outcome, detail = null, misses = 0]) => ({ url: origin + path, outcome, detail, documentId: outcome == 'unchanged' ? newId() : null, misses });
   const rest = one.isLimited ? Array.from({ length: 120 }, (_, n) => ['/chapter/' + (n + 1), 'limit', null]) : one.error ? [] : one.pages.notRead ? NOT_READ : [];
   return [['/', 'read', null], ['/prices', 'unchanged', null], ...rest, ...(one.pages.waiting ? [['/contact', null, null]] : [])].map(page);
+};
+/** The built-in settings of an agent. */
+export const SETTINGS = {
+  appearance: { title: null, subtitle: null, avatar: null, color: '#3b5bdb', position: null, theme: 'auto', greeting: null, suggestions: [], teaser: null, footer: null, privacyUrl: null, disclosure: null, strings: {} },
+  origins: [], imageHosts: [], linkHosts: [], onlyLinkHosts: false, feedback: true, retentionDays: 365,
+  lead: { fields: ['primaryEmail', 'firstName'], prechat: false, consent: null }, uploads: { enabled: false, types: ['pdf', 'jpeg', 'png'] },
+  chat: { responder: 'knowledge', instructions: null, minCoverage: 0.5, fallback: 'knowledge', turnsPerDay: 2000, handoff: { enabled: false, timeoutMinutes: 10 }, llm: { endpoint: 'default', model: null, grounding: 'strict', temperature: 0.2, maxOutputTokens: 800, contextTokens: 8000, tokensPerDay: 1000000, costPerDay: null, releasedFields: [] } },
 };
 export const data = (empty = false) => {
   ids = 0;
@@ -118,6 +125,7 @@ export const data = (empty = false) => {
       { id: '697dc8160000000000000005', email: 'liam@example.com', name: 'Liam Brennan', grants: ['reviewer@acme'], invitedBy: { type: 'operator', id: 'op:' + ME.id, name: ME.name }, invitedAt: before(300), expiresAt: after(6), isVoid: false },
       { id: '697dc8160000000000000006', email: 'noor@example.com', name: null, grants: ['admin'], invitedBy: { type: 'operator', id: 'op:697dc8160000000000000009', name: null }, invitedAt: before(4000), expiresAt: after(3), isVoid: true },
     ],
+    settings: structuredClone(SETTINGS),
     methods: { passkeys: 2, passwordChangedAt: before(60 * 24 * 12), totpConfirmedAt: before(60 * 24 * 12), recoveryCodesLeft: 3, recoveryCodesMadeAt: before(60 * 24 * 40) },
     recoveryCodes: CODES,
     passkeys: [{ id: 'pk1', name: 'MacBook', isBackedUp: true, isSuspect: false, transports: ['internal'], createdAt: before(60 * 24 * 40), lastUsedAt: before(30) }, { id: 'pk2', name: 'Security key', isBackedUp: false, isSuspect: false, transports: ['usb'], createdAt: before(60 * 24 * 39), lastUsedAt: null }],

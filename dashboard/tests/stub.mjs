@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { checkCharacters } from './check.mjs';
 import { badAnswer, badRequest, operationOf } from './contract.mjs';
-import { capabilities, CODE, CODES, data, key as newKey, ME, message, newId, seed, website } from './data.mjs';
+import { capabilities, CODE, CODES, data, key as newKey, ME, message, newId, seed, SETTINGS, website } from './data.mjs';
 
 const dist = new URL('../dist/', import.meta.url);
 export const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -261,6 +261,27 @@ export const startStub = async (base = '') => {
     'knowledge.add': ({ body }) => { if (!body.text) return invalid('text', 'text is required'); const one = document(body.title, body.title); stub.data.knowledge.push(one); return ok(one); },
     'knowledge.addFile': ({ query }) => { const one = document(query.get('fileName'), query.get('fileName')); stub.data.knowledge.push(one); return ok(one); },
     'knowledge.remove': ({ document: id }) => { const one = of('knowledge', id); stub.data.knowledge = stub.data.knowledge.filter((row) => row != one); return ok(one); },
+    'settings.show': () => shownSettings(),
+    'settings.save': ({ body, headers }) => {
+      if (headers['if-match'] != `"${stub.version('settings')}"`) return refuse(412, 'PRECONDITION_FAILED', 'Somebody changed this in the meantime. Look at both and save again', { details: { current: {} } });
+      if (!/^#([\da-f]{3}|[\da-f]{6})$/i.test(body.settings.appearance.color)) return invalid('appearance.color', 'appearance.color must be a color such as #3b5bdb', 'format');
+      const at = body.settings.origins.findIndex((origin) => !/^https:\/\/[^/]+$/.test(origin));
+      if (at >= 0) return invalid(`origins[${at}]`, `origins[${at}] must be an origin such as https://www.example.com`, 'format');
+      stub.data.settings = body.settings;
+      stub.touch('settings');
+      return shownSettings();
+    },
+    'settings.install': () => ok({ origin: 'https://widget.example.com', global: 'AcmeWidget', tag: '<script src="https://widget.example.com/embed.js" data-agent-id="acme" async></script>', pinnedTag: '<script src="https://widget.example.com/embed.0123456789abcdef.js" integrity="sha384-abc" crossorigin="anonymous" data-agent-id="acme" async></script>', policy: 'script-src https://widget.example.com; connect-src https://widget.example.com' }),
+    'identity.show': () => ok({ secret: 'svci_' + 'k'.repeat(40), previous: null }),
+    'identity.rotate': () => ok({ secret: 'svci_' + 'n'.repeat(40), previous: 'svci_' + 'k'.repeat(40) }),
+    'studio.ask': ({ body }) => {
+      if (!body.question) return invalid('question', 'question is required');
+      const isModel = stub.data.settings.chat.responder != 'knowledge';
+      const knows = /open|visit/i.test(body.question);
+      const passage = { documentId: newId(), title: 'Prices and visits', url: null, headings: ['Prices and visits', 'Opening hours'], page: null, text: 'The practice is open from 9 am to 5 pm on weekdays.\nA home visit costs £40.', score: 3.2 };
+      const reply = knows ? { text: 'We are open **from 9 am to 5 pm** on weekdays [1].', outcome: 'answered', sources: [{ n: 1, title: 'Prices and visits', url: null }], error: null } : { text: 'I could not find that in the documents.', outcome: 'unknown', sources: [], error: null };
+      return ok({ coverage: knows ? 0.82 : 0.1, minCoverage: 0.5, hasDocuments: stub.data.knowledge.length > 0, passages: knows ? [passage] : [], reply: isModel ? null : reply, millis: 6 });
+    },
     'sources.list': () => ok(stub.data.sources),
     'sources.add': ({ body }) => {
       if (!body.url) return invalid('url', 'url is required');
@@ -284,6 +305,7 @@ export const startStub = async (base = '') => {
     'audit.list': ({ query }) => { const from = query.get('beforeId') ? stub.data.audit.findIndex((one) => one.id == query.get('beforeId')) + 1 : 0; const entries = stub.data.audit.slice(from, from + 12); const last = entries.at(-1); return ok({ entries, next: from + 12 < stub.data.audit.length ? { beforeAt: last.at, beforeId: last.id } : null }); },
   };
   const contactLike = () => ({ id: newId(), agentId: 'acme', externalReferenceId: null, salutation: null, firstName: null, middleName: null, lastName: null, dob: null, gender: null, primaryEmail: '', primaryPhone: null, primaryPhoneCode: null, fullAddress: null, tags: [], status: 'active', source: 'console', lastContactedAt: null, customFields: {}, isArchived: false, archivedAt: null, createdAt: new Date().toISOString(), updatedAt: new Date().toISOString(), masked: [] });
+  const shownSettings = () => ok({ settings: stub.data.settings, builtIn: SETTINGS, responders: ['knowledge', 'llm'] }, { headers: { ETag: `"${stub.version('settings')}"` } });
   const document = (fileName, title) => ({ id: newId(), fileName, title, url: null, language: 'en', contentType: 'text/plain', characters: 900, pages: null, passages: 3, sourceId: null, createdAt: new Date().toISOString(), updatedAt: new Date().toISOString() });
   const PUBLIC = /^\/(session$|sign-in\/|links\/)/;
   const answer = (method, path, query, headers, raw) => {
@@ -299,7 +321,7 @@ export const startStub = async (base = '') => {
       stub.violations.push(`no operation ${method} ${path}`);
       return refuse(404, 'ROUTE_NOT_FOUND', 'No such path');
     }
-    if (stub.stepUp && /^(keys\.(create|edit|rotate|revoke)|members\.(invite|grant|disable|remove|recover))$/.test(found.id)) return refuse(403, 'STEP_UP_REQUIRED', 'Prove once more who you are', { details: { methods: ['password'] } });
+    if (stub.stepUp && /^(identity\.(show|rotate)|keys\.(create|edit|rotate|revoke)|members\.(invite|grant|disable|remove|recover))$/.test(found.id)) return refuse(403, 'STEP_UP_REQUIRED', 'Prove once more who you are', { details: { methods: ['password'] } });
     if (stub.needsMethod && !PUBLIC.test(path) && !/^me\.(methods|beginTotp|confirmTotp|passkeyOptions|addPasskey)$/.test(found.id)) return refuse(403, 'SET_UP_REQUIRED', 'First set up a way to sign in');
     let body = {};
     if (/json/.test(headers['content-type'] ?? '')) body = JSON.parse(raw || '{}');

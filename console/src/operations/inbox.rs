@@ -1,7 +1,9 @@
 //! Conversations with visitors.
 
 use conversations::storage::{ConversationFilter, ConversationQuery};
-use conversations::{Conversation, ConversationMode, ConversationStatus, Message, Participation, Speaker};
+use conversations::{
+    Conversation, ConversationMode, ConversationStatus, Message, Participation, Source, Speaker,
+};
 use openapi_core::audit::AuditAction;
 use openapi_core::json::{Json, Object, json_object};
 use openapi_core::operation::Method;
@@ -191,6 +193,12 @@ json_object! { Cited as "CitedSource" = |cited| {
     "url": Option<String> = cited.url,
 } }
 
+impl Cited {
+    pub(super) fn of(source: &Source) -> Self {
+        Cited { n: source.n, title: source.title.clone(), url: source.url.clone() }
+    }
+}
+
 /// A message as operators see it.
 pub struct MessageView {
     message: Message,
@@ -215,8 +223,7 @@ json_object! { MessageView as "Message" = |view| {
 } }
 
 fn message_view(message: Message, is_masked: bool) -> MessageView {
-    let sources = message.sources.iter();
-    let sources = sources.map(|it| Cited { n: it.n, title: it.title.clone(), url: it.url.clone() }).collect();
+    let sources = message.sources.iter().map(Cited::of).collect();
     let uploads = message.uploads.iter().filter(|_| !is_masked);
     let uploads = uploads.map(|it| Attachment {
         name: it.name.clone(),

@@ -15,8 +15,10 @@ mod me_password;
 mod members;
 mod server;
 mod session;
+mod settings;
 mod sign_in;
 mod sources;
+mod studio;
 mod types;
 
 use crate::operation::Entry;
@@ -91,6 +93,12 @@ pub static OPERATIONS: &[Entry] = &[
     Entry::of::<sources::Show>(),
     Entry::of::<sources::Sync>(),
     Entry::of::<sources::Remove>(),
+    Entry::of::<settings::Show>(),
+    Entry::of::<settings::Save>(),
+    Entry::of::<settings::Install>(),
+    Entry::of::<settings::ShowIdentity>(),
+    Entry::of::<settings::RotateSecret>(),
+    Entry::of::<studio::Ask>(),
     Entry::of::<keys::List>(),
     Entry::of::<keys::Create>(),
     Entry::of::<keys::Show>(),
@@ -136,6 +144,8 @@ pub(crate) fn named_schemas() -> std::collections::BTreeMap<String, serde_json::
         of::<sources::WebsiteView>(),
         of::<sources::CountsView>(),
         of::<sources::PageView>(),
+        of::<studio::PassageView>(),
+        of::<studio::ReplyView>(),
         of::<keys::KeyView>(),
         of::<keys::Tried>(),
         of::<audit::EntryView>(),

@@ -11,5 +11,6 @@ mod cross_site;
 mod members;
 mod operations;
 mod roles;
+mod studio;
 mod support;
 mod totp;

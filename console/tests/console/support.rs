@@ -2,11 +2,16 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context as TaskContext, Poll};
 
 use bytes::Bytes;
 use console::{AccountSettings, Console, ConsoleSettings, Operator, PasswordCost};
-use conversations::{ChatPorts, Conversations};
+use conversations::{
+    ChatEvent, ChatEvents, ChatPorts, ChatResponder, ChatTurn, Conversations, Outcome, Usage,
+};
+use futures_core::Stream;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use openapi_core::access::Actor;
@@ -38,6 +43,42 @@ pub struct World {
     pub secrets: Mutex<HashMap<String, String>>,
 }
 
+/// Repeats the question in the visitor's language, and panics at the question `panic`.
+struct Echo {
+    name: &'static str,
+    cost: f64,
+}
+
+/// Events, the last one first.
+struct Events(Vec<ChatEvent>);
+
+impl Stream for Events {
+    type Item = ChatEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut TaskContext<'_>) -> Poll<Option<ChatEvent>> {
+        Poll::Ready(self.0.pop())
+    }
+}
+
+impl ChatResponder for Echo {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn most(&self, _: &ChatTurn) -> Usage {
+        Usage { cost: self.cost, ..Usage::default() }
+    }
+
+    fn respond(&self, turn: ChatTurn) -> ChatEvents {
+        assert_eq!(self.cost, 0.0, "a reply would be paid for");
+        let question = &turn.history.last().unwrap().text;
+        assert_ne!(question, "panic");
+        let done = ChatEvent::Done { outcome: Outcome::Answered, sources: vec![], usage: Usage::default() };
+        let text = format!("{}: {question}", turn.visitor.locale);
+        Box::pin(Events(vec![done, ChatEvent::Delta(text)]))
+    }
+}
+
 pub fn by() -> Actor {
     Actor::Operator("test".to_owned())
 }
@@ -57,7 +98,10 @@ impl World {
         let service = ServiceInfo::new("https://api.example.com").unwrap();
         let storage = Arc::new(MemoryStorage::new());
         let platform = Arc::new(Platform::new(Arc::clone(&storage) as _, ports, service));
-        let chat = Conversations::new(Arc::clone(&platform), Arc::clone(&storage) as _, ChatPorts::new());
+        let responders = ChatPorts::new()
+            .with_responder(Arc::new(Echo { name: "knowledge", cost: 0.0 }))
+            .with_responder(Arc::new(Echo { name: "llm", cost: 0.1 }));
+        let chat = Conversations::new(Arc::clone(&platform), Arc::clone(&storage) as _, responders);
         World { console: Console::new(chat, settings), platform, clock, storage, secrets: Mutex::default() }
     }
 

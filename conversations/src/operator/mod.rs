@@ -1,6 +1,7 @@
 //! The operator's side of the chat.
 
 mod knowledge;
+mod trial;
 mod websites;
 
 use std::ops::ControlFlow::{Break, Continue};
@@ -210,8 +211,13 @@ fn take(conversation: &mut Conversation) {
 impl Conversations {
     /// The settings of an agent's widget and chat; the built-in ones if there are none.
     pub async fn agent_settings(&self, agent: &AgentId) -> Result<AgentSettings, AdminError> {
+        Ok(self.versioned_settings(agent).await?.0)
+    }
+
+    /// The same with their version, which each change raises; 0 of the built-in ones.
+    pub async fn versioned_settings(&self, agent: &AgentId) -> Result<(AgentSettings, u64), AdminError> {
         self.platform.living_agent(agent).await?;
-        Ok(self.stored_settings(agent).await?.0)
+        Ok(self.stored_settings(agent).await?)
     }
 
     /// Replaces all settings. Absent members get their built-in values. Servers apply the change within 5 s. A new

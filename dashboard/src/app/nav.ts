@@ -21,6 +21,7 @@ export const PAGES: Page[] = [
   { name: 'inbox', path: '/inbox', title: () => t('Inbox'), icon: 'inbox', key: 'g i', needs: 'inbox.read', group: 'main' },
   { name: 'contacts', path: '/contacts', title: () => t('Contacts'), icon: 'contacts', key: 'g c', needs: 'contacts.read', group: 'main' },
   { name: 'knowledge', path: '/knowledge', title: () => t('Knowledge'), icon: 'book', key: 'g a', needs: 'studio.read', group: 'main' },
+  { name: 'studio', path: '/studio', title: () => t('Agent'), icon: 'bot', key: 'g s', needs: 'studio.read', group: 'main' },
   { name: 'keys', path: '/settings/keys', title: () => t('API Permissions'), icon: 'key', key: 'g k', needs: 'keys.read', group: 'settings' },
   { name: 'members', path: '/members', title: () => t('Members'), icon: 'person', key: 'g m', needs: 'members.read', group: 'settings', ofAll: true },
   { name: 'audit', path: '/settings/audit', title: () => t('Audit log'), icon: 'audit', key: 'g l', needs: 'audit.read', group: 'settings' },

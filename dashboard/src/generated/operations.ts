@@ -152,6 +152,15 @@ export type Agent = {
   readonly updatedAt: string;
 };
 
+export type AgentSettings = {
+  /** All members, as `agents configure` writes them. */
+  readonly settings: Readonly<Record<string, unknown>>;
+  /** The values of members that are left out. */
+  readonly builtIn: Readonly<Record<string, unknown>>;
+  /** The values of `chat.responder` that this server knows. */
+  readonly responders: readonly (string)[];
+};
+
 export type Attachment = {
   readonly name: string;
   readonly size: number;
@@ -253,6 +262,24 @@ export type ConversationCounts = {
   readonly human: number;
   readonly closed: number;
   readonly all: number;
+};
+
+export type FoundPassage = {
+  readonly documentId: string;
+  readonly title: string;
+  readonly url: string | null;
+  readonly headings: readonly (string)[];
+  readonly page: number | null;
+  readonly text: string;
+  /** Comparable within one search only. */
+  readonly score: number;
+};
+
+export type IdentitySecrets = {
+  /** The secret to sign with; `null` until the first is made. */
+  readonly secret: string | null;
+  /** The secret before it, while it is valid. */
+  readonly previous: string | null;
 };
 
 export type Invitation = {
@@ -548,6 +575,29 @@ export type TotpSeed = {
   readonly expiresAt: string;
 };
 
+export type TrialAnswer = {
+  /** How sure it is that the best passages answer, 0 to 1. */
+  readonly coverage: number;
+  /** What the agent's settings ask for. */
+  readonly minCoverage: number;
+  readonly hasDocuments: boolean;
+  /** Best first. */
+  readonly passages: readonly (FoundPassage)[];
+  /** `null` where a model replies: a reply costs. */
+  readonly reply: TrialReply | null;
+  readonly millis: number;
+};
+
+export type TrialReply = {
+  /** Markdown. */
+  readonly text: string;
+  /** `null` of a reply that failed. */
+  readonly outcome: 'answered' | 'unsure' | 'small_talk' | 'unknown' | 'stopped' | 'queued' | 'limited' | null;
+  readonly sources: readonly (CitedSource)[];
+  /** Why it failed. */
+  readonly error: string | null;
+};
+
 export type TriedRequest = {
   readonly method: string;
   readonly path: string;
@@ -609,6 +659,19 @@ export type WebsiteReport = {
   readonly website: Website;
   /** By address. */
   readonly pages: readonly (WebsitePage)[];
+};
+
+export type WidgetInstallation = {
+  /** The widget host's. */
+  readonly origin: string;
+  /** The object that the script defines, such as `ServiceWidget`. */
+  readonly global: string;
+  /** The tag that follows the server's version. */
+  readonly tag: string;
+  /** The tag of this build alone, with its integrity value. */
+  readonly pinnedTag: string;
+  /** What a page's Content-Security-Policy needs. */
+  readonly policy: string;
 };
 
 /** Input and output of each operation. */
@@ -1356,6 +1419,64 @@ export interface Operations {
     readonly error: string | null;
     readonly pages: WebsitePageCounts;
   } };
+  /** Shows the settings of an agent's widget and chat. */
+  'settings.show': { input: { agent: string }; output: {
+    /** All members, as `agents configure` writes them. */
+    readonly settings: Readonly<Record<string, unknown>>;
+    /** The values of members that are left out. */
+    readonly builtIn: Readonly<Record<string, unknown>>;
+    /** The values of `chat.responder` that this server knows. */
+    readonly responders: readonly (string)[];
+  } };
+  /** Replaces the settings of an agent's widget and chat. Servers apply them within 5 s. */
+  'settings.save': { input: { agent: string; settings: Readonly<Record<string, unknown>> }; output: {
+    /** All members, as `agents configure` writes them. */
+    readonly settings: Readonly<Record<string, unknown>>;
+    /** The values of members that are left out. */
+    readonly builtIn: Readonly<Record<string, unknown>>;
+    /** The values of `chat.responder` that this server knows. */
+    readonly responders: readonly (string)[];
+  } };
+  /** Shows the tags that put an agent's chat on a page. */
+  'settings.install': { input: { agent: string }; output: {
+    /** The widget host's. */
+    readonly origin: string;
+    /** The object that the script defines, such as `ServiceWidget`. */
+    readonly global: string;
+    /** The tag that follows the server's version. */
+    readonly tag: string;
+    /** The tag of this build alone, with its integrity value. */
+    readonly pinnedTag: string;
+    /** What a page's Content-Security-Policy needs. */
+    readonly policy: string;
+  } };
+  /** Shows the secret with which the page's server signs who a visitor is. The audit log notes it. */
+  'identity.show': { input: { agent: string }; output: {
+    /** The secret to sign with; `null` until the first is made. */
+    readonly secret: string | null;
+    /** The secret before it, while it is valid. */
+    readonly previous: string | null;
+  } };
+  /** Makes another identity secret. The former one stays valid for a while. */
+  'identity.rotate': { input: { agent: string; graceSeconds?: number }; output: {
+    /** The secret to sign with; `null` until the first is made. */
+    readonly secret: string | null;
+    /** The secret before it, while it is valid. */
+    readonly previous: string | null;
+  } };
+  /** Asks an agent a question as a visitor would, and shows what it finds. Nothing is stored or charged. */
+  'studio.ask': { input: { agent: string; question: string; before?: string; locale?: string }; output: {
+    /** How sure it is that the best passages answer, 0 to 1. */
+    readonly coverage: number;
+    /** What the agent's settings ask for. */
+    readonly minCoverage: number;
+    readonly hasDocuments: boolean;
+    /** Best first. */
+    readonly passages: readonly (FoundPassage)[];
+    /** `null` where a model replies: a reply costs. */
+    readonly reply: TrialReply | null;
+    readonly millis: number;
+  } };
   /** Lists the keys of an agent, oldest first. */
   'keys.list': { input: { agent: string }; output: readonly (Key)[] };
   /** Creates a key. Its secret is in the answer and nowhere else. */
@@ -1854,6 +1975,36 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     method: 'DELETE', path: '/agents/{agent}/sources/{source}', query: [], body: 'none',
     scope: 'agent', needs: 'studio.write', stepUp: false, versioned: false, secret: false,
     changes: true, command: 'knowledge sources remove ID --agent AGENT',
+  },
+  'settings.show': {
+    method: 'GET', path: '/agents/{agent}/settings', query: [], body: 'none',
+    scope: 'agent', needs: 'studio.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'agents configure ID',
+  },
+  'settings.save': {
+    method: 'PUT', path: '/agents/{agent}/settings', query: [], body: 'json',
+    scope: 'agent', needs: 'studio.write', stepUp: false, versioned: true, secret: false,
+    changes: true, command: 'agents configure ID --file FILE',
+  },
+  'settings.install': {
+    method: 'GET', path: '/agents/{agent}/install', query: [], body: 'none',
+    scope: 'agent', needs: 'studio.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'agents show ID',
+  },
+  'identity.show': {
+    method: 'POST', path: '/agents/{agent}/identity-secret/show', query: [], body: 'none',
+    scope: 'agent', needs: 'studio.secret', stepUp: true, versioned: false, secret: true,
+    changes: true, command: 'agents identity-secret ID',
+  },
+  'identity.rotate': {
+    method: 'POST', path: '/agents/{agent}/identity-secret/rotate', query: [], body: 'json',
+    scope: 'agent', needs: 'studio.secret', stepUp: true, versioned: false, secret: true,
+    changes: true, command: 'agents identity-secret ID --rotate --grace 24h',
+  },
+  'studio.ask': {
+    method: 'POST', path: '/agents/{agent}/studio/ask', query: [], body: 'json',
+    scope: 'agent', needs: 'studio.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: '',
   },
   'keys.list': {
     method: 'GET', path: '/agents/{agent}/keys', query: [], body: 'none',

@@ -51,7 +51,7 @@ export default () => {
   const ending = keys.data?.filter((key) => key.status == 'active' && key.expiresAt && new Date(key.expiresAt).valueOf() - Date.now() < SOON_MILLIS).length ?? 0;
   const steps = [
     ...(knowledge.data ? [{ title: t('Add a document for the agent to answer from'), to: '/knowledge', done: knowledge.data.length > 0 }] : []),
-    ...(counts.data ? [{ title: t('Add the widget to a page and ask it a question'), to: '/inbox?view=all', done: counts.data.all > 0 }] : []),
+    ...(counts.data ? [{ title: t('Add the widget to a page and ask it a question'), to: '/studio/install', done: counts.data.all > 0 }] : []),
     ...(keys.data ? [{ title: t('Create an API key'), to: '/settings/keys/new', done: keys.data.length > 0 }, { title: t('Send the first API request'), to: '/settings/keys', done: keys.data.some((key) => key.lastUsedAt) }] : []),
     ...(contacts.data ? [{ title: t('Add the first contact'), to: '/contacts', done: contacts.data.length > 0 }] : []),
   ];

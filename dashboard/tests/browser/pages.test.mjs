@@ -23,6 +23,11 @@ const PAGES = {
   'website-failed': () => website(/shop/),
   'website-limited': () => website(/docs/),
   'website-new': () => website(/blog/),
+  studio: () => '/a/acme/studio',
+  'studio-replies': () => '/a/acme/studio/replies',
+  'studio-people': () => '/a/acme/studio/people',
+  'studio-try': () => '/a/acme/studio/try',
+  'studio-install': () => '/a/acme/studio/install',
   keys: () => '/a/acme/settings/keys',
   key: () => '/a/acme/settings/keys/' + first('keys'),
   'new-key': () => '/a/acme/settings/keys/new',
@@ -81,7 +86,7 @@ test('every page without records', async () => {
 });
 test('every page whose reading fails names the reason, the request, and the next step', async () => {
   const found = [];
-  for (const name of ['home', 'inbox', 'conversation', 'contacts', 'contact', 'knowledge', 'websites', 'website', 'keys', 'key', 'audit', 'members', 'invitations']) {
+  for (const name of ['home', 'inbox', 'conversation', 'contacts', 'contact', 'knowledge', 'websites', 'website', 'studio', 'keys', 'key', 'audit', 'members', 'invitations']) {
     all.stub.reset();
     all.stub.fail = (method, path) => (/^\/(agents\/acme|members)/.test(path) ? { status: 503, code: 'SERVICE_UNAVAILABLE', message: 'The data store is not available' } : null);
     const visit = await all.visit(PAGES[name]());

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::console::{AccountSettings, Console, ConsoleSettings, DocumentReader};
+use ::console::{AccountSettings, Console, ConsoleSettings, DocumentReader, WidgetTags};
 use arc_swap::ArcSwap;
 use conversations::Conversations;
 use http::header::{HOST, LOCATION};
@@ -13,8 +13,10 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use openapi_core::access::Actor;
 use openapi_core::api::{ApiBody, PeerAddress};
 use openapi_core::ports::{BlockingExecutor, Work};
+use openapi_core::values::AgentId;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use widget::Widget;
 
 use super::listener;
 use super::pages::Pages;
@@ -77,6 +79,7 @@ impl ConsoleListeners {
         serving: &ConsoleServing,
         chat: Conversations,
         reader: Option<Arc<dyn DocumentReader>>,
+        widget: Option<Arc<dyn WidgetTags>>,
     ) -> Console {
         let millis = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         let accounts = AccountSettings {
@@ -90,7 +93,38 @@ impl ConsoleListeners {
         settings.hosts.clone_from(&self.hosts);
         settings.build = env!("CARGO_PKG_VERSION");
         settings.reader = reader;
+        settings.widget = widget;
         Console::new(chat, settings)
+    }
+}
+
+/// The widget of this build at its public origin.
+pub struct ServedWidget {
+    /// The widget.
+    pub widget: Widget,
+    /// The origin of its host.
+    pub origin: String,
+}
+
+impl WidgetTags for ServedWidget {
+    fn origin(&self) -> String {
+        self.origin.clone()
+    }
+
+    fn global(&self) -> String {
+        self.widget.global().to_owned()
+    }
+
+    fn tag(&self, agent: &AgentId) -> String {
+        self.widget.tag(&self.origin, agent.as_str())
+    }
+
+    fn pinned_tag(&self, agent: &AgentId) -> String {
+        self.widget.pinned_tag(&self.origin, agent.as_str())
+    }
+
+    fn policy(&self) -> String {
+        self.widget.policy(&self.origin)
     }
 }
 

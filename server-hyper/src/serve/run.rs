@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::console::{Console as OperatorsConsole, DocumentReader};
+use ::console::{Console as OperatorsConsole, DocumentReader, WidgetTags};
 use ::outbound::{HttpOutbound, Parts};
 use arc_swap::ArcSwap;
 use conversations::Conversations;
@@ -24,10 +24,11 @@ use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use widget::Widget;
 
 use super::accepting::Accepting;
 use super::api::ApiHandler;
-use super::console::{self as operators, ConsoleListeners};
+use super::console::{self as operators, ConsoleListeners, ServedWidget};
 use super::crawler::Crawling;
 use super::docs::Docs;
 use super::drain::Drain;
@@ -239,7 +240,8 @@ impl Server {
         let operators = console.as_ref().map(|console| {
             let chat = Conversations::clone(&platforms.current());
             let reader = reader(&lent.config, &chat);
-            Arc::new(ArcSwap::from_pointee(console.console(&serving.console, chat, reader)))
+            let tags = widget_tags(&service_info, widget_origin.clone());
+            Arc::new(ArcSwap::from_pointee(console.console(&serving.console, chat, reader, tags)))
         });
         let console_origin = console.as_ref().map(|console| console.origin.clone());
         if let Some((listeners, console)) = console.zip(operators.as_ref()) {
@@ -512,6 +514,12 @@ fn reader(config: &Config, chat: &Conversations) -> Option<Arc<dyn DocumentReade
             None
         }
     }
+}
+
+/// The tags of the widget for web pages; none where it is not served.
+fn widget_tags(service_info: &ServiceInfo, origin: Option<String>) -> Option<Arc<dyn WidgetTags>> {
+    let (origin, widget) = origin.zip(Widget::new(service_info.service_name()).ok())?;
+    Some(Arc::new(ServedWidget { widget, origin }))
 }
 
 /// SIGHUP: reloads certificate and key.

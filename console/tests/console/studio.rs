@@ -1,0 +1,123 @@
+//! The studio: settings, the identity secret, and questions to try.
+
+use serde_json::{Value, json};
+
+use super::support::{Answer, Browser, World, call_as};
+
+const SETTINGS: &str = "/agents/acme/settings";
+
+fn save(world: &World, settings: &Value, tag: Option<&str>) -> Answer {
+    let mut request = Browser::default().request("PUT", SETTINGS, &json!({ "settings": settings }));
+    request.extensions_mut().insert(console::Operator::new("u", "U", "agent-editor@acme".parse().unwrap()));
+    if let Some(tag) = tag {
+        request.headers_mut().insert("if-match", tag.parse().unwrap());
+    }
+    world.send(request)
+}
+
+fn shown(world: &World) -> (Value, String) {
+    let answer = call_as(world, "viewer@acme", "GET", SETTINGS, &Value::Null);
+    (answer.data().clone(), answer.headers["etag"].to_str().unwrap().to_owned())
+}
+
+#[test]
+fn settings_are_saved_on_the_version_that_was_seen() {
+    let world = World::hosted();
+    let (before, tag) = shown(&world);
+    assert_eq!(before["settings"], before["builtIn"]);
+    assert_eq!(before["settings"]["chat"]["llm"]["temperature"].to_string(), "0.2", "as it was written");
+    let mut settings = before["settings"].clone();
+    settings["appearance"]["title"] = json!("Front desk");
+    settings["chat"]["minCoverage"] = json!(0.6);
+    let without = save(&world, &settings, None);
+    assert_eq!((without.status, without.code()), (428, "PRECONDITION_REQUIRED"));
+    let saved = save(&world, &settings, Some(&tag));
+    assert_eq!(saved.data()["settings"], settings, "{}", saved.text);
+    let (after, next) = shown(&world);
+    assert_eq!((&after["settings"], next == tag), (&settings, false));
+    assert_eq!(saved.headers["etag"].to_str().unwrap(), next);
+    let stale = save(&world, &before["settings"], Some(&tag));
+    assert_eq!((stale.status, stale.code()), (412, "PRECONDITION_FAILED"));
+    assert_eq!(stale.body["details"]["current"]["settings"], settings);
+    assert_eq!(shown(&world).0["settings"], settings, "a stale save changes nothing");
+}
+
+#[test]
+fn faults_of_settings_stand_at_their_paths_and_change_nothing() {
+    let world = World::hosted();
+    let (before, tag) = shown(&world);
+    for (path, settings) in [
+        ("appearance.color", json!({ "appearance": { "color": "blue" } })),
+        ("origins[0]", json!({ "origins": ["www.example.com"] })),
+        ("retentionDays", json!({ "retentionDays": 0 })),
+        ("appearance.colour", json!({ "appearance": { "colour": "#fff" } })),
+        ("lead.fields[0]", json!({ "lead": { "fields": ["shoeSize"] } })),
+        ("chat.responder", json!({ "chat": { "responder": "oracle" } })),
+        ("settings", json!([])),
+    ] {
+        let refused = save(&world, &settings, Some(&tag));
+        assert_eq!((refused.status, refused.code()), (400, "VALIDATION_ERROR"), "{path}: {}", refused.text);
+        assert_eq!(refused.body["validationErrors"][0]["field"], path, "{}", refused.text);
+        assert_eq!(shown(&world), (before.clone(), tag.clone()));
+    }
+}
+
+#[test]
+fn a_question_gets_the_agents_reply_and_leaves_nothing() {
+    let world = World::hosted();
+    let ask = |body: &Value| call_as(&world, "viewer@acme", "POST", "/agents/acme/studio/ask", body);
+    let answer = ask(&json!({ "question": "When are you open?", "locale": "de" }));
+    let reply = &answer.data()["reply"];
+    assert_eq!(reply["text"], "de: When are you open?", "{}", answer.text);
+    assert_eq!((&reply["outcome"], &reply["error"]), (&json!("answered"), &Value::Null));
+    let answer = ask(&json!({ "question": "panic" }));
+    assert_eq!(answer.data()["reply"]["error"], "the responder failed", "{}", answer.text);
+    for (question, at) in
+        [(json!(""), "question"), (json!("a".repeat(4_001)), "question"), (json!(7), "question")]
+    {
+        let refused = ask(&json!({ "question": question }));
+        assert_eq!((refused.status, &refused.body["validationErrors"][0]["field"]), (400, &json!(at)));
+    }
+    let counts = call_as(&world, "owner", "GET", "/agents/acme/conversations/counts", &Value::Null);
+    assert_eq!(counts.data()["all"], 0);
+    // A responder that is paid for is not called.
+    let (shown, tag) = shown(&world);
+    let mut settings = shown["settings"].clone();
+    settings["chat"]["responder"] = json!("llm");
+    assert_eq!(save(&world, &settings, Some(&tag)).status, 200);
+    let answer = ask(&json!({ "question": "When are you open?" }));
+    assert_eq!((answer.status, &answer.data()["reply"]), (200, &Value::Null), "{}", answer.text);
+}
+
+#[test]
+fn the_identity_secret_needs_a_recent_proof_and_its_showing_is_noted() {
+    let world = World::hosted();
+    let path = |rest: &str| format!("/agents/acme/identity-secret/{rest}");
+    let call = |rest: &str, body: &Value, is_recent: bool| {
+        let mut request = Browser::default().request("POST", &path(rest), body);
+        let mut developer = console::Operator::new("u", "U", "developer@acme".parse().unwrap());
+        developer.authenticated_at = is_recent.then(|| world.platform.now());
+        request.extensions_mut().insert(developer);
+        world.send(request)
+    };
+    for rest in ["show", "rotate"] {
+        let refused = call(rest, &json!({}), false);
+        assert_eq!((refused.status, refused.code()), (403, "STEP_UP_REQUIRED"), "{}", refused.text);
+    }
+    let none = call("show", &json!({}), true);
+    assert_eq!(none.data(), &json!({ "secret": null, "previous": null }));
+    let first = call("rotate", &json!({}), true).data()["secret"].clone();
+    let second = call("rotate", &json!({ "graceSeconds": 60 }), true).data().clone();
+    assert_eq!(second["previous"], first);
+    assert_ne!(second["secret"], first);
+    world.clock.advance_millis(61_000);
+    let alone = call("show", &json!({}), true);
+    assert_eq!(alone.data(), &json!({ "secret": second["secret"], "previous": null }));
+    let refused = call("rotate", &json!({ "graceSeconds": 604_801 }), true);
+    assert_eq!((refused.status, refused.code()), (422, "NOT_POSSIBLE"), "{}", refused.text);
+    let audit = call_as(&world, "owner", "GET", "/agents/acme/audit?limit=100", &Value::Null);
+    let entries = audit.data()["entries"].as_array().cloned().unwrap_or_default();
+    let shown = entries.iter().filter(|entry| entry["action"] == "secret.show").count();
+    assert_eq!(shown, 4, "{}", audit.text);
+    assert!(!audit.text.contains(second["secret"].as_str().unwrap()));
+}

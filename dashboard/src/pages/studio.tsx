@@ -1,0 +1,209 @@
+// The studio: how the agent looks, replies and hands over, questions to try, and the tag for web pages.
+import { agent, ApiError, Badge, Bar, Button, call, can, changed, Check, Cli, done, Failure, Field, get, href, invalidate, Loaded, merge, Notice, number, put, seg, Select, t, TextField, useActions, useForm, useKeys, useQuery, useSignal, type AgentSettings, type Form, type SchemaField, type Values } from '../kit';
+import type { ComponentChildren } from 'preact';
+import { Install } from './parts/studio-install';
+import { Preview } from './parts/studio-preview';
+import { fieldOf, LOOK, PAGES, PEOPLE, read, REPLIES, write, type Kinds, type Tree } from './parts/studio-settings';
+import { Try } from './parts/studio-try';
+
+const root = () => `/agents/${seg(agent.value!)}/settings`;
+interface Edit {
+  form: Form<Values>;
+  /** The name and value of a field for text. */
+  text: (path: string) => { value: string; onInput: (value: string) => void; error: string | undefined };
+  flag: (path: string) => { checked: boolean; onChange: (checked: boolean) => void };
+  settings: AgentSettings;
+}
+type Fields = (edit: Edit) => ComponentChildren;
+
+const Card = ({ title, hint, children }: { title: string; hint?: string; children: ComponentChildren }) => (
+  <section class="card"><header><h2>{title}</h2></header><div class="body stack">{hint && <p class="muted">{hint}</p>}{children}</div></section>
+);
+const Look: Fields = ({ form, text }) => (
+  <>
+    <Card title={t('Head')}>
+      <TextField label={t('Title')} placeholder={t('The agent’s name')} {...text('appearance.title')} />
+      <TextField label={t('Subtitle')} {...text('appearance.subtitle')} />
+      <TextField label={t('Address of an image')} type="url" placeholder="https://" hint={t('On the widget host or a host of the list under Install.')} {...text('appearance.avatar')} />
+    </Card>
+    <Card title={t('Colours and position')}>
+      <div class="two">
+        <Field label={t('Colour')} error={form.errors['appearance.color']} hint={t('The widget picks text that is readable on it.')}>{(props) => <span class="row"><input type="color" class="swatch" aria-label={t('Pick a colour')} value={/^#[\da-f]{6}$/i.test(String(form.values['appearance.color'])) ? String(form.values['appearance.color']) : '#000000'} onInput={(event) => form.set('appearance.color', event.currentTarget.value)} /><input class="input mono" value={String(form.values['appearance.color'])} spellcheck={false} onInput={(event) => form.set('appearance.color', event.currentTarget.value)} {...props} /></span>}</Field>
+        <Select label={t('Theme')} value={String(form.values['appearance.theme'])} options={[['auto', t('As the page')], ['light', t('Light')], ['dark', t('Dark')]]} error={form.errors['appearance.theme']} onChange={(value) => form.set('appearance.theme', value)} />
+        <Select label={t('Position')} value={String(form.values['appearance.position'])} options={[['', t('By the language of the page')], ['bottom-right', t('Bottom right')], ['bottom-left', t('Bottom left')]]} error={form.errors['appearance.position']} onChange={(value) => form.set('appearance.position', value)} />
+      </div>
+    </Card>
+    <Card title={t('Words')}>
+      <TextField label={t('Greeting')} rows={3} {...text('appearance.greeting')} />
+      <TextField label={t('Suggested questions')} rows={3} hint={t('One on each line, at most six.')} {...text('appearance.suggestions')} />
+      <TextField label={t('Teaser next to the launcher')} {...text('appearance.teaser.text')} />
+      <TextField label={t('Notice that an AI answers')} placeholder={t('In the language of the visitor')} {...text('appearance.disclosure')} />
+      <TextField label={t('Text at the bottom')} {...text('appearance.footer')} />
+      <TextField label={t('Privacy policy')} type="url" placeholder="https://" {...text('appearance.privacyUrl')} />
+    </Card>
+  </>
+);
+const Replies: Fields = ({ form, text, settings }) => {
+  const responder = String(form.values['chat.responder']);
+  const names: Record<string, string> = { knowledge: t('Passages of your documents, without a model'), llm: t('A language model') };
+  const known = settings.responders.includes(responder) ? settings.responders : [...settings.responders, responder];
+  return (
+    <>
+      <Card title={t('Who answers')}>
+        <Select label={t('Responder')} value={responder} options={known.map((one): [string, string] => [one, names[one] ?? one])} error={form.errors['chat.responder']} hint={settings.responders.includes('llm') ? undefined : t('This server has no language model. The operator configures one with --llm-endpoint.')} onChange={(value) => form.set('chat.responder', value)} />
+        <TextField label={t('Needed coverage, 0 to 1')} inputmode="numeric" hint={t('How sure the agent must be that its documents answer. Try shows the coverage of a question.')} {...text('chat.minCoverage')} />
+        <TextField label={t('Replies a day')} inputmode="numeric" hint={t('Beyond them visitors get the form. 0 is no limit.')} {...text('chat.turnsPerDay')} />
+      </Card>
+      {responder != 'knowledge' && (
+        <Card title={t('Model')}>
+          <TextField label={t('Instructions')} rows={8} hint={t('Tone, scope, what never to say. At most 8,000 characters.')} {...text('chat.instructions')} />
+          <div class="two">
+            <TextField label={t('Endpoint')} hint={t('Its name in the settings of the server.')} {...text('chat.llm.endpoint')} />
+            <TextField label={t('Model')} placeholder={t('The endpoint’s own')} {...text('chat.llm.model')} />
+            <Select label={t('May answer from')} value={String(form.values['chat.llm.grounding'])} options={[['strict', t('your documents only')], ['open', t('general knowledge too, marked as such')]]} error={form.errors['chat.llm.grounding']} onChange={(value) => form.set('chat.llm.grounding', value)} />
+            <Select label={t('When the model fails')} value={String(form.values['chat.fallback'])} options={[['knowledge', t('answer from passages')], ['error', t('show an error')]]} error={form.errors['chat.fallback']} onChange={(value) => form.set('chat.fallback', value)} />
+            <TextField label={t('Temperature, 0 to 2')} inputmode="numeric" {...text('chat.llm.temperature')} />
+            <TextField label={t('Tokens of a reply')} inputmode="numeric" {...text('chat.llm.maxOutputTokens')} />
+            <TextField label={t('Tokens of a prompt')} inputmode="numeric" {...text('chat.llm.contextTokens')} />
+            <TextField label={t('Tokens a day')} inputmode="numeric" hint={t('0 is no limit.')} {...text('chat.llm.tokensPerDay')} />
+            <TextField label={t('Cost a day')} inputmode="numeric" placeholder={t('No limit')} {...text('chat.llm.costPerDay')} />
+          </div>
+        </Card>
+      )}
+    </>
+  );
+};
+const LeadFields = ({ edit }: { edit: Edit }) => {
+  const schema = useQuery<{ fields: SchemaField[]; customFields: SchemaField[] }>(`/agents/${seg(agent.value!)}/contact-schema`);
+  const chosen = edit.form.values['lead.fields'] as string[];
+  const toggle = (name: string, on: boolean) => edit.form.set('lead.fields', on ? [...chosen, name] : chosen.filter((one) => one != name));
+  return (
+    <Loaded query={schema} rows={3}>{(one) => {
+      const all = [...one.fields.map((field): [string, string] => [field.name, field.label]), ...one.customFields.map((field): [string, string] => ['customFields.' + field.name, field.label])];
+      const offered = all.filter(([name]) => !/^(id|createdAt|updatedAt|isArchived|customFields|tags|source|status|externalReferenceId)$/.test(name));
+      return <fieldset class="stack tight"><legend>{t('Fields of the form, in the order in which you tick them')}</legend><div class="choices">{offered.map(([name, label]) => <Check label={label} checked={chosen.includes(name)} onChange={(on) => toggle(name, on)} />)}</div>{edit.form.errors['lead.fields'] && <span class="wrong">{edit.form.errors['lead.fields']}</span>}</fieldset>;
+    }}</Loaded>
+  );
+};
+const People: Fields = (edit) => {
+  const { form, text, flag } = edit;
+  return (
+    <>
+      <Card title={t('People')}>
+        <Check label={t('Visitors may ask for a person')} {...flag('chat.handoff.enabled')} />
+        <TextField label={t('Minutes without a reply until the agent answers again')} inputmode="numeric" {...text('chat.handoff.timeoutMinutes')} />
+        <Check label={t('Visitors may rate replies')} {...flag('feedback')} />
+      </Card>
+      <Card title={t('Form')} hint={t('What a visitor leaves becomes a contact. Without fields there is no form.')}>
+        <LeadFields edit={edit} />
+        <Check label={t('Ask before the first message')} {...flag('lead.prechat')} />
+        <TextField label={t('Consent')} rows={2} placeholder={t('No consent is asked for')} {...text('lead.consent.text')} />
+        {!!form.values['lead.consent.text'] && <div class="two"><TextField label={t('Version of this text')} hint={t('Stored with each consent. Change it with the text.')} {...text('lead.consent.version')} /><Check label={t('The form requires it')} {...flag('lead.consent.required')} /></div>}
+      </Card>
+      <Card title={t('Files and retention')}>
+        <Check label={t('Visitors may send files')} {...flag('uploads.enabled')} />
+        {!!form.values['uploads.enabled'] && <TextField label={t('Types of files')} rows={3} hint={t('One extension on each line.')} {...text('uploads.types')} />}
+        <TextField label={t('Days until a conversation is erased')} inputmode="numeric" hint={t('Counted from its last message, 1 to 3,650. It also holds for existing conversations.')} {...text('retentionDays')} />
+      </Card>
+    </>
+  );
+};
+const Pages: Fields = ({ text, flag }) => (
+  <Card title={t('Pages')}>
+    <TextField label={t('Pages that may show the agent')} rows={3} hint={t('One origin on each line, such as https://www.example.com or https://*.example.com. Empty for every page.')} {...text('origins')} />
+    <TextField label={t('Hosts of images in replies')} rows={2} {...text('imageHosts')} />
+    <TextField label={t('Hosts that replies may link to')} rows={2} {...text('linkHosts')} />
+    <Check label={t('Link to these hosts only, not to those of the documents')} {...flag('onlyLinkHosts')} />
+  </Card>
+);
+
+/** What a save and its undo share. */
+const store = async (settings: Tree, version: string | null) => {
+  const reply = await put<AgentSettings>(root(), { settings }, version);
+  invalidate(root());
+  return reply;
+};
+/** A part of the settings as a form. What a colleague saves meanwhile is taken over where nothing was typed. */
+const Editor = ({ data, etag, kinds, name, children, side, above }: { data: AgentSettings; etag: string | null; kinds: Kinds; name: string; children: Fields; side?: (values: Values) => ComponentChildren; above?: ComponentChildren }) => {
+  const settings = data.settings as Tree;
+  const now = read(settings, kinds);
+  const form = useForm<Values>(`settings-${agent.value}-${name}`, now);
+  const theirs = useSignal<string[]>([]);
+  if (!form.dirty && Object.keys(changed(form.base, now)).length) form.rebase(now, now);
+  const writes = can('studio.write');
+  const save = () => void form.submit(async (values) => {
+    try {
+      const before = settings;
+      const reply = await store(write(settings, kinds, values), etag);
+      theirs.value = [];
+      done(t('Saved. Pages follow within a minute.'), () => store(before, reply.etag));
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.status == 412) {
+        const reply = await call<AgentSettings>('GET', root());
+        const latest = read(reply.data.settings as Tree, kinds);
+        const merged = merge(form.base, values, latest);
+        theirs.value = [...merged.others, ...merged.conflicts.map((one) => one.field)];
+        form.rebase(latest, { ...latest, ...Object.fromEntries([...merged.yours, ...merged.conflicts.map((one) => one.field)].map((field) => [field, values[field]])) });
+        invalidate(root());
+        throw new ApiError(0, 'CANCELLED', '');
+      }
+      throw new ApiError(error.status, error.code, error.message, error.requestId, error.details, error.fields.map((one) => ({ ...one, field: fieldOf(one.field) })), error.retryAfter);
+    }
+  });
+  useKeys([{ key: 'mod+s', label: t('Save'), run: save }]);
+  const edit: Edit = {
+    form, settings: data,
+    text: (path) => ({ value: String(form.values[path] ?? ''), onInput: (value) => form.set(path, value), error: form.errors[path] }),
+    flag: (path) => ({ checked: form.values[path] === true, onChange: (on) => form.set(path, on) }),
+  };
+  return (
+    <>
+      <div class="scroll grow"><div class={side ? 'page studio' : 'page narrow'}>
+        {above}
+        <form class="stack loose" noValidate onSubmit={(event) => { event.preventDefault(); save(); }}>
+          {!writes && <Notice><span>{t('Your role shows the settings but does not change them.')}</span></Notice>}
+          {!!theirs.value.length && <Notice tone="warn"><span>{t('A colleague saved at the same time and changed {names}. Your changes are still here: look and save again.', { names: theirs.value.map((one) => one.split('.').at(-1)).join(', ') })}</span></Notice>}
+          {form.restored && form.dirty && <Notice tone="info"><div class="row between wrap"><span>{t('Your unsaved input from before is back.')}</span><Button onClick={() => form.reset()}>{t('Discard')}</Button></div></Notice>}
+          {form.failure && <Failure error={form.failure} />}
+          <fieldset class="stack loose plain" disabled={!writes}>{children(edit)}</fieldset>
+          <button type="submit" hidden />
+          <Cli line={`agents configure ${agent.value} --file settings.json`} />
+        </form>
+        {side?.(form.values)}
+      </div></div>
+      {writes && form.dirty && <div class="savebar"><Button kind="main" keys="mod+s" busy={form.busy} onClick={save}>{t('Save')}</Button><Button onClick={() => form.reset()}>{t('Discard')}</Button><span class="muted small">{t('Not saved yet')}</span></div>}
+    </>
+  );
+};
+const TABS: [string, () => string][] = [['', () => t('Look')], ['replies', () => t('Replies')], ['people', () => t('Form and people')], ['try', () => t('Try')], ['install', () => t('Install')]];
+const pathOf = (tab: string) => `/a/${seg(agent.value!)}/studio${tab ? '/' + tab : ''}`;
+const download = async () => {
+  const reply = await get<AgentSettings>(root());
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([JSON.stringify(reply.data.settings, null, 2)], { type: 'application/json' }));
+  link.download = 'settings.json';
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+};
+export default ({ rest }: { rest: string[] }) => {
+  const tab = rest[0] ?? '';
+  const settings = useQuery<AgentSettings>(root());
+  useActions([{ id: 'settings', label: t('Download the settings'), icon: 'file' as const, run: () => void download() }]);
+  const editor = (kinds: Kinds, children: Fields, more: { side?: (values: Values) => ComponentChildren; above?: ComponentChildren } = {}) => <Loaded query={settings}>{(data) => <Editor key={tab} data={data} etag={settings.etag} kinds={kinds} name={tab || 'look'} {...more}>{children}</Editor>}</Loaded>;
+  const shown: Record<string, () => ComponentChildren> = {
+    '': () => editor(LOOK, Look, { side: (values) => <Preview values={values} /> }),
+    replies: () => editor(REPLIES, Replies),
+    people: () => editor(PEOPLE, People),
+    try: () => <div class="scroll grow"><Try /></div>,
+    install: () => editor(PAGES, Pages, { above: <Install /> }),
+  };
+  const passages = settings.data ? number(Number((settings.data.settings as { chat: { minCoverage: number } }).chat.minCoverage)) : null;
+  return (
+    <>
+      <Bar title={t('Agent')}>{tab == 'try' && passages && <Badge>{t('needs coverage {n}', { n: passages })}</Badge>}</Bar>
+      <div class="filter"><nav class="tabs" aria-label={t('Parts of the agent')}>{TABS.map(([name, label]) => <a class="tab" href={href(pathOf(name))} aria-current={name == tab ? 'page' : undefined}>{label()}</a>)}</nav></div>
+      {(shown[tab] ?? shown['']!)()}
+    </>
+  );
+};
