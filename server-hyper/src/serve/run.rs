@@ -240,8 +240,8 @@ impl Server {
         let operators = console.as_ref().map(|console| {
             let chat = Conversations::clone(&platforms.current());
             let reader = reader(&lent.config, &chat);
-            let tags = widget_tags(&service_info, widget_origin.clone());
-            Arc::new(ArcSwap::from_pointee(console.console(&serving.console, chat, reader, tags)))
+            let widget = widget_tags(&service_info, widget_origin.clone());
+            Arc::new(ArcSwap::from_pointee(console.console(&serving.console, chat, reader, widget)))
         });
         let console_origin = console.as_ref().map(|console| console.origin.clone());
         if let Some((listeners, console)) = console.zip(operators.as_ref()) {
@@ -258,10 +258,9 @@ impl Server {
             listening_at.push(("ops", serve_ops(listening, ops)?));
         }
         let anchors = crate::anchors::path_of(&lent.config, &lent.store.url().key_source(&lent.config));
-        let deliveries = deliver(&platforms);
+        let (deliveries, jobs) = (deliver(&platforms), run_jobs(&platforms));
         let background =
             background(&platforms, exchange, &widget_api, operators.as_ref(), anchors, job_metrics);
-        let running = Arc::clone(&platforms);
         Ok(Server {
             crawling: Crawling::start(&platforms, outbound, &service_info),
             serving,
@@ -276,7 +275,7 @@ impl Server {
             console: None,
             listening_at,
             accepting: tasks,
-            jobs: tokio::spawn(async move { running.run_jobs().await }),
+            jobs,
             background,
             deliveries: Mutex::new(Some(deliveries)),
         })
@@ -399,6 +398,12 @@ fn background(
         }),
     ]);
     tasks
+}
+
+/// Starts the task that runs queued extractions.
+fn run_jobs(platforms: &Arc<KeyRotation>) -> JoinHandle<()> {
+    let running = Arc::clone(platforms);
+    tokio::spawn(async move { running.run_jobs().await })
 }
 
 /// Serves the operator's listener, and returns its address.
