@@ -36,7 +36,7 @@ const qr = (size) => {
   return path;
 };
 export const seed = () => ({ secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP', url: 'otpauth://totp/Acme:ada%40example.com?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=Acme', qrPath: qr(37), qrSize: 37, enrolment: 'enrolment', expiresAt: after(1 / 48) });
-const ALL = ['agents.read', 'agents.manage', 'inbox.read', 'inbox.reply', 'inbox.manage', 'contacts.read', 'contacts.write', 'sensitive.read', 'contacts.erase', 'studio.read', 'studio.write', 'studio.secret', 'keys.read', 'keys.manage', 'audit.read', 'schema.read', 'members.read', 'members.manage', 'signIn.manage'];
+const ALL = ['agents.read', 'agents.manage', 'inbox.read', 'inbox.reply', 'inbox.manage', 'contacts.read', 'contacts.write', 'sensitive.read', 'contacts.erase', 'studio.read', 'studio.write', 'studio.secret', 'credits.read', 'credits.manage', 'keys.read', 'keys.manage', 'audit.read', 'schema.read', 'members.read', 'members.manage', 'signIn.manage'];
 export const capabilities = (names = ALL) => Object.fromEntries(names.map((name) => [name, 'full']));
 const talk = (n, more) => ({
   id: newId(), status: 'open', mode: 'ai', waitingSince: null, visitor: { level: 0, name: `${FIRST[n]} ${LAST[(n * 7) % 16]}`, email: null, phone: null, verifiedAs: null }, contactId: null, isMasked: false, locale: 'en', timeZone: 'Europe/London',
@@ -126,6 +126,8 @@ export const data = (empty = false) => {
       { id: '697dc8160000000000000006', email: 'noor@example.com', name: null, grants: ['admin'], invitedBy: { type: 'operator', id: 'op:697dc8160000000000000009', name: null }, invitedAt: before(4000), expiresAt: after(3), isVoid: true },
     ],
     settings: structuredClone(SETTINGS),
+    credits: empty ? { isUnlimited: true, available: 0, plan: 0, topUp: 0, reserved: 0, lowAt: null, perPage: 1, charactersPerPage: 3000 } : { isUnlimited: false, available: 1412, plan: 912, topUp: 500, reserved: 12, lowAt: 200, perPage: 2, charactersPerPage: 3000 },
+    ledger: empty ? [] : [['charge', -4, 0, 1412], ['chat', -3, 0, 1416], ['topUp', 0, 500, 1419, 'Order 1042'], ['refund', 2, 0, 919], ['charge', -83, 0, 917], ['set', 1000, 0, 1000, 'Plan of November']].map(([kind, plan, topUp, available, note = null], n) => ({ id: newId(), at: before(n * 211 + 6), kind, plan, topUp, available, actor: note ? { type: 'operator', id: 'op:' + ME.id, name: ME.name } : { type: 'apiKey', id: 'svck_RfJZ', name: null }, note })),
     methods: { passkeys: 2, passwordChangedAt: before(60 * 24 * 12), totpConfirmedAt: before(60 * 24 * 12), recoveryCodesLeft: 3, recoveryCodesMadeAt: before(60 * 24 * 40) },
     recoveryCodes: CODES,
     passkeys: [{ id: 'pk1', name: 'MacBook', isBackedUp: true, isSuspect: false, transports: ['internal'], createdAt: before(60 * 24 * 40), lastUsedAt: before(30) }, { id: 'pk2', name: 'Security key', isBackedUp: false, isSuspect: false, transports: ['usb'], createdAt: before(60 * 24 * 39), lastUsedAt: null }],

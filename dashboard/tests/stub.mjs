@@ -261,6 +261,19 @@ export const startStub = async (base = '') => {
     'knowledge.add': ({ body }) => { if (!body.text) return invalid('text', 'text is required'); const one = document(body.title, body.title); stub.data.knowledge.push(one); return ok(one); },
     'knowledge.addFile': ({ query }) => { const one = document(query.get('fileName'), query.get('fileName')); stub.data.knowledge.push(one); return ok(one); },
     'knowledge.remove': ({ document: id }) => { const one = of('knowledge', id); stub.data.knowledge = stub.data.knowledge.filter((row) => row != one); return ok(one); },
+    'credits.show': () => ok(stub.data.credits),
+    'credits.ledger': () => ok({ entries: stub.data.ledger, next: null }),
+    'credits.change': ({ body }) => {
+      const { credits } = stub.data;
+      if (typeof (body.topUp ?? 1) != 'number') return invalid('topUp', 'topUp must be an integer', 'type');
+      if (body.topUp) {
+        credits.topUp += body.topUp;
+        credits.available += body.topUp;
+        stub.data.ledger.unshift({ id: newId(), at: new Date().toISOString(), kind: 'topUp', plan: 0, topUp: body.topUp, available: credits.available, actor: { type: 'operator', id: 'op:' + ME.id, name: ME.name }, note: body.note ?? null });
+      }
+      Object.assign(credits, Object.fromEntries(Object.entries(body).filter(([name]) => ['plan', 'lowAt', 'perPage', 'charactersPerPage', 'isUnlimited'].includes(name))));
+      return ok(credits);
+    },
     'settings.show': () => shownSettings(),
     'settings.save': ({ body, headers }) => {
       if (headers['if-match'] != `"${stub.version('settings')}"`) return refuse(412, 'PRECONDITION_FAILED', 'Somebody changed this in the meantime. Look at both and save again', { details: { current: {} } });
@@ -321,7 +334,7 @@ export const startStub = async (base = '') => {
       stub.violations.push(`no operation ${method} ${path}`);
       return refuse(404, 'ROUTE_NOT_FOUND', 'No such path');
     }
-    if (stub.stepUp && /^(identity\.(show|rotate)|keys\.(create|edit|rotate|revoke)|members\.(invite|grant|disable|remove|recover))$/.test(found.id)) return refuse(403, 'STEP_UP_REQUIRED', 'Prove once more who you are', { details: { methods: ['password'] } });
+    if (stub.stepUp && /^(credits\.change|identity\.(show|rotate)|keys\.(create|edit|rotate|revoke)|members\.(invite|grant|disable|remove|recover))$/.test(found.id)) return refuse(403, 'STEP_UP_REQUIRED', 'Prove once more who you are', { details: { methods: ['password'] } });
     if (stub.needsMethod && !PUBLIC.test(path) && !/^me\.(methods|beginTotp|confirmTotp|passkeyOptions|addPasskey)$/.test(found.id)) return refuse(403, 'SET_UP_REQUIRED', 'First set up a way to sign in');
     let body = {};
     if (/json/.test(headers['content-type'] ?? '')) body = JSON.parse(raw || '{}');

@@ -5,6 +5,7 @@ mod agents;
 mod audit;
 mod ceremony;
 mod contacts;
+mod credits;
 mod inbox;
 mod invitations;
 mod keys;
@@ -108,6 +109,9 @@ pub static OPERATIONS: &[Entry] = &[
     Entry::of::<keys::Enable>(),
     Entry::of::<keys::Revoke>(),
     Entry::of::<keys::Try>(),
+    Entry::of::<credits::Show>(),
+    Entry::of::<credits::Change>(),
+    Entry::of::<credits::Ledger>(),
     Entry::of::<audit::List>(),
     Entry::of::<audit::ListAll>(),
     Entry::of::<server::Health>(),
@@ -148,6 +152,8 @@ pub(crate) fn named_schemas() -> std::collections::BTreeMap<String, serde_json::
         of::<studio::ReplyView>(),
         of::<keys::KeyView>(),
         of::<keys::Tried>(),
+        of::<credits::EntryView>(),
+        of::<credits::Position>(),
         of::<audit::EntryView>(),
         of::<audit::Next>(),
     ]

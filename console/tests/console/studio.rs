@@ -1,4 +1,4 @@
-//! The studio: settings, the identity secret, and questions to try.
+//! The studio: settings, the identity secret, and questions to try; credits.
 
 use serde_json::{Value, json};
 
@@ -120,4 +120,56 @@ fn the_identity_secret_needs_a_recent_proof_and_its_showing_is_noted() {
     let shown = entries.iter().filter(|entry| entry["action"] == "secret.show").count();
     assert_eq!(shown, 4, "{}", audit.text);
     assert!(!audit.text.contains(second["secret"].as_str().unwrap()));
+}
+
+#[test]
+fn credits_are_changed_in_one_respect_at_a_time_and_the_ledger_adds_up() {
+    let world = World::hosted();
+    let path = "/agents/acme/credits";
+    let change = |body: &Value| {
+        let mut request = Browser::default().request("POST", path, body);
+        let mut owner = console::Operator::new("u", "U", "owner".parse().unwrap());
+        owner.authenticated_at = Some(world.platform.now());
+        request.extensions_mut().insert(owner);
+        world.send(request)
+    };
+    let shown = || call_as(&world, "viewer@acme", "GET", path, &Value::Null).data().clone();
+    assert_eq!(shown()["isUnlimited"], true);
+    for body in
+        [json!({}), json!({ "note": "none" }), json!({ "topUp": 5, "plan": 5 }), json!({ "topUp": "5" })]
+    {
+        let refused = change(&body);
+        assert_eq!((refused.status, refused.code()), (400, "VALIDATION_ERROR"), "{body}: {}", refused.text);
+        assert_eq!(refused.body["validationErrors"][0]["field"], "topUp", "{}", refused.text);
+    }
+    assert_eq!(change(&json!({ "topUp": 0 })).status, 422);
+    assert_eq!(shown()["isUnlimited"], true, "what is refused changes nothing");
+    for (body, available) in [
+        (json!({ "plan": 100, "note": "Plan of June" }), 100),
+        (json!({ "topUp": 50 }), 150),
+        (json!({ "plan": 70 }), 120),
+        (json!({ "lowAt": 200 }), 120),
+        (json!({ "perPage": 3 }), 120),
+    ] {
+        world.clock.advance_millis(10);
+        assert_eq!(change(&body).data()["available"], available, "{body}");
+    }
+    let account = shown();
+    assert_eq!(
+        (&account["lowAt"], &account["perPage"], &account["isUnlimited"]),
+        (&json!(200), &json!(3), &json!(false))
+    );
+    // Page by page, with nothing twice and nothing missing.
+    let (mut entries, mut query) = (Vec::new(), String::new());
+    loop {
+        let path = format!("{path}/ledger?limit=2{query}");
+        let page = call_as(&world, "viewer@acme", "GET", &path, &Value::Null).data().clone();
+        entries.extend(page["entries"].as_array().unwrap().clone());
+        let Some(next) = page["next"].as_object() else { break };
+        let text = |name: &str| next[name].as_str().unwrap().to_owned();
+        query = format!("&beforeAt={}&beforeId={}", text("beforeAt"), text("beforeId"));
+    }
+    let moved = |name: &str| entries.iter().map(|entry| entry[name].as_i64().unwrap()).sum::<i64>();
+    assert_eq!((entries.len(), moved("plan"), moved("topUp")), (3, 70, 50));
+    assert_eq!(entries[2]["note"], "Plan of June");
 }

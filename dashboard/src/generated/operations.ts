@@ -264,6 +264,51 @@ export type ConversationCounts = {
   readonly all: number;
 };
 
+export type CreditAccount = {
+  /** Whether nothing is charged; the balances stay. */
+  readonly isUnlimited: boolean;
+  /** What can be spent. */
+  readonly available: number;
+  /** What is left of the plan, which is spent first. */
+  readonly plan: number;
+  /** What was bought beyond it. */
+  readonly topUp: number;
+  /** What is set aside for work that runs. */
+  readonly reserved: number;
+  /** The event `credits.low` comes when fewer are available. */
+  readonly lowAt: number | null;
+  /** What a page of an extraction costs. */
+  readonly perPage: number;
+  /** How many characters of a document without pages are one. */
+  readonly charactersPerPage: number;
+};
+
+export type CreditEntry = {
+  readonly id: string;
+  readonly at: string;
+  readonly kind: 'set' | 'topUp' | 'charge' | 'chat' | 'refund';
+  /** How the plan changed. */
+  readonly plan: number;
+  /** How the credits beyond it changed. */
+  readonly topUp: number;
+  /** What could be spent afterwards. */
+  readonly available: number;
+  readonly actor: Actor;
+  readonly note: string | null;
+};
+
+export type CreditLedger = {
+  /** The newest first. */
+  readonly entries: readonly (CreditEntry)[];
+  /** What to ask for next; `null` at the end of the ledger. */
+  readonly next: CreditLedgerPosition | null;
+};
+
+export type CreditLedgerPosition = {
+  readonly beforeAt: string;
+  readonly beforeId: string;
+};
+
 export type FoundPassage = {
   readonly documentId: string;
   readonly title: string;
@@ -1598,6 +1643,51 @@ export interface Operations {
   } };
   /** Sends a request of the Open API with a key and its secret, counted like any other. */
   'keys.try': { input: { agent: string; apiKey: string; secret: string }; output: readonly (TriedRequest)[] };
+  /** Shows the credits of an agent, and what an extraction costs. */
+  'credits.show': { input: { agent: string }; output: {
+    /** Whether nothing is charged; the balances stay. */
+    readonly isUnlimited: boolean;
+    /** What can be spent. */
+    readonly available: number;
+    /** What is left of the plan, which is spent first. */
+    readonly plan: number;
+    /** What was bought beyond it. */
+    readonly topUp: number;
+    /** What is set aside for work that runs. */
+    readonly reserved: number;
+    /** The event `credits.low` comes when fewer are available. */
+    readonly lowAt: number | null;
+    /** What a page of an extraction costs. */
+    readonly perPage: number;
+    /** How many characters of a document without pages are one. */
+    readonly charactersPerPage: number;
+  } };
+  /** Changes the credits of an agent in one respect. A balance that is set is charged from then on. */
+  'credits.change': { input: { agent: string; topUp?: number; plan?: number; lowAt?: number; isUnlimited?: boolean; perPage?: number; charactersPerPage?: number; note?: string }; output: {
+    /** Whether nothing is charged; the balances stay. */
+    readonly isUnlimited: boolean;
+    /** What can be spent. */
+    readonly available: number;
+    /** What is left of the plan, which is spent first. */
+    readonly plan: number;
+    /** What was bought beyond it. */
+    readonly topUp: number;
+    /** What is set aside for work that runs. */
+    readonly reserved: number;
+    /** The event `credits.low` comes when fewer are available. */
+    readonly lowAt: number | null;
+    /** What a page of an extraction costs. */
+    readonly perPage: number;
+    /** How many characters of a document without pages are one. */
+    readonly charactersPerPage: number;
+  } };
+  /** Lists what moved the credits of an agent, the newest first. */
+  'credits.ledger': { input: { agent: string; limit?: number; beforeAt?: string; beforeId?: string }; output: {
+    /** The newest first. */
+    readonly entries: readonly (CreditEntry)[];
+    /** What to ask for next; `null` at the end of the ledger. */
+    readonly next: CreditLedgerPosition | null;
+  } };
   /** Lists entries of an agent's audit log, the newest first. */
   'audit.list': { input: { agent: string; limit?: number; beforeAt?: string; beforeId?: string }; output: {
     readonly entries: readonly (AuditEntry)[];
@@ -2050,6 +2140,21 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     method: 'POST', path: '/agents/{agent}/keys/try', query: [], body: 'json',
     scope: 'agent', needs: 'keys.manage', stepUp: false, versioned: false, secret: false,
     changes: false, command: '',
+  },
+  'credits.show': {
+    method: 'GET', path: '/agents/{agent}/credits', query: [], body: 'none',
+    scope: 'agent', needs: 'credits.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'credits show --agent AGENT',
+  },
+  'credits.change': {
+    method: 'POST', path: '/agents/{agent}/credits', query: [], body: 'json',
+    scope: 'agent', needs: 'credits.manage', stepUp: true, versioned: false, secret: false,
+    changes: true, command: 'credits topup CREDITS --agent AGENT',
+  },
+  'credits.ledger': {
+    method: 'GET', path: '/agents/{agent}/credits/ledger', query: ['limit', 'beforeAt', 'beforeId'], body: 'none',
+    scope: 'agent', needs: 'credits.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'credits ledger --agent AGENT',
   },
   'audit.list': {
     method: 'GET', path: '/agents/{agent}/audit', query: ['limit', 'beforeAt', 'beforeId'], body: 'none',

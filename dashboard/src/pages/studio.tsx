@@ -79,7 +79,8 @@ const LeadFields = ({ edit }: { edit: Edit }) => {
   const toggle = (name: string, on: boolean) => edit.form.set('lead.fields', on ? [...chosen, name] : chosen.filter((one) => one != name));
   return (
     <Loaded query={schema} rows={3}>{(one) => {
-      const all = [...one.fields.map((field): [string, string] => [field.name, field.label]), ...one.customFields.map((field): [string, string] => ['customFields.' + field.name, field.label])];
+      const named = [...one.fields.map((field) => ({ ...field, at: field.name })), ...one.customFields.map((field) => ({ ...field, at: 'customFields.' + field.name }))];
+      const all = named.filter((field) => !field.sensitive).map((field): [string, string] => [field.at, field.label]);
       const offered = all.filter(([name]) => !/^(id|createdAt|updatedAt|isArchived|customFields|tags|source|status|externalReferenceId)$/.test(name));
       return <fieldset class="stack tight"><legend>{t('Fields of the form, in the order in which you tick them')}</legend><div class="choices">{offered.map(([name, label]) => <Check label={label} checked={chosen.includes(name)} onChange={(on) => toggle(name, on)} />)}</div>{edit.form.errors['lead.fields'] && <span class="wrong">{edit.form.errors['lead.fields']}</span>}</fieldset>;
     }}</Loaded>

@@ -32,6 +32,7 @@ const PAGES = {
   key: () => '/a/acme/settings/keys/' + first('keys'),
   'new-key': () => '/a/acme/settings/keys/new',
   'rotate-key': () => `/a/acme/settings/keys/${first('keys')}/rotate`,
+  credits: () => '/a/acme/settings/credits',
   audit: () => '/a/acme/settings/audit',
   members: () => '/members',
   invitations: () => '/members?view=invitations',
@@ -77,7 +78,7 @@ for (const [look, options] of Object.entries(LOOKS))
   });
 test('every page without records', async () => {
   const found = [];
-  for (const name of ['home', 'inbox', 'contacts', 'knowledge', 'websites', 'keys', 'audit', 'agents', 'members', 'invitations']) {
+  for (const name of ['home', 'inbox', 'contacts', 'knowledge', 'websites', 'keys', 'credits', 'audit', 'agents', 'members', 'invitations']) {
     all.stub.reset(true);
     if (name == 'agents') all.stub.data.agents = [];
     found.push(...(await check(`${name}-empty`, PAGES[name](), {})));
@@ -86,7 +87,7 @@ test('every page without records', async () => {
 });
 test('every page whose reading fails names the reason, the request, and the next step', async () => {
   const found = [];
-  for (const name of ['home', 'inbox', 'conversation', 'contacts', 'contact', 'knowledge', 'websites', 'website', 'studio', 'keys', 'key', 'audit', 'members', 'invitations']) {
+  for (const name of ['home', 'inbox', 'conversation', 'contacts', 'contact', 'knowledge', 'websites', 'website', 'studio', 'keys', 'key', 'credits', 'audit', 'members', 'invitations']) {
     all.stub.reset();
     all.stub.fail = (method, path) => (/^\/(agents\/acme|members)/.test(path) ? { status: 503, code: 'SERVICE_UNAVAILABLE', message: 'The data store is not available' } : null);
     const visit = await all.visit(PAGES[name]());

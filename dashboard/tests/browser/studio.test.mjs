@@ -122,3 +122,28 @@ test('a role that only reads gets no buttons that save', async () => {
   await visit.page.getByText('Your role does not show the secret').waitFor();
   await visit.done();
 });
+test('credits are added with a reason, and a count that is none stands at its field', async () => {
+  all.stub.reset();
+  const visit = await all.visit('/a/acme/settings/credits');
+  const { page } = visit;
+  await page.getByText('Order 1042').waitFor();
+  await page.keyboard.press('n');
+  const dialog = page.getByRole('dialog', { name: 'Add credits' });
+  await dialog.getByLabel('Credits').fill('many');
+  await page.keyboard.press('Enter');
+  await dialog.getByText('Enter a whole number.').waitFor();
+  await dialog.getByLabel('Credits').fill('250');
+  await dialog.getByLabel('Reason').fill('Order 1043');
+  await dialog.getByText("credits topup 250 --agent acme --note 'Order 1043'").waitFor();
+  assert.deepEqual(await inspect(page, 'credits-add'), []);
+  await page.keyboard.press('Enter');
+  await page.getByRole('cell', { name: 'Order 1043' }).waitFor();
+  await page.getByText('1,662').first().waitFor();
+  await page.getByRole('button', { name: 'Plan and prices' }).click();
+  await page.getByLabel('Warn below').fill('300');
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+  await page.getByText('The event credits.low comes below 300.').waitFor();
+  const sent = all.stub.log.filter((one) => one.method == 'POST' && /credits$/.test(one.path)).map((one) => JSON.parse(one.raw));
+  assert.deepEqual(sent, [{ topUp: 250, note: 'Order 1043' }, { lowAt: 300 }]);
+  await visit.done();
+});
