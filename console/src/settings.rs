@@ -8,6 +8,8 @@ use bytes::Bytes;
 use conversations::admin::NewKnowledge;
 use openapi_core::ports::{BlockingExecutor, Inline};
 
+use crate::live::LiveStreams;
+
 /// The settings of a [`Console`](crate::Console).
 #[derive(Clone)]
 pub struct ConsoleSettings {
@@ -21,6 +23,8 @@ pub struct ConsoleSettings {
     pub accounts: Option<AccountSettings>,
     /// Turns files into passages that agents answer from.
     pub reader: Option<Arc<dyn DocumentReader>>,
+    /// What reads the event logs for live updates; none if pages read again every few seconds.
+    pub live: Option<LiveStreams>,
     /// The version of the program.
     pub build: &'static str,
 }
@@ -95,6 +99,7 @@ impl ConsoleSettings {
             hosts: Vec::new(),
             accounts: None,
             reader: None,
+            live: None,
             build: env!("CARGO_PKG_VERSION"),
         }
     }

@@ -17,6 +17,7 @@ mod server;
 mod session;
 mod sign_in;
 mod sources;
+mod stream;
 mod types;
 
 use crate::operation::Entry;
@@ -100,6 +101,7 @@ pub static OPERATIONS: &[Entry] = &[
     Entry::of::<keys::Enable>(),
     Entry::of::<keys::Revoke>(),
     Entry::of::<keys::Try>(),
+    Entry::live::<stream::Open>(),
     Entry::of::<audit::List>(),
     Entry::of::<audit::ListAll>(),
     Entry::of::<server::Health>(),

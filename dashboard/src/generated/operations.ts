@@ -336,6 +336,30 @@ export type Link = {
   readonly serviceName: string;
 };
 
+export type LiveEvent = {
+  readonly agent: string;
+  /** Its number in the event log of the agent. */
+  readonly seq: number;
+  readonly type: 'contact.created' | 'contact.updated' | 'contact.archived' | 'contact.unarchived' | 'contact.erased' | 'file.uploaded' | 'file.deleted' | 'submission.created' | 'submission.updated' | 'submission.status_changed' | 'template.created' | 'template.edited' | 'template.activated' | 'template.archived' | 'contact_schema.replaced' | 'extraction.completed' | 'extraction.failed' | 'extraction.cancelled' | 'credits.low' | 'credits.exhausted' | 'lead.created' | 'conversation.started' | 'conversation.handoff_requested' | 'conversation.taken' | 'conversation.released' | 'conversation.closed' | 'conversation.erased' | 'conversation.unanswered' | 'conversation.feedback' | 'message.created' | 'knowledge.added' | 'knowledge.removed' | 'agent.configured' | 'agent.disabled' | 'agent.enabled' | 'key.created' | 'key.edited' | 'key.rotated' | 'key.disabled' | 'key.enabled' | 'key.revoked' | 'endpoint.disabled';
+  readonly at: string;
+  readonly actor: 'apiKey' | 'operator' | 'user' | 'visitor' | 'system';
+  /** The ids of what it is about; empty if a contact was erased. */
+  readonly subject: {
+    readonly contactId?: string;
+    readonly conversationId?: string;
+    readonly endpointId?: string;
+    readonly fileId?: string;
+    readonly jobId?: string;
+    readonly keyId?: string;
+    readonly knowledgeId?: string;
+    readonly messageId?: string;
+    readonly submissionId?: string;
+    readonly templateId?: string;
+  };
+  /** The names of the fields that changed. */
+  readonly changed: readonly (string)[] | null;
+};
+
 export type MadeLink = {
   /** Shown this once. */
   readonly link: string;
@@ -1477,6 +1501,30 @@ export interface Operations {
   } };
   /** Sends a request of the Open API with a key and its secret, counted like any other. */
   'keys.try': { input: { agent: string; apiKey: string; secret: string }; output: readonly (TriedRequest)[] };
+  /** Sends events of agents as they happen (`text/event-stream`); with `Last-Event-ID`, those since then. */
+  'stream.open': { input: { agents: string }; output: {
+    readonly agent: string;
+    /** Its number in the event log of the agent. */
+    readonly seq: number;
+    readonly type: 'contact.created' | 'contact.updated' | 'contact.archived' | 'contact.unarchived' | 'contact.erased' | 'file.uploaded' | 'file.deleted' | 'submission.created' | 'submission.updated' | 'submission.status_changed' | 'template.created' | 'template.edited' | 'template.activated' | 'template.archived' | 'contact_schema.replaced' | 'extraction.completed' | 'extraction.failed' | 'extraction.cancelled' | 'credits.low' | 'credits.exhausted' | 'lead.created' | 'conversation.started' | 'conversation.handoff_requested' | 'conversation.taken' | 'conversation.released' | 'conversation.closed' | 'conversation.erased' | 'conversation.unanswered' | 'conversation.feedback' | 'message.created' | 'knowledge.added' | 'knowledge.removed' | 'agent.configured' | 'agent.disabled' | 'agent.enabled' | 'key.created' | 'key.edited' | 'key.rotated' | 'key.disabled' | 'key.enabled' | 'key.revoked' | 'endpoint.disabled';
+    readonly at: string;
+    readonly actor: 'apiKey' | 'operator' | 'user' | 'visitor' | 'system';
+    /** The ids of what it is about; empty if a contact was erased. */
+    readonly subject: {
+      readonly contactId?: string;
+      readonly conversationId?: string;
+      readonly endpointId?: string;
+      readonly fileId?: string;
+      readonly jobId?: string;
+      readonly keyId?: string;
+      readonly knowledgeId?: string;
+      readonly messageId?: string;
+      readonly submissionId?: string;
+      readonly templateId?: string;
+    };
+    /** The names of the fields that changed. */
+    readonly changed: readonly (string)[] | null;
+  } };
   /** Lists entries of an agent's audit log, the newest first. */
   'audit.list': { input: { agent: string; limit?: number; beforeAt?: string; beforeId?: string }; output: {
     readonly entries: readonly (AuditEntry)[];
@@ -1898,6 +1946,11 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
   'keys.try': {
     method: 'POST', path: '/agents/{agent}/keys/try', query: [], body: 'json',
     scope: 'agent', needs: 'keys.manage', stepUp: false, versioned: false, secret: false,
+    changes: false, command: '',
+  },
+  'stream.open': {
+    method: 'GET', path: '/stream', query: ['agents'], body: 'none',
+    scope: 'own', needs: null, stepUp: false, versioned: false, secret: false,
     changes: false, command: '',
   },
   'audit.list': {
