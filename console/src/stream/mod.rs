@@ -39,8 +39,8 @@ const CHECK_MILLIS: i64 = 4_000;
 const LENGTH_MILLIS: i64 = 15 * 60_000;
 /// The same where a host application signs people in, which alone knows whether a session of its own still stands.
 const HOSTED_LENGTH_MILLIS: i64 = 60_000;
-/// How many events a client may be behind the head of a log. A client that is further behind reads its records again.
-const MAX_BEHIND: u64 = 256;
+/// How many events a client may have missed or be slow to take. Beyond that, it reads its records again.
+const MAX_MISSED: u64 = 256;
 
 /// The log of an agent.
 struct Log {
@@ -143,10 +143,10 @@ impl Source {
         let (cursor, gap) = match after {
             None => (self.at_head(&agent).await?, None),
             Some(after) => match self.at(&agent, after).await {
-                Ok(page) if page.stream.head - page.stream.cursor.seq <= MAX_BEHIND => {
+                Ok(page) if page.stream.head - page.stream.cursor.seq <= MAX_MISSED => {
                     (page.stream.cursor, None)
                 }
-                Ok(_) => (self.at_head(&agent).await?, Some("behind")),
+                Ok(_) => (self.at_head(&agent).await?, Some("tooMany")),
                 Err(error) => {
                     let reason = lost(&error).ok_or(error)?;
                     (self.at_head(&agent).await?, Some(reason))
@@ -268,8 +268,8 @@ impl LiveStream {
 
     /// The text of the events of a page that are for the operator.
     async fn events(&mut self, at: usize, page: &EventPage) -> Result<Vec<u8>, ApiError> {
-        if page.stream.head.saturating_sub(page.stream.cursor.seq) > MAX_BEHIND {
-            return self.skip(at, "behind").await;
+        if page.stream.head.saturating_sub(page.stream.cursor.seq) > MAX_MISSED {
+            return self.skip(at, "tooMany").await;
         }
         let mut text = Vec::new();
         for event in &page.events {

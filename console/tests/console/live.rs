@@ -319,7 +319,7 @@ fn streams_end_with_their_time_and_when_the_server_drains() {
 }
 
 #[test]
-fn a_client_that_is_too_far_behind_reads_again() {
+fn a_client_that_misses_too_many_events_reads_again() {
     let world = hosted();
     let gap = |sent: &[Sent]| {
         let gap = sent.iter().find(|sent| sent.event == "gap").cloned();
@@ -332,14 +332,14 @@ fn a_client_that_is_too_far_behind_reads_again() {
     }
     contact(&world, "beta");
     let sent = slow.take();
-    assert_eq!(gap(&sent).data, json!({ "agent": "acme", "reason": "behind" }));
+    assert_eq!(gap(&sent).data, json!({ "agent": "acme", "reason": "tooMany" }));
     assert_eq!(sent.iter().filter(|sent| sent.data["agent"] == "beta").count(), 1, "{sent:?}");
     // What happens after the gap arrives.
     contact(&world, "acme");
     assert_eq!(slow.events(), [("acme".to_owned(), 301, "contact.created".to_owned())]);
     let mut again = open(&world, Err("owner"), "acme", Some(&begun)).unwrap();
     let sent = again.take();
-    assert_eq!((names(&sent), &sent[1].data["reason"]), (vec!["ready", "gap"], &json!("behind")));
+    assert_eq!((names(&sent), &sent[1].data["reason"]), (vec!["ready", "gap"], &json!("tooMany")));
     let mut other = open(&world, Err("owner"), "acme", Some("acme:9999")).unwrap();
     assert_eq!(gap(&other.take()).data["reason"], "rewritten");
     let later = world.platform.now().plus_millis(1);
