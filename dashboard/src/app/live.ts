@@ -1,6 +1,6 @@
 // Keeps what is shown current: one stream of events for all tabs of a browser, and reading again every few seconds without it.
 import { effect, signal } from '@preact/signals';
-import { ApiError, seg } from '../lib/api';
+import { ApiError, offlineSince, seg } from '../lib/api';
 import { base } from '../lib/base';
 import { touch } from '../lib/cache';
 import { listen, type Sent } from '../lib/stream';
@@ -189,6 +189,15 @@ const begin = (): void => {
   else void read();
   setInterval(poll, EVERY_MILLIS);
   addEventListener('pagehide', () => pass({ kind: 'shows', tab, agent: null }));
+  // A stream over a network that is gone may stay open for minutes.
+  addEventListener('offline', () => {
+    offlineSince.value ??= Date.now();
+    wake();
+  });
+  addEventListener('online', () => {
+    wake();
+    if (own) touch(all(own));
+  });
   // Who signs in again does not wait for the end of the pause.
   let known = session.value;
   effect(() => {

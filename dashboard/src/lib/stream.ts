@@ -1,5 +1,5 @@
 // Reads server-sent events with fetch: EventSource can neither send the header of the page's secret nor say why it failed.
-import { failed, proof, url, type Call } from './api';
+import { failed, offlineSince, proof, url, type Call } from './api';
 
 /** An event as it was sent. */
 export interface Sent {
@@ -19,7 +19,14 @@ const fieldsOf = (block: string): Sent => {
 export const listen = async (path: string, query: Call['query'], after: string | null, signal: AbortSignal, take: (sent: Sent) => void): Promise<void> => {
   const headers: Record<string, string> = { Accept: 'text/event-stream', 'X-Console': proof() };
   if (after) headers['Last-Event-ID'] = after;
-  const response = await fetch(url(path, query), { headers, signal, credentials: 'same-origin', cache: 'no-store', redirect: 'error' });
+  let response: Response;
+  try {
+    response = await fetch(url(path, query), { headers, signal, credentials: 'same-origin', cache: 'no-store', redirect: 'error' });
+  } catch (error) {
+    if (!signal.aborted) offlineSince.value ??= Date.now();
+    throw error;
+  }
+  offlineSince.value = null;
   if (!response.ok || !response.body) throw await failed(response);
   const reader = response.body.getReader();
   const decoder = new TextDecoder();

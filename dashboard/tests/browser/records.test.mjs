@@ -148,8 +148,7 @@ test('a conversation is taken, answered and given back by keyboard, and follows 
   await page.keyboard.press('t');
   await page.getByText('Ada took over').waitFor();
   const one = all.stub.data.conversations.find((each) => each.visitor.name == 'Zoë Okafor');
-  all.stub.data.threads[one.id].push(message(5, 'visitor', 'Are you still there?', 0));
-  one.messageCount = 5;
+  all.stub.say(one.id, 'Are you still there?');
   await page.getByText('Are you still there?').waitFor();
   await page.keyboard.press('r');
   await page.keyboard.type('Yes. Saturdays from May on.');
