@@ -205,9 +205,7 @@ impl Entry {
     /// The entry of an operation whose answer is a stream.
     #[must_use]
     pub const fn live<Op: Live>() -> Self {
-        const {
-            assert!(Op::METADATA.is_sound() && Op::METADATA.traits.is_live, "it is not described as a stream")
-        };
+        const { assert!(Op::METADATA.is_sound() && Op::METADATA.traits.is_live, "not a stream") };
         Entry {
             metadata: &Op::METADATA,
             members: Op::Input::members,

@@ -104,7 +104,7 @@ fn open(
     by: Result<&Browser, &str>,
     agents: &str,
     after: Option<&str>,
-) -> Result<Stream, Answer> {
+) -> Result<Stream, Box<Answer>> {
     let browser = by.ok().cloned().unwrap_or_default();
     let mut request = browser.request("GET", &format!("/stream?agents={agents}"), &Value::Null);
     if let Err(grants) = by {
@@ -115,7 +115,7 @@ fn open(
     }
     let response = pollster::block_on(world.console.handle(request));
     if response.status() != 200 {
-        return Err(Answer::of(response));
+        return Err(Box::new(Answer::of(response)));
     }
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     assert_eq!(response.headers()["cache-control"], "no-store, no-transform");
@@ -124,7 +124,7 @@ fn open(
     Ok(Stream { body, text, has_ended: false, last_id })
 }
 
-fn refused(opened: Result<Stream, Answer>) -> (u16, String) {
+fn refused(opened: Result<Stream, Box<Answer>>) -> (u16, String) {
     let answer = opened.err().expect("a refusal");
     (answer.status, answer.code().to_owned())
 }
