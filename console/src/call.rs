@@ -16,6 +16,8 @@ pub(crate) struct Call {
     pub(crate) request_id: String,
     pub(crate) browser: Option<String>,
     pub(crate) if_match: Option<String>,
+    /// Where an earlier live stream ended.
+    pub(crate) last_event_id: Option<String>,
     /// The values of the cookies that bind a challenge and that name a known browser.
     pub(crate) binding: Option<String>,
     pub(crate) device: Option<String>,
@@ -36,6 +38,7 @@ impl Call {
             request_id,
             browser: text(header::USER_AGENT).map(|text| text.chars().take(MAX_BROWSER).collect()),
             if_match: text(header::IF_MATCH).map(str::to_owned),
+            last_event_id: text(HeaderName::from_static("last-event-id")).map(str::to_owned),
             binding: cookie(Cookie::Binding),
             device: cookie(Cookie::Device),
             answer: Mutex::default(),

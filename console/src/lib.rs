@@ -6,7 +6,7 @@
 //! [`Console`] is a `tower_service::Service` over [`Conversations`](conversations::Conversations) and their platform. A
 //! host application mounts it below a path of its own and puts an [`Operator`] whom it has signed in into the extensions
 //! of each request; the network cannot carry one. With [`AccountSettings`] operators sign in to the console itself.
-//! Reading order: `capability` → `grants` → `state` → `context` → `operation` → `operations` → `service` → `auth`.
+//! Reading order: `capability` → `grants` → `state` → `context` → `operation` → `operations` → `service` → `auth` → `stream`.
 
 mod auth;
 mod call;
@@ -17,6 +17,7 @@ mod errors;
 mod forward;
 mod grants;
 mod input;
+mod live;
 mod operation;
 pub mod operations;
 mod operator;
@@ -25,6 +26,7 @@ mod replays;
 mod service;
 mod settings;
 mod state;
+mod stream;
 
 pub use auth::records::server_keys_of_codes;
 pub use auth::totp::totp_code;
@@ -33,7 +35,8 @@ pub use command::{Command, CommandAnswer, CommandRefused};
 pub use context::Context;
 pub use grants::{Grant, Grants};
 pub use input::{Input, Member, Position};
-pub use operation::{Access, Entry, InputMember, Metadata, Operation, Traits};
+pub use live::{EventPages, LiveStreams};
+pub use operation::{Access, Entry, InputMember, Live, Metadata, Operation, Traits};
 pub use operations::OPERATIONS;
 pub use operator::Operator;
 pub use reference::{openapi, reference, typescript};

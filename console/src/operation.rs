@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use futures_core::future::BoxFuture;
-use openapi_core::api::Outcome;
+use openapi_core::api::{ApiBody, Outcome};
 use openapi_core::audit::AuditAction;
 use openapi_core::json::JsonSchema;
 use openapi_core::operation::Method;
@@ -53,12 +53,22 @@ pub struct Traits {
     pub is_read: bool,
     /// Whether a session may call it that can only set up a way to sign in.
     pub sets_up: bool,
+    /// Whether its answer is a stream of events.
+    pub is_live: bool,
 }
 
 impl Traits {
     /// Nothing sets it apart.
-    pub const NONE: Traits =
-        Traits { is_versioned: false, has_secret: false, of_accounts: false, is_read: false, sets_up: false };
+    pub const NONE: Traits = Traits {
+        is_versioned: false,
+        has_secret: false,
+        of_accounts: false,
+        is_read: false,
+        sets_up: false,
+        is_live: false,
+    };
+    /// Its answer is a stream of events.
+    pub const LIVE: Traits = Traits { is_live: true, ..Traits::NONE };
     /// A change of a record that others may change.
     pub const VERSIONED: Traits = Traits { is_versioned: true, ..Traits::NONE };
     /// The answer holds a secret.
@@ -142,6 +152,19 @@ pub trait Operation: 'static {
     ) -> impl Future<Output = Result<Reply<Self::Output>, ApiError>> + Send;
 }
 
+/// An operation whose answer is a stream of server-sent events.
+pub trait Live: 'static {
+    /// What is known of it before it is called.
+    const METADATA: Metadata;
+    /// What is sent.
+    type Input: Input;
+    /// What `data` of an event holds.
+    type Output: JsonSchema;
+
+    /// Opens the stream. What fails before it begins is an error as of any operation.
+    fn open(cx: Context<'_>, input: Self::Input) -> impl Future<Output = Result<ApiBody, ApiError>> + Send;
+}
+
 type Run =
     for<'a> fn(Context<'a>, &mut Reader<'_>) -> Result<BoxFuture<'a, Result<Outcome, ApiError>>, Violations>;
 
@@ -178,6 +201,18 @@ impl Entry {
             run: RunKind::Own(run::<Op>),
         }
     }
+
+    /// The entry of an operation whose answer is a stream.
+    #[must_use]
+    pub const fn live<Op: Live>() -> Self {
+        const { assert!(Op::METADATA.is_sound() && Op::METADATA.traits.is_live, "not a stream") };
+        Entry {
+            metadata: &Op::METADATA,
+            members: Op::Input::members,
+            output: || (Op::Output::schema(), Op::Output::NAME),
+            run: RunKind::Own(open::<Op>),
+        }
+    }
 }
 
 fn run<'a, Op: Operation>(
@@ -186,4 +221,16 @@ fn run<'a, Op: Operation>(
 ) -> Result<BoxFuture<'a, Result<Outcome, ApiError>>, Violations> {
     let input = Op::Input::read(sent)?;
     Ok(Box::pin(async move { Outcome::success(Op::run(cx, input).await?) }))
+}
+
+fn open<'a, Op: Live>(
+    cx: Context<'a>,
+    sent: &mut Reader<'_>,
+) -> Result<BoxFuture<'a, Result<Outcome, ApiError>>, Violations> {
+    let input = Op::Input::read(sent)?;
+    Ok(Box::pin(async move {
+        let body = Op::open(cx, input).await?;
+        let headers = ApiBody::EVENT_HEADERS.into_iter().collect();
+        Ok(Outcome::Content { status: 200, headers, body })
+    }))
 }

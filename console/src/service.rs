@@ -151,7 +151,9 @@ impl Console {
         let outcome = Box::pin(served.answer(&parts, body, &call, &mut summary)).await;
         let mut response = encode(&parts, outcome, &mut summary);
         let headers = response.headers_mut();
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        let is_live = headers.get(header::CONTENT_TYPE).is_some_and(|it| it == "text/event-stream");
+        let caching = if is_live { "no-store, no-transform" } else { "no-store" };
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
         headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
         headers.extend(call.into_headers());
         response.extensions_mut().insert(summary);
@@ -285,7 +287,9 @@ impl Inner {
         let now = self.platform().now();
         let (limits, from) = (&self.shared.limits, network(call.address));
         let failed = |seconds| too_many("Too many failed attempts from this address", seconds);
-        let signed_in = match self.session(parts, accounts, call).await {
+        // A stream that is opened again by a page that nobody looks at does not prolong the session.
+        let is_use = !entry.metadata.traits.is_live;
+        let signed_in = match self.session(parts, accounts, call, is_use).await {
             Ok(Some(signed_in)) => signed_in,
             Ok(None) => return nobody(sign_in()),
             Err(error) if error.code() == ErrorCode::SessionEnded => {

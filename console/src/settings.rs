@@ -9,6 +9,8 @@ use conversations::admin::NewKnowledge;
 use openapi_core::ports::{BlockingExecutor, Inline};
 use openapi_core::values::AgentId;
 
+use crate::live::LiveStreams;
+
 /// The settings of a [`Console`](crate::Console).
 #[derive(Clone)]
 pub struct ConsoleSettings {
@@ -24,6 +26,8 @@ pub struct ConsoleSettings {
     pub reader: Option<Arc<dyn DocumentReader>>,
     /// Puts agents on web pages; none where no widget is served.
     pub widget: Option<Arc<dyn WidgetTags>>,
+    /// What reads the event logs for live updates; none if pages read again every few seconds.
+    pub live: Option<LiveStreams>,
     /// The version of the program.
     pub build: &'static str,
 }
@@ -117,6 +121,7 @@ impl ConsoleSettings {
             accounts: None,
             reader: None,
             widget: None,
+            live: None,
             build: env!("CARGO_PKG_VERSION"),
         }
     }

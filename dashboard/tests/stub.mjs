@@ -3,7 +3,7 @@
 import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { checkCharacters } from './check.mjs';
-import { badAnswer, badRequest, operationOf } from './contract.mjs';
+import { badAnswer, badRequest, operationOf, violations } from './contract.mjs';
 import { capabilities, CODE, CODES, data, key as newKey, ME, message, newId, seed, SETTINGS, website } from './data.mjs';
 
 const dist = new URL('../dist/', import.meta.url);
@@ -27,7 +27,29 @@ export const startStub = async (base = '') => {
     /** Answers instead of an operation: `(method, path) => { status, code, message, details } | null`. */
     fail: () => null,
     granted: undefined,
+    /** The live streams that are open, and the events of all agents, oldest first. */
+    streams: new Set(),
+    events: [],
+    /** Appends an event to the log of an agent, and sends it. */
+    emit(agent, type, subject = {}, changed = null) {
+      const event = { agent, seq: stub.head(agent) + 1, type, at: new Date().toISOString(), actor: 'visitor', subject, changed };
+      stub.violations.push(...violations({ $ref: '#/components/schemas/LiveEvent' }, event, 'event'));
+      stub.events.push(event);
+      for (const stream of stub.streams) stream.pass(event);
+    },
+    head: (agent) => stub.events.filter((one) => one.agent == agent).length,
+    /** A message of a visitor, with its event unless it is silent. */
+    say(id, text, isSilent = false) {
+      const one = of('conversations', id);
+      const thread = stub.data.threads[id];
+      const said = message(thread.length + 1, 'visitor', text, 0, { at: new Date().toISOString() });
+      thread.push(said);
+      Object.assign(one, { unread: one.unread + 1, messageCount: thread.length, lastMessage: { role: 'visitor', text }, lastMessageAt: said.at });
+      stub.data.conversations.sort((a, b) => b.lastMessageAt.localeCompare(a.lastMessageAt));
+      if (!isSilent) stub.emit('acme', 'message.created', { conversationId: id, messageId: said.id });
+    },
     reset(empty = false) {
+      stub.events = [];
       stub.data = data(empty);
       stub.versions = new Map();
       /** The invitations by the token of their link. */
@@ -100,6 +122,26 @@ export const startStub = async (base = '') => {
     one.archivedAt = is ? new Date().toISOString() : null;
     stub.touch(id);
     return tagged(one);
+  };
+  /** Sends events as the server does: those after `Last-Event-ID`, then each as it happens. */
+  const stream = (request, response, agents) => {
+    const after = new Map((request.headers['last-event-id'] ?? '').split(',').filter(Boolean).map((one) => one.split(':')));
+    const cursor = new Map(agents.map((agent) => [agent, Number(after.get(agent) ?? stub.head(agent))]));
+    const one = {
+      send: (event, data) => response.write(`id: ${[...cursor].map((at) => at.join(':'))}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`),
+      pass(event) {
+        if (!cursor.has(event.agent) || event.seq <= cursor.get(event.agent)) return;
+        cursor.set(event.agent, event.seq);
+        one.send('event', event);
+      },
+      end: () => response.end(),
+      drop: () => response.destroy(),
+    };
+    response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store, no-transform' });
+    one.send('ready', { agents, fresh: agents.filter((agent) => !after.has(agent)) });
+    stub.events.forEach(one.pass);
+    stub.streams.add(one);
+    response.on('close', () => stub.streams.delete(one));
   };
   /** The operations by name. */
   const operations = {
@@ -315,6 +357,7 @@ export const startStub = async (base = '') => {
       stub.data.knowledge = stub.data.knowledge.filter((row) => row.sourceId != source);
       return ok({ ...one, state: 'removing' });
     },
+    'stream.open': ({ query }) => ({ status: 200, stream: query.get('agents').split(',') }),
     'audit.list': ({ query }) => { const from = query.get('beforeId') ? stub.data.audit.findIndex((one) => one.id == query.get('beforeId')) + 1 : 0; const entries = stub.data.audit.slice(from, from + 12); const last = entries.at(-1); return ok({ entries, next: from + 12 < stub.data.audit.length ? { beforeAt: last.at, beforeId: last.id } : null }); },
   };
   const contactLike = () => ({ id: newId(), agentId: 'acme', externalReferenceId: null, salutation: null, firstName: null, middleName: null, lastName: null, dob: null, gender: null, primaryEmail: '', primaryPhone: null, primaryPhoneCode: null, fullAddress: null, tags: [], status: 'active', source: 'console', lastContactedAt: null, customFields: {}, isArchived: false, archivedAt: null, createdAt: new Date().toISOString(), updatedAt: new Date().toISOString(), masked: [] });
@@ -355,7 +398,8 @@ export const startStub = async (base = '') => {
       const short = path.slice('/console/v1'.length);
       stub.log.push({ method: request.method, path: short, query: url.search, raw, headers: request.headers });
       if (stub.delayMs) await new Promise((resolve) => setTimeout(resolve, stub.delayMs));
-      const { status, body, headers } = answer(request.method, short, url.searchParams, request.headers, raw);
+      const { status, body, headers, stream: agents } = answer(request.method, short, url.searchParams, request.headers, raw);
+      if (agents) return stream(request, response, agents);
       response.writeHead(status, { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store', ...headers });
       return response.end(body === null ? undefined : JSON.stringify(body));
     }

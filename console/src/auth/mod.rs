@@ -13,3 +13,4 @@ pub(crate) mod records;
 pub(crate) mod recovery;
 pub(crate) mod session;
 pub(crate) mod totp;
+pub(crate) mod watch;

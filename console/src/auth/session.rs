@@ -113,12 +113,13 @@ fn tagged(id: &[u8], secret: &[u8]) -> Vec<u8> {
 }
 
 impl Inner {
-    /// The session of a request's cookie; none without a cookie.
+    /// The session of a request's cookie; none without a cookie. `is_use` says whether the request prolongs it.
     pub(crate) async fn session(
         &self,
         parts: &Parts,
         accounts: &AccountSettings,
         call: &Call,
+        is_use: bool,
     ) -> Result<Option<SignedIn>, ApiError> {
         let Some(cookie) = Cookie::Session.read(parts, &self.settings, accounts) else { return Ok(None) };
         let refuse = || {
@@ -157,7 +158,7 @@ impl Inner {
         }
         let account = people.get::<OperatorBody>(&operator.into()).await?;
         let Some(account) = account.filter(|account| !account.body.is_disabled) else { return Err(refuse()) };
-        let session = self.seen(session, call).await?;
+        let session = if is_use { self.seen(session, call).await? } else { session };
         SignedIn::new(session, account, call).map(Some)
     }
 

@@ -19,6 +19,7 @@ mod session;
 mod settings;
 mod sign_in;
 mod sources;
+mod stream;
 mod studio;
 mod types;
 
@@ -112,6 +113,7 @@ pub static OPERATIONS: &[Entry] = &[
     Entry::of::<credits::Show>(),
     Entry::of::<credits::Change>(),
     Entry::of::<credits::Ledger>(),
+    Entry::live::<stream::Open>(),
     Entry::of::<audit::List>(),
     Entry::of::<audit::ListAll>(),
     Entry::of::<server::Health>(),

@@ -49,15 +49,20 @@ fn operation(entry: &Entry) -> Value {
         .collect();
     let (schema, name) = (entry.output)();
     let data = name.map_or(schema, |name| json!({ "$ref": format!("#/components/schemas/{name}") }));
+    let content = if entry.metadata.traits.is_live {
+        json!({ "text/event-stream": { "schema": data } })
+    } else {
+        json!({ "application/json": { "schema": {
+            "type": "object",
+            "required": ["success", "message", "data"],
+            "properties": { "success": { "const": true }, "message": { "type": "string" }, "data": data },
+        } } })
+    };
     let mut operation = json!({
         "operationId": entry.metadata.name,
         "summary": entry.metadata.summary,
         "parameters": parameters,
-        "responses": { "2XX": { "description": "Done.", "content": { "application/json": { "schema": {
-            "type": "object",
-            "required": ["success", "message", "data"],
-            "properties": { "success": { "const": true }, "message": { "type": "string" }, "data": data },
-        } } } } },
+        "responses": { "2XX": { "description": "Done.", "content": content } },
     });
     if let Some(body) = body(&members) {
         operation["requestBody"] = body;

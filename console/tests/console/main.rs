@@ -8,6 +8,7 @@
 mod accounts;
 mod authenticator;
 mod cross_site;
+mod live;
 mod members;
 mod operations;
 mod roles;

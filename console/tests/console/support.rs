@@ -1,6 +1,7 @@
 //! A console over a store in memory, and a browser that talks to it.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -18,7 +19,7 @@ use openapi_core::access::Actor;
 use openapi_core::admin::{Admin, NewAgent};
 use openapi_core::api::{ApiBody, PeerAddress};
 use openapi_core::platform::{Platform, Ports};
-use openapi_core::ports::{FixedClock, SequentialIds};
+use openapi_core::ports::{Clock, FixedClock, SequentialIds, Timer};
 use openapi_core::server_keys::{ServerKey, ServerKeys};
 use openapi_core::service_info::ServiceInfo;
 use openapi_core::values::{AgentId, Timestamp};
@@ -94,7 +95,8 @@ impl World {
     pub fn new(settings: ConsoleSettings) -> Self {
         let clock = Arc::new(FixedClock::at(Timestamp::from_millis(1_790_000_000_000)));
         let keys = ServerKeys::new(ServerKey::new(&[7; 32]), vec![]);
-        let ports = Ports::new(Arc::clone(&clock) as _, Arc::new(SequentialIds::default()), keys);
+        let ports = Ports::new(Arc::clone(&clock) as _, Arc::new(SequentialIds::default()), keys)
+            .with_timer(Arc::new(ClockTimer(Arc::clone(&clock))));
         let service = ServiceInfo::new("https://api.example.com").unwrap();
         let storage = Arc::new(MemoryStorage::new());
         let platform = Arc::new(Platform::new(Arc::clone(&storage) as _, ports, service));
@@ -201,6 +203,17 @@ impl World {
     }
 }
 
+/// A timer that is ready when the clock says so. It wakes nobody: a test polls again.
+struct ClockTimer(Arc<FixedClock>);
+
+impl Timer for ClockTimer {
+    fn sleep(&self, millis: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let clock = Arc::clone(&self.0);
+        let end = clock.now().plus_millis(millis.try_into().unwrap());
+        Box::pin(poll_fn(move |_| if clock.now() >= end { Poll::Ready(()) } else { Poll::Pending }))
+    }
+}
+
 /// The token of a link.
 pub fn token_of(link: &Value) -> String {
     link.as_str().unwrap().split_once('#').expect("a token").1.to_owned()
@@ -217,7 +230,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    fn of(response: Response<ApiBody>) -> Self {
+    pub fn of(response: Response<ApiBody>) -> Self {
         let (parts, body) = response.into_parts();
         let bytes = pollster::block_on(body.collect()).unwrap().to_bytes();
         let text = String::from_utf8(bytes.to_vec()).unwrap();

@@ -8,8 +8,8 @@ import { href, navigate, parts } from '../lib/router';
 import { Icon, type IconName } from '../ui/icon';
 import { Menu } from '../ui/menu';
 import { Button, Keys, Mark } from '../ui/parts';
-import { Offline } from '../ui/states';
-import { follow } from './live';
+import { Interrupted, Offline } from '../ui/states';
+import { follow, interrupted } from './live';
 import { openPages, pathOf, type Page } from './nav';
 import { openHelp, openPalette } from './palette';
 import { agent, agents, can, choose, operator, session, setTheme, signOut } from './session';
@@ -98,6 +98,7 @@ export const Shell = ({ children }: { children: ComponentChildren }) => {
       </nav>
       <main class="frame" id="main" tabIndex={-1}>
         <Offline />
+        {interrupted.value && <Interrupted />}
         {children}
       </main>
       <nav class="phone" aria-label={t('Pages')}>

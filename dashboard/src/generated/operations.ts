@@ -408,6 +408,30 @@ export type Link = {
   readonly serviceName: string;
 };
 
+export type LiveEvent = {
+  readonly agent: string;
+  /** Its number in the event log of the agent. */
+  readonly seq: number;
+  readonly type: 'contact.created' | 'contact.updated' | 'contact.archived' | 'contact.unarchived' | 'contact.erased' | 'file.uploaded' | 'file.deleted' | 'submission.created' | 'submission.updated' | 'submission.status_changed' | 'template.created' | 'template.edited' | 'template.activated' | 'template.archived' | 'contact_schema.replaced' | 'extraction.completed' | 'extraction.failed' | 'extraction.cancelled' | 'credits.low' | 'credits.exhausted' | 'lead.created' | 'conversation.started' | 'conversation.handoff_requested' | 'conversation.taken' | 'conversation.released' | 'conversation.closed' | 'conversation.erased' | 'conversation.unanswered' | 'conversation.feedback' | 'message.created' | 'knowledge.added' | 'knowledge.removed' | 'agent.configured' | 'agent.disabled' | 'agent.enabled' | 'key.created' | 'key.edited' | 'key.rotated' | 'key.disabled' | 'key.enabled' | 'key.revoked' | 'endpoint.disabled';
+  readonly at: string;
+  readonly actor: 'apiKey' | 'operator' | 'user' | 'visitor' | 'system';
+  /** The ids of what it is about; empty if a contact was erased. */
+  readonly subject: {
+    readonly contactId?: string;
+    readonly conversationId?: string;
+    readonly endpointId?: string;
+    readonly fileId?: string;
+    readonly jobId?: string;
+    readonly keyId?: string;
+    readonly knowledgeId?: string;
+    readonly messageId?: string;
+    readonly submissionId?: string;
+    readonly templateId?: string;
+  };
+  /** The names of the fields that changed. */
+  readonly changed: readonly (string)[] | null;
+};
+
 export type MadeLink = {
   /** Shown this once. */
   readonly link: string;
@@ -1688,6 +1712,30 @@ export interface Operations {
     /** What to ask for next; `null` at the end of the ledger. */
     readonly next: CreditLedgerPosition | null;
   } };
+  /** Sends events of agents as they happen (`text/event-stream`); with `Last-Event-ID`, those since then. */
+  'stream.open': { input: { agents: string }; output: {
+    readonly agent: string;
+    /** Its number in the event log of the agent. */
+    readonly seq: number;
+    readonly type: 'contact.created' | 'contact.updated' | 'contact.archived' | 'contact.unarchived' | 'contact.erased' | 'file.uploaded' | 'file.deleted' | 'submission.created' | 'submission.updated' | 'submission.status_changed' | 'template.created' | 'template.edited' | 'template.activated' | 'template.archived' | 'contact_schema.replaced' | 'extraction.completed' | 'extraction.failed' | 'extraction.cancelled' | 'credits.low' | 'credits.exhausted' | 'lead.created' | 'conversation.started' | 'conversation.handoff_requested' | 'conversation.taken' | 'conversation.released' | 'conversation.closed' | 'conversation.erased' | 'conversation.unanswered' | 'conversation.feedback' | 'message.created' | 'knowledge.added' | 'knowledge.removed' | 'agent.configured' | 'agent.disabled' | 'agent.enabled' | 'key.created' | 'key.edited' | 'key.rotated' | 'key.disabled' | 'key.enabled' | 'key.revoked' | 'endpoint.disabled';
+    readonly at: string;
+    readonly actor: 'apiKey' | 'operator' | 'user' | 'visitor' | 'system';
+    /** The ids of what it is about; empty if a contact was erased. */
+    readonly subject: {
+      readonly contactId?: string;
+      readonly conversationId?: string;
+      readonly endpointId?: string;
+      readonly fileId?: string;
+      readonly jobId?: string;
+      readonly keyId?: string;
+      readonly knowledgeId?: string;
+      readonly messageId?: string;
+      readonly submissionId?: string;
+      readonly templateId?: string;
+    };
+    /** The names of the fields that changed. */
+    readonly changed: readonly (string)[] | null;
+  } };
   /** Lists entries of an agent's audit log, the newest first. */
   'audit.list': { input: { agent: string; limit?: number; beforeAt?: string; beforeId?: string }; output: {
     readonly entries: readonly (AuditEntry)[];
@@ -2155,6 +2203,11 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     method: 'GET', path: '/agents/{agent}/credits/ledger', query: ['limit', 'beforeAt', 'beforeId'], body: 'none',
     scope: 'agent', needs: 'credits.read', stepUp: false, versioned: false, secret: false,
     changes: false, command: 'credits ledger --agent AGENT',
+  },
+  'stream.open': {
+    method: 'GET', path: '/stream', query: ['agents'], body: 'none',
+    scope: 'own', needs: null, stepUp: false, versioned: false, secret: false,
+    changes: false, command: '',
   },
   'audit.list': {
     method: 'GET', path: '/agents/{agent}/audit', query: ['limit', 'beforeAt', 'beforeId'], body: 'none',

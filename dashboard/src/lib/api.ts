@@ -85,6 +85,9 @@ const failure = (response: Response, envelope: Record<string, any>) =>
     Number(response.headers.get('retry-after')) || null,
   );
 
+/** What a response that is no success says. */
+export const failed = async (response: Response): Promise<ApiError> => failure(response, await parse(response));
+
 /** Calls an operation. */
 export const call = async <T>(method: string, path: string, request: Call = {}): Promise<Reply<T>> => {
   const headers: Record<string, string> = { Accept: 'application/json', 'X-Console': proof() };

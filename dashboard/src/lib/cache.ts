@@ -17,6 +17,8 @@ interface Slot {
   entry: Signal<Entry<any>>;
   shown: number;
   stale: boolean;
+  /** When it was last asked for. */
+  askedAt: number;
   running: Promise<void> | null;
 }
 const slots = new Map<string, Slot>();
@@ -26,7 +28,7 @@ const slotOf = (path: string, query: Call['query']): Slot => {
   const key = url(path, query);
   let slot = slots.get(key);
   if (!slot) {
-    slot = { path, query, entry: signal({ data: undefined, error: null, loading: false, etag: null, pagination: null }), shown: 0, stale: true, running: null };
+    slot = { path, query, entry: signal({ data: undefined, error: null, loading: false, etag: null, pagination: null }), shown: 0, stale: true, askedAt: 0, running: null };
     // The oldest that nobody shows leave.
     if (slots.size >= LIMIT) for (const [old, one] of slots) if (!one.shown && slots.size >= LIMIT) slots.delete(old);
   } else slots.delete(key);
@@ -36,6 +38,7 @@ const slotOf = (path: string, query: Call['query']): Slot => {
 const fetchSlot = (slot: Slot): Promise<void> => {
   if (slot.running) return slot.running;
   slot.stale = false;
+  slot.askedAt = performance.now();
   slot.entry.value = { ...slot.entry.peek(), loading: true };
   const run = call<any>('GET', slot.path, { query: slot.query }).then(
     (reply) => {
@@ -48,7 +51,7 @@ const fetchSlot = (slot: Slot): Promise<void> => {
   slot.running = run.finally(() => {
     slot.running = null;
     // Something has changed in between.
-    if (slot.stale && slot.shown) void fetchSlot(slot);
+    if (slot.stale && slot.shown) refresh();
   });
   return slot.running;
 };
@@ -79,13 +82,38 @@ export const prefetch = (path: string, query?: Call['query']): void => {
   if (slot.stale) void fetchSlot(slot);
 };
 let later = 0;
-/** Marks what begins with a path as stale, and reads again what is shown: at most once in 250 ms. */
+/** Marks what begins with a path as stale after an own change, and reads again what is shown. */
 export const invalidate = (...prefixes: string[]): void => {
   for (const slot of slots.values()) if (prefixes.some((prefix) => slot.path.startsWith(prefix))) slot.stale = true;
   later ||= window.setTimeout(() => {
     later = 0;
     for (const slot of slots.values()) if (slot.stale && slot.shown) void fetchSlot(slot);
   }, 20);
+};
+/** How long after a request the same is not asked for again because of events: a burst of them costs one more request. */
+const APART_MILLIS = 250;
+let next = 0;
+/** Reads again what is shown and stale, while somebody may look at it. */
+const refresh = (): void => {
+  if (document.hidden) return;
+  let wait = Infinity;
+  for (const slot of slots.values()) {
+    if (!slot.stale || !slot.shown || slot.running) continue;
+    const due = slot.askedAt + APART_MILLIS - performance.now();
+    if (due <= 0) void fetchSlot(slot);
+    else wait = Math.min(wait, due);
+  }
+  if (wait < Infinity)
+    next ||= window.setTimeout(() => {
+      next = 0;
+      refresh();
+    }, wait);
+};
+document.addEventListener('visibilitychange', refresh);
+/** Marks paths as stale because of an event, and reads again what is shown. */
+export const touch = (is: (path: string) => boolean): void => {
+  for (const slot of slots.values()) if (is(slot.path)) slot.stale = true;
+  refresh();
 };
 /** Changes what is shown before the server answers; returns how to take it back. */
 export const optimistic = <T>(path: string, change: (data: T) => T, query?: Call['query']): (() => void) => {

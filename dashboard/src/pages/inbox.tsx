@@ -1,7 +1,7 @@
 // The inbox: conversations that wait, one of them, and who is writing.
 import {
   address, agent, announce, ApiError, Badge, Bar, Button, bytes, can, done, Empty, errorTitle, Failure, Fragment, get, href, Icon, invalidate, letters, Loaded, Mark, Menu, moment, nameOfVisitor as nameOf, navigate, number,
-  operator, post, Search, seg, setQuery, since, stored, t, time, tn, useActions, useEffect, useQuery, useRef, useSignal, useSignalEffect, When, type Conversation, type ConversationCounts, type Message, type Tone,
+  operator, post, Search, seg, setQuery, since, stored, t, time, tn, useActions, useEffect, useLayoutEffect, useQuery, useRef, useSignal, useSignalEffect, When, type Conversation, type ConversationCounts, type Message, type Tone,
 } from '../kit';
 import { Markdown, plain } from './parts/markdown';
 
@@ -212,6 +212,13 @@ const Reading = ({ id, step }: { id: string; step: (by: number) => void }) => {
     </>
   );
 };
+/** A row that has the focus retains it when it moves to another position in the list. */
+const useFocusOfRows = () => {
+  const before = document.activeElement;
+  useLayoutEffect(() => {
+    if (before instanceof HTMLElement && before.isConnected && document.activeElement == document.body) before.focus({ preventScroll: true });
+  });
+};
 export default ({ rest }: { rest: string[] }) => {
   const id = rest[0] ?? null;
   const query = address.value.query;
@@ -220,6 +227,7 @@ export default ({ rest }: { rest: string[] }) => {
   const at = Number(query.get('page') ?? 1);
   const list = useQuery<readonly Conversation[]>(root(), { ...view[2], limit: LIMIT, page: at > 1 ? at : null });
   const filter = useSignal('');
+  useFocusOfRows();
   const rows = [...(list.data ?? [])].filter((one) => !filter.value || nameOf(one).toLocaleLowerCase().includes(filter.value.toLocaleLowerCase()));
   // Who waits comes first, the longest waiting before all.
   if (view[0] == 'people') rows.sort((a, b) => (a.waitingSince ?? '9').localeCompare(b.waitingSince ?? '9'));

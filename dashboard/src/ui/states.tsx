@@ -102,3 +102,8 @@ export const Offline = () =>
   offlineSince.value === null ? null : (
     <div class="strip" role="status"><Icon name="offline" /><span>{t('No connection since {time}. You see what was loaded; changes are refused until the server is back.', { time: time(new Date(offlineSince.value).toISOString()) })}</span></div>
   );
+/** The strip at the top while pages learn of changes by reading again. */
+export const Interrupted = () =>
+  offlineSince.value !== null ? null : (
+    <div class="strip" role="status"><Icon name="info" /><span>{t('Live updates are interrupted. New messages appear within a few seconds.')}</span></div>
+  );

@@ -148,9 +148,8 @@ test('a conversation is taken, answered and given back by keyboard, and follows 
   await page.keyboard.press('t');
   await page.getByText('Ada took over').waitFor();
   const one = all.stub.data.conversations.find((each) => each.visitor.name == 'Zoë Okafor');
-  all.stub.data.threads[one.id].push(message(5, 'visitor', 'Are you still there?', 0));
-  one.messageCount = 5;
-  await page.getByText('Are you still there?').waitFor();
+  all.stub.say(one.id, 'Are you still there?');
+  await page.locator('.thread').getByText('Are you still there?').waitFor();
   await page.keyboard.press('r');
   await page.keyboard.type('Yes. Saturdays from May on.');
   await page.keyboard.press('Enter');
@@ -158,7 +157,7 @@ test('a conversation is taken, answered and given back by keyboard, and follows 
   assert.ok(!all.stub.log.some((each) => each.path.endsWith('/replies')), 'Enter does not send');
   // A draft stays with its conversation.
   await page.reload();
-  await page.getByText('Are you still there?').waitFor();
+  await page.locator('.thread').getByText('Are you still there?').waitFor();
   assert.equal(await page.locator('textarea').inputValue(), 'Yes. Saturdays from May on.\nShall I book one?');
   await page.locator('textarea').press('Control+Enter');
   await page.locator('.msg.out').getByText('Shall I book one?').waitFor();

@@ -18,7 +18,7 @@ use openapi_core::access::{Actor, Caller};
 use openapi_core::events::Event;
 use openapi_core::platform::{EventSource, EventStreams};
 use openapi_core::reply::{ApiBody, ApiError, ErrorCode};
-use openapi_core::service::EventStreamQuery;
+use openapi_core::service::{EventPage, EventStreamQuery};
 use openapi_core::storage::{Storage, StorageError};
 use openapi_core::values::{AgentId, Timestamp};
 use parking_lot::Mutex;
@@ -134,6 +134,18 @@ impl EventHub {
     ) -> impl Stream<Item = Result<Event, ApiError>> + Send + use<> {
         let reader = Reader::new(Arc::clone(&self.0), source, agent.clone(), query);
         reader.into_events()
+    }
+
+    /// The same by pages of up to 32 events, each with the cursor after it and the head of the log, for a host that
+    /// skips events when its client reads too slowly. A page may be empty.
+    pub fn pages(
+        &self,
+        source: EventSource,
+        agent: &AgentId,
+        query: EventStreamQuery,
+    ) -> impl Stream<Item = Result<EventPage, ApiError>> + Send + use<> {
+        let reader = Reader::new(Arc::clone(&self.0), source, agent.clone(), query);
+        reader.into_pages()
     }
 
     /// The number of streams that clients have open.

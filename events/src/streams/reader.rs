@@ -1,9 +1,9 @@
 //! Reads the log of an agent page by page, and waits for what comes.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use futures_core::Stream;
+use futures_util::StreamExt;
 use openapi_core::events::Event;
 use openapi_core::platform::{EventSource, read_events};
 use openapi_core::ports::timeout;
@@ -73,20 +73,25 @@ impl Reader {
         }
     }
 
+    /// Its pages, until the hub is closed or a page fails.
+    pub(super) fn into_pages(self) -> impl Stream<Item = Result<EventPage, ApiError>> + Send + use<> {
+        futures_util::stream::unfold(Some(self), |reader| async move {
+            let mut reader = reader.filter(|reader| !reader.hub.is_closed())?;
+            match reader.next(None).await {
+                Ok(page) => Some((Ok(page), Some(reader))),
+                Err(error) => Some((Err(error), None)),
+            }
+        })
+    }
+
     /// Its events, one by one.
     pub(super) fn into_events(self) -> impl Stream<Item = Result<Event, ApiError>> + Send + use<> {
-        let begin = (Some(self), VecDeque::new());
-        futures_util::stream::unfold(begin, |(mut reader, mut ready)| async move {
-            loop {
-                if let Some(event) = ready.pop_front() {
-                    return Some((Ok(event), (reader, ready)));
-                }
-                let open = reader.as_mut().filter(|reader| !reader.hub.is_closed())?;
-                match open.next(None).await {
-                    Ok(page) => ready.extend(page.events),
-                    Err(error) => return Some((Err(error), (None, ready))),
-                }
-            }
+        self.into_pages().flat_map(|page| {
+            let (events, error) = match page {
+                Ok(page) => (page.events, None),
+                Err(error) => (Vec::new(), Some(error)),
+            };
+            futures_util::stream::iter(events.into_iter().map(Ok).chain(error.map(Err)))
         })
     }
 }

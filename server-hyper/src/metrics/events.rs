@@ -1,8 +1,9 @@
-//! Metrics of events: those that this server has committed, and the streams that clients read.
+//! Metrics of events: those that this server has committed, and the streams that clients and operators read.
 
 use std::fmt;
 use std::sync::Arc;
 
+use ::console::LiveStreams;
 use conversations::storage::ConversationStorage;
 use events::streams::EventHub;
 use prometheus_client::collector::Collector;
@@ -15,9 +16,11 @@ use prometheus_client::registry::Registry;
 /// What metrics of events are read from, at each scrape.
 pub struct EventMetrics {
     /// The streams.
-    pub streams: EventHub,
+    streams: EventHub,
+    /// The streams of operators.
+    console_streams: LiveStreams,
     /// The store, which counts the events that it commits.
-    pub storage: Arc<dyn ConversationStorage>,
+    storage: Arc<dyn ConversationStorage>,
 }
 
 impl fmt::Debug for EventMetrics {
@@ -27,6 +30,17 @@ impl fmt::Debug for EventMetrics {
 }
 
 impl EventMetrics {
+    /// Metrics of these streams, and of what a store commits.
+    #[must_use]
+    pub fn new(
+        streams: &EventHub,
+        console_streams: &LiveStreams,
+        storage: &Arc<dyn ConversationStorage>,
+    ) -> Self {
+        let (streams, console_streams) = (streams.clone(), console_streams.clone());
+        EventMetrics { streams, console_streams, storage: Arc::clone(storage) }
+    }
+
     pub(super) fn register(self, registry: &mut Registry) {
         registry.register_collector(Box::new(self));
     }
@@ -38,6 +52,13 @@ impl Collector for EventMetrics {
         streams.encode(encoder.encode_descriptor(
             "event_streams",
             "Open event streams",
+            None,
+            MetricType::Gauge,
+        )?)?;
+        let streams = ConstGauge::new(i64::from(self.console_streams.open_streams()));
+        streams.encode(encoder.encode_descriptor(
+            "console_streams",
+            "Open live streams of operators",
             None,
             MetricType::Gauge,
         )?)?;

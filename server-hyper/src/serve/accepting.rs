@@ -29,8 +29,9 @@ use crate::ports::{SystemClock, SystemRandom};
 /// that are being refused or closed.
 const OTHER_FILES: usize = 64 + CONSOLE_CONNECTIONS + 4 * (MAX_CLOSING + listener::MAX_REJECTIONS);
 
-/// Connections of operators: at each of the console's two addresses, and of one browser.
-const CONSOLE_CONNECTIONS: usize = 256;
+/// Connections of operators: at each of the console's two addresses, and of one browser. All of the 256 live streams
+/// that the console sends at most leave 128 at each address.
+const CONSOLE_CONNECTIONS: usize = 768;
 const BROWSER_CONNECTIONS: usize = 64;
 
 /// The part of the API's pool that is reserved for networks with a valid key.

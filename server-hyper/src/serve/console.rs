@@ -4,15 +4,17 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::console::{AccountSettings, Console, ConsoleSettings, DocumentReader, WidgetTags};
+use ::console::{AccountSettings, Console, ConsoleSettings, DocumentReader, LiveStreams, WidgetTags};
 use arc_swap::ArcSwap;
 use conversations::Conversations;
+use events::streams::EventHub;
 use http::header::{HOST, LOCATION};
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use openapi_core::access::Actor;
 use openapi_core::api::{ApiBody, PeerAddress};
 use openapi_core::ports::{BlockingExecutor, Work};
+use openapi_core::service::EventStreamQuery;
 use openapi_core::values::AgentId;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -80,6 +82,7 @@ impl ConsoleListeners {
         chat: Conversations,
         reader: Option<Arc<dyn DocumentReader>>,
         widget: Option<Arc<dyn WidgetTags>>,
+        live: LiveStreams,
     ) -> Console {
         let millis = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         let accounts = AccountSettings {
@@ -94,6 +97,7 @@ impl ConsoleListeners {
         settings.build = env!("CARGO_PKG_VERSION");
         settings.reader = reader;
         settings.widget = widget;
+        settings.live = Some(live);
         Console::new(chat, settings)
     }
 }
@@ -126,6 +130,15 @@ impl WidgetTags for ServedWidget {
     fn policy(&self) -> String {
         self.widget.policy(&self.origin)
     }
+}
+
+/// The live streams of operators, which read the logs as the event streams of clients do.
+pub fn live_streams(hub: &EventHub) -> LiveStreams {
+    let hub = hub.clone();
+    LiveStreams::new(move |source, agent, after| {
+        let query = EventStreamQuery { after: Some(after), ..EventStreamQuery::default() };
+        Box::pin(hub.pages(source, agent, query))
+    })
 }
 
 /// Hashes a few passwords at a time on the runtime's blocking threads.

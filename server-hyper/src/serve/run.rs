@@ -216,7 +216,8 @@ impl Server {
         let settings = serving.api_settings(service_info.clone());
         let storage = lent.store.storage();
         let event_streams = EventHub::default();
-        let events = EventMetrics { streams: event_streams.clone(), storage: Arc::clone(&storage) };
+        let live = operators::live_streams(&event_streams);
+        let events = EventMetrics::new(&event_streams, &live, &storage);
         let metrics = Arc::new(Metrics::new(env!("CARGO_PKG_VERSION"), sink.dropped_lines(), Some(events)));
         let stores = Stores { storage: Arc::clone(&storage), blobs: Arc::clone(&lent.blobs) };
         let keys = lent.store.url().key_source(&lent.config);
@@ -241,16 +242,15 @@ impl Server {
             let chat = Conversations::clone(&platforms.current());
             let reader = reader(&lent.config, &chat);
             let widget = widget_tags(&service_info, widget_origin.clone());
-            Arc::new(ArcSwap::from_pointee(console.console(&serving.console, chat, reader, widget)))
+            Arc::new(ArcSwap::from_pointee(console.console(&serving.console, chat, reader, widget, live)))
         });
-        let console_origin = console.as_ref().map(|console| console.origin.clone());
+        let mut listening_at = vec![("open-api", address)];
+        listening_at.extend(widget_origin.clone().map(|origin| ("widget", origin)));
+        listening_at.extend(console.as_ref().map(|console| ("console", console.origin.clone())));
         if let Some((listeners, console)) = console.zip(operators.as_ref()) {
             tasks.extend(accepting.console(listeners, console)?);
         }
         tasks.push(accepting.api(listening, web)?);
-        let mut listening_at = vec![("open-api", address)];
-        listening_at.extend(widget_origin.clone().map(|origin| ("widget", origin)));
-        listening_at.extend(console_origin.map(|origin| ("console", origin)));
         let job_metrics = metrics.jobs.clone();
         if let Some(listening) = ops_listening {
             let (drain, probe) = (Arc::clone(&drain), Probe::default());

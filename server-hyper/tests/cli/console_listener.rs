@@ -8,19 +8,22 @@ use serde_json::{Value, json};
 use super::support::{Sandbox, Serving, connect};
 use super::widget_listener::Answer;
 
-const ON_ANY_PORT: [&str; 2] = ["--console-listen", "127.0.0.1:0"];
+pub const ON_ANY_PORT: [&str; 2] = ["--console-listen", "127.0.0.1:0"];
 
 /// Sends a request to the console, as a page of its origin does.
-fn ask(server: &Serving, method: &str, path: &str, headers: &[(&str, &str)], body: &Value) -> Answer {
+pub fn ask(server: &Serving, method: &str, path: &str, headers: &[(&str, &str)], body: &Value) -> Answer {
     let origin = server.console.as_deref().expect("a console");
     let own = origin.trim_start_matches("http://");
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let host = headers.iter().find(|(name, _)| *name == "Host").map_or(own, |(_, host)| *host);
     let mut head = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nOrigin: {origin}\r\nX-Console: 1\r\n\
+        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nOrigin: {origin}\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\n",
         body.len()
     );
+    if headers.iter().all(|(name, _)| *name != "X-Console") {
+        head.push_str("X-Console: 1\r\n");
+    }
     for (name, value) in headers.iter().filter(|(name, _)| *name != "Host") {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
@@ -47,6 +50,18 @@ fn with_password(server: &Serving, mut body: Value) -> Value {
     body["enrolment"] = totp["enrolment"].clone();
     body["code"] = console::totp_code(secret, SystemClock.now()).into();
     body
+}
+
+/// The headers of the session of the first owner of a server that has just begun.
+pub fn signed_in(server: &mut Serving) -> Vec<(&'static str, String)> {
+    let body = json!({ "token": token(server), "name": "Zoë", "email": "zoe@example.com" });
+    let body = with_password(server, body);
+    let made = ask(server, "POST", "/console/v1/links/accept", &[], &body);
+    assert_eq!(made.status, 200, "{}", made.text());
+    let cookies = made.header("set-cookie").expect("a session");
+    let cookie = cookies.split(';').next().unwrap().to_owned();
+    let secret = made.json()["data"]["pageSecret"].as_str().unwrap().to_owned();
+    vec![("Cookie", cookie), ("X-Console", secret)]
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod chat_models;
 #[cfg(unix)]
 mod console;
 mod console_listener;
+mod console_stream;
 mod contact_records;
 mod contacts;
 mod conversations;

@@ -1,0 +1,171 @@
+// Live updates: one stream for all tabs, what they show, and what happens without a stream.
+import assert from 'node:assert/strict';
+import { after, before } from 'node:test';
+import { start, test, until } from './setup.mjs';
+
+let all;
+before(async () => (all = await start()));
+after(() => all.stop());
+
+const INBOX = '/a/acme/inbox?view=open';
+const opened = () => all.stub.log.filter((one) => one.path == '/stream');
+const reads = (path) => all.stub.log.filter((one) => one.method == 'GET' && one.path == path).length;
+const begin = async (path = INBOX, options = {}) => {
+  all.stub.reset();
+  all.stub.fail = options.fail ?? (() => null);
+  const visit = await all.visit(path, options);
+  await visit.page.locator('ul.convs').waitFor();
+  return visit;
+};
+const streaming = (count = 1) => until(() => all.stub.streams.size == count, `${count} streams`);
+const row = (page, id) => page.locator(`ul.convs a[data-id="${id}"]`);
+const shows = (page, text) => page.locator('ul.convs').getByText(text).waitFor({ timeout: 3000 });
+const settled = async () => {
+  for (let before = -1; before != all.stub.log.length; ) {
+    before = all.stub.log.length;
+    await new Promise((resolve) => setTimeout(resolve, 600));
+  }
+};
+
+test('two tabs share a stream, and another tab goes on where the first one ended', async (t) => {
+  const first = await begin();
+  await streaming();
+  const second = await first.context.newPage();
+  await second.goto(all.stub.page(INBOX));
+  await second.locator('ul.convs').waitFor();
+  const id = all.stub.data.conversations.at(-5).id;
+  const took = [];
+  for (let n = 1; n <= 10; n++) {
+    const begun = performance.now();
+    all.stub.say(id, `Message ${n}`);
+    await Promise.all([shows(first.page, `Message ${n}`), shows(second, `Message ${n}`)]);
+    took.push(performance.now() - begun);
+    await new Promise((resolve) => setTimeout(resolve, 260));
+  }
+  t.diagnostic(`from the event to both tabs: ${took.map(Math.round).sort((a, b) => a - b).join(' ')} ms`);
+  assert.equal(opened().length, 1, 'one stream');
+  assert.equal(all.stub.streams.size, 1);
+  await first.page.close();
+  all.stub.say(id, 'While nobody reads');
+  await shows(second, 'While nobody reads');
+  assert.equal(opened().length, 2);
+  assert.match(opened()[1].headers['last-event-id'], /^acme:1[01]$/);
+  await first.done();
+});
+test('another agent of another tab joins the stream', async () => {
+  const first = await begin();
+  await streaming();
+  const second = await first.context.newPage();
+  await second.goto(all.stub.page('/a/harbour/inbox'));
+  await until(() => opened().at(-1).query == '?agents=acme%2Charbour' || opened().at(-1).query == '?agents=acme,harbour', 'a stream of both agents');
+  await streaming();
+  all.stub.say(all.stub.data.conversations.at(-5).id, 'Still here');
+  await shows(first.page, 'Still here');
+  await first.done();
+});
+test('focus, input and scroll stay while a conversation and the list grow', async () => {
+  all.stub.reset();
+  const { data } = all.stub;
+  // As in browsers without it, where what is moved loses the focus.
+  const visit = await all.visit('/', { init: () => delete Element.prototype.moveBefore });
+  const one = data.conversations[2];
+  for (let n = 2; n <= 60; n++) data.threads[one.id].push({ ...data.threads[one.id][0], id: `m${n}`, seq: n, text: `Line ${n}` });
+  one.messageCount = 60;
+  const { page } = visit;
+  await page.goto(all.stub.page(`/a/acme/inbox/${one.id}?view=open`));
+  await page.getByText('Line 60').waitFor();
+  await streaming();
+  await settled();
+  const box = page.locator('.composer textarea');
+  await box.fill('Half a sentence');
+  await box.evaluate((element) => element.setSelectionRange(4, 8));
+  const scroller = page.locator('.reading-pane .scroll').first();
+  await scroller.evaluate((element) => (element.scrollTop = 0));
+  all.stub.say(one.id, 'A new line');
+  await page.locator('.thread').getByText('A new line').waitFor({ timeout: 3000 });
+  assert.deepEqual(await box.evaluate((element) => [element == document.activeElement, element.value, element.selectionStart, element.selectionEnd]), [true, 'Half a sentence', 4, 8]);
+  assert.equal(await scroller.evaluate((element) => element.scrollTop), 0);
+  // A row that moves to the top of the list.
+  const last = data.conversations.filter((each) => each.status == 'open').at(-1).id;
+  await row(page, last).focus();
+  all.stub.say(last, 'Up to the top');
+  await shows(page, 'Up to the top');
+  assert.equal(await page.locator('ul.convs a').first().getAttribute('data-id'), last);
+  assert.equal(await page.evaluate(() => document.activeElement.dataset.id), last);
+  await visit.done();
+});
+test('a burst of events costs a few requests', async () => {
+  const visit = await begin();
+  await streaming();
+  await settled();
+  const [list, counts, others] = [reads('/agents/acme/conversations'), reads('/agents/acme/conversations/counts'), all.stub.log.length];
+  const id = all.stub.data.conversations[0].id;
+  for (let n = 0; n < 500; n++) {
+    all.stub.say(id, `Burst ${n}`);
+    if (n % 10 == 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  await shows(visit.page, 'Burst 499');
+  await settled();
+  const [ofList, ofCounts] = [reads('/agents/acme/conversations') - list, reads('/agents/acme/conversations/counts') - counts];
+  assert.ok(ofList >= 2 && ofList <= 8, `${ofList} requests for the list`);
+  assert.ok(ofCounts >= 2 && ofCounts <= 8, `${ofCounts} requests for the counts`);
+  assert.equal(all.stub.log.length - others, ofList + ofCounts, 'and for nothing else');
+  await visit.done();
+});
+test('a stream that is lost begins again after the last event', async () => {
+  const visit = await begin();
+  await streaming();
+  const id = all.stub.data.conversations.at(-5).id;
+  all.stub.say(id, 'Before');
+  await shows(visit.page, 'Before');
+  await settled();
+  for (const stream of all.stub.streams) stream.drop();
+  await until(() => all.stub.streams.size == 0, 'no stream');
+  all.stub.say(id, 'Meanwhile');
+  await shows(visit.page, 'Meanwhile');
+  assert.equal(opened().length, 2);
+  assert.equal(opened()[1].headers['last-event-id'], 'acme:1');
+  assert.equal(await visit.page.getByText('Live updates are interrupted').count(), 0);
+  await visit.done();
+});
+test('a server without events is read every few seconds, and nothing is said', async () => {
+  const fail = (method, path) => (path == '/stream' ? { status: 503, code: 'EVENTS_UNAVAILABLE' } : null);
+  const visit = await begin(INBOX, { fail });
+  await until(() => opened().length == 1, 'an attempt');
+  all.stub.say(all.stub.data.conversations.at(-5).id, 'Without a stream', true);
+  await visit.page.locator('ul.convs').getByText('Without a stream').waitFor({ timeout: 9000 });
+  const second = await visit.context.newPage();
+  await second.goto(all.stub.page(INBOX));
+  await second.waitForTimeout(25000);
+  for (const page of [visit.page, second]) assert.equal(await page.getByText('Live updates are interrupted').count(), 0);
+  assert.equal(opened().length, 1, 'the server is asked once a minute');
+  await visit.done();
+});
+test('a stream that is refused is said after 20 s, while pages are read again, and until it is back', async () => {
+  const fail = (method, path) => (path == '/stream' ? { status: 429, code: 'STREAM_LIMIT_EXCEEDED' } : null);
+  const visit = await begin(INBOX, { fail });
+  const strip = visit.page.getByText('Live updates are interrupted');
+  await strip.waitFor({ timeout: 30000 });
+  all.stub.say(all.stub.data.conversations.at(-5).id, 'Read again', true);
+  await visit.page.locator('ul.convs').getByText('Read again').waitFor({ timeout: 9000 });
+  // 0.5, 1, 2, 4 and then every 8 s.
+  assert.ok(opened().length >= 4 && opened().length <= 8, `${opened().length} attempts`);
+  all.stub.fail = () => null;
+  await strip.waitFor({ state: 'detached', timeout: 15000 });
+  await streaming();
+  await visit.done();
+});
+test('a session that has ended asks to sign in, and one with other roles is read again', async () => {
+  const visit = await begin();
+  await streaming();
+  await settled();
+  const sessions = reads('/session');
+  for (const stream of all.stub.streams) { stream.send('session', { reason: 'changed' }); stream.end(); }
+  await until(() => reads('/session') > sessions, 'the session is read again');
+  await streaming();
+  all.stub.signedIn = false;
+  for (const stream of all.stub.streams) { stream.send('session', { reason: 'ended' }); stream.end(); }
+  await visit.page.getByRole('dialog').waitFor();
+  assert.equal(await visit.page.locator('ul.convs').count(), 1, 'the page stays');
+  await visit.done();
+});
