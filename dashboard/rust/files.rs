@@ -18,5 +18,5 @@ pub(crate) const FILES: &[(&str, &str, &[u8])] = &[
     ("assets/profile.87b1a13ef40c.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/profile.87b1a13ef40c.js.br")),
     ("assets/setup.8e3323e3c0e0.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/setup.8e3323e3c0e0.js.br")),
     ("assets/sign-in.77215d94ce4f.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/sign-in.77215d94ce4f.js.br")),
-    ("assets/studio.919fee95e806.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/studio.919fee95e806.js.br")),
+    ("assets/studio.69527c3a0293.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/studio.69527c3a0293.js.br")),
 ];

@@ -126,23 +126,32 @@ const store = async (settings: Tree, version: string | null) => {
 };
 /** A part of the settings as a form. What a colleague saves meanwhile is taken over where nothing was typed. */
 const Editor = ({ data, etag, kinds, name, children, side, above }: { data: AgentSettings; etag: string | null; kinds: Kinds; name: string; children: Fields; side?: (values: Values) => ComponentChildren; above?: ComponentChildren }) => {
-  const settings = data.settings as Tree;
-  const now = read(settings, kinds);
+  const now = read(data.settings as Tree, kinds);
   const form = useForm<Values>(`settings-${agent.value}-${name}`, now);
   const theirs = useSignal<string[]>([]);
-  if (!form.dirty && Object.keys(changed(form.base, now)).length) form.rebase(now, now);
+  /** What the changes were made on. */
+  const on = useSignal({ settings: data.settings as Tree, etag });
+  // A newer state that nobody here has touched is taken over. What was read before a save is not.
+  const seen = useSignal(etag);
+  if (!form.dirty && seen.value != etag) {
+    seen.value = etag;
+    on.value = { settings: data.settings as Tree, etag };
+    if (Object.keys(changed(form.base, now)).length) form.rebase(now, now);
+  }
   const writes = can('studio.write');
   const save = () => void form.submit(async (values) => {
     try {
-      const before = settings;
-      const reply = await store(write(settings, kinds, values), etag);
+      const before = on.value.settings;
+      const reply = await store(write(before, kinds, values), on.value.etag);
+      on.value = { settings: reply.data.settings as Tree, etag: reply.etag };
       theirs.value = [];
       done(t('Saved. Pages follow within a minute.'), () => store(before, reply.etag));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.status == 412) {
         const reply = await call<AgentSettings>('GET', root());
-        const latest = read(reply.data.settings as Tree, kinds);
+        on.value = { settings: reply.data.settings as Tree, etag: reply.etag };
+        const latest = read(on.value.settings, kinds);
         const merged = merge(form.base, values, latest);
         theirs.value = [...merged.others, ...merged.conflicts.map((one) => one.field)];
         form.rebase(latest, { ...latest, ...Object.fromEntries([...merged.yours, ...merged.conflicts.map((one) => one.field)].map((field) => [field, values[field]])) });
