@@ -1,4 +1,4 @@
-// Live updates: one stream for all tabs, what they show, and what happens without a stream.
+// Live updates: the stream of a visible tab, what it shows, and what happens without one.
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { start, test, until } from './setup.mjs';
@@ -27,41 +27,49 @@ const settled = async () => {
   }
 };
 
-test('two tabs share a stream, and another tab goes on where the first one ended', async (t) => {
-  const first = await begin();
+/** Hides a tab, or shows it again. */
+const hide = (page, isHidden) => page.evaluate((is) => {
+  Object.defineProperty(document, 'hidden', { value: is, configurable: true });
+  document.dispatchEvent(new Event('visibilitychange'));
+}, isHidden);
+
+test('what happens is shown at once, and a tab that was hidden goes on after its last event', async (t) => {
+  const visit = await begin();
   await streaming();
-  const second = await first.context.newPage();
-  await second.goto(all.stub.page(INBOX));
-  await second.locator('ul.convs').waitFor();
   const id = all.stub.data.conversations.at(-5).id;
   const took = [];
   for (let n = 1; n <= 10; n++) {
     const begun = performance.now();
     all.stub.say(id, `Message ${n}`);
-    await Promise.all([shows(first.page, `Message ${n}`), shows(second, `Message ${n}`)]);
+    await shows(visit.page, `Message ${n}`);
     took.push(performance.now() - begun);
     await new Promise((resolve) => setTimeout(resolve, 260));
   }
-  t.diagnostic(`from the event to both tabs: ${took.map(Math.round).sort((a, b) => a - b).join(' ')} ms`);
-  assert.equal(opened().length, 1, 'one stream');
-  assert.equal(all.stub.streams.size, 1);
-  await first.page.close();
-  all.stub.say(id, 'While nobody reads');
-  await shows(second, 'While nobody reads');
+  t.diagnostic(`from the event to the page: ${took.map(Math.round).sort((a, b) => a - b).join(' ')} ms`);
+  await hide(visit.page, true);
+  await until(() => all.stub.streams.size == 0, 'no stream of a hidden tab');
+  all.stub.say(id, 'While nobody looks');
+  await visit.page.waitForTimeout(1500);
+  assert.equal(opened().length, 1, 'a hidden tab asks for nothing');
+  await hide(visit.page, false);
+  await shows(visit.page, 'While nobody looks');
   assert.equal(opened().length, 2);
   assert.match(opened()[1].headers['last-event-id'], /^acme:1[01]$/);
-  await first.done();
+  await visit.done();
 });
-test('another agent of another tab joins the stream', async () => {
-  const first = await begin();
+test('another agent gets a stream of its own, from its beginning', async () => {
+  const visit = await begin();
   await streaming();
-  const second = await first.context.newPage();
-  await second.goto(all.stub.page('/a/harbour/inbox'));
-  await until(() => opened().at(-1).query == '?agents=acme%2Charbour' || opened().at(-1).query == '?agents=acme,harbour', 'a stream of both agents');
+  all.stub.say(all.stub.data.conversations.at(-5).id, 'Here');
+  await shows(visit.page, 'Here');
+  await visit.page.evaluate(() => {
+    history.pushState(null, '', location.pathname.replace('/a/acme/', '/a/harbour/'));
+    dispatchEvent(new PopStateEvent('popstate'));
+  });
+  await until(() => opened().at(-1).query == '?agents=harbour', 'a stream of the other agent');
   await streaming();
-  all.stub.say(all.stub.data.conversations.at(-5).id, 'Still here');
-  await shows(first.page, 'Still here');
-  await first.done();
+  assert.equal(opened().at(-1).headers['last-event-id'], undefined, 'the cursor is that of another agent');
+  await visit.done();
 });
 test('focus, input and scroll stay while a conversation and the list grow', async () => {
   all.stub.reset();
@@ -134,10 +142,8 @@ test('a server without events is read every few seconds, and nothing is said', a
   await until(() => opened().length == 1, 'an attempt');
   all.stub.say(all.stub.data.conversations.at(-5).id, 'Without a stream', true);
   await visit.page.locator('ul.convs').getByText('Without a stream').waitFor({ timeout: 9000 });
-  const second = await visit.context.newPage();
-  await second.goto(all.stub.page(INBOX));
-  await second.waitForTimeout(25000);
-  for (const page of [visit.page, second]) assert.equal(await page.getByText('Live updates are interrupted').count(), 0);
+  await visit.page.waitForTimeout(25000);
+  assert.equal(await visit.page.getByText('Live updates are interrupted').count(), 0);
   assert.equal(opened().length, 1, 'the server is asked once a minute');
   await visit.done();
 });
