@@ -47,9 +47,8 @@ pub(super) fn asks_for_records(text: &str, locale: &str) -> bool {
     let has_number =
         message.words.iter().any(|word| word.chars().filter(char::is_ascii_digit).count() >= NUMBER_DIGITS);
     message.languages.iter().any(|language| {
-        message.has(&PHRASES, *language, "record")
-            && message.has(&PHRASES, *language, "state")
-            && (has_number || message.has(&PHRASES, *language, "own"))
+        let has = |kind| message.has(&PHRASES, *language, kind);
+        has("held") || (has("record") && has("state") && (has_number || has("own")))
     })
 }
 
@@ -64,12 +63,12 @@ mod tests {
             let mut parts = line.split(' ');
             assert!(parts.next().and_then(Language::of_tag).is_some(), "{line}");
             let kind = parts.next();
-            let kinds = ["person", "contact", "want", "wanted", "own", "record", "state"];
+            let kinds = ["person", "contact", "want", "wanted", "own", "record", "state", "held"];
             assert!(kind.is_some_and(|kind| kinds.contains(&kind)), "{line}");
         }
         for locale in ["en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "ar", "he", "ja", "zh"] {
             let language = Language::of_tag(locale).expect("known");
-            for kind in ["wanted", "own", "record", "state"] {
+            for kind in ["wanted", "own", "record", "state", "held"] {
                 assert!(!PHRASES.get(language, kind).is_empty(), "{locale} {kind}");
             }
         }
@@ -120,6 +119,11 @@ mod tests {
             ("en", "Where is my parcel with order number 48213?"),
             ("en", "When is my refund paid?"),
             ("en", "what's my password"),
+            ("en", "How many points do I have?"),
+            ("en", "Is my membership still valid?"),
+            ("de", "Wie viele Punkte habe ich?"),
+            ("es", "¿Cuándo es mi cita?"),
+            ("zh-Hans", "我有多少积分？"),
             ("de", "Wo bleibt meine Bestellung?"),
             ("fr", "Où en est ma commande ?"),
             ("es", "¿Cuál es mi contraseña?"),
@@ -139,6 +143,9 @@ mod tests {
             ("en", "How do I change my password?"),
             ("en", "Can I cancel my order?"),
             ("en", "How long does a refund take?"),
+            ("en", "How many days do I have to return a coat?"),
+            ("en", "How many points do I need for a voucher?"),
+            ("es", "¿Cuándo es la primera cita?"),
             ("en", "Where is the shop?"),
             ("de", "Wie ändere ich meine Bestellung?"),
             ("fr", "Comment annuler ma commande ?"),
