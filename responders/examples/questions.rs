@@ -6,7 +6,7 @@
 //! `answer` and `gold`, the passages that answer it: `file` and `passage`, words that stand there. Each corpus is an
 //! index of its own, as each agent has one. The questions of `tests/questions` are measured too, as the corpus `own`.
 //!
-//! `--meaning` searches with the built-in embedder too; `--failures` prints what went wrong; `--signals` writes a line for
+//! `--given` leaves these out. `--meaning` searches with the built-in embedder too; `--failures` prints what went wrong; `--signals` writes a line for
 //! each question of what the confidence is made of, with the rank of the right passage, to fit it.
 //!
 //! | Column | Counts |
@@ -314,9 +314,12 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let folder = arguments.first().filter(|first| !first.starts_with("--")).map(PathBuf::from);
     let shows_failures = arguments.iter().any(|argument| argument == "--failures");
-    let mut all = own_cases();
-    let own = set::documents();
-    let mut indexes: HashMap<String, Index> = HashMap::from([("own".to_owned(), set::index(&own))]);
+    let mut all = Vec::new();
+    let mut indexes: HashMap<String, Index> = HashMap::new();
+    if !arguments.iter().any(|argument| argument == "--given") {
+        all = own_cases();
+        indexes.insert("own".to_owned(), set::index(&set::documents()));
+    }
     if let Some(folder) = &folder {
         all.extend(cases(&folder.join("manifest.jsonl")));
         for case in &all {

@@ -74,6 +74,7 @@
 //! assert_eq!(events[0], ChatEvent::Delta(answer.to_owned()));
 //! ```
 
+mod answer_type;
 mod embedder;
 mod follow_up;
 mod index;
@@ -82,6 +83,7 @@ mod language;
 #[cfg(feature = "llm")]
 mod llm;
 mod passages;
+mod phrases;
 mod spelling;
 #[cfg(feature = "suite")]
 pub mod suite;

@@ -13,6 +13,7 @@ mod meaning;
 mod postings;
 mod question;
 mod reranker;
+mod signals;
 #[cfg(test)]
 mod tests;
 mod vectors;
@@ -26,10 +27,10 @@ use openapi_core::values::KnowledgeId;
 
 pub use self::agents::{IndexSettings, KnowledgeIndex};
 pub use self::builder::IndexBuilder;
-pub use self::fusion::Signals;
 use self::postings::Postings;
 use self::question::{Asked, AskedWord, MAX_WORDS};
 use self::reranker::{LOOKED_AT, Reranker};
+pub use self::signals::Signals;
 use self::vectors::{Similarity, Vectors};
 use crate::language::{Language, language_of};
 use crate::spelling;
@@ -197,9 +198,10 @@ impl Index {
         at_most: usize,
     ) -> (Retrieved, Option<Signals>) {
         let asked = Asked::of(question, &self.languages, |word| self.nearest(word));
-        let ranked = self.rank(&asked, at_most.max(LOOKED_AT));
+        let mut ranked = self.rank(&asked, at_most.max(LOOKED_AT));
         let language = language_of(&question.text, &question.locale);
-        let mut reranker = Reranker::new(&asked, &ranked.weights, language);
+        let weights = ranked.weights.clone();
+        let mut reranker = Reranker::new(&asked, &weights, language);
         let mut reranked = |score: f32, passage: u32| {
             let entry = &self.entries[passage as usize];
             score * reranker.factor(&entry.headings, &entry.text, entry.language)
@@ -210,23 +212,16 @@ impl Index {
         let first = best.first().map_or(0.0, |(score, _)| *score);
         let rarest = rarity(self.entries.len().max(MIN_CORPUS), 1);
         let lift = (first / (MIN_SCORE_RATIO * rarest)).clamp(1.0, MAX_BOOST);
-        let mut coverage = (ranked.coverage * lift).min(1.0);
+        ranked.coverage = (ranked.coverage * lift).min(1.0);
+        let mut coverage = ranked.coverage;
         let mut signals = None;
         if let Some(similarity) = similarity {
             let words = |passage: u32| reranked(ranked.scores[passage as usize], passage);
             let by_words = best;
             best = fusion::fused(&by_words, coverage, similarity, words);
-            if let Some((sum, passage)) = best.first().copied() {
-                let judged = Signals {
-                    coverage,
-                    share: ranked.share(passage),
-                    cosine: similarity.cosines[passage as usize],
-                    margin: best.get(1).map_or(0.0, |(second, _)| sum - second),
-                };
-                let is_foreign = self.entries[passage as usize].language.is_some_and(|own| own != language);
-                let judged = if is_foreign { judged.of_foreign() } else { judged };
-                coverage = fusion::confidence(&judged);
-                signals = Some(judged);
+            signals = self.judged(question, language, &asked, &ranked, similarity, &best);
+            if let (Some((sum, _)), Some(judged)) = (best.first().copied(), &signals) {
+                coverage = signals::confidence(judged);
                 best.iter_mut().for_each(|(score, _)| *score = fusion::relative(*score, sum));
             }
         }

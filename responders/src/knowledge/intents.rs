@@ -1,16 +1,11 @@
 //! What a message wants that no document can give: a person, or the visitor's own records.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::language::Language;
-use crate::language::language_of;
-use crate::words::{Word, fold, words};
+use crate::phrases::{Message, Phrases, is_unspaced};
 
 /// The words of a message that may want a person; a longer one asks about something else too.
 const MAX_WORDS: usize = 16;
-/// Pairs of letters that are about as much as a word.
-const PAIRS_OF_WORD: usize = 3;
 /// The words of a message in which wanting and a person are enough.
 const FEW_WORDS: usize = 5;
 /// How far whom a visitor wants stands from what to do with them.
@@ -20,94 +15,9 @@ const NEAR_BYTES: usize = 36;
 /// The digits of a number of an order or a parcel.
 const NUMBER_DIGITS: usize = 4;
 
-/// The phrases as data: a language, a kind and phrases on each line.
 const DATA: &str = include_str!("intents.txt");
 
-/// The phrases of a kind, folded, by their words.
-type Phrases = Vec<Vec<String>>;
-
-static PHRASES: LazyLock<HashMap<(Language, &str), Phrases>> = LazyLock::new(|| {
-    let mut phrases: HashMap<(Language, &str), Phrases> = HashMap::new();
-    for line in DATA.lines().filter(|line| !line.starts_with('#')) {
-        let mut parts = line.splitn(3, ' ');
-        let language = parts.next().and_then(Language::of_tag);
-        let (Some(language), Some(kind), Some(list)) = (language, parts.next(), parts.next()) else {
-            continue;
-        };
-        let of = |phrase: &str| {
-            if is_unspaced(language) {
-                return vec![fold(phrase)];
-            }
-            let is_open = phrase.ends_with('*');
-            let mut words = folded(phrase);
-            if let Some(last) = words.last_mut().filter(|_| is_open) {
-                last.push('*');
-            }
-            words
-        };
-        phrases.entry((language, kind)).or_default().extend(list.split("; ").map(of));
-    }
-    phrases
-});
-
-fn is_unspaced(language: Language) -> bool {
-    matches!(language.code(), "ja" | "zh")
-}
-
-fn folded(text: &str) -> Vec<String> {
-    let mut all = Vec::new();
-    words(text, |word: Word<'_>| {
-        if !word.is_part {
-            all.push(word.folded.to_owned());
-        }
-    });
-    all
-}
-
-/// A message, prepared.
-struct Message {
-    text: String,
-    words: Vec<String>,
-    languages: Vec<Language>,
-}
-
-impl Message {
-    fn of(text: &str, locale: &str) -> Self {
-        let mut languages = vec![language_of(text, locale)];
-        // The language of a few words is easily taken for another.
-        languages.extend(Language::of_tag(locale).filter(|own| *own != languages[0]));
-        Message { text: fold(text), words: folded(text), languages }
-    }
-
-    /// Where phrases of a kind stand.
-    fn positions(&self, language: Language, kind: &'static str) -> Vec<usize> {
-        let Some(phrases) = PHRASES.get(&(language, kind)) else { return Vec::new() };
-        if is_unspaced(language) {
-            return phrases.iter().flatten().filter_map(|phrase| self.text.find(phrase.as_str())).collect();
-        }
-        let is_word = |word: &String, wanted: &String| match wanted.strip_suffix('*') {
-            Some(beginning) => word.starts_with(beginning),
-            None => word == wanted,
-        };
-        let stands = |at: usize| {
-            phrases.iter().any(|phrase| {
-                let own = self.words[at..].iter();
-                own.len() >= phrase.len() && own.zip(phrase).all(|(word, wanted)| is_word(word, wanted))
-            })
-        };
-        (0..self.words.len()).filter(|at| stands(*at)).collect()
-    }
-
-    /// About how many words it has.
-    fn length(&self) -> usize {
-        let is_pairs = self.languages.iter().any(|language| is_unspaced(*language));
-        self.words.len() / if is_pairs { PAIRS_OF_WORD } else { 1 }
-    }
-
-    fn has(&self, language: Language, kind: &'static str) -> bool {
-        !self.positions(language, kind).is_empty()
-    }
-}
+static PHRASES: LazyLock<Phrases> = LazyLock::new(|| Phrases::of(DATA));
 
 /// Whether a visitor wants to be brought to a person.
 pub(super) fn wants_person(text: &str, locale: &str) -> bool {
@@ -116,15 +26,15 @@ pub(super) fn wants_person(text: &str, locale: &str) -> bool {
         return false;
     }
     message.languages.iter().any(|language| {
-        let people = message.positions(*language, "person");
-        let contacts = message.positions(*language, "contact");
+        let people = message.positions(&PHRASES, *language, "person");
+        let contacts = message.positions(&PHRASES, *language, "contact");
         let near = if is_unspaced(*language) { NEAR_BYTES } else { NEAR };
         let is_near =
             people.iter().any(|person| contacts.iter().any(|contact| contact.abs_diff(*person) <= near));
         let is_short = message.length() <= FEW_WORDS;
         is_near
-            || message.has(*language, "wanted")
-            || (is_short && !people.is_empty() && message.has(*language, "want"))
+            || message.has(&PHRASES, *language, "wanted")
+            || (is_short && !people.is_empty() && message.has(&PHRASES, *language, "want"))
     })
 }
 
@@ -137,15 +47,15 @@ pub(super) fn asks_for_records(text: &str, locale: &str) -> bool {
     let has_number =
         message.words.iter().any(|word| word.chars().filter(char::is_ascii_digit).count() >= NUMBER_DIGITS);
     message.languages.iter().any(|language| {
-        message.has(*language, "record")
-            && message.has(*language, "state")
-            && (has_number || message.has(*language, "own"))
+        let has = |kind| message.has(&PHRASES, *language, kind);
+        has("held") || (has("record") && has("state") && (has_number || has("own")))
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::language::Language;
 
     #[test]
     fn every_line_of_data_has_a_language_and_a_kind() {
@@ -153,13 +63,13 @@ mod tests {
             let mut parts = line.split(' ');
             assert!(parts.next().and_then(Language::of_tag).is_some(), "{line}");
             let kind = parts.next();
-            let kinds = ["person", "contact", "want", "wanted", "own", "record", "state"];
+            let kinds = ["person", "contact", "want", "wanted", "own", "record", "state", "held"];
             assert!(kind.is_some_and(|kind| kinds.contains(&kind)), "{line}");
         }
         for locale in ["en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "ar", "he", "ja", "zh"] {
             let language = Language::of_tag(locale).expect("known");
-            for kind in ["wanted", "own", "record", "state"] {
-                assert!(PHRASES.contains_key(&(language, kind)), "{locale} {kind}");
+            for kind in ["wanted", "own", "record", "state", "held"] {
+                assert!(!PHRASES.get(language, kind).is_empty(), "{locale} {kind}");
             }
         }
     }
@@ -209,6 +119,11 @@ mod tests {
             ("en", "Where is my parcel with order number 48213?"),
             ("en", "When is my refund paid?"),
             ("en", "what's my password"),
+            ("en", "How many points do I have?"),
+            ("en", "Is my membership still valid?"),
+            ("de", "Wie viele Punkte habe ich?"),
+            ("es", "¿Cuándo es mi cita?"),
+            ("zh-Hans", "我有多少积分？"),
             ("de", "Wo bleibt meine Bestellung?"),
             ("fr", "Où en est ma commande ?"),
             ("es", "¿Cuál es mi contraseña?"),
@@ -228,6 +143,9 @@ mod tests {
             ("en", "How do I change my password?"),
             ("en", "Can I cancel my order?"),
             ("en", "How long does a refund take?"),
+            ("en", "How many days do I have to return a coat?"),
+            ("en", "How many points do I need for a voucher?"),
+            ("es", "¿Cuándo es la primera cita?"),
             ("en", "Where is the shop?"),
             ("de", "Wie ändere ich meine Bestellung?"),
             ("fr", "Comment annuler ma commande ?"),

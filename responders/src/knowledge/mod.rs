@@ -79,7 +79,16 @@ fn reply(turn: &ChatTurn) -> Vec<ChatEvent> {
     let sureness = sureness.filter(|sureness| !wants_person || *sureness == Sureness::Sure);
     let answer = sureness.and_then(|sureness| Some((sureness, answer(question, turn, sureness)?)));
     let Some((sureness, (text, sources, quoted))) = answer else {
-        return without_answer(if wants_person { texts.no_person } else { texts.unknown }, turn, texts);
+        if wants_person {
+            return without_answer(texts.no_person, turn, texts);
+        }
+        // What the documents are about shows what can be asked.
+        let mut events = without_answer(texts.unknown, turn, texts);
+        let suggestions = suggestions(&found.passages, 0, question);
+        if !suggestions.is_empty() {
+            events.insert(events.len() - 1, ChatEvent::Suggestions(suggestions));
+        }
+        return events;
     };
     let (said, outcome) = match sureness {
         Sureness::Sure => (texts.found.to_owned(), Outcome::Answered),

@@ -93,7 +93,18 @@ fn it_says_when_it_does_not_know() {
     assert!(unsure.contains(&ChatEvent::Form));
     // What covers still less is not.
     strict.found.coverage = 0.5;
-    assert_eq!(outcome(&events(&KnowledgeResponder, strict)).0, Outcome::Unknown);
+    assert_eq!(outcome(&events(&KnowledgeResponder, strict.clone())).0, Outcome::Unknown);
+    // Where nothing is near, nothing is quoted: the nearest headings show what can be asked.
+    strict.found.coverage = 0.1;
+    let heading = strict.found.passages[0].headings.last().cloned().expect("a heading");
+    let far = events(&KnowledgeResponder, strict.clone());
+    assert_eq!(outcome(&far), (Outcome::Unknown, Vec::new()));
+    let is_suggested =
+        |event: &ChatEvent| matches!(event, ChatEvent::Suggestions(all) if all.contains(&heading));
+    assert!(far.iter().any(is_suggested), "{far:?}");
+    strict.found.passages.clear();
+    let nothing = events(&KnowledgeResponder, strict);
+    assert!(!nothing.iter().any(|event| matches!(event, ChatEvent::Suggestions(_))), "{nothing:?}");
 }
 
 #[test]

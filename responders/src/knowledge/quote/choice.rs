@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::{MAX_LENGTH, Wanted};
+use crate::answer_type::AnswerType;
 use crate::passages::{End, Kind, Piece, is_item, is_numbered};
 use crate::words::fold;
 
@@ -11,48 +12,13 @@ use crate::words::fold;
 const WHOLE_LIST: usize = 8;
 /// How much it counts that a sentence is in the part of the passage that is most like the question, in words of the question.
 const MEANING_WEIGHT: f32 = 0.6;
-/// How much a number counts in what answers a question for one, in words of the question.
-const NUMBER_WEIGHT: f32 = 0.7;
+/// How much a price, a time or a number counts in what answers a question for one, in words of the question, and how much any
+/// number where another kind is asked for.
+const ANSWER_WEIGHT: f32 = 0.7;
+const NUMBER_WEIGHT: f32 = 0.35;
 /// With fewer characters, a passage that was found by its meaning is quoted on after the end of a paragraph.
 const ENOUGH: usize = 280;
 
-/// What a question for a number has, folded.
-const ASKING_NUMBER: [&str; 34] = [
-    "how much",
-    "how many",
-    "how long",
-    "how often",
-    "how old",
-    "how far",
-    "how big",
-    "how heavy",
-    "price",
-    "cost",
-    "wie viel",
-    "wieviel",
-    "wie lang",
-    "wie oft",
-    "wie hoch",
-    "wie gross",
-    "kostet",
-    "kosten",
-    "combien",
-    "cuant",
-    "quant",
-    "hoeveel",
-    "hoe lang",
-    "hoe vaak",
-    "ile ",
-    "jak dlugo",
-    "kac ",
-    "ne kadar",
-    "كم",
-    "כמה",
-    "いくら",
-    "何",
-    "多少",
-    "几",
-];
 /// How a sentence says that what it is about stands below it, folded.
 const ANNOUNCING: [&str; 14] = [
     "below",
@@ -71,12 +37,6 @@ const ANNOUNCING: [&str; 14] = [
     "次の",
 ];
 
-/// Whether a question asks for a number.
-pub(super) fn asks_number(question: &str) -> bool {
-    let question = format!("{} ", fold(question));
-    ASKING_NUMBER.iter().any(|mark| question.contains(mark))
-}
-
 /// Whether a row of a table is the rule below its head.
 pub(super) fn is_rule(row: &str) -> bool {
     row.chars().all(|letter| matches!(letter, '|' | '-' | ':' | ' ' | '\t'))
@@ -91,6 +51,15 @@ fn announces(text: &str) -> bool {
     let folded = fold(text);
     // The last sentence of a long paragraph that says "below" somewhere is about something else.
     folded.chars().count() <= MAX_LENGTH / 3 && ANNOUNCING.iter().any(|mark| folded.contains(mark))
+}
+
+/// How much it counts that a piece has an answer of the kind that is asked for.
+fn answering(text: &str, wanted: &Wanted) -> f32 {
+    match wanted.answer_type {
+        Some(kind) if kind.is_in(text, &wanted.languages) => ANSWER_WEIGHT,
+        Some(_) if AnswerType::Number.is_in(text, &wanted.languages) => NUMBER_WEIGHT,
+        _ => 0.0,
+    }
 }
 
 /// The pieces of a passage, and what each of them has.
@@ -206,8 +175,11 @@ pub(super) fn chosen(
     });
     let all = Pieces { passage, pieces, says_something: says_something.collect() };
     let held: Vec<HashSet<usize>> = pieces.iter().map(|piece| wanted.words_in(text(piece))).collect();
-    let has_number: Vec<bool> =
-        pieces.iter().map(|piece| text(piece).chars().any(|letter| letter.is_ascii_digit())).collect();
+    // What a heading says, each sentence below it is about.
+    let above: HashSet<usize> = headings.iter().flat_map(|heading| wanted.words_in(heading)).collect();
+    let is_all_above = held.iter().flatten().all(|word| above.contains(word));
+    let tells = |word: &usize| is_all_above || !above.contains(word);
+    let answers: Vec<f32> = pieces.iter().map(|piece| answering(text(piece), wanted)).collect();
     let is_near = |piece: &Piece| nearest.is_some_and(|nearest| nearest.contains(&piece.range.start));
     let is_alike: Vec<bool> = pieces.iter().map(is_near).collect();
     // No word of the question stands there: its meaning alone tells where to begin.
@@ -228,11 +200,12 @@ pub(super) fn chosen(
                 break;
             }
             words.extend(&held[end]);
-            let of_words: f32 = words.iter().map(|word| wanted.weights[*word]).sum();
-            let has_number = wanted.asks_number && has_number[start..=end].contains(&true);
+            let of_words: f32 =
+                words.iter().filter(|word| tells(word)).map(|word| wanted.weights[*word]).sum();
+            let answering = answers[start..=end].iter().copied().fold(0.0, f32::max);
             let meant =
                 if is_alike[start..=end].contains(&true) && of_words > 0.0 { MEANING_WEIGHT } else { 0.0 };
-            let reported = of_words + meant + if has_number { NUMBER_WEIGHT } else { 0.0 };
+            let reported = of_words + meant + answering;
             let is_better = best.as_ref().is_none_or(|(most, least, _)| {
                 reported > most + 1e-4 || (reported > most - 1e-4 && characters < *least && reported > 0.0)
             });
@@ -242,5 +215,5 @@ pub(super) fn chosen(
         }
     }
     let (reported, _, range) = best?;
-    Some(all.completed(range, reported <= NUMBER_WEIGHT))
+    Some(all.completed(range, reported <= ANSWER_WEIGHT))
 }

@@ -5,6 +5,7 @@ mod choice;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use crate::answer_type::AnswerType;
 use crate::language::Language;
 use crate::passages::{End, Format, Kind, Piece, pieces};
 use crate::spelling;
@@ -18,8 +19,8 @@ pub(super) const CUT: &str = " …";
 
 /// The words of a question, and how much each of them tells among the passages that were found.
 pub(super) struct Wanted {
-    /// Whether it asks how much, how many or how long.
-    asks_number: bool,
+    /// The kind of answer that it asks for.
+    answer_type: Option<AnswerType>,
     /// Forms of the words: themselves and stems, with the number of the word.
     forms: HashMap<String, usize>,
     weights: Vec<f32>,
@@ -34,8 +35,8 @@ impl Wanted {
                 languages.push(guessed);
             }
         }
-        let asks_number = choice::asks_number(question);
-        let mut wanted = Wanted { asks_number, forms: HashMap::new(), weights: Vec::new(), languages };
+        let answer_type = AnswerType::of(question, language.code());
+        let mut wanted = Wanted { answer_type, forms: HashMap::new(), weights: Vec::new(), languages };
         let mut count = 0;
         words(question, |word| {
             if terms::is_content(&word, language) && !wanted.forms.contains_key(word.folded) {
