@@ -2,6 +2,7 @@
 
 mod addresses;
 mod credentials;
+mod expiring;
 mod keys;
 mod limits;
 mod lookups;

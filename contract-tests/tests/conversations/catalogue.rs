@@ -7,11 +7,12 @@ use contract_tests::{Backend, Sandbox, story};
 use conversations::admin::NewKnowledge;
 use conversations::{ChatEvent, Passage};
 use openapi_core::access::KeySelector;
-use openapi_core::admin::{Admin, CreditChange, KeyEdit};
+use openapi_core::admin::{Admin, CreditChange, KeyEdit, NewKey};
 use openapi_core::contacts::ContactRef;
 use openapi_core::credits::CreditPool;
 use openapi_core::events::{Event, EventType};
 use openapi_core::files::Sha256Digest;
+use openapi_core::ports::Clock;
 use openapi_core::storage::LogStore;
 use pollster::block_on;
 use serde_json::json;
@@ -95,9 +96,11 @@ fn uses_of_records() -> BTreeSet<EventType> {
     emitted(&*cx.store.storage, agent)
 }
 
-/// The id of a further key.
+/// The id of a further key, which expires soon.
 fn cx_key(cx: &Sandbox) -> openapi_core::values::KeyId {
-    wait(cx.platform.create_key(&sandbox::operator(), cx.new_key())).expect("a key").key.id
+    let expires_at = Some(cx.clock.now().plus_millis(86_400_000));
+    let key = NewKey { expires_at, ..cx.new_key() };
+    wait(cx.platform.create_key(&sandbox::operator(), key)).expect("a key").key.id
 }
 
 fn uses_of_the_widget() -> BTreeSet<EventType> {

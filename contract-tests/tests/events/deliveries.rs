@@ -18,16 +18,21 @@ use events::{WebhookSettings, Webhooks};
 use http::{HeaderMap, StatusCode};
 use openapi_core::admin::Admin;
 use openapi_core::contacts::ContactRef;
-use openapi_core::events::Event;
+use openapi_core::events::{Event, EventType};
+use openapi_core::json::RawObject;
 use openapi_core::ports::{
     Clock, FixedClock, Outbound, OutboundError, OutboundRequest, OutboundResponse, OutboundSchemes, Timer,
 };
 use openapi_core::server_keys::{ServerKey, ServerKeys};
+use openapi_core::storage::LogEntry;
+use openapi_core::values::PlatformId;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use storage_common::transfer::TransferRow;
 
 on_every_backend!(
     every_event_arrives,
+    every_type_arrives,
     order_survives_failures,
     crashes_lose_nothing,
     one_server_sends_at_a_time,
@@ -301,6 +306,40 @@ fn every_event_arrives(backend: Backend) {
     let kind = openapi_core::storage::RecordKind::WebhookState;
     let far = world.cx.clock.now().plus_millis(86_400_000);
     assert_eq!(wait(world.cx.store.storage.due_records(kind, far, 9)).unwrap(), []);
+}
+
+/// An event of each type of the catalogue arrives, signed and as the log has it. `conversations/catalogue.rs` shows that
+/// each of them is emitted.
+fn every_type_arrives(backend: Backend) {
+    let world = World::new(backend);
+    let (id, runner) = (world.endpoint(json!({})), world.runner(0));
+    let head = world.log_of_agent().len() as u64;
+    let entry = |(seq, kind): (u64, &EventType)| {
+        let mut data = kind.example();
+        if !data["notify"].is_null() {
+            data["notify"] = json!(id);
+        }
+        let body = json!({ "actor": { "type": "system", "id": null }, "data": data });
+        TransferRow::Log(LogEntry {
+            seq,
+            id: PlatformId::from_bytes([u8::try_from(seq).unwrap(); 12]),
+            at: world.cx.clock.now(),
+            kind: *kind,
+            contact: None,
+            body: Some(RawObject::from_text(body.to_string()).unwrap()),
+        })
+    };
+    let rows: Vec<TransferRow> = (head + 1..).zip(EventType::ALL).map(entry).collect();
+    wait(world.cx.store.moves().put_records(&world.cx.agent, &rows)).unwrap();
+    world.run(&[&runner], |world| world.log.lock().attempts.len() >= EventType::ALL.len());
+    let log = world.log.lock();
+    let received: BTreeSet<&str> = log.attempts.iter().map(|it| it.1["type"].as_str().unwrap()).collect();
+    assert_eq!(received, EventType::ALL.iter().map(|kind| kind.as_str()).collect());
+    let events = world.log_of_agent();
+    for (_, sent, accepted) in &log.attempts {
+        let seq = usize::try_from(sent["seq"].as_u64().unwrap()).unwrap();
+        assert!(*accepted && *sent == events[seq - 1], "the message is the event: {sent}");
+    }
 }
 
 fn order_survives_failures(backend: Backend) {

@@ -8,6 +8,7 @@ mod credit_accounts;
 mod isolated_forms;
 mod isolation;
 mod key_versions;
+mod retries;
 mod schema_agreement;
 mod schemas;
 mod typed_calls;

@@ -144,6 +144,9 @@ pub struct StoredKey {
     pub secrets: Vec<SecretHash>,
     /// 1 at creation, one more with each change.
     pub version: u64,
+    /// The expiry whose approach was written as an event; none yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub announced_expiry: Option<Timestamp>,
 }
 
 /// A stored key with the status of its agent: what a request is authenticated against.

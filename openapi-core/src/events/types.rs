@@ -68,8 +68,7 @@ macro_rules! event_types {
     };
 }
 
-// New types go to the end of their group, with the next free number. Numbers are never given again; 42 is that of keys
-// that expire.
+// New types go to the end of their group, with the next free number. Numbers are never given again.
 event_types! {
     1 ContactCreated "contact.created" "A contact was created." { contact_id: ContactId, }
     2 ContactUpdated "contact.updated" "Fields of a contact changed." {
@@ -168,6 +167,7 @@ event_types! {
     39 KeyDisabled "key.disabled" "An API key was disabled." { key_id: KeyId, }
     40 KeyEnabled "key.enabled" "An API key was enabled." { key_id: KeyId, }
     41 KeyRevoked "key.revoked" "An API key was revoked for good." { key_id: KeyId, }
+    42 KeyExpiring "key.expiring" "An API key expires within seven days." { key_id: KeyId, }
     43 EndpointDisabled "endpoint.disabled" "The service disabled a webhook endpoint." {
         endpoint_id: PlatformId, reason: EndpointReason,
     }

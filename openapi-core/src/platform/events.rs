@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
-use super::Platform;
+use super::{Platform, keys};
 use crate::access::Caller;
 use crate::credits::CreditAccount;
 use crate::events::{ChangedFields, Event, EventActor, EventCursor, EventData, NewEvent};
@@ -66,7 +66,8 @@ impl Platform {
         low.into_iter().chain(exhausted).filter_map(event).collect()
     }
 
-    /// Empties events of erased contacts and, every hour, removes events after their retention.
+    /// Empties events of erased contacts and, every hour, announces keys that expire soon and removes events after their
+    /// retention.
     pub(super) async fn maintain_logs(&self) -> Result<(), StorageError> {
         while self.storage.scrub_logs(SCRUBBED_AT_ONCE).await? > 0 {}
         let now = self.now();
@@ -75,6 +76,7 @@ impl Platform {
         }
         let before = now.plus_millis(-self.events.retention_millis);
         for agent in self.storage.agents().await? {
+            keys::announce_expiries(self, &agent.id).await?;
             while self.storage.sweep_log(&agent.id, before, SWEPT_AT_ONCE).await? >= u64::from(SWEPT_AT_ONCE)
             {
             }

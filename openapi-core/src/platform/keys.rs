@@ -5,14 +5,17 @@ use super::errors::lost_race;
 use crate::access::{Actor, ApiKey, ApiSecret, Key, KeySelector, KeyStatus, RateLimits, StoredKey};
 use crate::admin::{AdminError, IssuedKey, KeyEdit, NewKey};
 use crate::audit::AuditAction;
-use crate::events::EventData;
+use crate::events::{EventActor, EventData, NewEvent};
 use crate::json::Object;
 use crate::storage::retry::{RetryOn, retry_on_conflict};
-use crate::storage::{Effects, StorageErrorKind};
-use crate::values::Timestamp;
+use crate::storage::{Effects, StorageError, StorageErrorKind};
+use crate::values::{AgentId, Timestamp};
 
 /// The longest time for which an old secret stays valid: 7 days.
 const MAX_GRACE_MILLIS: u64 = 7 * 24 * 3_600_000;
+
+/// How long before its expiry a key is announced: 7 days.
+const EXPIRY_NOTICE_MILLIS: i64 = 7 * 24 * 3_600_000;
 
 fn refused(message: impl Into<String>) -> AdminError {
     AdminError::Refused(message.into())
@@ -23,6 +26,37 @@ fn future(expires_at: Option<Timestamp>, now: Timestamp) -> Result<(), AdminErro
         Some(at) if at <= now => Err(refused(format!("the expiry {at} lies in the past"))),
         _ => Ok(()),
     }
+}
+
+/// The event of a key that expires soon, once for each expiry. The mark that it leaves in the key is stored in the same
+/// write, so no other server and no repetition writes the event again.
+fn announce_expiry(platform: &Platform, stored: &mut StoredKey, now: Timestamp) -> Option<NewEvent> {
+    let key = &stored.key;
+    let is_soon = |at: &Timestamp| (1..=EXPIRY_NOTICE_MILLIS).contains(&at.millis_since(now));
+    let expiry = key.expires_at.filter(is_soon)?;
+    if key.status != KeyStatus::Active || stored.announced_expiry == Some(expiry) {
+        return None;
+    }
+    let data = EventData::KeyExpiring { key_id: key.id };
+    let event = platform.event(EventActor::System, None, data, now)?;
+    stored.announced_expiry = Some(expiry);
+    Some(event)
+}
+
+/// Writes the events of the keys of an agent that expire soon.
+pub(super) async fn announce_expiries(platform: &Platform, agent: &AgentId) -> Result<(), StorageError> {
+    for stored in platform.storage.keys(agent).await? {
+        let mut announced = StoredKey { version: stored.version + 1, ..stored.clone() };
+        let Some(event) = announce_expiry(platform, &mut announced, platform.now()) else { continue };
+        let effects = Effects::default().with_event(event);
+        match platform.storage.update_key(agent, stored.version, &announced, &effects).await {
+            // Changed meanwhile: by another server that announced it, or by an operator, whose change announces what it
+            // leaves to announce.
+            Err(error) if matches!(error.kind, StorageErrorKind::Stale | StorageErrorKind::Missing) => {}
+            outcome => outcome?,
+        }
+    }
+    Ok(())
 }
 
 pub(super) async fn create(platform: &Platform, by: &Actor, new: NewKey) -> Result<IssuedKey, AdminError> {
@@ -56,12 +90,13 @@ pub(super) async fn create(platform: &Platform, by: &Actor, new: NewKey) -> Resu
         };
         let secret = ApiSecret::generate(platform.service_info.api_key_prefix(), ids);
         let secrets = vec![platform.authenticator.hash_secret(&key, &secret)];
-        let stored = StoredKey { key, secrets, version: 1 };
+        let mut stored = StoredKey { key, secrets, version: 1, announced_expiry: None };
+        let expiring = announce_expiry(platform, &mut stored, now);
         let resource = stored.key.api_key.as_str();
         let audit =
             platform.operator_audit(by, AuditAction::KeyCreate, &new.agent_id, resource, &Object::new(), now);
         let event = platform.event(by, None, EventData::KeyCreated { key_id: stored.key.id }, now);
-        let effects = Effects::audited(audit).with_event(event);
+        let effects = Effects::audited(audit).with_event(event).with_event(expiring);
         let inserted = platform.storage.insert_key(&new.agent_id, &stored, &effects).await;
         // If another key has this random id, the retry draws again.
         let inserted = inserted.retry_on(&[StorageErrorKind::AlreadyExists])?;
@@ -108,7 +143,9 @@ async fn change(
             AuditAction::KeyRevoke => EventData::KeyRevoked { key_id },
             _ => EventData::KeyEdited { key_id },
         };
-        let effects = Effects::audited(audit).with_event(platform.event(by, None, data, now));
+        let event = platform.event(by, None, data, now);
+        let expiring = announce_expiry(platform, &mut changed, now);
+        let effects = Effects::audited(audit).with_event(event).with_event(expiring);
         let updated = platform.storage.update_key(agent, stored.version, &changed, &effects).await;
         Ok(updated.retry_on(&[StorageErrorKind::Stale])?.map(|()| {
             platform.authenticator.forget(agent);

@@ -8,8 +8,8 @@ use crate::storage::StorageError;
 impl Platform {
     /// Periodic maintenance: saves last uses of keys, returns expired leases and credits of abandoned extractions,
     /// sweeps expired responses, writes the entries of repeated downloads, removes audit entries and events after their
-    /// retention, empties events of erased contacts, removes contents of files that are due and, every six hours, those
-    /// without a record.
+    /// retention, empties events of erased contacts, removes contents of files that are due, every hour announces keys that
+    /// expire soon, and every six hours removes contents without a record.
     /// Call it about every 20 s. Without it, last uses are saved only at shutdown, and expired responses and contents
     /// stay in the store, invisible.
     ///

@@ -116,6 +116,7 @@ fn key(agent: &AgentId) -> StoredKey {
             is_bound: false,
         }],
         version: 1,
+        announced_expiry: None,
     }
 }
 

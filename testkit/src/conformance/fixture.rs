@@ -156,6 +156,7 @@ impl World {
             key,
             secrets: vec![hash.clone(), SecretHash { expires_at: Some(at(9)), ..hash }],
             version: 1,
+            announced_expiry: Some(at(9)),
         }
     }
 

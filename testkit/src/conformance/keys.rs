@@ -69,6 +69,7 @@ pub(super) fn key_updates_need_the_stored_version(backend: &mut dyn Backend) {
         let changed = update(&world, &stored, 1, |key| {
             key.key.status = KeyStatus::Revoked;
             key.key.expires_at = None;
+            key.announced_expiry = Some(at(8));
             key.key.description = None;
             key.secrets.truncate(1);
         });
