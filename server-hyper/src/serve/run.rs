@@ -33,6 +33,7 @@ use super::docs::Docs;
 use super::drain::Drain;
 use super::key_rotation::{KeyRotation, WebhookParts};
 use super::listener;
+use super::mailing::Mailing;
 use super::ops::{self, Ops, Probe};
 use super::tls::Tls;
 use crate::assemble::{self, Decisions, StoreUrl, Stores};
@@ -192,6 +193,8 @@ struct Server {
     jobs: JoinHandle<()>,
     /// What reads websites.
     crawling: Crawling,
+    /// What sends e-mail to visitors.
+    mailing: Mailing,
     /// The tasks that run until the end.
     background: Vec<JoinHandle<()>>,
     /// The task that delivers webhooks, and what stops it.
@@ -249,18 +252,19 @@ impl Server {
         let mut listening_at = vec![("open-api", address)];
         listening_at.extend(widget_origin.clone().map(|origin| ("widget", origin)));
         listening_at.extend(console_origin.map(|origin| ("console", origin)));
-        let job_metrics = metrics.jobs.clone();
+        let (job_metrics, mail_metrics) = (metrics.jobs.clone(), metrics.mail.clone());
         if let Some(listening) = ops_listening {
             let (drain, probe) = (Arc::clone(&drain), Probe::default());
             let ops = Ops { metrics, storage, documents: sandbox, drain, probe };
             listening_at.push(("ops", serve_ops(listening, ops)?));
         }
         let anchors = crate::anchors::path_of(&lent.config, &lent.store.url().key_source(&lent.config));
-        let deliveries = deliver(&platforms);
         let background =
             background(&platforms, exchange, &widget_api, operators.as_ref(), anchors, job_metrics);
         let running = Arc::clone(&platforms);
         Ok(Server {
+            mailing: Mailing::start(&platforms, serving.mailer.clone(), widget_origin.as_deref(), mail_metrics),
+            deliveries: Mutex::new(Some(deliver(&platforms))),
             crawling: Crawling::start(&platforms, outbound, &service_info),
             serving,
             service_info,
@@ -276,7 +280,6 @@ impl Server {
             accepting: tasks,
             jobs: tokio::spawn(async move { running.run_jobs().await }),
             background,
-            deliveries: Mutex::new(Some(deliveries)),
         })
     }
 
@@ -307,6 +310,7 @@ impl Server {
     async fn end(&self) {
         self.drain.begin();
         self.crawling.stop();
+        self.mailing.stop();
         self.event_streams.close(&**self.platforms.current().platform().storage());
         if let Some(console) = &self.console {
             console.begin_drain();
@@ -331,6 +335,7 @@ impl Server {
         end_replies(&self.widget_api.load(), deadline).await;
         end_deliveries(deliveries, deadline).await;
         self.crawling.end(deadline).await;
+        self.mailing.end(deadline).await;
         self.platforms.stop_jobs();
         while !self.jobs.is_finished() && monotonic() < deadline {
             tokio::time::sleep(DRAIN_INTERVAL).await;
@@ -358,6 +363,7 @@ fn decisions(
     Ok(Decisions {
         files: serving.files.clone(),
         extraction: serving.extraction.clone(),
+        mail_delay_millis: serving.mail_delay_millis,
         audit: AuditSettings { retention_days: serving.audit_retention_days, os_user: None },
         event_retention_millis: Some(serving.event_retention_millis),
         event_streams,
