@@ -412,7 +412,8 @@ fn an_address_that_is_unsubscribed_gets_no_more() {
     let mut body = turn(2, "Two", None);
     body["lead"] = json!({ "fields": { "primaryEmail": "ZOE@example.com" }, "consent": null });
     let id = post.world.conversation(&post.world.post("/turns", &body)).id;
-    block_on(post.world.chat.reply_to_conversation(&operator(), &agent(), id, "Zoë", "Hi.")).expect("a reply");
+    block_on(post.world.chat.reply_to_conversation(&operator(), &agent(), id, "Zoë", "Hi."))
+        .expect("a reply");
     post.run_for(HOUR);
     assert_eq!(post.taken().len(), 2);
 }
@@ -428,7 +429,8 @@ fn an_agent_with_much_email_does_not_starve_another() {
     let begin = |agent: &AgentId, number: u32| {
         let mut body = turn(number, &format!("Turn {number}"), None);
         body["agentId"] = json!(agent);
-        body["lead"] = json!({ "fields": { "primaryEmail": format!("v{number}@example.com") }, "consent": null });
+        body["lead"] =
+            json!({ "fields": { "primaryEmail": format!("v{number}@example.com") }, "consent": null });
         let begun = world.post("/turns", &body);
         let id = begun.session()["conversation"].as_str().expect("an id").parse().expect("an id");
         block_on(chat.reply_to_conversation(&operator(), agent, id, "Zoë", "Hi.")).expect("a reply");

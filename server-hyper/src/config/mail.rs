@@ -91,8 +91,8 @@ fn tls_mode(text: &str) -> Result<SmtpTls, String> {
 }
 
 fn host(text: &str) -> Result<String, String> {
-    let is_host = url::Url::parse(&format!("https://{text}/")).is_ok_and(|url| url.host_str().is_some());
-    if is_host && !text.contains(['/', ':', '@', '?', '#']) {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+    if !text.is_empty() && text.bytes().all(is_part) {
         return Ok(text.to_owned());
     }
     Err(format!("'{text}' is not a host name; write smtp.example.com, and the port in smtp_port"))

@@ -22,8 +22,6 @@ pub mod io;
 pub mod key_rotation;
 pub mod listener;
 mod mail_pages;
-mod mail_pages;
-mod mailing;
 mod mailing;
 pub mod ops;
 pub mod pages;
