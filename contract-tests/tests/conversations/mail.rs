@@ -524,7 +524,8 @@ proptest! {
         }
         // In the end a last reply is sent, unless the day has had its three or the conversation has closed.
         post.mailer.answers.lock().expect("a lock").clear();
-        let is_full = times.len() >= 3;
+        // A failed e-mail may be one more of the day.
+        let is_full = times.len() >= 2;
         if !is_full && post.replies("The last one.") {
             post.run_for(10 * HOUR);
             prop_assert!(post.taken().iter().any(|mail| mail.text.contains("The last one.")));
