@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ::mail::SmtpMailer;
 use conversations::mail::{MailOutcome, MailParts};
 use tokio::task::JoinHandle;
 
 use super::key_rotation::KeyRotation;
+use crate::config::typed::Serving;
 use crate::metrics::MailMetrics;
 use crate::ports::monotonic;
 
@@ -30,11 +30,13 @@ impl Mailing {
     /// Starts the tasks, if there is an SMTP server and a listener for the links.
     pub fn start(
         platforms: &Arc<KeyRotation>,
-        mailer: Option<SmtpMailer>,
+        serving: &Serving,
         widget_origin: Option<&str>,
         metrics: MailMetrics,
     ) -> Self {
-        let Some((mailer, origin)) = mailer.zip(widget_origin) else { return Mailing::default() };
+        let Some((mailer, origin)) = serving.mailer.clone().zip(widget_origin) else {
+            return Mailing::default();
+        };
         let parts = MailParts {
             mailer: Arc::new(mailer),
             widget_origin: origin.to_owned(),

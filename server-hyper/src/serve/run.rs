@@ -263,12 +263,7 @@ impl Server {
             background(&platforms, exchange, &widget_api, operators.as_ref(), anchors, job_metrics);
         let running = Arc::clone(&platforms);
         Ok(Server {
-            mailing: Mailing::start(
-                &platforms,
-                serving.mailer.clone(),
-                widget_origin.as_deref(),
-                mail_metrics,
-            ),
+            mailing: Mailing::start(&platforms, &serving, widget_origin.as_deref(), mail_metrics),
             deliveries: Mutex::new(Some(deliver(&platforms))),
             crawling: Crawling::start(&platforms, outbound, &service_info),
             serving,
