@@ -8,6 +8,9 @@ use crate::admin::KnowledgeLimits;
 use crate::ports::ChatPorts;
 use crate::storage::ConversationStorage;
 
+/// How long a reply waits to be read before it is sent by e-mail.
+const MAIL_DELAY_MILLIS: i64 = 2 * 60_000;
+
 /// The chat of the agents of a platform: the operator's side, and with [`Conversations::widget_api`] the side of the
 /// widget ([`WidgetApi`](crate::WidgetApi)).
 #[derive(Clone)]
@@ -16,19 +19,28 @@ pub struct Conversations {
     pub(crate) storage: Arc<dyn ConversationStorage>,
     pub(crate) ports: ChatPorts,
     pub(crate) knowledge: KnowledgeLimits,
+    pub(crate) mail_delay_millis: i64,
 }
 
 impl Conversations {
     /// Conversations of the agents of a platform. `storage` is the store of the platform.
     #[must_use]
     pub fn new(platform: Arc<Platform>, storage: Arc<dyn ConversationStorage>, ports: ChatPorts) -> Self {
-        Conversations { platform, storage, ports, knowledge: KnowledgeLimits::default() }
+        let knowledge = KnowledgeLimits::default();
+        Conversations { platform, storage, ports, knowledge, mail_delay_millis: MAIL_DELAY_MILLIS }
     }
 
     /// Sets the limits of an agent's documents.
     #[must_use]
     pub fn with_knowledge_limits(mut self, limits: KnowledgeLimits) -> Self {
         self.knowledge = limits;
+        self
+    }
+
+    /// Sets how long a reply waits to be read before it is sent by e-mail (2 minutes).
+    #[must_use]
+    pub fn with_mail_delay(mut self, millis: u32) -> Self {
+        self.mail_delay_millis = i64::from(millis);
         self
     }
 

@@ -10,6 +10,7 @@ mod conversation;
 mod conversations;
 mod events;
 mod knowledge;
+pub mod mail;
 mod operator;
 mod ports;
 mod responder;

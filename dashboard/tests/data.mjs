@@ -70,7 +70,7 @@ export const pagesOf = (one) => {
 /** The built-in settings of an agent. */
 export const SETTINGS = {
   appearance: { title: null, subtitle: null, avatar: null, color: '#3b5bdb', position: null, theme: 'auto', greeting: null, suggestions: [], teaser: null, footer: null, privacyUrl: null, disclosure: null, strings: {} },
-  origins: [], imageHosts: [], linkHosts: [], onlyLinkHosts: false, feedback: true, retentionDays: 365,
+  origins: [], imageHosts: [], linkHosts: [], onlyLinkHosts: false, emailReplies: false, feedback: true, retentionDays: 365,
   lead: { fields: ['primaryEmail', 'firstName'], prechat: false, consent: null }, uploads: { enabled: false, types: ['pdf', 'jpeg', 'png'] },
   chat: { responder: 'knowledge', instructions: null, minCoverage: 0.5, fallback: 'knowledge', turnsPerDay: 2000, handoff: { enabled: false, timeoutMinutes: 10 }, llm: { endpoint: 'default', model: null, grounding: 'strict', temperature: 0.2, maxOutputTokens: 800, contextTokens: 8000, tokensPerDay: 1000000, costPerDay: null, releasedFields: [] } },
 };

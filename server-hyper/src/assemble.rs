@@ -344,6 +344,8 @@ pub struct Decisions {
     pub event_streams: EventHub,
     /// How much an agent may answer from.
     pub knowledge: KnowledgeLimits,
+    /// How long a reply waits to be read before it is sent by e-mail, in milliseconds.
+    pub mail_delay_millis: u32,
     /// What reads documents.
     pub extractor: Arc<dyn DocumentExtractor>,
     /// What answers visitors of the widget.
@@ -361,6 +363,7 @@ impl Default for Decisions {
             event_retention_millis: None,
             event_streams: EventHub::default(),
             knowledge: KnowledgeLimits::default(),
+            mail_delay_millis: 120_000,
             extractor: Arc::new(NoExtractor),
             responders: Vec::new(),
             retriever: None,
@@ -432,6 +435,7 @@ pub fn conversations_over(
         tasks: Some(Arc::new(TokioSpawner)),
     };
     let conversations = Conversations::new(Arc::new(platform), Arc::clone(&stores.storage), chat);
+    let conversations = conversations.with_mail_delay(decisions.mail_delay_millis);
     Ok(Arc::new(conversations.with_knowledge_limits(decisions.knowledge)))
 }
 

@@ -133,6 +133,13 @@ impl Widget {
         )
     }
 
+    /// The key under which a page's storage has the session of an agent's visitor.
+    #[must_use]
+    pub fn storage_key(&self, agent: &str) -> String {
+        let service = self.global.strip_suffix("Widget").unwrap_or_default();
+        format!("{}-widget:{agent}", service.to_ascii_lowercase())
+    }
+
     /// The Content Security Policy directives that a page needs for the widget.
     #[must_use]
     pub fn policy(&self, host: &str) -> String {

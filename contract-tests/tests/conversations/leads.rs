@@ -115,7 +115,7 @@ fn forms_filled_in_by_bots_are_dropped() {
 }
 
 /// What the page's server asserts about its user.
-fn user(world: &World, external: &str, email: &str, name: &str) -> Value {
+pub fn user(world: &World, external: &str, email: &str, name: &str) -> Value {
     let secrets = block_on(world.chat.identity_secrets(&agent())).expect("secrets");
     let secret = match secrets.first() {
         Some(secret) => secret.clone(),

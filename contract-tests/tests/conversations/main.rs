@@ -10,6 +10,7 @@ mod cuts;
 mod events;
 mod leads;
 mod limits;
+mod mail;
 mod support;
 mod turns;
 mod uploads;

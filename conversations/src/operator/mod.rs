@@ -387,7 +387,9 @@ impl Conversations {
         if text.is_empty() || text.chars().count() > crate::widget::config::MESSAGE_CHARS {
             return Err(AdminError::Refused("a reply has 1 to 4,000 characters".to_owned()));
         }
-        let days = self.stored_settings(agent).await?.0.retention_days;
+        let settings = self.stored_settings(agent).await?.0;
+        let days = settings.retention_days;
+        self.await_reply(agent, id, &settings).await?;
         let mut written = None;
         self.change_conversation(by, agent, id, "reply", |conversation, now| {
             refuse_closed(conversation, now)?;

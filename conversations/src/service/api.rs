@@ -16,6 +16,7 @@ use openapi_core::json::{Json, Object};
 use openapi_core::operation::JsonBody;
 use openapi_core::platform::{AgentObserver, Platform};
 use openapi_core::reply::{ApiError, ErrorCode};
+use openapi_core::storage::StorageError;
 use openapi_core::values::PlatformId;
 
 use super::access::Authenticator;
@@ -31,6 +32,7 @@ use super::turns::Turns;
 use super::uploads::{Uploads, open_upload};
 use super::visitors::Visitors;
 use crate::conversations::Conversations;
+use crate::mail::OptOutPage;
 use crate::widget::WidgetSettings;
 use crate::widget::live::{Ending, LiveTurns};
 
@@ -139,6 +141,22 @@ impl WidgetApi {
         self.0.shared.live.running().iter().for_each(|turn| turn.cancel(Ending::Service));
     }
 
+    /// What the page of a link that stops e-mail says, and whether the link is valid. The e-mail stops if the request
+    /// `confirms` it.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn stop_mail(&self, link: &str, confirms: bool) -> Result<(bool, OptOutPage), StorageError> {
+        let conversations = &self.0.services.visitors.conversations;
+        if !conversations.is_opt_out(link) {
+            return Ok((false, OptOutPage::Invalid));
+        }
+        if !confirms {
+            return Ok((true, OptOutPage::Ask));
+        }
+        conversations.opt_out_of_mail(link).await.map(|_| (true, OptOutPage::Done))
+    }
+
     /// How many replies are running.
     #[must_use]
     pub fn running_turns(&self) -> usize {
@@ -187,7 +205,12 @@ fn services(
             streams: Arc::clone(&streams),
             replies,
         },
-        visitors: Visitors { repository, agents: Arc::clone(&agents), streams: Arc::clone(&streams) },
+        visitors: Visitors {
+            conversations: Arc::clone(conversations),
+            repository,
+            agents: Arc::clone(&agents),
+            streams: Arc::clone(&streams),
+        },
         agents,
         leads,
         streams,

@@ -76,7 +76,7 @@ const fn of_visitor(id: &'static str, path: &'static str, handle: Handle<SentTok
 }
 
 /// All calls.
-pub(super) static OPERATIONS: [Operation; 10] = [
+pub(super) static OPERATIONS: [Operation; 11] = [
     Operation {
         id: "widgetConfig",
         method: Method::Get,
@@ -120,6 +120,15 @@ pub(super) static OPERATIONS: [Operation; 10] = [
         counts: Some(AddressLimit::Leads),
         streams: false,
         handler: Handler::Public(|services, call| Box::pin(services.leads.submit(call))),
+    },
+    Operation {
+        id: "widgetLink",
+        method: Method::Post,
+        path: "/widget/v1/links",
+        body: SMALL,
+        counts: Some(AddressLimit::Calls),
+        streams: false,
+        handler: Handler::Public(|services, call| Box::pin(services.visitors.open_link(call))),
     },
     Operation {
         id: "widgetUpload",

@@ -17,6 +17,7 @@ use super::errors::token_invalid;
 use super::repository::{MessageView, Repository};
 use super::session::Session;
 use super::streams::Streams;
+use crate::conversations::Conversations;
 use crate::storage::MessageSelector;
 use crate::widget::config::LeadForm;
 use crate::widget::live::Ending;
@@ -49,6 +50,7 @@ struct State<'a> {
 
 /// Serves visitors.
 pub(super) struct Visitors {
+    pub(super) conversations: Arc<Conversations>,
     pub(super) repository: Arc<Repository>,
     pub(super) agents: Arc<Agents>,
     pub(super) streams: Arc<Streams>,
@@ -71,6 +73,9 @@ impl Visitors {
         let more = messages.len() > PAGE as usize;
         messages.truncate(PAGE as usize);
         let unread = self.unread(&conversation).await?;
+        if unread > 0 && view.settings.email_replies {
+            self.conversations.note_visitor(&view.agent.id, conversation.id).await?;
+        }
         let offers_form = messages.last().is_some_and(|last| last.after.form);
         let form = match offers_form && view.can_offer_form(&conversation) {
             true => self.agents.lead_form(&view).await?,
@@ -89,6 +94,18 @@ impl Visitors {
             session: self.repository.session(request, &conversation, Some(&token), false),
         };
         Outcome::success(Reply::ok("Conversation state", state))
+    }
+
+    /// `POST /links`.
+    pub(super) async fn open_link(&self, call: Call<'_, Option<SentToken>>) -> Result<Outcome, ApiError> {
+        let mut members = Members::new(&call.body);
+        let link = members.line("link", 512);
+        members.finish()?;
+        let agent = &call.view.agent.id;
+        let conversation = self.conversations.open_link(agent, &link.unwrap_or_default()).await?;
+        let conversation = conversation.ok_or_else(token_invalid)?;
+        let session = self.repository.new_session(call.request, &conversation, false);
+        Outcome::success(Reply::ok("Conversation", json!({ "session": session })))
     }
 
     /// Records what the visitor has read, and returns the conversation to the agent if no operator answered in time.

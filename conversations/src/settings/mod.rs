@@ -33,6 +33,8 @@ pub struct AgentSettings {
     pub retention_days: u32,
     /// The lead form.
     pub lead: LeadSettings,
+    /// Whether replies of people that a visitor does not read go to the address that the visitor gave in the form.
+    pub email_replies: bool,
     /// The files that visitors may send.
     pub uploads: UploadSettings,
     /// The agent's replies.
@@ -50,6 +52,7 @@ impl Default for AgentSettings {
             feedback: true,
             retention_days: 365,
             lead: LeadSettings::default(),
+            email_replies: false,
             uploads: UploadSettings::default(),
             chat: ChatSettings::default(),
         }

@@ -93,6 +93,7 @@ const People: Fields = (edit) => {
       <Card title={t('People')}>
         <Check label={t('Visitors may ask for a person')} {...flag('chat.handoff.enabled')} />
         <TextField label={t('Minutes without a reply until the agent answers again')} inputmode="numeric" {...text('chat.handoff.timeoutMinutes')} />
+        <Check label={t('E-mail replies that a visitor does not read')} {...flag('emailReplies')} />
         <Check label={t('Visitors may rate replies')} {...flag('feedback')} />
       </Card>
       <Card title={t('Form')} hint={t('What a visitor leaves becomes a contact. Without fields there is no form.')}>

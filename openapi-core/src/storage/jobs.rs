@@ -43,6 +43,8 @@ numbered! {
         Reminder = 2,
         /// Websites that agents' documents come from: each job is one, and is done again and again.
         Crawl = 4,
+        /// E-mail to the visitors of conversations: each conversation that is mailed about has one.
+        Mail = 5,
     }
 }
 

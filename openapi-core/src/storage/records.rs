@@ -175,6 +175,8 @@ record_kinds! {
     CrawledPage = 65,
     /// When a host may be asked next for a page, by a hash of its name.
     CrawledHost = 66,
+    /// An address that gets no e-mail of an agent, by its hash; the body is empty.
+    MailOptOut = 67,
     /// A person with an account in the console; unique by e-mail address.
     Operator = 10,
     /// A passkey of an operator; unique by credential.

@@ -25,6 +25,7 @@ use crate::config::Config;
 use crate::config::extraction::knowledge_limits;
 use crate::config::flags::GlobalArgs;
 use crate::config::layers::FlagValues;
+use crate::config::mail::mail_delay_of;
 use crate::config::typed::Names;
 use crate::console::Lent;
 use crate::console::caller::{Caller, CallerFacts, OwnProcess, Stream, UNNAMED};
@@ -287,7 +288,8 @@ impl CommandContext {
     ) -> Result<Arc<Conversations>, CliError> {
         let stores = Stores { storage: store.storage(), blobs };
         let audit = AuditSettings { os_user: self.facts.os_user.clone(), ..AuditSettings::default() };
-        let decisions = Decisions { knowledge: knowledge_limits(config)?, audit, ..Decisions::default() };
+        let (knowledge, mail_delay_millis) = (knowledge_limits(config)?, mail_delay_of(config)?);
+        let decisions = Decisions { knowledge, mail_delay_millis, audit, ..Decisions::default() };
         let service_info = Names::of(config)?.brand_without_listener();
         let keys = match store.url().key_source(config) {
             // A backup has no server keys, and none can be written next to it. What is read here needs none.

@@ -20,6 +20,7 @@ mod guides;
 mod input;
 mod keys;
 mod knowledge;
+mod mail;
 mod operations;
 mod operators;
 mod outbound;
@@ -156,6 +157,9 @@ enum Command {
     /// Requests to URLs of tenants, such as webhooks
     #[command(subcommand)]
     Outbound(outbound::Outbound),
+    /// E-mail to visitors
+    #[command(subcommand)]
+    Mail(mail::Mail),
     /// Settings
     #[command(subcommand)]
     Config(settings::ConfigCommand),
@@ -304,6 +308,7 @@ impl Command {
             | Command::Copy(_)
             | Command::Extract(_)
             | Command::Outbound(_)
+            | Command::Mail(_)
             | Command::Config(_)
             | Command::Openapi
             | Command::Completions { .. } => None,
@@ -359,6 +364,7 @@ impl Command {
             Command::Extract(command) => command.run(context),
             Command::Copy(command) => command.run(context),
             Command::Outbound(command) => command.run(context),
+            Command::Mail(command) => command.run(context),
             Command::Config(command) => command.run(context),
             Command::Openapi => settings::print_document(context),
             Command::Completions { shell } => {

@@ -29,6 +29,7 @@ fn heading(scope: Scope) -> &'static str {
         Scope::Extract => "Extraction and LLM settings",
         Scope::Knowledge => "Limits",
         Scope::Outbound => "Requests to other services",
+        Scope::Mail => "E-mail",
     }
 }
 
@@ -180,11 +181,13 @@ macro_rules! flags_of_scopes {
 
 flags_of_scopes! {
     /// The flags of `serve` and `demo`.
-    ServeArgs: Serve, Extract, Outbound;
+    ServeArgs: Serve, Extract, Outbound, Mail;
     /// The flags of `extract`.
     ExtractArgs: Extract;
     /// The flags of `knowledge add`.
     KnowledgeArgs: Knowledge;
     /// The flags of `outbound check`.
     OutboundArgs: Outbound;
+    /// The flags of `mail test`.
+    MailArgs: Mail;
 }

@@ -7,6 +7,7 @@ pub mod file;
 pub mod flags;
 pub mod layers;
 pub mod llm;
+pub mod mail;
 pub mod outbound;
 mod reader;
 pub mod registry;

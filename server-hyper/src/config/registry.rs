@@ -14,6 +14,8 @@ pub enum Scope {
     Knowledge,
     /// `serve`, `demo` and `outbound check`.
     Outbound,
+    /// `serve`, `demo` and `mail test`.
+    Mail,
 }
 
 /// The type of a setting's value.
@@ -202,6 +204,10 @@ pub const SETTINGS: &[Setting] = settings! {
         widget_public_url: Scalar "URL" = "",
             "Public origin of the widget listener, such as https://widget.example.com [default: its listen address]";
     }
+    Global {
+        mail_delay: Scalar "DURATION" = "2m",
+            "How long a reply of a person waits to be read before it is sent to the visitor by e-mail, 1s to 24h";
+    }
     Serve {
         widget_limit: List "NAME=COUNT/DURATION" = "",
             "Replaces a rate limit of the widget, such as turns=8/60s or turns=off; repeat the flag for several. Per \
@@ -294,6 +300,20 @@ pub const SETTINGS: &[Setting] = settings! {
         outbound_http: Bool "BOOL" = "false",
             "Send requests to URLs of tenants also without TLS; for tests only, because everyone on the way reads and \
             changes them";
+    }
+    Mail {
+        smtp_host: Scalar "HOST" = "",
+            "SMTP server that takes e-mail to visitors, such as smtp.example.com [default: no e-mail is sent]";
+        smtp_port: Scalar "PORT" = "", "Port of the SMTP server [default: 587, with smtp_tls=tls 465, with none 25]";
+        smtp_tls: Scalar "MODE" = "starttls",
+            "How connections to the SMTP server are protected: starttls, tls (from the first byte), or none, which \
+            sends messages in plain text and no password";
+        smtp_user: Scalar "USER" = "", "User at the SMTP server";
+        smtp_password: Secret "PASSWORD" = "", "Password at the SMTP server";
+        smtp_ca: Scalar "FILE" = "",
+            "PEM file with certificates of authorities to trust at the SMTP server, in addition to those of the system";
+        mail_from: Scalar "ADDRESS" = "", "Address of the sender, such as support@example.com";
+        mail_reply_to: Scalar "ADDRESS" = "", "Address that answers to e-mail go to [default: mail_from]";
     }
     Knowledge {
         max_knowledge_size: Scalar "SIZE" = "25MiB", "Largest document of an agent's knowledge, up to 256MiB";

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ::mail::SmtpMailer;
 use ::outbound::Policy;
 use events::WebhookSettings;
 use openapi_core::access::ApiKeyPrefix;
@@ -18,7 +19,7 @@ use super::extraction::EngineChoice;
 use super::reader::{Reader, to_millis};
 use super::timeouts::Timeouts;
 use super::widget::WidgetServing;
-use super::{Config, ConfigError, llm, outbound, values};
+use super::{Config, ConfigError, llm, mail, outbound, values};
 use crate::proxies::{TrustedProxies, X_FORWARDED_FOR};
 
 /// The format of log lines.
@@ -91,6 +92,10 @@ pub struct Serving {
     pub engine: EngineChoice,
     /// Where requests to URLs of tenants may go.
     pub outbound: Policy,
+    /// Sends e-mail to visitors, if there is an SMTP server.
+    pub mailer: Option<SmtpMailer>,
+    /// How long a reply waits to be read before it is sent by e-mail, in milliseconds.
+    pub mail_delay_millis: u32,
     /// Webhooks.
     pub webhooks: WebhookSettings,
     /// The widget and its chat.
@@ -232,12 +237,18 @@ impl Serving {
             event_retention_millis: event_retention(&mut reader),
             engine: EngineChoice::read(&mut reader, &llms),
             outbound: outbound::policy(&mut reader),
+            mailer: mail::mailer(&mut reader),
+            mail_delay_millis: mail::delay(&mut reader),
             webhooks: webhooks(&mut reader),
             widget: WidgetServing::read(&mut reader, &llms),
             console: ConsoleServing::read(&mut reader),
             limits: limits(&mut reader),
         };
         serving.require_encryption(&mut reader);
+        if serving.mailer.is_some() && serving.widget.listen.is_none() {
+            let message = "the links of e-mail lead to the widget's listener; set widget_listen as well";
+            reader.error("smtp_host", message);
+        }
         reader.finish(serving)
     }
 

@@ -58,7 +58,7 @@ impl JobMetrics {
             "Jobs whose server ended while it ran them",
             metrics.lost.clone(),
         );
-        for queue in [Queue::Extraction, Queue::Crawl] {
+        for queue in [Queue::Extraction, Queue::Crawl, Queue::Mail] {
             metrics.set(queue, &QueueLoad::default(), Timestamp::from_millis(0));
         }
         metrics
@@ -90,5 +90,6 @@ const fn name(queue: Queue) -> &'static str {
         Queue::Extraction => "extraction",
         Queue::Reminder => "reminder",
         Queue::Crawl => "crawl",
+        Queue::Mail => "mail",
     }
 }

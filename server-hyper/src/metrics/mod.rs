@@ -4,6 +4,7 @@ mod console;
 mod documents;
 mod events;
 mod jobs;
+mod mail;
 mod outbound;
 mod requests;
 mod webhooks;
@@ -24,6 +25,7 @@ use crate::ports::since_epoch;
 pub use console::ConsoleMetrics;
 pub use documents::Documents;
 pub use jobs::JobMetrics;
+pub use mail::MailMetrics;
 pub use outbound::OutboundMetrics;
 pub use requests::{RequestMetrics, ResponseLabels};
 pub use webhooks::WebhookMetrics;
@@ -63,6 +65,8 @@ pub struct Metrics {
     pub outbound: OutboundMetrics,
     /// Webhooks.
     pub webhooks: WebhookMetrics,
+    /// E-mail to visitors.
+    pub mail: MailMetrics,
     /// Requests of operators.
     pub console: ConsoleMetrics,
     /// Queued extractions.
@@ -107,6 +111,7 @@ impl Metrics {
         let documents = Documents::register(registry);
         let outbound = OutboundMetrics::register(registry);
         let webhooks = WebhookMetrics::register(registry);
+        let mail = MailMetrics::register(registry);
         let console = ConsoleMetrics::register(registry);
         if let Some(events) = events {
             events.register(registry);
@@ -124,6 +129,7 @@ impl Metrics {
             documents,
             outbound,
             webhooks,
+            mail,
             console,
             jobs,
         }

@@ -134,7 +134,7 @@ impl KeyRotation {
         let mut measured = self.current();
         loop {
             let platform = Arc::clone(measured.platform());
-            for queue in [Queue::Extraction, Queue::Crawl] {
+            for queue in [Queue::Extraction, Queue::Crawl, Queue::Mail] {
                 match platform.storage().queue_load(queue).await {
                     Ok(load) => metrics.set(queue, &load, platform.now()),
                     Err(error) => tracing::debug!(%error, ?queue, "failed to measure a queue"),

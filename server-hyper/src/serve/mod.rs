@@ -21,6 +21,8 @@ pub mod http2;
 pub mod io;
 pub mod key_rotation;
 pub mod listener;
+mod mail_pages;
+mod mailing;
 pub mod ops;
 pub mod pages;
 pub mod responses;

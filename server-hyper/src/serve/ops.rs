@@ -123,8 +123,12 @@ impl Ops {
             return text(StatusCode::SERVICE_UNAVAILABLE, "draining\n");
         }
         match self.probe.result(&*self.storage).await {
-            Ok(()) if self.documents.is_enforced() => text(StatusCode::OK, "ready\n"),
-            Ok(()) => text(StatusCode::OK, format!("ready\n{}\n", self.documents)),
+            Ok(()) => {
+                // A server that reads no documents or sends no e-mail is ready all the same.
+                let documents = (!self.documents.is_enforced()).then(|| self.documents.to_string());
+                let notes = documents.into_iter().chain(self.metrics.mail.problem());
+                text(StatusCode::OK, notes.fold("ready\n".to_owned(), |text, note| text + &note + "\n"))
+            }
             Err(why) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
         }
     }

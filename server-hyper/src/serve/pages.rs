@@ -1,5 +1,6 @@
-//! The files of the dashboard.
+//! The files of the dashboard, and plain answers.
 
+use bytes::Bytes;
 use dashboard::Dashboard;
 use http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_TYPE, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
@@ -32,13 +33,7 @@ impl Pages {
 
     /// A plain answer.
     pub fn text(&self, status: StatusCode, text: String) -> Response<ApiBody> {
-        let mut response = Response::new(ApiBody::from(bytes::Bytes::from(text)));
-        *response.status_mut() = status;
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        response
+        text_response(status, text)
     }
 }
 
@@ -46,4 +41,15 @@ impl Default for Pages {
     fn default() -> Self {
         Pages::new()
     }
+}
+
+/// A response in plain text that nobody caches.
+pub fn text_response(status: StatusCode, text: impl Into<Bytes>) -> Response<ApiBody> {
+    let mut response = Response::new(ApiBody::from(text.into()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
 }

@@ -34,6 +34,7 @@ use super::docs::Docs;
 use super::drain::Drain;
 use super::key_rotation::{KeyRotation, WebhookParts};
 use super::listener;
+use super::mailing::Mailing;
 use super::ops::{self, Ops, Probe};
 use super::tls::Tls;
 use crate::assemble::{self, Decisions, StoreUrl, Stores};
@@ -193,6 +194,8 @@ struct Server {
     jobs: JoinHandle<()>,
     /// What reads websites.
     crawling: Crawling,
+    /// What sends e-mail to visitors.
+    mailing: Mailing,
     /// The tasks that run until the end.
     background: Vec<JoinHandle<()>>,
     /// The task that delivers webhooks, and what stops it.
@@ -234,10 +237,9 @@ impl Server {
         let exchange = web.exchange();
         let drain = Arc::new(Drain::default());
         let accepting = Accepting::new(&serving, &metrics, &drain, tls.clone());
-        let mut tasks = Vec::new();
-        if let Some(listening) = widget_listening {
-            tasks.push(accepting.widget(listening, &widget_api, service_info.service_name())?);
-        }
+        let widget =
+            widget_listening.map(|it| accepting.widget(it, &widget_api, service_info.service_name()));
+        let mut tasks = Vec::from_iter(widget.transpose()?);
         let operators = console.as_ref().map(|console| {
             let chat = Conversations::clone(&platforms.current());
             let reader = reader(&lent.config, &chat);
@@ -251,17 +253,19 @@ impl Server {
             tasks.extend(accepting.console(listeners, console)?);
         }
         tasks.push(accepting.api(listening, web)?);
-        let job_metrics = metrics.jobs.clone();
+        let (job_metrics, mail_metrics) = (metrics.jobs.clone(), metrics.mail.clone());
         if let Some(listening) = ops_listening {
             let (drain, probe) = (Arc::clone(&drain), Probe::default());
             let ops = Ops { metrics, storage, documents: sandbox, drain, probe };
             listening_at.push(("ops", serve_ops(listening, ops)?));
         }
         let anchors = crate::anchors::path_of(&lent.config, &lent.store.url().key_source(&lent.config));
-        let (deliveries, jobs) = (deliver(&platforms), run_jobs(&platforms));
+        let jobs = run_jobs(&platforms);
         let background =
             background(&platforms, exchange, &widget_api, operators.as_ref(), anchors, job_metrics);
         Ok(Server {
+            mailing: Mailing::start(&platforms, &serving, widget_origin.as_deref(), mail_metrics),
+            deliveries: Mutex::new(Some(deliver(&platforms))),
             crawling: Crawling::start(&platforms, outbound, &service_info),
             serving,
             service_info,
@@ -277,7 +281,6 @@ impl Server {
             accepting: tasks,
             jobs,
             background,
-            deliveries: Mutex::new(Some(deliveries)),
         })
     }
 
@@ -308,6 +311,7 @@ impl Server {
     async fn end(&self) {
         self.drain.begin();
         self.crawling.stop();
+        self.mailing.stop();
         self.event_streams.close(&**self.platforms.current().platform().storage());
         if let Some(console) = &self.console {
             console.begin_drain();
@@ -332,6 +336,7 @@ impl Server {
         end_replies(&self.widget_api.load(), deadline).await;
         end_deliveries(deliveries, deadline).await;
         self.crawling.end(deadline).await;
+        self.mailing.end(deadline).await;
         self.platforms.stop_jobs();
         while !self.jobs.is_finished() && monotonic() < deadline {
             tokio::time::sleep(DRAIN_INTERVAL).await;
@@ -359,6 +364,7 @@ fn decisions(
     Ok(Decisions {
         files: serving.files.clone(),
         extraction: serving.extraction.clone(),
+        mail_delay_millis: serving.mail_delay_millis,
         audit: AuditSettings { retention_days: serving.audit_retention_days, os_user: None },
         event_retention_millis: Some(serving.event_retention_millis),
         event_streams,

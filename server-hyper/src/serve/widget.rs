@@ -5,11 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use bytes::Bytes;
 use conversations::widget::{BASE_PATH, UPLOADS_PATH, WidgetApi};
 use http::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, IF_NONE_MATCH,
-    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, ALLOW, CONTENT_SECURITY_POLICY, CONTENT_TYPE, IF_NONE_MATCH, REFERRER_POLICY,
 };
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -17,6 +15,8 @@ use openapi_core::api::{ApiBody, PeerAddress};
 use openapi_core::values::AgentId;
 use widget::Widget;
 
+use super::mail_pages;
+use super::pages::text_response;
 use super::service::{Handler, HandlerResponse, RequestBody};
 
 /// The policy of the demo page: it may load the script and call this listener, nothing else.
@@ -95,16 +95,6 @@ impl WidgetHost {
     }
 }
 
-fn text_response(status: StatusCode, text: impl Into<Bytes>) -> Response<ApiBody> {
-    let mut response = Response::new(ApiBody::from(text.into()));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
-}
-
 fn with_summary(mut response: Response<ApiBody>) -> HandlerResponse<ApiBody> {
     let handled = response.extensions_mut().remove();
     (response, handled)
@@ -126,6 +116,9 @@ impl Handler for WidgetHost {
             return with_summary(response);
         }
         let api = self.api.load_full();
+        if let Some(response) = mail_pages::respond(&parts, &api, &self.files).await {
+            return with_summary(response);
+        }
         with_summary(api.handle(Request::from_parts(parts, body)).await)
     }
 }

@@ -30,6 +30,7 @@ mod forms;
 mod import_files;
 mod jobs;
 mod knowledge;
+mod mail;
 mod model_endpoint;
 mod monitoring;
 mod object_store;

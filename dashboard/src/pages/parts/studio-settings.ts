@@ -28,7 +28,7 @@ export const REPLIES: Kinds = {
 };
 export const PEOPLE: Kinds = {
   'chat.handoff.enabled': 'flag', 'chat.handoff.timeoutMinutes': 'number', 'lead.fields': 'list', 'lead.prechat': 'flag', 'lead.consent.text': 'text', 'lead.consent.version': 'text', 'lead.consent.required': 'flag', 'uploads.enabled': 'flag', 'uploads.types': 'lines',
-  feedback: 'flag', retentionDays: 'number',
+  emailReplies: 'flag', feedback: 'flag', retentionDays: 'number',
 };
 export const PAGES: Kinds = { origins: 'lines', imageHosts: 'lines', linkHosts: 'lines', onlyLinkHosts: 'flag' };
 
