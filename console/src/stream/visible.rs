@@ -47,7 +47,8 @@ pub(crate) const fn capability(kind: EventType) -> Capability {
         | EventType::KeyRotated
         | EventType::KeyDisabled
         | EventType::KeyEnabled
-        | EventType::KeyRevoked => Capability::KeysRead,
+        | EventType::KeyRevoked
+        | EventType::KeyExpiring => Capability::KeysRead,
         EventType::EndpointDisabled => Capability::WebhooksRead,
     }
 }

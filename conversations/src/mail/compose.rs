@@ -287,7 +287,7 @@ mod tests {
             let tags = |html: &str| html.replace("<br>", "").matches('<').count();
             prop_assert_eq!(tags(&mail.html), tags(&plain), "{}", mail.html);
             prop_assert_eq!(mail.html.matches("href=\"").count(), 2);
-            prop_assert!(!mail.html.contains(|it| turns_text(it)) && !mail.text.contains(|it| turns_text(it)));
+            prop_assert!(!mail.html.contains(turns_text) && !mail.text.contains(turns_text));
         }
     }
 }

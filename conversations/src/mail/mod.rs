@@ -16,4 +16,4 @@ mod worker;
 
 pub use pages::{MailPages, OptOutPage};
 pub use port::{MailError, MailOutcome, Mailer, OutgoingMail};
-pub use worker::MailParts;
+pub use worker::{MailObserver, MailParts};

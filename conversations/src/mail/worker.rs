@@ -36,6 +36,9 @@ const STORE_PAUSE_MILLIS: u64 = 2_000;
 /// The most messages that are read.
 const MESSAGES: u32 = 200;
 
+/// Learns what became of an attempt to send, with the error.
+pub type MailObserver = Arc<dyn Fn(MailOutcome, Option<&str>) + Send + Sync>;
+
 /// What e-mail needs of its host.
 #[derive(Clone)]
 pub struct MailParts {
@@ -44,7 +47,7 @@ pub struct MailParts {
     /// The origin of the widget host, whose pages the links open.
     pub widget_origin: String,
     /// Learns what became of each attempt, with the error.
-    pub observer: Arc<dyn Fn(MailOutcome, Option<&str>) + Send + Sync>,
+    pub observer: MailObserver,
 }
 
 impl fmt::Debug for MailParts {

@@ -29,7 +29,8 @@ pub(super) async fn respond(parts: &Parts, api: &WidgetApi, files: &Widget) -> O
         return Some(*refused);
     }
     let is_read = matches!(parts.method, Method::GET | Method::HEAD);
-    if !is_read && !(stops.is_some() && parts.method == Method::POST) {
+    let is_allowed = is_read || (stops.is_some() && parts.method == Method::POST);
+    if !is_allowed {
         let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, "use GET\n");
         let allowed = if stops.is_some() { "GET, HEAD, POST" } else { "GET, HEAD" };
         response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
