@@ -21,8 +21,10 @@ const TopUp = ({ close, changed }: { close: () => void; changed: () => void }) =
     close();
   });
   const { topUp, note } = form.values;
+  const amount = /^\d+$/.test(topUp) ? topUp : '500';
+  const reason = note ? ` --note ${quoted(note)}` : '';
   return (
-    <Dialog title={t('Add credits')} onClose={close} foot={<><Cli line={`credits topup ${/^\d+$/.test(topUp) ? topUp : 500} --agent ${agent.value}${note ? ` --note ${quoted(note)}` : ''}`} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} onClick={save}>{t('Add credits')}</Button></>}>
+    <Dialog title={t('Add credits')} onClose={close} foot={<><Cli line={`credits topup 500 --agent ${agent.value}`.replace('500', amount) + reason} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} onClick={save}>{t('Add credits')}</Button></>}>
       <form class="stack" noValidate onSubmit={(event) => { event.preventDefault(); save(); }}>
         <TextField label={t('Credits')} inputmode="numeric" autofocus value={topUp} error={form.errors['topUp']} onInput={(value) => form.set('topUp', value)} />
         <TextField label={t('Reason')} hint={t('It stands in the ledger, such as the number of an order.')} value={note} error={form.errors['note']} onInput={(value) => form.set('note', value)} />
