@@ -91,9 +91,9 @@ export const start = (given: Options = {}, origin: string): Options & { agentId:
 /** The options in the attributes of a script tag. */
 export const fromAttributes = (data: DOMStringMap): Values => {
   const out: Values = {};
-  for (const name of 'agentId apiBase position locale theme color title greeting launcherLabel open zIndex'.split(' ')) {
+  for (const name of 'agentId apiBase position locale theme color title greeting launcherLabel open openOnMobile zIndex'.split(' ')) {
     const value = data[name];
-    if (value != null) out[name] = name == 'open' ? value != 'false' : name == 'zIndex' ? +value : value;
+    if (value != null) out[name] = /^open/.test(name) ? value != 'false' : name == 'zIndex' ? +value : value;
   }
   return out;
 };

@@ -54,7 +54,7 @@ impl MailPages {
     pub fn chat(agent: &AgentId, locale: &str) -> String {
         let texts = MailTexts::of_locale(locale);
         let main = format!(
-            "<main></main>\n<script src=\"/embed.js\" data-agent-id=\"{agent}\" data-open=\"true\" \
+            "<main></main>\n<script src=\"/embed.js\" data-agent-id=\"{agent}\" data-open=\"true\" data-open-on-mobile=\"true\" \
              data-locale=\"{}\" async></script>\n",
             texts.tag
         );

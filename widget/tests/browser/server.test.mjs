@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { createServer as createSocketServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
@@ -35,12 +36,43 @@ const endpoint = createServer(async (request, response) => {
   response.end('data: [DONE]\n\n');
 });
 
+/** An SMTP server that takes every message. */
+const letters = [];
+const mailbox = createSocketServer((socket) => {
+  let data = null;
+  let rest = '';
+  const say = (line) => socket.write(line + '\r\n');
+  say('220 localhost');
+  socket.on('error', () => {});
+  socket.on('data', (piece) => {
+    const lines = (rest + piece).split('\r\n');
+    rest = lines.pop();
+    for (const line of lines) {
+      if (data) {
+        if (line == '.') {
+          // Quoted-printable, joined and decoded.
+          letters.push(data.join('\n').replace(/=\n/g, '').replace(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(parseInt(hex, 16))));
+          data = null;
+          say('250 taken');
+        } else data.push(line);
+      } else if (/^DATA/i.test(line)) {
+        data = [];
+        say('354 go on');
+      } else if (/^QUIT/i.test(line)) {
+        say('221 bye');
+        socket.end();
+      } else say('250 localhost');
+    }
+  });
+});
+
 let browser, server, widget;
 /** Starts the server; a restart reuses the address of its widget. */
 const startServer = async () => {
   const port = widget ? new URL(widget).port : '0';
   const args = ['demo', ...store, '--listen', '127.0.0.1:0', '--ops-listen', 'off', '--widget-listen', `127.0.0.1:${port}`,
     '--widget-limit', 'turns=off', '--widget-limit', 'address_turns=off', '--widget-limit', 'address_sessions=off', '--log', 'warn',
+    '--smtp-host', '127.0.0.1', '--smtp-port', `${mailbox.address().port}`, '--smtp-tls', 'none', '--mail-from', 'desk@example.com', '--mail-delay', '1s',
     '--llm', `default.url=http://127.0.0.1:${endpoint.address().port}/v1`, '--llm', 'default.model=stub'];
   server = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';
@@ -57,6 +89,7 @@ const stopServer = (signal) => new Promise((resolve) => {
 
 before(async () => {
   await new Promise((resolve) => endpoint.listen(0, '127.0.0.1', resolve));
+  await new Promise((resolve) => mailbox.listen(0, '127.0.0.1', resolve));
   await startServer();
   browser = await chromium.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', args: ['--headless', '--no-sandbox', '--disable-gpu'] });
 });
@@ -65,6 +98,7 @@ after(async () => {
   if (server) await stopServer('SIGTERM');
   endpoint.close();
   endpoint.closeAllConnections();
+  mailbox.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -200,4 +234,59 @@ test('a person who writes while the agent answers is seen within three seconds, 
   assert.equal(await one.at('.teaser b').innerText(), 'Zoë Okafor');
   assert.deepEqual(one.errors, []);
   await one.context.close();
+});
+
+test('an e-mail about an unread reply leads back to the conversation, once, in any browser', async () => {
+  cli('agents', 'configure', 'demo', '--set', 'emailReplies=true');
+  const one = await visit();
+  await say(one, 'Which programming languages does the orchestra speak?');
+  await replied(one, 1);
+  await one.at('.form input[autocomplete=email]').fill('later@example.com');
+  await one.page.waitForTimeout(1500);
+  await one.at('.form .go').click();
+  await one.at('.note').waitFor();
+  const [conversation] = JSON.parse(cli('conversations', 'list', '--agent', 'demo', '--limit', '1', '--json')).conversations;
+  await one.context.close();
+  cli('conversations', 'reply', '--agent', 'demo', conversation.id, 'They speak Italian in rehearsals.', '--name', 'Zoë Okafor');
+  const letter = await until(() => letters.find((text) => /^To: .*later@example\.com/m.test(text)), 'the e-mail', 60000);
+  assert.match(letter, /They speak Italian in rehearsals/);
+  const [link] = /http:\S+\/resume\/demo\?lang=en#[\w.-]+/.exec(letter);
+  const open = async () => {
+    const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
+    const page = await context.newPage();
+    page.setDefaultTimeout(15000);
+    const errors = [];
+    page.on('pageerror', (error) => errors.push('error: ' + error.message));
+    page.on('console', (message) => /Content Security|Trusted ?Type|Refused to/i.test(message.text()) && errors.push('policy: ' + message.text()));
+    await page.goto(link);
+    await page.getByRole('button').waitFor();
+    return { context, page, errors };
+  };
+  const back = await open();
+  await back.page.screenshot({ path: artefacts + 'server-resume.png' });
+  await back.page.getByRole('button').click();
+  await back.page.waitForURL(/\/chat\/demo/);
+  await back.page.locator('service-widget').getByText('Italian').waitFor();
+  await back.page.locator('service-widget').getByText('Which programming languages').waitFor();
+  await back.page.screenshot({ path: artefacts + 'server-resumed.png' });
+  assert.deepEqual(back.errors, []);
+  const again = await open();
+  await again.page.getByRole('button').click();
+  await again.page.getByRole('alert').waitFor();
+  assert.match(again.page.url(), /\/resume\//, 'the link works once');
+  // In the browser that has used it, it leads to the conversation again.
+  await back.page.goto('about:blank');
+  await back.page.goto(link);
+  await back.page.getByRole('button').click();
+  await back.page.locator('service-widget').getByText('Italian').waitFor();
+  // Its reader wants no more.
+  const [stop] = /http:\S+\/unsubscribe\/[\w.?=&-]+/.exec(letter);
+  await again.page.goto(stop);
+  await again.page.screenshot({ path: artefacts + 'server-unsubscribe.png' });
+  await again.page.getByRole('button').click();
+  await again.page.getByRole('status').waitFor();
+  assert.deepEqual(again.errors, []);
+  await back.context.close();
+  await again.context.close();
+  cli('agents', 'configure', 'demo', '--set', 'emailReplies=false');
 });

@@ -103,7 +103,7 @@ test('init needs an agent, a URL and, inline, a container', () => {
 });
 test('attributes become options', () => {
   // As a browser gives them: `data-agent-id` is `agentId`.
-  assert.deepEqual(fromAttributes({ agentId: 'a', open: '', zIndex: '5', colour: 'x', locale: 'de', launcherLabel: 'Ask' }), { agentId: 'a', locale: 'de', launcherLabel: 'Ask', open: true, zIndex: 5 });
+  assert.deepEqual(fromAttributes({ agentId: 'a', open: '', openOnMobile: 'true', zIndex: '5', colour: 'x', locale: 'de', launcherLabel: 'Ask' }), { agentId: 'a', locale: 'de', launcherLabel: 'Ask', open: true, openOnMobile: true, zIndex: 5 });
   assert.deepEqual(fromAttributes({ open: 'false', apiBase: 'https://w.example' }), { apiBase: 'https://w.example', open: false });
 });
 
