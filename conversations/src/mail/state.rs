@@ -50,6 +50,9 @@ pub(super) struct Batch {
     pub(super) up_to: u64,
     /// How often it was begun to send them.
     pub(super) attempts: u32,
+    /// When the last attempt began, until its outcome is known: a server that died may have sent them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) unknown_since: Option<Timestamp>,
 }
 
 /// What happens with a conversation's e-mail.
@@ -122,14 +125,16 @@ impl MailState {
             return Step::Later(seen.plus_millis(delay));
         }
         let is_today = |at: &&Timestamp| now.millis_since(**at) < DAY_MILLIS;
-        let mut today = self.sent_at.iter().filter(is_today).rev();
+        // What the visitor has read since it may have been sent is not sent again, and counts.
+        let abandoned = self.batch.filter(|batch| batch.up_to <= begin).and_then(|batch| batch.unknown_since);
+        let mut today = self.sent_at.iter().chain(&abandoned).filter(is_today).rev();
         if let Some(first) = today.nth(MAX_PER_DAY - 1) {
             return Step::Later(first.plus_millis(DAY_MILLIS));
         }
         match self.batch {
             // The visitor may have read some of it meanwhile; a retry is the same message all the same.
             Some(batch) if batch.up_to > begin => Step::Send(batch),
-            _ => Step::Send(Batch { after: begin, up_to: last, attempts: 0 }),
+            _ => Step::Send(Batch { after: begin, up_to: last, attempts: 0, unknown_since: None }),
         }
     }
 
@@ -139,10 +144,20 @@ impl MailState {
     }
 
     /// An attempt begins.
-    pub(super) fn attempt(&mut self, batch: Batch) -> Batch {
-        let batch = Batch { attempts: batch.attempts.saturating_add(1), ..batch };
+    pub(super) fn attempt(&mut self, batch: Batch, now: Timestamp) -> Batch {
+        let abandoned = self.batch.filter(|former| former.up_to != batch.up_to);
+        self.sent_at.extend(abandoned.and_then(|former| former.unknown_since));
+        let attempts = batch.attempts.saturating_add(1);
+        let batch = Batch { attempts, unknown_since: Some(now), ..batch };
         self.batch = Some(batch);
         batch
+    }
+
+    /// The attempt has failed, and nothing was sent.
+    pub(super) fn failed(&mut self) {
+        if let Some(batch) = &mut self.batch {
+            batch.unknown_since = None;
+        }
     }
 
     /// The e-mail was sent.
@@ -212,7 +227,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_stored_is_read_again(mailed in any::<u64>(), attempts in any::<u32>(), is_awaited in any::<bool>()) {
-            let batch = Some(Batch { after: 1, up_to: 2, attempts });
+            let batch = Some(Batch { after: 1, up_to: 2, attempts, unknown_since: Some(at(2)) });
             let used = vec![2];
             let state = MailState {
                 mailed, sent_at: vec![at(0)], batch, waiting_since: None, seen_at: Some(at(1)), is_awaited, used,

@@ -181,13 +181,14 @@ impl Conversations {
     ) -> Result<(), StorageError> {
         let begun = self
             .change_mail(claimed.agent, claimed.id, None, |job, state| {
-                is_of(job, claimed.server).then(|| state.attempt(batch))
+                is_of(job, claimed.server).then(|| state.attempt(batch, self.platform.now()))
             })
             .await?;
         let Some(batch) = begun else { return Ok(()) };
         let mail = self.written(conversation, settings, address, batch, parts).await?;
         let sending = parts.mailer.send(&mail);
         let sent = timeout(&*self.platform.ports().timer, SEND_MILLIS, sending).await;
+        let is_unknown = sent.is_none();
         let sent = sent.unwrap_or_else(|| Err(MailError::Temporary("the server took too long".to_owned())));
         let now = self.platform.now();
         let later = Next::At(now.plus_millis(self.mail_delay_millis));
@@ -206,7 +207,8 @@ impl Conversations {
         }
         let store = |state: &mut MailState| match outcome {
             MailOutcome::Sent => state.sent(now),
-            MailOutcome::Retried => {}
+            MailOutcome::Retried if is_unknown => {}
+            MailOutcome::Retried => state.failed(),
             MailOutcome::Refused | MailOutcome::GivenUp => state.give_up(),
         };
         for _ in 1..STORE_ATTEMPTS {
