@@ -18,5 +18,5 @@ pub(crate) const FILES: &[(&str, &str, &[u8])] = &[
     ("assets/profile.39fe12ed95b7.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/profile.39fe12ed95b7.js.br")),
     ("assets/setup.0e38bde14cc9.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/setup.0e38bde14cc9.js.br")),
     ("assets/sign-in.d8137ad902c4.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/sign-in.d8137ad902c4.js.br")),
-    ("assets/studio.362f0fcd1ac5.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/studio.362f0fcd1ac5.js.br")),
+    ("assets/studio.c728c4d8f726.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/studio.c728c4d8f726.js.br")),
 ];

@@ -4,7 +4,7 @@ import { agent, ApiError, ask, Button, can, Cli, Code, Copy, done, Loaded, Notic
 const path = (rest: string) => `/agents/${seg(agent.value!)}/${rest}`;
 /** What a server signs, in four languages; `SECRET` stands for the identity secret. */
 const SIGNING: [string, string][] = [
-  ['Node', `import { createHmac } from 'node:crypto';
+  ['Node', `const { createHmac } = require('node:crypto');
 
 const exp = Math.floor(Date.now() / 1000) + 3600;
 const lines = ['v1', 'AGENT', exp, user.id, user.email ?? ''];
