@@ -1,7 +1,7 @@
 // Live updates: the stream of a visible tab, what it shows, and what happens without one.
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
-import { start, test, until } from './setup.mjs';
+import { settled, start, test, until } from './setup.mjs';
 
 let all;
 before(async () => (all = await start()));
@@ -20,12 +20,6 @@ const begin = async (path = INBOX, options = {}) => {
 const streaming = (count = 1) => until(() => all.stub.streams.size == count, `${count} streams`);
 const row = (page, id) => page.locator(`ul.convs a[data-id="${id}"]`);
 const shows = (page, text) => page.locator('ul.convs').getByText(text).waitFor({ timeout: 3000 });
-const settled = async () => {
-  for (let before = -1; before != all.stub.log.length; ) {
-    before = all.stub.log.length;
-    await new Promise((resolve) => setTimeout(resolve, 600));
-  }
-};
 
 /** Hides a tab, or shows it again. */
 const hide = (page, isHidden) => page.evaluate((is) => {
@@ -83,7 +77,7 @@ test('focus, input and scroll stay while a conversation and the list grow', asyn
   await page.goto(all.stub.page(`/a/acme/inbox/${one.id}?view=open`));
   await page.getByText('Line 60').waitFor();
   await streaming();
-  await settled();
+  await settled(all.stub);
   const box = page.locator('.composer textarea');
   await box.fill('Half a sentence');
   await box.evaluate((element) => element.setSelectionRange(4, 8));
@@ -105,7 +99,7 @@ test('focus, input and scroll stay while a conversation and the list grow', asyn
 test('a burst of events costs a few requests', async () => {
   const visit = await begin();
   await streaming();
-  await settled();
+  await settled(all.stub);
   const [list, counts, others] = [reads('/agents/acme/conversations'), reads('/agents/acme/conversations/counts'), all.stub.log.length];
   const id = all.stub.data.conversations[0].id;
   for (let n = 0; n < 500; n++) {
@@ -113,7 +107,7 @@ test('a burst of events costs a few requests', async () => {
     if (n % 10 == 0) await new Promise((resolve) => setTimeout(resolve, 10));
   }
   await shows(visit.page, 'Burst 499');
-  await settled();
+  await settled(all.stub);
   const [ofList, ofCounts] = [reads('/agents/acme/conversations') - list, reads('/agents/acme/conversations/counts') - counts];
   assert.ok(ofList >= 2 && ofList <= 8, `${ofList} requests for the list`);
   assert.ok(ofCounts >= 2 && ofCounts <= 8, `${ofCounts} requests for the counts`);
@@ -126,7 +120,7 @@ test('a stream that is lost begins again after the last event', async () => {
   const id = all.stub.data.conversations.at(-5).id;
   all.stub.say(id, 'Before');
   await shows(visit.page, 'Before');
-  await settled();
+  await settled(all.stub);
   for (const stream of all.stub.streams) stream.drop();
   await until(() => all.stub.streams.size == 0, 'no stream');
   all.stub.say(id, 'Meanwhile');
@@ -164,7 +158,7 @@ test('a stream that is refused is said after 20 s, while pages are read again, a
 test('a session that has ended asks to sign in, and one with other roles is read again', async () => {
   const visit = await begin();
   await streaming();
-  await settled();
+  await settled(all.stub);
   const sessions = reads('/session');
   for (const stream of all.stub.streams) { stream.send('session', { reason: 'changed' }); stream.end(); }
   await until(() => reads('/session') > sessions, 'the session is read again');

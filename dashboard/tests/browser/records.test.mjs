@@ -1,7 +1,7 @@
 // Contacts, conversations, knowledge: nobody's work is lost.
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
-import { artefacts, inspect, start, test, until } from './setup.mjs';
+import { artefacts, inspect, settled, start, test, until } from './setup.mjs';
 import { CODE, message } from '../data.mjs';
 
 let all;
@@ -94,6 +94,7 @@ test('unsaved input survives a failed save, a reload, and the end of the session
   await page.reload();
   await page.getByText('Your unsaved input from before is back').waitFor();
   assert.equal(await page.getByLabel('First name').inputValue(), 'Zora');
+  await settled(all.stub);
   all.stub.signedIn = false;
   await page.getByRole('button', { name: 'Save' }).click();
   const dialog = page.getByRole('dialog', { name: 'Your session has ended' });

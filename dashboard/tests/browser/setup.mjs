@@ -59,6 +59,13 @@ export const until = async (check, what = 'condition', ms = 10000) => {
   assert.fail(`${what} did not come about in ${ms} ms`);
 };
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+/** Waits until pages ask for nothing more: what they show is read again when their stream begins. */
+export const settled = async (stub) => {
+  for (let before = -1; before != stub.log.length; ) {
+    before = stub.log.length;
+    await new Promise((resolve) => setTimeout(resolve, 600));
+  }
+};
 /** Violations of accessibility rules on the whole page. */
 export const inspect = async (page, name) => {
   await page.evaluate(axe);

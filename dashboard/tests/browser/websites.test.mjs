@@ -1,7 +1,7 @@
 // Websites as sources: added, followed while they are read, explained, synced, removed.
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
-import { artefacts, inspect, start, test, until } from './setup.mjs';
+import { artefacts, inspect, settled, start, test, until } from './setup.mjs';
 
 let all;
 before(async () => (all = await start()));
@@ -86,6 +86,7 @@ test('a list without a crawl is left alone, and a hidden one too', async () => {
   all.stub.data.sources = [of(/www/)];
   const visit = await all.visit(path());
   await visit.page.getByRole('row', { name: /www\.example\.com/ }).waitFor();
+  await settled(all.stub);
   const before = listReads();
   await visit.page.waitForTimeout(5000);
   assert.equal(listReads(), before);
@@ -93,6 +94,7 @@ test('a list without a crawl is left alone, and a hidden one too', async () => {
   all.stub.reset();
   const hidden = await all.visit(path(), { init: () => Object.defineProperty(document, 'hidden', { get: () => true }) });
   await hidden.page.getByText('117 of 340 pages').waitFor();
+  await settled(all.stub);
   const read = listReads();
   await hidden.page.waitForTimeout(5000);
   assert.equal(listReads(), read);
