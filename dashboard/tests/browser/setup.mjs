@@ -10,7 +10,8 @@ const root = new URL('../../../', import.meta.url).pathname;
 /** Where screenshots go. */
 export const artefacts = `${process.env.CARGO_TARGET_DIR || root + 'target'}/dashboard-artefacts/`;
 mkdirSync(artefacts, { recursive: true });
-export const test = (name, action) => run(name, { timeout: 120000 }, action);
+/** A test with a timeout for a page that hangs: one looks at every page, beside other checks. */
+export const test = (name, action) => run(name, { timeout: 300000 }, action);
 
 export const startBrowser = () =>
   chromium.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', args: ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--enable-precise-memory-info', '--js-flags=--expose-gc'] });
