@@ -10,7 +10,7 @@ const root = new URL('../../../', import.meta.url).pathname;
 /** Where screenshots go. */
 export const artefacts = `${process.env.CARGO_TARGET_DIR || root + 'target'}/dashboard-artefacts/`;
 mkdirSync(artefacts, { recursive: true });
-/** A test with a timeout for a page that hangs: one looks at every page, beside other checks. */
+/** A test with a timeout for a page that hangs: one looks at every page while other checks run. */
 export const test = (name, action) => run(name, { timeout: 300000 }, action);
 
 export const startBrowser = () =>

@@ -266,8 +266,8 @@ test('an e-mail about an unread reply leads back to the conversation, once, in a
   await back.page.screenshot({ path: artefacts + 'server-resume.png' });
   await back.page.getByRole('button').click();
   await back.page.waitForURL(/\/chat\/demo/);
-  await back.page.locator('service-widget').getByText('Italian').waitFor();
-  await back.page.locator('service-widget').getByText('Which programming languages').waitFor();
+  await back.page.getByRole('log').getByText('Italian').waitFor();
+  await back.page.getByRole('log').getByText('Which programming languages').waitFor();
   await back.page.screenshot({ path: artefacts + 'server-resumed.png' });
   assert.deepEqual(back.errors, []);
   const again = await open();
@@ -278,7 +278,7 @@ test('an e-mail about an unread reply leads back to the conversation, once, in a
   await back.page.goto('about:blank');
   await back.page.goto(link);
   await back.page.getByRole('button').click();
-  await back.page.locator('service-widget').getByText('Italian').waitFor();
+  await back.page.getByRole('log').getByText('Italian').waitFor();
   // Its reader wants no more.
   const [stop] = /http:\S+\/unsubscribe\/[\w.?=&-]+/.exec(letter);
   await again.page.goto(stop);
