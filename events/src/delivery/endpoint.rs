@@ -24,6 +24,8 @@ pub struct Delivery {
     pub(super) state: DeliveryState,
     /// Events of which a request runs.
     pub(super) in_flight: BTreeSet<u64>,
+    /// The most requests that may run at a time: one after a request that was not answered, one more with each success.
+    pub(super) window: usize,
     pub(super) log: Reading,
     pub(super) replay: Option<Reading>,
     /// Whether the next first attempt comes from the replay.
@@ -82,6 +84,7 @@ impl Delivery {
             settings,
             state,
             in_flight: BTreeSet::new(),
+            window: MAX_IN_FLIGHT,
             replay: None,
             is_replays_turn: false,
             head: (0, false),
@@ -241,7 +244,7 @@ impl Delivery {
     /// Whether a request may begin: the lease outlasts it.
     fn may_begin(&self) -> bool {
         let limit = match self.settings.mode {
-            Mode::Parallel => MAX_IN_FLIGHT,
+            Mode::Parallel => self.window,
             Mode::Ordered => 1,
         };
         self.is_active()

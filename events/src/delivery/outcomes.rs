@@ -4,7 +4,7 @@ use openapi_core::values::Timestamp;
 
 use super::endpoint::Delivery;
 use super::state::Open;
-use super::{AttemptResult, DisableReason, LoggedAttempt, Mode};
+use super::{AttemptResult, DisableReason, LoggedAttempt, MAX_IN_FLIGHT, Mode};
 use crate::message::Outcome;
 use crate::schedule::{FAILURES_BEFORE_PROBES, MAX_ATTEMPTS, jittered, pause, probe_pause, rest};
 
@@ -28,6 +28,7 @@ impl Delivery {
 
     fn succeeded(&mut self, seq: u64, open: Open, outcome: &Outcome) {
         self.state.open.remove(&seq);
+        self.window = (self.window + 1).min(MAX_IN_FLIGHT);
         self.state.succeeded_at = Some(self.now());
         (self.state.failures, self.state.failing_since, self.state.probe_at) = (0, None, None);
         let is_first_of_minute = self
@@ -41,6 +42,10 @@ impl Delivery {
 
     fn failed(&mut self, seq: u64, open: Open, outcome: &Outcome, now: Timestamp) {
         let failures = open.failures.saturating_add(1);
+        // A request that nobody answers holds its part of the agent's requests for 15 s, so the next one tries alone.
+        if outcome.status.is_none() {
+            self.window = 1;
+        }
         self.state.failed_at = Some(now);
         self.state.failures = self.state.failures.saturating_add(1);
         let since = *self.state.failing_since.get_or_insert(now);

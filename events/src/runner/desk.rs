@@ -168,7 +168,7 @@ impl<'r> Desk<'r> {
     /// Sends an event.
     pub(super) async fn send(&self, seq: u64, attempt: u8) -> Done {
         let url = &self.endpoint.value.url;
-        let _permit = self.runner.limits.admit(&self.key.0, url).await;
+        let _permit = self.runner.limits.admit(self.key, url).await;
         let entry = loop {
             match self.to_send(seq).await {
                 Ok(Some(Ok(entry))) => break entry,

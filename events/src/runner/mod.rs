@@ -72,7 +72,7 @@ impl Runner {
         Runner {
             storage: Arc::clone(platform.storage()),
             server: platform.ports().ids.platform_id(now),
-            limits: Limits::new(webhooks.settings.concurrency),
+            limits: Limits::new(webhooks.settings.concurrency, webhooks.settings.max_endpoints as usize),
             observer,
             webhooks: RwLock::new(webhooks),
         }

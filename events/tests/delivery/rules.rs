@@ -19,6 +19,10 @@ fn settings(mode: Mode) -> DeliverySettings {
     DeliverySettings { server: SERVER, mode, seed: 7, failing_limit: 5 * 86_400_000 }
 }
 
+fn unanswered() -> Outcome {
+    Outcome { error: Some("timeout"), ..Outcome::default() }
+}
+
 fn status(status: u16) -> Outcome {
     Outcome { status: Some(status), ..Outcome::default() }
 }
@@ -248,6 +252,30 @@ fn a_receiver_that_asks_for_it_rests_as_a_whole() {
     driven.end(1, 500);
     driven.end(2, 200);
     assert_eq!(driven.sent(), [(9, 1), (10, 1)]);
+}
+
+#[test]
+fn after_requests_without_an_answer_the_next_one_goes_alone() {
+    let mut driven = Driven::new(Mode::Parallel, DeliveryState::new(0), 1_000);
+    let hanging = driven.sent();
+    assert_eq!(hanging.len(), MAX_IN_FLIGHT);
+    for (seq, _) in &hanging {
+        driven.handle(Happening::Ended(*seq, unanswered()));
+    }
+    let mut running = driven.sent();
+    assert_eq!(running.len(), 1);
+    driven.end(running.remove(0).0, 500);
+    running = driven.sent();
+    assert_eq!(running.len(), 1, "an answer that refuses is no reason for more");
+    // Each event that is accepted allows one more request.
+    for most in 2..=MAX_IN_FLIGHT {
+        driven.end(running.remove(0).0, 200);
+        running.extend(driven.sent());
+        assert_eq!(running.len(), most);
+    }
+    driven.end(running.remove(0).0, 200);
+    running.extend(driven.sent());
+    assert_eq!(running.len(), MAX_IN_FLIGHT);
 }
 
 #[test]

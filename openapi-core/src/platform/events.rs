@@ -29,8 +29,8 @@ const MAX_WAITING: usize = 64;
 /// How many events a sweep removes at a time.
 const SWEPT_AT_ONCE: u32 = 500;
 
-/// How many events a scrub looks at at a time.
-const SCRUBBED_AT_ONCE: u32 = 10_000;
+/// How many events a scrub looks at at a time. Other writes wait for as long as one step takes.
+const SCRUBBED_AT_ONCE: u32 = 1_000;
 
 impl Platform {
     /// An event about a change that the caller is about to store, for [`Effects`](crate::storage::Effects). `contact`

@@ -21,7 +21,9 @@ use crate::world::{Host, SplitMix64, write_of};
 const EVENTS_OF_A_WRITE: u64 = 1_000;
 
 /// Events that are looked at in one step, as by `Platform::maintain`.
-const STEP: u32 = 10_000;
+const STEP: u32 = 1_000;
+/// The events that are read after the erasure.
+const SHOWN: u32 = 10_000;
 
 /// Writers during the erasure.
 const WRITERS: usize = 4;
@@ -80,7 +82,7 @@ async fn measure(host: &Arc<Host>, options: &Options) -> Result<Erasure, Failure
     let begun = monotonic();
     host.erase(&agent, &ContactRef::Id(contact)).await?;
     erasure.commit_ms = begun.elapsed().as_secs_f64() * 1e3;
-    let page = host.storage().log(&agent, 0, STEP).await?;
+    let page = host.storage().log(&agent, 0, SHOWN).await?;
     let is_shown =
         |entry: &&LogEntry| entry.contact == Some(contact) && entry.kind != EventType::ContactErased;
     erasure.shown = page.entries.iter().filter(is_shown).count();

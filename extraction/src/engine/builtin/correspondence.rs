@@ -40,6 +40,14 @@ impl Source<'_, '_> {
         }
     }
 
+    /// The name of whom a letter is to.
+    pub(crate) fn addressee(&self) -> Option<Span> {
+        self.greeting()?;
+        let name = self.name_line(self.blocks().last()?)?;
+        let text = tidy(&self.view.text(name));
+        (entities::is_company(&text) || entities::is_person(&text)).then_some(name)
+    }
+
     /// The lines of the address of the party that a field is about.
     pub(crate) fn address_of_party(&self, query: &FieldQuery<'_>) -> Option<Vec<Span>> {
         self.block_of_party(query).map(|(block, _)| block)
@@ -128,6 +136,11 @@ impl Source<'_, '_> {
 
     /// The name at the beginning of a block, after how its bearer is addressed.
     fn name_of_block(&self, block: &[Span], score: f64) -> Option<Candidate> {
+        let name = self.name_line(block)?;
+        Some(Candidate::quoting(name, &tidy(&self.view.text(name)), Fit::unlabelled(score)))
+    }
+
+    fn name_line(&self, block: &[Span]) -> Option<Span> {
         let name = block.iter().find(|line| !entities::is_salutation(&self.view.text(**line)))?;
         let text = tidy(&self.view.text(*name));
         let is_name = entities::is_wordy(self.view, *name)
@@ -135,7 +148,7 @@ impl Source<'_, '_> {
             && !has_digit(&text)
             && !address::looks(&text)
             && !entities::is_title(&text);
-        is_name.then(|| Candidate::quoting(*name, &text, Fit::unlabelled(score)))
+        is_name.then_some(*name)
     }
 
     /// The date on a line of its own over the greeting, perhaps after a town.

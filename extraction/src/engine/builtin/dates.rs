@@ -284,6 +284,15 @@ fn at(words: &[&str]) -> Option<(Form, usize)> {
     None
 }
 
+/// Whether a line that ends before a word ends within a date: `the 4th day of`, `on March 4,`, `4 March`.
+fn runs_on(view: &View<'_>, end: usize) -> bool {
+    let last = view.words[end - 1].text;
+    let of_month = |at: usize| month_of(trimmed(view.words[at].text)).is_some();
+    matches!(fold(last).as_str(), "of" | "de")
+        || of_month(end - 1)
+        || last.ends_with(',') && end > 1 && of_month(end - 2)
+}
+
 /// Every date of the document, each word looked at with the few that follow.
 pub(crate) fn find(view: &View<'_>) -> Vec<Written> {
     let mut found = Vec::new();
@@ -304,7 +313,7 @@ pub(crate) fn find(view: &View<'_>) -> Vec<Written> {
                 at(&words)
             });
             match date.flatten() {
-                Some((form, length)) if start + length <= span.end => {
+                Some((form, length)) if start + length <= span.end || runs_on(view, span.end) => {
                     found.push(Written { span: Span { start, end: start + length }, form });
                     start += length;
                 }

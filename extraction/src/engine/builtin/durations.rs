@@ -5,14 +5,17 @@ use super::scoring::term;
 use super::source::{MAX_HITS, Source};
 use super::view::{Span, View};
 use super::vocabulary::{
-    AFTER_EVENT, BEFORE_UNIT, ENDS_OF_EMPLOYMENT, EXCEPTIONS, FORBIDDEN, LOOKING_BACK, SECRECY, TERM,
-    UNITS_OF_TIME, Words,
+    AFTER_EVENT, BEFORE_UNIT, ENDS_OF_EMPLOYMENT, EXCEPTIONS, FORBIDDEN, LASTING, LOOKING_BACK, SECRECY,
+    TERM, UNITS_OF_TIME, Words,
 };
 
 /// The words of a region that are looked through for a period.
 const REGION_WORDS: usize = 40;
 /// The words to either side of a period that its sentence is looked for in.
 const SENTENCE_WORDS: usize = 30;
+/// The words at the beginning of a line, after its number, and the lines above a period in which its heading may be.
+const HEADING_WORDS: usize = 2;
+const HEADING_LINES: usize = 4;
 
 /// Number words up to twelve and some tens, in the languages of the lexicon.
 fn number_word(word: &str) -> Option<u32> {
@@ -71,18 +74,36 @@ fn is_covenant(sentence: &[&str]) -> bool {
     has(FORBIDDEN) || is_forbidden && !has(SECRECY)
 }
 
+/// `the third anniversary of the Effective Date` is 3 years after it.
+fn anniversary_at(view: &View<'_>, at: usize) -> Option<(Span, String)> {
+    let next = view.words.get(at + 1).is_some_and(|next| next.folded == "anniversary");
+    let number = ordinal(&view.words[at].folded).filter(|_| next)?;
+    let unit = if number == 1 { "year" } else { "years" };
+    Some((Span { start: at, end: at + 2 }, format!("{number} {unit}")))
+}
+
+fn ordinal(word: &str) -> Option<usize> {
+    let words =
+        ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
+    words.iter().position(|known| *known == word).map(|at| at + 1)
+}
+
+/// Whether a sentence says how long an agreement, or the duty of secrecy in it, lasts.
+fn is_lasting(sentence: &[&str]) -> bool {
+    LASTING.has_any(sentence.iter().copied()) || SECRECY.has_any(sentence.iter().copied())
+}
+
 impl Source<'_, '_> {
     /// Candidates for the term of an agreement.
     pub(super) fn terms_of_time(&self, found: &mut Vec<Candidate>) {
         let mut hits = 0;
         for at in 0..self.view.words.len() {
             let folded = self.view.words[at].folded.as_str();
-            if !(folded.parse::<u16>().is_ok() || number_word(folded).is_some()) {
-                continue;
-            }
-            let Some((span, value)) = duration_at(self.view, at, (at + 5).min(self.view.words.len())) else {
-                continue;
-            };
+            let is_number = || folded.parse::<u16>().is_ok() || number_word(folded).is_some();
+            let end = (at + 5).min(self.view.words.len());
+            let period = anniversary_at(self.view, at)
+                .or_else(|| is_number().then(|| duration_at(self.view, at, end)).flatten());
+            let Some((span, value)) = period else { continue };
             hits += 1;
             if hits > MAX_HITS {
                 break;
@@ -105,7 +126,12 @@ impl Source<'_, '_> {
             let of_number = before.iter().rev().take_while(|word| number_word(word).is_some()).count();
             let is_most = before[..before.len() - of_number].ends_with(&["up", "to"]);
             let is_term = TERM.has_any(before.iter().copied());
-            if is_beyond || is_most || is_covenant(&self.sentence(at)) && !is_term {
+            let sentence = self.sentence(at);
+            if is_beyond || is_most || is_covenant(&sentence) && !is_term {
+                continue;
+            }
+            // A period of something else is no answer, however often the agreement is mentioned around it.
+            if !is_term && !is_lasting(&sentence) && !self.is_under_heading(at) {
                 continue;
             }
             let mut candidate = Candidate::new(
@@ -133,6 +159,20 @@ impl Source<'_, '_> {
             }
         }
         found
+    }
+
+    /// Whether the paragraph of a word, or the line above it, begins with a heading such as `5. Term.`
+    fn is_under_heading(&self, at: usize) -> bool {
+        let view = self.view;
+        let line = view.words[at].line;
+        let is_heading = |line: usize| {
+            let words: Vec<&str> = view.folded(view.line_span(line)).collect();
+            let is_number =
+                |word: &&&str| word.len() <= 3 || matches!(**word, "section" | "article" | "clause");
+            let begin = words.iter().take_while(is_number).count();
+            words[begin..].iter().take(HEADING_WORDS).any(|word| TERM.has(word) || *word == "duration")
+        };
+        (line.saturating_sub(HEADING_LINES)..=line).rev().any(is_heading)
     }
 
     /// The words of the sentence around a word.

@@ -27,6 +27,7 @@ mod lexicon;
 mod line_items;
 mod lists;
 pub(super) mod numbers;
+mod parties;
 mod periods;
 mod prose;
 mod resumes;

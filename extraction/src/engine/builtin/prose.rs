@@ -11,8 +11,9 @@ use super::terms::Terms;
 use super::text::{is_capitalised, tidy};
 use super::view::{Span, View, fold};
 use super::vocabulary::{
-    AFTER_PARTIES, AND, BEFORE_JURISDICTION, BETWEEN, DENIED, EXPERIENCE, GOVERNING, IS, LEGAL_FORMS,
-    NAME_SUFFIXES, NO_NAME, PARTY_PARTICLES, PERMITTED, PROHIBITED, SIDES, SIGNS, STATED, YEARS,
+    AFTER_PARTIES, AND, BEFORE_JURISDICTION, BETWEEN, DENIED, DOCUMENTS, EXPERIENCE, GOVERNING, IS,
+    LEGAL_FORMS, NAME_SUFFIXES, NO_NAME, OTHERS, PARTY_PARTICLES, PERMITTED, PROHIBITED, SIDES, STATED, THIS,
+    TRADING_AS, YEARS,
 };
 
 /// Whether a word joins names, in capitals too.
@@ -28,10 +29,9 @@ fn begins_like_name(text: &str) -> bool {
 
 /// The most amounts that may be years.
 const MAX_AMOUNTS: usize = 4_000;
-/// The words of an agreement that may name its parties, the most words of their list, and the most parties.
-const HEAD_WORDS: usize = 900;
+/// The most words of a list of parties, and the most parties.
 const LIST_WORDS: usize = 220;
-const MAX_PARTIES: usize = 6;
+pub(super) const MAX_PARTIES: usize = 6;
 /// The most words of the name of a party, and of the words before its end that a full stop may abbreviate.
 const NAME_WORDS: usize = 9;
 const ABBREVIATION: usize = 4;
@@ -39,9 +39,10 @@ const ABBREVIATION: usize = 4;
 const MAX_DEFINED_WORDS: usize = 20_000;
 const BRACKET_WORDS: usize = 8;
 const CLAUSE_WORDS: usize = 40;
-/// The words of a statement after its subject, and the last lines that may be signatures.
+/// The most words of the name of a document, with the article before it.
+const DOCUMENT_WORDS: usize = 6;
+/// The words of a statement after its subject.
 const STATEMENT_WORDS: usize = 9;
-const LINES_OF_SIGNATURES: usize = 80;
 const QUOTES: [char; 6] = ['"', '“', '”', '„', '«', '\''];
 /// The words in which a document's telephone number may be.
 const PHONE_WORDS: usize = 60;
@@ -263,6 +264,9 @@ impl Source<'_, '_> {
         for (nth, date) in self.annotations.dates.iter().take(MAX_HITS).enumerate() {
             let before = self.view.folded_before(date.span.start, effective::BEFORE);
             let after = self.view.folded_from(date.span.end, effective::AFTER);
+            if self.is_of_another_document(date.span, &before) {
+                continue;
+            }
             let mut score = effective::BASE;
             for cue in effective::EFFECT.iter().filter(|cue| cue.applies(&before, &after)) {
                 score += cue.weight;
@@ -283,6 +287,24 @@ impl Source<'_, '_> {
         }
     }
 
+    /// Whether a date is that of a document which the agreement only mentions: `a Plan of Merger dated May 4, 2019 (the
+    /// “Merger Plan”)`, `the end of the Consulting Agreement dated May 4, 2019`.
+    fn is_of_another_document(&self, date: Span, before: &[&str]) -> bool {
+        let next = self.view.words.get(date.end).map_or("", |word| word.text);
+        let words = (date.end..self.view.words.len()).take(BRACKET_WORDS);
+        let end =
+            words.clone().find(|at| self.view.words[*at].text.contains(')')).map_or(date.end, |at| at + 1);
+        let defined = self.view.folded(Span { start: date.end, end });
+        if next.eq_ignore_ascii_case("(the") && DOCUMENTS.has_any(defined) {
+            return true;
+        }
+        let Some(named) = before.iter().rposition(|word| DOCUMENTS.has(word)) else { return false };
+        let name = &before[named.saturating_sub(DOCUMENT_WORDS)..named];
+        // The word next to the name decides: `this agreement ends with the Consulting Agreement dated …`.
+        let determiner = name.iter().rev().find(|word| THIS.has(word) || OTHERS.has(word));
+        determiner.is_some_and(|word| OTHERS.has(word))
+    }
+
     /// `25 years of experience`, `over 10 years' experience`
     fn years(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
         for amount in self.annotations.amounts.iter().take(MAX_AMOUNTS) {
@@ -297,86 +319,8 @@ impl Source<'_, '_> {
         }
     }
 
-    /// The parties of an agreement.
-    pub(crate) fn parties(&self) -> Vec<Span> {
-        let mut found: Vec<Span> = Vec::new();
-        let limit = self.view.words.len().min(HEAD_WORDS);
-        // `between X and Y`, `by and among X, Y and Z`
-        let opening = (0..limit).find(|&at| {
-            BETWEEN.has(&self.view.words[at].folded)
-                && self.view.words[at + 1..limit.min(at + 6)].iter().any(|word| is_capitalised(word.text))
-        });
-        if let Some(opening) = opening.or_else(|| self.heading_of_parties(limit)) {
-            found = self.names_after(opening + 1);
-        }
-        // Where some are sure to be names of parties, the others are none.
-        let is_sure = |span: &Span| {
-            let text = self.view.text(*span);
-            let next = self.view.words.get(span.end).map_or("", |word| word.text);
-            super::entities::is_company(&text)
-                || super::entities::is_person(tidy(&text).as_str())
-                || next.starts_with(['(', '“'])
-        };
-        if found.iter().any(is_sure) {
-            found.retain(is_sure);
-        }
-        if found.is_empty() {
-            found.extend(self.defined_company(limit));
-        }
-        if found.is_empty() {
-            found = self.signatures();
-        }
-        found
-    }
-
-    /// The parties over their signatures: a company, and `By:` on the next line.
-    fn signatures(&self) -> Vec<Span> {
-        let view = self.view;
-        let mut found: Vec<Span> = Vec::new();
-        let mut names: Vec<String> = Vec::new();
-        for line in (1..view.lines.len()).rev().take(LINES_OF_SIGNATURES) {
-            for segment in view.segments_of(line) {
-                let signs = SIGNS.has(&view.words[segment.start].folded)
-                    && view.words[segment.start].text.ends_with(':');
-                let above = (line.saturating_sub(2)..line).rev().find_map(|above| {
-                    view.segments_of(above)
-                        .iter()
-                        .find(|above| view.aligned(above.span(), segment.span()))
-                        .copied()
-                });
-                let Some(above) = above.filter(|_| signs) else { continue };
-                let text = tidy(&view.text(above.span()));
-                if super::entities::is_company(&text) && !text.contains(':') && !names.contains(&text) {
-                    names.push(text);
-                    found.push(above.span());
-                }
-            }
-        }
-        found.sort_unstable();
-        found
-    }
-
-    /// `Parties:` over their names.
-    fn heading_of_parties(&self, limit: usize) -> Option<usize> {
-        (0..limit).find(|&at| {
-            let word = &self.view.words[at];
-            word.folded == "parties" && word.text.ends_with(':')
-        })
-    }
-
-    /// The company that a document names first and gives a short name: `Acme Inc., a Delaware corporation (“Acme”)`.
-    fn defined_company(&self, limit: usize) -> Option<Span> {
-        let bracket = (1..limit).find(|&at| {
-            let text = self.view.words[at].text;
-            text.starts_with("(“") || text.starts_with("(\"")
-        })?;
-        let line = self.view.lines[self.view.words[bracket].line].start;
-        let name = self.names_after(line).into_iter().next()?;
-        (name.end <= bracket && super::entities::is_company(&self.view.text(name))).then_some(name)
-    }
-
     /// The names in a list that begins at a word: parted by `and` and commas, ended by a full stop.
-    fn names_after(&self, from: usize) -> Vec<Span> {
+    pub(super) fn names_after(&self, from: usize) -> Vec<Span> {
         let mut found: Vec<Span> = Vec::new();
         let mut start = None;
         let mut depth = 0_i32;
@@ -408,7 +352,7 @@ impl Source<'_, '_> {
                 skipping = false;
             } else if skipping {
                 // What describes a party, to its end.
-            } else if capital && start.is_none() && !NO_NAME.has(&word.folded) {
+            } else if capital && start.is_none() && (!NO_NAME.has(&word.folded) || self.is_article(at)) {
                 start = Some(at);
                 if text.ends_with([',', ';']) && !next_is_suffix {
                     found.push(Span { start: at, end: at + 1 });
@@ -416,7 +360,10 @@ impl Source<'_, '_> {
                     skipping = true;
                 }
             } else if let Some(begin) = start {
-                let continues = capital || PARTY_PARTICLES.has(bare);
+                // `Wharf -Side Ltd`: a hyphen that layout parted from its word.
+                let continues = (capital || begins_like_name(text.trim_start_matches('-')))
+                    && !TRADING_AS.has(&word.folded)
+                    || PARTY_PARTICLES.has(bare);
                 if !continues {
                     found.push(Span { start: begin, end: at });
                     start = None;
@@ -433,10 +380,13 @@ impl Source<'_, '_> {
             // The sentence ends.
             let is_short =
                 bare.chars().count() <= ABBREVIATION || next_is_suffix || LEGAL_FORMS.has(&word.folded);
-            if text.ends_with('.') && !inside && !is_short || AFTER_PARTIES.has(&word.folded) {
+            if AFTER_PARTIES.has(&word.folded) {
                 break;
             }
             at += 1;
+            if text.ends_with('.') && !inside && !is_short {
+                break;
+            }
         }
         if let Some(start) = start {
             found.push(Span { start, end: at.min(end) });
@@ -446,6 +396,13 @@ impl Source<'_, '_> {
         found
     }
 
+    /// Whether a word is the article of a name, `The Anvil Group LLC`.
+    fn is_article(&self, at: usize) -> bool {
+        let words = &self.view.words;
+        let is_name = |at: usize| words.get(at).is_some_and(|word| begins_like_name(word.text));
+        words[at].folded == "the" && is_name(at + 1) && is_name(at + 2)
+    }
+
     /// Whether a span is the name of a party; `names` are the names before it.
     fn is_party_name(&self, span: Span, names: &mut Vec<String>) -> bool {
         let text = tidy(&self.view.text(span));
@@ -453,8 +410,10 @@ impl Source<'_, '_> {
         // A short form of a name that was there, or the word for a side.
         let repeats = names.iter().any(|name| name.starts_with(&lower));
         names.push(lower);
+        let folded = fold(&text);
         if repeats
-            || SIDES.has(&fold(&text))
+            || SIDES.has(folded.strip_prefix("the ").unwrap_or(&folded))
+            || folded.split(' ').any(|word| word.contains("agreement"))
             || text.chars().any(|c| c.is_ascii_digit())
                 && text.contains('.')
                 && !super::entities::is_company(&text)

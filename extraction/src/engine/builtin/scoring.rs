@@ -296,7 +296,8 @@ pub mod term {
     pub const BASE: f64 = 0.3;
     pub const CUES: [Cue; 4] = [
         Cue::before(
-            "term laufzeit duree duracion durata remain continue effect expire expires terminate terminates survive",
+            "term laufzeit duree duracion durata remain continue effect expire expires terminate terminates survive gilt \
+             vigueur vigor vigore",
             0.22,
         ),
         Cue::before("period for zeitraum", 0.06),

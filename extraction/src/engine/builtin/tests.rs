@@ -292,6 +292,9 @@ fn a_term_is_no_time_of_a_covenant_or_a_benefit() {
         "The Seller shall not open a shop in Leeds for 18 months from the date of execution of this Agreement.",
         "The Company shall continue coverage for up to twenty-four (24) months from the Effective Date.",
         "The Company shall continue coverage for up to twenty\nfour (24) months from the Effective Date.",
+        // Nor is a time of which nobody says that the agreement lasts so long.
+        "Payments begin at the earlier of six months and the death of the Employee.",
+        "The show may not run in Norway for 36 months from the date of execution of this Agreement.",
     ] {
         assert_eq!(term(none), r#"{"term":null}"#, "{none}");
     }
@@ -302,6 +305,12 @@ fn a_term_is_no_time_of_a_covenant_or_a_benefit() {
         ),
         ("You shall not compete. This Agreement continues for 2 years from the Effective Date.", "2 years"),
         ("During the term of 18 months the Agent shall not compete with the Principal.", "18 months"),
+        (
+            "The duties in this Agreement continue until the third anniversary of the Effective Date.",
+            "3 years",
+        ),
+        ("9. Term.\nBoth sides are free after 5 years from the date of this Agreement.", "5 years"),
+        ("Dieser Vertrag gilt zwei Jahre ab Unterzeichnung.", "2 jahre"),
     ] {
         assert_eq!(term(text), format!(r#"{{"term":"{query}"}}"#), "{text}");
     }

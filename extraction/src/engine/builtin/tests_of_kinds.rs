@@ -367,6 +367,73 @@ fn defined_terms_name_the_parties() {
 }
 
 #[test]
+fn parties_come_from_the_opening_the_signatures_and_the_addressee() {
+    let parties =
+        |text: &str| values(text, r#"{ "parties": { "type": "array", "items": { "type": "string" } } }"#);
+    for (text, expected) in [
+        // Who is only called the undersigned has signed.
+        (
+            "This agreement is made by and between Orchard Works, Inc. and the undersigned.\nBoth agree to tell nobody.\n\n\
+             ORCHARD WORKS, INC.\nBy:\n/s/ Ada Brunner\nSECOND PARTY\nBy:\n/s/ Nadia Quist",
+            r#"["Orchard Works, Inc.","Nadia Quist"]"#,
+        ),
+        // Those who sign for a company are no parties.
+        (
+            "The undersigned agree to tell nobody.\n\nORCHARD WORKS, INC.\nBy: /s/ Ada Brunner\nTitle: President\n\nTIDEWAY LLC\n\
+             By: /s/ Iven Moss\nIts: Manager",
+            r#"["ORCHARD WORKS, INC.","TIDEWAY LLC"]"#,
+        ),
+        (
+            "Orchard Works, Inc.\n\nTideway LLC\n4 Quay Road\nHull, NY 10012\n\nDear Mr Moss,\nYou consider a transaction between \
+             Affiliates of the Company and others.\nYou tell nobody.\n\nVery truly yours,\n\nORCHARD WORKS, INC.\nBy: /s/ Ada Brunner",
+            r#"["Tideway LLC","ORCHARD WORKS, INC."]"#,
+        ),
+        (
+            "This agreement is made between Sail -Away Boats, Inc., a company of Maine, and The Anvil Group LLC d/b/a Anvil Yards.",
+            r#"["Sail -Away Boats, Inc.","The Anvil Group LLC"]"#,
+        ),
+        (
+            "SECRECY AGREEMENTTHIS SECRECY AGREEMENT is made between Orchard Works, Inc. and Nadia Quist.",
+            r#"["Orchard Works, Inc.","Nadia Quist"]"#,
+        ),
+    ] {
+        assert_eq!(parties(text), format!(r#"{{"parties":{expected}}}"#), "{text}");
+    }
+}
+
+#[test]
+fn the_date_of_another_document_is_no_date_of_effect() {
+    let date = |text: &str| one(text, "effectiveDate", "date");
+    for none in [
+        "The owners have signed a Plan of Merger, dated May 4, 2019 (the “Merger Plan”), with others.",
+        "This agreement ends with the Consulting Agreement between them dated May 4, 2019.",
+        "This agreement adds to that certain Lease dated as of May 4, 2019.",
+    ] {
+        assert_eq!(date(none), "null", "{none}");
+    }
+    for text in [
+        "This Consulting Agreement is dated as of May 4, 2019 (the “Effective Date”) and adds to the Lease dated March 1, 2011.",
+        "CONSULTING AGREEMENT dated May 4, 2019, between A and B.",
+        "Agreement made on the 4th day of May, 2019.",
+    ] {
+        assert_eq!(date(text), "2019-05-04", "{text}");
+    }
+}
+
+#[test]
+fn a_date_may_run_over_the_end_of_a_line() {
+    for text in [
+        "This agreement is made as of the 10 day of\nMay, 2024, between A and B.",
+        "This agreement is dated May 10,\n2024 and binds both.",
+        "This agreement is dated 10 May\n2024 and binds both.",
+    ] {
+        assert_eq!(one(text, "agreementDate", "date"), "2024-05-10", "{text}");
+    }
+    // The number at the end of a line of a table is no day of the month below it.
+    assert_eq!(one("Seats 10\nMay 2024 is the month of delivery.", "deliveryDate", "date"), "null");
+}
+
+#[test]
 fn sentences_say_what_is_allowed_and_what_is_owed() {
     for (text, value) in [
         ("Dogs are not permitted on the premises.", "false"),

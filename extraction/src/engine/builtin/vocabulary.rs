@@ -132,7 +132,8 @@ pub(super) const PARTY_PARTICLES: Words = Words("of & de la von for");
 /// Words that name a side of an agreement instead of a party.
 pub(super) const SIDES: Fragments = Fragments(
     "employee|company|recipient|receiving party|disclosing party|employer|executive|consultant|party|parties|discloser|\
-     buyer|seller|background|agreement|effective date",
+     buyer|seller|background|agreement|effective date|first party|second party|the undersigned|undersigned|individual|\
+     contractor|tenant|landlord|licensee|licensor|borrower|lender|participant",
 );
 /// Words of titles of documents.
 pub(super) const TITLES: Words = Words(
@@ -277,6 +278,23 @@ pub(super) const EXPERIENCE: Words =
     Words("experience erfahrung berufserfahrung experiencia esperienza d'experience");
 /// Words before the parties of an agreement.
 pub(super) const BETWEEN: Words = Words("between among zwischen entre tra");
+/// Words between the name of a party and another one that it uses.
+pub(super) const TRADING_AS: Words = Words("d/b/a dba f/k/a fka a/k/a aka t/a");
+/// Documents that an agreement may mention, and the words before the name of the document itself and of others.
+pub(super) const DOCUMENTS: Words = Words(
+    "agreement agreements plan letter lease contract deed vertrag mietvertrag contrat contrato contratto",
+);
+pub(super) const THIS: Words = Words("this dieser dieses diesem present presente ce cet este questo");
+pub(super) const OTHERS: Words = Words("the a an that certain such der des dem einem einen le un el il del");
+/// Words of agreeing, before the list of the parties.
+pub(super) const AGREES: Words = Words(
+    "agreement contract amendment lease made entered executed agreed vertrag vereinbarung geschlossen contrat accord conclu \
+     contrato acuerdo celebrado contratto accordo stipulato overeenkomst",
+);
+/// The offices of those who sign for a company.
+pub(super) const OFFICES: Words = Words(
+    "title its president vice chief officer director secretary treasurer manager counsel chairman partner ceo cfo coo",
+);
 /// Words between two parties.
 pub(super) const AND: Words = Words("and und et y e &");
 /// Words with a capital that begin no name.
@@ -333,6 +351,11 @@ pub(super) const UNITS_OF_TIME: Words = Words(
 pub(super) const BEFORE_UNIT: Words = Words("full calendar consecutive volle vollen");
 /// The term of an agreement.
 pub(super) const TERM: Words = Words("term laufzeit");
+/// What an agreement does for as long as it lasts, and how it ends.
+pub(super) const LASTING: Words = Words(
+    "remain remains continue continues effect force valid expire expires terminate terminates survive survives bound binding \
+     lasts lauft gilt gultig endet dauert vigueur valable expire dure vigor valido vence dura vigore termina scade",
+);
 /// What a covenant forbids.
 pub(super) const FORBIDDEN: Words = Words("compete competing solicit soliciting solicitation hire recruit");
 /// What a duty of secrecy is about.
