@@ -150,7 +150,7 @@ mod tests {
         assert!(admit(19).is_some());
     }
 
-    /// What waits behind the requests of others takes the place of the request of its own endpoint that ends.
+    /// A request that waits for those of others goes on when one of its own endpoint ends.
     #[test]
     fn a_waiting_request_goes_on_when_one_of_its_endpoint_ends() {
         let limits = Limits::new(4 * 4, 2);
@@ -158,7 +158,7 @@ mod tests {
             .filter_map(|_| limits.admit(&key("agent", 0), "https://0.example.com/").now_or_never())
             .collect();
         let (key, url) = (key("agent", 1), "https://1.example.com/");
-        let running = limits.admit(&key, url).now_or_never().expect("the place of the second endpoint");
+        let running = limits.admit(&key, url).now_or_never().expect("the first request of the second endpoint");
         let mut waiting = Box::pin(limits.admit(&key, url));
         assert!(waiting.as_mut().now_or_never().is_none());
         drop(running);
