@@ -158,7 +158,8 @@ mod tests {
             .filter_map(|_| limits.admit(&key("agent", 0), "https://0.example.com/").now_or_never())
             .collect();
         let (key, url) = (key("agent", 1), "https://1.example.com/");
-        let running = limits.admit(&key, url).now_or_never().expect("the first request of the second endpoint");
+        let running =
+            limits.admit(&key, url).now_or_never().expect("the first request of the second endpoint");
         let mut waiting = Box::pin(limits.admit(&key, url));
         assert!(waiting.as_mut().now_or_never().is_none());
         drop(running);

@@ -254,7 +254,7 @@ Total                                                            199.14
 }
 
 #[test]
-fn a_name_may_go_on_in_the_next_line_and_ends_before_a_code() {
+fn a_name_may_go_on_in_the_next_line_and_has_its_number() {
     let text = "\
 Seller:
 Musterhafter
@@ -270,7 +270,7 @@ Advertiser:  Fight Back Fund (116834)
         "advertiser": { "type": "string", "description": "Company that advertises" } }"#;
     assert_eq!(
         placed_values(text, fields),
-        r#"{"sellerName":"Musterhafter Versicherungsverein Musterstadt GmbH","buyerName":"Herrn Max Mustermann","advertiser":"Fight Back Fund"}"#
+        r#"{"sellerName":"Musterhafter Versicherungsverein Musterstadt GmbH","buyerName":"Herrn Max Mustermann","advertiser":"Fight Back Fund (116834)"}"#
     );
 }
 

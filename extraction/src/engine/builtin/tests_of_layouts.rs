@@ -295,3 +295,17 @@ proptest! {
         prop_assert_eq!(values(&text, &fields), format!(r#"{{"{field}":"{year}-{month:02}-{day:02}"}}"#), "{}", text);
     }
 }
+
+/// A label that only a narrow gap parts from the text before it begins where the labels under it do.
+#[test]
+fn a_label_is_parted_at_the_edge_of_its_column() {
+    let text = "\
+Quay House Quay House Advertiser      Alder Yard (20917)      Entered by      Moss\n\
+4 Mill Lane           Agency          Brook Partners          Co-op           No\n\
+Hull                  Product         Boats                   Demo            Adults\n\
+\x20                     Brand           Sails                   Order type      Normal";
+    assert_eq!(
+        placed_values(text, r#"{ "advertiser": { "type": "string" }, "agency": { "type": "string" } }"#),
+        r#"{"advertiser":"Alder Yard (20917)","agency":"Brook Partners"}"#
+    );
+}

@@ -457,9 +457,11 @@ impl Source<'_, '_> {
     fn name_end(&self, region: Span, is_person: bool) -> usize {
         for at in region.start + 1..region.end {
             let text = self.view.words[at].text;
+            // The number of a customer, `(16834)`, is written as a part of the name; that of a register, `(883421-K)`, is not.
             let is_code = text.starts_with('(')
                 && text.ends_with(')')
-                && text.bytes().filter(u8::is_ascii_digit).count() >= 3;
+                && text.bytes().filter(u8::is_ascii_digit).count() >= 3
+                && !text[1..text.len() - 1].bytes().all(|byte| byte.is_ascii_digit());
             if is_person && text.starts_with('(')
                 || is_code && at + 1 == region.end
                 || text.starts_with('|')

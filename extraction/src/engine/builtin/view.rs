@@ -10,6 +10,9 @@ use crate::document::{Document, Page, PageSource, Rect};
 const MAX_WORDS: usize = 250_000;
 /// The lines above and below a gap that show whether a column begins after it.
 const NEAR: usize = 3;
+/// The lines above and below a segment that show the columns within it, and the segments that make a column.
+const COLUMN_LINES: usize = 6;
+const COLUMN_SEGMENTS: usize = 3;
 /// In running text, a gap wider than this many spaces separates segments.
 const SLIP: u16 = 3;
 /// The most words of a line: longer lines are cut into several.
@@ -167,7 +170,62 @@ impl<'a> View<'a> {
             }
         }
         view.join_slips();
+        view.split_columns();
         view
+    }
+
+    /// Parts segments at the edges of columns: a label that a narrow gap follows to the text before it begins where the
+    /// segments of nearby lines do.
+    fn split_columns(&mut self) {
+        if !self.placed {
+            return;
+        }
+        let mut parted: Vec<Segment> = Vec::with_capacity(self.segments.len());
+        let mut ranges = Vec::with_capacity(self.lines.len());
+        for line in 0..self.lines.len() {
+            let first = parted.len();
+            let segments = self.segments_of(line);
+            for (nth, segment) in segments.iter().enumerate() {
+                let edge = (nth + 1 < segments.len()).then(|| self.edge_within(line, *segment)).flatten();
+                if let Some(edge) = edge {
+                    parted.push(Segment { start: segment.start, end: edge });
+                }
+                parted.push(Segment { start: edge.unwrap_or(segment.start), end: segment.end });
+            }
+            ranges.push((first, parted.len()));
+        }
+        for (line, range) in self.lines.iter_mut().zip(ranges) {
+            (line.first_segment, line.last_segment) = range;
+        }
+        self.segments = parted;
+    }
+
+    /// The word within a segment, the first of a label, at which a column begins: segments of several nearby lines begin
+    /// there, and none of them crosses it.
+    fn edge_within(&self, line: usize, segment: Segment) -> Option<usize> {
+        let page = self.lines[line].page;
+        let near = line.saturating_sub(COLUMN_LINES)..(line + COLUMN_LINES + 1).min(self.lines.len());
+        let is_label = |at: usize| {
+            let mut rest = self.words[at..segment.end].iter();
+            self.words[at].text.starts_with(char::is_uppercase)
+                && rest.all(|word| !word.text.contains(|letter: char| letter.is_ascii_digit()))
+        };
+        (segment.start + 1..segment.end).rev().filter(|at| is_label(*at)).find(|&at| {
+            let x = self.words[at].x0;
+            let others = near.clone().filter(|other| *other != line && self.lines[*other].page == page);
+            let mut begins = 0;
+            for other in others {
+                for column in self.segments_of(other) {
+                    let (x0, x1) = self.extent(column.span());
+                    if (x0 - x).abs() < 1.0 {
+                        begins += 1;
+                    } else if x0 < x && x1 > x {
+                        return false;
+                    }
+                }
+            }
+            begins >= COLUMN_SEGMENTS
+        })
     }
 
     /// Joins segments of running text that a slip has cut: two or three spaces between alphabetic words after a label,
