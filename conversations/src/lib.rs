@@ -8,6 +8,7 @@ pub mod admin;
 mod agents;
 mod conversation;
 mod conversations;
+mod endings;
 mod events;
 mod knowledge;
 pub mod mail;
