@@ -11,6 +11,7 @@ mod conversations;
 mod endings;
 mod events;
 mod knowledge;
+pub mod links;
 pub mod mail;
 mod operator;
 mod ports;
