@@ -86,9 +86,7 @@ fn block(node: &Node) -> String {
         }
         Tag::Table => {
             let row = |row: &Span| match row {
-                Span::Node(row) => {
-                    row.children.iter().map(|cell| inline(cell)).collect::<Vec<_>>().join(" | ")
-                }
+                Span::Node(row) => row.children.iter().map(inline).collect::<Vec<_>>().join(" | "),
                 Span::Text(text) => text.clone(),
             };
             node.children.iter().map(row).collect::<Vec<_>>().join("\n")
