@@ -76,8 +76,12 @@ pub struct Conversation {
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
-    /// When it is erased with its messages and files.
+    /// When its status ends: an open conversation is closed then, a closed one erased with its messages and files.
     pub expires_at: Timestamp,
+    /// For how many days after its last message it is retained; [`None`] of one in which nobody has written since an
+    /// earlier version, which stored the end of that time in [`Conversation::expires_at`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retention_days: Option<u32>,
     /// The epoch of its valid tokens. Raising it revokes all earlier ones.
     pub epoch: u32,
     /// The visitor's network (/24, IPv6 /48).
@@ -98,8 +102,28 @@ impl Conversation {
     /// The status at `now`. A day without messages closes a conversation.
     #[must_use]
     pub fn status_at(&self, now: Timestamp) -> ConversationStatus {
-        let is_silent = now.millis().saturating_sub(self.last_message_at.millis()) >= DAY_MILLIS;
-        if is_silent { ConversationStatus::Closed } else { self.status }
+        if now >= self.silent_at() { ConversationStatus::Closed } else { self.status }
+    }
+
+    /// When it has been silent for a day.
+    fn silent_at(&self) -> Timestamp {
+        self.last_message_at.plus_millis(DAY_MILLIS)
+    }
+
+    /// When it is erased with its messages and files, unless somebody writes before.
+    #[must_use]
+    pub fn erased_at(&self) -> Timestamp {
+        let retention = |days| self.last_message_at.plus_millis(i64::from(days) * DAY_MILLIS);
+        self.retention_days.map_or(self.expires_at, retention)
+    }
+
+    /// It is retained for so many days after its last message.
+    pub(crate) fn retain_for(&mut self, days: u32) {
+        self.retention_days = Some(days);
+        self.expires_at = match self.status {
+            ConversationStatus::Open => self.silent_at(),
+            ConversationStatus::Closed => self.erased_at(),
+        };
     }
 
     /// The level at `now`, because a verification expires.
@@ -161,6 +185,16 @@ impl Conversation {
         self.closed_at.get_or_insert(now);
         self.mode = ConversationMode::Ai;
         self.waiting_since = None;
+        self.expires_at = self.erased_at();
+    }
+
+    /// Closes an open conversation that has been silent for a day at `now`, and returns whether it was one.
+    pub(crate) fn end_by_silence(&mut self, now: Timestamp) -> bool {
+        let is_silent = self.status == ConversationStatus::Open && now >= self.silent_at();
+        if is_silent {
+            self.end(self.silent_at());
+        }
+        is_silent
     }
 
     /// The operator closes the conversation.
@@ -196,7 +230,7 @@ impl Conversation {
     ) -> Message {
         self.message_count += 1;
         self.last_message_at = at;
-        self.expires_at = at.plus_millis(i64::from(retention_days) * DAY_MILLIS);
+        self.retain_for(retention_days);
         Message {
             id,
             seq: self.message_count,

@@ -111,10 +111,11 @@ impl Seen {
         let is_closed = self.status != now.status && now.status == ConversationStatus::Closed;
         let is_revoked = self.epoch != now.epoch;
         if is_closed || is_revoked {
-            let reason = match is_operator {
+            let reason = match actor {
                 _ if is_revoked => ConversationReason::Revoked,
-                true => ConversationReason::Operator,
-                false => ConversationReason::Visitor,
+                EventActor::Operator => ConversationReason::Operator,
+                EventActor::System => ConversationReason::Silence,
+                _ => ConversationReason::Visitor,
             };
             emit(actor, EventData::ConversationClosed { conversation_id, contact_id, reason });
         }

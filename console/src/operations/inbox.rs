@@ -98,7 +98,7 @@ json_object! { ConversationView as "Conversation" = |view| {
     "closedAt": Option<Timestamp> = view.conversation.closed_at,
     "createdAt": Timestamp = view.conversation.created_at,
     "updatedAt": Timestamp = view.conversation.updated_at,
-    "expiresAt": Timestamp { "description": "When it is erased." } = view.conversation.expires_at,
+    "expiresAt": Timestamp { "description": "When it is erased." } = view.conversation.erased_at(),
 } }
 
 const fn role(speaker: Speaker) -> &'static str {

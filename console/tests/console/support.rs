@@ -358,6 +358,7 @@ pub fn conversation(world: &World) -> String {
         created_at: now,
         updated_at: now,
         expires_at: now.plus_millis(86_400_000),
+        retention_days: Some(365),
         epoch: 1,
         network: None,
         counted: conversations::Counted::default(),

@@ -10,7 +10,7 @@ use openapi_core::access::KeySelector;
 use openapi_core::admin::{Admin, CreditChange, KeyEdit, NewKey};
 use openapi_core::contacts::ContactRef;
 use openapi_core::credits::CreditPool;
-use openapi_core::events::{Event, EventType};
+use openapi_core::events::{ConversationReason, Event, EventType};
 use openapi_core::files::Sha256Digest;
 use openapi_core::ports::Clock;
 use openapi_core::storage::LogStore;
@@ -51,6 +51,37 @@ fn each_type_is_emitted_by_an_ordinary_use() {
         .collect();
     assert!(missing.is_empty(), "nothing emits {missing:?}: add a use of each");
     assert!(seen.is_disjoint(&of_runners), "a type is in one of both lists");
+}
+
+#[test]
+fn each_reason_of_a_conversation_is_emitted() {
+    let world = boundless();
+    let handoff = json!({ "enabled": true, "timeoutMinutes": 10 });
+    world.configure(json!({ "retentionDays": 2, "chat": { "responder": "script", "handoff": handoff } }));
+    let (chat, by) = (&world.chat, &operator());
+    let begun = |number| {
+        let answered = world.turn(number, "One", None);
+        (answered.token(), world.conversation(&answered).id)
+    };
+    let _ = world.post("/close", &json!({ "token": begun(1).0 }));
+    block_on(chat.close_conversation(by, &agent(), begun(2).1)).expect("closed");
+    block_on(chat.revoke_conversation(by, &agent(), begun(3).1)).expect("revoked");
+    let (token, id) = begun(4);
+    block_on(chat.take_conversation(by, &agent(), id, None)).expect("taken");
+    world.clock.advance_millis(10 * 60_000);
+    let _ = world.post("/sync", &json!({ "token": token, "after": 0 }));
+    // Two days of silence.
+    for _ in 0..2 {
+        world.clock.advance_millis(86_400_000);
+        block_on(chat.maintain()).expect("maintained");
+    }
+    let page = block_on(world.storage().log(&agent(), 0, 1_000)).expect("a log");
+    let reasons = page.entries.iter().filter_map(|entry| {
+        let event = json!(Event::of(&agent(), entry).expect("an event"));
+        event["data"]["reason"].as_str().map(str::to_owned)
+    });
+    let reasons: BTreeSet<String> = reasons.collect();
+    assert_eq!(reasons, ConversationReason::ALL.iter().map(|reason| reason.as_str().to_owned()).collect());
 }
 
 fn uses_of_records() -> BTreeSet<EventType> {

@@ -11,6 +11,7 @@ mod events;
 mod leads;
 mod limits;
 mod mail;
+mod silences;
 mod support;
 mod turns;
 mod uploads;

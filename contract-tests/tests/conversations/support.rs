@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
+use conversations::storage::ConversationStorage;
 use conversations::widget::{WidgetApi, WidgetSettings};
 use conversations::{
     ChatEvent, ChatEvents, ChatResponder, ChatTurn, Outcome, Question, RetrieveError, Retrieved, Retriever,
@@ -31,6 +32,7 @@ use pollster::block_on;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use storage_memory::MemoryStorage;
+use testkit::faulty::FaultyStorage;
 
 pub const AGENT: &str = "695b6f80de7378c4412112d3";
 pub const PAGE: &str = "https://www.example.com";
@@ -270,7 +272,8 @@ fn world_of(settings: WidgetSettings, drive: Drive) -> World {
     let script = Arc::new(Script { name: "script", ..Script::default() });
     let slow = Arc::new(Slow::default());
     let knowledge = Arc::new(Script { name: "knowledge", ..Script::default() });
-    let chat = chat(&clock, &storage, &blobs, (&script, &knowledge, &slow), drive, KEYS);
+    let shared = Arc::clone(&storage) as _;
+    let chat = chat(&clock, shared, &blobs, (&script, &knowledge, &slow), drive, KEYS);
     let platform = Arc::clone(chat.platform());
     let api = chat.widget_api(settings.clone());
     let agent = NewAgent { id: Some(agent()), ..NewAgent::new("Mill Lane".parse().expect("a name")) };
@@ -284,7 +287,7 @@ fn world_of(settings: WidgetSettings, drive: Drive) -> World {
 
 fn chat(
     clock: &Arc<FixedClock>,
-    storage: &Arc<MemoryStorage>,
+    storage: Arc<dyn ConversationStorage>,
     blobs: &MemoryBlobs,
     (script, knowledge, slow): (&Arc<Script>, &Arc<Script>, &Arc<Slow>),
     drive: Drive,
@@ -306,12 +309,12 @@ fn chat(
         Drive::Threads => (ports.with_timer(Arc::new(Hasty)), chat.with_spawner(Arc::new(Threads))),
     };
     let service_info = ServiceInfo::new("https://api.example.com").expect("a valid URL");
-    let platform = Platform::new(Arc::clone(storage) as _, ports, service_info);
+    let platform = Platform::new(Arc::clone(&storage) as _, ports, service_info);
     // Less than a visitor's file, which must not use any of it.
     let mut extraction = ExtractionSettings::default();
     extraction.max_held_bytes = 40;
     let platform = Arc::new(platform.with_extraction_settings(extraction));
-    Arc::new(Conversations::new(platform, Arc::clone(storage) as _, chat))
+    Arc::new(Conversations::new(platform, storage, chat))
 }
 
 pub fn agent() -> AgentId {
@@ -345,22 +348,26 @@ impl World {
 
     /// Another process over the same store with these server keys, the current one first.
     pub fn after_keys(&self, keys: &[u8]) -> WidgetApi {
-        let chat = chat(
-            &self.clock,
-            &self.storage,
-            &self.blobs,
-            (&self.script, &self.knowledge, &self.slow),
-            self.drive,
-            keys,
-        );
-        chat.widget_api(self.settings.clone())
+        self.server(Arc::clone(&self.storage) as _, keys).widget_api(self.settings.clone())
     }
 
-    /// Applies settings immediately.
+    /// The chat of another process, whose calls of the store suspend before and after their work.
+    pub fn halting(&self) -> Arc<Conversations> {
+        let storage = FaultyStorage::new(Arc::clone(&self.storage) as _);
+        storage.halt(true);
+        self.server(storage, KEYS)
+    }
+
+    fn server(&self, storage: Arc<dyn ConversationStorage>, keys: &[u8]) -> Arc<Conversations> {
+        let responders = (&self.script, &self.knowledge, &self.slow);
+        chat(&self.clock, storage, &self.blobs, responders, self.drive, keys)
+    }
+
     pub fn storage(&self) -> &MemoryStorage {
         &self.storage
     }
 
+    /// Applies settings immediately.
     pub fn configure(&self, settings: Value) {
         block_on(self.chat.configure_agent(&operator(), &agent(), &object(&settings))).expect("settings");
         self.clock.advance_millis(5_000);

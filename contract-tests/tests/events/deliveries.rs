@@ -18,7 +18,7 @@ use events::{WebhookSettings, Webhooks};
 use http::{HeaderMap, StatusCode};
 use openapi_core::admin::Admin;
 use openapi_core::contacts::ContactRef;
-use openapi_core::events::{Event, EventType};
+use openapi_core::events::{ConversationReason, Event, EventType};
 use openapi_core::json::RawObject;
 use openapi_core::ports::{
     Clock, FixedClock, Outbound, OutboundError, OutboundRequest, OutboundResponse, OutboundSchemes, Timer,
@@ -308,14 +308,35 @@ fn every_event_arrives(backend: Backend) {
     assert_eq!(wait(world.cx.store.storage.due_records(kind, far, 9)).unwrap(), []);
 }
 
-/// An event of each type of the catalogue arrives, signed and as the log has it. `conversations/catalogue.rs` shows that
-/// each of them is emitted.
+/// An example of each type of the catalogue, and of each reason of one that a conversation has.
+fn examples() -> Vec<(EventType, Value)> {
+    let of_kind = |kind: &EventType| {
+        let (kind, example) = (*kind, kind.example());
+        let has_reasons = example["conversationId"].is_string() && example["reason"].is_string();
+        let reasons = ConversationReason::ALL.iter().filter(move |_| has_reasons);
+        let with_reason = |reason: &ConversationReason| {
+            let mut example = example.clone();
+            example["reason"] = json!(reason);
+            example
+        };
+        let mut examples: Vec<Value> = reasons.map(with_reason).collect();
+        if !has_reasons {
+            examples.push(example);
+        }
+        examples.into_iter().map(move |example| (kind, example))
+    };
+    EventType::ALL.iter().flat_map(of_kind).collect()
+}
+
+/// An event of each type of the catalogue arrives, signed and as the log has it, for whatever reason.
+/// `conversations/catalogue.rs` shows that each of them is emitted.
 fn every_type_arrives(backend: Backend) {
     let world = World::new(backend);
     let (id, runner) = (world.endpoint(json!({})), world.runner(0));
     let head = world.log_of_agent().len() as u64;
-    let entry = |(seq, kind): (u64, &EventType)| {
-        let mut data = kind.example();
+    let examples = examples();
+    let entry = |(seq, (kind, data)): (u64, &(EventType, Value))| {
+        let mut data = data.clone();
         if !data["notify"].is_null() {
             data["notify"] = json!(id);
         }
@@ -329,12 +350,15 @@ fn every_type_arrives(backend: Backend) {
             body: Some(RawObject::from_text(body.to_string()).unwrap()),
         })
     };
-    let rows: Vec<TransferRow> = (head + 1..).zip(EventType::ALL).map(entry).collect();
+    let rows: Vec<TransferRow> = (head + 1..).zip(&examples).map(entry).collect();
     wait(world.cx.store.moves().put_records(&world.cx.agent, &rows)).unwrap();
-    world.run(&[&runner], |world| world.log.lock().attempts.len() >= EventType::ALL.len());
+    world.run(&[&runner], |world| world.log.lock().attempts.len() >= examples.len());
     let log = world.log.lock();
     let received: BTreeSet<&str> = log.attempts.iter().map(|it| it.1["type"].as_str().unwrap()).collect();
     assert_eq!(received, EventType::ALL.iter().map(|kind| kind.as_str()).collect());
+    let closed = log.attempts.iter().filter(|it| it.1["type"] == "conversation.closed");
+    let reasons: BTreeSet<&str> = closed.map(|it| it.1["data"]["reason"].as_str().unwrap()).collect();
+    assert_eq!(reasons, ConversationReason::ALL.iter().map(|reason| reason.as_str()).collect());
     let events = world.log_of_agent();
     for (_, sent, accepted) in &log.attempts {
         let seq = usize::try_from(sent["seq"].as_u64().unwrap()).unwrap();

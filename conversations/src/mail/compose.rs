@@ -1,6 +1,9 @@
 //! The e-mail about replies: a fixed template as plain text and as HTML. All that people wrote is data.
 
+use super::escape::escape;
+use super::markdown::{self, Markdown};
 use super::texts::MailTexts;
+use crate::links::{Link, LinkHosts, LinkTarget};
 use crate::widget::request::turns_text;
 use crate::{Message, Speaker};
 
@@ -18,6 +21,8 @@ pub(super) struct Letter<'a> {
     /// The colour of the button, `#rgb` or `#rrggbb`.
     pub(super) color: &'a str,
     pub(super) messages: &'a [Message],
+    /// The hosts that replies may link to; [`None`] for any.
+    pub(super) link_hosts: Option<&'a LinkHosts>,
     pub(super) resume_url: &'a str,
     pub(super) unsubscribe_url: &'a str,
 }
@@ -49,14 +54,26 @@ impl Letter<'_> {
         let skipped = replies.clone().count().saturating_sub(MAX_MESSAGES);
         replies.skip(skipped).map(|message| Said {
             name: message.author.as_deref().map(line).filter(|name| !name.is_empty()),
-            text: lines(&message.text),
+            text: Markdown::read(&lines(&message.text), &|address| self.link(address)),
         })
+    }
+
+    /// The address of a link, as the widget shows those of replies.
+    fn link(&self, address: &str) -> Option<String> {
+        let link = Link::read(address)?;
+        let is_allowed = match (&link.target, self.link_hosts) {
+            (LinkTarget::Web(host), Some(hosts)) => hosts.has(host),
+            _ => true,
+        };
+        is_allowed.then_some(link.address)
     }
 
     fn text(&self, texts: &MailTexts, title: &str, replies: &[Said]) -> String {
         let mut text = String::new();
         for said in replies {
-            let quoted: Vec<String> = said.text.lines().map(|line| format!("> {line}")).collect();
+            let said_text = markdown::text(&said.text);
+            let quoted: Vec<String> =
+                said_text.lines().map(|line| format!("> {line}").trim_end().to_owned()).collect();
             text.push_str(&format!("{}\n\n{}\n\n", said.head(texts), quoted.join("\n")));
         }
         let why = filled(texts.why, "{title}", title);
@@ -71,11 +88,11 @@ impl Letter<'_> {
         let (color, on_color) = button_colors(self.color);
         let mut quotes = String::new();
         for said in replies {
-            let text = escape(&said.text).replace('\n', "<br>");
+            let text = markdown::html(&said.text);
             quotes.push_str(&format!(
-                "<p class=\"head\" style=\"margin:0 0 8px;color:#495057\">{}</p>\n<div class=\"said\" dir=\"auto\" \
-                 style=\"margin:0 0 20px;padding:12px 16px;background:#f1f3f5;border-radius:12px;\
-                 overflow-wrap:anywhere;word-break:break-word;unicode-bidi:plaintext\">{text}</div>\n",
+                "<p class=\"head\" style=\"margin:0 0 8px;color:#495057\">{}</p>\n<div class=\"said\" \
+                 style=\"margin:0 0 20px;padding:12px 16px 4px;background:#f1f3f5;border-radius:12px;\
+                 overflow-wrap:anywhere;word-break:break-word\">{text}</div>\n",
                 escape(&said.head(texts))
             ));
         }
@@ -112,7 +129,7 @@ const STYLE: &str = "@media (prefers-color-scheme:dark){body{background:#141517!
 /// What a person wrote.
 struct Said {
     name: Option<String>,
-    text: String,
+    text: Markdown,
 }
 
 impl Said {
@@ -149,22 +166,6 @@ fn lines(text: &str) -> String {
 
 fn is_shown(letter: char) -> bool {
     !letter.is_control() && !turns_text(letter) && !matches!(letter, '\u{2028}' | '\u{2029}' | '\u{feff}')
-}
-
-/// Text as HTML, for elements and attributes in double quotes.
-pub(super) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
 
 /// The colour of the button and that of its text, the one of black and white that is easier to read on it.
@@ -220,6 +221,7 @@ mod tests {
             title,
             color: "#3b5bdb",
             messages,
+            link_hosts: None,
             resume_url: "https://w.example/resume/acme#t",
             unsubscribe_url: "https://w.example/unsubscribe/u",
         }
@@ -269,25 +271,185 @@ mod tests {
         assert_eq!(button_colors("red;}").0, "#3b5bdb");
     }
 
+    #[test]
+    fn markdown_is_shown_as_the_widget_shows_it() {
+        let said = "**Yes**, at *nine*: see [the map](https://shop.example/map \"t\").\n\n1. Walk `in`\n2. Ask\n   - Ada\n\n\
+            > quoted\n\n```\na < b\n```\n![a](https://x.example/1.png) help@shop.example <mailto:help@shop.example>";
+        let mail = letter("en", "t", &[message(Speaker::Human, None, said)]).compose();
+        for part in [
+            "<strong>Yes</strong>, at <em>nine</em>: see <a href=\"https://shop.example/map\" rel=\"noopener",
+            ">the map</a>.</p>",
+            "start=\"1\"",
+            ">in</code></li><li>Ask<ul ",
+            "<li>Ada</li></ul></li></ol>",
+            ">quoted</p></blockquote>",
+            ">a &lt; b</pre>",
+            ">a help@shop.example <a href=\"mailto:help@shop.example\" ",
+        ] {
+            assert!(mail.html.contains(part), "{part} in {}", mail.html);
+        }
+        let text = "> Yes, at nine: see the map (https://shop.example/map).\n>\n> 1. Walk in\n> 2. Ask\n>    - Ada\n>\n\
+            > > quoted\n>\n> a < b\n>\n> a help@shop.example help@shop.example\n";
+        assert!(mail.text.contains(text), "{}", mail.text);
+    }
+
+    #[test]
+    fn links_lead_to_the_hosts_of_the_agent_alone() {
+        let said = "[a](https://shop.example/) [b](https://evil.example/) https://evil.example <https://a.shop.example>";
+        let hosts = LinkHosts::of(&["shop.example".to_owned(), "*.shop.example".to_owned()]);
+        let messages = [message(Speaker::Human, None, said)];
+        let mail = Letter { link_hosts: Some(&hosts), ..letter("en", "t", &messages) }.compose();
+        assert!(
+            mail.html.contains("href=\"https://shop.example/\"")
+                && mail.html.contains("href=\"https://a.shop")
+        );
+        assert!(
+            !mail.html.contains("href=\"https://evil") && mail.html.contains("b https://evil.example <a ")
+        );
+        assert!(
+            mail.text.contains("> a (https://shop.example/) b https://evil.example https://a.shop.example\n")
+        );
+    }
+
+    /// The tags of a document whose attributes have no angle brackets.
+    fn tags(html: &str) -> Vec<&str> {
+        let after = html.split('<').skip(1);
+        after.map(|it| it.split_once('>').expect("the end of a tag").0).collect()
+    }
+
+    /// Whether each element ends in the one in which it began.
+    fn is_balanced(tags: &[&str]) -> bool {
+        let mut open = Vec::new();
+        for tag in tags {
+            let name = tag.split(' ').next().unwrap_or_default();
+            match name.strip_prefix('/') {
+                Some(name) if open.pop() != Some(name) => return false,
+                None if !matches!(name, "br" | "hr" | "meta" | "!doctype") => open.push(name),
+                _ => {}
+            }
+        }
+        open.is_empty()
+    }
+
+    /// Whether a tag is one of a reply. The address of a link is one that is rebuilt, and its host is allowed.
+    fn is_of_reply(tag: &str, hosts: Option<&LinkHosts>) -> bool {
+        let of_link = tag.strip_prefix("a href=\"").and_then(|rest| rest.split_once("\" rel="));
+        if let Some((address, rest)) = of_link {
+            let address = address.replace("&amp;", "&").replace("&#39;", "'");
+            let link = Link::read(&address).filter(|link| link.address == address);
+            let is_allowed = link.is_some_and(|link| match (&link.target, hosts) {
+                (LinkTarget::Web(host), Some(hosts)) => hosts.has(host),
+                _ => true,
+            });
+            return is_allowed && rest == "\"noopener noreferrer nofollow\" style=\"color:inherit\"";
+        }
+        let (name, attributes) = tag.split_once(' ').unwrap_or((tag, ""));
+        // Their styles are constant: no character of a reply is in them.
+        let fixed = ["p", "code", "pre", "blockquote", "ul", "ol", "table", "th", "td", "hr"];
+        let bare = ["br", "strong", "em", "del", "li", "tr"];
+        let is_plain =
+            attributes.bytes().all(|it| it.is_ascii_alphanumeric() || b" ;:,.#/=\"-".contains(&it));
+        let is_known = |attribute: &str| matches!(attribute, "dir" | "style" | "start" | "");
+        let names = attributes.split('"').step_by(2).all(|name| is_known(name.trim_matches([' ', '='])));
+        bare.contains(&tag) || fixed.contains(&name) && is_plain && names
+    }
+
+    fn said() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            "[^\\p{L}\\p{N}]{0,12}",
+            "(.|\n){0,40}",
+            prop::sample::select(vec![
+                "**",
+                "*",
+                "_",
+                "~~",
+                "`",
+                "```\n",
+                "[",
+                "](",
+                ")",
+                "![",
+                "<",
+                ">",
+                "\n",
+                "\n\n",
+                "- ",
+                "1. ",
+                "> ",
+                "# ",
+                "|",
+                "|---|",
+                "\\",
+                " ",
+                "a",
+                "&lt;b&gt;",
+                "\"",
+                "'",
+                "</div>",
+                "<script>",
+                "<img src=x onerror=y>",
+                "[x](https://good.example/\"onclick=\"y)",
+                "[x](https://evil.example/)",
+                "https://good.example/?a&b='c'",
+                "[x](javascript:alert(1))",
+                "[x](data:text/html,<b>)",
+                "https://good.example@evil.example/",
+                "<https://good.example/'onclick='>",
+                "[x](https://good.example\\@evil.example)",
+                "mailto:a'b@evil.example",
+                "[x](<mailto:a\"b@evil.example>)",
+                "tel:+49123",
+                "[x](tel:+49123)",
+                "\r\n.\r\nQUIT",
+                "\u{202e}",
+                "\0",
+                "[x](https://good.example/ \"\\\" onclick=y\")",
+                "9999999999. ",
+                "123456789) ",
+                "~~~ \"><script>\n",
+            ])
+            .prop_map(str::to_owned),
+        ];
+        prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
+    }
+
     proptest! {
-        /// Nothing that people write becomes markup, a header or a second link.
+        #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+
+        /// What people write becomes the elements of Markdown and links to allowed hosts. It becomes no other element,
+        /// no attribute, no header, and does not leave the element that it is in.
         #[test]
         fn hostile_texts_stay_texts(
             title in ".{0,80}|<script>.*|\\{name\\}\r\nBcc: a@b.co|\u{202e}x",
             name in proptest::option::of(".{0,40}|</div><a href=x>|\\{title\\}\r\nBcc: a@b.co"),
-            said in "(.|\n){0,200}|<img src=x onerror=y>|&lt;b&gt;|\r\n.\r\nQUIT",
+            said in said(),
+            has_hosts in any::<bool>(),
         ) {
+            let hosts = LinkHosts::of(&["good.example".to_owned()]);
+            let hosts = has_hosts.then_some(&hosts);
             let messages = [message(Speaker::Human, name.as_deref(), &said)];
-            let mail = letter("en", &title, &messages).compose();
+            let mail = Letter { link_hosts: hosts, ..letter("en", &title, &messages) }.compose();
             for header in [&mail.subject, &mail.from_name] {
                 prop_assert!(!header.contains(['\r', '\n', '\0', '\u{2028}', '\u{85}']), "{header:?}");
             }
-            // The template has these tags whatever its data.
-            let plain = letter("en", "t", &[message(Speaker::Human, None, "x")]).compose().html;
-            let tags = |html: &str| html.replace("<br>", "").matches('<').count();
-            prop_assert_eq!(tags(&mail.html), tags(&plain), "{}", mail.html);
-            prop_assert_eq!(mail.html.matches("href=\"").count(), 2);
+            let plain = letter("en", "t", &[message(Speaker::Human, None, "")]).compose().html;
+            let (tags, of_template) = (tags(&mail.html), tags(&plain));
+            prop_assert!(is_balanced(&tags), "{}", mail.html);
+            let mut template = of_template.iter().filter(|tag| !tag.starts_with('/')).peekable();
+            for tag in tags.iter().filter(|tag| !tag.starts_with('/')) {
+                let is_of_template = template.next_if(|next| *next == tag).is_some();
+                prop_assert!(is_of_template || is_of_reply(tag, hosts), "<{tag}> in {}", mail.html);
+            }
+            prop_assert_eq!(template.next(), None, "the template is whole: {}", mail.html);
+            let texts = mail.html.split('<').skip(1).map(|it| it.split_once('>').expect("a tag").1);
+            for text in texts {
+                prop_assert!(!text.contains(['>', '"', '\'']) , "{text:?}");
+            }
             prop_assert!(!mail.html.contains(turns_text) && !mail.text.contains(turns_text));
+            // Every line of a reply is quoted, so none poses as one of the template.
+            let quoted = mail.text.split_once("\n\n").and_then(|(_, rest)| rest.split_once("\n\nContinue"));
+            let (quoted, _) = quoted.unwrap_or((">", ""));
+            prop_assert!(quoted.lines().all(|line| line.starts_with('>') || line.is_empty()), "{quoted:?}");
         }
     }
 }

@@ -6,7 +6,9 @@
 //! sends it through the port [`Mailer`]. The job stays as long as the conversation, because it has the limits.
 
 mod compose;
+mod escape;
 mod link;
+mod markdown;
 mod pages;
 mod port;
 mod queue;

@@ -3,7 +3,7 @@
 
 use openapi_core::values::AgentId;
 
-use super::compose::escape;
+use super::escape::escape;
 use super::texts::MailTexts;
 
 /// The pages of a widget host.

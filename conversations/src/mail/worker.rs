@@ -18,6 +18,7 @@ use super::port::{MailError, MailOutcome, Mailer, OutgoingMail};
 use super::queue::recipient;
 use super::state::{Batch, MailState, Step, pause_after};
 use crate::conversations::Conversations;
+use crate::links::LinkHosts;
 use crate::storage::{MessageQuery, MessageSelector};
 use crate::{AgentSettings, Conversation, Message};
 
@@ -241,11 +242,13 @@ impl Conversations {
         let resume_url = format!("{origin}{}{agent}?lang={language}#{}", MailPages::RESUME, link.sign(keys));
         let opt_out = OptOutLink::new(agent.clone(), address).sign(keys);
         let unsubscribe_url = format!("{origin}{}{opt_out}?lang={language}", MailPages::UNSUBSCRIBE);
+        let hosts = settings.only_link_hosts.then(|| LinkHosts::of(&settings.link_hosts));
         let letter = Letter {
             locale: &conversation.locale,
             title: settings.appearance.title.as_deref().unwrap_or(&name),
             color: &settings.appearance.color,
             messages: &messages,
+            link_hosts: hosts.as_ref(),
             resume_url: &resume_url,
             unsubscribe_url: &unsubscribe_url,
         };

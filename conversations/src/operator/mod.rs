@@ -32,34 +32,7 @@ const MAX_GRACE_MILLIS: u64 = 7 * DAY_MILLIS.unsigned_abs();
 const BATCH: u32 = 200;
 
 impl Conversations {
-    /// Erases the conversations that have expired. Call it about every 20 s, like
-    /// [`Platform::maintain`](openapi_core::platform::Platform::maintain).
-    ///
-    /// # Errors
-    /// When the store fails; the next call continues.
-    pub async fn maintain(&self) -> Result<(), StorageError> {
-        let by = Actor::Operator("retention".to_owned());
-        loop {
-            let now = self.platform.now();
-            let due = self.storage.expired_conversations(now, BATCH).await?;
-            for (agent, id) in &due {
-                let audit =
-                    self.conversation_audit(&by, AuditAction::ConversationErase, agent, *id, "erase", now);
-                let event =
-                    self.erasure_event(&EventActor::System, *id, None, ConversationReason::Retention, now);
-                let effects = Effects::audited(audit).with_event(event);
-                match self.storage.erase_conversation(agent, *id, now, &effects).await {
-                    Err(error) if error.kind == StorageErrorKind::Missing => {}
-                    outcome => outcome?,
-                }
-            }
-            if due.len() < BATCH as usize {
-                return Ok(());
-            }
-        }
-    }
-
-    fn erasure_event(
+    pub(crate) fn erasure_event(
         &self,
         actor: &EventActor,
         conversation_id: ConversationId,
@@ -71,7 +44,7 @@ impl Conversations {
         self.platform.event(actor.clone(), contact_id, data, now)
     }
 
-    fn conversation_audit(
+    pub(crate) fn conversation_audit(
         &self,
         by: &Actor,
         action: AuditAction,
@@ -157,12 +130,13 @@ impl Conversations {
     async fn retain_for(&self, agent: &AgentId, id: ConversationId, days: u32) -> Result<(), AdminError> {
         retry_on_conflict(lost_race, |_| async move {
             let Some(conversation) = self.storage.conversation(agent, id).await? else { return Ok(Some(())) };
-            let expires_at = conversation.last_message_at.plus_millis(i64::from(days) * DAY_MILLIS);
-            if conversation.expires_at == expires_at {
+            let mut retained = conversation.clone();
+            retained.retain_for(days);
+            if retained == conversation {
                 return Ok(Some(()));
             }
             let updated_at = conversation.updated_at;
-            let write = ConversationWrite::next(Conversation { expires_at, ..conversation }, updated_at);
+            let write = ConversationWrite::next(retained, updated_at);
             let saved = self.storage.save_conversation(agent, &write).await;
             Ok(saved.retry_on(&[StorageErrorKind::Stale])?)
         })

@@ -56,6 +56,10 @@ impl ConversationTarget {
             let is_other = verified.is_some()
                 && conversation.verified_as.is_some()
                 && conversation.verified_as.as_ref() != verified;
+            if conversation.status_at(request.now) != conversation.status {
+                // A silent conversation closes before the next one begins.
+                conversation = repository.close_if_silent(&conversation, request.now).await?;
+            }
             let is_open = conversation.status_at(request.now) == ConversationStatus::Open;
             if !is_other && (is_open || repository.turn(&conversation, turn).await?.exists()) {
                 return Ok(ConversationTarget { stored: Some(conversation), begins: None });

@@ -18,6 +18,7 @@ use super::agent_view::AgentView;
 use super::call::WidgetRequest;
 use super::errors::{agent_not_available, token_invalid, visitor_blocked};
 use crate::conversation::DAY_MILLIS;
+use crate::endings::close_if_silent;
 use crate::events::Seen;
 use crate::storage::{ConversationStorage, ConversationWrite, MessageQuery, MessageSelector};
 use crate::widget::token::{FIRST_EPOCH, VisitorToken};
@@ -104,6 +105,20 @@ impl Repository {
         .await
     }
 
+    /// Closes a conversation that was silent for a day, and returns it as it is stored then.
+    ///
+    /// # Errors
+    /// 401 TOKEN_INVALID if it is erased by now.
+    pub(super) async fn close_if_silent(
+        &self,
+        conversation: &Conversation,
+        now: Timestamp,
+    ) -> Result<Conversation, ApiError> {
+        let Conversation { agent_id: agent, id, .. } = conversation;
+        let stored = close_if_silent(&self.platform, &*self.storage, agent, *id, now).await?;
+        stored.ok_or_else(token_invalid)
+    }
+
     /// Rejects a verified visitor whose contact is blocked.
     pub(super) async fn refuse_blocked(
         &self,
@@ -172,7 +187,8 @@ impl Repository {
             closed_at: None,
             created_at: now,
             updated_at: now,
-            expires_at: now.plus_millis(i64::from(view.settings.retention_days) * DAY_MILLIS),
+            expires_at: now.plus_millis(DAY_MILLIS),
+            retention_days: Some(view.settings.retention_days),
             epoch: FIRST_EPOCH,
             network: site(request.address),
             counted,

@@ -67,6 +67,10 @@ impl Visitors {
         // Clients say whether the panel is open; nothing depends on it.
         members.flag("open");
         members.finish()?;
+        if conversation.status_at(request.now) != conversation.status {
+            // Nobody waits any more, so nothing is written that would open it again.
+            conversation = self.repository.close_if_silent(&conversation, request.now).await?;
+        }
         conversation = self.mark_read(request, &view, conversation, read).await?;
         let messages = self.repository.messages(&conversation, MessageSelector::After(after), PAGE + 1);
         let mut messages = messages.await?;

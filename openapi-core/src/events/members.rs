@@ -19,7 +19,7 @@ words! {
 
 words! {
     /// Why a conversation left a state.
-    ConversationReason, 5 {
+    ConversationReason, 6 {
         /// An operator did it.
         Operator = "operator",
         /// The visitor did it.
@@ -28,6 +28,8 @@ words! {
         Timeout = "timeout",
         /// An operator revoked its tokens.
         Revoked = "revoked",
+        /// Nobody has written for 24 hours.
+        Silence = "silence",
         /// The time for which conversations are retained was over.
         Retention = "retention",
     }

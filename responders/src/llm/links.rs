@@ -3,19 +3,15 @@
 use std::collections::HashSet;
 
 use conversations::ChatTurn;
-use url::Url;
-
-/// Bytes of an address; the widget makes no link of what is longer.
-const MAX_ADDRESS: usize = 2_000;
-/// Digits of the shortest telephone number.
-const MIN_DIGITS: usize = 3;
+use conversations::links::{Link, LinkHosts, LinkTarget, MIN_DIGITS, digits, host_of, is_of_mail};
 
 /// Hosts and addresses that may be linked.
 #[derive(Default)]
 pub(super) struct Links {
+    /// Those that the operator names.
+    named: LinkHosts,
+    /// Those of the passages.
     hosts: HashSet<String>,
-    /// `*.example.com`: every host under it.
-    suffixes: Vec<String>,
     /// The addresses of mail that the passages contain, in lower case.
     mail: HashSet<String>,
     /// The digits of the numbers that the passages contain.
@@ -25,26 +21,15 @@ pub(super) struct Links {
 impl Links {
     /// The links that a turn allows: hosts of the passages and in them, and those that the agent names.
     pub(super) fn of(turn: &ChatTurn) -> Self {
-        let mut links = Links::default();
-        turn.agent.link_hosts.iter().for_each(|host| links.allow_host(host));
-        let named = links.hosts.clone();
+        let mut links = Links { named: LinkHosts::of(&turn.agent.link_hosts), ..Links::default() };
         for passage in &turn.found.passages {
             links.hosts.extend(passage.url.as_deref().and_then(plain_host));
             links.allow_of(&passage.text);
         }
         if turn.agent.only_link_hosts {
-            links.hosts = named;
+            links.hosts.clear();
         }
         links
-    }
-
-    /// A host that an operator names.
-    fn allow_host(&mut self, host: &str) {
-        let host = host.trim();
-        match host.strip_prefix("*.") {
-            Some(suffix) => self.suffixes.extend(host_of(suffix).map(|suffix| format!(".{suffix}"))),
-            None => self.hosts.extend(host_of(host)),
-        }
     }
 
     /// What a passage contains.
@@ -63,71 +48,15 @@ impl Links {
 
     /// The address of a link that may be shown, rebuilt from its parts; `None` if it is not allowed, or written in a way
     /// that programs read differently. It has no character that ends it in Markdown.
-    pub(super) fn rebuild(&self, target: &str) -> Option<String> {
-        let is_odd = |letter: char| letter == '\\' || letter.is_control() || letter.is_whitespace();
-        if target.len() > MAX_ADDRESS || target.contains(is_odd) {
-            return None;
-        }
-        let (scheme, rest) = target.split_once(':')?;
-        let rebuilt = match scheme.to_ascii_lowercase().as_str() {
-            "http" | "https" => self.web(target, rest)?,
-            "mailto" => {
-                let name = rest.split('?').next().unwrap_or_default();
-                self.mail.contains(&name.to_ascii_lowercase()).then(|| format!("mailto:{name}"))?
-            }
-            "tel" => {
-                let is_number =
-                    rest.chars().all(|letter| letter.is_ascii_digit() || "+-.()".contains(letter));
-                let (plus, digits) = (if rest.starts_with('+') { "+" } else { "" }, digits(rest));
-                (is_number && self.numbers.contains(&digits)).then(|| format!("tel:{plus}{digits}"))?
-            }
-            _ => return None,
+    pub(super) fn rebuild(&self, address: &str) -> Option<String> {
+        let link = Link::read(address)?;
+        let is_allowed = match &link.target {
+            LinkTarget::Web(host) => self.named.has(host) || self.hosts.contains(host),
+            LinkTarget::Mail(name) => self.mail.contains(name),
+            LinkTarget::Telephone(digits) => self.numbers.contains(digits),
         };
-        (rebuilt.len() <= MAX_ADDRESS).then_some(rebuilt)
+        is_allowed.then_some(link.address)
     }
-
-    fn web(&self, target: &str, rest: &str) -> Option<String> {
-        let rest = rest.strip_prefix("//")?;
-        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        if authority.is_empty() || authority.contains('@') {
-            return None;
-        }
-        let url = Url::parse(target).ok()?;
-        let host = url.host_str()?;
-        let is_allowed =
-            self.hosts.contains(host) || self.suffixes.iter().any(|suffix| host.ends_with(suffix));
-        if !is_allowed || !url.username().is_empty() || url.password().is_some() {
-            return None;
-        }
-        let mut rebuilt = inert(url.as_str());
-        if authority.len() == rest.len() {
-            // The path that the parser adds.
-            rebuilt.pop();
-        }
-        Some(rebuilt)
-    }
-}
-
-/// An address without characters that mean something in Markdown.
-fn inert(url: &str) -> String {
-    let mut text = String::with_capacity(url.len());
-    for letter in url.chars() {
-        match letter {
-            '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | '|' | '\\' | '^' | '`' | '"' | '*' => {
-                text.push_str(&format!("%{:02X}", u32::from(letter)));
-            }
-            _ => text.push(letter),
-        }
-    }
-    text
-}
-
-fn is_of_mail(letter: char) -> bool {
-    letter.is_ascii_alphanumeric() || "@.+-_'".contains(letter)
-}
-
-fn digits(text: &str) -> String {
-    text.chars().filter(char::is_ascii_digit).collect()
 }
 
 /// An address without what follows it in a text.
@@ -148,17 +77,12 @@ fn plain_host(address: &str) -> Option<String> {
     if authority.is_empty() || !is_plain { None } else { host_of(authority) }
 }
 
-/// A host in the form in which parsed addresses have it.
-fn host_of(authority: &str) -> Option<String> {
-    Url::parse(&format!("https://{authority}/")).ok()?.host_str().map(str::to_owned)
-}
-
 #[cfg(test)]
 impl Links {
     /// These hosts, and what a passage of this text allows.
     pub(super) fn for_tests(hosts: &[&str], text: &str) -> Self {
         let mut links = Links::default();
-        hosts.iter().for_each(|host| links.allow_host(host));
+        hosts.iter().for_each(|host| links.named.allow(host));
         links.allow_of(text);
         links
     }
@@ -248,7 +172,7 @@ mod tests {
         ] {
             assert_eq!(links.rebuild(bad), None, "{bad}");
         }
-        let long = format!("https://good.example/{}", "x".repeat(MAX_ADDRESS));
+        let long = format!("https://good.example/{}", "x".repeat(2_000));
         assert_eq!(links.rebuild(&long), None, "the widget would end it earlier");
         assert_eq!(links.rebuild(&format!("https://good.example/{}", "é".repeat(600))), None);
     }

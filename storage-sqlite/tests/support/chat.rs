@@ -51,6 +51,7 @@ pub fn conversation(agent: &AgentId, number: u8) -> Conversation {
         created_at: at(70),
         updated_at: at(72),
         expires_at: at(7_000),
+        retention_days: None,
         epoch: 1,
         network: Some("192.0.2.0/24".to_owned()),
         counted: Counted { turns: vec![at(71)], ..Counted::default() },

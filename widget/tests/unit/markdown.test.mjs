@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { attacks } from './attacks.mjs';
+import { CASES } from './cases.mjs';
 import { load } from './load.mjs';
 
 const { blocks } = await load('more/text/blocks.ts');
@@ -29,63 +30,6 @@ const inspect = (span, depth = 0) => {
 };
 const textOf = (span) => (typeof span == 'string' ? span : span[1].map(textOf).join(''));
 
-const CASES = {
-  'one line': 'p(one line)',
-  'a\nb': 'p(abr()b)',
-  'a\n\nb': 'p(a)p(b)',
-  '**bold** and *em* and ~~gone~~ and `code`': 'p(strong(bold) and em(em) and del(gone) and code(code))',
-  '__bold__ and _em_': 'p(strong(bold) and em(em))',
-  '***both***': 'p(strong(em(both)))',
-  '**a *b* c**': 'p(strong(a em(b) c))',
-  'snake_case_name and 2 * 3 * 4': 'p(snake_case_name and 2 * 3 * 4)',
-  '*open': 'p(*open)',
-  '**a*': 'p(**a*)',
-  '``a ` b``': 'p(code(a ` b))',
-  '`open': 'p(`open)',
-  '[a](https://ok.example)': 'p(a=https://ok.example(a))',
-  '[a](https://ok.example "title")': 'p(a=https://ok.example(a))',
-  '[a](<https://ok.example/x y>)': 'p(a)',
-  '[a](https://ok.example/x_(y))': 'p(a=https://ok.example/x_(y)(a))',
-  '[**a**](https://ok.example)': 'p(a=https://ok.example(strong(a)))',
-  '[a](mailto:x@ok.example) [b](tel:+49123)': 'p(a=mailto:x@ok.example(a) a=tel:+49123(b))',
-  '[https://a.example](https://ok.example)': 'p(a=https://ok.example(https://a.example))',
-  '<https://ok.example> <mailto:x@ok.example>': 'p(a=https://ok.example(https://ok.example) a=mailto:x@ok.example(x@ok.example))',
-  'See https://ok.example/a_b_c. Then (https://ok.example/x).': 'p(See a=https://ok.example/a_b_c(https://ok.example/a_b_c). Then (a=https://ok.example/x(https://ok.example/x)).)',
-  '**https://ok.example**': 'p(strong(a=https://ok.example(https://ok.example)))',
-  '[a](javascript:1)': 'p(a)',
-  'fact [1] and [23][4]': 'p(fact sup([1]) and sup([23])sup([4]))',
-  '[1](https://ok.example)': 'p(a=https://ok.example(1))',
-  '[note] and [x': 'p([note] and [x)',
-  '![alt](https://images.example/a.png)': 'p(img=https://images.example/a.png(alt))',
-  '![alt](https://evil.example/a.png)': 'p(alt)',
-  '\\*not\\* \\[a\\](b)': 'p(*not* [a](b))',
-  '# One': 'p(strong(One))',
-  '###### Six': 'p(strong(Six))',
-  '#no': 'p(#no)',
-  '- a\n- b': 'ul(li(a)li(b))',
-  '* a\n* b': 'ul(li(a)li(b))',
-  '- a\n\n- b': 'ul(li(a)li(b))',
-  '- a\n  - b\n  - c\n- d': 'ul(li(aul(li(b)li(c)))li(d))',
-  '1. a\n2. b': 'ol=1(li(a)li(b))',
-  '3) a\n4) b': 'ol=3(li(a)li(b))',
-  '1. a\n   - b\n2. c': 'ol=1(li(aul(li(b)))li(c))',
-  '- a\n  more': 'ul(li(abr()more))',
-  '- a\n\n  second': 'ul(li(ap(second)))',
-  'text\n- a': 'p(text)ul(li(a))',
-  '> a\n> b': 'blockquote(p(abr()b))',
-  '> - a': 'blockquote(ul(li(a)))',
-  '---': 'hr()',
-  '* * *': 'hr()',
-  '```js\na < b\n**x**\n```\nafter': 'pre=js(code(a < b\n**x**))p(after)',
-  '~~~\na\n```\n~~~': 'pre(code(a\n```))',
-  '```\nopen': 'pre(code(open))',
-  '| a | b |\n|---|:-:|\n| 1 | **2** |': 'table(tr(th(a)th(b))tr(td(1)td(strong(2))))',
-  'a | b\n--|--\n1 | 2\n\nend': 'table(tr(th(a)th(b))tr(td(1)td(2)))p(end)',
-  'a | b': 'p(a | b)',
-  '<b>x</b>': 'p(<b>x</b>)',
-  '': '',
-  ' \n\t\n': '',
-};
 for (const [text, expected] of Object.entries(CASES))
   test(`renders ${JSON.stringify(text)}`, () => assert.equal(drawn(text), expected));
 

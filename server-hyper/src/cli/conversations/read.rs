@@ -80,7 +80,7 @@ impl Shown {
             closed_at: conversation.closed_at,
             created_at: conversation.created_at,
             updated_at: conversation.updated_at,
-            expires_at: conversation.expires_at,
+            expires_at: conversation.erased_at(),
         }
     }
 
@@ -345,7 +345,7 @@ async fn found(
 ) -> Result<(Vec<Conversation>, u64), CliError> {
     let agent = &selection.agent;
     let any = selection.filter();
-    // In the store, a conversation that closed by silence is still open: only those with a message since then are open.
+    // A silent conversation is open in the store until a server closes it: only those with a message since then are open.
     let heard = SystemClock.now().plus_millis(1 - SILENCE_MILLIS);
     let stored = |status: ConversationStatus| ConversationFilter { status: Some(status), ..any.clone() };
     let open = ConversationFilter {

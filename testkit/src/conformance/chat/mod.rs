@@ -67,6 +67,7 @@ pub(super) fn conversation(agent: &AgentId, number: u8) -> Conversation {
         created_at: at(0),
         updated_at: then,
         expires_at: at(10_000 + i64::from(number)),
+        retention_days: None,
         epoch: 0,
         network: None,
         counted: Counted::default(),
@@ -107,6 +108,7 @@ fn full_conversation(agent: &AgentId, number: u8) -> Conversation {
         visitor_read: 9,
         closed_at: Some(at(5)),
         created_at: at(-5_000_000_000_000),
+        retention_days: Some(u32::MAX),
         epoch: u32::MAX,
         network: Some("2001:db8::/48".to_owned()),
         counted: Counted {
