@@ -1,7 +1,7 @@
 //! Corrections of extractions (contract 12.7): what a person says that a document has, as a case of an evaluation set.
 //!
 //! - [`Corrections`]: corrects, lists and removes, over a platform;
-//! - [`check`]: whether values fit the schema of an extraction;
+//! - [`check()`]: whether values fit the schema of an extraction;
 //! - [`definitions`]: a schema as the manifest of an evaluation set has it.
 
 mod check;

@@ -126,13 +126,7 @@ impl<'a> Corrections<'a> {
         }
     }
 
-    fn audit(
-        &self,
-        caller: &Caller,
-        action: AuditAction,
-        of: &Correction,
-        details: &Object,
-    ) -> SealedEntry {
+    fn audit(&self, caller: &Caller, action: AuditAction, of: &Correction, details: &Object) -> SealedEntry {
         self.0.caller_audit(caller, action, of.job.to_string(), of.contact, details, self.0.now())
     }
 
@@ -188,11 +182,7 @@ impl<'a> Corrections<'a> {
     ///
     /// # Errors
     /// When a store fails.
-    pub async fn document(
-        &self,
-        agent: &AgentId,
-        of: &Correction,
-    ) -> Result<Option<BlobStream>, ApiError> {
+    pub async fn document(&self, agent: &AgentId, of: &Correction) -> Result<Option<BlobStream>, ApiError> {
         document::content(self.0, agent, of.copy, of.file.zip(of.contact)).await
     }
 }
@@ -218,7 +208,9 @@ fn document_gone(job: &ExtractionJob) -> ApiError {
     let id = job.body.content.or(job.body.file).map(|id| id.to_string()).unwrap_or_default();
     let text = "The document of the extraction is gone; a correction needs a file of a contact, or a document that was \
                 sent with saveToStorage";
-    ApiError::new(ErrorCode::FileNotFound, text).with_detail("resource", "file").with_detail("id", id.as_str())
+    ApiError::new(ErrorCode::FileNotFound, text)
+        .with_detail("resource", "file")
+        .with_detail("id", id.as_str())
 }
 
 /// 409 of a job that is to be corrected before it has ended.

@@ -83,7 +83,10 @@ fn a_reviewer_corrects_an_extraction_and_removes_the_correction() {
     let id = extracted(&world);
     let path = format!("/agents/acme/corrections/{id}");
     let read = |grants: &str, path: &str| call_as(&world, grants, "GET", path, &Value::Null);
-    assert_eq!((read("reviewer@acme", &path).status, read("reviewer@acme", &path).code()), (404, "JOB_NOT_FOUND"));
+    assert_eq!(
+        (read("reviewer@acme", &path).status, read("reviewer@acme", &path).code()),
+        (404, "JOB_NOT_FOUND")
+    );
     let refused = correct(&world, "reviewer@acme", &path, &json!({ "total": "7", "sum": 7 }));
     assert_eq!((refused.status, refused.code()), (400, "VALIDATION_ERROR"), "{}", refused.text);
     let faults = refused.body["validationErrors"].as_array().unwrap();
@@ -95,7 +98,8 @@ fn a_reviewer_corrects_an_extraction_and_removes_the_correction() {
     assert_eq!(corrected.data()["by"]["name"], "Zoë Okafor", "{}", corrected.text);
     assert_eq!(read("reviewer@acme", &path).data(), corrected.data());
 
-    let list = |query: &str| read("reviewer@acme", &format!("/agents/acme/corrections?{query}")).data().clone();
+    let list =
+        |query: &str| read("reviewer@acme", &format!("/agents/acme/corrections?{query}")).data().clone();
     assert_eq!(list("limit=1"), json!({ "corrections": [corrected.data()], "next": id }));
     assert_eq!(list(&format!("after={id}")), json!({ "corrections": [], "next": null }));
 
@@ -125,7 +129,11 @@ fn corrections_belong_to_their_agent_and_need_the_capability() {
     assert_eq!(listed.data()["corrections"], json!([]));
     for grants in ["inbox@acme", "viewer@acme", "developer@acme", "reviewer@beta"] {
         let refused = correct(&world, grants, &own, &json!({}));
-        assert!([403, 404].contains(&refused.status) && refused.code() != "JOB_NOT_FOUND", "{}", refused.text);
+        assert!(
+            [403, 404].contains(&refused.status) && refused.code() != "JOB_NOT_FOUND",
+            "{}",
+            refused.text
+        );
     }
     assert_eq!(call_as(&world, "reviewer@acme", "GET", &own, &Value::Null).status, 200);
 }

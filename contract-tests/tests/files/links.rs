@@ -25,9 +25,7 @@ fn pairs(target: &str) -> Vec<(String, String)> {
     let (_, query) = target.split_once('?').expect("a query");
     query
         .split('&')
-        .map(|pair| {
-            pair.split_once('=').map(|(name, value)| (name.into(), value.into())).expect("a pair")
-        })
+        .map(|pair| pair.split_once('=').map(|(name, value)| (name.into(), value.into())).expect("a pair"))
         .collect()
 }
 

@@ -25,8 +25,14 @@ fn evaluate() -> PathBuf {
 }
 
 /// Queues a document and waits for its end; the id of the job.
-fn extracted(origin: &str, keys: &[(&'static str, String); 2], text: &str, saves: &str) -> String {
-    let parts = [("document", text), ("schema", SCHEMA), ("saveToStorage", saves)];
+pub fn extracted(
+    origin: &str,
+    keys: &[(&'static str, String); 2],
+    schema: &str,
+    text: &str,
+    saves: &str,
+) -> String {
+    let parts = [("document", text), ("schema", schema), ("saveToStorage", saves)];
     let mut stream = connect(origin);
     stream.write_all(&form(JOBS, keys, &parts)).unwrap();
     let mut heard = String::new();
@@ -46,9 +52,9 @@ fn corrected_documents_are_an_evaluation_set() {
     let key = ["keys", "create", "--agent", "acme", "--name", "All", "--allow", "all"];
     let keys = credentials(&sandbox.json(&key));
     let server = sandbox.serve(&["--extraction-workers", "1"]);
-    let right = extracted(&server.api, &keys, "Invoice number: INV-1\nTotal: EUR 12.50\n", "true");
-    let wrong = extracted(&server.api, &keys, "Invoice number: INV-2\nTotal: EUR 22.50\n", "true");
-    let gone = extracted(&server.api, &keys, "Invoice number: INV-3\nTotal: EUR 32.50\n", "false");
+    let right = extracted(&server.api, &keys, SCHEMA, "Invoice number: INV-1\nTotal: EUR 12.50\n", "true");
+    let wrong = extracted(&server.api, &keys, SCHEMA, "Invoice number: INV-2\nTotal: EUR 22.50\n", "true");
+    let gone = extracted(&server.api, &keys, SCHEMA, "Invoice number: INV-3\nTotal: EUR 32.50\n", "false");
 
     let run = |words: &[&str]| sandbox.run(&[words, &["--agent", "acme"]].concat());
     let json = |words: &[&str]| sandbox.json(&[words, &["--agent", "acme"]].concat());

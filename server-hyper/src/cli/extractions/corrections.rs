@@ -54,7 +54,7 @@ pub enum ManageCorrections {
     },
     /// Show the values that the document of an extraction has
     #[command(after_help = "Examples:\n  \
-        openapi-server extractions corrections show \"$JOB\" --agent acme")]
+        openapi-server extractions corrections show \"$EXTRACTION\" --agent acme")]
     Show {
         /// The job: `id` of the extraction
         job: String,
@@ -64,7 +64,7 @@ pub enum ManageCorrections {
     },
     /// Remove a correction with its document
     #[command(after_help = "Examples:\n  \
-        openapi-server extractions corrections remove \"$JOB\" --agent acme")]
+        openapi-server extractions corrections remove \"$EXTRACTION\" --agent acme")]
     Remove {
         /// The job: `id` of the extraction
         job: String,
@@ -152,18 +152,22 @@ impl ManageCorrections {
                     row,
                 )
             }),
-            ManageCorrections::Show { job, agent } => context.with_platform(Contents::Closed, async |platform| {
-                context.print_json(&Corrections::of(platform).find(&agent, &job).await.map_err(failed)?)
-            }),
-            ManageCorrections::Remove { job, agent } => context.with_platform(Contents::Closed, async |platform| {
-                let removed = Corrections::of(platform).remove(&caller(context, agent), &job).await;
-                let removed = removed.map_err(failed)?;
-                if context.json() {
-                    return context.print_json(&removed);
-                }
-                context.info(&format!("the correction of extraction {} is removed", removed.job));
-                Ok(())
-            }),
+            ManageCorrections::Show { job, agent } => {
+                context.with_platform(Contents::Closed, async |platform| {
+                    context.print_json(&Corrections::of(platform).find(&agent, &job).await.map_err(failed)?)
+                })
+            }
+            ManageCorrections::Remove { job, agent } => {
+                context.with_platform(Contents::Closed, async |platform| {
+                    let removed = Corrections::of(platform).remove(&caller(context, agent), &job).await;
+                    let removed = removed.map_err(failed)?;
+                    if context.json() {
+                        return context.print_json(&removed);
+                    }
+                    context.info(&format!("the correction of extraction {} is removed", removed.job));
+                    Ok(())
+                })
+            }
         }
     }
 }
@@ -218,7 +222,9 @@ pub fn export_set(context: &CommandContext, agent: &AgentId, folder: &Path) -> R
         context.note(platform, AuditAction::DocumentExport, Some(agent), agent.as_str(), []).await?;
         let (mut manifest, mut count) = (Vec::new(), 0_u64);
         each(platform, agent, async |correction| {
-            let Some(mut content) = Corrections::of(platform).document(agent, &correction).await.map_err(failed)? else {
+            let Some(mut content) =
+                Corrections::of(platform).document(agent, &correction).await.map_err(failed)?
+            else {
                 context.info(&format!("extraction {} is left out: its document is gone", correction.job));
                 return Ok(());
             };

@@ -77,10 +77,10 @@ pub enum Extractions {
     },
     /// Note what the document of an extraction really says, as a case for evaluations
     #[command(after_help = "Examples:\n  \
-        openapi-server extractions correct \"$JOB\" --agent acme --set total=12.50 --set vendor='Acme Ltd'\n  \
-        openapi-server extractions correct \"$JOB\" --agent acme --set vat_number=\n  \
-        openapi-server extractions correct \"$JOB\" --agent acme --values right.json\n  \
-        openapi-server extractions correct \"$JOB\" --agent acme\n\n\
+        openapi-server extractions correct \"$EXTRACTION\" --agent acme --set total=12.50 --set vendor='Acme Ltd'\n  \
+        openapi-server extractions correct \"$EXTRACTION\" --agent acme --set vat_number=\n  \
+        openapi-server extractions correct \"$EXTRACTION\" --agent acme --values right.json\n  \
+        openapi-server extractions correct \"$EXTRACTION\" --agent acme\n\n\
         Fields that you leave out have the value of the result; without any, you note that the result is right.\n\
         The document must still be there: send it with `saveToStorage`, or as a file of a contact. The correction has it\n\
         until you remove the correction. Correcting an extraction again replaces its correction.")]
@@ -90,9 +90,9 @@ pub enum Extractions {
     Corrections(ManageCorrections),
     /// Write all corrected documents with their values into a folder, as an evaluation set
     #[command(after_help = "Examples:\n  \
-        mkdir cases && openapi-server extractions export-set cases --agent acme\n  \
-        cargo run -p extraction --release --example evaluate -- cases --errors 20\n\n\
-        The folder must be empty. Only its owner may read the files: they are the documents, and manifest.jsonl.")]
+        openapi-server extractions export-set cases --agent acme\n\n\
+        The folder must be there and be empty. Only its owner may read the files: the documents, and manifest.jsonl.\n\
+        In a checkout of the project, `cargo run --release -p extraction --example evaluate -- cases` evaluates them.")]
     ExportSet {
         /// The folder
         #[arg(value_name = "DIR")]
