@@ -169,7 +169,7 @@ record_kinds! {
     WebhookEndpoint = 6,
     /// The progress of a webhook endpoint, by its id.
     WebhookState = 7,
-    /// What a person says that a document has, by the id of its extraction. The member `copy` is the document that goes with it.
+    /// What a person says that a document has, by the id of its extraction. The document of its member `copy` goes with it.
     Correction = 8,
     /// An attempt to deliver, by the id of the endpoint and a number that puts the newest first.
     WebhookAttempt = 64,
