@@ -157,8 +157,8 @@ fn another_correction_is_not_lost(backend: Backend) {
     let id = saved(&cx, "total: 7");
     let (platform, caller, job) = (Arc::clone(&cx.platform), caller(&cx), id.clone());
     let last = correct_after(&cx, &id, &json!({ "total": "9" }), move || {
-        let first = Corrections::of(&platform).correct(&caller, &job, &object(&json!({ "total": "8" })));
-        let _ = wait(first).expect("corrected");
+        let values = object(&json!({ "total": "8" }));
+        let _ = wait(Corrections::of(&platform).correct(&caller, &job, &values)).expect("corrected");
     });
     let last = last.expect("corrected");
     assert_eq!(audited(&cx).len(), 2, "one after the other");
@@ -215,8 +215,9 @@ fn a_correction_of_a_contact_goes_with_it(backend: Backend) {
 }
 
 fn a_correction_needs_room(backend: Backend) {
-    let (cx, _) = sandbox_with(backend, |files, _| files.max_bytes_of_agent = Some(150));
-    let id = saved(&cx, "total: 7");
+    // Room for one such document, however it is sealed, and not for its copy.
+    let (cx, _) = sandbox_with(backend, |files, _| files.max_bytes_of_agent = Some(1_900));
+    let id = saved(&cx, &format!("total: 7\n{}", "x".repeat(1_000)));
     assert_eq!(refused(&cx, &id, &json!({})), "STORAGE_QUOTA_EXCEEDED");
     assert_eq!((all(&cx).len(), documents(&cx)), (0, 1), "nothing is left");
 }
