@@ -5,6 +5,7 @@ mod agents;
 mod audit;
 mod ceremony;
 mod contacts;
+mod corrections;
 mod credits;
 mod inbox;
 mod invitations;
@@ -101,6 +102,10 @@ pub static OPERATIONS: &[Entry] = &[
     Entry::of::<settings::ShowIdentity>(),
     Entry::of::<settings::RotateSecret>(),
     Entry::of::<studio::Ask>(),
+    Entry::of::<corrections::Set>(),
+    Entry::of::<corrections::List>(),
+    Entry::of::<corrections::Show>(),
+    Entry::of::<corrections::Remove>(),
     Entry::of::<keys::List>(),
     Entry::of::<keys::Create>(),
     Entry::of::<keys::Show>(),
@@ -152,6 +157,7 @@ pub(crate) fn named_schemas() -> std::collections::BTreeMap<String, serde_json::
         of::<sources::PageView>(),
         of::<studio::PassageView>(),
         of::<studio::ReplyView>(),
+        of::<corrections::CorrectionView>(),
         of::<keys::KeyView>(),
         of::<keys::Tried>(),
         of::<credits::EntryView>(),

@@ -7,6 +7,7 @@
 
 mod accounts;
 mod authenticator;
+mod corrections;
 mod cross_site;
 mod live;
 mod members;

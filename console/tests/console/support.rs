@@ -19,7 +19,7 @@ use openapi_core::access::Actor;
 use openapi_core::admin::{Admin, NewAgent};
 use openapi_core::api::{ApiBody, PeerAddress};
 use openapi_core::platform::{Platform, Ports};
-use openapi_core::ports::{Clock, FixedClock, SequentialIds, Timer};
+use openapi_core::ports::{Clock, FixedClock, MemoryBlobs, SequentialIds, Timer};
 use openapi_core::server_keys::{ServerKey, ServerKeys};
 use openapi_core::service_info::ServiceInfo;
 use openapi_core::values::{AgentId, Timestamp};
@@ -96,7 +96,8 @@ impl World {
         let clock = Arc::new(FixedClock::at(Timestamp::from_millis(1_790_000_000_000)));
         let keys = ServerKeys::new(ServerKey::new(&[7; 32]), vec![]);
         let ports = Ports::new(Arc::clone(&clock) as _, Arc::new(SequentialIds::default()), keys)
-            .with_timer(Arc::new(ClockTimer(Arc::clone(&clock))));
+            .with_timer(Arc::new(ClockTimer(Arc::clone(&clock))))
+            .with_blobs(Arc::new(MemoryBlobs::default()));
         let service = ServiceInfo::new("https://api.example.com").unwrap();
         let storage = Arc::new(MemoryStorage::new());
         let platform = Arc::new(Platform::new(Arc::clone(&storage) as _, ports, service));

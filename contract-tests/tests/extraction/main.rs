@@ -2,6 +2,7 @@
 
 mod answers;
 mod batches;
+mod corrections;
 mod credits;
 mod form;
 mod idempotency;

@@ -4,6 +4,7 @@ mod delete;
 mod download;
 mod get;
 mod idempotency;
+mod links;
 mod list;
 mod multipart;
 mod names;

@@ -264,6 +264,38 @@ export type ConversationCounts = {
   readonly all: number;
 };
 
+export type Correction = {
+  /** The extraction, which may be gone. */
+  readonly job: string;
+  readonly document: {
+    readonly fileName: string;
+    readonly contentType: string;
+    readonly fileSize: number;
+    readonly sha256: string;
+    /** `null` for text and DOCX. */
+    readonly pageCount: number | null;
+    readonly characterCount: number;
+    readonly ocrApplied: boolean;
+    /** ISO 639-1, where it was detected. */
+    readonly language: string | null;
+    readonly stored: boolean;
+    readonly fileId: string | null;
+  };
+  /** The contact whose file it is. */
+  readonly contactId: string | null;
+  readonly schema: Readonly<Record<string, unknown>>;
+  /** A value for each field of the schema; `null` where the document has none. */
+  readonly expected: Readonly<Record<string, unknown>>;
+  readonly by: Actor;
+  readonly at: string;
+};
+
+export type CorrectionPage = {
+  readonly corrections: readonly (Correction)[];
+  /** What to pass as `after` next; `null` at the end of the list. */
+  readonly next: string | null;
+};
+
 export type CreditAccount = {
   /** Whether nothing is charged; the balances stay. */
   readonly isUnlimited: boolean;
@@ -1546,6 +1578,90 @@ export interface Operations {
     readonly reply: TrialReply | null;
     readonly millis: number;
   } };
+  /** Notes what the document of an extraction really says, as a case for evaluations. */
+  'extractions.correct': { input: { agent: string; job: string; values: Readonly<Record<string, unknown>> }; output: {
+    /** The extraction, which may be gone. */
+    readonly job: string;
+    readonly document: {
+      readonly fileName: string;
+      readonly contentType: string;
+      readonly fileSize: number;
+      readonly sha256: string;
+      /** `null` for text and DOCX. */
+      readonly pageCount: number | null;
+      readonly characterCount: number;
+      readonly ocrApplied: boolean;
+      /** ISO 639-1, where it was detected. */
+      readonly language: string | null;
+      readonly stored: boolean;
+      readonly fileId: string | null;
+    };
+    /** The contact whose file it is. */
+    readonly contactId: string | null;
+    readonly schema: Readonly<Record<string, unknown>>;
+    /** A value for each field of the schema; `null` where the document has none. */
+    readonly expected: Readonly<Record<string, unknown>>;
+    readonly by: Actor;
+    readonly at: string;
+  } };
+  /** Lists corrected extractions, by their ids. */
+  'corrections.list': { input: { agent: string; limit?: number; after?: string }; output: {
+    readonly corrections: readonly (Correction)[];
+    /** What to pass as `after` next; `null` at the end of the list. */
+    readonly next: string | null;
+  } };
+  /** Shows what the document of an extraction has, by the word of an operator. */
+  'corrections.show': { input: { agent: string; job: string }; output: {
+    /** The extraction, which may be gone. */
+    readonly job: string;
+    readonly document: {
+      readonly fileName: string;
+      readonly contentType: string;
+      readonly fileSize: number;
+      readonly sha256: string;
+      /** `null` for text and DOCX. */
+      readonly pageCount: number | null;
+      readonly characterCount: number;
+      readonly ocrApplied: boolean;
+      /** ISO 639-1, where it was detected. */
+      readonly language: string | null;
+      readonly stored: boolean;
+      readonly fileId: string | null;
+    };
+    /** The contact whose file it is. */
+    readonly contactId: string | null;
+    readonly schema: Readonly<Record<string, unknown>>;
+    /** A value for each field of the schema; `null` where the document has none. */
+    readonly expected: Readonly<Record<string, unknown>>;
+    readonly by: Actor;
+    readonly at: string;
+  } };
+  /** Removes a correction with its document. */
+  'corrections.remove': { input: { agent: string; job: string }; output: {
+    /** The extraction, which may be gone. */
+    readonly job: string;
+    readonly document: {
+      readonly fileName: string;
+      readonly contentType: string;
+      readonly fileSize: number;
+      readonly sha256: string;
+      /** `null` for text and DOCX. */
+      readonly pageCount: number | null;
+      readonly characterCount: number;
+      readonly ocrApplied: boolean;
+      /** ISO 639-1, where it was detected. */
+      readonly language: string | null;
+      readonly stored: boolean;
+      readonly fileId: string | null;
+    };
+    /** The contact whose file it is. */
+    readonly contactId: string | null;
+    readonly schema: Readonly<Record<string, unknown>>;
+    /** A value for each field of the schema; `null` where the document has none. */
+    readonly expected: Readonly<Record<string, unknown>>;
+    readonly by: Actor;
+    readonly at: string;
+  } };
   /** Lists the keys of an agent, oldest first. */
   'keys.list': { input: { agent: string }; output: readonly (Key)[] };
   /** Creates a key. Its secret is in the answer and nowhere else. */
@@ -2143,6 +2259,26 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     method: 'POST', path: '/agents/{agent}/studio/ask', query: [], body: 'json',
     scope: 'agent', needs: 'studio.read', stepUp: false, versioned: false, secret: false,
     changes: false, command: '',
+  },
+  'extractions.correct': {
+    method: 'PUT', path: '/agents/{agent}/corrections/{job}', query: [], body: 'json',
+    scope: 'agent', needs: 'documents.correct', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'extractions correct JOB --set FIELD=VALUE --agent AGENT',
+  },
+  'corrections.list': {
+    method: 'GET', path: '/agents/{agent}/corrections', query: ['limit', 'after'], body: 'none',
+    scope: 'agent', needs: 'documents.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'extractions corrections list --agent AGENT',
+  },
+  'corrections.show': {
+    method: 'GET', path: '/agents/{agent}/corrections/{job}', query: [], body: 'none',
+    scope: 'agent', needs: 'documents.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'extractions corrections show JOB --agent AGENT',
+  },
+  'corrections.remove': {
+    method: 'DELETE', path: '/agents/{agent}/corrections/{job}', query: [], body: 'none',
+    scope: 'agent', needs: 'documents.correct', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'extractions corrections remove JOB --agent AGENT',
   },
   'keys.list': {
     method: 'GET', path: '/agents/{agent}/keys', query: [], body: 'none',

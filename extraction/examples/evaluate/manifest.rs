@@ -39,11 +39,14 @@ pub struct Field {
     pub items: Option<Box<Field>>,
     #[serde(default)]
     pub properties: Vec<Field>,
+    /// What else the schema says of it: `required`, `enum` and other rules.
+    #[serde(flatten)]
+    rules: Map<String, Value>,
 }
 
 impl Field {
     fn definition(&self) -> Value {
-        let mut members = Map::new();
+        let mut members = self.rules.clone();
         members.insert("type".to_owned(), self.kind.as_str().into());
         if let Some(description) = &self.description {
             members.insert("description".to_owned(), description.as_str().into());

@@ -100,6 +100,10 @@ audit_actions! {
     DocumentQueue = "document.queue",
     /// A queued extraction was cancelled or removed.
     DocumentCancel = "document.cancel",
+    /// What was extracted from a document was corrected.
+    DocumentCorrect = "document.correct",
+    /// A correction was removed with its document.
+    DocumentCorrectionRemove = "document.removeCorrection",
     /// The credits of an agent were changed by an operator.
     CreditsChange = "credits.change",
     /// A form was submitted, or a draft of one stored.
@@ -188,6 +192,8 @@ audit_actions! {
     ConversationRead = "conversation.read",
     /// A stored document was shown to an operator.
     DocumentRead = "document.read",
+    /// Corrected documents were exported.
+    DocumentExport = "document.export",
     /// A secret was shown to an operator.
     SecretShow = "secret.show",
     /// The content of a file was written to a file of an operator.

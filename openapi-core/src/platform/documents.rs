@@ -41,29 +41,6 @@ impl DocumentWriter {
     pub async fn write(&mut self, bytes: &[u8]) -> Result<(), ApiError> {
         Ok(self.content.write(bytes).await?)
     }
-
-    /// Makes the content durable, and returns the record that belongs to it. Without that the content is an orphan,
-    /// which is swept.
-    pub(in crate::platform) async fn finish(
-        self,
-        new: NewDocument,
-        now: Timestamp,
-    ) -> Result<StoredDocument, ApiError> {
-        let content = self.content.finish().await?;
-        Ok(StoredDocument {
-            id: self.key.file,
-            file_name: new.file_name,
-            content_type: new.content_type,
-            file_size: content.bytes,
-            sha256: new.sha256,
-            stored_size: content.stored_bytes,
-            server_key: Some(content.server_key),
-            uploaded_by: new.uploaded_by,
-            created_at: now,
-            expires_at: new.expires_at,
-            conversation: new.conversation,
-        })
-    }
 }
 
 impl Platform {
@@ -77,6 +54,33 @@ impl Platform {
         Ok(DocumentWriter { key, content })
     }
 
+    /// Makes the content of a document durable, and returns the record that belongs to it. Without that the content is an
+    /// orphan, which is swept.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn finish_document(
+        &self,
+        DocumentWriter { key, content }: DocumentWriter,
+        new: NewDocument,
+    ) -> Result<DocumentWrite, ApiError> {
+        let content = content.finish().await?;
+        let document = StoredDocument {
+            id: key.file,
+            file_name: new.file_name,
+            content_type: new.content_type,
+            file_size: content.bytes,
+            sha256: new.sha256,
+            stored_size: content.stored_bytes,
+            server_key: Some(content.server_key),
+            uploaded_by: new.uploaded_by,
+            created_at: self.now(),
+            expires_at: new.expires_at,
+            conversation: new.conversation,
+        };
+        Ok(DocumentWrite { document, max_bytes: self.files.max_bytes_of_agent })
+    }
+
     /// Stores a document whose content has arrived: the content first, then its record, so that no record is without its
     /// content.
     ///
@@ -88,8 +92,7 @@ impl Platform {
         content: DocumentWriter,
         new: NewDocument,
     ) -> Result<StoredDocument, ApiError> {
-        let document = content.finish(new, self.now()).await?;
-        let write = DocumentWrite { document, max_bytes: self.files.max_bytes_of_agent };
+        let write = self.finish_document(content, new).await?;
         let Err(error) = self.storage.insert_document(agent, &write).await else {
             return Ok(write.document);
         };

@@ -142,7 +142,9 @@ fn refused_file(message: &'static str, detected: &Detected, types: &FileTypes) -
         .with_detail("allowed", Json::Array(allowed))
 }
 
-pub(super) fn quota_exceeded(excess: QuotaExcess) -> ApiError {
+/// 403 of what an agent has no room for.
+#[must_use]
+pub fn quota_exceeded(excess: QuotaExcess) -> ApiError {
     let message = match excess.unit {
         QuotaUnit::Files => format!("The contact may have {} files", excess.limit),
         QuotaUnit::Bytes => format!("The files of the agent may have {} bytes in all", excess.limit),

@@ -10,7 +10,7 @@ mod option;
 mod pattern;
 pub(crate) mod properties;
 mod record;
-pub(crate) mod rules;
+pub mod rules;
 
 pub use check::{CompiledSchema, Identity};
 pub use field::{FieldDefinition, FieldType};

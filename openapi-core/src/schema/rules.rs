@@ -22,7 +22,7 @@ const MAX_MAGNITUDE: f64 = 1e308;
 
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub enum Form {
     /// Single-line text.
     Line,
     /// Multi-line text of so many characters.
@@ -58,7 +58,7 @@ pub(crate) enum Form {
 }
 
 /// The rules that a value must keep. What a form has no use for is ignored.
-pub(crate) struct Rules<'a> {
+pub struct Rules<'a> {
     /// What the value is.
     pub(crate) form: Form,
     /// Whether a blank value counts as missing.
@@ -87,7 +87,7 @@ pub(crate) struct Rules<'a> {
 
 /// A bound of a value.
 #[derive(Clone, Copy)]
-pub(crate) enum Limit<'a> {
+pub enum Limit<'a> {
     /// Of a number.
     Number(&'a Number),
     /// Of a date, a time or a timestamp, as text.
@@ -95,11 +95,12 @@ pub(crate) enum Limit<'a> {
 }
 
 /// Notes a fault of the value, or of the element of this index.
-pub(crate) type Note<'a> = dyn FnMut(Option<usize>, &Json, ValidationIssue) + 'a;
+pub type Note<'a> = dyn FnMut(Option<usize>, &Json, ValidationIssue) + 'a;
 
 impl<'a> Rules<'a> {
     /// The rules of a form alone.
-    pub(crate) fn of(form: Form) -> Self {
+    #[must_use]
+    pub fn of(form: Form) -> Self {
         Rules {
             form,
             required: false,
@@ -145,7 +146,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Checks a value that is not `null`.
-    pub(crate) fn check(&self, value: &Json, note: &mut Note<'_>) {
+    pub fn check(&self, value: &Json, note: &mut Note<'_>) {
         let checked = match self.form {
             Form::Line | Form::Block(_) | Form::Email | Form::Phone | Form::PhoneCode | Form::Url => {
                 self.text(value)

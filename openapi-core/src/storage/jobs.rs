@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use super::{DocumentWrite, Effects, Result, Subject, Window};
+use super::{DocumentWrite, Effects, RecordChange, Result, Subject, Window};
 use crate::credits::{CreditAccount, CreditEntry, JobCredits};
 use crate::json::RawObject;
 use crate::values::{AgentId, ContactId, FileId, JobId, PlatformId, Timestamp};
@@ -230,6 +230,8 @@ pub struct JobsWrite {
     pub at: Timestamp,
     /// The changes.
     pub changes: Vec<JobChange>,
+    /// Records of the agent that change with them, without unique values. No two changes are of the same key.
+    pub records: Vec<RecordChange>,
     /// How many unfinished jobs the scope may have in a queue after the changes.
     pub max_unfinished: Option<(Queue, u64)>,
     /// The contacts that the jobs are about, at the versions that the caller has seen.
@@ -253,6 +255,7 @@ impl JobsWrite {
         JobsWrite {
             at,
             changes,
+            records: Vec::new(),
             max_unfinished: None,
             contacts: Vec::new(),
             account: None,
@@ -352,7 +355,7 @@ pub trait QueueStore: Send + Sync {
     /// In this order: [`Missing`](super::StorageErrorKind::Missing) without such an agent,
     /// [`ReplayExists`](super::StorageErrorKind::ReplayExists), for each contact in turn `Missing`
     /// without it and [`Stale`](super::StorageErrorKind::Stale) when another version of it is stored, `Stale` when
-    /// another version of a job or of the account is
+    /// another version of a job, of a record or of the account is
     /// stored, [`QuotaExceeded`](super::StorageErrorKind::QuotaExceeded) of the unit
     /// [`Jobs`](super::QuotaUnit::Jobs) when more jobs would be unfinished than may be; then for each document in turn
     /// `QuotaExceeded` when the files and documents of the agent would have more bytes than its `max_bytes`, the earlier

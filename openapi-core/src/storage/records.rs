@@ -132,7 +132,7 @@ impl Subject {
 
 macro_rules! record_kinds {
     ($($(#[$doc:meta])* $name:ident = $number:literal,)*) => {
-        /// What records there are. Stores write the numbers for good; 8 is for corrections, 9 for evaluation cases.
+        /// What records there are. Stores write the numbers for good; 9 is for evaluation cases.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "camelCase")]
         pub enum RecordKind {
@@ -169,6 +169,8 @@ record_kinds! {
     WebhookEndpoint = 6,
     /// The progress of a webhook endpoint, by its id.
     WebhookState = 7,
+    /// What a person says that a document has, by the id of its extraction. The document of its member `copy` goes with it.
+    Correction = 8,
     /// An attempt to deliver, by the id of the endpoint and a number that puts the newest first.
     WebhookAttempt = 64,
     /// A page of a website that an agent's documents come from, by the id of the website and a hash of its address.

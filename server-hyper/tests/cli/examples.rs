@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::corrections;
 use super::extraction;
 use super::file_client::{Client, id};
 use super::import_files::{texts, workbook};
@@ -97,6 +98,16 @@ fn a_job(sandbox: &Sandbox) -> String {
     job
 }
 
+/// The id of an extraction that has ended and has its document.
+fn an_extraction(sandbox: &Sandbox) -> String {
+    let key = sandbox.json(&["keys", "create", "--agent", "acme", "--name", "Extraction", "--allow", "all"]);
+    let server = sandbox.serve(&["--extraction-workers", "1"]);
+    let schema = r#"{ "total": { "type": "number" }, "vendor": { "type": "string" }, "vat_number": { "type": "string" } }"#;
+    let job = corrections::extracted(&server.api, &credentials(&key), schema, "total: 1", "true");
+    assert_eq!(server.end(), 0);
+    job
+}
+
 /// The id of a file of a contact.
 fn a_file(sandbox: &Sandbox) -> String {
     let key = sandbox.json(&["keys", "create", "--agent", "acme", "--name", "File", "--allow", "all"]);
@@ -176,6 +187,8 @@ fn every_example_works() {
     let one = r#"{ "externalReferenceId": "crm-1001", "primaryEmail": "f@example.com", "lastName": "F" }"#;
     sandbox.write("contact.json", one);
     sandbox.write("fields.json", r#"{ "total": { "type": "number", "required": true } }"#);
+    sandbox.write("right.json", r#"{ "total": 12.5 }"#);
+    std::fs::create_dir(sandbox.path("cases")).unwrap();
     let bin = sandbox.path("bin");
     std::fs::create_dir(&bin).unwrap();
     std::os::unix::fs::symlink(BINARY, bin.join("openapi-server")).unwrap();
@@ -185,7 +198,7 @@ fn every_example_works() {
     let url = endpoint.url();
     let models = format!("extraction_llm = \"main\"\n[llm.main]\nurl = \"{url}\"\nmodel = \"wise\"\n");
     sandbox.write("models.toml", &models);
-    let (mut key, mut form, mut document, mut conversation) = (None, None, None, None);
+    let (mut key, mut form, mut document, mut conversation, mut extraction) = (None, None, None, None, None);
     let mut tried = 0;
     for command in commands(&sandbox, &[]) {
         let help = help(&sandbox, &command);
@@ -252,6 +265,9 @@ fn every_example_works() {
             }
             if example.contains("$JOB") {
                 shell.env("JOB", a_job(&sandbox));
+            }
+            if example.contains("$EXTRACTION") {
+                shell.env("EXTRACTION", extraction.get_or_insert_with(|| an_extraction(&sandbox)));
             }
             if example.contains("$FILE") {
                 shell.env("FILE", a_file(&sandbox));

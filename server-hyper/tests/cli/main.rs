@@ -16,6 +16,7 @@ mod contact_records;
 mod contacts;
 mod conversations;
 mod copy;
+mod corrections;
 #[cfg(target_os = "linux")]
 mod document_sandbox;
 mod engines;

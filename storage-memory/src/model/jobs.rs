@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Tenant, World, window};
+use super::{Tenant, World, shapes, window};
 use openapi_core::agents::AgentStatus;
 use openapi_core::json::RawObject;
 use openapi_core::ports::BlobKey;
@@ -34,6 +34,7 @@ impl Tenant {
             self.refuse_stale(contact, version)?;
         }
         refuse_stale_jobs(&self.jobs, &write.changes)?;
+        shapes::refuse_stale_records(&self.records, &write.records)?;
         if let Some(account) = &write.account {
             let stored = self.credits.as_ref().map_or(0, |stored| stored.version);
             if stored.checked_add(1) != Some(account.version) {
@@ -289,6 +290,7 @@ impl World {
         let tenant = self.tenant_mut(agent)?;
         tenant.refuse_jobs_write(write)?;
         change(&mut tenant.jobs, &write.changes);
+        shapes::change(&mut tenant.records, &write.records)?;
         if let Some(account) = &write.account {
             tenant.credits = Some(account.clone());
         }

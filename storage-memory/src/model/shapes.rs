@@ -36,14 +36,19 @@ impl Tenant {
     }
 }
 
-/// Changes records: removals first.
-fn change(records: &mut Records, changes: &[RecordChange]) -> Result<()> {
+pub(super) fn refuse_stale_records(records: &Records, changes: &[RecordChange]) -> Result<()> {
     for change in changes {
         let stored = records.get(change.key()).map_or(0, |record| record.version);
         if change.expected() != Some(stored) {
             return Err(StorageErrorKind::Stale.into());
         }
     }
+    Ok(())
+}
+
+/// Changes records: removals first.
+pub(super) fn change(records: &mut Records, changes: &[RecordChange]) -> Result<()> {
+    refuse_stale_records(records, changes)?;
     for change in changes {
         if let RecordChange::Remove { key, .. } = change {
             records.remove(key);

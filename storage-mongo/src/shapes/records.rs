@@ -103,7 +103,12 @@ fn by_unique(scope: Option<&AgentId>, kind: RecordKind, unique: &[u8; 32]) -> Re
     })
 }
 
-async fn change(tx: &mut Transaction, scope: Option<&AgentId>, changes: &[RecordChange]) -> Result<()> {
+/// Changes records of a scope that is locked: removals first.
+pub(crate) async fn change(
+    tx: &mut Transaction,
+    scope: Option<&AgentId>,
+    changes: &[RecordChange],
+) -> Result<()> {
     for change in changes {
         refuse_stale(tx, scope, change).await?;
     }

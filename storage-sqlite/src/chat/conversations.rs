@@ -16,7 +16,7 @@ use super::messages;
 use crate::error::Result;
 use crate::readers::snapshot;
 use crate::rows::{self, RowReader, code, json_text, signed};
-use crate::shapes::records;
+use crate::shapes;
 use crate::store::SqliteStorage;
 use crate::{documents, effects, tenant};
 
@@ -186,7 +186,7 @@ fn erase_rest(
     erased: &Conversation,
     now: Timestamp,
 ) -> Result<()> {
-    records::erase_of(db, agent, Subject::Conversation(erased.id), now)?;
+    shapes::erase_of(db, agent, Subject::Conversation(erased.id), now)?;
     erased.uploads.iter().try_for_each(|document| documents::discard(db, agent_id, *document, now))
 }
 

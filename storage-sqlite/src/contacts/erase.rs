@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use super::write;
 use crate::chat::conversations;
 use crate::error::Result;
-use crate::shapes::{log, records};
+use crate::shapes::{self, log};
 use crate::{audit, effects, files, forms, replays, tenant};
 
 /// As [`openapi_core::storage::ContactStore::erase_contact`].
@@ -25,7 +25,7 @@ pub(super) fn erase(
     files::erase_of(db, agent_id, agent.number, id, at)?;
     forms::erase_of(db, agent.number, id)?;
     conversations::erase_of(db, agent_id, agent.number, id, at)?;
-    records::erase_of(db, agent.number, Subject::Contact(id), at)?;
+    shapes::erase_of(db, agent.number, Subject::Contact(id), at)?;
     log::erase_of(db, agent.number, id)?;
     audit::empty_payloads(db, agent_id, id)?;
     effects::apply(db, agent.number, effects)

@@ -105,6 +105,7 @@ pub(crate) fn save(db: &Connection, scope: Option<&AgentId>, write: &JobsWrite) 
         contacts::refuse_stale(db, number, contact, version)?;
     }
     write.changes.iter().try_for_each(|change| refuse_stale(db, number, change))?;
+    super::records::change(db, number, &write.records)?;
     if let Some(account) = &write.account {
         credits::refuse_stale(db, number, account)?;
     }

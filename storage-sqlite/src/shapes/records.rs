@@ -96,28 +96,33 @@ pub(crate) fn put(db: &Connection, scope: i64, record: &StoredRecord) -> Result<
     put_new(db, scope, record)
 }
 
-/// Removes the records of an erased contact or conversation, and erases its jobs.
-pub(crate) fn erase_of(db: &Connection, agent: i64, subject: Subject, at: Timestamp) -> Result<()> {
-    super::jobs::erase_of(db, agent, subject, at)?;
+/// Removes the records of an erased contact or conversation.
+pub(crate) fn erase_of(db: &Connection, agent: i64, subject: Subject) -> Result<()> {
     let sql = "DELETE FROM record WHERE agent = ?1 AND subject = ?2";
     db.prepare_cached(sql)?.execute(params![agent, subject.to_bytes()])?;
+    Ok(())
+}
+
+/// Changes records of a scope: removals first.
+pub(crate) fn change(db: &Connection, scope: i64, changes: &[RecordChange]) -> Result<()> {
+    changes.iter().try_for_each(|change| refuse_stale(db, scope, change))?;
+    for change in changes {
+        if let RecordChange::Remove { key, .. } = change {
+            remove(db, scope, key)?;
+        }
+    }
+    for change in changes {
+        if let RecordChange::Save(record) = change {
+            put(db, scope, record)?;
+        }
+    }
     Ok(())
 }
 
 /// As [`RecordStore::save_records`], inside the writer's transaction.
 fn save(db: &Connection, scope: Option<&AgentId>, write: &RecordsWrite) -> Result<()> {
     let number = number_of(db, scope)?.ok_or(StorageErrorKind::Missing)?;
-    write.changes.iter().try_for_each(|change| refuse_stale(db, number, change))?;
-    for change in &write.changes {
-        if let RecordChange::Remove { key, .. } = change {
-            remove(db, number, key)?;
-        }
-    }
-    for change in &write.changes {
-        if let RecordChange::Save(record) = change {
-            put(db, number, record)?;
-        }
-    }
+    change(db, number, &write.changes)?;
     match scope {
         Some(_) => effects::apply(db, number, &write.effects),
         None => write.effects.audit.iter().try_for_each(|entry| audit_chain::append(db, entry)),

@@ -295,6 +295,7 @@ cases! {
         a_full_queue_refuses
         credits_and_jobs_agree
         documents_come_with_their_jobs
+        records_come_with_their_jobs
         a_job_needs_the_contact_as_read
     }
     job_endings {

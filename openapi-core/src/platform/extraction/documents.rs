@@ -10,7 +10,7 @@ use crate::platform::documents::NewDocument;
 use crate::platform::errors::quota_exceeded;
 use crate::ports::BlobKey;
 use crate::reply::ApiError;
-use crate::storage::{DocumentWrite, FileQuota, StoredDocument};
+use crate::storage::{DocumentWrite, FileQuota};
 use crate::values::{ContactId, FileId};
 
 /// Step 14: whether the agent has room for so many bytes as they are stored.
@@ -30,7 +30,7 @@ pub(super) async fn refuse_excess(platform: &Platform, caller: &Caller, bytes: u
 pub(super) struct DocumentRetention<'a> {
     platform: &'a Platform,
     key: BlobKey,
-    document: StoredDocument,
+    write: DocumentWrite,
     stays: bool,
 }
 
@@ -55,9 +55,9 @@ impl<'a> DocumentRetention<'a> {
         };
         let mut content = platform.begin_document(&caller.agent_id, id).await?;
         content.write(&sent.content).await?;
-        let document = content.finish(document, platform.now()).await?;
+        let write = platform.finish_document(content, document).await?;
         let key = BlobKey::new(caller.agent_id.clone(), id);
-        Ok(DocumentRetention { platform, key, document, stays: false })
+        Ok(DocumentRetention { platform, key, write, stays: false })
     }
 
     pub(super) fn id(&self) -> FileId {
@@ -66,7 +66,7 @@ impl<'a> DocumentRetention<'a> {
 
     /// Its record.
     pub(super) fn write(&self) -> DocumentWrite {
-        DocumentWrite { document: self.document.clone(), max_bytes: self.platform.files.max_bytes_of_agent }
+        self.write.clone()
     }
 
     /// Whether the content stays when this is dropped.

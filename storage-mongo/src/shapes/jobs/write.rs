@@ -12,7 +12,7 @@ use super::{document, key_of, queue_number, state};
 use crate::document::{FieldReader, Fields, binary, time};
 use crate::error::Result;
 use crate::migrate::{collection, index};
-use crate::shapes::scope;
+use crate::shapes::{records, scope};
 use crate::tenant::TenantState;
 use crate::transaction::{Find, Transaction, Update};
 use crate::{contacts, credits, documents, effects};
@@ -32,6 +32,7 @@ pub(super) async fn save(tx: &mut Transaction, scope: Option<&AgentId>, write: &
         }
     }
     let stored = refuse_stale(tx, scope, &write.changes).await?;
+    records::change(tx, scope, &write.records).await?;
     if let (Some(agent), Some(account)) = (scope, &write.account) {
         credits::refuse_stale(tx, agent, account).await?;
     }

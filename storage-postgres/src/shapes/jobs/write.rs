@@ -12,6 +12,7 @@ use super::number;
 use crate::connect::{execute, fetch, fetch_one};
 use crate::error::{Result, corrupt};
 use crate::rows::{RowReader, Statement, signed};
+use crate::shapes::records;
 use crate::shapes::scope::{self, column};
 use crate::{contacts, credits, documents, effects};
 
@@ -25,6 +26,7 @@ pub(super) async fn save(db: &mut PgConnection, scope: Option<&AgentId>, write: 
         }
     }
     let stored = refuse_stale(db, scope, &write.changes).await?;
+    records::change(db, scope, &write.records).await?;
     if let (Some(agent), Some(account)) = (scope, &write.account) {
         credits::refuse_stale(db, agent, account).await?;
     }

@@ -163,6 +163,16 @@ impl Faulty {
             Some(PlantedFault::SettleWithoutLedger) => write.entries.clear(),
             Some(PlantedFault::SettleWithoutAccount) => write.account = None,
             Some(PlantedFault::JobDocumentsLost) => write.documents.clear(),
+            Some(PlantedFault::JobRecordsLost) => write.records.clear(),
+            Some(PlantedFault::JobRecordsIgnoreVersion) => {
+                for change in &mut write.records {
+                    let stored = self.inner.record(scope, change.key()).await?.map_or(0, |it| it.version);
+                    match change {
+                        RecordChange::Save(record) => record.version = stored + 1,
+                        RecordChange::Remove { version, .. } => *version = stored,
+                    }
+                }
+            }
             Some(PlantedFault::JobDocumentsStay) => write.discard.clear(),
             Some(PlantedFault::JobsWithoutAudit) => write.effects.audit.clear(),
             Some(PlantedFault::JobAnswerNotStored) => write.effects.replay = None,

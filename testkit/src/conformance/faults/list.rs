@@ -626,6 +626,10 @@ faults! {
     SettleWithoutAccount,
     /// The documents of a job are not stored.
     JobDocumentsLost,
+    /// The records of a write of jobs are not stored.
+    JobRecordsLost,
+    /// The records of a write of jobs overwrite concurrent changes.
+    JobRecordsIgnoreVersion,
     /// The discarded documents of a job stay.
     JobDocumentsStay,
     /// A change of jobs leaves no audit entry.

@@ -19,8 +19,8 @@ use openapi_core::credits::{CreditAccount, CreditEntry, CreditEntryKind, CreditP
 use openapi_core::json::RawObject;
 use openapi_core::storage::{
     DocumentWrite, Effects, Job, JobChange, JobClaim, JobLease, JobPage, JobQuery, JobState, JobsWrite,
-    Queue, QueueFront, QueueLoad, QuotaExcess, QuotaUnit, Result, ScopedJob, StorageErrorKind, Subject,
-    Window, Woken,
+    Queue, QueueFront, QueueLoad, QuotaExcess, QuotaUnit, RecordChange, RecordKey, RecordKind, Result,
+    ScopedJob, StorageErrorKind, StoredRecord, Subject, Window, Woken,
 };
 use openapi_core::values::{AgentId, ContactId, ConversationId, FileId, JobId, PlatformId};
 

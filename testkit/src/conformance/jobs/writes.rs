@@ -133,6 +133,51 @@ pub(in crate::conformance) fn documents_come_with_their_jobs(backend: &mut dyn B
     });
 }
 
+pub(in crate::conformance) fn records_come_with_their_jobs(backend: &mut dyn Backend) {
+    on(backend, async |storage| {
+        let (world, a, b) = World::with_agents(storage).await;
+        let key = RecordKey::new(RecordKind::Correction, PlatformId::from_bytes([1; 12]));
+        let record = |version: u64| StoredRecord {
+            key: key.clone(),
+            version,
+            subject: None,
+            unique: None,
+            due_at: None,
+            body: RawObject::from_text(format!(r#"{{"n":{version}}}"#)).expect("an object"),
+        };
+        let write = |records, documents: &[u8], max_bytes| JobsWrite {
+            records,
+            documents: documents
+                .iter()
+                .map(|number| DocumentWrite { document: document(*number, 10), max_bytes })
+                .collect(),
+            ..JobsWrite::new(at(1), Vec::new())
+        };
+        let saved = async |agent, write: &JobsWrite| world.storage.save_jobs(Some(agent), write).await;
+        let stored = async |agent| world.storage.record(Some(agent), &key).await.expect("a record");
+        let save_of = |version| vec![RecordChange::Save(record(version))];
+        assert_fails(saved(&a, &write(save_of(2), &[1], None)).await, &StorageErrorKind::Stale);
+        let excess = QuotaExcess { unit: QuotaUnit::Bytes, limit: 9, actual: 10 };
+        let refused = saved(&a, &write(save_of(1), &[1], Some(9))).await;
+        assert_fails(refused, &StorageErrorKind::QuotaExceeded(excess));
+        assert_eq!((stored(&a).await, world.document(&a, 1).await), (None, None), "all or nothing");
+        saved(&a, &write(save_of(1), &[1], None)).await.expect("both");
+        assert_eq!((stored(&a).await, world.bytes(&a).await), (Some(record(1)), 10));
+        saved(&a, &write(save_of(2), &[], None)).await.expect("the next version");
+        assert_fails(saved(&a, &write(save_of(2), &[], None)).await, &StorageErrorKind::Stale);
+        assert_eq!((stored(&a).await, stored(&b).await), (Some(record(2)), None));
+        let remove = |version| vec![RecordChange::Remove { key: key.clone(), version }];
+        assert_fails(saved(&b, &write(remove(2), &[], None)).await, &StorageErrorKind::Stale);
+        let mut removal = write(remove(1), &[], None);
+        removal.discard = vec![FileId::from_bytes([1; 12])];
+        assert_fails(saved(&a, &removal).await, &StorageErrorKind::Stale);
+        assert_eq!(world.bytes(&a).await, 10);
+        removal.records = remove(2);
+        saved(&a, &removal).await.expect("both go");
+        assert_eq!((stored(&a).await, world.bytes(&a).await), (None, 0));
+    });
+}
+
 pub(in crate::conformance) fn a_job_needs_the_contact_as_read(backend: &mut dyn Backend) {
     on(backend, async |storage| {
         let (world, a, b) = World::with_agents(storage).await;

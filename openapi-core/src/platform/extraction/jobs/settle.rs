@@ -14,8 +14,10 @@ use crate::platform::errors::concurrent_update;
 use crate::reply::ApiError;
 use crate::service::ExtractedDocument;
 use crate::storage::retry::retry_on_conflict;
-use crate::storage::{Effects, Job, JobChange, JobState, JobsWrite, StorageErrorKind};
-use crate::values::{PlatformId, Timestamp};
+use crate::storage::{
+    Effects, Job, JobChange, JobState, JobsWrite, RecordChange, RecordKey, RecordKind, StorageErrorKind,
+};
+use crate::values::{FileId, PlatformId, Timestamp};
 
 /// How a job ends.
 pub(super) enum End {
@@ -36,7 +38,7 @@ pub(super) async fn settle(platform: &Platform, it: &ExtractionJob, end: &End) -
             return Ok(Some(true));
         };
         match error.kind {
-            // The job, or the account.
+            // The job, its correction or the account.
             StorageErrorKind::Stale => {
                 let found = platform.storage.job(Some(&it.agent_id), it.job.id).await?;
                 let is_same = found.is_some_and(|found| found.version == it.job.version);
@@ -100,8 +102,26 @@ async fn write(
     let mut write = JobsWrite::new(now, vec![change]);
     (write.entries, write.account) = (entries, account);
     write.discard = body.content.filter(|_| !body.save || is_removed).into_iter().collect();
+    if is_removed {
+        remove_correction(platform, it, &mut write).await?;
+    }
     write.effects = effects(platform, it, end, charged, now);
     Ok(write)
+}
+
+/// The correction of a job goes with it, and the copy of the document that it has.
+async fn remove_correction(
+    platform: &Platform,
+    it: &ExtractionJob,
+    write: &mut JobsWrite,
+) -> Result<(), ApiError> {
+    let key = RecordKey::new(RecordKind::Correction, PlatformId::from_bytes(*it.job.id.as_bytes()));
+    if let Some(found) = platform.storage.record(Some(&it.agent_id), &key).await? {
+        write.records.push(RecordChange::Remove { key, version: found.version });
+        let copy = found.body.get("copy");
+        write.discard.extend(copy.and_then(|id| id.as_str()?.parse::<FileId>().ok()));
+    }
+    Ok(())
 }
 
 /// A result as it is stored.

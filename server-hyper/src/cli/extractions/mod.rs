@@ -1,5 +1,9 @@
 //! `extractions`: extractions that run in the background.
 
+mod corrections;
+
+use std::path::PathBuf;
+
 use clap::Subcommand;
 use openapi_core::access::{Caller, Permissions};
 use openapi_core::extraction::{ExtractionJob, ExtractionStatus};
@@ -11,6 +15,7 @@ use openapi_core::service::{
 };
 use openapi_core::values::AgentId;
 
+use self::corrections::{Correct, ManageCorrections};
 use super::context::CommandContext;
 use crate::assemble::Contents;
 use crate::error::CliError;
@@ -70,6 +75,32 @@ pub enum Extractions {
         #[arg(long)]
         batch: Option<String>,
     },
+    /// Note what the document of an extraction really says, as a case for evaluations
+    #[command(after_help = "Examples:\n  \
+        openapi-server extractions correct \"$EXTRACTION\" --agent acme --set total=12.50 --set vendor='Acme Ltd'\n  \
+        openapi-server extractions correct \"$EXTRACTION\" --agent acme --set vat_number=\n  \
+        openapi-server extractions correct \"$EXTRACTION\" --agent acme --values right.json\n  \
+        openapi-server extractions correct \"$EXTRACTION\" --agent acme\n\n\
+        Fields that you leave out have the value of the result; without any, you note that the result is right.\n\
+        The document must still be there: send it with `saveToStorage`, or as a file of a contact. The correction has it\n\
+        until you remove the correction. Correcting an extraction again replaces its correction.")]
+    Correct(Correct),
+    /// List, show and remove corrections
+    #[command(subcommand)]
+    Corrections(ManageCorrections),
+    /// Write all corrected documents with their values into a folder, as an evaluation set
+    #[command(after_help = "Examples:\n  \
+        openapi-server extractions export-set cases --agent acme\n\n\
+        The folder must be there and be empty. Only its owner may read the files: the documents, and manifest.jsonl.\n\
+        In a checkout of the project, `cargo run --release -p extraction --example evaluate -- cases` evaluates them.")]
+    ExportSet {
+        /// The folder
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+    },
 }
 
 impl Extractions {
@@ -101,6 +132,9 @@ impl Extractions {
                 .with_platform(Contents::Closed, async |platform| {
                     retry(context, platform, &caller(context, agent), job, batch).await
                 }),
+            Extractions::Correct(correct) => correct.run(context),
+            Extractions::Corrections(corrections) => corrections.run(context),
+            Extractions::ExportSet { folder, agent } => corrections::export_set(context, &agent, &folder),
         }
     }
 }
