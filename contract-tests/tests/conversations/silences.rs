@@ -172,7 +172,7 @@ impl History {
         match reason {
             "operator" => drop(block_on(chat.close_conversation(&operator(), &agent(), id)).expect("closed")),
             "revoked" => {
-                drop(block_on(chat.revoke_conversation(&operator(), &agent(), id)).expect("revoked"))
+                drop(block_on(chat.revoke_conversation(&operator(), &agent(), id)).expect("revoked"));
             }
             _ => drop(self.world.post("/close", &json!({ "token": token }))),
         }
