@@ -15,3 +15,4 @@ mod roles;
 mod studio;
 mod support;
 mod totp;
+mod webhooks;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ::console::{AccountSettings, Console, ConsoleSettings, DocumentReader, LiveStreams, WidgetTags};
 use arc_swap::ArcSwap;
 use conversations::Conversations;
+use events::Webhooks;
 use events::streams::EventHub;
 use http::header::{HOST, LOCATION};
 use http::request::Parts;
@@ -83,6 +84,7 @@ impl ConsoleListeners {
         reader: Option<Arc<dyn DocumentReader>>,
         widget: Option<Arc<dyn WidgetTags>>,
         live: LiveStreams,
+        webhooks: Webhooks,
     ) -> Console {
         let millis = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         let accounts = AccountSettings {
@@ -98,6 +100,7 @@ impl ConsoleListeners {
         settings.reader = reader;
         settings.widget = widget;
         settings.live = Some(live);
+        settings.webhooks = Some(webhooks);
         Console::new(chat, settings)
     }
 }

@@ -244,7 +244,14 @@ impl Server {
             let chat = Conversations::clone(&platforms.current());
             let reader = reader(&lent.config, &chat);
             let widget = widget_tags(&service_info, widget_origin.clone());
-            Arc::new(ArcSwap::from_pointee(console.console(&serving.console, chat, reader, widget, live)))
+            Arc::new(ArcSwap::from_pointee(console.console(
+                &serving.console,
+                chat,
+                reader,
+                widget,
+                live,
+                platforms.webhooks(),
+            )))
         });
         let mut listening_at = vec![("open-api", address)];
         listening_at.extend(widget_origin.clone().map(|origin| ("widget", origin)));
