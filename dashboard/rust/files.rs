@@ -19,5 +19,5 @@ pub(crate) const FILES: &[(&str, &str, &[u8])] = &[
     ("assets/setup.f481a3d84453.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/setup.f481a3d84453.js.br")),
     ("assets/sign-in.75bede190b6a.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/sign-in.75bede190b6a.js.br")),
     ("assets/studio.19e5bbd2ba48.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/studio.19e5bbd2ba48.js.br")),
-    ("assets/webhooks.796944183e02.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/webhooks.796944183e02.js.br")),
+    ("assets/webhooks.5f690b9ff00f.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/webhooks.5f690b9ff00f.js.br")),
 ];

@@ -78,9 +78,9 @@ const List = () => {
                   <thead><tr><th scope="col">{t('URL')}</th><th scope="col">{t('State')}</th><th scope="col" class="wide-only">{t('Events')}</th><th scope="col">{t('Waiting')}</th><th scope="col">{t('Last success')}</th><th scope="col"><span class="sr">{t('Actions')}</span></th></tr></thead>
                   <tbody>{shown.map((one) => (
                     <tr key={one.id} data-href={pageOf(one)} onClick={(event) => !event.defaultPrevented && !(event.target as Element).closest('a, button, .menuroot') && navigate(pageOf(one))}>
-                      <td><a class="main cut address" href={href(pageOf(one))}>{shortUrl(one.url)}</a>{one.description && <div class="cut muted small" dir="auto">{one.description}</div>}</td>
+                      <td><a class="main cut address" href={href(pageOf(one))}>{shortUrl(one.url)}</a>{one.description && <div class="cut muted small"><bdi>{one.description}</bdi></div>}</td>
                       <td><State of={one} /></td>
-                      <td class="muted wide-only"><span class="cut">{typesInWords(one.types)}</span></td>
+                      <td class="muted wide-only cut">{typesInWords(one.types)}</td>
                       <td class="muted">{number(one.pending)}</td>
                       <td class="muted"><Moment at={one.lastSuccessAt} /></td>
                       <td class="end"><Actions of={one} items={itemsOf(one, dialogs)} /></td>
@@ -104,7 +104,7 @@ const Facts = ({ of: one }: { of: WebhookEndpoint }) => {
       <dl class="dl">
         <dt>{t('State')}</dt><dd class="row wrap"><State of={one} />{one.failingSince && one.status == 'enabled' && <span class="muted">{t('since {time}', { time: moment(one.failingSince) })}</span>}</dd>
         <dt>{t('URL')}</dt><dd class="row"><code class="address">{one.url}</code><Copy text={one.url} label={t('Copy the URL')} /></dd>
-        {one.description && <><dt>{t('Description')}</dt><dd dir="auto">{one.description}</dd></>}
+        {one.description && <><dt>{t('Description')}</dt><dd><bdi>{one.description}</bdi></dd></>}
         <dt>{t('Events')}</dt><dd class="row wrap">{one.types.includes('*') ? t('All events') : one.types.map((type) => <code class="chip">{type}</code>)}</dd>
         <dt>{t('Order')}</dt><dd>{one.mode == 'ordered' ? t('One at a time, in order') : t('As fast as possible')}</dd>
         {one.secretExpiresAt && <><dt>{t('Old secret')}</dt><dd>{t('signs too until {time}', { time: moment(one.secretExpiresAt) })}</dd></>}

@@ -44,7 +44,7 @@ const Details = ({ of: { delivery, message } }: { of: WebhookDeliveryReport }) =
         <dt>{t('Time')}</dt><dd>{moment(attempt.at)}</dd>
         <dt>{t('Duration')}</dt><dd>{attempt.attempt ? t('{n} ms', { n: number(attempt.milliseconds) }) : '–'}</dd>
         <dt>{t('Attempt')}</dt><dd>{attempt.attempt ? t('{n} of 10', { n: attempt.attempt }) : t('Nothing was sent: the log no longer has the event.')}</dd>
-        <dt>{t('Number')}</dt><dd>{attempt.upto ? `${number(attempt.seq)}–${number(attempt.upto)}` : number(attempt.seq)}</dd>
+        <dt>{t('Event number')}</dt><dd>{attempt.upto ? `${number(attempt.seq)}–${number(attempt.upto)}` : number(attempt.seq)}</dd>
         {delivery.eventId && <><dt><code>webhook-id</code></dt><dd class="row"><code class="cut">{delivery.eventId}</code><Copy text={delivery.eventId} /></dd></>}
       </dl>
       {attempt.body && <section class="stack tight"><h3>{t('Text of the response')}</h3><div class="code"><pre tabIndex={0}><code>{pretty(attempt.body)}</code></pre></div></section>}
@@ -57,7 +57,7 @@ const Details = ({ of: { delivery, message } }: { of: WebhookDeliveryReport }) =
 const Report = ({ of: one, delivery, manages, close }: { of: WebhookEndpoint; delivery: WebhookDelivery; manages: boolean; close: () => void }) => {
   const report = useQuery<WebhookDeliveryReport>(operation(one, `/attempts/${delivery.attempt.number}`));
   return (
-    <Dialog title={name(delivery)} kind="panel" onClose={close} foot={manages && delivery.eventId && <Button kind="main" icon="rotate" onClick={() => { close(); resend(one, delivery); }}>{t('Resend')}</Button>}>
+    <Dialog title={name(delivery)} kind="panel" onClose={close} foot={manages && delivery.eventId && <Button kind="main" icon="send" onClick={() => { close(); resend(one, delivery); }}>{t('Resend')}</Button>}>
       <Loaded query={report} rows={4}>{(data) => <Details of={data} />}</Loaded>
     </Dialog>
   );
@@ -75,8 +75,8 @@ export const Deliveries = ({ of: one, manages, stamp }: { of: WebhookEndpoint; m
   }, [stamp]);
   const tab = (label: string, failed: boolean) => <button type="button" class="tab" aria-pressed={onlyFailed == failed} onClick={() => setQuery({ show: failed ? 'failed' : null })}>{label}</button>;
   return (
-    <section class="card" aria-labelledby="deliveries">
-      <header class="row between wrap"><h2 id="deliveries">{t('Deliveries')}</h2><span class="row"><span class="tabs">{tab(t('All'), false)}{tab(t('Failed'), true)}</span><Button kind="quiet" icon="rotate" label={t('Reload')} busy={loading} onClick={log.reload} /></span></header>
+    <section class="card">
+      <header class="row between wrap"><h2>{t('Deliveries')}</h2><span class="row"><span class="tabs">{tab(t('All'), false)}{tab(t('Failed'), true)}</span><Button kind="quiet" icon="rotate" label={t('Reload')} busy={loading} onClick={log.reload} /></span></header>
       {error && <div class="body"><Failure error={error} again={log.again} /></div>}
       {!entries.length && loading && <Bones rows={4} />}
       {!entries.length && !loading && !error && (onlyFailed
@@ -87,11 +87,11 @@ export const Deliveries = ({ of: one, manages, stamp }: { of: WebhookEndpoint; m
           <thead><tr><th scope="col">{t('Event')}</th><th scope="col">{t('Result')}</th><th scope="col">{t('Response')}</th><th scope="col" class="wide-only">{t('Duration')}</th><th scope="col" class="wide-only">{t('Attempt')}</th><th scope="col">{t('Time')}</th><th scope="col"><span class="sr">{t('Actions')}</span></th></tr></thead>
           <tbody>{entries.map((delivery) => (
             <tr key={delivery.attempt.number} data-href="" onClick={() => (open.value = delivery)}>
-              <td><button type="button" class="linkish" onClick={(event) => { event.stopPropagation(); open.value = delivery; }}><code>{name(delivery)}</code></button></td>
+              <td class="cut"><button type="button" class="linkish cut" onClick={(event) => { event.stopPropagation(); open.value = delivery; }}><code>{name(delivery)}</code></button></td>
               <td><Result of={delivery} /></td><td><Response of={delivery} /></td>
               <td class="muted wide-only">{delivery.attempt.attempt ? t('{n} ms', { n: number(delivery.attempt.milliseconds) }) : '–'}</td><td class="muted wide-only">{delivery.attempt.attempt || '–'}</td>
               <td class="muted"><When at={delivery.attempt.at} /></td>
-              <td class="end">{manages && delivery.eventId && <Button kind="quiet" icon="rotate" label={t('Resend {name}', { name: name(delivery) })} onClick={(event) => { event.stopPropagation(); resend(one, delivery); }} />}</td>
+              <td class="end">{manages && delivery.eventId && <Button kind="quiet" icon="send" label={t('Resend {name}', { name: name(delivery) })} onClick={(event) => { event.stopPropagation(); resend(one, delivery); }} />}</td>
             </tr>
           ))}</tbody>
         </table></div>

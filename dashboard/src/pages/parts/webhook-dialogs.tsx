@@ -1,6 +1,6 @@
 // The dialogs of a webhook: its secret, a test message, a replay, and whether it goes on where it stopped.
 import {
-  agent, ApiError, ask, Badge, Button, Check, Cli, Code, Copy, Dialog, done, Failure, invalidate, Loaded, moment, Notice, number, post, remove, Select, t, TextField, tn, useForm, useKeys, useQuery, useSignal,
+  agent, ApiError, ask, Badge, Button, Check, Cli, Code, Copy, Dialog, done, Failure, invalidate, Loaded, moment, Notice, number, post, remove, Select, t, TextField, tn, useEffect, useForm, useKeys, useQuery, useSignal,
   type WebhookEndpoint, type WebhookEventType, type WebhookReplayed, type WebhookSecret, type WebhookTestResult,
 } from '../../kit';
 import { errorInWords, groupsOf, hostOf, operation, root, shortUrl } from './webhook-parts';
@@ -13,24 +13,28 @@ const SNIPPETS = (secret: string): [string, string][] => [
   ['Rust', '// cargo add standardwebhooks\nlet webhook = standardwebhooks::Webhook::new(&std::env::var("WEBHOOK_SECRET")?)?;\nif webhook.verify(&body, &headers).is_err() {\n    return StatusCode::UNAUTHORIZED;\n}\n'],
 ];
 /** A secret, and how to use it. The value is dropped when the dialog closes. */
-export const SecretDialog = ({ title, of: { secret, previous, previousUntil }, close }: { title: string; of: WebhookSecret; close: () => void }) => (
-  <Dialog title={title} kind="wide" onClose={close} foot={<Button kind="main" onClick={close}>{t('Done')}</Button>}>
-    {secret ? (
-      <>
-        <p>{t('The receiver needs this secret to verify that messages come from here. Store it there now.')}</p>
-        <div class="secret"><span class="label">{t('Secret')}</span><code data-secret>{secret}</code><Copy kind="main" text={secret}>{t('Copy secret')}</Copy></div>
-        {previous && previousUntil && (
-          <>
-            <div class="secret"><span class="label">{t('Old secret')}</span><code data-secret>{previous}</code><Copy text={previous} label={t('Copy the old secret')} /></div>
-            <Notice tone="info"><span>{t('Until {time}, messages carry two signatures: of the new secret and of the old one. A receiver that knows either accepts them.', { time: moment(previousUntil) })}</span></Notice>
-          </>
-        )}
-        <Code name={t('Verify messages')} tabs={SNIPPETS(secret)} />
-        <p class="muted small">{t('Showing the secret again asks who you are, and the audit log notes it.')}</p>
-      </>
-    ) : <Notice tone="warn"><span>{t('The server key that this secret was made from no longer exists. Rotate the secret.')}</span></Notice>}
-  </Dialog>
-);
+export const SecretDialog = ({ title, of: { secret, previous, previousUntil }, close }: { title: string; of: WebhookSecret; close: () => void }) => {
+  // After the dialog has chosen its first button, which closes it.
+  useEffect(() => document.querySelector<HTMLElement>('dialog .secret .button.main')?.focus(), []);
+  return (
+    <Dialog title={title} kind="wide" onClose={close} foot={<Button kind="main" onClick={close}>{t('Done')}</Button>}>
+      {secret ? (
+        <>
+          <p>{t('The receiver needs this secret to verify that messages come from here. Store it there now.')}</p>
+          <div class="secret"><span class="label">{t('Secret')}</span><code data-secret>{secret}</code><Copy kind="main" text={secret}>{t('Copy secret')}</Copy></div>
+          {previous && previousUntil && (
+            <>
+              <div class="secret"><span class="label">{t('Old secret')}</span><code data-secret>{previous}</code><Copy text={previous} label={t('Copy the old secret')} /></div>
+              <Notice tone="info"><span>{t('Until {time}, messages carry two signatures: of the new secret and of the old one. A receiver that knows either accepts them.', { time: moment(previousUntil) })}</span></Notice>
+            </>
+          )}
+          <Code name={t('Verify messages')} tabs={SNIPPETS(secret)} />
+          <p class="muted small">{t('Showing the secret again asks who you are, and the audit log notes it.')}</p>
+        </>
+      ) : <Notice tone="warn"><span>{t('The server key that this secret was made from no longer exists. Rotate the secret.')}</span></Notice>}
+    </Dialog>
+  );
+};
 const failed = (error: unknown): ApiError | null => {
   if (!(error instanceof ApiError)) throw error;
   return error.code == 'CANCELLED' ? null : error;
