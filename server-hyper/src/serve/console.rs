@@ -7,7 +7,6 @@ use std::time::Duration;
 use ::console::{AccountSettings, Console, ConsoleSettings, DocumentReader, LiveStreams, WidgetTags};
 use arc_swap::ArcSwap;
 use conversations::Conversations;
-use events::Webhooks;
 use events::streams::EventHub;
 use http::header::{HOST, LOCATION};
 use http::request::Parts;
@@ -21,6 +20,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use widget::Widget;
 
+use super::key_rotation::KeyRotation;
 use super::listener;
 use super::pages::Pages;
 use super::service::{Handler, HandlerResponse, RequestBody};
@@ -76,15 +76,14 @@ impl ConsoleListeners {
         Ok(Some(ConsoleListeners { sockets, origin, hosts, is_plain }))
     }
 
-    /// The console over these conversations.
+    /// The console over the current platform.
     pub fn console(
         &self,
         serving: &ConsoleServing,
-        chat: Conversations,
+        platforms: &KeyRotation,
         reader: Option<Arc<dyn DocumentReader>>,
         widget: Option<Arc<dyn WidgetTags>>,
         live: LiveStreams,
-        webhooks: Webhooks,
     ) -> Console {
         let millis = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         let accounts = AccountSettings {
@@ -100,8 +99,8 @@ impl ConsoleListeners {
         settings.reader = reader;
         settings.widget = widget;
         settings.live = Some(live);
-        settings.webhooks = Some(webhooks);
-        Console::new(chat, settings)
+        settings.webhooks = Some(platforms.webhooks());
+        Console::new(Conversations::clone(&platforms.current()), settings)
     }
 }
 
