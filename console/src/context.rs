@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use openapi_core::access::Actor;
+use openapi_core::access::{Actor, Caller, Permissions};
 use openapi_core::platform::Platform;
 use openapi_core::reply::{ApiError, ErrorCode};
+use openapi_core::values::AgentId;
 use serde_json::Value;
 
 use crate::auth::session::SignedIn;
 use crate::call::Call;
 use crate::capability::Reach;
+use crate::errors::stale;
 use crate::operator::Operator;
 use crate::settings::AccountSettings;
 use crate::state::Inner;
@@ -36,6 +38,17 @@ impl<'a> Context<'a> {
         self.console.platform()
     }
 
+    /// The operator as a caller of what the Open API does for an agent.
+    pub(crate) fn caller(&self, agent: &AgentId) -> Caller {
+        Caller {
+            agent_id: agent.clone(),
+            actor: self.actor.clone(),
+            permissions: Permissions::all(),
+            address: self.call.address,
+            request_id: self.call.request_id.clone(),
+        }
+    }
+
     /// The settings of accounts; 404 where a host application has them.
     pub(crate) fn accounts(&self) -> Result<&'a AccountSettings, ApiError> {
         self.console.settings.accounts.as_ref().ok_or_else(|| {
@@ -51,18 +64,14 @@ impl<'a> Context<'a> {
         self.signed_in.ok_or_else(|| ApiError::new(ErrorCode::Unauthenticated, "Sign in to use the console"))
     }
 
-    /// The tag that a change was made on, where the call has one.
+    /// Whether a change may be made on the version with this tag: the caller has seen it, or does not say which.
+    pub(crate) fn expects(&self, etag: &str) -> bool {
+        let sent = self.call.if_match.as_deref();
+        sent.is_none_or(|sent| sent == "*" || sent.split(',').any(|tag| tag.trim() == etag))
+    }
+
+    /// Refuses a change that was made on another version than the one with this tag.
     pub(crate) fn refuse_stale(&self, etag: &str, current: impl FnOnce() -> Value) -> Result<(), ApiError> {
-        match self.call.if_match.as_deref() {
-            Some(sent) if sent != "*" && !sent.split(',').any(|tag| tag.trim() == etag) => {
-                let current = openapi_core::json::Json::from(&current());
-                let text = "Somebody changed this in the meantime. Look at both and save again";
-                let error =
-                    ApiError::new(ErrorCode::PreconditionFailed, text).with_detail("current", current);
-                let tag = http::HeaderValue::from_str(etag).map_err(|_| ApiError::internal())?;
-                Err(error.with_header(http::header::ETAG, tag))
-            }
-            _ => Ok(()),
-        }
+        if self.expects(etag) { Ok(()) } else { Err(stale(etag, &current())) }
     }
 }

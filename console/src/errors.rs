@@ -1,8 +1,11 @@
 //! Failures as answers of the console.
 
+use http::{HeaderValue, header};
 use openapi_core::admin::AdminError;
+use openapi_core::json::Json;
 use openapi_core::reply::{ApiError, ErrorCode};
 use openapi_core::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
+use serde_json::Value;
 
 use crate::capability::Capability;
 
@@ -26,6 +29,17 @@ pub(crate) fn failed(error: AdminError) -> ApiError {
             tracing::error!(%error, "an operation of the console failed");
             ApiError::internal()
         }
+    }
+}
+
+/// 412 of a change that was made on another version, with what is stored now and its tag.
+pub(crate) fn stale(etag: &str, current: &Value) -> ApiError {
+    let text = "Somebody changed this in the meantime. Look at both and save again";
+    let error =
+        ApiError::new(ErrorCode::PreconditionFailed, text).with_detail("current", Json::from(current));
+    match HeaderValue::from_str(etag) {
+        Ok(tag) => error.with_header(header::ETAG, tag),
+        Err(_) => error,
     }
 }
 

@@ -4,7 +4,6 @@
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, header};
 use http_body_util::{BodyExt, Full};
-use openapi_core::access::{Caller, Permissions};
 use openapi_core::api::{ApiBody, Outcome};
 use openapi_core::contacts::{Contact, ContactRef};
 use openapi_core::json::{Json, Object, parse};
@@ -62,13 +61,7 @@ impl Forwarded {
                 request.headers_mut().insert(name, value.clone());
             }
         }
-        request.extensions_mut().insert(Caller {
-            agent_id: agent.clone(),
-            actor: cx.actor.clone(),
-            permissions: Permissions::all(),
-            address: cx.call.address,
-            request_id: cx.call.request_id.clone(),
-        });
+        request.extensions_mut().insert(cx.caller(&agent));
         let response = cx.console.api.handle(request).await;
         if response.status() == http::StatusCode::PRECONDITION_FAILED {
             let etag = response.headers().get(header::ETAG).cloned();
@@ -104,15 +97,8 @@ pub(crate) async fn contact_of(
     agent: &AgentId,
     id: ContactId,
 ) -> Result<Contact, ApiError> {
-    let caller = Caller {
-        agent_id: agent.clone(),
-        actor: cx.actor.clone(),
-        permissions: Permissions::all(),
-        address: cx.call.address,
-        request_id: cx.call.request_id.clone(),
-    };
     let target = ContactTarget::from(&ContactRef::Id(id));
-    let found = OpenApiService::contact(&**cx.platform(), &caller, &target).await?;
+    let found = OpenApiService::contact(&**cx.platform(), &cx.caller(agent), &target).await?;
     Ok(found.into_contact())
 }
 

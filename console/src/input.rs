@@ -291,6 +291,17 @@ impl Member for bool {
     }
 }
 
+/// Any value, which what the operation calls checks.
+impl Member for Json {
+    fn read(value: &Json) -> Result<Self, ValidationIssue> {
+        Ok(value.clone())
+    }
+
+    fn schema() -> Value {
+        json!({})
+    }
+}
+
 impl Member for Object {
     fn read(value: &Json) -> Result<Self, ValidationIssue> {
         match value {

@@ -162,12 +162,16 @@ impl Running {
     }
 }
 
-/// The data of an answer without its secret.
+/// The records that an answer with a secret holds next to it.
+const RECORDS: [&str; 2] = ["key", "webhook"];
+
+/// The records in the data of an answer. Whatever else it holds may be secret.
 fn public_part(body: &[u8]) -> Option<Json> {
     let Json::Object(answer) = parse(body).ok()? else { return None };
     let mut data = answer.get("data")?.as_object()?.clone();
-    for secret in ["secret", "link", "pageSecret", "pending", "recoveryCodes", "signedIn"] {
-        data.remove(secret);
+    let names: Vec<String> = data.iter().map(|(name, _)| name.to_owned()).collect();
+    for name in names.iter().filter(|name| !RECORDS.contains(&name.as_str())) {
+        data.remove(name.as_str());
     }
     Some(Json::Object(data))
 }

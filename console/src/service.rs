@@ -80,7 +80,8 @@ impl Console {
             .filter(|entry| settings.accounts.is_some() || !entry.metadata.traits.of_accounts);
         let router = Router::new(offered.map(|entry| (path(entry), entry.metadata.method, entry)), false);
         let api = chat.platform().api(Settings::new(chat.platform().service_info().clone()));
-        let inner = Inner { chat, settings, api, shared };
+        let webhooks = settings.webhooks.as_ref().map(|webhooks| webhooks.over(Arc::clone(chat.platform())));
+        let inner = Inner { chat, settings, api, webhooks, shared };
         Console(Arc::new(Served { inner, router, replays }))
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use conversations::admin::NewKnowledge;
+use events::Webhooks;
 use openapi_core::ports::{BlockingExecutor, Inline};
 use openapi_core::values::AgentId;
 
@@ -28,6 +29,8 @@ pub struct ConsoleSettings {
     pub widget: Option<Arc<dyn WidgetTags>>,
     /// What reads the event logs for live updates; none if pages read again every few seconds.
     pub live: Option<LiveStreams>,
+    /// The webhooks of agents, as the server that delivers them has them; none where nothing is sent.
+    pub webhooks: Option<Webhooks>,
     /// The version of the program.
     pub build: &'static str,
 }
@@ -122,6 +125,7 @@ impl ConsoleSettings {
             reader: None,
             widget: None,
             live: None,
+            webhooks: None,
             build: env!("CARGO_PKG_VERSION"),
         }
     }

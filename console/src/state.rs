@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use conversations::Conversations;
+use events::Webhooks;
 use openapi_core::api::Api;
 use openapi_core::platform::Platform;
 
@@ -16,6 +17,8 @@ pub struct Inner {
     pub(crate) settings: ConsoleSettings,
     /// The Open API over the same platform.
     pub(crate) api: Api,
+    /// The webhooks of the platform's agents; none where nothing is sent.
+    pub(crate) webhooks: Option<Webhooks>,
     pub(crate) shared: Arc<Shared>,
 }
 

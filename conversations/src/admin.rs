@@ -2,7 +2,16 @@
 
 use openapi_core::files::Sha256Digest;
 
-use crate::{ChatError, Outcome, Passage, Retrieved, Source};
+use crate::{AgentSettings, ChatError, Outcome, Passage, Retrieved, Source};
+
+/// What became of a change of settings, with the settings that are stored now and their version.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Configured {
+    /// They are those that were sent.
+    Saved(AgentSettings, u64),
+    /// Nothing was changed, because another version is stored than was expected.
+    Stale(AgentSettings, u64),
+}
 
 /// A new document, already split into passages.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,8 +3,12 @@
 use std::sync::Arc;
 
 use openapi_core::ports::Spawner;
+use openapi_core::values::AgentId;
 
-use crate::{ChatResponder, Retriever};
+use crate::{ChatResponder, Question, RetrieveError, Retrieved, Retriever};
+
+/// The most passages that a responder receives.
+const PASSAGES: usize = 12;
 
 /// The responders, the retriever and the spawner of a chat.
 #[derive(Clone, Default)]
@@ -36,6 +40,18 @@ impl ChatPorts {
     pub fn with_retriever(mut self, retriever: Arc<dyn Retriever>) -> Self {
         self.retriever = Some(retriever);
         self
+    }
+
+    /// The passages for a question to an agent; none without a retriever.
+    pub(crate) async fn retrieve(
+        &self,
+        agent: &AgentId,
+        question: &Question,
+    ) -> Result<Retrieved, RetrieveError> {
+        match &self.retriever {
+            Some(retriever) => retriever.retrieve(agent, question, PASSAGES).await,
+            None => Ok(Retrieved::default()),
+        }
     }
 
     /// Sets the spawner that runs replies.

@@ -4,12 +4,13 @@ use std::pin::Pin;
 
 use async_trait::async_trait;
 use futures_core::Stream;
+use openapi_core::agents::Agent;
 use openapi_core::json::RawObject;
 use openapi_core::storage::StorageError;
 use openapi_core::values::{AgentId, ConversationId, KnowledgeId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::ChatSettings;
+use super::{AgentSettings, ChatSettings};
 
 /// The events of one reply.
 pub type ChatEvents = Pin<Box<dyn Stream<Item = ChatEvent> + Send>>;
@@ -79,6 +80,20 @@ pub struct ChatAgent {
     pub link_hosts: Vec<String>,
     /// Whether it may link to no others.
     pub only_link_hosts: bool,
+}
+
+impl ChatAgent {
+    /// An agent with its settings.
+    pub(crate) fn of(agent: &Agent, settings: &AgentSettings) -> Self {
+        let title = settings.appearance.title.clone();
+        ChatAgent {
+            id: agent.id.clone(),
+            name: title.unwrap_or_else(|| agent.name.as_str().to_owned()),
+            settings: settings.chat.clone(),
+            link_hosts: settings.link_hosts.clone(),
+            only_link_hosts: settings.only_link_hosts,
+        }
+    }
 }
 
 /// The author of a message.

@@ -6,6 +6,9 @@ export { ApiError, call, get, patch, post, put, remove, seg, url, type FieldErro
 export { stored, base } from './lib/base';
 export { invalidate, optimistic, prefetch, useQuery, type Query } from './lib/cache';
 export { checkCharacters, credentials } from './lib/check';
+export { download } from './lib/download';
+export { useEntries, type Entries } from './lib/entries';
+export { useEvery } from './lib/every';
 export { useForm, type Form } from './lib/form';
 export { ago, bytes, day, languages, list, locale, moment, number, percent, setLocale, since, t, time, tn } from './lib/i18n';
 export { letters, useKeys } from './lib/keys';

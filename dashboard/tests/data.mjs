@@ -1,4 +1,6 @@
 // Data of the stub: an agency of the documentation, invented people at example.com.
+import { readFileSync } from 'node:fs';
+
 const now = Date.now();
 const before = (minutes) => new Date(now - minutes * 60000).toISOString();
 const after = (days) => new Date(now + days * 86400000).toISOString();
@@ -36,13 +38,37 @@ const qr = (size) => {
   return path;
 };
 export const seed = () => ({ secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP', url: 'otpauth://totp/Acme:ada%40example.com?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=Acme', qrPath: qr(37), qrSize: 37, enrolment: 'enrolment', expiresAt: after(1 / 48) });
-const ALL = ['agents.read', 'agents.manage', 'inbox.read', 'inbox.reply', 'inbox.manage', 'contacts.read', 'contacts.write', 'sensitive.read', 'contacts.erase', 'studio.read', 'studio.write', 'studio.secret', 'credits.read', 'credits.manage', 'keys.read', 'keys.manage', 'audit.read', 'schema.read', 'members.read', 'members.manage', 'signIn.manage'];
+const ALL = ['agents.read', 'agents.manage', 'inbox.read', 'inbox.reply', 'inbox.manage', 'contacts.read', 'contacts.write', 'sensitive.read', 'contacts.erase', 'studio.read', 'studio.write', 'studio.secret', 'credits.read', 'credits.manage', 'keys.read', 'keys.manage', 'webhooks.read', 'webhooks.manage', 'audit.read', 'schema.read', 'members.read', 'members.manage', 'signIn.manage'];
 export const capabilities = (names = ALL) => Object.fromEntries(names.map((name) => [name, 'full']));
 const talk = (n, more) => ({
   id: newId(), status: 'open', mode: 'ai', waitingSince: null, visitor: { level: 0, name: `${FIRST[n]} ${LAST[(n * 7) % 16]}`, email: null, phone: null, verifiedAs: null }, contactId: null, isMasked: false, locale: 'en', timeZone: 'Europe/London',
   pageUrl: 'https://www.example.com/services', messageCount: 1, unread: 0, lastMessage: { role: 'visitor', text: 'Thank you, that helps.' }, lastMessageAt: before(n * 31 + 4), participants: [], closedAt: null, createdAt: before(n * 40 + 20), updatedAt: before(n * 31 + 4), expiresAt: after(90), ...more,
 });
 export const message = (seq, role, text, minutes, more = {}) => ({ id: newId(), seq, role, author: null, text, state: 'complete', sources: [], uploads: [], feedback: 0, comment: null, outcome: null, at: before(minutes), ...more });
+const described = JSON.parse(readFileSync(new URL('../../openapi/v1.json', import.meta.url), 'utf8')).webhooks;
+/** Every type of events. */
+export const CATALOGUE = Object.entries(described).map(([type, { post }]) => ({ type, group: type.split('.')[0], description: post.summary, example: { contactId: '697dc8160000000000000042' } }));
+export const webhook = (url, more = {}) => ({
+  id: newId(), agentId: 'acme', url, description: null, types: ['*'], mode: 'parallel', status: 'enabled', statusReason: null, cursor: 4711, pending: 0, openFailures: 0, failingSince: null, lastSuccessAt: before(3), lastFailureAt: null, secretExpiresAt: null,
+  createdAt: before(60 * 24 * 30), updatedAt: before(60 * 24), ...more,
+});
+const webhooks = () => [
+  webhook('https://hooks.example.com/crm', { description: 'CRM of the head office', types: ['contact.*', 'lead.created'], lastFailureAt: before(60 * 50) }),
+  webhook('https://chat.example.com/services/T01/B02/a-long-path-that-is-cut-in-the-list-and-shown-in-full-in-the-record', { types: ['conversation.handoff_requested', 'conversation.unanswered', 'conversation.feedback', 'message.created'], openFailures: 2, pending: 2, lastFailureAt: before(1), secretExpiresAt: after(0.8) }),
+  webhook('https://erp.example.com/events', { description: 'Orders', mode: 'ordered', pending: 1240, openFailures: 1, failingSince: before(60 * 7), lastSuccessAt: before(60 * 8), lastFailureAt: before(12) }),
+  webhook('https://old.example.com/receive', { status: 'disabled', statusReason: 'gone', pending: 311, lastSuccessAt: before(60 * 24 * 3), lastFailureAt: before(60 * 24 * 2) }),
+  webhook('https://staging.example.com/', { status: 'disabled', statusReason: 'operator', pending: 90, lastSuccessAt: before(60 * 24 * 9) }),
+  webhook('https://new.example.com/hook', { description: 'ياسمين', lastSuccessAt: null, createdAt: before(1), updatedAt: before(1) }),
+];
+/** The log of attempts of an endpoint: `[type, result, status, error, attempt, minutes, body]`. */
+const attemptsOf = (rows) => rows.map(([type, result, status, error, attempt, minutes, body = null], n) => ({
+  attempt: { number: rows.length - n, at: before(minutes), result, seq: 4711 - n, upto: null, attempt, status, error, milliseconds: attempt ? 40 + ((n * 7919) % 900) : 0, body },
+  type, eventId: type && newId(),
+}));
+const ATTEMPTS = [
+  ['contact.updated', 'failed', 503, null, 3, 12, '{"error":"The queue is full","retry":true}'], ['contact.created', 'failed', null, 'timeout', 2, 40], ['lead.created', 'succeeded', 204, null, 1, 61], ['message.created', 'failed', 500, null, 1, 62, 'Internal Server Error\n  at Receiver.handle (receiver.js:41)'], [null, 'expired', null, null, 0, 300],
+  ['conversation.handoff_requested', 'givenUp', 404, null, 10, 900, '<html><title>Not found</title></html>'], ['contact.created', 'failed', null, 'tls', 9, 2300], ...Array.from({ length: 38 }, (_, n) => ['contact.created', 'succeeded', 200, null, 1, 3000 + n * 61]),
+];
 /** A website, and its pages: `[path, outcome, detail, misses]`. */
 export const website = (url, more = {}, pages = {}) => ({
   id: newId(), url, state: 'scheduled', everyHours: 24, createdAt: before(60 * 24 * 21), nextAt: after(0.6), beganAt: before(60 * 9.6), endedAt: before(60 * 9.5), discovery: 'sitemap', isLimited: false, error: null, ...more,
@@ -125,6 +151,8 @@ export const data = (empty = false) => {
       { id: '697dc8160000000000000005', email: 'liam@example.com', name: 'Liam Brennan', grants: ['reviewer@acme'], invitedBy: { type: 'operator', id: 'op:' + ME.id, name: ME.name }, invitedAt: before(300), expiresAt: after(6), isVoid: false },
       { id: '697dc8160000000000000006', email: 'noor@example.com', name: null, grants: ['admin'], invitedBy: { type: 'operator', id: 'op:697dc8160000000000000009', name: null }, invitedAt: before(4000), expiresAt: after(3), isVoid: true },
     ],
+    webhooks: empty ? [] : webhooks(),
+    attempts: attemptsOf(empty ? [] : ATTEMPTS),
     settings: structuredClone(SETTINGS),
     credits: empty ? { isUnlimited: true, available: 0, plan: 0, topUp: 0, reserved: 0, lowAt: null, perPage: 1, charactersPerPage: 3000 } : { isUnlimited: false, available: 1412, plan: 912, topUp: 500, reserved: 12, lowAt: 200, perPage: 2, charactersPerPage: 3000 },
     ledger: empty ? [] : [['charge', -4, 0, 1412], ['chat', -3, 0, 1416], ['topUp', 0, 500, 1419, 'Order 1042'], ['refund', 2, 0, 919], ['charge', -83, 0, 917], ['set', 1000, 0, 1000, 'Plan of November']].map(([kind, plan, topUp, available, note = null], n) => ({ id: newId(), at: before(n * 211 + 6), kind, plan, topUp, available, actor: note ? { type: 'operator', id: 'op:' + ME.id, name: ME.name } : { type: 'apiKey', id: 'svck_RfJZ', name: null }, note })),

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { checkCharacters } from './check.mjs';
 import { badAnswer, badRequest, operationOf, violations } from './contract.mjs';
-import { capabilities, CODE, CODES, data, key as newKey, ME, message, newId, seed, SETTINGS, website } from './data.mjs';
+import { capabilities, CATALOGUE, CODE, CODES, data, key as newKey, ME, message, newId, seed, SETTINGS, webhook as newWebhook, website } from './data.mjs';
 
 const dist = new URL('../dist/', import.meta.url);
 export const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -143,6 +143,17 @@ export const startStub = async (base = '') => {
     stub.streams.add(one);
     response.on('close', () => stub.streams.delete(one));
   };
+  /** An agent with the head of its log. */
+  const live = (agent) => ({ ...agent, liveFrom: `${agent.id}:${stub.head(agent.id)}` });
+  const secretOf = (letter) => 'whsec_' + letter.repeat(43) + '=';
+  const setWebhook = (id, change) => {
+    const one = of('webhooks', id);
+    if (!one) return missing('webhook');
+    stub.touch(id);
+    return tagged(Object.assign(one, change));
+  };
+  const badUrl = (url) => (/^https:\/\/[^/]+\.[^/]+/.test(url ?? '') ? null : invalid('url', url ? 'url must be an https URL' : 'url is required', url ? 'format' : 'required'));
+  const withSecret = (id, secret) => (of('webhooks', id) ? ok(secret) : missing('webhook'));
   /** The operations by name. */
   const operations = {
     'session.show': ({ headers }) => ok(session(caller(headers))),
@@ -234,8 +245,8 @@ export const startStub = async (base = '') => {
     'members.remove': ({ member }) => { if (isLast(member)) return lastOwner(); stub.data.members = stub.data.members.filter((one) => one.id != member); return nothing(); },
     'members.recover': () => ok({ link: `${origin()}/setup#${SETUP_TOKEN}`, expiresAt: new Date(Date.now() + 3600000).toISOString() }),
     'members.endSessions': ({ member }) => { of('members', member).sessions = 0; return nothing(); },
-    'agents.list': ({ headers }) => { const me = caller(headers); return ok(stub.data.agents.filter((one) => me.id == ME.id || me.grants.some((grant) => grant == 'viewer' || grant.endsWith('@' + one.id)))); },
-    'agents.create': ({ body }) => { if (!body.name) return invalid('name', 'name is required'); const one = { ...stub.data.agents[0], id: body.id ?? newId(), name: body.name, status: 'active' }; stub.data.agents.push(one); return ok(one); },
+    'agents.list': ({ headers }) => { const me = caller(headers); return ok(stub.data.agents.filter((one) => me.id == ME.id || me.grants.some((grant) => grant == 'viewer' || grant.endsWith('@' + one.id))).map(live)); },
+    'agents.create': ({ body }) => { if (!body.name) return invalid('name', 'name is required'); const one = { ...stub.data.agents[0], id: body.id ?? newId(), name: body.name, status: 'active' }; stub.data.agents.push(one); return ok(live(one)); },
     'schema.show': () => ok(stub.data.schema),
     'keys.list': () => ok(stub.data.keys),
     'keys.create': ({ body }) => {
@@ -303,6 +314,41 @@ export const startStub = async (base = '') => {
     'knowledge.add': ({ body }) => { if (!body.text) return invalid('text', 'text is required'); const one = document(body.title, body.title); stub.data.knowledge.push(one); return ok(one); },
     'knowledge.addFile': ({ query }) => { const one = document(query.get('fileName'), query.get('fileName')); stub.data.knowledge.push(one); return ok(one); },
     'knowledge.remove': ({ document: id }) => { const one = of('knowledge', id); stub.data.knowledge = stub.data.knowledge.filter((row) => row != one); return ok(one); },
+    'webhooks.list': () => ok(stub.data.webhooks),
+    'webhooks.catalogue': () => ok(CATALOGUE),
+    'webhooks.show': ({ webhook }) => (of('webhooks', webhook) ? tagged(of('webhooks', webhook)) : missing('webhook')),
+    'webhooks.create': ({ body }) => {
+      const { from, ...rest } = body;
+      const refused = badUrl(body.url);
+      if (refused) return refused;
+      const one = newWebhook(body.url, { ...rest, lastSuccessAt: null, createdAt: new Date().toISOString() });
+      stub.data.webhooks.push(one);
+      return ok({ webhook: one, secret: { secret: secretOf('N'), previous: null, previousUntil: null } });
+    },
+    'webhooks.edit': ({ webhook, body, headers }) => {
+      if (!headers['if-match']) return refuse(428, 'PRECONDITION_REQUIRED', 'Send If-Match');
+      if (headers['if-match'] != `"${stub.version(webhook)}"`) return refuse(412, 'PRECONDITION_FAILED', 'The webhook was changed', { details: { current: of('webhooks', webhook) } });
+      return ('url' in body && badUrl(body.url)) || setWebhook(webhook, body);
+    },
+    'webhooks.enable': ({ webhook, body }) => setWebhook(webhook, { status: 'enabled', statusReason: null, ...(body.resume == 'now' ? { pending: 0 } : {}) }),
+    'webhooks.disable': ({ webhook }) => setWebhook(webhook, { status: 'disabled', statusReason: 'operator' }),
+    'webhooks.remove': ({ webhook }) => { stub.data.webhooks = stub.data.webhooks.filter((one) => one.id != webhook); return nothing(); },
+    'webhooks.secret': ({ webhook }) => withSecret(webhook, { secret: secretOf('A'), previous: null, previousUntil: null }),
+    'webhooks.rotate': ({ webhook, body }) => { const until = body.graceSeconds ? new Date(Date.now() + body.graceSeconds * 1000).toISOString() : null; setWebhook(webhook, { secretExpiresAt: until }); return withSecret(webhook, { secret: secretOf('R'), previous: until && secretOf('A'), previousUntil: until }); },
+    'webhooks.test': ({ webhook }) => { const one = of('webhooks', webhook); return ok(one.failingSince ? { status: 503, milliseconds: 212, error: null, body: '{"error":"The queue is full"}' } : /new/.test(one.url) ? { status: null, milliseconds: 5000, error: 'connect', body: null } : { status: 204, milliseconds: 48, error: null, body: null }); },
+    'webhooks.replay': ({ webhook, body }) => (of('webhooks', webhook) ? ok(new Date(body.since) > Date.now() - 60000 ? { from: 4712, to: 4711 } : { from: 4690, to: 4711 }) : missing('webhook')),
+    'attempts.list': ({ query }) => {
+      const from = stub.data.attempts.filter((one) => one.attempt.number < Number(query.get('cursor') ?? Infinity) && (query.get('failed') != 'true' || one.attempt.result != 'succeeded'));
+      const deliveries = from.slice(0, Number(query.get('limit') ?? 20));
+      return ok({ deliveries, nextCursor: from.length > deliveries.length ? String(deliveries.at(-1).attempt.number) : null });
+    },
+    'attempts.show': ({ number }) => {
+      const delivery = stub.data.attempts.find((one) => one.attempt.number == number);
+      if (!delivery) return missing('attempt');
+      const message = delivery.type && { id: delivery.eventId, seq: delivery.attempt.seq, cursor: `${delivery.attempt.seq}.${delivery.eventId}`, type: delivery.type, timestamp: delivery.attempt.at, agentId: 'acme', actor: { type: 'apiKey', id: 'svck_RfJZ' }, data: { contactId: '697dc8160000000000000042', changed: ['tags'] } };
+      return ok({ delivery, message });
+    },
+    'attempts.resend': ({ number }) => { const { attempt } = stub.data.attempts.find((one) => one.attempt.number == number); return ok({ from: attempt.seq, to: attempt.seq }); },
     'credits.show': () => ok(stub.data.credits),
     'credits.ledger': () => ok({ entries: stub.data.ledger, next: null }),
     'credits.change': ({ body }) => {
@@ -377,7 +423,7 @@ export const startStub = async (base = '') => {
       stub.violations.push(`no operation ${method} ${path}`);
       return refuse(404, 'ROUTE_NOT_FOUND', 'No such path');
     }
-    if (stub.stepUp && /^(credits\.change|identity\.(show|rotate)|keys\.(create|edit|rotate|revoke)|members\.(invite|grant|disable|remove|recover))$/.test(found.id)) return refuse(403, 'STEP_UP_REQUIRED', 'Prove once more who you are', { details: { methods: ['password'] } });
+    if (stub.stepUp && /^(credits\.change|webhooks\.(create|edit|remove|secret|rotate)|identity\.(show|rotate)|keys\.(create|edit|rotate|revoke)|members\.(invite|grant|disable|remove|recover))$/.test(found.id)) return refuse(403, 'STEP_UP_REQUIRED', 'Prove once more who you are', { details: { methods: ['password'] } });
     if (stub.needsMethod && !PUBLIC.test(path) && !/^me\.(methods|beginTotp|confirmTotp|passkeyOptions|addPasskey)$/.test(found.id)) return refuse(403, 'SET_UP_REQUIRED', 'First set up a way to sign in');
     let body = {};
     if (/json/.test(headers['content-type'] ?? '')) body = JSON.parse(raw || '{}');

@@ -3,6 +3,7 @@
 use openapi_core::admin::{Admin, NewAgent};
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::AuditAction;
+use openapi_core::events::EventCursor;
 use openapi_core::json::json_object;
 use openapi_core::operation::Method;
 use openapi_core::reply::{ApiError, Reply};
@@ -14,6 +15,7 @@ use crate::context::Context;
 use crate::errors::{confirmed, failed};
 use crate::input::input;
 use crate::operation::{Access, Metadata, Operation, Traits};
+use crate::stream;
 
 input! {
     /// An agent, confirmed by its id.
@@ -39,8 +41,8 @@ input! {
     }
 }
 
-/// An agent as operators see it.
-pub struct AgentView(Agent);
+/// An agent as operators see it, with the head of its event log.
+pub struct AgentView(Agent, Option<EventCursor>);
 
 json_object! { AgentView as "Agent" = |view| {
     "id": AgentId = view.0.id,
@@ -51,15 +53,34 @@ json_object! { AgentView as "Agent" = |view| {
     },
     "createdAt": Timestamp = view.0.created_at,
     "updatedAt": Timestamp = view.0.updated_at,
+    "liveFrom": Option<String> { "description": "As `Last-Event-ID` of a live stream: the stream also sends what happens between this answer and its begin. `null` on a server without live updates." } =
+        view.1.map(|head| stream::cursor_of(&view.0.id, head)),
 } }
+
+/// Agents with the heads of their event logs.
+async fn views(cx: &Context<'_>, agents: Vec<Agent>) -> Result<Vec<AgentView>, ApiError> {
+    let heads = if stream::is_offered(cx) {
+        let ids: Vec<AgentId> = agents.iter().map(|agent| agent.id.clone()).collect();
+        cx.platform().storage().log_heads(&ids).await?
+    } else {
+        Vec::new()
+    };
+    let heads = heads.into_iter().map(|seq| Some(EventCursor { seq, id: None }));
+    Ok(agents
+        .into_iter()
+        .zip(heads.chain(std::iter::repeat(None)))
+        .map(|(agent, head)| AgentView(agent, head))
+        .collect())
+}
 
 fn etag(agent: &Agent) -> String {
     format!("\"{}\"", agent.updated_at.millis())
 }
 
-fn reply(message: &'static str, agent: Agent) -> Reply<AgentView> {
+async fn reply(cx: &Context<'_>, message: &'static str, agent: Agent) -> Result<Reply<AgentView>, ApiError> {
     let etag = etag(&agent);
-    Reply::ok(message, AgentView(agent)).with_etag(etag)
+    let view = views(cx, vec![agent]).await?.pop().ok_or_else(ApiError::internal)?;
+    Ok(Reply::ok(message, view).with_etag(etag))
 }
 
 /// `agents.list`
@@ -83,7 +104,7 @@ impl Operation for List {
     async fn run(cx: Context<'_>, _: NoInput) -> Result<Reply<Vec<AgentView>>, ApiError> {
         let mut agents = cx.platform().agents().await.map_err(failed)?;
         agents.retain(|agent| cx.operator.grants.knows(&agent.id));
-        Ok(Reply::ok("Agents retrieved successfully", agents.into_iter().map(AgentView).collect()))
+        Ok(Reply::ok("Agents retrieved successfully", views(&cx, agents).await?))
     }
 }
 
@@ -108,7 +129,7 @@ impl Operation for Create {
     async fn run(cx: Context<'_>, input: CreateAgent) -> Result<Reply<AgentView>, ApiError> {
         let new = NewAgent { id: input.id, name: input.name };
         let agent = cx.platform().create_agent(cx.actor, new).await.map_err(failed)?;
-        let mut reply = reply("Agent created successfully", agent);
+        let mut reply = reply(&cx, "Agent created successfully", agent).await?;
         reply.status = 201;
         Ok(reply)
     }
@@ -134,7 +155,7 @@ impl Operation for Show {
 
     async fn run(cx: Context<'_>, input: OneAgent) -> Result<Reply<AgentView>, ApiError> {
         let agent = cx.platform().agent(&input.agent).await.map_err(failed)?;
-        Ok(reply("Agent retrieved successfully", agent))
+        reply(&cx, "Agent retrieved successfully", agent).await
     }
 }
 
@@ -159,9 +180,10 @@ impl Operation for Rename {
     async fn run(cx: Context<'_>, input: RenameAgent) -> Result<Reply<AgentView>, ApiError> {
         let current = cx.platform().agent(&input.agent).await.map_err(failed)?;
         let tag = etag(&current);
-        cx.refuse_stale(&tag, || serde_json::to_value(AgentView(current)).unwrap_or_default())?;
+        cx.refuse_stale(&tag, || serde_json::to_value(AgentView(current, None)).unwrap_or_default())?;
+        // The store of agents cannot compare: of two names that are given in the same moment, one stays.
         let agent = cx.platform().rename_agent(cx.actor, &input.agent, input.name).await.map_err(failed)?;
-        Ok(reply("Agent renamed successfully", agent))
+        reply(&cx, "Agent renamed successfully", agent).await
     }
 }
 
@@ -186,7 +208,7 @@ impl Operation for Disable {
     async fn run(cx: Context<'_>, input: ConfirmedAgent) -> Result<Reply<AgentView>, ApiError> {
         confirmed(input.confirm.as_str(), input.agent.as_str())?;
         let agent = cx.platform().disable_agent(cx.actor, &input.agent).await.map_err(failed)?;
-        Ok(reply("Agent disabled successfully", agent))
+        reply(&cx, "Agent disabled successfully", agent).await
     }
 }
 
@@ -210,6 +232,6 @@ impl Operation for Enable {
 
     async fn run(cx: Context<'_>, input: OneAgent) -> Result<Reply<AgentView>, ApiError> {
         let agent = cx.platform().enable_agent(cx.actor, &input.agent).await.map_err(failed)?;
-        Ok(reply("Agent enabled successfully", agent))
+        reply(&cx, "Agent enabled successfully", agent).await
     }
 }

@@ -6,9 +6,9 @@ use openapi_core::json::{RawObject, json_object};
 use openapi_core::operation::Method;
 use openapi_core::reply::{ApiError, Reply};
 use openapi_core::storage::AuditQuery;
-use openapi_core::values::{AgentId, AuditId, Timestamp};
+use openapi_core::values::{AgentId, AuditId, PlatformId, Timestamp};
 
-use super::types::{ActorView, Names};
+use super::types::{ActorView, EntryPosition, Logged, page_of};
 use crate::capability::Capability;
 use crate::context::Context;
 use crate::errors::failed;
@@ -52,24 +52,17 @@ json_object! { EntryView as "AuditEntry" = |view| {
 /// Entries of the audit log, the newest first.
 pub struct AuditPage {
     entries: Vec<EntryView>,
-    next: Option<Next>,
+    next: Option<EntryPosition>,
 }
 
 json_object! { AuditPage as "AuditPage" = |page| {
     "entries": Vec<EntryView> = page.entries,
-    "next": Option<Next> { "description": "What to ask for next; `null` at the end of the log." } = page.next,
+    "next": Option<EntryPosition> { "description": "What to ask for next; `null` at the end of the log." } = page.next,
 } }
 
-/// The last entry of a page.
-pub struct Next {
-    before_at: Timestamp,
-    before_id: AuditId,
+fn logged(entry: &AuditEntry) -> Logged<'_> {
+    (entry.at, PlatformId::from_bytes(*entry.id.as_bytes()), &entry.actor)
 }
-
-json_object! { Next as "AuditPosition" = |next| {
-    "beforeAt": Timestamp = next.before_at,
-    "beforeId": AuditId = next.before_id,
-} }
 
 async fn read(
     cx: Context<'_>,
@@ -78,18 +71,10 @@ async fn read(
     after: Option<(Timestamp, AuditId)>,
 ) -> Result<Reply<AuditPage>, ApiError> {
     let query = AuditQuery { agent, after, newest_first: true, limit };
-    let entries = cx.platform().audit(&query).await.map_err(failed)?;
-    let is_full = entries.len() == limit as usize;
-    let entries: Vec<AuditEntry> = entries.into_iter().map(|chained| chained.entry).collect();
-    let last = entries.last().filter(|_| is_full);
-    let next = last.map(|entry| Next { before_at: entry.at, before_id: entry.id });
-    let mut names = Names::default();
-    let mut views = Vec::with_capacity(entries.len());
-    for entry in entries {
-        let actor = names.view(&cx, &entry.actor).await?;
-        views.push(EntryView(entry, actor));
-    }
-    Ok(Reply::ok("Audit log retrieved successfully", AuditPage { entries: views, next }))
+    let found = cx.platform().audit(&query).await.map_err(failed)?;
+    let found = found.into_iter().map(|chained| chained.entry).collect();
+    let (entries, next) = page_of(&cx, found, limit, logged, EntryView).await?;
+    Ok(Reply::ok("Audit log retrieved successfully", AuditPage { entries, next }))
 }
 
 /// `audit.list`

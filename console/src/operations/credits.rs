@@ -10,7 +10,7 @@ use openapi_core::storage::LedgerQuery;
 use openapi_core::validation::{ValidationCode, ValidationIssue};
 use openapi_core::values::{AgentId, Line, PlatformId, Timestamp};
 
-use super::types::{ActorView, Names, OneAgent};
+use super::types::{ActorView, EntryPosition, Logged, OneAgent, page_of};
 use crate::capability::Capability;
 use crate::context::Context;
 use crate::errors::{failed, refused};
@@ -156,24 +156,17 @@ json_object! { EntryView as "CreditEntry" = |view| {
 /// A page of the ledger.
 pub struct LedgerPage {
     entries: Vec<EntryView>,
-    next: Option<Position>,
+    next: Option<EntryPosition>,
 }
 
 json_object! { LedgerPage as "CreditLedger" = |page| {
     "entries": Vec<EntryView> { "description": "The newest first." } = page.entries,
-    "next": Option<Position> { "description": "What to ask for next; `null` at the end of the ledger." } = page.next,
+    "next": Option<EntryPosition> { "description": "What to ask for next; `null` at the end of the ledger." } = page.next,
 } }
 
-/// The last entry of a page.
-pub struct Position {
-    before_at: Timestamp,
-    before_id: PlatformId,
+fn logged(entry: &CreditEntry) -> Logged<'_> {
+    (entry.at, entry.id, &entry.actor)
 }
-
-json_object! { Position as "CreditLedgerPosition" = |next| {
-    "beforeAt": Timestamp = next.before_at,
-    "beforeId": PlatformId = next.before_id,
-} }
 
 /// `credits.ledger`
 pub struct Ledger;
@@ -196,16 +189,8 @@ impl Operation for Ledger {
     async fn run(cx: Context<'_>, input: ReadLedger) -> Result<Reply<LedgerPage>, ApiError> {
         let (before, limit) = (input.before_at.zip(input.before_id), input.limit.0);
         let query = LedgerQuery { agent: input.agent, before, limit };
-        let entries = cx.platform().credit_entries(&query).await.map_err(failed)?;
-        let is_full = entries.len() == usize::try_from(limit).unwrap_or(usize::MAX);
-        let last = entries.last().filter(|_| is_full);
-        let next = last.map(|entry| Position { before_at: entry.at, before_id: entry.id });
-        let mut names = Names::default();
-        let mut views = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let actor = names.view(&cx, &entry.actor).await?;
-            views.push(EntryView(entry, actor));
-        }
-        Ok(Reply::ok("Ledger retrieved successfully", LedgerPage { entries: views, next }))
+        let found = cx.platform().credit_entries(&query).await.map_err(failed)?;
+        let (entries, next) = page_of(&cx, found, limit, logged, EntryView).await?;
+        Ok(Reply::ok("Ledger retrieved successfully", LedgerPage { entries, next }))
     }
 }

@@ -7,6 +7,7 @@ mod ceremony;
 mod contacts;
 mod corrections;
 mod credits;
+mod deliveries;
 mod inbox;
 mod invitations;
 mod keys;
@@ -23,6 +24,7 @@ mod sources;
 mod stream;
 mod studio;
 mod types;
+mod webhooks;
 
 use crate::operation::Entry;
 
@@ -115,6 +117,21 @@ pub static OPERATIONS: &[Entry] = &[
     Entry::of::<keys::Enable>(),
     Entry::of::<keys::Revoke>(),
     Entry::of::<keys::Try>(),
+    Entry::of::<webhooks::List>(),
+    Entry::of::<webhooks::Create>(),
+    Entry::of::<webhooks::Catalogue>(),
+    Entry::of::<webhooks::Show>(),
+    Entry::of::<webhooks::Edit>(),
+    Entry::of::<webhooks::Enable>(),
+    Entry::of::<webhooks::Disable>(),
+    Entry::of::<webhooks::Remove>(),
+    Entry::of::<webhooks::ShowSecret>(),
+    Entry::of::<webhooks::Rotate>(),
+    Entry::of::<webhooks::Test>(),
+    Entry::of::<webhooks::Replay>(),
+    Entry::of::<deliveries::List>(),
+    Entry::of::<deliveries::Show>(),
+    Entry::of::<deliveries::Resend>(),
     Entry::of::<credits::Show>(),
     Entry::of::<credits::Change>(),
     Entry::of::<credits::Ledger>(),
@@ -160,10 +177,15 @@ pub(crate) fn named_schemas() -> std::collections::BTreeMap<String, serde_json::
         of::<corrections::CorrectionView>(),
         of::<keys::KeyView>(),
         of::<keys::Tried>(),
+        of::<events::webhooks::Endpoint>(),
+        of::<events::webhooks::SecretView>(),
+        of::<events::webhooks::AttemptView>(),
+        of::<openapi_core::events::Event>(),
+        of::<webhooks::TypeView>(),
+        of::<deliveries::Delivery>(),
         of::<credits::EntryView>(),
-        of::<credits::Position>(),
+        of::<types::EntryPosition>(),
         of::<audit::EntryView>(),
-        of::<audit::Next>(),
     ]
     .into()
 }

@@ -1,6 +1,7 @@
 //! The settings of an agent's widget and chat, the secret that signs identities, and the tags for web pages.
 
 use conversations::AgentSettings;
+use conversations::admin::Configured;
 use openapi_core::admin::Admin;
 use openapi_core::audit::AuditAction;
 use openapi_core::json::{Json, Object, json_object, parse};
@@ -12,7 +13,7 @@ use openapi_core::values::AgentId;
 use super::types::OneAgent;
 use crate::capability::Capability;
 use crate::context::Context;
-use crate::errors::{failed, refused};
+use crate::errors::{failed, refused, stale};
 use crate::input::input;
 use crate::operation::{Access, Metadata, Operation, Traits};
 
@@ -37,10 +38,18 @@ json_object! { SettingsView as "AgentSettings" = |view| {
     "responders": Vec<String> { "description": "The values of `chat.responder` that this server knows." } = view.responders,
 } }
 
+fn view(cx: &Context<'_>, settings: AgentSettings) -> SettingsView {
+    let responders = cx.console.chat.responders().into_iter().map(str::to_owned).collect();
+    SettingsView { settings, responders }
+}
+
+fn etag(version: u64) -> String {
+    format!("\"{version}\"")
+}
+
 async fn current(cx: &Context<'_>, agent: &AgentId) -> Result<(SettingsView, String), ApiError> {
     let (settings, version) = cx.console.chat.versioned_settings(agent).await.map_err(failed)?;
-    let responders = cx.console.chat.responders().into_iter().map(str::to_owned).collect();
-    Ok((SettingsView { settings, responders }, format!("\"{version}\"")))
+    Ok((view(cx, settings), etag(version)))
 }
 
 /// `settings.show`
@@ -76,10 +85,10 @@ input! {
 }
 
 /// A responder that the server lacks would leave every visitor without an answer.
-fn refuse_unknown_responder(settings: &Object, known: &[String]) -> Result<(), ApiError> {
+fn refuse_unknown_responder(settings: &Object, known: &[&str]) -> Result<(), ApiError> {
     let named = settings.get("chat").and_then(Json::as_object).and_then(|chat| chat.get("responder"));
     match named.and_then(Json::as_str) {
-        Some(name) if !known.iter().any(|known| known == name) => {
+        Some(name) if !known.contains(&name) => {
             let text = format!("must be a responder of this server: {}", known.join(", "));
             Err(refused("chat.responder", ValidationIssue::new(ValidationCode::Enum, text)))
         }
@@ -106,13 +115,20 @@ impl Operation for Save {
     type Output = SettingsView;
 
     async fn run(cx: Context<'_>, input: SaveSettings) -> Result<Reply<SettingsView>, ApiError> {
-        let (stored, etag) = current(&cx, &input.agent).await?;
-        refuse_unknown_responder(&input.settings, &stored.responders)?;
-        cx.refuse_stale(&etag, || serde_json::to_value(stored).unwrap_or_default())?;
-        let saved = cx.console.chat.configure_agent(cx.actor, &input.agent, &input.settings).await;
-        saved.map_err(failed)?;
-        let (view, etag) = current(&cx, &input.agent).await?;
-        Ok(Reply::ok("Settings saved successfully", view).with_etag(etag))
+        let chat = &cx.console.chat;
+        refuse_unknown_responder(&input.settings, &chat.responders())?;
+        let is_expected = |version| cx.expects(&etag(version));
+        let saved = chat.configure_agent_if(cx.actor, &input.agent, &input.settings, &is_expected).await;
+        match saved.map_err(failed)? {
+            Configured::Saved(settings, version) => {
+                let reply = Reply::ok("Settings saved successfully", view(&cx, settings));
+                Ok(reply.with_etag(etag(version)))
+            }
+            Configured::Stale(settings, version) => {
+                let current = serde_json::to_value(view(&cx, settings)).unwrap_or_default();
+                Err(stale(&etag(version), &current))
+            }
+        }
     }
 }
 

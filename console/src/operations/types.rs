@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use openapi_core::access::Actor;
 use openapi_core::json::{JsonSchema, json_object};
 use openapi_core::reply::ApiError;
-use openapi_core::values::{AgentId, PlatformId};
+use openapi_core::values::{AgentId, PlatformId, Timestamp};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -76,6 +76,39 @@ impl Names {
         self.0.insert(id, name.clone());
         Ok(name)
     }
+}
+
+/// The last entry of a page of a log, before which the next page begins.
+pub struct EntryPosition {
+    before_at: Timestamp,
+    before_id: PlatformId,
+}
+
+json_object! { EntryPosition as "EntryPosition" = |last| {
+    "beforeAt": Timestamp = last.before_at,
+    "beforeId": PlatformId = last.before_id,
+} }
+
+/// What a log has of each entry: when and under which id it was made, and by whom.
+pub(super) type Logged<'a> = (Timestamp, PlatformId, &'a Actor);
+
+/// Entries of a log with their actors, and what to ask for next; none after a page that is not full.
+pub(super) async fn page_of<T, View>(
+    cx: &Context<'_>,
+    entries: Vec<T>,
+    limit: u32,
+    logged: impl Fn(&T) -> Logged<'_>,
+    view: impl Fn(T, ActorView) -> View,
+) -> Result<(Vec<View>, Option<EntryPosition>), ApiError> {
+    let last = entries.last().filter(|_| u32::try_from(entries.len()) == Ok(limit)).map(&logged);
+    let next = last.map(|(before_at, before_id, _)| EntryPosition { before_at, before_id });
+    let mut names = Names::default();
+    let mut views = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let actor = names.view(cx, logged(&entry).2).await?;
+        views.push(view(entry, actor));
+    }
+    Ok((views, next))
 }
 
 /// The operator of a session.

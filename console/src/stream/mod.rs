@@ -26,7 +26,7 @@ use crate::errors::{failed, not_found};
 use crate::grants::Grants;
 use crate::live::{EventPages, LiveStreams, Slot};
 
-pub(crate) use visible::SUBJECTS;
+pub(crate) use visible::{SUBJECTS, is_whole};
 
 /// The most agents of a stream.
 pub(crate) const MAX_AGENTS: usize = 20;
@@ -74,11 +74,21 @@ struct LiveStream {
     _slot: Slot,
 }
 
+/// Whether this server sends live updates.
+pub(crate) fn is_offered(cx: &Context<'_>) -> bool {
+    cx.console.settings.live.is_some() && cx.platform().event_retention().is_some()
+}
+
+/// The text of a cursor of an agent's log.
+pub(crate) fn cursor_of(agent: &AgentId, cursor: EventCursor) -> String {
+    cursor::write(std::iter::once((agent, cursor)))
+}
+
 /// Opens the stream of some agents.
 pub(crate) async fn open(cx: Context<'_>, agents: Vec<AgentId>) -> Result<ApiBody, ApiError> {
     let platform = cx.platform();
     let settings = &cx.console.settings;
-    let live = settings.live.clone().filter(|_| platform.event_retention().is_some());
+    let live = settings.live.clone().filter(|_| is_offered(&cx));
     let unavailable = || {
         let text = "This server sends no live updates; read again what you show every few seconds";
         ApiError::new(ErrorCode::EventsUnavailable, text)

@@ -67,13 +67,23 @@ pub(crate) const SUBJECTS: [&str; 10] = [
     "templateId",
 ];
 
+/// Whether a masked inbox hides who the visitor of an event is.
+fn hides_contact(needs: Capability, reach: Reach) -> bool {
+    needs == Capability::InboxRead && reach == Reach::Masked
+}
+
+/// Whether an operator with these grants may see all of an event.
+pub(crate) fn is_whole(grants: &Grants, event: &Event) -> bool {
+    let needs = capability(event.r#type);
+    grants.reach(needs, &event.agent_id).is_some_and(|reach| !hides_contact(needs, reach))
+}
+
 /// What an operator with these grants sees of an event; none if the event is not for them.
 pub(super) fn visible(grants: &Grants, event: &Event) -> Option<Value> {
     let needs = capability(event.r#type);
     let reach = grants.reach(needs, &event.agent_id)?;
     let data: Map<String, Value> = serde_json::from_str(event.data.get()).unwrap_or_default();
-    // A masked inbox does not say who a visitor is.
-    let hides_contact = needs == Capability::InboxRead && reach == Reach::Masked;
+    let hides_contact = hides_contact(needs, reach);
     let subject: Map<String, Value> = data
         .iter()
         .filter(|(name, id)| SUBJECTS.contains(&name.as_str()) && id.is_string())

@@ -140,6 +140,27 @@ fn key(world: &World, agent: &str) {
     call_as(world, "owner", "POST", &format!("/agents/{agent}/keys"), &body).data();
 }
 
+/// What a page reads after it has read the agents needs no second look when its stream begins.
+#[test]
+fn a_stream_from_the_list_of_agents_has_all_that_happened_since() {
+    let world = hosted();
+    contact(&world, "acme");
+    let agents = call_as(&world, "viewer", "GET", "/agents", &Value::Null).data().clone();
+    let shown = call_as(&world, "viewer", "GET", "/agents/acme", &Value::Null).data().clone();
+    assert_eq!(agents[0], shown);
+    assert_ne!(agents[0]["liveFrom"], agents[1]["liveFrom"]);
+    key(&world, "acme");
+    let mut stream = open(&world, Err("owner"), "acme", shown["liveFrom"].as_str()).unwrap();
+    let begun = stream.take();
+    assert_eq!(begun[0].data, json!({ "agents": ["acme"], "fresh": [] }));
+    let kinds: Vec<String> = begun[1..].iter().map(|event| event.data["type"].to_string()).collect();
+    let later = stream.events().into_iter().map(|(_, _, kind)| format!("{kind:?}"));
+    assert_eq!(kinds.into_iter().chain(later).collect::<Vec<_>>(), [r#""key.created""#]);
+    let without = World::hosted();
+    let agents = call_as(&without, "viewer", "GET", "/agents", &Value::Null);
+    assert_eq!(agents.data()[0]["liveFrom"], Value::Null);
+}
+
 #[test]
 fn events_arrive_as_they_happen_and_only_for_who_may_see_them() {
     let world = hosted();

@@ -16,3 +16,4 @@ mod roles;
 mod studio;
 mod support;
 mod totp;
+mod webhooks;

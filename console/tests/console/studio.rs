@@ -43,6 +43,59 @@ fn settings_are_saved_on_the_version_that_was_seen() {
 }
 
 #[test]
+fn of_two_who_save_at_once_one_is_refused() {
+    let world = World::hosted();
+    for round in 0..200 {
+        let (before, tag) = shown(&world);
+        let start = std::sync::Barrier::new(2);
+        let save_title = |who: usize| {
+            let mut settings = before["settings"].clone();
+            settings["appearance"]["title"] = json!(format!("{round} {who}"));
+            start.wait();
+            (save(&world, &settings, Some(&tag)), settings)
+        };
+        let both = std::thread::scope(|scope| {
+            let handles = [0, 1].map(|who| scope.spawn(move || save_title(who)));
+            handles.map(|handle| handle.join().unwrap())
+        });
+        let mut statuses = both.each_ref().map(|(answer, _)| answer.status);
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 412], "{round}: {} {}", both[0].0.text, both[1].0.text);
+        let (_, saved) = both.into_iter().find(|(answer, _)| answer.status == 200).unwrap();
+        assert_eq!(shown(&world).0["settings"], saved);
+    }
+}
+
+/// The same with the second save between the look at the version and the write, on purpose.
+#[test]
+fn a_save_in_between_is_not_overwritten() {
+    use conversations::admin::Configured;
+    use openapi_core::json::{Json, parse};
+    let world = World::hosted();
+    let ports = conversations::ChatPorts::new();
+    let (platform, storage) = (std::sync::Arc::clone(&world.platform), std::sync::Arc::clone(&world.storage));
+    let chat = conversations::Conversations::new(platform, storage as _, ports);
+    let title = |title: &str| match parse(json!({ "appearance": { "title": title } }).to_string().as_bytes())
+        .unwrap()
+    {
+        Json::Object(settings) => settings,
+        _ => unreachable!(),
+    };
+    let (agent, by) = (world.agent(), super::support::by());
+    let looks = std::sync::atomic::AtomicU32::new(0);
+    let is_expected = |version| {
+        if looks.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0 {
+            pollster::block_on(chat.configure_agent(&by, &agent, &title("theirs"))).unwrap();
+        }
+        version == 0
+    };
+    let saved =
+        pollster::block_on(chat.configure_agent_if(&by, &agent, &title("mine"), &is_expected)).unwrap();
+    assert!(matches!(saved, Configured::Stale(_, 1)), "{saved:?}");
+    assert_eq!(shown(&world).0["settings"]["appearance"]["title"], "theirs");
+}
+
+#[test]
 fn faults_of_settings_stand_at_their_paths_and_change_nothing() {
     let world = World::hosted();
     let (before, tag) = shown(&world);
@@ -113,12 +166,27 @@ fn the_identity_secret_needs_a_recent_proof_and_its_showing_is_noted() {
     world.clock.advance_millis(61_000);
     let alone = call("show", &json!({}), true);
     assert_eq!(alone.data(), &json!({ "secret": second["secret"], "previous": null }));
+    // Nor does a repeated rotation show either secret again.
+    let repeat = || {
+        let mut request = Browser::default().request("POST", &path("rotate"), &json!({}));
+        let mut developer = console::Operator::new("u", "U", "developer@acme".parse().unwrap());
+        developer.authenticated_at = Some(world.platform.now());
+        request.extensions_mut().insert(developer);
+        request.headers_mut().insert("idempotency-key", "k-1".parse().unwrap());
+        world.send(request)
+    };
+    let third = repeat().data().clone();
+    let repeated = repeat();
+    assert_eq!((repeated.status, repeated.code()), (409, "SECRET_NOT_REPEATABLE"));
+    for secret in ["secret", "previous"] {
+        assert!(!repeated.text.contains(third[secret].as_str().unwrap()), "{}", repeated.text);
+    }
     let refused = call("rotate", &json!({ "graceSeconds": 604_801 }), true);
     assert_eq!((refused.status, refused.code()), (422, "NOT_POSSIBLE"), "{}", refused.text);
     let audit = call_as(&world, "owner", "GET", "/agents/acme/audit?limit=100", &Value::Null);
     let entries = audit.data()["entries"].as_array().cloned().unwrap_or_default();
     let shown = entries.iter().filter(|entry| entry["action"] == "secret.show").count();
-    assert_eq!(shown, 4, "{}", audit.text);
+    assert_eq!(shown, 5, "{}", audit.text);
     assert!(!audit.text.contains(second["secret"].as_str().unwrap()));
 }
 

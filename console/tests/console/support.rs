@@ -5,13 +5,15 @@ use std::future::poll_fn;
 use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Context as TaskContext, Poll};
+use std::task::{Context as TaskContext, Poll, Waker};
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use console::{AccountSettings, Console, ConsoleSettings, Operator, PasswordCost};
 use conversations::{
     ChatEvent, ChatEvents, ChatPorts, ChatResponder, ChatTurn, Conversations, Outcome, Usage,
 };
+use events::{WebhookSettings, Webhooks};
 use futures_core::Stream;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
@@ -19,7 +21,10 @@ use openapi_core::access::Actor;
 use openapi_core::admin::{Admin, NewAgent};
 use openapi_core::api::{ApiBody, PeerAddress};
 use openapi_core::platform::{Platform, Ports};
-use openapi_core::ports::{Clock, FixedClock, MemoryBlobs, SequentialIds, Timer};
+use openapi_core::ports::{
+    Clock, FixedClock, MemoryBlobs, Outbound, OutboundError, OutboundRequest, OutboundResponse,
+    OutboundSchemes, SequentialIds, Timer,
+};
 use openapi_core::server_keys::{ServerKey, ServerKeys};
 use openapi_core::service_info::ServiceInfo;
 use openapi_core::values::{AgentId, Timestamp};
@@ -34,12 +39,51 @@ pub const EMAIL: &str = "zoe@example.com";
 /// A value that only `contacts.reveal` may show.
 pub const SENSITIVE: &str = "SENSITIVE-4711";
 
+/// The receiver of all webhooks: it holds what it was sent, and answers with the status that a test sets.
+#[derive(Clone, Default)]
+pub struct Receiver(Arc<Mutex<(Option<u16>, Vec<OutboundRequest>)>>);
+
+impl Receiver {
+    /// Answers with this status from now on.
+    pub fn answer(&self, status: u16) {
+        self.0.lock().unwrap().0 = Some(status);
+    }
+
+    /// What it was sent.
+    pub fn received(&self) -> Vec<OutboundRequest> {
+        self.0.lock().unwrap().1.clone()
+    }
+}
+
+#[async_trait]
+impl Outbound for Receiver {
+    fn check(&self, url: &str, _: OutboundSchemes) -> Result<(), OutboundError> {
+        if !url.starts_with("https://") {
+            return Err(OutboundError::Request("the scheme"));
+        }
+        let reason = "an address of this machine".to_owned();
+        if url.contains("localhost") { Err(OutboundError::Refused { rule: "name", reason }) } else { Ok(()) }
+    }
+
+    async fn send(&self, request: OutboundRequest) -> Result<OutboundResponse, OutboundError> {
+        let mut state = self.0.lock().unwrap();
+        let (url, status) = (request.url.clone(), state.0.unwrap_or(204));
+        state.1.push(request);
+        let body = Bytes::from_static(b"the receiver's text");
+        let status = http::StatusCode::from_u16(status).unwrap();
+        Ok(OutboundResponse { status, headers: http::HeaderMap::new(), body, is_truncated: false, url })
+    }
+}
+
 /// A console, its store and its clock.
 pub struct World {
     pub console: Console,
     pub platform: Arc<Platform>,
     pub clock: Arc<FixedClock>,
+    sleepers: Sleepers,
     pub storage: Arc<MemoryStorage>,
+    pub receiver: Receiver,
+    pub webhooks: Webhooks,
     /// The secrets of authenticator apps, by address.
     pub secrets: Mutex<HashMap<String, String>>,
 }
@@ -92,11 +136,12 @@ pub fn accounts() -> AccountSettings {
 }
 
 impl World {
-    pub fn new(settings: ConsoleSettings) -> Self {
+    pub fn new(mut settings: ConsoleSettings) -> Self {
         let clock = Arc::new(FixedClock::at(Timestamp::from_millis(1_790_000_000_000)));
         let keys = ServerKeys::new(ServerKey::new(&[7; 32]), vec![]);
+        let sleepers = Sleepers::default();
         let ports = Ports::new(Arc::clone(&clock) as _, Arc::new(SequentialIds::default()), keys)
-            .with_timer(Arc::new(ClockTimer(Arc::clone(&clock))))
+            .with_timer(Arc::new(ClockTimer { clock: Arc::clone(&clock), sleepers: Arc::clone(&sleepers) }))
             .with_blobs(Arc::new(MemoryBlobs::default()));
         let service = ServiceInfo::new("https://api.example.com").unwrap();
         let storage = Arc::new(MemoryStorage::new());
@@ -105,7 +150,18 @@ impl World {
             .with_responder(Arc::new(Echo { name: "knowledge", cost: 0.0 }))
             .with_responder(Arc::new(Echo { name: "llm", cost: 0.1 }));
         let chat = Conversations::new(Arc::clone(&platform), Arc::clone(&storage) as _, responders);
-        World { console: Console::new(chat, settings), platform, clock, storage, secrets: Mutex::default() }
+        let receiver = Receiver::default();
+        let outbound = Arc::new(receiver.clone());
+        let webhooks = Webhooks::new(Arc::clone(&platform), outbound, WebhookSettings::default());
+        settings.webhooks = Some(webhooks.clone());
+        let console = Console::new(chat, settings);
+        World { console, platform, clock, sleepers, storage, receiver, webhooks, secrets: Mutex::default() }
+    }
+
+    /// Lets time pass, and wakes those who wait for it.
+    pub fn pass(&self, millis: u64) {
+        self.clock.advance_millis(millis.try_into().unwrap());
+        std::mem::take(&mut *self.sleepers.lock().unwrap()).into_iter().for_each(Waker::wake);
     }
 
     /// With accounts of its own, as a browser reaches it over TLS.
@@ -204,14 +260,25 @@ impl World {
     }
 }
 
-/// A timer that is ready when the clock says so. It wakes nobody: a test polls again.
-struct ClockTimer(Arc<FixedClock>);
+/// A timer that is ready when the clock says so. Its sleepers are woken by [`World::pass`]; else a test polls again.
+struct ClockTimer {
+    clock: Arc<FixedClock>,
+    sleepers: Sleepers,
+}
+
+type Sleepers = Arc<Mutex<Vec<Waker>>>;
 
 impl Timer for ClockTimer {
     fn sleep(&self, millis: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        let clock = Arc::clone(&self.0);
+        let (clock, sleepers) = (Arc::clone(&self.clock), Arc::clone(&self.sleepers));
         let end = clock.now().plus_millis(millis.try_into().unwrap());
-        Box::pin(poll_fn(move |_| if clock.now() >= end { Poll::Ready(()) } else { Poll::Pending }))
+        Box::pin(poll_fn(move |cx| {
+            if clock.now() >= end {
+                return Poll::Ready(());
+            }
+            sleepers.lock().unwrap().push(cx.waker().clone());
+            Poll::Pending
+        }))
     }
 }
 

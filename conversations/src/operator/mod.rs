@@ -17,6 +17,7 @@ use openapi_core::storage::{
 };
 use openapi_core::values::{AgentId, ContactId, ConversationId, Timestamp};
 
+use crate::admin::Configured;
 use crate::agents::{IdentitySecrets, SecretName};
 use crate::conversation::DAY_MILLIS;
 use crate::conversations::Conversations;
@@ -205,26 +206,45 @@ impl Conversations {
         agent: &AgentId,
         settings: &Object,
     ) -> Result<AgentSettings, AdminError> {
+        match self.configure_agent_if(by, agent, settings, &|_| true).await? {
+            Configured::Saved(settings, _) | Configured::Stale(settings, _) => Ok(settings),
+        }
+    }
+
+    /// The same, if `is_expected` of the version that is replaced. Of several who expect the same version, one succeeds.
+    ///
+    /// # Errors
+    /// [`AdminError::Invalid`] with the errors, each with its path.
+    pub async fn configure_agent_if(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        settings: &Object,
+        is_expected: &(dyn Fn(u64) -> bool + Send + Sync),
+    ) -> Result<Configured, AdminError> {
         self.platform.living_agent(agent).await?;
         retry_on_conflict(lost_race, |_| async move {
+            let (before, version) = self.stored_settings(agent).await?;
+            if !is_expected(version) {
+                return Ok(Some(Configured::Stale(before, version)));
+            }
             let schema = self.storage.contact_schema(agent).await?;
             let schema =
                 schema.ok_or_else(|| AdminError::NotFound { what: "agent", id: agent.to_string() })?;
             let read = AgentSettings::read(settings, &schema).map_err(AdminError::Invalid)?;
-            let (before, version) = self.stored_settings(agent).await?;
             // This comes first, so that a repeated command continues where the first was interrupted.
             if version == 0 || before.retention_days != read.retention_days {
                 self.retain_all_for(agent, read.retention_days).await?;
             }
             if version > 0 && before == read {
-                return Ok(Some(read));
+                return Ok(Some(Configured::Saved(read, version)));
             }
             let now = self.platform.now();
             let action = AuditAction::AgentConfigure;
             let audit = self.platform.operator_audit(by, action, agent, agent.as_str(), &Object::new(), now);
             let event = self.platform.event(by, None, EventData::AgentConfigured {}, now);
             let saved = self.save_record(agent, RecordKind::Settings, version, &read, audit, event).await?;
-            Ok(saved.map(|()| read))
+            Ok(saved.map(|()| Configured::Saved(read, version + 1)))
         })
         .await
     }

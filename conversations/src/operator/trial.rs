@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 
 use openapi_core::admin::AdminError;
+use openapi_core::agents::Agent;
 use openapi_core::ports::timeout;
 use openapi_core::values::{AgentId, ConversationId};
 
@@ -19,8 +20,6 @@ use crate::{
 const REPLY_MILLIS: u64 = 30_000;
 /// The most bytes of a reply.
 const MAX_REPLY: usize = 64 * 1024;
-/// The most passages that a responder receives.
-const PASSAGES: usize = 12;
 
 impl Conversations {
     /// Answers a question as a visitor without a conversation would be answered. Nothing is stored, counted or charged,
@@ -32,17 +31,12 @@ impl Conversations {
         let agent = self.platform.living_agent(agent).await?;
         let (settings, _) = self.stored_settings(&agent.id).await?;
         let question = Question { text: trial.question, before: trial.before, locale: trial.locale.clone() };
-        let found = match &self.ports.retriever {
-            Some(retriever) => {
-                retriever.retrieve(&agent.id, &question, PASSAGES).await.map_err(|error| match error {
-                    RetrieveError::Storage(error) => AdminError::from(error),
-                })?
-            }
-            None => Retrieved::default(),
-        };
+        let found = self.ports.retrieve(&agent.id, &question).await.map_err(|error| match error {
+            RetrieveError::Storage(error) => AdminError::from(error),
+        })?;
         let min_coverage = settings.chat.min_coverage;
         let name = settings.chat.responder.clone();
-        let turn = self.trial_turn(&agent.id, agent.name.as_str(), settings, &question, found.clone());
+        let turn = self.trial_turn(&agent, &settings, &question, found.clone());
         let responder = self.ports.responders.iter().find(|responder| responder.name() == name);
         let reply = match responder {
             Some(responder) if responder.most(&turn) == Usage::default() => {
@@ -58,9 +52,8 @@ impl Conversations {
 
     fn trial_turn(
         &self,
-        agent: &AgentId,
-        name: &str,
-        settings: AgentSettings,
+        agent: &Agent,
+        settings: &AgentSettings,
         question: &Question,
         found: Retrieved,
     ) -> ChatTurn {
@@ -69,13 +62,7 @@ impl Conversations {
         let before = question.before.iter().map(String::as_str);
         let history = before.chain([question.text.as_str()]);
         ChatTurn {
-            agent: ChatAgent {
-                id: agent.clone(),
-                name: settings.appearance.title.unwrap_or_else(|| name.to_owned()),
-                settings: settings.chat,
-                link_hosts: settings.link_hosts,
-                only_link_hosts: settings.only_link_hosts,
-            },
+            agent: ChatAgent::of(agent, settings),
             conversation: ConversationId::from(id),
             turn: id.to_string(),
             history: history

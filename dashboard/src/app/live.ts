@@ -3,7 +3,7 @@ import { effect, signal } from '@preact/signals';
 import { ApiError, offlineSince, seg } from '../lib/api';
 import { touch } from '../lib/cache';
 import { listen, type Sent } from '../lib/stream';
-import { session, start } from './session';
+import { agents, session, start } from './session';
 import type { Operations } from '../generated/operations';
 
 type LiveEvent = Operations['stream.open']['output'];
@@ -21,8 +21,10 @@ export const interrupted = signal(false);
 
 /** The agent that is shown. */
 let own: string | null = null;
-/** The cursor of the last event. */
-let cursor: string | null = null;
+/** The cursors of the last events by agent; null where the server does not know the cursor. */
+const cursors = new Map<string, string | null>();
+/** Where the stream of an agent goes on: after the last event, or where the log was before a page of the agent was read. */
+const cursorOf = (agent: string): string | null => (cursors.has(agent) ? cursors.get(agent)! : (agents.value?.find((one) => one.id == agent)?.liveFrom ?? null));
 let heardAt = Date.now();
 let isOffered = true;
 /** Ends the stream or the pause. */
@@ -41,6 +43,7 @@ const of = (agent: string) => `/agents/${seg(agent)}`;
 const LISTS: Record<string, [string, string]> = {
   contact: ['/contacts', 'contactId'], file: ['/contacts', 'contactId'], conversation: ['/conversations', 'conversationId'], lead: ['/conversations', 'conversationId'],
   message: ['/conversations', 'conversationId'], knowledge: ['/knowledge', 'knowledgeId'], key: ['/keys', 'keyId'], contact_schema: ['/contact-schema', ''], credits: ['/credits', ''],
+  endpoint: ['/webhooks', 'endpointId'],
 };
 /** Whether a path shows what an event has changed. */
 const isChanged = ({ agent, type, subject }: LiveEvent): ((path: string) => boolean) => {
@@ -51,15 +54,15 @@ const isChanged = ({ agent, type, subject }: LiveEvent): ((path: string) => bool
   return (path: string) => path == root || (!list && path == '/agents') || path == root + '/counts' || (!!id && (path + '/').startsWith(`${root}/${seg(id)}/`));
 };
 const all = (agent: string) => (path: string) => path == of(agent) || path.startsWith(of(agent) + '/');
-const take = ({ id, event, data }: Sent): void => {
+const take = (agent: string, { id, event, data }: Sent): void => {
   heardAt = Date.now();
   isOffered = true;
   interrupted.value = false;
-  if (id) cursor = id;
+  if (id) cursors.set(agent, id);
   const content = JSON.parse(data || '{}');
   if (event == 'event') touch(isChanged(content));
-  // What was read before the stream began may have changed before it, too.
-  else if (event == 'ready') for (const agent of content.fresh) touch(all(agent));
+  // A stream without a cursor: what was read before it began may have changed before it, too.
+  else if (event == 'ready') for (const fresh of content.fresh) touch(all(fresh));
   else if (event == 'gap') touch(all(content.agent));
   else if (event == 'session') {
     if (content.reason == 'changed') void start().catch(() => undefined);
@@ -88,11 +91,11 @@ const readOnce = async (agent: string): Promise<void> => {
   isAgain = false;
   alive();
   try {
-    await listen('/stream', { agents: agent }, cursor, ending.signal, (sent) => {
+    await listen('/stream', { agents: agent }, cursorOf(agent), ending.signal, (sent) => {
       alive();
       // A server that ends each stream at once is not asked every half a second.
       if (sent.event != 'ready') failures = 0;
-      take(sent);
+      take(agent, sent);
     });
   } finally {
     clearTimeout(dead);
@@ -101,9 +104,9 @@ const readOnce = async (agent: string): Promise<void> => {
 };
 let failures = 0;
 /** What a refusal means: how long to wait before the next attempt. */
-const refused = (error: ApiError): number => {
+const refused = (agent: string, error: ApiError): number => {
   // The server does not know the cursor: what is shown may be out of date.
-  if (error.status == 400) cursor = null;
+  if (error.status == 400) cursors.set(agent, null);
   if (error.code == 'EVENTS_UNAVAILABLE') isOffered = false;
   return error.status == 401 || error.status == 403 || error.code == 'EVENTS_UNAVAILABLE' ? REFUSED_MILLIS : 0;
 };
@@ -116,7 +119,7 @@ const read = async (): Promise<void> => {
       try {
         await readOnce(agent);
       } catch (error) {
-        if (error instanceof ApiError) wait = refused(error);
+        if (error instanceof ApiError) wait = refused(agent, error);
       }
     if (isAgain) isAgain = false;
     else await pause(wait || (agent ? PAUSES_MILLIS[Math.min(failures++, PAUSES_MILLIS.length - 1)]! : REFUSED_MILLIS));
@@ -158,11 +161,7 @@ const begin = (): void => {
 /** Follows an agent. */
 export const follow = (agent: string): (() => void) => {
   own = agent;
-  // The cursor is that of another agent.
-  if (reads != agent) {
-    cursor = null;
-    wake();
-  }
+  if (reads != agent) wake();
   begin();
   return () => {
     own = null;

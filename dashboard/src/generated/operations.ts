@@ -150,6 +150,8 @@ export type Agent = {
   readonly status: 'active' | 'disabled';
   readonly createdAt: string;
   readonly updatedAt: string;
+  /** As `Last-Event-ID` of a live stream: the stream also sends what happens between this answer and its begin. `null` on a server without live updates. */
+  readonly liveFrom: string | null;
 };
 
 export type AgentSettings = {
@@ -182,12 +184,7 @@ export type AuditEntry = {
 export type AuditPage = {
   readonly entries: readonly (AuditEntry)[];
   /** What to ask for next; `null` at the end of the log. */
-  readonly next: AuditPosition | null;
-};
-
-export type AuditPosition = {
-  readonly beforeAt: string;
-  readonly beforeId: string;
+  readonly next: EntryPosition | null;
 };
 
 export type Capabilities = Readonly<Record<string, 'full' | 'masked'>>;
@@ -333,12 +330,28 @@ export type CreditLedger = {
   /** The newest first. */
   readonly entries: readonly (CreditEntry)[];
   /** What to ask for next; `null` at the end of the ledger. */
-  readonly next: CreditLedgerPosition | null;
+  readonly next: EntryPosition | null;
 };
 
-export type CreditLedgerPosition = {
+export type EntryPosition = {
   readonly beforeAt: string;
   readonly beforeId: string;
+};
+
+export type Event = {
+  readonly id: string;
+  readonly seq: number;
+  readonly cursor: string;
+  readonly type: string;
+  readonly timestamp: string;
+  readonly agentId: string;
+  readonly actor: {
+    readonly type: 'apiKey' | 'operator' | 'user' | 'visitor' | 'system';
+    readonly id: string | null;
+  };
+  readonly data: Readonly<Record<string, unknown>>;
+  /** Whether the contact was erased, so that `data` is empty. */
+  readonly erased?: boolean;
 };
 
 export type FoundPassage = {
@@ -383,6 +396,11 @@ export type IssuedKey = {
   readonly key: Key;
   /** Shown this once. */
   readonly secret: string;
+};
+
+export type IssuedWebhook = {
+  readonly webhook: WebhookEndpoint;
+  readonly secret: WebhookSecret;
 };
 
 export type Key = {
@@ -714,6 +732,111 @@ export type Visitor = {
   readonly email: string | null;
   readonly phone: string | null;
   readonly verifiedAs: string | null;
+};
+
+export type WebhookAttempt = {
+  readonly number: number;
+  /** When it ended. */
+  readonly at: string;
+  /** `givenUp`: that was the last attempt. `expired`: the event was removed before it was accepted. */
+  readonly result: 'succeeded' | 'failed' | 'givenUp' | 'expired';
+  /** The event. */
+  readonly seq: number;
+  /** The last of the events, if several expired. */
+  readonly upto: number | null;
+  /** Which attempt of the event; 0 where nothing was sent. */
+  readonly attempt: number;
+  /** The status of the response. */
+  readonly status: number | null;
+  /** What failed without a response. */
+  readonly error: string | null;
+  readonly milliseconds: number;
+  /** Up to 1 KiB of the text of a failure. */
+  readonly body: string | null;
+};
+
+export type WebhookDeliveries = {
+  /** The newest first. */
+  readonly deliveries: readonly (WebhookDelivery)[];
+  /** What to pass as `cursor` next; `null` at the end. */
+  readonly nextCursor: string | null;
+};
+
+export type WebhookDelivery = {
+  readonly attempt: WebhookAttempt;
+  /** The type of the event; `null` when the log no longer has it. */
+  readonly type: string | null;
+  /** Receivers recognise repeated messages by it. */
+  readonly eventId: string | null;
+};
+
+export type WebhookDeliveryReport = {
+  readonly delivery: WebhookDelivery;
+  /** What was sent; `null` when the log no longer has it, or the caller may not see what it is about. */
+  readonly message: Event | null;
+};
+
+export type WebhookEndpoint = {
+  readonly id: string;
+  readonly agentId: string;
+  readonly url: string;
+  readonly description: string | null;
+  /** Names of types, `group.*` or `*`. */
+  readonly types: readonly (string)[];
+  /** `ordered`: one event at a time, none before the one before it is accepted. */
+  readonly mode: 'parallel' | 'ordered';
+  readonly status: 'enabled' | 'disabled';
+  /** Why it is disabled. */
+  readonly statusReason: 'operator' | 'gone' | 'failing' | 'secretLost' | null;
+  /** Every event up to this number is accepted, left out, or among `openFailures`. */
+  readonly cursor: number;
+  /** Events that are to be sent, with those of other types that were not looked at yet. */
+  readonly pending: number;
+  /** Events that failed and are sent again. */
+  readonly openFailures: number;
+  /** Since when every attempt fails. */
+  readonly failingSince: string | null;
+  readonly lastSuccessAt: string | null;
+  readonly lastFailureAt: string | null;
+  /** When the previous secret ceases to sign. */
+  readonly secretExpiresAt: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+};
+
+export type WebhookEventType = {
+  readonly type: string;
+  /** The part before the dot: `contact.*` stands for the whole group. */
+  readonly group: string;
+  readonly description: string;
+  /** Example `data`. */
+  readonly example: Readonly<Record<string, unknown>>;
+};
+
+export type WebhookReplayed = {
+  /** The number of the first event that is sent again. */
+  readonly from: number;
+  /** The number of the last; less than `from` if there is none. What follows is sent in any case. */
+  readonly to: number;
+};
+
+export type WebhookSecret = {
+  /** What signs messages: `whsec_` and base64; `null` if the server key that it is made from is gone. */
+  readonly secret: string | null;
+  /** The former secret, while it signs too. */
+  readonly previous: string | null;
+  /** When the former secret ceases to sign. */
+  readonly previousUntil: string | null;
+};
+
+export type WebhookTestResult = {
+  /** The status of the response; `null` without one. */
+  readonly status: number | null;
+  readonly milliseconds: number;
+  /** What failed without a response: `refused`, `dns`, `connect`, `tls`, `timeout`, `response`, `redirects`, `request` or `unavailable`. */
+  readonly error: string | null;
+  /** Up to 1 KiB of the text of a failure. */
+  readonly body: string | null;
 };
 
 export type Website = {
@@ -1067,6 +1190,8 @@ export interface Operations {
     readonly status: 'active' | 'disabled';
     readonly createdAt: string;
     readonly updatedAt: string;
+    /** As `Last-Event-ID` of a live stream: the stream also sends what happens between this answer and its begin. `null` on a server without live updates. */
+    readonly liveFrom: string | null;
   } };
   /** Shows an agent. */
   'agents.show': { input: { agent: string }; output: {
@@ -1075,6 +1200,8 @@ export interface Operations {
     readonly status: 'active' | 'disabled';
     readonly createdAt: string;
     readonly updatedAt: string;
+    /** As `Last-Event-ID` of a live stream: the stream also sends what happens between this answer and its begin. `null` on a server without live updates. */
+    readonly liveFrom: string | null;
   } };
   /** Gives an agent another name. */
   'agents.rename': { input: { agent: string; name: string }; output: {
@@ -1083,6 +1210,8 @@ export interface Operations {
     readonly status: 'active' | 'disabled';
     readonly createdAt: string;
     readonly updatedAt: string;
+    /** As `Last-Event-ID` of a live stream: the stream also sends what happens between this answer and its begin. `null` on a server without live updates. */
+    readonly liveFrom: string | null;
   } };
   /** Disables an agent: its keys are refused at once. */
   'agents.disable': { input: { agent: string; confirm: string }; output: {
@@ -1091,6 +1220,8 @@ export interface Operations {
     readonly status: 'active' | 'disabled';
     readonly createdAt: string;
     readonly updatedAt: string;
+    /** As `Last-Event-ID` of a live stream: the stream also sends what happens between this answer and its begin. `null` on a server without live updates. */
+    readonly liveFrom: string | null;
   } };
   /** Enables a disabled agent. */
   'agents.enable': { input: { agent: string }; output: {
@@ -1099,6 +1230,8 @@ export interface Operations {
     readonly status: 'active' | 'disabled';
     readonly createdAt: string;
     readonly updatedAt: string;
+    /** As `Last-Event-ID` of a live stream: the stream also sends what happens between this answer and its begin. `null` on a server without live updates. */
+    readonly liveFrom: string | null;
   } };
   /** Lists conversations, the newest message first, with exact totals. */
   'inbox.list': { input: { agent: string; status?: 'open' | 'closed'; mode?: 'ai' | 'human'; contact?: string; since?: string; page?: number; limit?: number }; output: readonly (Conversation)[] };
@@ -1783,6 +1916,184 @@ export interface Operations {
   } };
   /** Sends a request of the Open API with a key and its secret, counted like any other. */
   'keys.try': { input: { agent: string; apiKey: string; secret: string }; output: readonly (TriedRequest)[] };
+  /** Lists the webhook endpoints of an agent, oldest first. */
+  'webhooks.list': { input: { agent: string }; output: readonly (WebhookEndpoint)[] };
+  /** Creates a webhook endpoint. The answer shows the secret that signs its messages. */
+  'webhooks.create': { input: { agent: string; url: string; types?: readonly (string)[]; mode?: 'parallel' | 'ordered'; description?: string | null; from?: 'now' | 'oldest' }; output: {
+    readonly webhook: WebhookEndpoint;
+    readonly secret: WebhookSecret;
+  } };
+  /** Lists the types of events that a webhook can subscribe to. */
+  'webhooks.catalogue': { input: { agent: string }; output: readonly (WebhookEventType)[] };
+  /** Shows a webhook endpoint with its progress, without its secret. */
+  'webhooks.show': { input: { agent: string; webhook: string }; output: {
+    readonly id: string;
+    readonly agentId: string;
+    readonly url: string;
+    readonly description: string | null;
+    /** Names of types, `group.*` or `*`. */
+    readonly types: readonly (string)[];
+    /** `ordered`: one event at a time, none before the one before it is accepted. */
+    readonly mode: 'parallel' | 'ordered';
+    readonly status: 'enabled' | 'disabled';
+    /** Why it is disabled. */
+    readonly statusReason: 'operator' | 'gone' | 'failing' | 'secretLost' | null;
+    /** Every event up to this number is accepted, left out, or among `openFailures`. */
+    readonly cursor: number;
+    /** Events that are to be sent, with those of other types that were not looked at yet. */
+    readonly pending: number;
+    /** Events that failed and are sent again. */
+    readonly openFailures: number;
+    /** Since when every attempt fails. */
+    readonly failingSince: string | null;
+    readonly lastSuccessAt: string | null;
+    readonly lastFailureAt: string | null;
+    /** When the previous secret ceases to sign. */
+    readonly secretExpiresAt: string | null;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+  } };
+  /** Changes URL, types, mode or description of a webhook endpoint. */
+  'webhooks.edit': { input: { agent: string; webhook: string; url?: string; types?: readonly (string)[]; mode?: 'parallel' | 'ordered'; description?: string | null }; output: {
+    readonly id: string;
+    readonly agentId: string;
+    readonly url: string;
+    readonly description: string | null;
+    /** Names of types, `group.*` or `*`. */
+    readonly types: readonly (string)[];
+    /** `ordered`: one event at a time, none before the one before it is accepted. */
+    readonly mode: 'parallel' | 'ordered';
+    readonly status: 'enabled' | 'disabled';
+    /** Why it is disabled. */
+    readonly statusReason: 'operator' | 'gone' | 'failing' | 'secretLost' | null;
+    /** Every event up to this number is accepted, left out, or among `openFailures`. */
+    readonly cursor: number;
+    /** Events that are to be sent, with those of other types that were not looked at yet. */
+    readonly pending: number;
+    /** Events that failed and are sent again. */
+    readonly openFailures: number;
+    /** Since when every attempt fails. */
+    readonly failingSince: string | null;
+    readonly lastSuccessAt: string | null;
+    readonly lastFailureAt: string | null;
+    /** When the previous secret ceases to sign. */
+    readonly secretExpiresAt: string | null;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+  } };
+  /** Enables a disabled webhook endpoint. */
+  'webhooks.enable': { input: { agent: string; webhook: string; resume?: 'cursor' | 'now' }; output: {
+    readonly id: string;
+    readonly agentId: string;
+    readonly url: string;
+    readonly description: string | null;
+    /** Names of types, `group.*` or `*`. */
+    readonly types: readonly (string)[];
+    /** `ordered`: one event at a time, none before the one before it is accepted. */
+    readonly mode: 'parallel' | 'ordered';
+    readonly status: 'enabled' | 'disabled';
+    /** Why it is disabled. */
+    readonly statusReason: 'operator' | 'gone' | 'failing' | 'secretLost' | null;
+    /** Every event up to this number is accepted, left out, or among `openFailures`. */
+    readonly cursor: number;
+    /** Events that are to be sent, with those of other types that were not looked at yet. */
+    readonly pending: number;
+    /** Events that failed and are sent again. */
+    readonly openFailures: number;
+    /** Since when every attempt fails. */
+    readonly failingSince: string | null;
+    readonly lastSuccessAt: string | null;
+    readonly lastFailureAt: string | null;
+    /** When the previous secret ceases to sign. */
+    readonly secretExpiresAt: string | null;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+  } };
+  /** Disables a webhook endpoint: nothing is sent to it until it is enabled. */
+  'webhooks.disable': { input: { agent: string; webhook: string }; output: {
+    readonly id: string;
+    readonly agentId: string;
+    readonly url: string;
+    readonly description: string | null;
+    /** Names of types, `group.*` or `*`. */
+    readonly types: readonly (string)[];
+    /** `ordered`: one event at a time, none before the one before it is accepted. */
+    readonly mode: 'parallel' | 'ordered';
+    readonly status: 'enabled' | 'disabled';
+    /** Why it is disabled. */
+    readonly statusReason: 'operator' | 'gone' | 'failing' | 'secretLost' | null;
+    /** Every event up to this number is accepted, left out, or among `openFailures`. */
+    readonly cursor: number;
+    /** Events that are to be sent, with those of other types that were not looked at yet. */
+    readonly pending: number;
+    /** Events that failed and are sent again. */
+    readonly openFailures: number;
+    /** Since when every attempt fails. */
+    readonly failingSince: string | null;
+    readonly lastSuccessAt: string | null;
+    readonly lastFailureAt: string | null;
+    /** When the previous secret ceases to sign. */
+    readonly secretExpiresAt: string | null;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+  } };
+  /** Removes a webhook endpoint with its log of attempts. */
+  'webhooks.remove': { input: { agent: string; webhook: string }; output: null };
+  /** Shows what signs the messages of a webhook endpoint, and the former secret while it signs too. */
+  'webhooks.secret': { input: { agent: string; webhook: string }; output: {
+    /** What signs messages: `whsec_` and base64; `null` if the server key that it is made from is gone. */
+    readonly secret: string | null;
+    /** The former secret, while it signs too. */
+    readonly previous: string | null;
+    /** When the former secret ceases to sign. */
+    readonly previousUntil: string | null;
+  } };
+  /** Gives a webhook endpoint a new secret. The former one signs too for a while. */
+  'webhooks.rotate': { input: { agent: string; webhook: string; graceSeconds?: number }; output: {
+    /** What signs messages: `whsec_` and base64; `null` if the server key that it is made from is gone. */
+    readonly secret: string | null;
+    /** The former secret, while it signs too. */
+    readonly previous: string | null;
+    /** When the former secret ceases to sign. */
+    readonly previousUntil: string | null;
+  } };
+  /** Sends an example of an event, which moves nothing and is not logged; 10 a minute for each endpoint. */
+  'webhooks.test': { input: { agent: string; webhook: string; type?: string }; output: {
+    /** The status of the response; `null` without one. */
+    readonly status: number | null;
+    readonly milliseconds: number;
+    /** What failed without a response: `refused`, `dns`, `connect`, `tls`, `timeout`, `response`, `redirects`, `request` or `unavailable`. */
+    readonly error: string | null;
+    /** Up to 1 KiB of the text of a failure. */
+    readonly body: string | null;
+  } };
+  /** Sends events of the log to a webhook endpoint again, with their ids. */
+  'webhooks.replay': { input: { agent: string; webhook: string; after?: string | number; since?: string; ids?: readonly (string)[] }; output: {
+    /** The number of the first event that is sent again. */
+    readonly from: number;
+    /** The number of the last; less than `from` if there is none. What follows is sent in any case. */
+    readonly to: number;
+  } };
+  /** Lists attempts to deliver, newest first: each failure, the success after one, and the first success of a minute. */
+  'attempts.list': { input: { agent: string; webhook: string; failed?: boolean; limit?: number; cursor?: string }; output: {
+    /** The newest first. */
+    readonly deliveries: readonly (WebhookDelivery)[];
+    /** What to pass as `cursor` next; `null` at the end. */
+    readonly nextCursor: string | null;
+  } };
+  /** Shows an attempt to deliver with the message that was sent. */
+  'attempts.show': { input: { agent: string; webhook: string; number: number }; output: {
+    readonly delivery: WebhookDelivery;
+    /** What was sent; `null` when the log no longer has it, or the caller may not see what it is about. */
+    readonly message: Event | null;
+  } };
+  /** Sends the event of an attempt again. An ordered endpoint also gets all that follows it again. */
+  'attempts.resend': { input: { agent: string; webhook: string; number: number }; output: {
+    /** The number of the first event that is sent again. */
+    readonly from: number;
+    /** The number of the last; less than `from` if there is none. What follows is sent in any case. */
+    readonly to: number;
+  } };
   /** Shows the credits of an agent, and what an extraction costs. */
   'credits.show': { input: { agent: string }; output: {
     /** Whether nothing is charged; the balances stay. */
@@ -1826,7 +2137,7 @@ export interface Operations {
     /** The newest first. */
     readonly entries: readonly (CreditEntry)[];
     /** What to ask for next; `null` at the end of the ledger. */
-    readonly next: CreditLedgerPosition | null;
+    readonly next: EntryPosition | null;
   } };
   /** Sends events of agents as they happen (`text/event-stream`); with `Last-Event-ID`, those since then. */
   'stream.open': { input: { agents: string }; output: {
@@ -1856,13 +2167,13 @@ export interface Operations {
   'audit.list': { input: { agent: string; limit?: number; beforeAt?: string; beforeId?: string }; output: {
     readonly entries: readonly (AuditEntry)[];
     /** What to ask for next; `null` at the end of the log. */
-    readonly next: AuditPosition | null;
+    readonly next: EntryPosition | null;
   } };
   /** Lists entries of the audit logs of all agents and of the installation, the newest first. */
   'audit.listAll': { input: { limit?: number; beforeAt?: string; beforeId?: string }; output: {
     readonly entries: readonly (AuditEntry)[];
     /** What to ask for next; `null` at the end of the log. */
-    readonly next: AuditPosition | null;
+    readonly next: EntryPosition | null;
   } };
   /** Shows whether the server can work, and its version. */
   'server.health': { input: Record<string, never>; output: {
@@ -2324,6 +2635,81 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     method: 'POST', path: '/agents/{agent}/keys/try', query: [], body: 'json',
     scope: 'agent', needs: 'keys.manage', stepUp: false, versioned: false, secret: false,
     changes: false, command: '',
+  },
+  'webhooks.list': {
+    method: 'GET', path: '/agents/{agent}/webhooks', query: [], body: 'none',
+    scope: 'agent', needs: 'webhooks.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'webhooks list --agent AGENT',
+  },
+  'webhooks.create': {
+    method: 'POST', path: '/agents/{agent}/webhooks', query: [], body: 'json',
+    scope: 'agent', needs: 'webhooks.manage', stepUp: true, versioned: false, secret: true,
+    changes: true, command: 'webhooks create URL --agent AGENT',
+  },
+  'webhooks.catalogue': {
+    method: 'GET', path: '/agents/{agent}/webhooks/catalogue', query: [], body: 'none',
+    scope: 'agent', needs: 'webhooks.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'events types',
+  },
+  'webhooks.show': {
+    method: 'GET', path: '/agents/{agent}/webhooks/{webhook}', query: [], body: 'none',
+    scope: 'agent', needs: 'webhooks.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'webhooks show ID --agent AGENT',
+  },
+  'webhooks.edit': {
+    method: 'PATCH', path: '/agents/{agent}/webhooks/{webhook}', query: [], body: 'json',
+    scope: 'agent', needs: 'webhooks.manage', stepUp: true, versioned: true, secret: false,
+    changes: true, command: 'webhooks edit ID --agent AGENT',
+  },
+  'webhooks.enable': {
+    method: 'POST', path: '/agents/{agent}/webhooks/{webhook}/enable', query: [], body: 'json',
+    scope: 'agent', needs: 'webhooks.manage', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'webhooks enable ID --agent AGENT',
+  },
+  'webhooks.disable': {
+    method: 'POST', path: '/agents/{agent}/webhooks/{webhook}/disable', query: [], body: 'none',
+    scope: 'agent', needs: 'webhooks.manage', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'webhooks disable ID --agent AGENT',
+  },
+  'webhooks.remove': {
+    method: 'DELETE', path: '/agents/{agent}/webhooks/{webhook}', query: [], body: 'none',
+    scope: 'agent', needs: 'webhooks.manage', stepUp: true, versioned: false, secret: false,
+    changes: true, command: 'webhooks delete ID --agent AGENT',
+  },
+  'webhooks.secret': {
+    method: 'POST', path: '/agents/{agent}/webhooks/{webhook}/secret', query: [], body: 'none',
+    scope: 'agent', needs: 'webhooks.manage', stepUp: true, versioned: false, secret: true,
+    changes: true, command: 'webhooks secret ID --agent AGENT',
+  },
+  'webhooks.rotate': {
+    method: 'POST', path: '/agents/{agent}/webhooks/{webhook}/rotate', query: [], body: 'json',
+    scope: 'agent', needs: 'webhooks.manage', stepUp: true, versioned: false, secret: true,
+    changes: true, command: 'webhooks rotate ID --agent AGENT --grace 24h',
+  },
+  'webhooks.test': {
+    method: 'POST', path: '/agents/{agent}/webhooks/{webhook}/test', query: [], body: 'json',
+    scope: 'agent', needs: 'webhooks.manage', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'webhooks test ID --agent AGENT --type contact.created',
+  },
+  'webhooks.replay': {
+    method: 'POST', path: '/agents/{agent}/webhooks/{webhook}/replay', query: [], body: 'json',
+    scope: 'agent', needs: 'webhooks.manage', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'webhooks replay ID --agent AGENT --since 2026-01-31T09:00:00Z',
+  },
+  'attempts.list': {
+    method: 'GET', path: '/agents/{agent}/webhooks/{webhook}/attempts', query: ['failed', 'limit', 'cursor'], body: 'none',
+    scope: 'agent', needs: 'webhooks.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'webhooks attempts ID --agent AGENT',
+  },
+  'attempts.show': {
+    method: 'GET', path: '/agents/{agent}/webhooks/{webhook}/attempts/{number}', query: [], body: 'none',
+    scope: 'agent', needs: 'webhooks.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: '',
+  },
+  'attempts.resend': {
+    method: 'POST', path: '/agents/{agent}/webhooks/{webhook}/attempts/{number}/resend', query: [], body: 'none',
+    scope: 'agent', needs: 'webhooks.manage', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'webhooks replay ID --agent AGENT --id EVENT',
   },
   'credits.show': {
     method: 'GET', path: '/agents/{agent}/credits', query: [], body: 'none',

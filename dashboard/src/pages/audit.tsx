@@ -1,5 +1,5 @@
 // The audit log: who did what, from where, the newest first.
-import { address, agent, ApiError, Bar, Bones, Button, call, Copy, Empty, Failure, moment, Search, seg, setQuery, t, useEffect, useSignal, When, who, Dialog, type AuditEntry, type AuditPage } from '../kit';
+import { address, agent, Bar, Bones, Button, Copy, Empty, Failure, moment, Search, seg, setQuery, t, useEntries, useSignal, When, who, Dialog, type AuditEntry, type AuditPage } from '../kit';
 
 /** Actions that are not a noun and a verb. */
 const PHRASES: Record<string, string> = {
@@ -27,28 +27,16 @@ const Entry = ({ of: entry, close }: { of: AuditEntry; close: () => void }) => (
   </Dialog>
 );
 export default () => {
-  const state = useSignal<{ entries: AuditEntry[]; next: AuditPage['next']; loading: boolean; error: ApiError | null }>({ entries: [], next: null, loading: true, error: null });
   const open = useSignal<AuditEntry | null>(null);
-  const read = async (next: AuditPage['next']) => {
-    state.value = { ...state.peek(), loading: true, error: null };
-    try {
-      const { data } = await call<AuditPage>('GET', `/agents/${seg(agent.value!)}/audit`, { query: { limit: 100, ...next } });
-      state.value = { entries: [...(next ? state.peek().entries : []), ...data.entries], next: data.next, loading: false, error: null };
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      state.value = { ...state.peek(), loading: false, error };
-    }
-  };
-  useEffect(() => void read(null), []);
+  const { entries, hasMore, loading, error, ...log } = useEntries<AuditPage, AuditEntry>(`/agents/${seg(agent.value!)}/audit`, { limit: 100 }, (page) => page);
   const search = address.value.query.get('q') ?? '';
-  const { entries, next, loading, error } = state.value;
   const shown = entries.filter((entry) => !search || `${entry.actor.id} ${who(entry.actor)} ${entry.action} ${words(entry.action)} ${entry.resource} ${entry.address} ${entry.requestId}`.toLowerCase().includes(search.toLowerCase()));
   return (
     <>
-      <Bar crumb={t('Settings')} title={t('Audit log')}><Button icon="rotate" onClick={() => void read(null)}>{t('Reload')}</Button></Bar>
+      <Bar crumb={t('Settings')} title={t('Audit log')}><Button icon="rotate" onClick={log.reload}>{t('Reload')}</Button></Bar>
       <div class="filter"><Search label={t('Filter loaded entries')} value={search} onInput={(value) => setQuery({ q: value })} /><span class="muted small">{t('Entries name the fields that changed, never their values.')}</span></div>
       <div class="scroll">
-        {error && (entries.length ? <div class="page"><Failure error={error} again={() => void read(next)} /></div> : <div class="page"><Failure error={error} again={() => void read(null)} /></div>)}
+        {error && <div class="page"><Failure error={error} again={log.again} /></div>}
         {!entries.length && loading && <Bones />}
         {!entries.length && !loading && !error && <Empty icon="audit" title={t('No entries yet')} cli="audit tail">{t('Every change, failed authentication and bulk read is recorded here.')}</Empty>}
         {!!entries.length && !shown.length && <Empty icon="search" title={t('No matching entries')} action={<Button onClick={() => setQuery({ q: null })}>{t('Clear filter')}</Button>}>{t('None of the {n} entries loaded so far match. Load older ones below.', { n: entries.length })}</Empty>}
@@ -64,7 +52,7 @@ export default () => {
             ))}</tbody>
           </table></div>
         )}
-        {next && <div class="page"><div class="row"><Button busy={loading} onClick={() => void read(next)}>{t('Load older entries')}</Button></div></div>}
+        {hasMore && <div class="page"><div class="row"><Button busy={loading} onClick={log.more}>{t('Load older entries')}</Button></div></div>}
       </div>
       {open.value && <Entry of={open.value} close={() => (open.value = null)} />}
     </>

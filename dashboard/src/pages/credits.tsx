@@ -1,5 +1,5 @@
 // Credits: what an agent may still spend, what an extraction costs, and everything that moved the balances.
-import { agent, ApiError, Badge, Bar, Bones, Button, call, can, Check, Cli, Dialog, done, Empty, Failure, invalidate, Loaded, moment, number, post, quoted, seg, t, TextField, useActions, useEffect, useForm, useQuery, useSignal, When, who, type CreditAccount, type CreditLedger } from '../kit';
+import { agent, ApiError, Badge, Bar, Bones, Button, can, Check, Cli, Dialog, done, Empty, Failure, invalidate, Loaded, moment, number, post, quoted, seg, t, TextField, useActions, useEffect, useEntries, useForm, useQuery, useSignal, When, who, type CreditAccount, type CreditLedger } from '../kit';
 
 const root = () => `/agents/${seg(agent.value!)}/credits`;
 const KINDS: Record<string, () => string> = { set: () => t('Balance set'), topUp: () => t('Topped up'), charge: () => t('Extraction'), chat: () => t('Reply of a model'), refund: () => t('Given back') };
@@ -67,22 +67,11 @@ const Limits = ({ of: account, close, changed }: { of: CreditAccount; close: () 
   );
 };
 const Ledger = ({ stamp }: { stamp: number }) => {
-  const state = useSignal<{ entries: CreditLedger['entries']; next: CreditLedger['next']; loading: boolean; error: ApiError | null }>({ entries: [], next: null, loading: true, error: null });
-  const read = async (next: CreditLedger['next']) => {
-    state.value = { ...state.peek(), loading: true, error: null };
-    try {
-      const { data } = await call<CreditLedger>('GET', root() + '/ledger', { query: { limit: 50, ...next } });
-      state.value = { entries: [...(next ? state.peek().entries : []), ...data.entries], next: data.next, loading: false, error: null };
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      state.value = { ...state.peek(), loading: false, error };
-    }
-  };
-  useEffect(() => void read(null), [stamp]);
-  const { entries, next, loading, error } = state.value;
+  const { entries, hasMore, loading, error, ...log } = useEntries<CreditLedger, CreditLedger['entries'][number]>(root() + '/ledger', { limit: 50 }, (page) => page);
+  useEffect(() => void (stamp && log.reload()), [stamp]);
   return (
     <section class="card"><header><h2>{t('Ledger')}</h2></header>
-      {error && <div class="body"><Failure error={error} again={() => void read(entries.length ? next : null)} /></div>}
+      {error && <div class="body"><Failure error={error} again={log.again} /></div>}
       {!entries.length && loading && <Bones rows={3} />}
       {!entries.length && !loading && !error && <Empty icon="audit" title={t('No entries yet')}>{t('Every extraction, every reply that was paid and every change of a balance is listed here.')}</Empty>}
       {!!entries.length && (
@@ -91,7 +80,7 @@ const Ledger = ({ stamp }: { stamp: number }) => {
           <tbody>{entries.map((one) => <tr key={one.id}><td class="muted" title={moment(one.at)}><When at={one.at} /></td><td>{(KINDS[one.kind] ?? (() => one.kind))()}</td><td>{signed(one.plan)}</td><td>{signed(one.topUp)}</td><td class="strong">{number(one.available)}</td><td class="cut" dir="auto">{who(one.actor)}</td><td class="cut muted" dir="auto">{one.note}</td></tr>)}</tbody>
         </table></div>
       )}
-      {next && <footer><Button busy={loading} onClick={() => void read(next)}>{t('Load older entries')}</Button></footer>}
+      {hasMore && <footer><Button busy={loading} onClick={log.more}>{t('Load older entries')}</Button></footer>}
     </section>
   );
 };

@@ -1,5 +1,5 @@
 // Home: what waits, the first steps, the latest conversations.
-import { agent, agents, Badge, Bar, Button, can, Failure, href, Icon, Mark, nameOfVisitor, navigate, number, operator, seg, t, useKeys, useQuery, When, type Contact, type Conversation, type ConversationCounts, type IconName, type Key, type KnowledgeDocument } from '../kit';
+import { agent, agents, Badge, Bar, Button, can, Failure, href, Icon, Mark, nameOfVisitor, navigate, number, operator, seg, t, useKeys, useQuery, When, type Contact, type Conversation, type ConversationCounts, type IconName, type Key, type KnowledgeDocument, type WebhookEndpoint } from '../kit';
 
 const path = (rest: string) => `/a/${seg(agent.value!)}${rest}`;
 const api = (rest: string) => `/agents/${seg(agent.value!)}${rest}`;
@@ -14,7 +14,7 @@ interface Row {
 const Waits = ({ rows }: { rows: Row[] }) => {
   const shown = rows.filter((one) => one.count);
   useKeys(shown.map((one, n) => ({ key: String(n + 1), label: one.title, run: () => navigate(path(one.to)) })));
-  if (!shown.length) return <section class="card"><div class="body row wide"><span class="tickbig"><Icon name="check" /></span><div><h2>{t('All caught up')}</h2><p class="muted">{t('Visitors waiting for a person and keys about to expire appear here.')}</p></div></div></section>;
+  if (!shown.length) return <section class="card"><div class="body row wide"><span class="tickbig"><Icon name="check" /></span><div><h2>{t('All caught up')}</h2><p class="muted">{t('Visitors waiting for a person, webhooks that fail and keys about to expire appear here.')}</p></div></div></section>;
   return (
     <section class="card"><header><h2>{t('Needs attention')}</h2></header>
       <ul class="todo">{shown.map((one, n) => <li><a href={href(path(one.to))}><Icon name={one.icon} /><span class="grow">{one.title}</span><Badge tone="accent">{number(one.count)}</Badge><kbd class="wide-only">{n + 1}</kbd></a></li>)}</ul>
@@ -45,8 +45,10 @@ export default () => {
   const keys = useQuery<readonly Key[]>(can('keys.read') ? api('/keys') : null);
   const knowledge = useQuery<readonly KnowledgeDocument[]>(can('studio.read') ? api('/knowledge') : null);
   const contacts = useQuery<readonly Contact[]>(can('contacts.read') ? api('/contacts') : null, { limit: 1 });
-  const all = [counts, recent, handed, keys, knowledge, contacts];
-  const failed = all.find((one) => one.error);
+  const webhooks = useQuery<readonly WebhookEndpoint[]>(can('webhooks.read') ? api('/webhooks') : null);
+  const all = [counts, recent, handed, keys, knowledge, contacts, webhooks];
+  // A server without webhooks has none that fail.
+  const failed = all.find((one) => one.error && one.error.code != 'EVENTS_UNAVAILABLE');
   const loading = all.some((one) => one.loading && one.data === undefined);
   const ending = keys.data?.filter((key) => key.status == 'active' && key.expiresAt && new Date(key.expiresAt).valueOf() - Date.now() < SOON_MILLIS).length ?? 0;
   const steps = [
@@ -68,6 +70,7 @@ export default () => {
             {!failed && <Waits rows={[
               { title: t('Visitors waiting for a person'), to: '/inbox', icon: 'inbox', count: handed.data?.filter((one) => one.waitingSince).length ?? 0 },
               { title: t('Conversations with unread messages'), to: '/inbox', icon: 'person', count: handed.data?.filter((one) => one.unread && !one.waitingSince).length ?? 0 },
+              { title: t('Webhooks that fail'), to: '/settings/webhooks', icon: 'hook', count: webhooks.data?.filter((one) => one.failingSince || (one.statusReason && one.statusReason != 'operator')).length ?? 0 },
               { title: t('Keys expiring within 14 days'), to: '/settings/keys', icon: 'key', count: ending },
             ]} />}
             {steps.some((step) => !step.done) && <Steps steps={steps} />}

@@ -1,5 +1,5 @@
 // The studio: how the agent looks, replies and hands over, questions to try, and the tag for web pages.
-import { agent, ApiError, Badge, Bar, Button, call, can, changed, Check, Cli, done, Failure, Field, get, href, invalidate, Loaded, merge, Notice, number, put, seg, Select, t, TextField, useActions, useForm, useKeys, useQuery, useSignal, type AgentSettings, type Form, type SchemaField, type Values } from '../kit';
+import { agent, ApiError, Badge, Bar, Button, can, changed, Check, Cli, done, download, Failure, Field, get, href, invalidate, Loaded, merge, Notice, number, put, seg, Select, t, TextField, useActions, useForm, useKeys, useQuery, useSignal, type AgentSettings, type Form, type SchemaField, type Values } from '../kit';
 import type { ComponentChildren } from 'preact';
 import { Install } from './parts/studio-install';
 import { Preview } from './parts/studio-preview';
@@ -150,7 +150,7 @@ const Editor = ({ data, etag, kinds, name, children, side, above }: { data: Agen
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.status == 412) {
-        const reply = await call<AgentSettings>('GET', root());
+        const reply = await get<AgentSettings>(root());
         on.value = { settings: reply.data.settings as Tree, etag: reply.etag };
         const latest = read(on.value.settings, kinds);
         const merged = merge(form.base, values, latest);
@@ -189,18 +189,14 @@ const Editor = ({ data, etag, kinds, name, children, side, above }: { data: Agen
 };
 const TABS: [string, () => string][] = [['', () => t('Look')], ['replies', () => t('Replies')], ['people', () => t('Form and people')], ['try', () => t('Try')], ['install', () => t('Install')]];
 const pathOf = (tab: string) => `/a/${seg(agent.value!)}/studio${tab ? '/' + tab : ''}`;
-const download = async () => {
-  const reply = await get<AgentSettings>(root());
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([JSON.stringify(reply.data.settings, null, 2)], { type: 'application/json' }));
-  link.download = 'settings.json';
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+const save = async () => {
+  const { data } = await get<AgentSettings>(root());
+  download('settings.json', new Blob([JSON.stringify(data.settings, null, 2)], { type: 'application/json' }));
 };
 export default ({ rest }: { rest: string[] }) => {
   const tab = rest[0] ?? '';
   const settings = useQuery<AgentSettings>(root());
-  useActions([{ id: 'settings', label: t('Download the settings'), icon: 'file' as const, run: () => void download() }]);
+  useActions([{ id: 'settings', label: t('Download the settings'), icon: 'file' as const, run: () => void save() }]);
   const editor = (kinds: Kinds, children: Fields, more: { side?: (values: Values) => ComponentChildren; above?: ComponentChildren } = {}) => <Loaded query={settings}>{(data) => <Editor key={tab} data={data} etag={settings.etag} kinds={kinds} name={tab || 'look'} {...more}>{children}</Editor>}</Loaded>;
   const shown: Record<string, () => ComponentChildren> = {
     '': () => editor(LOOK, Look, { side: (values) => <Preview values={values} /> }),

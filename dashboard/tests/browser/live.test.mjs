@@ -51,6 +51,41 @@ test('what happens is shown at once, and a tab that was hidden goes on after its
   assert.match(opened()[1].headers['last-event-id'], /^acme:1[01]$/);
   await visit.done();
 });
+test('what a page has read is not read again when its stream begins, and nothing in between is missed', async () => {
+  all.stub.reset();
+  const visit = await all.visit('/profile');
+  const { page } = visit;
+  await page.getByText('MacBook').waitFor();
+  // The stream is held until something has happened that the page has not seen.
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  await page.route('**/console/v1/stream*', async (route) => {
+    await held;
+    await route.continue();
+  });
+  const begun = all.stub.log.length;
+  await page.goto(all.stub.page(INBOX));
+  await page.locator('ul.convs').waitFor();
+  await settled(all.stub);
+  const read = all.stub.log.slice(begun).filter((one) => one.path.startsWith('/agents/acme/')).map((one) => one.path + one.query);
+  assert.ok(read.length >= 2);
+  all.stub.say(all.stub.data.conversations.at(-5).id, 'In between');
+  release();
+  await shows(page, 'In between');
+  await settled(all.stub);
+  const again = all.stub.log.slice(begun).filter((one) => one.path.startsWith('/agents/acme/')).map((one) => one.path + one.query);
+  for (const path of read) assert.equal(again.filter((one) => one == path).length, /\/conversations(\/counts)?(\?|$)/.test(path) ? 2 : 1, path);
+  await visit.done();
+  // And where nothing has happened, each is read once.
+  const still = all.stub.log.length;
+  const other = await all.visit(INBOX);
+  await other.page.locator('ul.convs').waitFor();
+  await streaming();
+  await settled(all.stub);
+  const paths = all.stub.log.slice(still).filter((one) => one.path.startsWith('/agents/acme/')).map((one) => one.path + one.query);
+  assert.equal(new Set(paths).size, paths.length, paths.join('\n'));
+  await other.done();
+});
 test('another agent gets a stream of its own, from its beginning', async () => {
   const visit = await begin();
   await streaming();
@@ -62,7 +97,7 @@ test('another agent gets a stream of its own, from its beginning', async () => {
   });
   await until(() => opened().at(-1).query == '?agents=harbour', 'a stream of the other agent');
   await streaming();
-  assert.equal(opened().at(-1).headers['last-event-id'], undefined, 'the cursor is that of another agent');
+  assert.equal(opened().at(-1).headers['last-event-id'], 'harbour:0', 'the cursor is its own');
   await visit.done();
 });
 test('focus, input and scroll stay while a conversation and the list grow', async () => {

@@ -9,6 +9,7 @@ after(() => all.stop());
 
 const first = (list) => all.stub.data[list][0]?.id ?? 'none';
 const website = (url) => '/a/acme/knowledge/websites/' + (all.stub.data.sources.find((one) => url.test(one.url))?.id ?? 'none');
+const webhook = (url) => '/a/acme/settings/webhooks/' + (all.stub.data.webhooks.find((one) => url.test(one.url))?.id ?? 'none');
 const PAGES = {
   home: () => '/a/acme',
   inbox: () => '/a/acme/inbox',
@@ -32,6 +33,10 @@ const PAGES = {
   key: () => '/a/acme/settings/keys/' + first('keys'),
   'new-key': () => '/a/acme/settings/keys/new',
   'rotate-key': () => `/a/acme/settings/keys/${first('keys')}/rotate`,
+  webhooks: () => '/a/acme/settings/webhooks',
+  webhook: () => '/a/acme/settings/webhooks/' + first('webhooks'),
+  'webhook-failing': () => webhook(/erp/),
+  'webhook-gone': () => webhook(/old/),
   credits: () => '/a/acme/settings/credits',
   audit: () => '/a/acme/settings/audit',
   members: () => '/members',
@@ -78,7 +83,7 @@ for (const [look, options] of Object.entries(LOOKS))
   });
 test('every page without records', async () => {
   const found = [];
-  for (const name of ['home', 'inbox', 'contacts', 'knowledge', 'websites', 'keys', 'credits', 'audit', 'agents', 'members', 'invitations']) {
+  for (const name of ['home', 'inbox', 'contacts', 'knowledge', 'websites', 'keys', 'webhooks', 'credits', 'audit', 'agents', 'members', 'invitations']) {
     all.stub.reset(true);
     if (name == 'agents') all.stub.data.agents = [];
     found.push(...(await check(`${name}-empty`, PAGES[name](), {})));
@@ -87,7 +92,7 @@ test('every page without records', async () => {
 });
 test('every page whose reading fails names the reason, the request, and the next step', async () => {
   const found = [];
-  for (const name of ['home', 'inbox', 'conversation', 'contacts', 'contact', 'knowledge', 'websites', 'website', 'studio', 'keys', 'key', 'credits', 'audit', 'members', 'invitations']) {
+  for (const name of ['home', 'inbox', 'conversation', 'contacts', 'contact', 'knowledge', 'websites', 'website', 'studio', 'keys', 'key', 'webhooks', 'webhook', 'credits', 'audit', 'members', 'invitations']) {
     all.stub.reset();
     all.stub.fail = (method, path) => (/^\/(agents\/acme|members)/.test(path) ? { status: 503, code: 'SERVICE_UNAVAILABLE', message: 'The data store is not available' } : null);
     const visit = await all.visit(PAGES[name]());

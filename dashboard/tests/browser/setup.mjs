@@ -60,7 +60,7 @@ export const until = async (check, what = 'condition', ms = 10000) => {
   assert.fail(`${what} did not come about in ${ms} ms`);
 };
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-/** Waits until pages ask for nothing more: what they show is read again when their stream begins. */
+/** Waits until pages ask for nothing more. */
 export const settled = async (stub) => {
   for (let before = -1; before != stub.log.length; ) {
     before = stub.log.length;

@@ -145,18 +145,37 @@ impl Webhooks {
                 (all.iter().take_while(|(id, _)| *id <= position).count(), limit as usize)
             }
         };
+        let items = self.shown(agent, all.into_iter().skip(skipped).take(taken)).await?;
+        Ok(part.page(items, total, |last, page| {
+            seal(keys, LIST, &parameters, &Position { id: last.id.to_string(), page })
+        }))
+    }
+
+    /// All endpoints of the agent, oldest first.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn all(&self, caller: &Caller) -> Result<Vec<Endpoint>, ApiError> {
+        let agent = &caller.agent_id;
+        self.shown(agent, self.all_of(agent).await?.into_iter()).await
+    }
+
+    /// Endpoints with their progress.
+    async fn shown(
+        &self,
+        agent: &AgentId,
+        endpoints: impl Iterator<Item = (PlatformId, Versioned<EndpointRecord>)> + Send,
+    ) -> Result<Vec<Endpoint>, ApiError> {
         let (head, now) = (self.head(agent).await?, self.platform.now());
-        let mut items = Vec::new();
-        for (id, endpoint) in all.into_iter().skip(skipped).take(taken) {
+        let mut shown = Vec::new();
+        for (id, endpoint) in endpoints {
             // One that is deleted meanwhile has no progress.
             let state = load_state(self.storage(), agent, id)
                 .await?
                 .map_or_else(DeliveryState::default, |it| it.value);
-            items.push(Endpoint::new((agent, id), endpoint, state, head, now));
+            shown.push(Endpoint::new((agent, id), endpoint, state, head, now));
         }
-        Ok(part.page(items, total, |last, page| {
-            seal(keys, LIST, &parameters, &Position { id: last.id.to_string(), page })
-        }))
+        Ok(shown)
     }
 
     /// Every endpoint of an agent, oldest first.

@@ -7,14 +7,13 @@ use ::outbound::{HttpOutbound, Parts};
 use clap::{Args, Subcommand};
 use events::webhooks::{
     AttemptQuery, AttemptView, CreateEndpoint, DeleteEndpoint, EditEndpoint, Endpoint, EndpointStatus,
-    EndpointTarget, ListAttempts, ListEndpoints, ReplayEvents, RotateSecret, SecretView, SendTest,
-    TestResult,
+    EndpointTarget, ListAttempts, ReplayEvents, RotateSecret, SecretView, SendTest, TestResult,
 };
 use events::{WebhookSettings, Webhooks as Service};
 use openapi_core::access::Caller;
 use openapi_core::json::{Json, Object};
 use openapi_core::reply::ApiError;
-use openapi_core::service::{Created, PageRequest, PageStart};
+use openapi_core::service::Created;
 use openapi_core::validation::Violations;
 use openapi_core::values::{AgentId, Timestamp};
 use serde::Serialize;
@@ -251,7 +250,7 @@ impl Webhooks {
                 print(&endpoint)
             }
             Webhooks::List { .. } => {
-                let endpoints = all(service, &caller).await.map_err(failed)?;
+                let endpoints = service.all(&caller).await.map_err(failed)?;
                 let heads = ["id", "url", "types", "mode", "status", "pending", "failing since"];
                 context.print_table(json, &endpoints, &heads, row)
             }
@@ -390,19 +389,6 @@ async fn change(
 ) -> Result<Endpoint, CliError> {
     let request = EditEndpoint { target, if_match: None, fields: fields.into() };
     service.edit(caller, request).await.map_err(failed)
-}
-
-async fn all(service: &Service, caller: &Caller) -> Result<Vec<Endpoint>, ApiError> {
-    let mut endpoints = Vec::new();
-    for page in 1.. {
-        let request = PageRequest { limit: 100, start: PageStart::Page(page) };
-        let found = service.list(caller, ListEndpoints { page: request.into() }).await?;
-        endpoints.extend(found.items);
-        if !found.pagination.has_next_page {
-            break;
-        }
-    }
-    Ok(endpoints)
 }
 
 /// An error of the API with all that is wrong.

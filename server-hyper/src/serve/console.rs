@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use widget::Widget;
 
+use super::key_rotation::KeyRotation;
 use super::listener;
 use super::pages::Pages;
 use super::service::{Handler, HandlerResponse, RequestBody};
@@ -75,11 +76,11 @@ impl ConsoleListeners {
         Ok(Some(ConsoleListeners { sockets, origin, hosts, is_plain }))
     }
 
-    /// The console over these conversations.
+    /// The console over the current platform.
     pub fn console(
         &self,
         serving: &ConsoleServing,
-        chat: Conversations,
+        platforms: &KeyRotation,
         reader: Option<Arc<dyn DocumentReader>>,
         widget: Option<Arc<dyn WidgetTags>>,
         live: LiveStreams,
@@ -98,7 +99,8 @@ impl ConsoleListeners {
         settings.reader = reader;
         settings.widget = widget;
         settings.live = Some(live);
-        Console::new(chat, settings)
+        settings.webhooks = Some(platforms.webhooks());
+        Console::new(Conversations::clone(&platforms.current()), settings)
     }
 }
 

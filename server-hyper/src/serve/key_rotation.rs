@@ -105,6 +105,12 @@ impl KeyRotation {
         self.webhooks.over(Arc::clone(self.current().platform())).api(self.settings.clone())
     }
 
+    /// The webhooks that this server delivers.
+    #[must_use]
+    pub fn webhooks(&self) -> Webhooks {
+        self.webhooks.clone()
+    }
+
     /// Delivers webhooks until `stop`, and then gives their endpoints to other servers.
     pub async fn deliver(&self, stop: impl Future<Output = ()> + Send) {
         self.deliveries.run(stop).await;

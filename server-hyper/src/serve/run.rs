@@ -241,10 +241,10 @@ impl Server {
             widget_listening.map(|it| accepting.widget(it, &widget_api, service_info.service_name()));
         let mut tasks = Vec::from_iter(widget.transpose()?);
         let operators = console.as_ref().map(|console| {
-            let chat = Conversations::clone(&platforms.current());
-            let reader = reader(&lent.config, &chat);
+            let reader = reader(&lent.config, &platforms.current());
             let widget = widget_tags(&service_info, widget_origin.clone());
-            Arc::new(ArcSwap::from_pointee(console.console(&serving.console, chat, reader, widget, live)))
+            let console = console.console(&serving.console, &platforms, reader, widget, live);
+            Arc::new(ArcSwap::from_pointee(console))
         });
         let mut listening_at = vec![("open-api", address)];
         listening_at.extend(widget_origin.clone().map(|origin| ("widget", origin)));

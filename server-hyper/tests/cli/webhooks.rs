@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::console_listener::{ON_ANY_PORT, ask, signed_in};
 use super::support::{Sandbox, credentials, request, within};
 
 /// Kills in an ordinary run; `WEBHOOK_KILLS` sets another number.
@@ -213,4 +214,51 @@ fn a_server_key_is_not_dropped_while_a_secret_needs_it() {
     sandbox.run(&["webhooks", "rotate", &id, "--agent", "acme", "--grace", "0s"]).done();
     assert_eq!((needed(0), needed(1)), (1.into(), 0.into()));
     assert!(!drops().contains("webhook"), "{}", drops());
+}
+
+/// The console on a real store: what the server delivers is shown, tested and sent again there, and commands see the same.
+#[test]
+fn the_console_shows_and_repeats_what_the_server_delivers() {
+    let receiver = Receiver::answering(accepts);
+    let (world, id) = World::new(&receiver, "parallel");
+    let flags: Vec<&str> = world.flags.iter().map(String::as_str).chain(ON_ANY_PORT).collect();
+    let mut server = world.sandbox.serve(&flags);
+    let session = signed_in(&mut server);
+    let headers: Vec<(&str, &str)> = session.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let call = |method: &str, path: &str, body: &Value| {
+        let path = format!("/console/v1/agents/acme{path}");
+        let answer = ask(&server, method, &path, &headers, body);
+        assert!(answer.status < 300, "{path}: {}", answer.text());
+        answer.json()["data"].clone()
+    };
+    call("POST", "/contacts", &json!({ "primaryEmail": "ada@example.com" }));
+    let path = format!("/webhooks/{id}");
+    let deliveries = || call("GET", &format!("{path}/attempts"), &Value::Null)["deliveries"].clone();
+    within(Duration::from_secs(60), "a delivery is logged", || deliveries()[0]["type"] == "contact.created");
+    let delivery = deliveries()[0].clone();
+    assert_eq!(
+        (&delivery["attempt"]["result"], &delivery["attempt"]["status"]),
+        (&json!("succeeded"), &json!(204))
+    );
+    let times = || {
+        let accepted = receiver.accepted.lock().unwrap();
+        accepted.iter().filter(|event| event["id"] == delivery["eventId"]).count()
+    };
+    assert_eq!(times(), 1);
+    let resend = format!("{path}/attempts/{}/resend", delivery["attempt"]["number"]);
+    call("POST", &resend, &json!({}));
+    within(Duration::from_secs(60), "the event arrives again", || times() == 2);
+    assert_eq!(call("POST", &format!("{path}/test"), &json!({}))["status"], 204);
+    let secret = call("POST", &format!("{path}/secret"), &json!({}));
+    assert_eq!(world.sandbox.json(&["webhooks", "secret", &id, "--agent", "acme"]), secret);
+    // A new one is delivered to at once, by the server that made it.
+    let url = format!("http://127.0.0.1:{}/second", receiver.port);
+    let made = call("POST", "/webhooks", &json!({ "url": url, "types": ["contact.created"] }));
+    assert_eq!(made["webhook"]["url"], url.as_str());
+    let before = receiver.accepted.lock().unwrap().len();
+    call("POST", "/contacts", &json!({ "primaryEmail": "bob@example.com" }));
+    within(Duration::from_secs(10), "both receive it", || {
+        receiver.accepted.lock().unwrap().len() >= before + 2
+    });
+    assert_eq!(server.end(), 0, "{}", world.sandbox.read("stderr"));
 }

@@ -13,8 +13,6 @@ use crate::{ChatAgent, ChatLine, ChatTurn, ChatVisitor, Message, Question, Retri
 const HISTORY: u32 = 20;
 /// The most bytes of history that a responder receives: about 4,000 tokens.
 const HISTORY_BYTES: usize = 12_000;
-/// The most passages that a responder receives.
-const PASSAGES: usize = 12;
 
 impl Replies {
     /// Builds the input of a responder.
@@ -35,16 +33,10 @@ impl Replies {
             before: last_question.map(|message| message.text.clone()),
             locale: conversation.locale.clone(),
         };
-        let found = match &self.ports.retriever {
-            Some(retriever) => match retriever.retrieve(agent, &question, PASSAGES).await {
-                Ok(found) => found,
-                Err(error) => {
-                    tracing::warn!(%agent, %error, "failed to search the documents of an agent");
-                    Retrieved::default()
-                }
-            },
-            None => Retrieved::default(),
-        };
+        let found = self.ports.retrieve(agent, &question).await.unwrap_or_else(|error| {
+            tracing::warn!(%agent, %error, "failed to search the documents of an agent");
+            Retrieved::default()
+        });
         let mut history: Vec<ChatLine> = Vec::new();
         let mut left = HISTORY_BYTES;
         for message in std::iter::once(&job.question).chain(before.iter().rev()) {
@@ -58,18 +50,7 @@ impl Replies {
         history.reverse();
         let now = self.repository.platform.now();
         Ok(ChatTurn {
-            agent: ChatAgent {
-                id: agent.clone(),
-                name: view
-                    .settings
-                    .appearance
-                    .title
-                    .clone()
-                    .unwrap_or_else(|| view.agent.name.as_str().to_owned()),
-                settings: view.settings.chat.clone(),
-                link_hosts: view.settings.link_hosts.clone(),
-                only_link_hosts: view.settings.only_link_hosts,
-            },
+            agent: ChatAgent::of(&view.agent, &view.settings),
             conversation: conversation.id,
             turn: job.turn.clone(),
             history,

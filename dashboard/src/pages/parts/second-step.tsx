@@ -1,5 +1,5 @@
 // What a password needs besides itself: one-time codes of an authenticator app, and recovery codes for the day the app is lost.
-import { Button, Check, Copy, Notice, session, t, TextField, useLayoutEffect, useSignal, type TotpSeed } from '../../kit';
+import { Button, Check, Copy, download, Notice, session, t, TextField, useLayoutEffect, useSignal, type TotpSeed } from '../../kit';
 
 /** The image that an app scans; black on white in every theme, because cameras expect it. */
 const Qr = ({ seed }: { seed: TotpSeed }) =>
@@ -18,14 +18,8 @@ export const TotpFields = ({ seed, code, onCode, error, large }: { seed: TotpSee
   </div>
 );
 /** Offers the codes as a text file. */
-const download = (codes: readonly string[]) => {
-  const name = session.value!.serviceName;
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([`${t('Recovery codes of {name}', { name })}\n${location.origin}\n\n${codes.join('\n')}\n`], { type: 'text/plain' }));
-  link.download = 'recovery-codes.txt';
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-};
+const save = (codes: readonly string[]) =>
+  download('recovery-codes.txt', new Blob([`${t('Recovery codes of {name}', { name: session.value!.serviceName })}\n${location.origin}\n\n${codes.join('\n')}\n`], { type: 'text/plain' }));
 /** Recovery codes, once. */
 export const RecoveryCodes = ({ codes, close }: { codes: readonly string[]; close: () => void }) => {
   const stored = useSignal(false);
@@ -35,7 +29,7 @@ export const RecoveryCodes = ({ codes, close }: { codes: readonly string[]; clos
     <div class="stack loose">
       <Notice tone="warn"><span class="strong">{t('Store these codes now. They are shown only once.')}</span><span>{t('Each lets you back in once if you lose your passkeys or your authenticator app. Put them into a password manager, or print them.')}</span></Notice>
       <ol class="codes" aria-label={t('Recovery codes')}>{codes.map((code) => <li><code data-secret>{code}</code></li>)}</ol>
-      <div class="row wrap"><Copy kind="" text={codes.join('\n')}>{t('Copy codes')}</Copy><Button icon="file" onClick={() => download(codes)}>{t('Download')}</Button></div>
+      <div class="row wrap"><Copy kind="" text={codes.join('\n')}>{t('Copy codes')}</Copy><Button icon="file" onClick={() => save(codes)}>{t('Download')}</Button></div>
       <Check label={t('I have stored the codes')} checked={stored.value} onChange={(on) => (stored.value = on)} />
       <Button kind="main large" off={!stored.value} onClick={close}>{t('Continue')}</Button>
     </div>

@@ -1,7 +1,7 @@
 // Websites that the agent answers from: the list, how far a crawl is, and what was not read and why.
 import {
   address, agent, announce, ApiError, ask, Badge, Bar, Button, Cli, Dialog, done, Empty, errorTitle, Failure, get, href, invalidate, Loaded, Menu, Meter, moment, navigate, Notice, number, post, quoted, remove,
-  seg, Select, setQuery, t, TextField, tn, useEffect, useForm, useKeys, useQuery, useRef, useSignal, When, type Item, type KnowledgeDocument, type Query, type Tone, type Website, type WebsitePage, type WebsiteReport,
+  seg, Select, setQuery, t, TextField, tn, useEffect, useEvery, useForm, useKeys, useQuery, useRef, useSignal, When, type Item, type KnowledgeDocument, type Query, type Tone, type Website, type WebsitePage, type WebsiteReport,
 } from '../../kit';
 
 const of = (rest: string) => `/agents/${seg(agent.value!)}${rest}`;
@@ -17,16 +17,6 @@ const isHttp = (url: string) => /^https?:/.test(url);
 const isRunning = (one: Website) => /^(reading|waiting)$/.test(one.state) && !!one.beganAt && (one.state == 'reading' || !one.endedAt || one.beganAt > one.endedAt);
 const isBusy = (one: Website) => /^(reading|waiting|removing)$/.test(one.state);
 const asked = ({ pages }: Website) => pages.read + pages.unchanged + pages.notRead;
-
-/** Runs something every few seconds while the tab is visible. */
-const useEvery = (millis: number, run: () => void) => {
-  const latest = useRef(run);
-  latest.current = run;
-  useEffect(() => {
-    const timer = setInterval(() => document.hidden || latest.current(), millis);
-    return () => clearInterval(timer);
-  }, [millis]);
-};
 
 const schedule = (hours: number | null) =>
   hours === null ? t('on demand') : hours % 168 == 0 ? tn(hours / 168, 'every week', 'every {n} weeks') : hours % 24 == 0 ? tn(hours / 24, 'every day', 'every {n} days') : tn(hours, 'every hour', 'every {n} hours');
