@@ -131,7 +131,7 @@ struct First {
 
 impl IdGenerator for First {
     fn fill(&self, bytes: &mut [u8]) {
-        let what = self.what.lock().unwrap().take();
+        let what = self.what.lock().expect("not poisoned").take();
         what.into_iter().for_each(|what| what());
         self.ids.fill(bytes);
     }
@@ -148,7 +148,7 @@ fn correct_after(
     let first = Arc::new(First { ids: ports.ids, what: Mutex::new(None) });
     ports.ids = Arc::clone(&first) as _;
     let racing = cx.deciding(ports, FileSettings::default(), ExtractionSettings::default());
-    *first.what.lock().unwrap() = Some(Box::new(what));
+    *first.what.lock().expect("not poisoned") = Some(Box::new(what));
     correct(&racing, id, values)
 }
 

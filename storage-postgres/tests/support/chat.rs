@@ -56,7 +56,7 @@ fn conversation(agent: &AgentId, number: u64, contact: Option<ContactId>) -> Con
         created_at: began,
         updated_at: began,
         expires_at: at(number as i64 / 2 * 1_000 + 500),
-        retention_days: (number % 2 == 0).then_some(30),
+        retention_days: number.is_multiple_of(2).then_some(30),
         epoch: 7,
         network: Some("192.0.2.0/24".to_owned()),
         counted: Counted { turns: vec![began], ..Counted::default() },
