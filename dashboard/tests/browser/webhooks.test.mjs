@@ -150,7 +150,7 @@ test('deliveries are filtered, read in steps, explained and sent again', async (
   await question.getByText('all events after it are sent again too').waitFor();
   await question.getByText(`--id ${all.stub.data.attempts[0].eventId}`).waitFor();
   await question.getByRole('button', { name: /Resend/ }).click();
-  await page.getByText('The event is sent again').first().waitFor();
+  await page.getByText('The event is sent again', { exact: true }).first().waitFor();
   assert.match(sent('POST').path, /\/attempts\/45\/resend$/);
   // An event that the log no longer has can be looked at, but not sent.
   const gone = rows.filter({ hasText: 'expired' });
