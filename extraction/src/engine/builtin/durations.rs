@@ -167,8 +167,11 @@ impl Source<'_, '_> {
         let line = view.words[at].line;
         let is_heading = |line: usize| {
             let words: Vec<&str> = view.folded(view.line_span(line)).collect();
-            let is_number =
-                |word: &&&str| word.len() <= 3 || matches!(**word, "section" | "article" | "clause");
+            let is_number = |word: &&&str| {
+                word.len() <= 1
+                    || word.bytes().all(|byte| byte.is_ascii_digit() || b".ivx".contains(&byte))
+                    || matches!(**word, "section" | "article" | "clause")
+            };
             let begin = words.iter().take_while(is_number).count();
             words[begin..].iter().take(HEADING_WORDS).any(|word| TERM.has(word) || *word == "duration")
         };

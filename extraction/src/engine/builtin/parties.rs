@@ -82,10 +82,9 @@ impl Source<'_, '_> {
         let mut found: Vec<Span> = Vec::new();
         for line in (1..view.lines.len()).rev().take(LINES_OF_SIGNATURES) {
             for segment in view.segments_of(line) {
-                let word = &view.words[segment.start];
-                let signs = SIGNS.has(&word.folded) && word.text.ends_with(':');
-                let party = if signs { self.company_over(line, segment.span()) } else { None };
-                let party = party.or_else(|| self.person_who_signs(line, segment.span()));
+                let segment = segment.span();
+                let company = self.is_caption(segment).then(|| self.company_over(line, segment)).flatten();
+                let party = company.or_else(|| self.person_who_signs(line, segment));
                 if let Some(party) = party
                     && found.len() < MAX_PARTIES
                     && !found.iter().any(|known| self.is_same_name(*known, party))
@@ -96,6 +95,12 @@ impl Source<'_, '_> {
         }
         found.sort_unstable();
         found
+    }
+
+    /// Whether a segment asks for a signature, such as `By:`.
+    fn is_caption(&self, segment: Span) -> bool {
+        let word = &self.view.words[segment.start];
+        SIGNS.has(&word.folded) && word.text.ends_with(':')
     }
 
     /// The company over a line for its signature.
@@ -123,16 +128,15 @@ impl Source<'_, '_> {
             return None;
         }
         let text = |span: Span| tidy(&view.text(span));
-        let is_signature =
-            |span: Span| SIGNS.has(&view.words[span.start].folded) && text(span).ends_with(':');
         let over: Vec<Span> = self.over(line, segment, LINES_AROUND).collect();
-        let head = over.iter().find(|span| !is_signature(**span)).map(|span| text(*span));
-        let is_side = |head: &String| SIDES.has(fold(head).trim_end_matches(':'));
+        let head = over.iter().find(|span| !self.is_caption(**span)).map(|span| text(*span));
+        let is_side = |head: &String| SIDES.has(&fold(head));
         if head.as_ref().is_some_and(is_side) {
             return Some(name);
         }
-        let is_for_another = view.words[segment.start].folded == "by"
-            || over.iter().any(|span| is_company(&text(*span)) || is_signature(*span));
+        // `By: /s/ Name` is for a company; under a line `By:` a person may sign alone.
+        let is_for_another =
+            view.words[segment.start].folded == "by" || over.iter().any(|span| is_company(&text(*span)));
         let last = view.lines.len().min(line + 1 + LINES_AROUND);
         let has_office = (line..last).any(|line| OFFICES.has_any(view.folded(view.line_span(line))));
         (!is_for_another && !has_office).then_some(name)
