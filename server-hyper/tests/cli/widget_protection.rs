@@ -1,6 +1,8 @@
 //! Protection of agents and visitors on a running server: challenges near the limits of an address, and logs without
 //! the visitors' messages.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -72,6 +74,23 @@ fn forms_and_files_pass_with_a_solved_challenge() {
     // Rejected calls store nothing.
     let contacts = sandbox.run(&["contacts", "export", "--agent", "acme"]).done();
     assert_eq!(contacts.matches("@example.com").count(), 4, "{contacts}");
+}
+
+#[test]
+fn uploads_over_a_limit_are_refused_late() {
+    let sandbox = Sandbox::new();
+    agent(&sandbox, "acme", &["uploads.enabled=true"]);
+    let limit = ["--widget-limit", "address_sessions=1/1h"];
+    let server = sandbox.serve(&[&["--widget-listen", "127.0.0.1:0"][..], &limit].concat());
+    let upload = || {
+        let file = form(&[("agentId", "acme")], "letter.pdf", PDF);
+        ask(&server, "POST", "/widget/v1/uploads", &[FORM, ("Origin", PAGE)], &file)
+    };
+    while upload().status == 201 {}
+    let begun = Instant::now();
+    assert_eq!(upload().status, 429);
+    assert!(begun.elapsed() >= Duration::from_millis(900), "refused after {:?}", begun.elapsed());
+    assert_eq!(server.end(), 0);
 }
 
 #[test]
