@@ -225,6 +225,8 @@ impl Filter {
                 let is_margin = (is_plain && prefix <= 1)
                     || (!self.out.has_begun() && text[..prefix].trim_start().is_empty());
                 let is_indented = is_plain && prefix <= 3 && !self.may_be_open && !self.may_be_open_in_list;
+                // Outside a list, a fence that is in none opens code at the margin, which the end of the list does not end.
+                self.may_be_open |= is_plain && prefix <= 3 && !is_margin && !is_indented;
                 // A fence at the margin ends a list.
                 self.may_be_open_in_list = !is_margin && (self.may_be_open_in_list || !is_indented);
                 let mark = if is_margin { '`' } else { '~' };

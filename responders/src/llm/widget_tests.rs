@@ -46,6 +46,9 @@ const KNOWN: &[&str] = &[
     "\\[a](https://good.example \"t\")\u{e9}.evil.example/",
     "  ```\n```\nhttps://evil.example",
     "[9]~~~\n```\n~~~\nhttps://evil.example",
+    "a\n> ```\n> a\n  ~~~js\n   \na\n  ~~~js\n   https://evil.example",
+    "a\n> ```\n> *\n  ~~~js\n---\n\n```<br>tel:\n  ~~~js\n   <br>https://evil.example/",
+    "  ~~~js\n   \n  ~~~js\n   a\n> ```\n> a\n  ~~~js\n   a\n```\n-|-a\n> ```\n> a\n\n  ~~~js\n   https://evil.example/",
 ];
 
 /// What hostile replies are made of.
