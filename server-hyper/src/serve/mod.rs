@@ -25,6 +25,7 @@ mod mail_pages;
 mod mailing;
 pub mod ops;
 pub mod pages;
+mod refusals;
 pub mod responses;
 pub mod run;
 pub mod service;

@@ -13,18 +13,12 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use openapi_core::api::{ApiBody, PeerAddress};
 use openapi_core::values::AgentId;
-use tokio::sync::Semaphore;
 use widget::Widget;
 
 use super::mail_pages;
 use super::pages::text_response;
+use super::refusals::Refusals;
 use super::service::{Handler, HandlerResponse, RequestBody};
-
-/// How late an upload over a limit is refused.
-const UPLOAD_REFUSAL_DELAY: Duration = Duration::from_secs(1);
-
-/// Responses that wait at a time. Others are sent at once, so the delay holds few connections.
-const MAX_DELAYED: usize = 256;
 
 /// The policy of the demo page: it may load the script and call this listener, nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
@@ -35,23 +29,14 @@ pub struct WidgetHost {
     api: Arc<ArcSwap<WidgetApi>>,
     files: Widget,
     upload_timeout: Duration,
-    /// Refused uploads whose response waits.
-    delayed: Semaphore,
+    refusals: Refusals,
 }
 
 impl WidgetHost {
     /// A handler of the widget's API and files. A visitor's upload may take `upload_timeout`.
     #[must_use]
     pub fn new(api: Arc<ArcSwap<WidgetApi>>, files: Widget, upload_timeout: Duration) -> Self {
-        WidgetHost { api, files, upload_timeout, delayed: Semaphore::new(MAX_DELAYED) }
-    }
-
-    /// Delays the response to an upload that a limit has refused. A client that repeats refused uploads without a pause
-    /// would fill the network and the processors with files that nobody reads.
-    async fn delay_refused_upload(&self) {
-        if let Ok(_waits) = self.delayed.try_acquire() {
-            tokio::time::sleep(UPLOAD_REFUSAL_DELAY).await;
-        }
+        WidgetHost { api, files, upload_timeout, refusals: Refusals::new() }
     }
 
     /// A file of the widget or the demo page; `None` for other paths.
@@ -138,8 +123,8 @@ impl Handler for WidgetHost {
         }
         let is_upload = parts.uri.path() == UPLOADS_PATH;
         let response = api.handle(Request::from_parts(parts, body)).await;
-        if is_upload && response.status() == StatusCode::TOO_MANY_REQUESTS {
-            self.delay_refused_upload().await;
+        if response.status() == StatusCode::TOO_MANY_REQUESTS {
+            self.refusals.pace(is_upload).await;
         }
         with_summary(response)
     }

@@ -77,7 +77,7 @@ fn forms_and_files_pass_with_a_solved_challenge() {
 }
 
 #[test]
-fn uploads_over_a_limit_are_refused_late() {
+fn a_flood_of_refused_uploads_is_answered_at_its_pace() {
     let sandbox = Sandbox::new();
     agent(&sandbox, "acme", &["uploads.enabled=true"]);
     let limit = ["--widget-limit", "address_sessions=1/1h"];
@@ -88,8 +88,10 @@ fn uploads_over_a_limit_are_refused_late() {
     };
     while upload().status == 201 {}
     let begun = Instant::now();
-    assert_eq!(upload().status, 429);
-    assert!(begun.elapsed() >= Duration::from_millis(900), "refused after {:?}", begun.elapsed());
+    for _ in 0..20 {
+        assert_eq!(upload().status, 429);
+    }
+    assert!(begun.elapsed() >= Duration::from_millis(19 * 64), "refused after {:?}", begun.elapsed());
     assert_eq!(server.end(), 0);
 }
 
