@@ -34,8 +34,8 @@ const MAX_CACHED: usize = 4_000;
 #[derive(Default)]
 pub struct Grouper {
     embedder: Option<Arc<dyn Embedder>>,
-    /// The vectors of earlier questions by the hashes of their texts. Whoever asks for groups holds it, so that one call
-    /// at a time uses the embedder.
+    /// The vectors of earlier questions by the hashes of their texts. A call holds it until all vectors are there, so that
+    /// one call at a time uses the embedder.
     cached: async_lock::Mutex<HashMap<u64, Vec<f32>>>,
     hasher: RandomState,
 }
@@ -127,7 +127,7 @@ fn content((question, language): (&AskedText, &Language)) -> BTreeSet<String> {
     found
 }
 
-/// The share of words that two questions have in common (Dice).
+/// The share of their words that two questions have in common.
 fn shared(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f32 {
     let both = one.intersection(other).count();
     if both == 0 { 0.0 } else { 2.0 * both as f32 / (one.len() + other.len()) as f32 }
