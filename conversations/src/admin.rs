@@ -120,7 +120,7 @@ pub struct OpenQuestions {
     pub total: usize,
     /// How many questions are in them.
     pub questions: usize,
-    /// Whether there are older questions that were not read.
+    /// Whether a limit was reached, so that there may be older questions.
     pub is_partial: bool,
     /// Whether the questions were compared by meaning; otherwise only by their words.
     pub is_by_meaning: bool,

@@ -118,7 +118,7 @@ json_object! { QuestionsView as "OpenQuestions" = |view| {
     "totalGroups": u64 = view.found.total as u64,
     "questions": u64 { "description": "How many questions all groups have." } = view.found.questions as u64,
     "since": Timestamp = view.since,
-    "partial": bool { "description": "Whether there are older questions that were not read." } = view.found.is_partial,
+    "partial": bool { "description": "Whether a limit was reached, so that there may be older questions." } = view.found.is_partial,
     "groupedBy": &'static str { "enum": ["meaning", "words"] } = if view.found.is_by_meaning { "meaning" } else { "words" },
 } }
 

@@ -93,7 +93,7 @@ impl Conversations {
         Ok(report)
     }
 
-    /// The newest questions, and whether there are others.
+    /// The newest questions, the newest first, and whether there may be older ones.
     async fn read_open(
         &self,
         agent: &AgentId,
@@ -111,7 +111,8 @@ impl Conversations {
             offset += page.len() as u64;
             for conversation in page {
                 // What follows is older than the questions that there are already.
-                let is_full = newest(&mut found).is_some_and(|oldest| oldest >= conversation.last_message_at);
+                let oldest = found.get(MAX_QUESTIONS - 1).map(|question| question.at);
+                let is_full = oldest.is_some_and(|oldest| oldest >= conversation.last_message_at);
                 if is_full || seen.len() as u64 >= MAX_CONVERSATIONS {
                     is_partial = true;
                     break 'pages;
@@ -119,15 +120,15 @@ impl Conversations {
                 if seen.insert(conversation.id) {
                     is_partial |= conversation.message_count > u64::from(MAX_MESSAGES);
                     found.extend(self.open_in(agent, &conversation, query).await?);
+                    found.sort_by_key(|question| Reverse(question.at));
+                    is_partial |= found.len() > MAX_QUESTIONS;
+                    found.truncate(MAX_QUESTIONS);
                 }
             }
             if is_last {
                 break;
             }
         }
-        is_partial |= found.len() > MAX_QUESTIONS;
-        newest(&mut found);
-        found.truncate(MAX_QUESTIONS);
         Ok((found, is_partial))
     }
 
@@ -187,15 +188,6 @@ impl Conversations {
         let first = found.passages.into_iter().next();
         Ok(first.map(|passage| NearestPassage { passage, confidence, is_enough }))
     }
-}
-
-/// Sorts questions, the newest first. The time of the last one that is read; [`None`] while there is room for more.
-fn newest(questions: &mut [Open]) -> Option<Timestamp> {
-    if questions.len() < MAX_QUESTIONS {
-        return None;
-    }
-    questions.sort_by_key(|question| Reverse(question.at));
-    Some(questions[MAX_QUESTIONS - 1].at)
 }
 
 /// A group of texts with the questions that have each, the most central text first; and that question.
