@@ -584,7 +584,7 @@ export type OpenQuestions = {
   /** How many questions all groups have. */
   readonly questions: number;
   readonly since: string;
-  /** Whether there are older questions that were not read. */
+  /** Whether a limit was reached, so that there may be older questions. */
   readonly partial: boolean;
   readonly groupedBy: 'meaning' | 'words';
 };
@@ -1761,7 +1761,7 @@ export interface Operations {
     /** How many questions all groups have. */
     readonly questions: number;
     readonly since: string;
-    /** Whether there are older questions that were not read. */
+    /** Whether a limit was reached, so that there may be older questions. */
     readonly partial: boolean;
     readonly groupedBy: 'meaning' | 'words';
   } };

@@ -3,6 +3,7 @@
 use ::console::{Command, CommandRefused};
 use clap::{Args, Subcommand, ValueEnum};
 use http::Method;
+use openapi_core::admin::Admin;
 use openapi_core::audit::AuditAction;
 use openapi_core::json::Json;
 use openapi_core::values::AgentId;
