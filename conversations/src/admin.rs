@@ -1,8 +1,9 @@
 //! The values of the operator's side of the chat.
 
 use openapi_core::files::Sha256Digest;
+use openapi_core::values::{ConversationId, Timestamp};
 
-use crate::{AgentSettings, ChatError, Outcome, Passage, Retrieved, Source};
+use crate::{AgentSettings, ChatError, FoundPassage, Outcome, Passage, Retrieved, Source};
 
 /// What became of a change of settings, with the settings that are stored now and their version.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,4 +98,74 @@ pub struct TrialReply {
     pub sources: Vec<Source>,
     /// Why it failed.
     pub error: Option<ChatError>,
+}
+
+/// Which of the questions that an agent could not answer are reported.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenQuestionsQuery {
+    /// Those that were asked then or later.
+    pub since: Timestamp,
+    /// Those whose reply had this outcome, [`Outcome::Unknown`] or [`Outcome::Unsure`]; both if [`None`].
+    pub outcome: Option<Outcome>,
+    /// How many groups are reported at most.
+    pub groups: usize,
+}
+
+/// The questions that an agent could not answer, or was not sure of, grouped by what they ask.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OpenQuestions {
+    /// The group with the most questions first, then the one that was asked last.
+    pub groups: Vec<OpenQuestionGroup>,
+    /// How many groups there are, reported or not.
+    pub total: usize,
+    /// How many questions are in them.
+    pub questions: usize,
+    /// Whether a limit was reached, so that there may be older questions.
+    pub is_partial: bool,
+    /// Whether the questions were compared by meaning; otherwise only by their words.
+    pub is_by_meaning: bool,
+}
+
+/// Questions that ask the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenQuestionGroup {
+    /// The most central question. Like the others it is cut to 300 characters.
+    pub question: String,
+    /// Up to three others in other words, the most central first.
+    pub others: Vec<String>,
+    /// How many got no answer.
+    pub unanswered: u32,
+    /// How many got a reply that was not sure.
+    pub unsure: u32,
+    /// The number of conversations that they are from.
+    pub conversations: u32,
+    /// The number of visitors who asked.
+    pub visitors: u32,
+    /// Their languages in alphabetical order.
+    pub languages: Vec<String>,
+    /// When the last one was asked.
+    pub last_asked_at: Timestamp,
+    /// The conversation in which that was.
+    pub conversation: ConversationId,
+    /// The passage that is nearest to the most central question in the documents of today.
+    pub nearest: Option<NearestPassage>,
+}
+
+impl OpenQuestionGroup {
+    /// The number of questions.
+    #[must_use]
+    pub const fn count(&self) -> u32 {
+        self.unanswered + self.unsure
+    }
+}
+
+/// The passage that is nearest to a question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NearestPassage {
+    /// The passage.
+    pub passage: FoundPassage,
+    /// How sure the search is that it answers the question, 0 to 1 ([`Retrieved::coverage`]).
+    pub confidence: f32,
+    /// Whether that is as much as the agent's settings ask for: the agent answers the question by now.
+    pub is_enough: bool,
 }

@@ -10,6 +10,7 @@ mod conversation;
 mod conversations;
 mod endings;
 mod events;
+mod grouper;
 mod knowledge;
 pub mod links;
 pub mod mail;
@@ -28,6 +29,7 @@ pub use conversation::{
     VisitorId,
 };
 pub use conversations::Conversations;
+pub use grouper::{AskedText, GroupedQuestions, QuestionGrouper};
 pub use knowledge::{KnowledgeDocument, Passage};
 pub use ports::ChatPorts;
 pub use responder::{

@@ -11,6 +11,7 @@
 //! | [`KnowledgeIndex`] | the indexes of agents over a store, built on demand within a memory limit |
 //! | [`KnowledgeResponder`] | answers by quotations, without a model, a network or costs |
 //! | [`LlmResponder`] (feature `llm`) | answers by any endpoint that speaks the chat-completions protocol, on tokio |
+//! | [`Grouper`] | questions in groups by what they ask, whatever their words and languages |
 //! | [`suite`] (feature `suite`) | what every responder promises, for hosts with one of their own |
 //!
 //! [`Retriever`]: conversations::Retriever
@@ -77,6 +78,7 @@
 mod answer_type;
 mod embedder;
 mod follow_up;
+mod groups;
 mod index;
 mod knowledge;
 mod language;
@@ -96,6 +98,7 @@ pub use self::llm::LlmResponder;
 #[cfg(feature = "embedding")]
 pub use embedder::BuiltInEmbedder;
 pub use embedder::{EmbedError, Embedder, TextRole};
+pub use groups::Grouper;
 pub use index::{Index, IndexBuilder, IndexSettings, KnowledgeIndex, Signals};
 pub use knowledge::KnowledgeResponder;
 pub use language::Language;

@@ -13,7 +13,7 @@ use openapi_core::extraction::{DocumentExtractor, NoExtractor};
 use openapi_core::platform::{AuditSettings, ExtractionSettings, FileSettings, Platform, Ports};
 use openapi_core::ports::BlobStore;
 use openapi_core::service_info::ServiceInfo;
-use responders::{BuiltInEmbedder, IndexSettings, KnowledgeIndex, KnowledgeResponder, LlmResponder};
+use responders::{KnowledgeResponder, LlmResponder};
 use storage_blobs::{BlobsUrl, InvalidBlobsUrl};
 use storage_common::transfer::TransferStore;
 use storage_memory::MemoryStorage;
@@ -25,6 +25,7 @@ use storage_sqlite::{SqliteConfig, SqliteStorage};
 use crate::config::Config;
 use crate::error::CliError;
 use crate::ports::{SystemClock, SystemRandom, TokioSpawner, TokioThreads, TokioTimer};
+use crate::search::Search;
 use crate::server_keys::KeySource;
 
 /// A store as an operator names it.
@@ -351,7 +352,7 @@ pub struct Decisions {
     /// What answers visitors of the widget.
     pub responders: Vec<Arc<dyn ChatResponder>>,
     /// What finds the passages that they are answered from.
-    pub retriever: Option<Arc<dyn Retriever>>,
+    pub search: Option<Search>,
 }
 
 impl Default for Decisions {
@@ -366,7 +367,7 @@ impl Default for Decisions {
             mail_delay_millis: 120_000,
             extractor: Arc::new(NoExtractor),
             responders: Vec::new(),
-            retriever: None,
+            search: None,
         }
     }
 }
@@ -387,22 +388,6 @@ pub fn responders(
         responders.push(Arc::new(llm.map_err(failed)?.with_retriever(Arc::clone(retriever))));
     }
     Ok(responders)
-}
-
-/// What finds passages in the documents of a store, by meaning or by words alone.
-#[must_use]
-pub fn retriever(
-    storage: Arc<dyn ConversationStorage>,
-    memory_bytes: usize,
-    searches_by_meaning: bool,
-) -> Arc<dyn Retriever> {
-    let settings = IndexSettings { memory_bytes, ..IndexSettings::default() };
-    let index = KnowledgeIndex::new(storage, Arc::new(SystemClock), settings);
-    if !searches_by_meaning {
-        return Arc::new(index);
-    }
-    let embedder = BuiltInEmbedder::new(embedding_weights::WEIGHTS);
-    Arc::new(index.with_embedder(Arc::new(embedder), Arc::new(TokioSpawner)))
 }
 
 /// Platform and chat over open stores.
@@ -431,7 +416,8 @@ pub fn conversations_over(
     }
     let chat = ChatPorts {
         responders: decisions.responders,
-        retriever: decisions.retriever,
+        retriever: decisions.search.as_ref().map(|search| Arc::clone(&search.retriever)),
+        grouper: decisions.search.map(|search| search.grouper),
         tasks: Some(Arc::new(TokioSpawner)),
     };
     let conversations = Conversations::new(Arc::new(platform), Arc::clone(&stores.storage), chat);

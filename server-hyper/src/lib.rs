@@ -15,6 +15,7 @@ pub mod metrics;
 pub mod ports;
 pub mod private_folder;
 pub mod proxies;
+pub mod search;
 pub mod serve;
 pub mod server_keys;
 pub mod signals;

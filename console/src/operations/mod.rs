@@ -9,6 +9,7 @@ mod corrections;
 mod credits;
 mod deliveries;
 mod inbox;
+mod insights;
 mod invitations;
 mod keys;
 mod knowledge;
@@ -104,6 +105,7 @@ pub static OPERATIONS: &[Entry] = &[
     Entry::of::<settings::ShowIdentity>(),
     Entry::of::<settings::RotateSecret>(),
     Entry::of::<studio::Ask>(),
+    Entry::of::<insights::Questions>(),
     Entry::of::<corrections::Set>(),
     Entry::of::<corrections::List>(),
     Entry::of::<corrections::Show>(),
@@ -174,6 +176,8 @@ pub(crate) fn named_schemas() -> std::collections::BTreeMap<String, serde_json::
         of::<sources::PageView>(),
         of::<studio::PassageView>(),
         of::<studio::ReplyView>(),
+        of::<insights::NearestView>(),
+        of::<insights::GroupView>(),
         of::<corrections::CorrectionView>(),
         of::<keys::KeyView>(),
         of::<keys::Tried>(),

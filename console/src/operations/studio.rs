@@ -66,7 +66,7 @@ json_object! { AnswerView as "TrialAnswer" = |view| {
 } }
 
 /// Three digits after the point.
-fn rounded(share: f32) -> f64 {
+pub(super) fn rounded(share: f32) -> f64 {
     (f64::from(share) * 1_000.0).round() / 1_000.0
 }
 

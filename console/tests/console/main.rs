@@ -9,6 +9,7 @@ mod accounts;
 mod authenticator;
 mod corrections;
 mod cross_site;
+mod insights;
 mod live;
 mod members;
 mod operations;

@@ -394,17 +394,23 @@ pub fn call_as(world: &World, grants: &str, method: &str, path: &str, body: &Val
     world.send(request)
 }
 
-/// A conversation of `acme` with one message of its visitor, and its id.
+/// A conversation of `acme` without messages, and its id.
 pub fn conversation(world: &World) -> String {
-    use conversations::storage::{ConversationStore, ConversationWrite};
+    let conversation = empty_conversation(world, 7);
+    let id = conversation.id;
+    store_conversation(world, conversation, Vec::new());
+    id.to_string()
+}
+
+/// A conversation of `acme` without messages, with a number.
+pub fn empty_conversation(world: &World, number: u8) -> conversations::Conversation {
     use conversations::{Conversation, ConversationMode, ConversationStatus, VisitorId};
     let now = world.platform.now();
-    let id = openapi_core::values::ConversationId::from_bytes([7; 12]);
-    let conversation = Conversation {
-        id,
+    Conversation {
+        id: openapi_core::values::ConversationId::from_bytes([number; 12]),
         agent_id: world.agent(),
         version: 1,
-        visitor_id: VisitorId([7; 16]),
+        visitor_id: VisitorId([number; 16]),
         level: 0,
         verified_until: None,
         verified_as: None,
@@ -433,14 +439,22 @@ pub fn conversation(world: &World) -> String {
         uploads: Vec::new(),
         participants: Vec::new(),
         running: None,
-    };
+    }
+}
+
+/// Stores a new conversation of `acme` with its messages.
+pub fn store_conversation(
+    world: &World,
+    conversation: conversations::Conversation,
+    messages: Vec<conversations::Message>,
+) {
+    use conversations::storage::{ConversationStore, ConversationWrite};
     let write = ConversationWrite {
         conversation,
-        messages: Vec::new(),
+        messages,
         keep: Vec::new(),
         effects: openapi_core::storage::Effects::default(),
         deferrable: false,
     };
     pollster::block_on(world.storage.save_conversation(&world.agent(), &write)).unwrap();
-    id.to_string()
 }

@@ -560,9 +560,33 @@ export type MessagePreview = {
   readonly text: string;
 };
 
+export type NearestPassage = {
+  readonly documentId: string;
+  readonly title: string;
+  readonly headings: readonly (string)[];
+  readonly url: string | null;
+  readonly page: number | null;
+  /** How sure the search is that the passage answers the question, 0 to 1. */
+  readonly confidence: number;
+  /** Whether that is enough for the agent to answer the question by now. */
+  readonly answers: boolean;
+};
+
 export type NewRecoveryCodes = {
   /** Each leads back into the account once. Shown this once. */
   readonly recoveryCodes: readonly (string)[];
+};
+
+export type OpenQuestions = {
+  /** Those with the most questions first. */
+  readonly groups: readonly (QuestionGroup)[];
+  readonly totalGroups: number;
+  /** How many questions all groups have. */
+  readonly questions: number;
+  readonly since: string;
+  /** Whether a limit was reached, so that there may be older questions. */
+  readonly partial: boolean;
+  readonly groupedBy: 'meaning' | 'words';
 };
 
 export type OwnMethods = {
@@ -636,6 +660,24 @@ export type Person = {
   readonly locale: string | null;
   /** Roles, each as `inbox@acme`, or `owner` on all agents. */
   readonly grants: readonly (string)[];
+};
+
+export type QuestionGroup = {
+  /** The most central question, up to 300 characters. */
+  readonly question: string;
+  /** Up to three others in other words. */
+  readonly others: readonly (string)[];
+  /** How many times it was asked. */
+  readonly count: number;
+  readonly unanswered: number;
+  readonly unsure: number;
+  readonly conversations: number;
+  readonly visitors: number;
+  readonly languages: readonly (string)[];
+  readonly lastAskedAt: string;
+  readonly lastConversationId: string;
+  /** In the documents of today; `null` where there are none. */
+  readonly nearest: NearestPassage | null;
 };
 
 export type ServerHealth = {
@@ -1711,6 +1753,18 @@ export interface Operations {
     readonly reply: TrialReply | null;
     readonly millis: number;
   } };
+  /** Groups the newest 500 questions that an agent could not answer, or was not sure of, by what they ask. */
+  'insights.questions': { input: { agent: string; days?: number; outcome?: 'unanswered' | 'unsure'; limit?: number }; output: {
+    /** Those with the most questions first. */
+    readonly groups: readonly (QuestionGroup)[];
+    readonly totalGroups: number;
+    /** How many questions all groups have. */
+    readonly questions: number;
+    readonly since: string;
+    /** Whether a limit was reached, so that there may be older questions. */
+    readonly partial: boolean;
+    readonly groupedBy: 'meaning' | 'words';
+  } };
   /** Notes what the document of an extraction really says, as a case for evaluations. */
   'extractions.correct': { input: { agent: string; job: string; values: Readonly<Record<string, unknown>> }; output: {
     /** The extraction, which may be gone. */
@@ -2570,6 +2624,11 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     method: 'POST', path: '/agents/{agent}/studio/ask', query: [], body: 'json',
     scope: 'agent', needs: 'studio.read', stepUp: false, versioned: false, secret: false,
     changes: false, command: '',
+  },
+  'insights.questions': {
+    method: 'GET', path: '/agents/{agent}/insights/questions', query: ['days', 'outcome', 'limit'], body: 'none',
+    scope: 'agent', needs: 'insights.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'insights questions --agent AGENT',
   },
   'extractions.correct': {
     method: 'PUT', path: '/agents/{agent}/corrections/{job}', query: [], body: 'json',

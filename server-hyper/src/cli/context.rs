@@ -30,6 +30,7 @@ use crate::config::typed::Names;
 use crate::console::Lent;
 use crate::console::caller::{Caller, CallerFacts, OwnProcess, Stream, UNNAMED};
 use crate::error::CliError;
+use crate::search::{Embedders, Search};
 use crate::server_keys::KeySource;
 
 /// Lists of more records than this leave an entry in the audit log.
@@ -265,7 +266,7 @@ impl CommandContext {
             Contents::Closed => Arc::new(NoBlobs),
             Contents::Open => self.blobs(store)?,
         };
-        self.over(&*self.config()?, store, blobs)
+        self.over(&*self.config()?, store, blobs, None)
     }
 
     /// The same over a store of other settings than the command's, without the contents of files.
@@ -277,7 +278,31 @@ impl CommandContext {
         config: &Config,
         store: &OpenStore,
     ) -> Result<Arc<Conversations>, CliError> {
-        self.over(config, store, Arc::new(NoBlobs))
+        self.over(config, store, Arc::new(NoBlobs), None)
+    }
+
+    /// The same with a search: that of the server that runs the command, else one that compares only questions by meaning.
+    /// Without the contents of files.
+    ///
+    /// # Errors
+    /// When the server keys cannot be opened.
+    pub fn searching(&self, store: &OpenStore, memory_bytes: usize) -> Result<Arc<Conversations>, CliError> {
+        let config = self.config()?;
+        let search = match &self.location {
+            Location::Server(lent) => lent.search.clone(),
+            Location::Own(_) => {
+                let is_by_meaning = config.text("knowledge_embedder") != Some("none");
+                let embedders = if is_by_meaning { Embedders::OfQuestions } else { Embedders::None };
+                Search::new(store.storage(), memory_bytes, embedders)
+            }
+        };
+        self.over(&config, store, Arc::new(NoBlobs), Some(search))
+    }
+
+    /// Whether a server runs the command.
+    #[must_use]
+    pub fn is_in_server(&self) -> bool {
+        matches!(self.location, Location::Server(_))
     }
 
     fn over(
@@ -285,11 +310,12 @@ impl CommandContext {
         config: &Config,
         store: &OpenStore,
         blobs: Arc<dyn BlobStore>,
+        search: Option<Search>,
     ) -> Result<Arc<Conversations>, CliError> {
         let stores = Stores { storage: store.storage(), blobs };
         let audit = AuditSettings { os_user: self.facts.os_user.clone(), ..AuditSettings::default() };
         let (knowledge, mail_delay_millis) = (knowledge_limits(config)?, mail_delay_of(config)?);
-        let decisions = Decisions { knowledge, mail_delay_millis, audit, ..Decisions::default() };
+        let decisions = Decisions { knowledge, mail_delay_millis, audit, search, ..Decisions::default() };
         let service_info = Names::of(config)?.brand_without_listener();
         let keys = match store.url().key_source(config) {
             // A backup has no server keys, and none can be written next to it. What is read here needs none.

@@ -18,6 +18,7 @@ mod files;
 #[cfg(test)]
 mod guides;
 mod input;
+mod insights;
 mod keys;
 mod knowledge;
 mod mail;
@@ -118,6 +119,9 @@ enum Command {
     /// Conversations with visitors: read, answer, export, erase
     #[command(subcommand)]
     Conversations(conversations::Conversations),
+    /// What visitors ask that an agent cannot answer
+    #[command(subcommand)]
+    Insights(insights::Insights),
     /// Webhook endpoints, which get the events of an agent
     #[command(subcommand)]
     Webhooks(webhooks::Webhooks),
@@ -292,6 +296,7 @@ impl Command {
             Command::Extractions(_) => Some("extractions"),
             Command::Knowledge(_) => Some("knowledge"),
             Command::Conversations(_) => Some("conversations"),
+            Command::Insights(_) => Some("insights"),
             Command::Webhooks(_) => Some("webhooks"),
             Command::Operators(_) => Some("operators"),
             Command::Audit(_) => Some("audit"),
@@ -351,6 +356,7 @@ impl Command {
             Command::Extractions(command) => command.run(context),
             Command::Knowledge(command) => command.run(context),
             Command::Conversations(command) => command.run(context),
+            Command::Insights(command) => command.run(context),
             Command::Webhooks(command) => command.run(context),
             Command::Operators(command) => command.run(context),
             Command::Audit(command) => command.run(context),

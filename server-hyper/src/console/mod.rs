@@ -37,6 +37,7 @@ use openapi_core::ports::BlobStore;
 use crate::assemble::OpenStore;
 use crate::config::Config;
 use crate::error::CliError;
+use crate::search::Search;
 use caller::{Caller, CallerFacts};
 
 /// What a server lends to the commands that run in it.
@@ -50,6 +51,8 @@ pub struct Lent {
     pub config: Arc<Config>,
     /// The server's runtime.
     pub runtime: tokio::runtime::Handle,
+    /// What searches documents and groups questions in the server.
+    pub search: Search,
     /// The origin of the server's console for operators, if it has one.
     pub console_origin: Option<String>,
 }

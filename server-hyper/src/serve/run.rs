@@ -11,7 +11,6 @@ use ::console::{Console as OperatorsConsole, DocumentReader, WidgetTags};
 use ::outbound::{HttpOutbound, Parts};
 use arc_swap::ArcSwap;
 use conversations::Conversations;
-use conversations::storage::ConversationStorage;
 use conversations::widget::{WidgetApi, WidgetSettings};
 use events::streams::EventHub;
 use openapi_core::api::Api;
@@ -53,6 +52,7 @@ use crate::knowledge::Reading;
 use crate::logging::LogWriter;
 use crate::metrics::{EventMetrics, JobMetrics, Metrics};
 use crate::ports::monotonic;
+use crate::search::{Embedders, Search};
 use crate::signals::Signals;
 
 /// Polling interval while running replies end.
@@ -122,7 +122,9 @@ async fn open(config: &Config, serving: &Serving, signals: &mut Signals) -> Resu
         tracing::error!(%error, source = ?error.source, "the store of file contents cannot be reached");
     }
     let (config, runtime) = (Arc::new(config.clone()), Handle::current());
-    Ok(Some(Lent { store, blobs, config, runtime, console_origin: None }))
+    let embedders = if serving.widget.searches_by_meaning { Embedders::OfAll } else { Embedders::None };
+    let search = Search::new(store.storage(), serving.widget.knowledge_cache_bytes, embedders);
+    Ok(Some(Lent { store, blobs, config, runtime, search, console_origin: None }))
 }
 
 /// The bound listeners, before they accept connections.
@@ -226,7 +228,7 @@ impl Server {
         let keys = lent.store.url().key_source(&lent.config);
         metrics.documents.confined(sandbox.is_enforced());
         let extractor = metrics.documents.measure(extractor);
-        let decisions = decisions(&serving, extractor, event_streams.clone(), &storage)?;
+        let decisions = decisions(&serving, extractor, event_streams.clone(), &lent.search)?;
         let widget_settings = widget_settings(&serving.widget, widget_origin.clone());
         let webhooks = webhook_parts(&serving, &metrics);
         let outbound = Arc::clone(&webhooks.outbound);
@@ -354,13 +356,8 @@ fn decisions(
     serving: &Serving,
     extractor: Arc<dyn DocumentExtractor>,
     event_streams: EventHub,
-    storage: &Arc<dyn ConversationStorage>,
+    search: &Search,
 ) -> Result<Decisions, CliError> {
-    let retriever = assemble::retriever(
-        Arc::clone(storage),
-        serving.widget.knowledge_cache_bytes,
-        serving.widget.searches_by_meaning,
-    );
     Ok(Decisions {
         files: serving.files.clone(),
         extraction: serving.extraction.clone(),
@@ -369,8 +366,8 @@ fn decisions(
         event_retention_millis: Some(serving.event_retention_millis),
         event_streams,
         extractor,
-        responders: assemble::responders(&serving.widget.endpoints, &retriever)?,
-        retriever: Some(retriever),
+        responders: assemble::responders(&serving.widget.endpoints, &search.retriever)?,
+        search: Some(search.clone()),
         ..Decisions::default()
     })
 }

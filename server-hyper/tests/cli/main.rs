@@ -29,6 +29,7 @@ mod fleet;
 mod fleet_widget;
 mod forms;
 mod import_files;
+mod insights;
 mod jobs;
 mod knowledge;
 mod mail;

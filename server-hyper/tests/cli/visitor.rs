@@ -21,6 +21,7 @@ use server_hyper::config::flags::GlobalArgs;
 use server_hyper::console::server::{Console, RemoteCaller, Session};
 use server_hyper::console::{Lent, socket_path};
 use server_hyper::ports::{SystemClock, SystemRandom};
+use server_hyper::search::{Embedders, Search};
 use server_hyper::server_keys::KeySource;
 
 use super::support::Sandbox;
@@ -55,6 +56,7 @@ impl Host {
             blobs,
             config: Arc::new(config),
             runtime: runtime.handle().clone(),
+            search: Search::new(store.storage(), 1 << 20, Embedders::OfAll),
             console_origin: None,
         };
         let run = Box::new(move |arguments, session: Arc<Session>| {

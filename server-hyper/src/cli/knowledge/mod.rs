@@ -14,14 +14,15 @@ use serde::Serialize;
 
 use self::add::Add;
 use self::sources::Sources;
-use crate::assemble::{Contents, retriever};
+use crate::assemble::Contents;
 use crate::cli::characters::on_one_line;
 use crate::cli::context::CommandContext;
 use crate::cli::output::{indented, optional};
 use crate::error::CliError;
+use crate::search::retriever;
 
 /// Memory for the index of a search; the index of one agent is always held.
-const INDEX_BYTES: usize = 256 << 20;
+pub const INDEX_BYTES: usize = 256 << 20;
 
 #[derive(Debug, Subcommand)]
 pub enum Knowledge {
@@ -176,7 +177,7 @@ async fn search(
     // Otherwise a mistyped agent would look like one without documents.
     chat.platform().agent(agent).await?;
     let least = chat.agent_settings(agent).await?.chat.min_coverage;
-    let found = retriever(storage, INDEX_BYTES, false).retrieve(agent, question, limit).await;
+    let found = retriever(storage, INDEX_BYTES).retrieve(agent, question, limit).await;
     let found = found.map_err(|error| CliError::new(error.to_string()))?;
     let would_answer = found.coverage >= least && found.coverage > 0.0;
     let answer = Answer {
