@@ -2,13 +2,13 @@
 
 #[rustfmt::skip]
 pub(crate) const FILES: &[(&str, &str, &[u8])] = &[
-    ("assets/app.0980ff6d6789.css", "text/css; charset=utf-8", include_bytes!("../dist/assets/app.0980ff6d6789.css.br")),
+    ("assets/app.28fb4f85b253.css", "text/css; charset=utf-8", include_bytes!("../dist/assets/app.28fb4f85b253.css.br")),
     ("assets/theme.854838873276.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/theme.854838873276.js.br")),
     ("assets/icon.3f9b16fce3c2.svg", "image/svg+xml", include_bytes!("../dist/assets/icon.3f9b16fce3c2.svg.br")),
     ("assets/kit.69da4b4ce097.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/kit.69da4b4ce097.js.br")),
     ("assets/agents.b5b41b6e361d.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/agents.b5b41b6e361d.js.br")),
     ("assets/audit.79f56addae7e.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/audit.79f56addae7e.js.br")),
-    ("assets/contacts.6d4fe3b1b6ed.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/contacts.6d4fe3b1b6ed.js.br")),
+    ("assets/contacts.fbe969bd4554.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/contacts.fbe969bd4554.js.br")),
     ("assets/credits.528bb83e328c.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/credits.528bb83e328c.js.br")),
     ("assets/home.f956358b83de.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/home.f956358b83de.js.br")),
     ("assets/inbox.c6e5c3239de7.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/inbox.c6e5c3239de7.js.br")),

@@ -25,6 +25,9 @@ export const key = (name, more = {}) => ({
   id: newId(), agentId: 'acme', apiKey: 'svck_RfJZUgVExJF32DK00DIYDXH21VOQOJ', name, description: null, permissions: ['contacts:create', 'contacts:read', 'contacts:update'], perMinute: 60, perHour: 1000,
   allowedAddresses: [], expiresAt: null, status: 'active', createdBy: { type: 'operator', id: 'op:697dc8160000000000000001', name: 'Ada Whitfield' }, createdAt: before(60 * 24 * 40), updatedAt: before(60), lastUsedAt: before(2), lastUsedAddress: '192.0.2.7', ...more,
 });
+const ADA = { type: 'operator', id: 'op:697dc8160000000000000001', name: 'Ada Whitfield' };
+export const KOFI = { type: 'operator', id: 'op:697dc8160000000000000002', name: 'Kofi Mensah' };
+export const note = (text, at, more = {}) => ({ id: newId(), text, by: ADA, at, editedBy: null, editedAt: null, etag: '"1"', ...more });
 export const ME = { id: '697dc8160000000000000001', name: 'Ada Whitfield', displayName: 'Ada', email: 'ada@example.com', locale: null, grants: ['owner'] };
 const member = (id, name, email, grants, more = {}) => ({ id, name, displayName: null, email, grants, isDisabled: false, methods: ['password'], sessions: 0, lastSeenAt: before(900), recoveredAt: null, createdAt: before(60 * 24 * 40), updatedAt: before(60 * 24 * 4), ...more });
 /** The code that every authenticator app of these tests shows. */
@@ -123,6 +126,7 @@ export const data = (empty = false) => {
   return {
     agents: empty ? [{ id: 'acme', name: 'Mill Lane Practice', status: 'active', createdAt: before(9), updatedAt: before(9) }] : [{ id: 'acme', name: 'Mill Lane Practice', status: 'active', createdAt: before(99999), updatedAt: before(9) }, { id: 'harbour', name: 'Harbour Dental', status: 'active', createdAt: before(39999), updatedAt: before(9) }, { id: 'old', name: 'Old pilot', status: 'disabled', createdAt: before(199999), updatedAt: before(9) }],
     contacts, conversations, threads,
+    notes: empty ? {} : { [contacts[0].id]: Array.from({ length: 23 }, (_, n) => note(n ? `Called about visit ${23 - n}.` : 'Prefers mornings.\nAsk for Kofi when she calls.', before(n * 700 + 30), n == 1 ? { editedBy: KOFI, editedAt: before(20), etag: '"2"' } : {})) },
     keys: empty ? [] : [
       key('CRM sync', { description: 'Nightly and on change, from the CRM' }),
       key('Nightly extraction', { apiKey: 'svck_9aTqLmPz0KJ2xWvB7cRdEfG82LxQ1T', permissions: ['contacts:read', 'document-extraction:create', 'document-extraction:read'], perMinute: 600, perHour: 6000, lastUsedAt: null, lastUsedAddress: null, expiresAt: after(3) }),

@@ -118,7 +118,7 @@ fn list_members() -> Vec<InputMember> {
     members
 }
 
-const fn metadata(
+pub(super) const fn metadata(
     name: &'static str,
     summary: &'static str,
     (method, path): (Method, &'static str),

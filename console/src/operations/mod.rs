@@ -16,6 +16,7 @@ mod links;
 mod me;
 mod me_password;
 mod members;
+mod notes;
 mod server;
 mod session;
 mod settings;
@@ -87,6 +88,10 @@ pub static OPERATIONS: &[Entry] = &[
     contacts::ARCHIVE,
     contacts::UNARCHIVE,
     Entry::of::<contacts::Reveal>(),
+    Entry::of::<notes::List>(),
+    Entry::of::<notes::Add>(),
+    Entry::of::<notes::Edit>(),
+    Entry::of::<notes::Remove>(),
     Entry::of::<contacts::Schema>(),
     Entry::of::<contacts::Erase>(),
     Entry::of::<knowledge::List>(),
@@ -168,6 +173,7 @@ pub(crate) fn named_schemas() -> std::collections::BTreeMap<String, serde_json::
         of::<inbox::Cited>(),
         of::<inbox::MessageView>(),
         of::<contacts::MaskedContact>(),
+        of::<notes::NoteView>(),
         of::<knowledge::DocumentView>(),
         of::<sources::WebsiteView>(),
         of::<sources::CountsView>(),

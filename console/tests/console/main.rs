@@ -11,6 +11,7 @@ mod corrections;
 mod cross_site;
 mod live;
 mod members;
+mod notes;
 mod operations;
 mod roles;
 mod studio;

@@ -237,7 +237,7 @@ fn grants_of(role: &str) -> Vec<String> {
 
 /// Operations whose input needs further capabilities.
 fn may_lack_more(name: &str) -> bool {
-    matches!(name, "keys.create" | "keys.edit" | "contacts.reveal")
+    matches!(name, "keys.create" | "keys.edit" | "contacts.reveal" | "contacts.notes")
 }
 
 #[test]

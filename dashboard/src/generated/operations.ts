@@ -227,6 +227,12 @@ export type Contact = {
   readonly updatedAt: string;
 };
 
+export type ContactNotes = {
+  readonly notes: readonly (Note)[];
+  /** What to pass as `after` next; `null` at the end of the list. */
+  readonly next: string | null;
+};
+
 export type Conversation = {
   readonly id: string;
   readonly status: 'open' | 'closed';
@@ -563,6 +569,19 @@ export type MessagePreview = {
 export type NewRecoveryCodes = {
   /** Each leads back into the account once. Shown this once. */
   readonly recoveryCodes: readonly (string)[];
+};
+
+export type Note = {
+  readonly id: string;
+  /** Plain text. */
+  readonly text: string;
+  readonly by: Actor;
+  readonly at: string;
+  /** Who has changed the text last. */
+  readonly editedBy: Actor | null;
+  readonly editedAt: string | null;
+  /** What a change of the note sends as `If-Match`. */
+  readonly etag: string;
 };
 
 export type OwnMethods = {
@@ -1531,6 +1550,40 @@ export interface Operations {
     /** Moves only when a stored value changes. */
     readonly updatedAt: string;
   } };
+  /** Lists the notes on a contact, the newest first. A note may say anything, so `sensitive.read` is needed as well. */
+  'contacts.notes': { input: { agent: string; contact: string; limit?: number; after?: string }; output: {
+    readonly notes: readonly (Note)[];
+    /** What to pass as `after` next; `null` at the end of the list. */
+    readonly next: string | null;
+  } };
+  /** Adds a note to a contact. Only operators see it, and it goes when the contact is erased. */
+  'contacts.addNote': { input: { agent: string; contact: string; text: string }; output: {
+    readonly id: string;
+    /** Plain text. */
+    readonly text: string;
+    readonly by: Actor;
+    readonly at: string;
+    /** Who has changed the text last. */
+    readonly editedBy: Actor | null;
+    readonly editedAt: string | null;
+    /** What a change of the note sends as `If-Match`. */
+    readonly etag: string;
+  } };
+  /** Replaces the text of a note. The note names who has changed it last. */
+  'contacts.editNote': { input: { agent: string; contact: string; note: string; text: string }; output: {
+    readonly id: string;
+    /** Plain text. */
+    readonly text: string;
+    readonly by: Actor;
+    readonly at: string;
+    /** Who has changed the text last. */
+    readonly editedBy: Actor | null;
+    readonly editedAt: string | null;
+    /** What a change of the note sends as `If-Match`. */
+    readonly etag: string;
+  } };
+  /** Removes a note for good. */
+  'contacts.removeNote': { input: { agent: string; contact: string; note: string }; output: null };
   /** Shows the contact schema of an agent: the fields, their rules, and which are sensitive. */
   'schema.show': { input: { agent: string }; output: Readonly<Record<string, unknown>> };
   /** Erases a contact with everything that belongs to it. */
@@ -2485,6 +2538,26 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     method: 'POST', path: '/agents/{agent}/contacts/{contact}/reveal', query: [], body: 'none',
     scope: 'agent', needs: 'sensitive.read', stepUp: false, versioned: false, secret: false,
     changes: true, command: 'contacts show REF --agent AGENT --reveal',
+  },
+  'contacts.notes': {
+    method: 'GET', path: '/agents/{agent}/contacts/{contact}/notes', query: ['limit', 'after'], body: 'none',
+    scope: 'agent', needs: 'contacts.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'contacts notes REF --agent AGENT',
+  },
+  'contacts.addNote': {
+    method: 'POST', path: '/agents/{agent}/contacts/{contact}/notes', query: [], body: 'json',
+    scope: 'agent', needs: 'contacts.write', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'contacts note REF TEXT --agent AGENT',
+  },
+  'contacts.editNote': {
+    method: 'PUT', path: '/agents/{agent}/contacts/{contact}/notes/{note}', query: [], body: 'json',
+    scope: 'agent', needs: 'contacts.write', stepUp: false, versioned: true, secret: false,
+    changes: true, command: '',
+  },
+  'contacts.removeNote': {
+    method: 'DELETE', path: '/agents/{agent}/contacts/{contact}/notes/{note}', query: [], body: 'none',
+    scope: 'agent', needs: 'contacts.write', stepUp: false, versioned: true, secret: false,
+    changes: true, command: '',
   },
   'schema.show': {
     method: 'GET', path: '/agents/{agent}/contact-schema', query: [], body: 'none',
