@@ -123,6 +123,8 @@ export const startStub = async (base = '') => {
     stub.touch(id);
     return tagged(one);
   };
+  const schema = () => ok(stub.data.schema, { headers: { ETag: `"${stub.data.schema.version}"` } });
+  const badSchema = (definition) => { const at = definition.customFields?.findIndex((one) => one.pattern == '(') ?? -1; return at < 0 ? null : invalid(`customFields[${at}].pattern`, 'pattern is not a regular expression', 'format'); };
   const notesOf = (contact) => (stub.data.notes[contact] ??= []);
   /** A change of a note by somebody who has seen it. */
   const onNote = (contact, id, headers, change) => {
@@ -256,7 +258,24 @@ export const startStub = async (base = '') => {
     'members.endSessions': ({ member }) => { of('members', member).sessions = 0; return nothing(); },
     'agents.list': ({ headers }) => { const me = caller(headers); return ok(stub.data.agents.filter((one) => me.id == ME.id || me.grants.some((grant) => grant == 'viewer' || grant.endsWith('@' + one.id))).map(live)); },
     'agents.create': ({ body }) => { if (!body.name) return invalid('name', 'name is required'); const one = { ...stub.data.agents[0], id: body.id ?? newId(), name: body.name, status: 'active' }; stub.data.agents.push(one); return ok(live(one)); },
-    'schema.show': () => ok(stub.data.schema),
+    'schema.show': () => schema(),
+    'schema.history': () => ok(stub.data.schemaVersions),
+    'schema.check': ({ body }) => {
+      const refused = badSchema(body.definition);
+      const fields = new Map(stub.data.schema.customFields.map((one) => [one.name, one]));
+      const changes = body.definition.customFields.filter((one) => JSON.stringify(one) != JSON.stringify(fields.get(one.name))).map((one) => ({ field: 'customFields.' + one.name, change: fields.has(one.name) ? 'changed' : 'added', members: fields.has(one.name) ? ['required'] : [] }));
+      const failing = body.definition.customFields.some((one) => one.required) ? stub.data.contacts.slice(0, 3) : [];
+      return refused ?? ok({ changes, contactsChecked: stub.data.contacts.length, contactsFailing: failing.length, isComplete: true, examples: failing.map((one) => ({ contact: one.id, messages: ['customFields.plan is required'] })) });
+    },
+    'schema.replace': ({ body, headers }) => {
+      if (!headers['if-match']) return refuse(428, 'PRECONDITION_REQUIRED', 'Send If-Match');
+      if (headers['if-match'] != `"${stub.data.schema.version}"`) return refuse(412, 'PRECONDITION_FAILED', 'The schema was changed', { details: { current: stub.data.schema } });
+      const refused = badSchema(body.definition);
+      if (refused) return refused;
+      Object.assign(stub.data.schema, body.definition, { version: stub.data.schema.version + 1, updatedAt: new Date().toISOString() });
+      stub.data.schemaVersions.unshift({ version: stub.data.schema.version, at: stub.data.schema.updatedAt, changes: [] });
+      return schema();
+    },
     'keys.list': () => ok(stub.data.keys),
     'keys.create': ({ body }) => {
       if (!body.name) return invalid('name', 'name is required');

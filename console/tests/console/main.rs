@@ -14,6 +14,7 @@ mod members;
 mod notes;
 mod operations;
 mod roles;
+mod schema;
 mod studio;
 mod support;
 mod totp;

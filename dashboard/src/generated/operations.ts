@@ -657,6 +657,42 @@ export type Person = {
   readonly grants: readonly (string)[];
 };
 
+export type RefusedContact = {
+  readonly contact: string;
+  /** The rules that it breaks. */
+  readonly messages: readonly (string)[];
+};
+
+export type SchemaChange = {
+  /** As errors name it: `lastName`, `customFields.plan`; or `allowUndeclaredCustomFields`. */
+  readonly field: string;
+  readonly change: 'added' | 'changed' | 'removed';
+  /** The members of the definition that differ. */
+  readonly members: readonly (string)[];
+};
+
+export type SchemaCheck = {
+  /** What differs from the schema in force. */
+  readonly changes: readonly (SchemaChange)[];
+  /** How many contacts were checked, archived ones included. */
+  readonly contactsChecked: number;
+  /** How many of them pass the rules in force and not the new ones. */
+  readonly contactsFailing: number;
+  /** Whether every contact was checked. A check ends after 20,000 contacts or 2 s, the oldest first. */
+  readonly isComplete: boolean;
+  /** The first 20 of the failing contacts. */
+  readonly examples: readonly (RefusedContact)[];
+};
+
+export type SchemaVersion = {
+  /** 1 for the built-in schema. */
+  readonly version: number;
+  /** When it came into force. */
+  readonly at: string;
+  /** What differs from the version before it. */
+  readonly changes: readonly (SchemaChange)[];
+};
+
 export type ServerHealth = {
   readonly isHealthy: boolean;
   readonly problem: string | null;
@@ -1584,10 +1620,27 @@ export interface Operations {
   } };
   /** Removes a note for good. */
   'contacts.removeNote': { input: { agent: string; contact: string; note: string }; output: null };
-  /** Shows the contact schema of an agent: the fields, their rules, and which are sensitive. */
-  'schema.show': { input: { agent: string }; output: Readonly<Record<string, unknown>> };
   /** Erases a contact with everything that belongs to it. */
   'contacts.erase': { input: { agent: string; contact: string; confirm: string }; output: null };
+  /** Shows the contact schema of an agent: the fields, their rules, and which are sensitive. */
+  'schema.show': { input: { agent: string }; output: Readonly<Record<string, unknown>> };
+  /** Lists the last 100 versions of the contact schema, the newest first, with their changes. */
+  'schema.history': { input: { agent: string }; output: readonly (SchemaVersion)[] };
+  /** Checks a definition of the contact schema, and counts the contacts that would no longer pass. */
+  'schema.check': { input: { agent: string; definition: Readonly<Record<string, unknown>> }; output: {
+    /** What differs from the schema in force. */
+    readonly changes: readonly (SchemaChange)[];
+    /** How many contacts were checked, archived ones included. */
+    readonly contactsChecked: number;
+    /** How many of them pass the rules in force and not the new ones. */
+    readonly contactsFailing: number;
+    /** Whether every contact was checked. A check ends after 20,000 contacts or 2 s, the oldest first. */
+    readonly isComplete: boolean;
+    /** The first 20 of the failing contacts. */
+    readonly examples: readonly (RefusedContact)[];
+  } };
+  /** Replaces the contact schema. It applies to later writes. Only operators with `sensitive.read` can make hidden values visible. */
+  'schema.replace': { input: { agent: string; definition: Readonly<Record<string, unknown>> }; output: Readonly<Record<string, unknown>> };
   /** Lists the documents that an agent answers from, by title. */
   'knowledge.list': { input: { agent: string }; output: readonly (KnowledgeDocument)[] };
   /** Adds a text, which replaces the one with the same title. */
@@ -2559,15 +2612,30 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     scope: 'agent', needs: 'contacts.write', stepUp: false, versioned: true, secret: false,
     changes: true, command: '',
   },
+  'contacts.erase': {
+    method: 'POST', path: '/agents/{agent}/contacts/{contact}/erase', query: [], body: 'json',
+    scope: 'agent', needs: 'contacts.erase', stepUp: true, versioned: false, secret: false,
+    changes: true, command: 'contacts erase REF --agent AGENT',
+  },
   'schema.show': {
     method: 'GET', path: '/agents/{agent}/contact-schema', query: [], body: 'none',
     scope: 'agent', needs: 'schema.read', stepUp: false, versioned: false, secret: false,
     changes: false, command: 'contact-schema show --agent AGENT',
   },
-  'contacts.erase': {
-    method: 'POST', path: '/agents/{agent}/contacts/{contact}/erase', query: [], body: 'json',
-    scope: 'agent', needs: 'contacts.erase', stepUp: true, versioned: false, secret: false,
-    changes: true, command: 'contacts erase REF --agent AGENT',
+  'schema.history': {
+    method: 'GET', path: '/agents/{agent}/contact-schema/versions', query: [], body: 'none',
+    scope: 'agent', needs: 'schema.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'contact-schema history --agent AGENT',
+  },
+  'schema.check': {
+    method: 'POST', path: '/agents/{agent}/contact-schema/check', query: [], body: 'json',
+    scope: 'agent', needs: 'schema.write', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'contact-schema check --agent AGENT --file FILE',
+  },
+  'schema.replace': {
+    method: 'PUT', path: '/agents/{agent}/contact-schema', query: [], body: 'json',
+    scope: 'agent', needs: 'schema.write', stepUp: false, versioned: true, secret: false,
+    changes: true, command: 'contact-schema set --agent AGENT --file FILE',
   },
   'knowledge.list': {
     method: 'GET', path: '/agents/{agent}/knowledge', query: [], body: 'none',

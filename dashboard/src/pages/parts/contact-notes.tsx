@@ -83,7 +83,7 @@ const Note = ({ of: note, path, write, reload }: NoteProps) => {
       <div class="row between">
         <span class="small muted cut">{nameOf(shown.by)} · <When at={shown.at} />{shown.editedBy && <> · <span title={shown.editedAt ? moment(shown.editedAt) : undefined}>{t('changed by {name}', { name: nameOf(shown.editedBy) })}</span></>}</span>
         {write && !editing.value && <Menu label={t('Actions for this note')} trigger={({ open, expanded }) => <Button kind="quiet" icon="dots" label={t('Actions for this note')} expanded={expanded} onClick={open} />} items={[
-          { label: t('Edit'), icon: 'note', run: () => (editing.value = true) },
+          { label: t('Edit'), icon: 'edit', run: () => (editing.value = true) },
           { label: t('Remove…'), icon: 'trash', bad: true, run: drop },
         ]} />}
       </div>
