@@ -94,7 +94,8 @@ const Faults = ({ draft }: { draft: Draft }) => {
   const faults = Object.entries(draft.errors).filter(([field, message]) => field != 'text' && message);
   const definition = read(draft.values.text);
   const nameOf = (path: string) => path.replace(/^(fields|customFields)\[(\d+)\]/, (all, list: 'fields' | 'customFields', at) => definition?.[list][Number(at)]?.name ?? all);
-  if (!faults.length) return draft.failure && <Failure error={draft.failure} />;
+  // A version in between has a notice of its own.
+  if (!faults.length) return draft.failure && draft.failure.status != 412 ? <Failure error={draft.failure} /> : null;
   return <div class="notice bad" role="alert"><div class="grow stack tight"><span class="strong">{t('The schema has errors; nothing is changed.')}</span><ul class="plain stack tight">{faults.map(([path, message]) => <li><code>{nameOf(path)}</code> {message}</li>)}</ul></div></div>;
 };
 const Editor = ({ stored, query }: { stored: Schema; query: Query<Schema> }) => {
@@ -109,7 +110,7 @@ const Editor = ({ stored, query }: { stored: Schema; query: Query<Schema> }) => 
   if (!draft.dirty && version.value != query.etag) version.value = query.etag;
   const isOvertaken = draft.dirty && draft.base.text != text;
   const set: Draft = { ...draft, set: (field, value) => { check.value = null; draft.set(field, value); } };
-  const ask4 = async (definition: unknown) => (check.value = (await post<SchemaCheck>(root() + '/check', { definition })).data);
+  const checkWith = async (definition: unknown) => (check.value = (await post<SchemaCheck>(root() + '/check', { definition })).data);
   const store = async (definition: unknown) => {
     const before = text;
     const saved = await put<Schema>(root(), { definition }, version.value);
@@ -123,7 +124,7 @@ const Editor = ({ stored, query }: { stored: Schema; query: Query<Schema> }) => 
   };
   const save = () => void draft.submit(async (values) => {
     const definition = parsed(values.text);
-    const found = await ask4(definition);
+    const found = await checkWith(definition);
     if (!found.contactsFailing) return store(definition).catch(overtaken);
     ask({
       title: t('Save this contact schema?'), button: t('Save schema'), cli: `contact-schema set --agent ${agent.value} --file contact-schema.json`,
@@ -137,7 +138,7 @@ const Editor = ({ stored, query }: { stored: Schema; query: Query<Schema> }) => 
     throw error;
   };
   const verify = () => void draft.submit(async (values) => {
-    await ask4(parsed(values.text));
+    await checkWith(parsed(values.text));
     // Nothing is saved, so the changes are still changes.
     throw new ApiError(0, 'CANCELLED', '');
   });
