@@ -55,7 +55,7 @@ const Fields = ({ draft, write }: { draft: Draft; write: boolean }) => {
   const open = useSignal<{ list: 'fields' | 'customFields'; at: number | null } | null>(null);
   const definition = read(draft.values.text);
   useActions(write && definition ? [{ id: 'add', label: t('Add field'), icon: 'plus', keys: 'n', run: () => (open.value = { list: 'customFields', at: null }) }] : []);
-  if (!definition) return <Notice tone="warn"><span>{t('The JSON has an error, so there is no table. Mend it under JSON, or discard your changes.')}</span></Notice>;
+  if (!definition) return <Notice tone="warn"><span>{t('The JSON has an error, so there is no table. Fix it under JSON, or discard your changes.')}</span></Notice>;
   const set = (change: Partial<Definition>) => draft.set('text', textOf({ ...definition, ...change }));
   const edit = (list: 'fields' | 'customFields') => (write ? (at: number) => (open.value = { list, at }) : null);
   const shown = open.value;
