@@ -25,6 +25,9 @@ export const key = (name, more = {}) => ({
   id: newId(), agentId: 'acme', apiKey: 'svck_RfJZUgVExJF32DK00DIYDXH21VOQOJ', name, description: null, permissions: ['contacts:create', 'contacts:read', 'contacts:update'], perMinute: 60, perHour: 1000,
   allowedAddresses: [], expiresAt: null, status: 'active', createdBy: { type: 'operator', id: 'op:697dc8160000000000000001', name: 'Ada Whitfield' }, createdAt: before(60 * 24 * 40), updatedAt: before(60), lastUsedAt: before(2), lastUsedAddress: '192.0.2.7', ...more,
 });
+const ADA = { type: 'operator', id: 'op:697dc8160000000000000001', name: 'Ada Whitfield' };
+export const KOFI = { type: 'operator', id: 'op:697dc8160000000000000002', name: 'Kofi Mensah' };
+export const note = (text, at, more = {}) => ({ id: newId(), text, by: ADA, at, editedBy: null, editedAt: null, etag: '"1"', ...more });
 export const ME = { id: '697dc8160000000000000001', name: 'Ada Whitfield', displayName: 'Ada', email: 'ada@example.com', locale: null, grants: ['owner'] };
 const member = (id, name, email, grants, more = {}) => ({ id, name, displayName: null, email, grants, isDisabled: false, methods: ['password'], sessions: 0, lastSeenAt: before(900), recoveredAt: null, createdAt: before(60 * 24 * 40), updatedAt: before(60 * 24 * 4), ...more });
 /** The code that every authenticator app of these tests shows. */
@@ -38,7 +41,7 @@ const qr = (size) => {
   return path;
 };
 export const seed = () => ({ secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP', url: 'otpauth://totp/Acme:ada%40example.com?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=Acme', qrPath: qr(37), qrSize: 37, enrolment: 'enrolment', expiresAt: after(1 / 48) });
-const ALL = ['agents.read', 'agents.manage', 'inbox.read', 'inbox.reply', 'inbox.manage', 'contacts.read', 'contacts.write', 'sensitive.read', 'contacts.erase', 'studio.read', 'studio.write', 'studio.secret', 'credits.read', 'credits.manage', 'keys.read', 'keys.manage', 'webhooks.read', 'webhooks.manage', 'audit.read', 'schema.read', 'members.read', 'members.manage', 'signIn.manage'];
+const ALL = ['agents.read', 'agents.manage', 'inbox.read', 'inbox.reply', 'inbox.manage', 'contacts.read', 'contacts.write', 'sensitive.read', 'contacts.erase', 'studio.read', 'studio.write', 'studio.secret', 'credits.read', 'credits.manage', 'keys.read', 'keys.manage', 'webhooks.read', 'webhooks.manage', 'audit.read', 'schema.read', 'schema.write', 'members.read', 'members.manage', 'signIn.manage'];
 export const capabilities = (names = ALL) => Object.fromEntries(names.map((name) => [name, 'full']));
 const talk = (n, more) => ({
   id: newId(), status: 'open', mode: 'ai', waitingSince: null, visitor: { level: 0, name: `${FIRST[n]} ${LAST[(n * 7) % 16]}`, email: null, phone: null, verifiedAs: null }, contactId: null, isMasked: false, locale: 'en', timeZone: 'Europe/London',
@@ -123,6 +126,7 @@ export const data = (empty = false) => {
   return {
     agents: empty ? [{ id: 'acme', name: 'Mill Lane Practice', status: 'active', createdAt: before(9), updatedAt: before(9) }] : [{ id: 'acme', name: 'Mill Lane Practice', status: 'active', createdAt: before(99999), updatedAt: before(9) }, { id: 'harbour', name: 'Harbour Dental', status: 'active', createdAt: before(39999), updatedAt: before(9) }, { id: 'old', name: 'Old pilot', status: 'disabled', createdAt: before(199999), updatedAt: before(9) }],
     contacts, conversations, threads,
+    notes: empty ? {} : { [contacts[0].id]: Array.from({ length: 23 }, (_, n) => note(n ? `Called about visit ${23 - n}.` : 'Prefers mornings.\nAsk for Kofi when she calls.', before(n * 700 + 30), n == 1 ? { editedBy: KOFI, editedAt: before(20), etag: '"2"' } : {})) },
     keys: empty ? [] : [
       key('CRM sync', { description: 'Nightly and on change, from the CRM' }),
       key('Nightly extraction', { apiKey: 'svck_9aTqLmPz0KJ2xWvB7cRdEfG82LxQ1T', permissions: ['contacts:read', 'document-extraction:create', 'document-extraction:read'], perMinute: 600, perHour: 6000, lastUsedAt: null, lastUsedAddress: null, expiresAt: after(3) }),
@@ -138,7 +142,11 @@ export const data = (empty = false) => {
     sources,
     sourcePages: Object.fromEntries(sources.map((one) => [one.id, pagesOf(one)])),
     audit: empty ? [] : ['key.create', 'contact.update', 'operator.signIn', 'conversation.change', 'knowledge.add', 'key.rotate', 'contact.archive', 'authentication.failure', 'agent.configure'].flatMap((action, n) => [0, 1, 2].map((m) => ({ id: newId(), agentId: 'acme', at: before((n * 3 + m) * 47 + 3), actor: action == 'authentication.failure' ? { type: 'anonymous', id: '', name: null } : [{ type: 'operator', id: 'op:697dc8160000000000000001', name: 'Ada Whitfield' }, { type: 'operator', id: 'op:697dc8160000000000000002', name: 'Kofi Mensah' }, { type: 'operator', id: 'deploy', name: null }][(n + m) % 3], action, resource: newId(), address: m ? '192.0.2.' + (n + 7) : '2001:db8::' + n, requestId: '0199c1f2-5d8e-7cc3-9a51-' + newId().slice(-12), details: action == 'contact.update' ? { changed: ['tags', 'primaryPhone'] } : {} }))),
-    schema: { version: 2, allowUndeclaredCustomFields: true, fields: [['firstName', 'First name', 'string'], ['lastName', 'Last name', 'string'], ['primaryEmail', 'E-mail', 'email', true], ['primaryPhoneCode', 'Phone code', 'phoneCode'], ['primaryPhone', 'Phone', 'phone'], ['fullAddress', 'Address', 'text'], ['status', 'Status', 'select', true], ['tags', 'Tags', 'tags'], ['source', 'Source', 'string'], ['externalReferenceId', 'Your ID', 'string'], ['id', 'ID', 'string', false, true]].map(([name, label, type, required = false, readOnly = false]) => ({ name, label, type, required, readOnly, custom: false, sensitive: false, options: name == 'status' ? [{ value: 'active', label: 'Active' }, { value: 'inactive', label: 'Inactive' }, { value: 'blocked', label: 'Blocked' }] : null, default: null, unique: false })), customFields: [{ name: 'plan', label: 'Plan', type: 'select', required: false, readOnly: false, custom: true, sensitive: false, options: [{ value: 'basic', label: 'Basic' }, { value: 'silver', label: 'Silver' }, { value: 'gold', label: 'Gold' }] }] },
+    schemaVersions: [
+      { version: 2, at: before(6000), changes: [{ field: 'customFields.plan', change: 'added', members: [] }, { field: 'lastName', change: 'changed', members: ['label', 'maxLength'] }, { field: 'customFields.oldPlan', change: 'removed', members: [] }] },
+      { version: 1, at: before(99999), changes: [] },
+    ],
+    schema: { agentId: 'acme', version: 2, updatedAt: before(6000), allowUndeclaredCustomFields: true, fields: [['firstName', 'First name', 'string'], ['lastName', 'Last name', 'string'], ['primaryEmail', 'E-mail', 'email', true], ['primaryPhoneCode', 'Phone code', 'phoneCode'], ['primaryPhone', 'Phone', 'phone'], ['fullAddress', 'Address', 'text'], ['status', 'Status', 'select', true], ['tags', 'Tags', 'tags'], ['source', 'Source', 'string'], ['externalReferenceId', 'Your ID', 'string'], ['id', 'ID', 'string', false, true]].map(([name, label, type, required = false, readOnly = false]) => ({ name, label, type, required, readOnly, custom: false, sensitive: false, options: name == 'status' ? [{ value: 'active', label: 'Active' }, { value: 'inactive', label: 'Inactive' }, { value: 'blocked', label: 'Blocked' }] : null, default: null, unique: false })), customFields: [{ name: 'plan', label: 'Plan', type: 'select', required: false, readOnly: false, custom: true, sensitive: false, options: [{ value: 'basic', label: 'Basic' }, { value: 'silver', label: 'Silver' }, { value: 'gold', label: 'Gold' }] }] },
     members: [
       member(ME.id, ME.name, ME.email, ['owner'], { displayName: 'Ada', methods: ['passkey'], sessions: 2, lastSeenAt: before(0) }),
       ...(empty ? [] : [

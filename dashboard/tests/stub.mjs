@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { checkCharacters } from './check.mjs';
 import { badAnswer, badRequest, operationOf, violations } from './contract.mjs';
-import { capabilities, CATALOGUE, CODE, CODES, data, key as newKey, ME, message, newId, seed, SETTINGS, webhook as newWebhook, website } from './data.mjs';
+import { capabilities, CATALOGUE, CODE, CODES, data, key as newKey, ME, message, newId, note as newNote, seed, SETTINGS, webhook as newWebhook, website } from './data.mjs';
 
 const dist = new URL('../dist/', import.meta.url);
 export const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -122,6 +122,17 @@ export const startStub = async (base = '') => {
     one.archivedAt = is ? new Date().toISOString() : null;
     stub.touch(id);
     return tagged(one);
+  };
+  const schema = () => ok(stub.data.schema, { headers: { ETag: `"${stub.data.schema.version}"` } });
+  const badSchema = (definition) => { const at = definition.customFields?.findIndex((one) => one.pattern == '(') ?? -1; return at < 0 ? null : invalid(`customFields[${at}].pattern`, 'pattern is not a regular expression', 'format'); };
+  const notesOf = (contact) => (stub.data.notes[contact] ??= []);
+  /** A change of a note by somebody who has seen it. */
+  const onNote = (contact, id, headers, change) => {
+    const one = notesOf(contact).find((note) => note.id == id);
+    if (!one) return missing('note');
+    if (!headers['if-match']) return refuse(428, 'PRECONDITION_REQUIRED', 'Send If-Match');
+    if (headers['if-match'] != one.etag) return refuse(412, 'PRECONDITION_FAILED', 'The note was changed', { details: { current: one } });
+    return change(one);
   };
   /** Sends events as the server does: those after `Last-Event-ID`, then each as it happens. */
   const stream = (request, response, agents) => {
@@ -247,7 +258,24 @@ export const startStub = async (base = '') => {
     'members.endSessions': ({ member }) => { of('members', member).sessions = 0; return nothing(); },
     'agents.list': ({ headers }) => { const me = caller(headers); return ok(stub.data.agents.filter((one) => me.id == ME.id || me.grants.some((grant) => grant == 'viewer' || grant.endsWith('@' + one.id))).map(live)); },
     'agents.create': ({ body }) => { if (!body.name) return invalid('name', 'name is required'); const one = { ...stub.data.agents[0], id: body.id ?? newId(), name: body.name, status: 'active' }; stub.data.agents.push(one); return ok(live(one)); },
-    'schema.show': () => ok(stub.data.schema),
+    'schema.show': () => schema(),
+    'schema.history': () => ok(stub.data.schemaVersions),
+    'schema.check': ({ body }) => {
+      const refused = badSchema(body.definition);
+      const fields = new Map(stub.data.schema.customFields.map((one) => [one.name, one]));
+      const changes = body.definition.customFields.filter((one) => JSON.stringify(one) != JSON.stringify(fields.get(one.name))).map((one) => ({ field: 'customFields.' + one.name, change: fields.has(one.name) ? 'changed' : 'added', members: fields.has(one.name) ? ['required'] : [] }));
+      const failing = body.definition.customFields.some((one) => one.required) ? stub.data.contacts.slice(0, 3) : [];
+      return refused ?? ok({ changes, contactsChecked: stub.data.contacts.length, contactsFailing: failing.length, isComplete: true, examples: failing.map((one) => ({ contact: one.id, messages: ['customFields.plan is required'] })) });
+    },
+    'schema.replace': ({ body, headers }) => {
+      if (!headers['if-match']) return refuse(428, 'PRECONDITION_REQUIRED', 'Send If-Match');
+      if (headers['if-match'] != `"${stub.data.schema.version}"`) return refuse(412, 'PRECONDITION_FAILED', 'The schema was changed', { details: { current: stub.data.schema } });
+      const refused = badSchema(body.definition);
+      if (refused) return refused;
+      Object.assign(stub.data.schema, body.definition, { version: stub.data.schema.version + 1, updatedAt: new Date().toISOString() });
+      stub.data.schemaVersions.unshift({ version: stub.data.schema.version, at: stub.data.schema.updatedAt, changes: [] });
+      return schema();
+    },
     'keys.list': () => ok(stub.data.keys),
     'keys.create': ({ body }) => {
       if (!body.name) return invalid('name', 'name is required');
@@ -289,6 +317,15 @@ export const startStub = async (base = '') => {
       stub.touch(id);
       return tagged(one);
     },
+    'contacts.notes': ({ contact, query }) => {
+      const all = notesOf(contact);
+      const from = query.get('after') ? all.findIndex((one) => one.id == query.get('after')) + 1 : 0;
+      const notes = all.slice(from, from + Number(query.get('limit') ?? 20));
+      return ok({ notes, next: from + notes.length < all.length ? notes.at(-1).id : null });
+    },
+    'contacts.addNote': ({ contact, body }) => { if (!body.text?.trim()) return invalid('text', 'text is required'); const one = newNote(body.text, new Date().toISOString()); notesOf(contact).unshift(one); return ok(one); },
+    'contacts.editNote': ({ contact, note: id, body, headers }) => onNote(contact, id, headers, (one) => ok(Object.assign(one, { text: body.text, editedBy: one.by, editedAt: new Date().toISOString(), etag: `"${Number(one.etag.replaceAll('"', '')) + 1}"` }))),
+    'contacts.removeNote': ({ contact, note: id, headers }) => onNote(contact, id, headers, (one) => { stub.data.notes[contact] = notesOf(contact).filter((other) => other != one); return nothing(); }),
     'contacts.archive': ({ contact }) => archive(contact, true),
     'contacts.unarchive': ({ contact }) => archive(contact, false),
     'contacts.erase': ({ contact, body }) => { const one = of('contacts', contact); if (body.confirm != (one.externalReferenceId ?? one.primaryEmail)) return invalid('confirm', 'must be the id', 'conflict'); stub.data.contacts = stub.data.contacts.filter((row) => row != one); return nothing(); },

@@ -7,10 +7,9 @@ use openapi_core::json::{JsonSchema, Object};
 use openapi_core::operation::Method;
 use openapi_core::reply::{ApiError, Reply};
 use openapi_core::values::{AgentId, ContactId, Line};
-use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::types::{Nothing, OneAgent};
+use super::types::Nothing;
 use crate::capability::Capability;
 use crate::context::Context;
 use crate::errors::{confirmed, failed, lacks};
@@ -118,7 +117,7 @@ fn list_members() -> Vec<InputMember> {
     members
 }
 
-const fn metadata(
+pub(super) const fn metadata(
     name: &'static str,
     summary: &'static str,
     (method, path): (Method, &'static str),
@@ -267,43 +266,6 @@ impl Operation for Reveal {
         cx.platform().note(cx.actor, action, agent, resource, &Object::new()).await?;
         let etag = contact.etag();
         Ok(Reply::ok("Contact revealed successfully", contact).with_etag(etag))
-    }
-}
-
-/// The contact schema of an agent.
-pub struct SchemaView(Value);
-
-impl Serialize for SchemaView {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
-
-impl JsonSchema for SchemaView {
-    fn schema() -> Value {
-        json!({ "type": "object", "additionalProperties": true })
-    }
-}
-
-/// `schema.show`
-pub struct Schema;
-
-impl Operation for Schema {
-    const METADATA: Metadata = metadata(
-        "schema.show",
-        "Shows the contact schema of an agent: the fields, their rules, and which are sensitive.",
-        (Method::Get, "/agents/{agent}/contact-schema"),
-        Capability::SchemaRead,
-        &[],
-        "contact-schema show --agent AGENT",
-    );
-    type Input = OneAgent;
-    type Output = SchemaView;
-
-    async fn run(cx: Context<'_>, input: OneAgent) -> Result<Reply<SchemaView>, ApiError> {
-        let schema = Admin::contact_schema(&**cx.platform(), &input.agent).await.map_err(failed)?;
-        let value = serde_json::to_value(&schema).map_err(|_| ApiError::internal())?;
-        Ok(Reply::ok("Contact schema retrieved successfully", SchemaView(value)))
     }
 }
 

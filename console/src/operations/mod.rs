@@ -17,6 +17,8 @@ mod links;
 mod me;
 mod me_password;
 mod members;
+mod notes;
+mod schema;
 mod server;
 mod session;
 mod settings;
@@ -88,8 +90,15 @@ pub static OPERATIONS: &[Entry] = &[
     contacts::ARCHIVE,
     contacts::UNARCHIVE,
     Entry::of::<contacts::Reveal>(),
-    Entry::of::<contacts::Schema>(),
+    Entry::of::<notes::List>(),
+    Entry::of::<notes::Add>(),
+    Entry::of::<notes::Edit>(),
+    Entry::of::<notes::Remove>(),
     Entry::of::<contacts::Erase>(),
+    Entry::of::<schema::Show>(),
+    Entry::of::<schema::History>(),
+    Entry::of::<schema::Check>(),
+    Entry::of::<schema::Replace>(),
     Entry::of::<knowledge::List>(),
     Entry::of::<knowledge::Add>(),
     Entry::of::<knowledge::AddFile>(),
@@ -170,6 +179,10 @@ pub(crate) fn named_schemas() -> std::collections::BTreeMap<String, serde_json::
         of::<inbox::Cited>(),
         of::<inbox::MessageView>(),
         of::<contacts::MaskedContact>(),
+        of::<notes::NoteView>(),
+        of::<schema::FieldChange>(),
+        of::<schema::SchemaVersion>(),
+        of::<schema::Refused>(),
         of::<knowledge::DocumentView>(),
         of::<sources::WebsiteView>(),
         of::<sources::CountsView>(),

@@ -24,6 +24,7 @@ export const PAGES: Page[] = [
   { name: 'studio', path: '/studio', title: () => t('Agent'), icon: 'bot', key: 'g s', needs: 'studio.read', group: 'main' },
   { name: 'keys', path: '/settings/keys', title: () => t('API Permissions'), icon: 'key', key: 'g k', needs: 'keys.read', group: 'settings' },
   { name: 'webhooks', path: '/settings/webhooks', title: () => t('Webhooks'), icon: 'hook', key: 'g w', needs: 'webhooks.read', group: 'settings' },
+  { name: 'schema', path: '/settings/schema', title: () => t('Contact schema'), icon: 'settings', key: 'g f', needs: 'schema.read', group: 'settings' },
   { name: 'credits', path: '/settings/credits', title: () => t('Credits'), icon: 'coin', key: 'g b', needs: 'credits.read', group: 'settings' },
   { name: 'members', path: '/members', title: () => t('Members'), icon: 'person', key: 'g m', needs: 'members.read', group: 'settings', ofAll: true },
   { name: 'audit', path: '/settings/audit', title: () => t('Audit log'), icon: 'audit', key: 'g l', needs: 'audit.read', group: 'settings' },

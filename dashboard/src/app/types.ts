@@ -1,7 +1,7 @@
 // The records of the console API that the pages show: the generated types, and the session as the pages need it.
 import type { Operations, Person } from '../generated/operations';
 
-export type { AcceptedLink, Agent, AgentSettings, AuditEntry, AuditPage, Ceremony, Conversation, ConversationCounts, CreditAccount, CreditLedger, FoundPassage, IdentitySecrets, Invitation, InvitedRole, IssuedKey, Key, KnowledgeDocument, Link, MadeLink, Member, Message, NewRecoveryCodes, OwnMethods, OwnSession, Passkey, PasswordAccepted, SignedIn, TotpSeed, TrialAnswer, TriedRequest, Website, WebsitePage, WebhookDeliveries, WebhookDelivery, WebhookDeliveryReport, WebhookEndpoint, WebhookEventType, WebhookReplayed, WebhookSecret, WebhookTestResult, IssuedWebhook, WebsiteReport, WidgetInstallation } from '../generated/operations';
+export type { AcceptedLink, Agent, AgentSettings, AuditEntry, AuditPage, Ceremony, ContactNotes, Note as ContactNote, Conversation, ConversationCounts, CreditAccount, CreditLedger, FoundPassage, IdentitySecrets, Invitation, InvitedRole, IssuedKey, Key, KnowledgeDocument, Link, MadeLink, Member, Message, NewRecoveryCodes, OwnMethods, OwnSession, Passkey, PasswordAccepted, SchemaChange, SchemaCheck, SchemaVersion, SignedIn, TotpSeed, TrialAnswer, TriedRequest, Website, WebsitePage, WebhookDeliveries, WebhookDelivery, WebhookDeliveryReport, WebhookEndpoint, WebhookEventType, WebhookReplayed, WebhookSecret, WebhookTestResult, IssuedWebhook, WebsiteReport, WidgetInstallation } from '../generated/operations';
 /** A contact, with the names of the fields whose values are left out. */
 export type Contact = Operations['contacts.show']['output'] & { readonly masked?: readonly string[] };
 /** A field of the contact schema. */

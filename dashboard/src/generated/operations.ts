@@ -227,6 +227,12 @@ export type Contact = {
   readonly updatedAt: string;
 };
 
+export type ContactNotes = {
+  readonly notes: readonly (Note)[];
+  /** What to pass as `after` next; `null` at the end of the list. */
+  readonly next: string | null;
+};
+
 export type Conversation = {
   readonly id: string;
   readonly status: 'open' | 'closed';
@@ -577,6 +583,19 @@ export type NewRecoveryCodes = {
   readonly recoveryCodes: readonly (string)[];
 };
 
+export type Note = {
+  readonly id: string;
+  /** Plain text. */
+  readonly text: string;
+  readonly by: Actor;
+  readonly at: string;
+  /** Who has changed the text last. */
+  readonly editedBy: Actor | null;
+  readonly editedAt: string | null;
+  /** What a change of the note sends as `If-Match`. */
+  readonly etag: string;
+};
+
 export type OpenQuestions = {
   /** Those with the most questions first. */
   readonly groups: readonly (QuestionGroup)[];
@@ -678,6 +697,42 @@ export type QuestionGroup = {
   readonly lastConversationId: string;
   /** In the documents of today; `null` where there are none. */
   readonly nearest: NearestPassage | null;
+};
+
+export type RefusedContact = {
+  readonly contact: string;
+  /** The rules that it breaks. */
+  readonly messages: readonly (string)[];
+};
+
+export type SchemaChange = {
+  /** As errors name it: `lastName`, `customFields.plan`; or `allowUndeclaredCustomFields`. */
+  readonly field: string;
+  readonly change: 'added' | 'changed' | 'removed';
+  /** The members of the definition that differ. */
+  readonly members: readonly (string)[];
+};
+
+export type SchemaCheck = {
+  /** What differs from the schema in force. */
+  readonly changes: readonly (SchemaChange)[];
+  /** How many contacts were checked, archived ones included. */
+  readonly contactsChecked: number;
+  /** How many of them pass the rules in force and not the new ones. */
+  readonly contactsFailing: number;
+  /** Whether every contact was checked. A check ends after 20,000 contacts or 2 s, the oldest first. */
+  readonly isComplete: boolean;
+  /** The first 20 of the failing contacts. */
+  readonly examples: readonly (RefusedContact)[];
+};
+
+export type SchemaVersion = {
+  /** 1 for the built-in schema. */
+  readonly version: number;
+  /** When it came into force. */
+  readonly at: string;
+  /** What differs from the version before it. */
+  readonly changes: readonly (SchemaChange)[];
 };
 
 export type ServerHealth = {
@@ -1573,10 +1628,61 @@ export interface Operations {
     /** Moves only when a stored value changes. */
     readonly updatedAt: string;
   } };
-  /** Shows the contact schema of an agent: the fields, their rules, and which are sensitive. */
-  'schema.show': { input: { agent: string }; output: Readonly<Record<string, unknown>> };
+  /** Lists the notes on a contact, the newest first. A note may say anything, so `sensitive.read` is needed as well. */
+  'contacts.notes': { input: { agent: string; contact: string; limit?: number; after?: string }; output: {
+    readonly notes: readonly (Note)[];
+    /** What to pass as `after` next; `null` at the end of the list. */
+    readonly next: string | null;
+  } };
+  /** Adds a note to a contact. Only operators see it, and it goes when the contact is erased. */
+  'contacts.addNote': { input: { agent: string; contact: string; text: string }; output: {
+    readonly id: string;
+    /** Plain text. */
+    readonly text: string;
+    readonly by: Actor;
+    readonly at: string;
+    /** Who has changed the text last. */
+    readonly editedBy: Actor | null;
+    readonly editedAt: string | null;
+    /** What a change of the note sends as `If-Match`. */
+    readonly etag: string;
+  } };
+  /** Replaces the text of a note. The note names who has changed it last. */
+  'contacts.editNote': { input: { agent: string; contact: string; note: string; text: string }; output: {
+    readonly id: string;
+    /** Plain text. */
+    readonly text: string;
+    readonly by: Actor;
+    readonly at: string;
+    /** Who has changed the text last. */
+    readonly editedBy: Actor | null;
+    readonly editedAt: string | null;
+    /** What a change of the note sends as `If-Match`. */
+    readonly etag: string;
+  } };
+  /** Removes a note for good. */
+  'contacts.removeNote': { input: { agent: string; contact: string; note: string }; output: null };
   /** Erases a contact with everything that belongs to it. */
   'contacts.erase': { input: { agent: string; contact: string; confirm: string }; output: null };
+  /** Shows the contact schema of an agent: the fields, their rules, and which are sensitive. */
+  'schema.show': { input: { agent: string }; output: Readonly<Record<string, unknown>> };
+  /** Lists the last 100 versions of the contact schema, the newest first, with their changes. */
+  'schema.history': { input: { agent: string }; output: readonly (SchemaVersion)[] };
+  /** Checks a definition of the contact schema, and counts the contacts that would no longer pass. */
+  'schema.check': { input: { agent: string; definition: Readonly<Record<string, unknown>> }; output: {
+    /** What differs from the schema in force. */
+    readonly changes: readonly (SchemaChange)[];
+    /** How many contacts were checked, archived ones included. */
+    readonly contactsChecked: number;
+    /** How many of them pass the rules in force and not the new ones. */
+    readonly contactsFailing: number;
+    /** Whether every contact was checked. A check ends after 20,000 contacts or 2 s, the oldest first. */
+    readonly isComplete: boolean;
+    /** The first 20 of the failing contacts. */
+    readonly examples: readonly (RefusedContact)[];
+  } };
+  /** Replaces the contact schema. It applies to later writes. Only operators with `sensitive.read` can make hidden values visible. */
+  'schema.replace': { input: { agent: string; definition: Readonly<Record<string, unknown>> }; output: Readonly<Record<string, unknown>> };
   /** Lists the documents that an agent answers from, by title. */
   'knowledge.list': { input: { agent: string }; output: readonly (KnowledgeDocument)[] };
   /** Adds a text, which replaces the one with the same title. */
@@ -2540,15 +2646,50 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     scope: 'agent', needs: 'sensitive.read', stepUp: false, versioned: false, secret: false,
     changes: true, command: 'contacts show REF --agent AGENT --reveal',
   },
-  'schema.show': {
-    method: 'GET', path: '/agents/{agent}/contact-schema', query: [], body: 'none',
-    scope: 'agent', needs: 'schema.read', stepUp: false, versioned: false, secret: false,
-    changes: false, command: 'contact-schema show --agent AGENT',
+  'contacts.notes': {
+    method: 'GET', path: '/agents/{agent}/contacts/{contact}/notes', query: ['limit', 'after'], body: 'none',
+    scope: 'agent', needs: 'contacts.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'contacts notes REF --agent AGENT',
+  },
+  'contacts.addNote': {
+    method: 'POST', path: '/agents/{agent}/contacts/{contact}/notes', query: [], body: 'json',
+    scope: 'agent', needs: 'contacts.write', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'contacts note REF TEXT --agent AGENT',
+  },
+  'contacts.editNote': {
+    method: 'PUT', path: '/agents/{agent}/contacts/{contact}/notes/{note}', query: [], body: 'json',
+    scope: 'agent', needs: 'contacts.write', stepUp: false, versioned: true, secret: false,
+    changes: true, command: '',
+  },
+  'contacts.removeNote': {
+    method: 'DELETE', path: '/agents/{agent}/contacts/{contact}/notes/{note}', query: [], body: 'none',
+    scope: 'agent', needs: 'contacts.write', stepUp: false, versioned: true, secret: false,
+    changes: true, command: '',
   },
   'contacts.erase': {
     method: 'POST', path: '/agents/{agent}/contacts/{contact}/erase', query: [], body: 'json',
     scope: 'agent', needs: 'contacts.erase', stepUp: true, versioned: false, secret: false,
     changes: true, command: 'contacts erase REF --agent AGENT',
+  },
+  'schema.show': {
+    method: 'GET', path: '/agents/{agent}/contact-schema', query: [], body: 'none',
+    scope: 'agent', needs: 'schema.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'contact-schema show --agent AGENT',
+  },
+  'schema.history': {
+    method: 'GET', path: '/agents/{agent}/contact-schema/versions', query: [], body: 'none',
+    scope: 'agent', needs: 'schema.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'contact-schema history --agent AGENT',
+  },
+  'schema.check': {
+    method: 'POST', path: '/agents/{agent}/contact-schema/check', query: [], body: 'json',
+    scope: 'agent', needs: 'schema.write', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'contact-schema check --agent AGENT --file FILE',
+  },
+  'schema.replace': {
+    method: 'PUT', path: '/agents/{agent}/contact-schema', query: [], body: 'json',
+    scope: 'agent', needs: 'schema.write', stepUp: false, versioned: true, secret: false,
+    changes: true, command: 'contact-schema set --agent AGENT --file FILE',
   },
   'knowledge.list': {
     method: 'GET', path: '/agents/{agent}/knowledge', query: [], body: 'none',

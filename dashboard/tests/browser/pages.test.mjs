@@ -37,6 +37,9 @@ const PAGES = {
   webhook: () => '/a/acme/settings/webhooks/' + first('webhooks'),
   'webhook-failing': () => webhook(/erp/),
   'webhook-gone': () => webhook(/old/),
+  schema: () => '/a/acme/settings/schema',
+  'schema-json': () => '/a/acme/settings/schema?view=json',
+  'schema-versions': () => '/a/acme/settings/schema?view=versions',
   credits: () => '/a/acme/settings/credits',
   audit: () => '/a/acme/settings/audit',
   members: () => '/members',
@@ -92,7 +95,7 @@ test('every page without records', async () => {
 });
 test('every page whose reading fails names the reason, the request, and the next step', async () => {
   const found = [];
-  for (const name of ['home', 'inbox', 'conversation', 'contacts', 'contact', 'knowledge', 'websites', 'website', 'studio', 'keys', 'key', 'webhooks', 'webhook', 'credits', 'audit', 'members', 'invitations']) {
+  for (const name of ['home', 'inbox', 'conversation', 'contacts', 'contact', 'knowledge', 'websites', 'website', 'studio', 'keys', 'key', 'webhooks', 'webhook', 'schema', 'schema-versions', 'credits', 'audit', 'members', 'invitations']) {
     all.stub.reset();
     all.stub.fail = (method, path) => (/^\/(agents\/acme|members)/.test(path) ? { status: 503, code: 'SERVICE_UNAVAILABLE', message: 'The data store is not available' } : null);
     const visit = await all.visit(PAGES[name]());

@@ -138,6 +138,70 @@ test('a contact is made, archived with undo, and erased when its id is typed', a
   await page.waitForURL(/\/contacts$/);
   await visit.done();
 });
+test('notes are added, read page by page, changed and removed', async () => {
+  all.stub.reset();
+  const visit = await all.visit('/a/acme/contacts/' + contact().id);
+  const { page } = visit;
+  const notes = page.getByRole('region', { name: 'Notes' });
+  const stored = () => all.stub.data.notes[contact().id];
+  await notes.getByText('Ask for Kofi').waitFor();
+  assert.equal(await notes.getByRole('listitem').count(), 20);
+  await notes.getByRole('button', { name: 'Load older notes' }).click();
+  await until(async () => (await notes.getByRole('listitem').count()) == 23, 'the older notes');
+  await page.keyboard.press('Shift+N');
+  await page.keyboard.type('Moved to York.');
+  await page.keyboard.press('Enter');
+  await page.keyboard.type('New address follows.');
+  // A draft survives a reload.
+  await page.reload();
+  await notes.getByText('Ask for Kofi').waitFor();
+  assert.equal(await notes.getByLabel('Add a note').inputValue(), 'Moved to York.\nNew address follows.');
+  await notes.getByLabel('Add a note').press('Control+Enter');
+  await notes.getByRole('listitem').first().getByText('Moved to York.').waitFor();
+  assert.equal(await notes.getByLabel('Add a note').inputValue(), '');
+  assert.equal(stored()[0].text, 'Moved to York.\nNew address follows.');
+  const menu = async (item) => {
+    await notes.getByRole('button', { name: 'Actions for this note' }).first().click();
+    await page.getByRole('menuitem', { name: item }).click();
+  };
+  await menu('Edit');
+  const text = notes.getByLabel('Text of the note');
+  await text.fill('Moved to York in May.');
+  // A colleague is faster: both texts are shown, and nothing is overwritten unseen.
+  Object.assign(stored()[0], { text: 'Moved to Leeds.', etag: '"7"' });
+  await notes.getByRole('button', { name: 'Save note' }).click();
+  await notes.getByText('A colleague has changed this note in the meantime').waitFor();
+  await notes.getByText('Moved to Leeds.').waitFor();
+  assert.deepEqual([await text.inputValue(), stored()[0].text], ['Moved to York in May.', 'Moved to Leeds.']);
+  assert.deepEqual(await inspect(page, 'note-changed'), []);
+  await page.screenshot({ path: artefacts + 'note-changed.png' });
+  await text.press('Control+Enter');
+  await notes.getByText('changed by Ada Whitfield').first().waitFor();
+  assert.equal(stored()[0].text, 'Moved to York in May.');
+  await menu('Remove…');
+  await page.getByRole('dialog', { name: 'Remove this note?' }).getByRole('button', { name: 'Remove note' }).click();
+  await notes.getByText('Moved to York in May.').waitFor({ state: 'detached' });
+  assert.equal(stored().length, 23);
+  await visit.done();
+});
+test('notes are for those who see sensitive values, and stay as they are in the archive', async () => {
+  all.stub.reset();
+  all.stub.granted = ['agents.read', 'contacts.read', 'schema.read'];
+  const path = '/a/acme/contacts/' + contact().id;
+  let visit = await all.visit(path);
+  await visit.page.getByRole('heading', { name: 'Zoë Okafor' }).waitFor();
+  await visit.page.getByText('12 Mill Lane').or(visit.page.getByText('1 Mill Lane')).first().waitFor();
+  assert.equal(await visit.page.getByRole('region', { name: 'Notes' }).count(), 0);
+  assert.ok(!all.stub.log.some((one) => one.path.endsWith('/notes')), 'nothing is asked for');
+  await visit.done();
+  all.stub.reset();
+  Object.assign(contact(), { isArchived: true, archivedAt: new Date().toISOString() });
+  visit = await all.visit(path);
+  const notes = visit.page.getByRole('region', { name: 'Notes' });
+  await notes.getByText('Ask for Kofi').waitFor();
+  assert.equal(await notes.getByRole('textbox').count() + (await notes.getByRole('button', { name: 'Actions for this note' }).count()), 0);
+  await visit.done();
+});
 test('a conversation is taken, answered and given back by keyboard, and follows the visitor', async () => {
   all.stub.reset();
   const visit = await all.visit('/a/acme/inbox');

@@ -26,6 +26,7 @@ for (const [name, theme] of [['light', light], ['dark', dark]])
     for (const state of ['ok', 'warn', 'bad']) assert.ok(contrast(theme[state], theme[state + '-soft']) >= 4.5, `${state} ${contrast(theme[state], theme[state + '-soft'])}`);
     assert.ok(contrast(theme['accent-text'], theme['accent-soft']) >= 4.5);
     assert.ok(contrast(theme.muted, theme['accent-soft']) >= 4.5);
+    for (const ink of ['text', 'muted']) assert.ok(contrast(theme[ink], theme.note) >= 6, `${ink} on note ${contrast(theme[ink], theme.note)}`);
     for (const fill of ['accent', 'accent-hover']) assert.ok(contrast(WHITE, theme[fill]) >= 5, `${fill} ${contrast(WHITE, theme[fill])}`);
     for (const [token, color] of Object.entries(theme)) for (const channel of linear(color)) assert.ok(channel > -0.002 && channel < 1.002, `${token} is outside of sRGB: ${channel}`);
   });

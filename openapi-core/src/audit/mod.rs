@@ -88,6 +88,8 @@ audit_actions! {
     ContactUnarchive = "contact.unarchive",
     /// A contact was erased with everything that belongs to it.
     ContactErase = "contact.erase",
+    /// A note on a contact was added, edited or removed.
+    NoteChange = "note.change",
     /// A file was uploaded.
     FileUpload = "file.upload",
     /// A file was deleted.

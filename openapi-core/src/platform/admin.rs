@@ -38,6 +38,59 @@ impl Platform {
         agent.ok_or_else(|| AdminError::NotFound { what: "agent", id: id.to_string() })
     }
 
+    /// Replaces the contact schema of an agent if its version is the `expected` one; none if it is another one.
+    ///
+    /// # Errors
+    /// As [`Admin::replace_contact_schema`].
+    pub async fn replace_schema(
+        &self,
+        by: &Actor,
+        agent: &AgentId,
+        definition: &Object,
+        expected: Option<u64>,
+    ) -> Result<Option<ContactSchema>, AdminError> {
+        retry_on_conflict(lost_race, |_| async move {
+            let now = self.now();
+            let current = Admin::contact_schema(self, agent).await?;
+            if expected.is_some_and(|expected| expected != current.version) {
+                return Ok(Some(None));
+            }
+            let schema =
+                current.redefined(definition, &self.service_info, now).map_err(AdminError::Invalid)?;
+            let unchanged =
+                ContactSchema { version: current.version, updated_at: current.updated_at, ..schema.clone() };
+            if unchanged == current {
+                return Ok(Some(Some(current)));
+            }
+            let mut details = Object::new();
+            details.insert("version", schema.version.into());
+            let action = AuditAction::ContactSchemaReplace;
+            let audit = self.operator_audit(by, action, agent, agent.as_str(), &details, now);
+            let event =
+                self.event(by, None, EventData::ContactSchemaReplaced { version: schema.version }, now);
+            let effects = Effects::audited(audit).with_event(event);
+            match self.storage.replace_contact_schema(agent, &schema, &effects).await {
+                Ok(()) => {
+                    // Writes from now on are checked against the new version without first running into the old one.
+                    let _ = self.remember_schema(schema.clone(), now);
+                    Ok(Some(Some(schema)))
+                }
+                Err(error) => match error.kind {
+                    StorageErrorKind::Stale => Ok(None),
+                    StorageErrorKind::Duplicate(found) => {
+                        let holder = if found.archived { "archived contact" } else { "contact" };
+                        Err(AdminError::Conflict(format!(
+                            "{} cannot become unique: the {holder} {} shares its value with another one",
+                            found.field, found.existing
+                        )))
+                    }
+                    _ => Err(error.into()),
+                },
+            }
+        })
+        .await
+    }
+
     async fn set_agent_status(
         &self,
         by: &Actor,
@@ -220,43 +273,7 @@ impl Admin for Platform {
         agent: &AgentId,
         definition: &Object,
     ) -> Result<ContactSchema, AdminError> {
-        retry_on_conflict(lost_race, |_| async move {
-            let now = self.now();
-            let current = Admin::contact_schema(self, agent).await?;
-            let schema =
-                current.redefined(definition, &self.service_info, now).map_err(AdminError::Invalid)?;
-            let unchanged =
-                ContactSchema { version: current.version, updated_at: current.updated_at, ..schema.clone() };
-            if unchanged == current {
-                return Ok(Some(current));
-            }
-            let mut details = Object::new();
-            details.insert("version", schema.version.into());
-            let action = AuditAction::ContactSchemaReplace;
-            let audit = self.operator_audit(by, action, agent, agent.as_str(), &details, now);
-            let event =
-                self.event(by, None, EventData::ContactSchemaReplaced { version: schema.version }, now);
-            let effects = Effects::audited(audit).with_event(event);
-            match self.storage.replace_contact_schema(agent, &schema, &effects).await {
-                Ok(()) => {
-                    // Writes from now on are checked against the new version without first running into the old one.
-                    let _ = self.remember_schema(schema.clone(), now);
-                    Ok(Some(schema))
-                }
-                Err(error) => match error.kind {
-                    StorageErrorKind::Stale => Ok(None),
-                    StorageErrorKind::Duplicate(found) => {
-                        let holder = if found.archived { "archived contact" } else { "contact" };
-                        Err(AdminError::Conflict(format!(
-                            "{} cannot become unique: the {holder} {} shares its value with another one",
-                            found.field, found.existing
-                        )))
-                    }
-                    _ => Err(error.into()),
-                },
-            }
-        })
-        .await
+        self.replace_schema(by, agent, definition, None).await?.ok_or_else(lost_race)
     }
 
     async fn import_contact(

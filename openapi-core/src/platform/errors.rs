@@ -167,7 +167,9 @@ pub(super) fn upload_overtaken() -> ApiError {
     ApiError::new(ErrorCode::ServiceUnavailable, "The contact changed during the upload; try again")
 }
 
-pub(super) fn contact_archived(contact: &Contact) -> ApiError {
+/// 409 of a change to a contact that is archived.
+#[must_use]
+pub fn contact_archived(contact: &Contact) -> ApiError {
     let archived_at = contact.archived_at.map_or(Json::Null, |at| Json::String(at.to_string()));
     ApiError::new(ErrorCode::ContactArchived, "The contact is archived")
         .with_detail("resource", "contact")

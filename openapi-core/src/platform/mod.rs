@@ -27,7 +27,7 @@ pub use audit_settings::AuditSettings;
 pub use cache::Cache;
 pub use cursor::{seal, unseal};
 pub use documents::{DocumentWriter, NewDocument};
-pub use errors::{concurrent_update, not_found, quota_exceeded, stale_tag};
+pub use errors::{concurrent_update, contact_archived, not_found, quota_exceeded, stale_tag};
 pub use event_settings::{EventSource, EventStreams};
 pub use events::read_events;
 pub use extraction::{ExtractionSettings, JobFigures};

@@ -195,6 +195,8 @@ record_kinds! {
     Link = 19,
     /// A challenge that was answered, so that it counts once.
     UsedChallenge = 20,
+    /// A note on a contact, by the ids of the contact and the note; the contact is its subject.
+    Note = 22,
 }
 
 impl RecordKind {

@@ -1,15 +1,18 @@
 //! `contact-schema`: the contact schema of an agent.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use ::console::Command;
 use clap::Subcommand;
+use http::Method;
 use openapi_core::admin::Admin;
-use openapi_core::json::Json;
+use openapi_core::json::{Json, Object};
 use openapi_core::schema::{ContactSchema as Schema, FieldDefinition};
 use openapi_core::values::AgentId;
 
+use super::contacts::csv::cell;
 use super::context::CommandContext;
-use super::input;
+use super::{input, operations};
 use crate::assemble::Contents;
 use crate::error::CliError;
 
@@ -46,6 +49,18 @@ pub enum ContactSchema {
         #[arg(long)]
         file: PathBuf,
     },
+    /// Check a schema, and count the contacts that would no longer pass
+    #[command(after_help = "Examples:\n  \
+        openapi-server contact-schema check --agent acme --file schema.json\n\n\
+        Nothing is changed. The file is that of `contact-schema set`. A check ends after 20,000 contacts or 2 seconds.")]
+    Check {
+        /// The agent
+        #[arg(long)]
+        agent: AgentId,
+        /// JSON file with `fields`, `customFields` and `allowUndeclaredCustomFields`; - for standard input
+        #[arg(long)]
+        file: PathBuf,
+    },
     /// List all versions, oldest first
     #[command(after_help = "Examples:\n  openapi-server contact-schema history --agent acme")]
     History {
@@ -58,6 +73,9 @@ pub enum ContactSchema {
 impl ContactSchema {
     pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
         let json = context.json();
+        if let ContactSchema::Check { agent, file } = &self {
+            return check(context, agent, file);
+        }
         context.with_platform(Contents::Closed, async |platform| match self {
             ContactSchema::Show { agent } => show(context, json, &platform.contact_schema(&agent).await?),
             ContactSchema::Set { agent, file } => {
@@ -68,6 +86,8 @@ impl ContactSchema {
                     &platform.replace_contact_schema(&context.operator(), &agent, &definition).await?,
                 )
             }
+            // It is an operation of the console.
+            ContactSchema::Check { .. } => Ok(()),
             ContactSchema::History { agent } => {
                 let versions = platform.contact_schema_history(&agent).await?;
                 let heads = ["version", "since", "custom fields", "undeclared custom fields"];
@@ -84,6 +104,39 @@ impl ContactSchema {
             }
         })
     }
+}
+
+/// Prints what a definition would change.
+fn check(context: &CommandContext, agent: &AgentId, file: &Path) -> Result<(), CliError> {
+    context.with_conversations(Contents::Closed, async |chat| {
+        let mut body = Object::new();
+        body.insert("definition", Json::Object(input::object(context, file)?));
+        let command = Command {
+            method: &Method::POST,
+            path: &format!("/agents/{agent}/contact-schema/check"),
+            query: &[],
+            if_match: None,
+            body: Some(&body),
+        };
+        let console = operations::console(context, chat)?;
+        let answer = console.run_command(&context.operator(), command).await;
+        let checked = answer.map_err(|refused| CliError::new(refused.text))?.data;
+        if context.json() {
+            return context.print_json(&checked);
+        }
+        let member = |value: &Json, name: &str| {
+            value.as_object().and_then(|members| members.get(name)).cloned().unwrap_or(Json::Null)
+        };
+        if let Json::Array(changes) = member(&checked, "changes") {
+            context.print_table(false, &changes, &["field", "change", "members"], |change| {
+                ["field", "change", "members"].map(|name| cell(&member(change, name))).to_vec()
+            })?;
+        }
+        let [failing, seen] =
+            ["contactsFailing", "contactsChecked"].map(|name| cell(&member(&checked, name)));
+        let rest = if member(&checked, "isComplete") == Json::Bool(true) { "" } else { "; there are more" };
+        context.print(&format!("{failing} of {seen} contacts would no longer pass{rest}\n"))
+    })
 }
 
 fn undeclared(schema: &Schema) -> &'static str {

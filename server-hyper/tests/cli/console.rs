@@ -55,6 +55,8 @@ fn table(sandbox: &Sandbox) -> Vec<(Vec<String>, String)> {
         "keys show svck_wrong",
         "contact-schema show --agent acme",
         "contact-schema history --agent acme",
+        "contact-schema check --agent acme --file empty.json",
+        "contact-schema check --agent acme --file broken.json",
         "contact-schema set --agent acme --file none.json",
         "contact-schema set --agent acme --file broken.json",
         "contacts import --agent acme contacts.ndjson",
@@ -123,6 +125,7 @@ fn commands_do_the_same_with_and_without_a_server() {
     sandbox.write("contacts.ndjson", &contacts(30));
     sandbox.write("bad.ndjson", "{}\n[]\nnothing\n");
     sandbox.write("broken.json", "{");
+    sandbox.write("empty.json", "{}");
     std::fs::create_dir(sandbox.path("folder")).unwrap();
     sandbox.write("folder/hours.md", "# Opening hours\n\nWe open at nine and close at five.\n");
     sandbox.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();

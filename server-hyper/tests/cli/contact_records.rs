@@ -1,4 +1,4 @@
-//! Contacts one by one: list, show, create, update, archive, unarchive; alone, and through a running server.
+//! Contacts one by one: list, show, create, update, archive, unarchive, notes; alone, and through a running server.
 
 use serde_json::{Value, json};
 
@@ -132,6 +132,34 @@ fn contacts_are_created_changed_and_archived() {
         for event in ["contact.created", "contact.updated", "contact.archived", "contact.unarchived"] {
             assert!(events.contains(event), "{event}: {events}");
         }
+    });
+}
+
+#[test]
+fn notes_are_added_and_listed() {
+    alone_and_through_a_server(|sandbox| {
+        let set = ["--set", "externalReferenceId=crm-1", "--set", "primaryEmail=ada@example.com"];
+        let id = json_of(sandbox, "create", &set)["id"].as_str().unwrap().to_owned();
+        assert_eq!(json_of(sandbox, "notes", &["crm-1"]), json!([]));
+        let first = json_of(sandbox, "note", &["crm-1", "Prefers mornings.\nAsk for Kofi."]);
+        assert_eq!(first["text"], "Prefers mornings.\nAsk for Kofi.");
+        assert_eq!(first["by"], json!({ "type": "operator", "id": "tester", "name": null }), "{first}");
+        for n in 1..=101 {
+            sandbox.run(&line("note", &[&id, &format!("note {n}")])).done();
+        }
+        let all = json_of(sandbox, "notes", &["crm-1"]);
+        let all = all.as_array().unwrap();
+        assert_eq!((all.len(), &all[0]["text"], all.last()), (102, &json!("note 101"), Some(&first)));
+        let table = sandbox.run(&line("notes", &["crm-1"])).done();
+        assert!(table.contains("tester") && table.contains("note 57\n"), "{table}");
+        let said = sandbox.run(&line("note", &["crm-1", ""])).failed(1);
+        assert!(said.contains("text"), "{said}");
+        json_of(sandbox, "archive", &["crm-1"]);
+        let said = sandbox.run(&line("note", &["crm-1", "late"])).failed(1);
+        assert!(said.contains("is archived; run `contacts unarchive` first"), "{said}");
+        let log = sandbox.run(&["audit", "tail", "-n", "200", "--json"]).done();
+        assert_eq!(log.matches("note.change").count(), 102, "{log}");
+        assert!(!log.contains("mornings"), "{log}");
     });
 }
 

@@ -1,5 +1,6 @@
 // A contact: its fields by schema, edited in place and merged when a colleague was faster; archive, erase.
 import { agent, ApiError, ask, Badge, Bar, Button, can, changed as differences, Cli, Dialog, done, Failure, Field, get, invalidate, Loaded, Menu, merge, moment, Notice, patch, post, quoted, seg, t, TextField, useForm, useKeys, useQuery, useSignal, type Conflict, type Contact, type Form, type SchemaField, type Values } from '../../kit';
+import { Notes } from './contact-notes';
 
 type Schema = { fields: SchemaField[]; customFields: SchemaField[] } | null;
 const root = () => `/agents/${seg(agent.value!)}/contacts`;
@@ -180,6 +181,7 @@ const Loadable = ({ contact: stored, etag, schema, changed, close, refetch }: { 
           </form>
         ) : <dl class="dl">{fields.map((field) => <><dt>{field.label}</dt><dd dir="auto">{contact.masked?.includes(keyOf(field)) ? t('hidden for your role') : shown(now[keyOf(field)])}</dd></>)}</dl>}
         <dl class="dl small"><dt>{t('Created')}</dt><dd>{moment(contact.createdAt)}</dd><dt>{t('Updated')}</dt><dd>{moment(contact.updatedAt)}</dd><dt>{t('ID')}</dt><dd><code>{contact.id}</code></dd></dl>
+        {can('sensitive.read') && <Notes of={contact} />}
       </div></div>
       {write && form.dirty && <div class="savebar"><Button kind="main" keys="mod+s" busy={form.busy} onClick={save}>{t('Save')}</Button><Button onClick={() => form.reset()}>{t('Discard')}</Button><span class="muted small">{t('Not saved yet')}</span></div>}
       {conflict.value && <Merge {...conflict.value} labels={labels} settle={settle} close={() => (conflict.value = null)} />}

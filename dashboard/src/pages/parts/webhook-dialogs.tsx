@@ -39,10 +39,8 @@ const failed = (error: unknown): ApiError | null => {
   if (!(error instanceof ApiError)) throw error;
   return error.code == 'CANCELLED' ? null : error;
 };
-/** For how many hours the old secret can sign too. */
-const GRACES: [number, () => string][] = [[0, () => t('Immediately')], [1, () => t('1 hour')], [24, () => t('1 day')], [168, () => t('7 days')]];
-export const RotateDialog = ({ of: one, close, rotated }: { of: WebhookEndpoint; close: () => void; rotated: (secret: WebhookSecret) => void }) => {
-  const hours = useSignal(24);
+/** The action of a dialog: whether it runs, and why it failed. It does not run twice at once. */
+const useAction = (action: () => Promise<void>) => {
   const busy = useSignal(false);
   const error = useSignal<ApiError | null>(null);
   const run = async () => {
@@ -50,23 +48,32 @@ export const RotateDialog = ({ of: one, close, rotated }: { of: WebhookEndpoint;
     busy.value = true;
     error.value = null;
     try {
-      const { data } = await post<WebhookSecret>(operation(one, '/rotate'), { graceSeconds: hours.value * 3600 });
-      invalidate(root());
-      close();
-      rotated(data);
+      await action();
     } catch (cause) {
       error.value = failed(cause);
     } finally {
       busy.value = false;
     }
   };
-  useKeys([{ key: 'mod+Enter', label: t('Rotate secret'), run: () => void run() }]);
+  return { busy: busy.value, error: error.value, run: () => void run() };
+};
+/** For how many hours the old secret can sign too. */
+const GRACES: [number, () => string][] = [[0, () => t('Immediately')], [1, () => t('1 hour')], [24, () => t('1 day')], [168, () => t('7 days')]];
+export const RotateDialog = ({ of: one, close, rotated }: { of: WebhookEndpoint; close: () => void; rotated: (secret: WebhookSecret) => void }) => {
+  const hours = useSignal(24);
+  const { busy, error, run } = useAction(async () => {
+    const { data } = await post<WebhookSecret>(operation(one, '/rotate'), { graceSeconds: hours.value * 3600 });
+    invalidate(root());
+    close();
+    rotated(data);
+  });
+  useKeys([{ key: 'mod+Enter', label: t('Rotate secret'), run }]);
   return (
     <Dialog title={t('Rotate the secret of {name}', { name: shortUrl(one.url) })} onClose={close}
-      foot={<><Cli line={`webhooks rotate ${one.id} --agent ${agent.value} --grace ${hours.value}h`} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={busy.value} keys="mod+Enter" onClick={() => void run()}>{t('Rotate secret')}</Button></>}>
+      foot={<><Cli line={`webhooks rotate ${one.id} --agent ${agent.value} --grace ${hours.value}h`} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={busy} keys="mod+Enter" onClick={run}>{t('Rotate secret')}</Button></>}>
       <p>{t('The webhook gets a new secret. The old one can sign too for a while, so that the receiver switches without losing messages.')}</p>
       <fieldset class="stack tight"><legend>{t('The old secret ends')}</legend>{GRACES.map(([wanted, label]) => <Check type="radio" name="grace" label={label()} checked={hours.value == wanted} onChange={() => (hours.value = wanted)} />)}</fieldset>
-      {error.value && <Failure error={error.value} />}
+      {error && <Failure error={error} />}
     </Dialog>
   );
 };
@@ -82,25 +89,14 @@ const Result = ({ of: result }: { of: WebhookTestResult }) => {
 export const TestDialog = ({ of: one, close }: { of: WebhookEndpoint; close: () => void }) => {
   const catalogue = useQuery<readonly WebhookEventType[]>(root('/catalogue'));
   const type = useSignal('contact.created');
-  const busy = useSignal(false);
-  const error = useSignal<ApiError | null>(null);
   const result = useSignal<WebhookTestResult | null>(null);
-  const run = async () => {
-    if (busy.value) return;
-    busy.value = true;
-    error.value = null;
-    try {
-      result.value = (await post<WebhookTestResult>(operation(one, '/test'), { type: type.value })).data;
-    } catch (cause) {
-      result.value = null;
-      error.value = failed(cause);
-    } finally {
-      busy.value = false;
-    }
-  };
-  useKeys([{ key: 'mod+Enter', label: t('Send test message'), run: () => void run() }]);
+  const { busy, error, run } = useAction(async () => {
+    result.value = null;
+    result.value = (await post<WebhookTestResult>(operation(one, '/test'), { type: type.value })).data;
+  });
+  useKeys([{ key: 'mod+Enter', label: t('Send test message'), run }]);
   return (
-    <Dialog title={t('Send a test message')} onClose={close} foot={<><Cli line={`webhooks test ${one.id} --agent ${agent.value} --type ${type.value}`} /><Button onClick={close}>{t('Close')}</Button><Button kind="main" icon="send" busy={busy.value} keys="mod+Enter" onClick={() => void run()}>{result.value ? t('Send again') : t('Send test message')}</Button></>}>
+    <Dialog title={t('Send a test message')} onClose={close} foot={<><Cli line={`webhooks test ${one.id} --agent ${agent.value} --type ${type.value}`} /><Button onClick={close}>{t('Close')}</Button><Button kind="main" icon="send" busy={busy} keys="mod+Enter" onClick={run}>{result.value ? t('Send again') : t('Send test message')}</Button></>}>
       <p>{t('Sends an example to {url}, signed like any other and marked with "test": true. It is not retried and not logged.', { url: shortUrl(one.url) })}</p>
       <Loaded query={catalogue} rows={2}>{(all) => (
         <>
@@ -108,7 +104,7 @@ export const TestDialog = ({ of: one, close }: { of: WebhookEndpoint; close: () 
           <details><summary>{t('Example data')}</summary><div class="code"><pre tabIndex={0}><code>{JSON.stringify(all.find((member) => member.type == type.value)?.example, null, 2)}</code></pre></div></details>
         </>
       )}</Loaded>
-      {error.value && <Failure error={error.value} />}
+      {error && <Failure error={error} />}
       {result.value && <Result of={result.value} />}
     </Dialog>
   );
@@ -142,32 +138,21 @@ export const ReplayDialog = ({ of: one, close }: { of: WebhookEndpoint; close: (
 };
 export const EnableDialog = ({ of: one, close }: { of: WebhookEndpoint; close: () => void }) => {
   const resume = useSignal<'cursor' | 'now'>('cursor');
-  const busy = useSignal(false);
-  const error = useSignal<ApiError | null>(null);
-  const run = async () => {
-    if (busy.value) return;
-    busy.value = true;
-    error.value = null;
-    try {
-      await post(operation(one, '/enable'), { resume: resume.value });
-      invalidate(root());
-      done(t('{name} is enabled', { name: shortUrl(one.url) }));
-      close();
-    } catch (cause) {
-      error.value = failed(cause);
-    } finally {
-      busy.value = false;
-    }
-  };
-  useKeys([{ key: 'mod+Enter', label: t('Enable webhook'), run: () => void run() }]);
+  const { busy, error, run } = useAction(async () => {
+    await post(operation(one, '/enable'), { resume: resume.value });
+    invalidate(root());
+    done(t('{name} is enabled', { name: shortUrl(one.url) }));
+    close();
+  });
+  useKeys([{ key: 'mod+Enter', label: t('Enable webhook'), run }]);
   return (
-    <Dialog title={t('Enable {name}?', { name: shortUrl(one.url) })} onClose={close} foot={<><Cli line={`webhooks enable ${one.id} --agent ${agent.value}${resume.value == 'now' ? ' --resume now' : ''}`} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={busy.value} keys="mod+Enter" onClick={() => void run()}>{t('Enable webhook')}</Button></>}>
+    <Dialog title={t('Enable {name}?', { name: shortUrl(one.url) })} onClose={close} foot={<><Cli line={`webhooks enable ${one.id} --agent ${agent.value}${resume.value == 'now' ? ' --resume now' : ''}`} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={busy} keys="mod+Enter" onClick={run}>{t('Enable webhook')}</Button></>}>
       <fieldset class="stack tight">
         <legend>{t('Begin with')}</legend>
         <Check type="radio" name="resume" label={<>{t('What it has missed')} <span class="muted small">{tn(one.pending, '{n} event since it stopped, as far as the log has it', '{n} events since it stopped, as far as the log has them', { n: number(one.pending) })}</span></>} checked={resume.value == 'cursor'} onChange={() => (resume.value = 'cursor')} />
         <Check type="radio" name="resume" label={<>{t('New events only')} <span class="muted small">{t('What it has missed is never sent.')}</span></>} checked={resume.value == 'now'} onChange={() => (resume.value = 'now')} />
       </fieldset>
-      {error.value && <Failure error={error.value} />}
+      {error && <Failure error={error} />}
     </Dialog>
   );
 };

@@ -1,4 +1,4 @@
-//! `contacts`: list, show, create, update, archive, import, export, erase.
+//! `contacts`: list, show, create, update, archive, note, import, export, erase.
 
 pub mod csv;
 pub mod escape;
@@ -7,6 +7,7 @@ mod fields;
 pub mod format;
 mod header;
 mod import;
+mod notes;
 mod records;
 #[cfg(test)]
 mod round_trips;
@@ -111,6 +112,22 @@ pub enum Contacts {
         #[command(flatten)]
         state: State,
     },
+    /// Add a note to a contact, which only operators see
+    #[command(after_help = "Examples:\n  \
+        openapi-server contacts note crm-1001 'Prefers mornings.' --agent acme\n\n\
+        A note has up to 4,000 characters. It goes when the contact is erased. A contact that is archived takes no notes.")]
+    Note {
+        #[command(flatten)]
+        which: Which,
+        /// The text
+        text: String,
+    },
+    /// List the notes on a contact, newest first
+    #[command(after_help = "Examples:\n  \
+        openapi-server contacts notes crm-1001 --agent acme\n  \
+        openapi-server contacts notes crm-1001 --agent acme --json\n\n\
+        Long texts are cut off; --json has them whole, and who has changed them.")]
+    Notes(Which),
     /// Create or update contacts from a file
     #[command(after_help = "Examples:\n  \
         openapi-server contacts import --agent acme contacts.csv\n  \
@@ -224,6 +241,8 @@ impl Contacts {
             }
             Contacts::Archive { which, state } => records::archive(context, &which, &state, "archive"),
             Contacts::Unarchive { which, state } => records::archive(context, &which, &state, "unarchive"),
+            Contacts::Note { which, text } => notes::add(context, &which, &text),
+            Contacts::Notes(which) => notes::list(context, &which),
             Contacts::Erase(which) => {
                 let target = which.target()?;
                 context.with_platform(Contents::Open, async |platform| {

@@ -202,11 +202,11 @@ pub fn archive(
     })
 }
 
-const GET: Command<'static> =
+pub(super) const GET: Command<'static> =
     Command { method: &Method::GET, path: "", query: &[], if_match: None, body: None };
 
 /// What commands on contacts work with.
-struct Desk<'a> {
+pub(super) struct Desk<'a> {
     context: &'a CommandContext,
     platform: &'a Platform,
     console: Console,
@@ -214,7 +214,7 @@ struct Desk<'a> {
 }
 
 /// Runs work on the contacts of an agent that exists.
-fn with_desk(
+pub(super) fn with_desk(
     context: &CommandContext,
     agent: &AgentId,
     work: impl AsyncFnOnce(&Desk<'_>) -> Result<(), CliError>,
@@ -228,7 +228,7 @@ fn with_desk(
 
 impl Desk<'_> {
     /// Calls an operation on the contacts of the agent.
-    async fn call(&self, below: &str, command: Command<'_>) -> Result<CommandAnswer, CliError> {
+    pub(super) async fn call(&self, below: &str, command: Command<'_>) -> Result<CommandAnswer, CliError> {
         let path = format!("/agents/{}/contacts{below}", self.agent);
         let command = Command { path: &path, ..command };
         self.console.run_command(&self.context.operator(), command).await.map_err(failed)
@@ -239,7 +239,7 @@ impl Desk<'_> {
     }
 
     /// The platform id of a contact.
-    async fn id(&self, which: &Which) -> Result<ContactId, CliError> {
+    pub(super) async fn id(&self, which: &Which) -> Result<ContactId, CliError> {
         let caller = Caller {
             agent_id: self.agent.clone(),
             actor: self.context.operator(),
@@ -273,11 +273,11 @@ fn failed(refused: CommandRefused) -> CliError {
     CliError::new(format!("{}{next}", refused.text))
 }
 
-fn malformed() -> CliError {
+pub(super) fn malformed() -> CliError {
     CliError::new("the answer of the operation is malformed")
 }
 
-fn member<'a>(value: &'a Json, name: &str) -> Option<&'a Json> {
+pub(super) fn member<'a>(value: &'a Json, name: &str) -> Option<&'a Json> {
     value.as_object()?.get(name)
 }
 

@@ -1,0 +1,98 @@
+// The contact schema: checked before it is saved, and never saved over a colleague's unseen.
+import assert from 'node:assert/strict';
+import { after, before } from 'node:test';
+import { artefacts, inspect, start, test, until } from './setup.mjs';
+
+let all;
+before(async () => (all = await start()));
+after(() => all.stop());
+const PATH = '/a/acme/settings/schema';
+const stored = () => all.stub.data.schema;
+const field = (name) => stored().customFields.find((one) => one.name == name);
+
+test('a field is added, its effect on stored contacts is shown, and the change is undone', async () => {
+  all.stub.reset();
+  const visit = await all.visit(PATH);
+  const { page } = visit;
+  await page.getByRole('cell', { name: 'Plan plan' }).waitFor();
+  await page.keyboard.press('n');
+  const dialog = page.getByRole('dialog', { name: 'New field' });
+  await dialog.getByLabel('Name').fill('plan');
+  await dialog.getByText('There is a field with this name.').waitFor();
+  await dialog.getByLabel('Name').fill('tier');
+  await dialog.getByLabel('Label').fill('Tier');
+  await dialog.getByLabel('Type').selectOption('select');
+  await dialog.getByLabel('Options').fill('gold = Gold\n\nsilver');
+  await dialog.getByLabel('Required').check();
+  assert.deepEqual(await inspect(page, 'schema-field'), []);
+  await page.screenshot({ path: artefacts + 'schema-field.png' });
+  await page.keyboard.press('Control+Enter');
+  await page.getByRole('cell', { name: 'Tier tier' }).waitFor();
+  assert.equal(field('tier'), undefined);
+  await page.getByRole('button', { name: 'Check' }).click();
+  await page.getByText('3 contacts would no longer pass').waitFor();
+  assert.deepEqual(await inspect(page, 'schema-checked'), []);
+  await page.screenshot({ path: artefacts + 'schema-checked.png' });
+  // The draft survives a reload.
+  await page.reload();
+  await page.getByText('Your unsaved input from before is back').waitFor();
+  await page.keyboard.press('Control+s');
+  await page.getByRole('dialog', { name: 'Save this contact schema?' }).getByRole('button', { name: 'Save schema' }).click();
+  await page.getByText('The contact schema is saved').first().waitFor();
+  assert.deepEqual(field('tier'), { name: 'tier', label: 'Tier', type: 'select', required: true, unique: false, sensitive: false, options: [{ value: 'gold', label: 'Gold' }, { value: 'silver', label: 'silver' }] });
+  assert.equal(all.stub.log.find((one) => one.method == 'PUT').headers['if-match'], '"2"');
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await until(() => !field('tier'), 'undo');
+  await visit.done();
+});
+test('faults are named at their fields, in the table and in JSON', async () => {
+  all.stub.reset();
+  const visit = await all.visit(PATH + '?view=json');
+  const { page } = visit;
+  const text = page.getByLabel('The schema as JSON');
+  const before = JSON.parse(await text.inputValue());
+  await text.fill('{ "fields": ');
+  await page.getByRole('button', { name: 'Save schema' }).click();
+  await page.getByText(/This is no JSON/).waitFor();
+  await text.fill(JSON.stringify({ ...before, customFields: [...before.customFields, { name: 'member', label: 'Member', type: 'string', pattern: '(' }] }));
+  await page.getByRole('button', { name: 'Save schema' }).click();
+  const alert = page.getByRole('alert');
+  await alert.getByText('The schema has errors; nothing is changed.').waitFor();
+  assert.match(await alert.innerText(), /member\.pattern/);
+  assert.deepEqual(await inspect(page, 'schema-faults'), []);
+  await page.getByRole('button', { name: 'Fields' }).click();
+  await page.getByRole('button', { name: 'Remove Member' }).click();
+  await until(async () => !(await page.getByRole('button', { name: 'Save schema' }).count()), 'no change left');
+  assert.equal(stored().version, 2);
+  await visit.done();
+});
+test("a colleague's version in between is not overwritten unseen", async () => {
+  all.stub.reset();
+  const visit = await all.visit(PATH);
+  const { page } = visit;
+  await page.getByRole('button', { name: 'Edit Plan' }).click();
+  await page.getByRole('dialog').getByLabel('Label').fill('Mine');
+  await page.getByRole('dialog').getByRole('button', { name: 'Apply' }).click();
+  Object.assign(stored(), { version: 3, customFields: [{ ...field('plan'), label: 'Theirs' }] });
+  await page.getByRole('button', { name: 'Save schema' }).click();
+  await page.getByText('A colleague has saved version 3').waitFor();
+  assert.equal(field('plan').label, 'Theirs');
+  assert.deepEqual(await inspect(page, 'schema-overtaken'), []);
+  await page.screenshot({ path: artefacts + 'schema-overtaken.png' });
+  await page.getByRole('button', { name: 'Go on with mine' }).click();
+  await page.getByRole('button', { name: 'Save schema' }).click();
+  await until(() => field('plan').label == 'Mine', 'the save');
+  assert.equal(stored().version, 4);
+  await visit.done();
+});
+test('who may not change the schema reads it', async () => {
+  all.stub.reset();
+  all.stub.granted = ['agents.read', 'schema.read'];
+  const visit = await all.visit(PATH);
+  const { page } = visit;
+  await page.getByText('Your role can read the contact schema, not change it.').waitFor();
+  assert.equal(await page.getByRole('button', { name: /^(Edit|Remove|Add)/ }).count(), 0);
+  await page.getByRole('button', { name: 'Versions' }).click();
+  await page.getByText('customFields.oldPlan').waitFor();
+  await visit.done();
+});
