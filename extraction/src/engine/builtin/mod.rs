@@ -29,6 +29,7 @@ mod lists;
 pub(super) mod numbers;
 mod parties;
 mod periods;
+mod products;
 mod prose;
 mod resumes;
 mod rows;

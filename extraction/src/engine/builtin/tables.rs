@@ -345,6 +345,7 @@ impl Source<'_, '_> {
                 continue;
             }
             self.complete(&mut row, properties, &atoms);
+            self.reconcile(&mut row, properties, span);
             let numbers = row.iter().filter(|(index, _)| numeric(*index)).count();
             let texts = row.len() - numbers;
             let begins = if has_numbers { numbers >= 1 } else { texts >= properties.len().min(2) };

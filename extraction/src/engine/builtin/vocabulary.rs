@@ -216,6 +216,13 @@ pub(super) const CURRENCIES: [(&str, Words); 38] = [
     ("BGN", Words("bgn лв")),
 ];
 
+/// Signs between a quantity and a price.
+pub(super) const TIMES: Words = Words("x X @ * × á à a = -");
+/// Units of things, and of what is weighed or measured, in a folded form.
+pub(super) const COUNTED: Words = Words(
+    "pc pcs piece pieces ea each st stk stck stuck stuks un und uds ud unit units szt ks kpl db buc adet qty",
+);
+pub(super) const MEASURED: Words = Words("kg g gr gram lb lbs oz l lt ltr ml cl m cm mtr qm m2 std h");
 /// Words after a number that multiply it, with the factor's zeroes.
 pub(super) const SCALES: [(u32, Words); 3] = [
     (3, Words("thousand tausend tsd mille mil mila k")),
