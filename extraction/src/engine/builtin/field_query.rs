@@ -5,7 +5,7 @@ use openapi_core::extraction::{ExtractionField, ExtractionType};
 use super::scoring::reading;
 use super::terms::{Terms, name_words};
 use super::view::fold;
-use super::vocabulary::{COMPANY_ROLES, MONEY, NO_TOTALS, PARTIES, PERSON_ROLES, Words};
+use super::vocabulary::{COMPANY_ROLES, DOCUMENT_WORDS, MONEY, NO_TOTALS, PARTIES, PERSON_ROLES, Words};
 
 /// What a text value is, beyond its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +85,14 @@ impl<'s> FieldQuery<'s> {
                 }
                 all = all.joined(&whole);
             }
+            // `Total of the order`: what the document is says nothing about the value.
+            if let Some((thing, of)) = head.split_once(" of the ")
+                && DOCUMENT_WORDS.has_all_of(terms_in(of).iter())
+                && let thing = terms_in(thing)
+                && !thing.is_empty()
+            {
+                readings.push((thing, reading::OF_DOCUMENT));
+            }
             let parts: Vec<&str> = head.split([',', '/', ';']).flat_map(|part| part.split(" or ")).collect();
             if parts.len() > 1 {
                 for part in parts {
@@ -120,6 +128,10 @@ impl<'s> FieldQuery<'s> {
             for other in ["customer", "buyer"] {
                 readings.push((Terms::of(&[other]), reading::OTHER_NAME_OF_BUYER));
             }
+        }
+        // Who buys the time of a station is its client.
+        if of_name.has("advertiser") {
+            readings.push((Terms::of(&["client"]), reading::CLIENT_OF_STATION));
         }
         // Goods go to who gets them.
         if of_name.has("buyer") && !all.has("delivery") {

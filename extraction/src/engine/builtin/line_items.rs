@@ -83,7 +83,10 @@ impl Source<'_, '_> {
                 .annotations
                 .amounts_in(span)
                 .iter()
-                .filter(|amount| !amount.is_percent && (amount.is_clean || amount.is_money))
+                .filter(|amount| {
+                    let is_sound = amount.is_clean || amount.is_money;
+                    !amount.is_percent && (is_sound || products::multiplies(self.view, amount))
+                })
                 .collect();
             let priced = amounts
                 .iter()
@@ -91,15 +94,17 @@ impl Source<'_, '_> {
                 .find(|amount| (amount.has_mark || amount.is_money) && self.is_last(amount.span, span))
                 .copied();
             let product = products::product(self.view, &amounts);
-            let product = product.filter(|product| priced.is_some_and(|price| price.span == product.total.span));
+            let product =
+                product.filter(|product| priced.is_some_and(|price| price.span == product.total.span));
             let words = match &product {
                 Some(product) => self.words_of_product(span, product),
-                None => {
-                    self.description(span, &amounts.iter().map(|amount| amount.span).collect::<Vec<_>>())
-                }
+                None => self.description(span, &amounts.iter().map(|amount| amount.span).collect::<Vec<_>>()),
             };
             let Some(price) = priced else {
                 let text = self.view.text(span);
+                if let ([count], None) = (amounts.as_slice(), words) {
+                    self.count_below(&mut found, properties, &roles, count);
+                }
                 match words {
                     // The second piece of a name that is cut in two; the first piece identifies it.
                     Some(_) if entities::is_wordy(self.view, span) && !address_like(&text) => {
@@ -124,11 +129,9 @@ impl Source<'_, '_> {
                 continue;
             }
             let is_product = product.is_some();
-            let words = words
-                .filter(|words| is_product || !self.only_counts(*words))
-                .map(|words| {
-                    if is_product { words } else { with_inner_number(words, span, price.span, &amounts) }
-                });
+            let words = words.filter(|words| is_product || !self.only_counts(*words)).map(|words| {
+                if is_product { words } else { with_inner_number(words, span, price.span, &amounts) }
+            });
             let own = words
                 .filter(|words| self.view.text(*words).chars().filter(|c| c.is_alphabetic()).count() >= 2);
             let thing = own.or_else(|| name.take());
@@ -189,6 +192,25 @@ impl Source<'_, '_> {
             let Some(index) = index else { continue };
             row.retain(|(known, _)| *known != index);
             row.extend(self.amount(&properties[index], amount, fit).map(|found| (index, found)));
+        }
+    }
+
+    /// Gives the last row the quantity that stands alone below it, if it makes the row's price its amount.
+    fn count_below(&self, found: &mut Rows, properties: &[FieldQuery<'_>], roles: &Roles, count: &Amount) {
+        let Some(row) = found.rows.last_mut() else { return };
+        let value = |index: usize| -> Option<Decimal> {
+            let candidate = row.iter().find(|(known, _)| *known == index).map(|(_, candidate)| candidate);
+            candidate.and_then(|candidate| candidate.value.to_text().parse().ok())
+        };
+        let (Some(quantity), Some(unit), Some(total)) = (roles.quantity, roles.unit, roles.total) else {
+            return;
+        };
+        let is_product = value(unit).zip(value(total));
+        let is_product = is_product.is_some_and(|(unit, total)| products::makes(unit, count.value, total));
+        if is_product && value(quantity).is_none() {
+            let (similarity, score) = table::PRODUCT;
+            let fit = Fit::new(Provenance::Table, similarity, score);
+            row.extend(self.amount(&properties[quantity], count, fit).map(|found| (quantity, found)));
         }
     }
 

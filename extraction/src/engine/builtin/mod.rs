@@ -46,6 +46,8 @@ mod tests;
 mod tests_of_kinds;
 #[cfg(test)]
 mod tests_of_layouts;
+#[cfg(test)]
+mod tests_of_receipts;
 pub(super) mod text;
 mod ticks;
 mod totals;

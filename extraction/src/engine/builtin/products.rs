@@ -74,8 +74,15 @@ pub(super) fn is_counted(view: &View<'_>, amount: &Amount) -> bool {
     let near = |at: usize| view.words.get(at).filter(|word| word.line == line).map(|word| word.text);
     let before = amount.span.start.checked_sub(1).and_then(near);
     let after = near(amount.span.end);
-    before.is_some_and(|word| TIMES.has(word) && word != "@")
+    multiplies(view, amount)
+        || before.is_some_and(|word| TIMES.has(word) && word != "@")
         || after.is_some_and(|word| TIMES.has(word) && word != "@" || COUNTED.has(&super::view::fold(word)))
+}
+
+/// Whether a number is one that multiplies: `2x`.
+pub(super) fn multiplies(view: &View<'_>, amount: &Amount) -> bool {
+    let word = view.words[amount.span.start].text;
+    amount.span.end == amount.span.start + 1 && word.ends_with(['x', 'X', '×']) && !amount.has_mark
 }
 
 /// Whether a word between numbers is no word of a name: a sign, a currency, a unit, `EUR/kg`.

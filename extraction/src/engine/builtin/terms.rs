@@ -172,6 +172,26 @@ pub(crate) fn nearly(a: &str, b: &str) -> bool {
         && strsim::jaro_winkler(a, b) >= weights::SAME_WORD
 }
 
+/// The endings by which English forms one word from another, the longest first.
+const ENDINGS: [&str; 16] = [
+    "ation", "ment", "ance", "ence", "ure", "ion", "ing", "ive", "al", "er", "or", "ed", "es", "e", "s", "y",
+];
+/// The fewest letters of what is left.
+const MIN_ROOT: usize = 5;
+
+/// A word without its ending.
+fn root(word: &str) -> &str {
+    let without = |ending: &&str| word.strip_suffix(*ending).filter(|root| root.len() >= MIN_ROOT);
+    ENDINGS.iter().find_map(without).unwrap_or(word)
+}
+
+/// Whether two words that the lexicon does not know are of one family: `departed` and `departure`.
+pub(crate) fn akin(a: &str, b: &str) -> bool {
+    let lexicon = Lexicon::shared();
+    let is_free = |word: &str| word.is_ascii() && word.len() >= MIN_ROOT && lexicon.word(word).is_none();
+    is_free(a) && is_free(b) && root(a) == root(b)
+}
+
 /// The words of a field's name: `dueDate`, `due_date`, `Due-Date` and `DUE DATE` are two.
 pub(crate) fn name_words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();

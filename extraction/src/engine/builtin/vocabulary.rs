@@ -16,6 +16,12 @@ impl Words {
         words.into_iter().any(|word| self.has(word))
     }
 
+    /// Whether there are words, and all are in the list.
+    pub(super) fn has_all_of<'w>(self, words: impl IntoIterator<Item = &'w str>) -> bool {
+        let mut words = words.into_iter().peekable();
+        words.peek().is_some() && words.all(|word| self.has(word))
+    }
+
     /// Whether text has words, and all of them are in the list.
     pub(super) fn has_all(self, text: &str) -> bool {
         let mut words = text.split_whitespace().peekable();
@@ -47,6 +53,9 @@ impl Fragments {
 pub(super) const OWN_DATE: Words = Words(
     "date invoice order receipt contract document issue purchase time effective report buyer sale company letter",
 );
+/// Terms of kinds of documents.
+pub(super) const DOCUMENT_WORDS: Words =
+    Words("invoice order receipt contract document claim report policy estimate bill");
 /// Terms of amounts of money.
 pub(super) const MONEY: Words = Words(
     "total amount tax net gross subtotal price charge discount cash change rent deposit salary paid payment",
