@@ -79,15 +79,7 @@ impl Source<'_, '_> {
                 name = None;
                 continue;
             }
-            let amounts: Vec<_> = self
-                .annotations
-                .amounts_in(span)
-                .iter()
-                .filter(|amount| {
-                    let is_sound = amount.is_clean || amount.is_money;
-                    !amount.is_percent && (is_sound || products::multiplies(self.view, amount))
-                })
-                .collect();
+            let amounts = self.numbers_of(span);
             let priced = amounts
                 .iter()
                 .rev()
@@ -101,24 +93,10 @@ impl Source<'_, '_> {
                 None => self.description(span, &amounts.iter().map(|amount| amount.span).collect::<Vec<_>>()),
             };
             let Some(price) = priced else {
-                let text = self.view.text(span);
-                if let ([count], None) = (amounts.as_slice(), words) {
-                    self.count_below(&mut found, properties, &roles, count);
-                }
-                match words {
-                    // The second piece of a name that is cut in two; the first piece identifies it.
-                    Some(_) if entities::is_wordy(self.view, span) && !address_like(&text) => {
-                        name = match name {
-                            Some(above)
-                                if self.view.words[above.start].line + 1 == line
-                                    && text.chars().next().is_some_and(char::is_lowercase) =>
-                            {
-                                Some(Span { start: above.start, end: span.end })
-                            }
-                            _ => Some(span),
-                        };
-                    }
-                    _ => {}
+                match (words, found.rows.last_mut()) {
+                    (Some(_), _) => name = self.pending_name(line, name),
+                    (None, Some(row)) => self.complete_above(row, properties, &roles, &amounts),
+                    (None, None) => {}
                 }
                 continue;
             };
@@ -136,7 +114,9 @@ impl Source<'_, '_> {
                 .filter(|words| self.view.text(*words).chars().filter(|c| c.is_alphabetic()).count() >= 2);
             let thing = own.or_else(|| name.take());
             let Some(thing) = thing else {
-                self.count_above(&mut found, properties, &roles, &amounts);
+                if let Some(row) = found.rows.last_mut() {
+                    self.complete_above(row, properties, &roles, &amounts);
+                }
                 continue;
             };
             if own.is_none() {
@@ -160,6 +140,15 @@ impl Source<'_, '_> {
         found
     }
 
+    /// The numbers of a line that may count things or be prices.
+    fn numbers_of(&self, line: Span) -> Vec<&Amount> {
+        let is_sound = |amount: &&Amount| {
+            !amount.is_percent
+                && (amount.is_clean || amount.is_money || products::multiplies(self.view, amount))
+        };
+        self.annotations.amounts_in(line).iter().filter(is_sound).collect()
+    }
+
     /// Whether a line is no line of a bill: a count of its lines, or data of its head.
     fn is_no_item(&self, line: usize) -> bool {
         let is_count =
@@ -170,48 +159,19 @@ impl Source<'_, '_> {
             || !self.annotations.dates_in(self.view.line_span(line)).is_empty()
     }
 
-    /// Gives the last row the quantity and price of the line below it, if they make its amount: `(3 x 1.80)`.
-    fn count_above(
-        &self,
-        found: &mut Rows,
-        properties: &[FieldQuery<'_>],
-        roles: &Roles,
-        amounts: &[&Amount],
-    ) {
-        let (Some(row), [first, second]) = (found.rows.last_mut(), amounts) else { return };
-        let (Some(unit), Some(total)) = (roles.unit, roles.total) else { return };
-        let above = row.iter().find(|(known, _)| *known == total).map(|(_, candidate)| candidate);
-        let above = above.and_then(|candidate| candidate.value.to_text().parse().ok());
-        let is_known = row.iter().any(|(known, _)| *known == unit);
-        if is_known || !above.is_some_and(|above| products::makes(first.value, second.value, above)) {
-            return;
+    /// The words of a line without a price as the name of the thing whose numbers follow. `above` are those of the line
+    /// before, which may be the first piece of a name that is cut in two.
+    fn pending_name(&self, line: usize, above: Option<Span>) -> Option<Span> {
+        let span = self.view.line_span(line);
+        let text = self.view.text(span);
+        if !entities::is_wordy(self.view, span) || address_like(&text) {
+            return above;
         }
-        let (similarity, score) = table::PRODUCT;
-        let fit = Fit::new(Provenance::Table, similarity, score);
-        for (index, amount) in [(roles.quantity, first), (Some(unit), second)] {
-            let Some(index) = index else { continue };
-            row.retain(|(known, _)| *known != index);
-            row.extend(self.amount(&properties[index], amount, fit).map(|found| (index, found)));
-        }
-    }
-
-    /// Gives the last row the quantity that stands alone below it, if it makes the row's price its amount.
-    fn count_below(&self, found: &mut Rows, properties: &[FieldQuery<'_>], roles: &Roles, count: &Amount) {
-        let Some(row) = found.rows.last_mut() else { return };
-        let value = |index: usize| -> Option<Decimal> {
-            let candidate = row.iter().find(|(known, _)| *known == index).map(|(_, candidate)| candidate);
-            candidate.and_then(|candidate| candidate.value.to_text().parse().ok())
+        let goes_on = |above: &Span| {
+            self.view.words[above.start].line + 1 == line
+                && text.chars().next().is_some_and(char::is_lowercase)
         };
-        let (Some(quantity), Some(unit), Some(total)) = (roles.quantity, roles.unit, roles.total) else {
-            return;
-        };
-        let is_product = value(unit).zip(value(total));
-        let is_product = is_product.is_some_and(|(unit, total)| products::makes(unit, count.value, total));
-        if is_product && value(quantity).is_none() {
-            let (similarity, score) = table::PRODUCT;
-            let fit = Fit::new(Provenance::Table, similarity, score);
-            row.extend(self.amount(&properties[quantity], count, fit).map(|found| (quantity, found)));
-        }
+        Some(above.filter(goes_on).map_or(span, |above| Span { start: above.start, end: span.end }))
     }
 
     /// The row of a thing with its price. `own` are the words on the line of the price.

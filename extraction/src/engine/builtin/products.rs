@@ -5,11 +5,11 @@ use rust_decimal::Decimal;
 use super::candidate::{Fit, Provenance};
 use super::field_query::FieldQuery;
 use super::numbers::{Amount, currency};
-use super::rows::{Roles, Row};
+use super::rows::{Roles, Row, number};
 use super::scoring::table;
 use super::source::Source;
 use super::view::{Span, View};
-use super::vocabulary::{COUNTED, MEASURED, TIMES};
+use super::vocabulary::{COUNTED, MEASURED, MULTIPLIES, TIMES};
 
 /// The most numbers of a line that are multiplied with each other.
 const MOST: usize = 8;
@@ -75,8 +75,8 @@ pub(super) fn is_counted(view: &View<'_>, amount: &Amount) -> bool {
     let before = amount.span.start.checked_sub(1).and_then(near);
     let after = near(amount.span.end);
     multiplies(view, amount)
-        || before.is_some_and(|word| TIMES.has(word) && word != "@")
-        || after.is_some_and(|word| TIMES.has(word) && word != "@" || COUNTED.has(&super::view::fold(word)))
+        || before.is_some_and(|word| MULTIPLIES.has(word))
+        || after.is_some_and(|word| MULTIPLIES.has(word) || COUNTED.has(&super::view::fold(word)))
 }
 
 /// Whether a number is one that multiplies: `2x`.
@@ -126,10 +126,7 @@ impl Source<'_, '_> {
     pub(super) fn reconcile(&self, row: &mut Row, properties: &[FieldQuery<'_>], line: Span) {
         let roles = Roles::of(properties);
         let (Some(quantity), Some(total)) = (roles.quantity, roles.total) else { return };
-        let value = |index: usize| -> Option<Decimal> {
-            let candidate = row.iter().find(|(known, _)| *known == index).map(|(_, candidate)| candidate);
-            candidate.and_then(|candidate| candidate.value.to_text().parse().ok())
-        };
+        let value = |index: usize| number(row, index);
         let is_sound = match (value(quantity), roles.unit.map(value), value(total)) {
             (Some(quantity), Some(Some(unit)), Some(total)) => makes(quantity, unit, total),
             (Some(_), None, Some(_)) => true,
@@ -144,14 +141,45 @@ impl Source<'_, '_> {
         if is_swapped {
             std::mem::swap(&mut product.quantity, &mut product.unit);
         }
-        let (similarity, score) = table::PRODUCT;
-        let fit = Fit::new(Provenance::Table, similarity, score);
         let members =
             [(Some(quantity), product.quantity), (roles.unit, product.unit), (Some(total), product.total)];
         for (index, amount) in members {
-            let Some(index) = index else { continue };
-            row.retain(|(known, _)| *known != index);
-            row.extend(self.amount(&properties[index], amount, fit).map(|found| (index, found)));
+            self.give(row, properties, index, amount);
+        }
+    }
+
+    /// Gives a row the number that its product says.
+    fn give(&self, row: &mut Row, properties: &[FieldQuery<'_>], index: Option<usize>, amount: &Amount) {
+        let Some(index) = index else { return };
+        let (similarity, score) = table::PRODUCT;
+        let fit = Fit::new(Provenance::Table, similarity, score);
+        row.retain(|(known, _)| *known != index);
+        row.extend(self.amount(&properties[index], amount, fit).map(|found| (index, found)));
+    }
+
+    /// Gives the row above a line of only numbers what they say of it: quantity and price, which make its amount, as in
+    /// `(3 x 1.80)`, or the quantity that makes its price its amount.
+    pub(super) fn complete_above(
+        &self,
+        row: &mut Row,
+        properties: &[FieldQuery<'_>],
+        roles: &Roles,
+        amounts: &[&Amount],
+    ) {
+        let (Some(unit), Some(total)) = (roles.unit, roles.total) else { return };
+        let Some(sum) = number(row, total) else { return };
+        match (amounts, number(row, unit)) {
+            ([first, second], None) if makes(first.value, second.value, sum) => {
+                self.give(row, properties, roles.quantity, first);
+                self.give(row, properties, Some(unit), second);
+            }
+            ([count], Some(price))
+                if makes(price, count.value, sum)
+                    && roles.quantity.is_some_and(|index| number(row, index).is_none()) =>
+            {
+                self.give(row, properties, roles.quantity, count);
+            }
+            _ => {}
         }
     }
 }

@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 use super::candidate::{Candidate, Fit, Provenance};
 use super::entities;
 use super::field_query::{FieldQuery, Role};
-use super::rows::{MAX_LINES, MAX_ROWS, Roles, Row, Rows, are_line_items};
+use super::rows::{MAX_LINES, MAX_ROWS, Roles, Row, Rows, are_line_items, number};
 use super::scoring::table;
 use super::source::Source;
 use super::terms::{Terms, terms_of};
@@ -494,16 +494,12 @@ impl Source<'_, '_> {
         let (Some(quantity), Some(unit), Some(total)) = (roles.quantity, roles.unit, roles.total) else {
             return false;
         };
-        let value = |index: usize| -> Option<Decimal> {
-            row.iter()
-                .find(|(known, _)| *known == index)
-                .and_then(|(_, candidate)| candidate.value.to_text().parse().ok())
-        };
         if row.iter().any(|(known, _)| *known == total) {
             return false;
         }
-        let Some(product) =
-            value(quantity).zip(value(unit)).and_then(|(quantity, unit)| quantity.checked_mul(unit))
+        let Some(product) = number(row, quantity)
+            .zip(number(row, unit))
+            .and_then(|(quantity, unit)| quantity.checked_mul(unit))
         else {
             return false;
         };

@@ -85,7 +85,9 @@ fn what_is_weighed_has_a_quantity_and_a_price() {
         ("Apricots @1.50 3.00\n2", "2", "1.5", "3"),
         ("3x Apricots @1.50 4.50", "3", "1.5", "4.5"),
     ] {
-        let text = format!("Hollow Lane Stores\n\n{line}\nLemonade    9.00\nTotal    99.00");
+        let rest = "Lemonade    9.00\nTotal    99.00";
+        let rest = if line.contains(',') { rest.replace('.', ",") } else { rest.to_owned() };
+        let text = format!("Hollow Lane Stores\n\n{line}\n{rest}");
         let first = format!(
             r#"{{"items":[{{"name":"Apricots","quantity":{quantity},"unit_price":{unit},"price":{price}}},"#
         );
@@ -122,10 +124,54 @@ fn the_kind_of_a_shop_ends_the_name_above_it() {
             "BLUE HERON BICYCLE PARTS TRADING",
         ),
         ("Marrow & Thyme\nRestaurant\nTotal 12.00", "Marrow & Thyme Restaurant"),
+        ("NORTH PIER BAKERIES SDN BHD(445566-K)\nTotal 12.00", "NORTH PIER BAKERIES SDN BHD"),
+        ("North Pier (East) Ltd (Reg. no. 445566)\nTotal 12.00", "North Pier (East) Ltd"),
         // It has nothing above it.
         ("RESTAURANT SDN BHD\nTotal 12.00", "RESTAURANT SDN BHD"),
     ] {
         let found = values(text, r#"{ "company": { "type": "string" } }"#);
         assert_eq!(found, format!(r#"{{"company":"{company}"}}"#), "{text}");
     }
+}
+
+#[test]
+fn a_line_of_the_head_of_a_bill_is_no_part_of_an_address() {
+    let text = "Hollow Lane Stores Ltd\n4 Hollow Lane\nEX1 2AB Exeter\nTable 14\nTea 2.00\nTotal 2.00";
+    let found = values(text, r#"{ "address": { "type": "string", "description": "Address of the shop" } }"#);
+    assert_eq!(found, r#"{"address":"4 Hollow Lane\nEX1 2AB Exeter"}"#);
+}
+
+#[test]
+fn the_document_in_a_description_names_no_amount() {
+    let about = "Total gross amount of the order or invoice";
+    let field = format!(r#"{{ "gross_amount": {{ "type": "number", "description": "{about}" }} }}"#);
+    let text = "Order    5512\nInvoice    7718204\nTotals    14    $2,400.00\n";
+    assert_eq!(values(text, &field), r#"{"gross_amount":2400}"#);
+    assert_eq!(values("Order    5512\nInvoice    7718204\n", &field), r#"{"gross_amount":null}"#);
+}
+
+#[test]
+fn a_percentage_is_no_name() {
+    let fields = r#"{ "agency": { "type": "string" } }"#;
+    let text = "Agency fee 15%    120.00\nAgency    Larch Placement\n";
+    assert_eq!(values(text, fields), r#"{"agency":"Larch Placement"}"#);
+}
+
+#[test]
+fn words_of_one_family_name_each_other() {
+    for (name, label) in [
+        ("departed", "Departure"),
+        ("approved_by_board", "Approval by board"),
+        ("translator", "Translation"),
+        ("embarked", "Embarking"),
+    ] {
+        let field = format!(r#"{{ "{name}": {{ "type": "date" }}, "printed": {{ "type": "date" }} }}"#);
+        let text = format!("{label}: 3 March 2027\nOther: 4 April 2028\nMore: 5 April 2029");
+        let found = values(&text, &field);
+        assert_eq!(found, format!(r#"{{"{name}":"2027-03-03","printed":null}}"#), "{label}");
+    }
+    // Words with the same beginning are others.
+    let found =
+        values("Communion: 3 March 2027\nOther: 4 April 2028", r#"{ "community": { "type": "string" } }"#);
+    assert_eq!(found, r#"{"community":null}"#);
 }

@@ -225,8 +225,9 @@ pub(super) const CURRENCIES: [(&str, Words); 38] = [
     ("BGN", Words("bgn лв")),
 ];
 
-/// Signs between a quantity and a price.
+/// Signs between a quantity and a price, and those next to a quantity alone.
 pub(super) const TIMES: Words = Words("x X @ * × á à a = -");
+pub(super) const MULTIPLIES: Words = Words("x X * ×");
 /// Units of things, and of what is weighed or measured, in a folded form.
 pub(super) const COUNTED: Words = Words(
     "pc pcs piece pieces ea each st stk stck stuck stuks un und uds ud unit units szt ks kpl db buc adet qty",
