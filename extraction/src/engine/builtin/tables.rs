@@ -305,10 +305,9 @@ impl Source<'_, '_> {
     }
 
     fn rows_under_header(&self, properties: &[FieldQuery<'_>], columns: &[Column]) -> Rows {
-        let mut found = Rows::default();
-        let Some(first) = columns.first() else { return found };
+        let Some(first) = columns.first() else { return Rows::default() };
         let header = self.view.words[first.span.start].line;
-        found.covered.push(self.view.line_span(header));
+        let mut found = Rows { covered: vec![self.view.line_span(header)], ..Rows::default() };
         let numeric = |index: usize| properties[index].kind != ExtractionType::String;
         let has_numbers = columns.iter().filter_map(|column| column.property).any(numeric);
         let mut pending: Option<Span> = None;

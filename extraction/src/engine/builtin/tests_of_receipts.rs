@@ -124,8 +124,6 @@ fn the_kind_of_a_shop_ends_the_name_above_it() {
             "BLUE HERON BICYCLE PARTS TRADING",
         ),
         ("Marrow & Thyme\nRestaurant\nTotal 12.00", "Marrow & Thyme Restaurant"),
-        ("NORTH PIER BAKERIES SDN BHD(445566-K)\nTotal 12.00", "NORTH PIER BAKERIES SDN BHD"),
-        ("North Pier (East) Ltd (Reg. no. 445566)\nTotal 12.00", "North Pier (East) Ltd"),
         // It has nothing above it.
         ("RESTAURANT SDN BHD\nTotal 12.00", "RESTAURANT SDN BHD"),
     ] {

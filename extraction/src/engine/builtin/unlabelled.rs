@@ -33,8 +33,6 @@ const COMPANY_REST_WORDS: usize = 6;
 const ADDRESS_WORDS: usize = 20;
 const JOB_TITLE_WORDS: usize = 6;
 const CITY_WORDS: usize = 3;
-/// The fewest digits of the number of a register.
-const REGISTER_DIGITS: usize = 3;
 /// The fewest letters of a word in lower case that no name has.
 const PLAIN_LETTERS: usize = 4;
 
@@ -274,29 +272,27 @@ impl Source<'_, '_> {
             for segment in self.view.segments_of(line).iter().take(2) {
                 let mut span = segment.span();
                 let text = self.view.text(span);
-                let bracket = self.bracket_of_number(span);
-                if let Some(at) = bracket {
-                    span.end = at + 1;
-                }
                 // The number of a register after the name.
-                while bracket.is_none()
-                    && span.end > span.start + 1
+                while span.end > span.start + 1
                     && self.view.words[span.end - 1].text.bytes().filter(u8::is_ascii_digit).count() >= 5
                 {
                     span.end -= 1;
+                }
+                if let Some(at) = (span.start + 1..span.end).find(|&at| {
+                    self.view.words[at].text.starts_with('(')
+                        && self.view.words[at].text.bytes().filter(u8::is_ascii_digit).count() >= 3
+                }) {
+                    span.end = at;
                 }
                 if !entities::is_wordy(self.view, span) || span.end - span.start > COMPANY_WORDS {
                     continue;
                 }
                 let is_label =
                     self.labels.of_line(line).any(|label| label.is_marked && label.span.start == span.start);
-                let said = self.view.text(span);
-                let name = bracket.and_then(|_| said.rfind('(')).map_or(said.as_str(), |at| &said[..at]);
-                let line_or_name = if bracket.is_some() { name } else { &text };
-                if is_label || entities::is_title(line_or_name) || address::looks(line_or_name) {
+                if is_label || entities::is_title(&text) || address::looks(&text) {
                     continue;
                 }
-                let tidied = tidy(name);
+                let tidied = tidy(&self.view.text(span));
                 let large = self.view.placed
                     && self.view.words[span.start].size > weights::LARGE * self.typical_size();
                 let score = weights::COMPANY - weights::COMPANY_STEP * seen as f64
@@ -339,20 +335,6 @@ impl Source<'_, '_> {
             }
         }
         found.extend(fallback);
-    }
-
-    /// The word with the bracket of the number of a register after a name: `SDN BHD(445566-K)`, `Ltd (Reg. no. 445566)`.
-    fn bracket_of_number(&self, span: Span) -> Option<usize> {
-        (span.start..span.end).find(|&at| {
-            let word = self.view.words[at].text;
-            let Some(open) = word.find('(') else { return false };
-            if at == span.start && !word[..open].chars().any(char::is_alphabetic) {
-                return false;
-            }
-            let rest = self.view.text(Span { start: at, end: span.end });
-            let inner = rest[open..].split(')').next().unwrap_or_default();
-            inner.bytes().filter(u8::is_ascii_digit).count() >= REGISTER_DIGITS
-        })
     }
 
     /// Whether a line can be the beginning of a company's name that the next line ends.
