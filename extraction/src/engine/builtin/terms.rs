@@ -3,7 +3,7 @@
 use super::letters::{fold, is_unspaced};
 use super::lexicon::Lexicon;
 use super::scoring::similarity as weights;
-use super::vocabulary::Words;
+use super::vocabulary::{ENDINGS, Words};
 
 /// A set of terms with no order; terms that the lexicon does not know are their own stem.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -172,15 +172,12 @@ pub(crate) fn nearly(a: &str, b: &str) -> bool {
         && strsim::jaro_winkler(a, b) >= weights::SAME_WORD
 }
 
-/// The endings by which English forms one word from another, the longest first.
-const ENDINGS: [&str; 15] =
-    ["ment", "ance", "ence", "ure", "ion", "ing", "ive", "al", "er", "or", "ed", "es", "e", "s", "y"];
 /// The fewest letters of what is left.
 const MIN_ROOT: usize = 5;
 
 /// A word without its ending.
 fn root(word: &str) -> &str {
-    let without = |ending: &&str| word.strip_suffix(*ending).filter(|root| root.len() >= MIN_ROOT);
+    let without = |ending: &str| word.strip_suffix(ending).filter(|root| root.len() >= MIN_ROOT);
     ENDINGS.iter().find_map(without).unwrap_or(word)
 }
 

@@ -11,6 +11,10 @@ impl Words {
         !word.is_empty() && self.0.split(' ').any(|known| known == word)
     }
 
+    pub(super) fn iter(self) -> impl Iterator<Item = &'static str> {
+        self.0.split(' ')
+    }
+
     /// Whether the list has one of some words.
     pub(super) fn has_any<'w>(self, words: impl IntoIterator<Item = &'w str>) -> bool {
         words.into_iter().any(|word| self.has(word))
@@ -225,6 +229,8 @@ pub(super) const CURRENCIES: [(&str, Words); 38] = [
     ("BGN", Words("bgn лв")),
 ];
 
+/// The endings by which English forms one word from another, the longest of those that overlap first.
+pub(super) const ENDINGS: Words = Words("ment ance ence ure ion ing ive al er or ed es e s y");
 /// Signs between a quantity and a price, and those next to a quantity alone.
 pub(super) const TIMES: Words = Words("x X @ * × á à a = -");
 pub(super) const MULTIPLIES: Words = Words("x X * ×");
