@@ -3,6 +3,7 @@
 use super::entities;
 use super::scoring::object;
 use super::source::Source;
+use super::terms::Terms;
 use super::text::{has_digit, tidy};
 use super::view::{Span, View};
 use super::vocabulary::{ADDRESS_ENDS, ADDRESS_PARTS, STREETS};
@@ -52,6 +53,15 @@ pub(crate) fn ends(source: &Source<'_, '_>, span: Span) -> bool {
         || !source.annotations.dates_in(span).is_empty()
         || source.annotations.amounts_in(span).iter().any(|amount| amount.is_money && amount.has_mark)
         || (text.starts_with('(') && text.ends_with(')'))
+        || heads_bill(source, span)
+}
+
+/// Whether a line is a word of the head of a bill with its number: `Table 4`.
+fn heads_bill(source: &Source<'_, '_>, span: Span) -> bool {
+    let words = &source.view.words[span.start..span.end];
+    let [word, number] = words else { return false };
+    let of_word = Terms::of(&[&word.folded]);
+    of_word.has_any(&["table", "cashier", "invoice", "receipt", "order"]) && has_digit(number.text)
 }
 
 /// Where an address begins whose first sure line is known: lines above it may be floors, lots and names of buildings.

@@ -28,9 +28,7 @@ pub(crate) fn is_rest_of_company(text: &str) -> bool {
         .map(fold)
         .filter(|word| !matches!(word.as_str(), "" | "m" | "and" | "und"))
         .peekable();
-    words.peek().is_some()
-        && words.all(|word| COMPANY_WORDS.has(&word) || COMPANY_ENDINGS.has(&word))
-        && (is_ending(text) || ends_as_company(text))
+    words.peek().is_some() && words.all(|word| COMPANY_WORDS.has(&word) || COMPANY_ENDINGS.has(&word))
 }
 
 /// Whether the last word of a name is a legal form.

@@ -5,7 +5,7 @@ use openapi_core::extraction::{ExtractionField, ExtractionType};
 use super::scoring::reading;
 use super::terms::{Terms, name_words};
 use super::view::fold;
-use super::vocabulary::{COMPANY_ROLES, MONEY, NO_TOTALS, PARTIES, PERSON_ROLES, Words};
+use super::vocabulary::{COMPANY_ROLES, DOCUMENT_WORDS, MONEY, NO_TOTALS, PARTIES, PERSON_ROLES, Words};
 
 /// What a text value is, beyond its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,26 +74,7 @@ impl<'s> FieldQuery<'s> {
         }
         let mut all = of_name.clone();
         if let Some(description) = &field.description {
-            let lower: String = description.to_lowercase().chars().take(160).collect();
-            let end = ASIDES.iter().filter_map(|aside| lower.find(aside)).min().unwrap_or(lower.len());
-            let head = &lower[..end];
-            let whole = terms_in(head);
-            if !whole.is_empty() {
-                if whole.len() <= 5 {
-                    readings.push((whole.clone(), reading::DESCRIPTION));
-                    readings.push((of_name.joined(&whole), reading::NAME_AND_DESCRIPTION));
-                }
-                all = all.joined(&whole);
-            }
-            let parts: Vec<&str> = head.split([',', '/', ';']).flat_map(|part| part.split(" or ")).collect();
-            if parts.len() > 1 {
-                for part in parts {
-                    let terms = terms_in(part);
-                    if !terms.is_empty() && terms.len() <= 4 {
-                        readings.push((terms, reading::ALTERNATIVE));
-                    }
-                }
-            }
+            read_description(description, &of_name, field.kind, &mut readings, &mut all);
         }
         if let Some(parent) = parent {
             let joined =
@@ -120,6 +101,10 @@ impl<'s> FieldQuery<'s> {
             for other in ["customer", "buyer"] {
                 readings.push((Terms::of(&[other]), reading::OTHER_NAME_OF_BUYER));
             }
+        }
+        // Who buys the time of a station is its client.
+        if of_name.has("advertiser") {
+            readings.push((Terms::of(&["client"]), reading::CLIENT_OF_STATION));
         }
         // Goods go to who gets them.
         if of_name.has("buyer") && !all.has("delivery") {
@@ -179,6 +164,46 @@ impl<'s> FieldQuery<'s> {
 
     pub(crate) fn is_text(&self) -> bool {
         self.kind == ExtractionType::String
+    }
+}
+
+/// Adds the readings of a description, and its terms to all.
+fn read_description(
+    description: &str,
+    name: &Terms,
+    kind: ExtractionType,
+    readings: &mut Vec<(Terms, f64)>,
+    all: &mut Terms,
+) {
+    let lower: String = description.to_lowercase().chars().take(160).collect();
+    let end = ASIDES.iter().filter_map(|aside| lower.find(aside)).min().unwrap_or(lower.len());
+    let head = &lower[..end];
+    let whole = terms_in(head);
+    if !whole.is_empty() {
+        if whole.len() <= 5 {
+            readings.push((whole.clone(), reading::DESCRIPTION));
+            readings.push((name.joined(&whole), reading::NAME_AND_DESCRIPTION));
+        }
+        *all = all.joined(&whole);
+    }
+    // `Total of the order`: what the document is says nothing about the value.
+    if let Some((thing, of)) = head.split_once(" of the ")
+        && DOCUMENT_WORDS.has_all_of(terms_in(of).iter())
+        && let thing = terms_in(thing)
+        && !thing.is_empty()
+    {
+        readings.push((thing, reading::OF_DOCUMENT));
+    }
+    let parts: Vec<&str> = head.split([',', '/', ';']).flat_map(|part| part.split(" or ")).collect();
+    if parts.len() > 1 {
+        for part in parts {
+            let terms = terms_in(part);
+            // The number of an `invoice` is no `total of the order or invoice`.
+            let is_document = kind != ExtractionType::String && DOCUMENT_WORDS.has_all_of(terms.iter());
+            if !terms.is_empty() && terms.len() <= 4 && !is_document {
+                readings.push((terms, reading::ALTERNATIVE));
+            }
+        }
     }
 }
 

@@ -109,6 +109,13 @@ pub(super) fn find(view: &View<'_>, schema: &ExtractionSchema) -> Found {
     let parts: Vec<(Option<Part>, usize)> =
         planner.slots.iter().enumerate().map(|(at, (query, _))| (totals::part(query), at)).collect();
     let mut candidates: Vec<Vec<Candidate>> = planner.slots.iter().map(|(_, found)| found.clone()).collect();
+    if let Some(lines) = planner.lines {
+        for (query, found) in planner.slots.iter().map(|(query, _)| query).zip(&mut candidates) {
+            if totals::part(query) == Some(Part::Total) {
+                found.extend(planner.source.sum_of_rows(query, lines));
+            }
+        }
+    }
     totals::confirm(&parts, &mut candidates, planner.lines);
     let mut chosen = assign::assign(&candidates);
     rank(&mut candidates);

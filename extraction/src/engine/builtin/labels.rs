@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::annotations::box_at;
 use super::lexicon::Lexicon;
 use super::scoring::similarity::MIN_COMPARED;
-use super::terms::{Terms, nearly};
+use super::terms::{Terms, akin, nearly};
 use super::text::has_digit;
 use super::view::{COLONS, Span, View, is_leader};
 use super::vocabulary::{AND, ANSWERS, ARTICLES, PARTIES, RECEIVERS, SENDERS};
@@ -277,7 +277,10 @@ impl Labels {
                     continue;
                 }
                 let near = known.entry(term.to_owned()).or_insert_with(|| {
-                    query.iter().find(|other| nearly(other, term)).map(|other| (*other).to_owned())
+                    query
+                        .iter()
+                        .find(|other| nearly(other, term) || akin(other, term))
+                        .map(|other| (*other).to_owned())
                 });
                 changed |= near.is_some();
                 corrected.add(near.clone().unwrap_or_else(|| term.to_owned()));

@@ -29,6 +29,7 @@ mod lists;
 pub(super) mod numbers;
 mod parties;
 mod periods;
+mod products;
 mod prose;
 mod resumes;
 mod rows;
@@ -45,6 +46,8 @@ mod tests;
 mod tests_of_kinds;
 #[cfg(test)]
 mod tests_of_layouts;
+#[cfg(test)]
+mod tests_of_receipts;
 pub(super) mod text;
 mod ticks;
 mod totals;

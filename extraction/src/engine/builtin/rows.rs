@@ -1,5 +1,7 @@
 //! The rows of an array of objects, and which property is what in them.
 
+use rust_decimal::Decimal;
+
 use super::candidate::Candidate;
 use super::field_query::FieldQuery;
 use super::view::Span;
@@ -11,6 +13,12 @@ pub(crate) const MAX_LINES: usize = 30_000;
 
 /// A value of a row: of which property.
 pub(crate) type Row = Vec<(usize, Candidate)>;
+
+/// The number that a row has for a property.
+pub(crate) fn number(row: &Row, index: usize) -> Option<Decimal> {
+    let candidate = row.iter().find(|(known, _)| *known == index).map(|(_, candidate)| candidate);
+    candidate.and_then(|candidate| candidate.value.to_text().parse().ok())
+}
 
 /// The rows of an array and the words they cover.
 #[derive(Default)]

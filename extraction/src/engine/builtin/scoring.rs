@@ -57,6 +57,10 @@ pub mod reading {
     pub const DESCRIPTION: f64 = 0.95;
     /// One of several alternatives in a description.
     pub const ALTERNATIVE: f64 = 0.92;
+    /// The thing of a description that also names the document.
+    pub const OF_DOCUMENT: f64 = 0.94;
+    /// The client of a station for the advertiser.
+    pub const CLIENT_OF_STATION: f64 = 0.8;
     /// `customer` and `buyer` for each other.
     pub const OTHER_NAME_OF_BUYER: f64 = 0.9;
     /// Who goods are delivered to for the buyer.
@@ -156,6 +160,8 @@ pub mod text {
     pub const IS_LABEL: f64 = 0.45;
     pub const LONG: f64 = 0.5;
     pub const LONG_WORDS: usize = 12;
+    /// Text with a percentage or an amount of money, for a name.
+    pub const NUMBERS_AS_NAME: f64 = 0.4;
     /// Text with too many words, or too many in lower case, for a name.
     pub const NO_NAME: f64 = 0.4;
     pub const MAX_NAME_WORDS: usize = 8;
@@ -177,6 +183,8 @@ pub mod unlabelled {
     /// The greatest amount of money, as a total; where no word says total, only if it occurs several times or sums confirm it.
     pub const GREATEST_AMOUNT: f64 = 0.41;
     pub const GREATEST_AMOUNT_ALONE: f64 = 0.36;
+    /// The sum of the rows, as a total that no known word names; that it is the sum confirms it.
+    pub const SUM_OF_ROWS: f64 = 0.34;
     pub const PHONE: f64 = 0.55;
     /// A telephone number for a text field.
     pub const PHONE_TEXT: f64 = 0.6;

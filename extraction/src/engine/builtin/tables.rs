@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 use super::candidate::{Candidate, Fit, Provenance};
 use super::entities;
 use super::field_query::{FieldQuery, Role};
-use super::rows::{MAX_LINES, MAX_ROWS, Roles, Row, Rows, are_line_items};
+use super::rows::{MAX_LINES, MAX_ROWS, Roles, Row, Rows, are_line_items, number};
 use super::scoring::table;
 use super::source::Source;
 use super::terms::{Terms, terms_of};
@@ -305,10 +305,9 @@ impl Source<'_, '_> {
     }
 
     fn rows_under_header(&self, properties: &[FieldQuery<'_>], columns: &[Column]) -> Rows {
-        let mut found = Rows::default();
-        let Some(first) = columns.first() else { return found };
+        let Some(first) = columns.first() else { return Rows::default() };
         let header = self.view.words[first.span.start].line;
-        found.covered.push(self.view.line_span(header));
+        let mut found = Rows { covered: vec![self.view.line_span(header)], ..Rows::default() };
         let numeric = |index: usize| properties[index].kind != ExtractionType::String;
         let has_numbers = columns.iter().filter_map(|column| column.property).any(numeric);
         let mut pending: Option<Span> = None;
@@ -345,6 +344,7 @@ impl Source<'_, '_> {
                 continue;
             }
             self.complete(&mut row, properties, &atoms);
+            self.reconcile(&mut row, properties, span);
             let numbers = row.iter().filter(|(index, _)| numeric(*index)).count();
             let texts = row.len() - numbers;
             let begins = if has_numbers { numbers >= 1 } else { texts >= properties.len().min(2) };
@@ -493,16 +493,12 @@ impl Source<'_, '_> {
         let (Some(quantity), Some(unit), Some(total)) = (roles.quantity, roles.unit, roles.total) else {
             return false;
         };
-        let value = |index: usize| -> Option<Decimal> {
-            row.iter()
-                .find(|(known, _)| *known == index)
-                .and_then(|(_, candidate)| candidate.value.to_text().parse().ok())
-        };
         if row.iter().any(|(known, _)| *known == total) {
             return false;
         }
-        let Some(product) =
-            value(quantity).zip(value(unit)).and_then(|(quantity, unit)| quantity.checked_mul(unit))
+        let Some(product) = number(row, quantity)
+            .zip(number(row, unit))
+            .and_then(|(quantity, unit)| quantity.checked_mul(unit))
         else {
             return false;
         };

@@ -3,7 +3,7 @@
 use super::letters::{fold, is_unspaced};
 use super::lexicon::Lexicon;
 use super::scoring::similarity as weights;
-use super::vocabulary::Words;
+use super::vocabulary::{ENDINGS, Words};
 
 /// A set of terms with no order; terms that the lexicon does not know are their own stem.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -170,6 +170,22 @@ pub(crate) fn nearly(a: &str, b: &str) -> bool {
     a.len().min(b.len()) >= weights::MIN_COMPARED
         && a.len().abs_diff(b.len()) <= 1
         && strsim::jaro_winkler(a, b) >= weights::SAME_WORD
+}
+
+/// The fewest letters of what is left.
+const MIN_ROOT: usize = 5;
+
+/// A word without its ending.
+fn root(word: &str) -> &str {
+    let without = |ending: &str| word.strip_suffix(ending).filter(|root| root.len() >= MIN_ROOT);
+    ENDINGS.iter().find_map(without).unwrap_or(word)
+}
+
+/// Whether two words that the lexicon does not know are of one family: `departed` and `departure`.
+pub(crate) fn akin(a: &str, b: &str) -> bool {
+    let lexicon = Lexicon::shared();
+    let is_free = |word: &str| word.is_ascii() && word.len() >= MIN_ROOT && lexicon.word(word).is_none();
+    is_free(a) && is_free(b) && root(a) == root(b)
 }
 
 /// The words of a field's name: `dueDate`, `due_date`, `Due-Date` and `DUE DATE` are two.

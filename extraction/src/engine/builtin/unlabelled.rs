@@ -1,6 +1,7 @@
 //! Values without a label, identified by their form and their position on the page.
 
 use openapi_core::extraction::ExtractionType;
+use rust_decimal::Decimal;
 
 use super::candidate::{Candidate, Fit, Provenance};
 use super::field_query::{FieldQuery, Role};
@@ -159,6 +160,16 @@ impl Source<'_, '_> {
         }
     }
 
+    /// The first amount after the rows that is their sum.
+    pub(crate) fn sum_of_rows(&self, query: &FieldQuery<'_>, sum: Decimal) -> Option<Candidate> {
+        let after = self.taken.last().map_or(0, |last| last.end);
+        let all = Span { start: after, end: self.view.words.len() };
+        let amounts = self.annotations.amounts_in(all).iter();
+        let amount =
+            amounts.filter(|amount| amount.is_money || amount.has_mark).find(|amount| amount.value == sum)?;
+        self.amount(query, amount, Fit::unlabelled(weights::SUM_OF_ROWS))
+    }
+
     fn unlabelled_iban(&self, query: &FieldQuery<'_>, found: &mut Vec<Candidate>) {
         let all = Span { start: 0, end: self.view.words.len() };
         let mut from = all.start;
@@ -288,7 +299,8 @@ impl Source<'_, '_> {
                     + if large { weights::LARGE_COMPANY } else { 0.0 }
                     - if is_under_data && fallback.is_some() { weights::COMPANY_UNDER_DATA } else { 0.0 };
                 let candidate = |score: f64| Candidate::quoting(span, &tidied, Fit::unlabelled(score));
-                if entities::is_company(&tidied) && !entities::is_rest_of_company(&tidied) {
+                let ends = line > 0 && entities::is_rest_of_company(&tidied) && self.names_company(line - 1);
+                if entities::is_company(&tidied) && !ends {
                     let mut candidate = candidate(score);
                     // The ending may stand on a line of its own.
                     let next =
@@ -308,7 +320,7 @@ impl Source<'_, '_> {
                         candidate.pieces.push(next);
                     }
                     found.push(candidate);
-                } else if entities::is_rest_of_company(&tidied) && line > 0 {
+                } else if ends {
                     let above = self.view.segments_of(line - 1)[0].span();
                     let value = format!("{}\n{tidied}", tidy(&self.view.text(above)));
                     let mut candidate = candidate(score + weights::ENDING_BELOW_COMPANY);
@@ -323,6 +335,16 @@ impl Source<'_, '_> {
             }
         }
         found.extend(fallback);
+    }
+
+    /// Whether a line can be the beginning of a company's name that the next line ends.
+    fn names_company(&self, line: usize) -> bool {
+        let span = self.view.segments_of(line)[0].span();
+        let text = self.view.text(span);
+        entities::is_wordy(self.view, span)
+            && !entities::is_title(&text)
+            && !address::looks(&text)
+            && !self.begins_marked(span.start)
     }
 
     pub(crate) fn typical_size(&self) -> f32 {

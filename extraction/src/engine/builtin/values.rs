@@ -282,6 +282,10 @@ impl Source<'_, '_> {
         let plain = self.view.text(region);
         let first = plain.trim_start_matches(|c: char| !c.is_alphanumeric()).chars().next();
         if matches!(query.role, Role::Company | Role::Person) {
+            let numbers = self.annotations.amounts_in(Span { start: region.start, end });
+            if numbers.iter().any(|amount| amount.is_percent || amount.is_money) {
+                share *= text::NUMBERS_AS_NAME;
+            }
             let lower = self.view.words[region.start..end]
                 .iter()
                 .filter(|word| word.text.chars().next().is_some_and(char::is_lowercase))

@@ -11,9 +11,19 @@ impl Words {
         !word.is_empty() && self.0.split(' ').any(|known| known == word)
     }
 
+    pub(super) fn iter(self) -> impl Iterator<Item = &'static str> {
+        self.0.split(' ')
+    }
+
     /// Whether the list has one of some words.
     pub(super) fn has_any<'w>(self, words: impl IntoIterator<Item = &'w str>) -> bool {
         words.into_iter().any(|word| self.has(word))
+    }
+
+    /// Whether there are words, and all are in the list.
+    pub(super) fn has_all_of<'w>(self, words: impl IntoIterator<Item = &'w str>) -> bool {
+        let mut words = words.into_iter().peekable();
+        words.peek().is_some() && words.all(|word| self.has(word))
     }
 
     /// Whether text has words, and all of them are in the list.
@@ -47,6 +57,9 @@ impl Fragments {
 pub(super) const OWN_DATE: Words = Words(
     "date invoice order receipt contract document issue purchase time effective report buyer sale company letter",
 );
+/// Terms of kinds of documents.
+pub(super) const DOCUMENT_WORDS: Words =
+    Words("invoice order receipt contract document claim report policy estimate bill");
 /// Terms of amounts of money.
 pub(super) const MONEY: Words = Words(
     "total amount tax net gross subtotal price charge discount cash change rent deposit salary paid payment",
@@ -216,6 +229,16 @@ pub(super) const CURRENCIES: [(&str, Words); 38] = [
     ("BGN", Words("bgn лв")),
 ];
 
+/// The endings by which English forms one word from another, the longest of those that overlap first.
+pub(super) const ENDINGS: Words = Words("ment ance ence ure ion ing ive al er or ed es e s y");
+/// Signs between a quantity and a price, and those next to a quantity alone.
+pub(super) const TIMES: Words = Words("x X @ * × á à a = -");
+pub(super) const MULTIPLIES: Words = Words("x X * ×");
+/// Units of things, and of what is weighed or measured, in a folded form.
+pub(super) const COUNTED: Words = Words(
+    "pc pcs piece pieces ea each st stk stck stuck stuks un und uds ud unit units szt ks kpl db buc adet qty",
+);
+pub(super) const MEASURED: Words = Words("kg g gr gram lb lbs oz l lt ltr ml cl m cm mtr qm m2 std h");
 /// Words after a number that multiply it, with the factor's zeroes.
 pub(super) const SCALES: [(u32, Words); 3] = [
     (3, Words("thousand tausend tsd mille mil mila k")),
