@@ -4,8 +4,8 @@
 //!
 //! A pair is two questions of a part. Precision is the share of the pairs in one group that ask the same, recall the share
 //! of the pairs that ask the same that are in one group. The part `tune` chose the threshold and the bonus for other
-//! languages: of those with a precision of at least 0.8 there, the ones with the best recall. Nobody looked at `other` and
-//! `check` for that.
+//! languages: of those with a precision of at least 0.8 there, the ones with the best recall. `other` and `check` had no
+//! part in that.
 
 use std::sync::Arc;
 
