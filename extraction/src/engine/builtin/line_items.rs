@@ -41,7 +41,7 @@ impl Sums {
     fn add(&mut self, price: Decimal, is_alone: bool, covered: usize) {
         let is_sum = is_alone && self.rows.len() >= 2 && price == self.running;
         self.rows.push((is_sum, covered));
-        self.running += price;
+        self.running = self.running.checked_add(price).unwrap_or(self.running);
     }
 
     /// How many rows there are before the last line that says their sum, in whatever words, and the words they cover; none
@@ -102,7 +102,7 @@ impl Source<'_, '_> {
             };
             // What is taken back or off is no thing.
             if price.value.is_sign_negative() {
-                sums.running += price.value;
+                sums.running = sums.running.checked_add(price.value).unwrap_or(sums.running);
                 name = None;
                 continue;
             }

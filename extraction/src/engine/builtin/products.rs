@@ -27,8 +27,9 @@ pub(super) struct Product<'a> {
 
 /// Whether two numbers make a third, as bills round it.
 pub(super) fn makes(first: Decimal, second: Decimal, total: Decimal) -> bool {
-    let rounding = CENT.max(Decimal::new(5, total.scale() + 1));
-    first.checked_mul(second).is_some_and(|product| (product - total).abs() <= rounding)
+    let rounding = CENT.max(Decimal::new(5, (total.scale() + 1).min(Decimal::MAX_SCALE)));
+    let difference = first.checked_mul(second).and_then(|product| product.checked_sub(total));
+    difference.is_some_and(|difference| difference.abs() <= rounding)
 }
 
 /// The product that the last number of a line is, and its factors.
