@@ -279,3 +279,17 @@ fn inside(span: Span, words: Option<Span>) -> bool {
 fn address_like(text: &str) -> bool {
     super::address::looks(text) || text.contains('@') || text.to_lowercase().contains("www.")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_any_size_are_added() {
+        let mut sums = Sums::default();
+        for row in 0..3 {
+            sums.add(Decimal::MAX, true, row);
+        }
+        assert_eq!(sums.end(&[]), Some((2, 2)));
+    }
+}

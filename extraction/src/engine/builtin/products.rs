@@ -184,3 +184,17 @@ impl Source<'_, '_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_of_any_size_are_judged() {
+        let (large, small) = (Decimal::MAX, Decimal::from_parts(1, 0, 0, false, Decimal::MAX_SCALE));
+        assert!(makes(small, Decimal::ONE, small));
+        assert!(makes(large, Decimal::ONE, large));
+        assert!(!makes(large, Decimal::NEGATIVE_ONE, large));
+        assert!(!makes(large, large, large));
+    }
+}
