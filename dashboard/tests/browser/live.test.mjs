@@ -19,7 +19,7 @@ const begin = async (path = INBOX, options = {}) => {
 };
 const streaming = (count = 1) => until(() => all.stub.streams.size == count, `${count} streams`);
 const row = (page, id) => page.locator(`ul.convs a[data-id="${id}"]`);
-const shows = (page, text) => page.locator('ul.convs').getByText(text).waitFor({ timeout: 3000 });
+const shows = (page, text) => page.locator('ul.convs').getByText(text, { exact: true }).waitFor({ timeout: 3000 });
 
 /** Hides a tab, or shows it again. */
 const hide = (page, isHidden) => page.evaluate((is) => {

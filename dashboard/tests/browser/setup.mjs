@@ -10,8 +10,20 @@ const root = new URL('../../../', import.meta.url).pathname;
 /** Where screenshots go. */
 export const artefacts = `${process.env.CARGO_TARGET_DIR || root + 'target'}/dashboard-artefacts/`;
 mkdirSync(artefacts, { recursive: true });
-/** A test with a timeout for a page that hangs: one looks at every page while other checks run. */
-export const test = (name, action) => run(name, { timeout: 300000 }, action);
+const open = new Set();
+/**
+ * A test with a timeout for a page that hangs: one looks at every page while other checks run. The pages that a failed
+ * test leaves open are closed, so that they send nothing to the stub while the next test runs.
+ */
+export const test = (name, action) =>
+  run(name, { timeout: 300000 }, async (t) => {
+    const before = new Set(open);
+    try {
+      await action(t);
+    } finally {
+      for (const context of open) if (!before.has(context)) await context.close();
+    }
+  });
 
 export const startBrowser = () =>
   chromium.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', args: ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--enable-precise-memory-info', '--js-flags=--expose-gc'] });
@@ -25,6 +37,8 @@ export const start = async (base = '') => {
     /** A page; errors, policy violations and requests to elsewhere fail the test at `done`. */
     async visit(path = '/', { options = {}, init, forgive = [] } = {}) {
       const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce', permissions: ['clipboard-read', 'clipboard-write'], ...options });
+      open.add(context);
+      context.on('close', () => open.delete(context));
       const page = await context.newPage();
       const errors = [];
       page.on('pageerror', (error) => errors.push('error: ' + error.message));

@@ -21,7 +21,7 @@ fn a_model_gets_all_documents_of_its_agent_or_may_search_them() {
     sandbox.write("services.md", "# Services\n\nHome visits are available in Leeds.\n");
     sandbox.write("prices.md", "# Prices\n\nA home visit costs 40 pounds.\n");
     sandbox.write("long.md", &format!("# Terms\n\n{}\n", "Each order has terms of its own. ".repeat(400)));
-    sandbox.write("safe.md", "# Safe\n\nThe safe is opened with 4711.\n");
+    sandbox.write("safe.md", "# Safe\n\nThe safe is opened with a brass key.\n");
     let documents: [(&str, &[&str], &[&str]); 3] = [
         ("acme", &["services.md", "prices.md"], &[]),
         ("large", &["services.md", "long.md"], &["chat.llm.contextTokens=1000"]),
@@ -49,6 +49,6 @@ fn a_model_gets_all_documents_of_its_agent_or_may_search_them() {
     assert_eq!(event(&stream, "done")["outcome"], "answered", "{stream}");
     let asked = endpoint.asked();
     assert!(asked[0].body["tools"].to_string().contains("\"search\""), "{}", asked[0].body);
-    assert!(!asked[0].body["messages"].to_string().contains("4711"));
+    assert!(!asked[0].body["messages"].to_string().contains("brass"));
     assert_eq!(server.end(), 0);
 }
