@@ -4,6 +4,7 @@
 use bytes::Bytes;
 use conversations::{ConversationMode, ConversationStatus};
 use openapi_core::access::{AllowedAddress, KeySelector, Permissions};
+use openapi_core::extraction::ExtractionStatus;
 use openapi_core::json::{Json, JsonSchema, Object};
 use openapi_core::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
 use openapi_core::values::{
@@ -228,7 +229,7 @@ macro_rules! text_members {
     )*};
 }
 
-text_members! { AgentId, Email, Timestamp, Block<MAX>, Line<MAX>, }
+text_members! { AgentId, Email, ExtractionStatus, Timestamp, Block<MAX>, Line<MAX>, }
 
 macro_rules! id_members {
     ($($type:ident,)*) => {$(

@@ -41,7 +41,7 @@ const qr = (size) => {
   return path;
 };
 export const seed = () => ({ secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP', url: 'otpauth://totp/Acme:ada%40example.com?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=Acme', qrPath: qr(37), qrSize: 37, enrolment: 'enrolment', expiresAt: after(1 / 48) });
-const ALL = ['agents.read', 'agents.manage', 'inbox.read', 'inbox.reply', 'inbox.manage', 'contacts.read', 'contacts.write', 'sensitive.read', 'contacts.erase', 'studio.read', 'studio.write', 'studio.secret', 'credits.read', 'credits.manage', 'keys.read', 'keys.manage', 'webhooks.read', 'webhooks.manage', 'audit.read', 'schema.read', 'schema.write', 'members.read', 'members.manage', 'signIn.manage'];
+const ALL = ['agents.read', 'agents.manage', 'inbox.read', 'inbox.reply', 'inbox.manage', 'contacts.read', 'contacts.write', 'sensitive.read', 'contacts.erase', 'studio.read', 'studio.write', 'studio.secret', 'documents.read', 'documents.run', 'documents.correct', 'credits.read', 'credits.manage', 'keys.read', 'keys.manage', 'webhooks.read', 'webhooks.manage', 'audit.read', 'schema.read', 'schema.write', 'members.read', 'members.manage', 'signIn.manage'];
 export const capabilities = (names = ALL) => Object.fromEntries(names.map((name) => [name, 'full']));
 const talk = (n, more) => ({
   id: newId(), status: 'open', mode: 'ai', waitingSince: null, visitor: { level: 0, name: `${FIRST[n]} ${LAST[(n * 7) % 16]}`, email: null, phone: null, verifiedAs: null }, contactId: null, isMasked: false, locale: 'en', timeZone: 'Europe/London',
@@ -96,6 +96,42 @@ export const pagesOf = (one) => {
   const rest = one.isLimited ? Array.from({ length: 120 }, (_, n) => ['/chapter/' + (n + 1), 'limit', null]) : one.error ? [] : one.pages.notRead ? NOT_READ : [];
   return [['/', 'read', null], ['/prices', 'unchanged', null], ...rest, ...(one.pages.waiting ? [['/contact', null, null]] : [])].map(page);
 };
+/** A document, and what was found in it: `[name, value, confidence, sourceText]`. */
+const documentOf = (fileName, more = {}) => ({ fileName, contentType: 'application/pdf', fileSize: 48213, sha256: 'ab'.repeat(32), pageCount: 2, characterCount: 2410, ocrApplied: false, language: 'en', stored: true, fileId: null, ...more });
+const resultOf = (document, found, more = {}) => {
+  const known = found.filter(([, value]) => value !== null);
+  return {
+    data: Object.fromEntries(found.map(([name, value]) => [name, value])),
+    metadata: {
+      confidence: 0.83, fieldConfidences: Object.fromEntries(known.map(([name, , confidence]) => [name, confidence])), processingTime: 412, document, engine: 'builtin', usage: { creditsCharged: 2, creditsRemaining: 388 },
+      validation: { isValid: true, errors: [], warnings: [], missingRequired: found.filter(([, value]) => value === null).map(([name]) => name), lowConfidence: known.filter(([, , confidence]) => confidence < 0.6).map(([name]) => name) },
+      fields: Object.fromEntries(known.filter(([, value]) => typeof value != 'object').map(([name, , confidence, sourceText]) => [name, { confidence, page: 1, sourceText, boundingBox: { x: 310.5, y: 96, width: 88, height: 11 } }])), ...more,
+    },
+  };
+};
+const BILL = [
+  ['vendor', 'Lindqvist Office Supplies', 0.94, 'Lindqvist Office Supplies'], ['invoice_number', 'LO-20418', 0.97, 'Invoice LO-20418'], ['issued_on', '2026-11-12', 0.71, '12/11/26'], ['total', 284.4, 0.52, 'Balance carried 284.40'], ['is_paid', false, 0.66, 'Payable within 14 days'], ['purchase_order', null, 0],
+  ['items', [{ description: 'Paper A4, 5 boxes', amount: 118.5 }, { description: 'Desk lamp', amount: 118.5 }], 0.88],
+];
+const BILL_SCHEMA = { vendor: 'string', invoice_number: 'string', issued_on: { type: 'date' }, total: { type: 'number' }, is_paid: { type: 'boolean' }, purchase_order: { type: 'string', required: true }, items: { type: 'array', items: { type: 'object' } } };
+const extraction = (fileName, status, minutes, more = {}) => {
+  const isOpen = status == 'queued' || status == 'running';
+  return {
+    id: newId(), agentId: 'acme', status, batchId: null, clientId: null, contactId: null, fileId: null, document: documentOf(fileName), attempts: status == 'queued' ? 0 : 1, creditsReserved: isOpen ? 2 : 0,
+    createdAt: before(minutes), startedAt: status == 'queued' ? null : before(minutes - 0.1), finishedAt: isOpen ? null : before(minutes - 0.2), expiresAt: isOpen ? null : after(6), error: null, result: null, ...more,
+  };
+};
+const extractions = (contacts) => [
+  extraction('delivery-note-0911.pdf', 'queued', 0.2, { batchId: 'november' }),
+  extraction('scan of a contract, signed.png', 'running', 0.5, { document: documentOf('scan of a contract, signed.png', { contentType: 'image/png', fileSize: 2418213, pageCount: 1, ocrApplied: true }) }),
+  extraction('invoice-20418.pdf', 'succeeded', 6, { batchId: 'november', clientId: 'erp-7781', contactId: contacts[2].id, result: resultOf(documentOf('invoice-20418.pdf'), BILL) }),
+  extraction('holiday.jpg', 'failed', 30, { error: { code: 'DOCUMENT_UNREADABLE', message: 'No text was found in the document' } }),
+  extraction('old-offer.docx', 'cancelled', 90),
+  ...Array.from({ length: 130 }, (_, n) => extraction(`invoice-${20300 - n}.pdf`, 'succeeded', 200 + n * 47, { batchId: n % 3 ? 'october' : null, result: resultOf(documentOf(`invoice-${20300 - n}.pdf`), BILL.slice(0, 4)) })),
+];
+/** What the console shows of an extraction. */
+export const reportOf = (one, correction = null) => ({ extraction: one, schema: BILL_SCHEMA, by: { type: 'apiKey', id: 'svck_RfJZUgVExJF32DK00DIYDXH21VOQOJ', name: null }, correction });
+export const correctionOf = (one, values) => ({ job: one.id, document: one.document, contactId: one.contactId, schema: BILL_SCHEMA, expected: { ...one.result.data, ...values }, by: ADA, at: new Date().toISOString() });
 /** The built-in settings of an agent. */
 export const SETTINGS = {
   appearance: { title: null, subtitle: null, avatar: null, color: '#3b5bdb', position: null, theme: 'auto', greeting: null, suggestions: [], teaser: null, footer: null, privacyUrl: null, disclosure: null, strings: {} },
@@ -168,5 +204,8 @@ export const data = (empty = false) => {
     recoveryCodes: CODES,
     passkeys: [{ id: 'pk1', name: 'MacBook', isBackedUp: true, isSuspect: false, transports: ['internal'], createdAt: before(60 * 24 * 40), lastUsedAt: before(30) }, { id: 'pk2', name: 'Security key', isBackedUp: false, isSuspect: false, transports: ['usb'], createdAt: before(60 * 24 * 39), lastUsedAt: null }],
     sessions: [{ id: 's1', isCurrent: true, method: 'passkey', createdAt: before(300), lastSeenAt: before(0), endsAt: after(29), address: '192.0.2.7', browser: 'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36' }, { id: 's2', isCurrent: false, method: 'password', createdAt: before(9000), lastSeenAt: before(800), endsAt: after(20), address: '2001:db8::4', browser: 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1' }],
+    extractions: empty ? [] : extractions(contacts),
+    /** By the extraction. */
+    corrections: {},
   };
 };

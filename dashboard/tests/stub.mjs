@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { checkCharacters } from './check.mjs';
 import { badAnswer, badRequest, operationOf, violations } from './contract.mjs';
-import { capabilities, CATALOGUE, CODE, CODES, data, key as newKey, ME, message, newId, note as newNote, seed, SETTINGS, webhook as newWebhook, website } from './data.mjs';
+import { capabilities, CATALOGUE, CODE, CODES, correctionOf, data, key as newKey, ME, message, newId, note as newNote, reportOf, seed, SETTINGS, webhook as newWebhook, website } from './data.mjs';
 
 const dist = new URL('../dist/', import.meta.url);
 export const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -440,10 +440,33 @@ export const startStub = async (base = '') => {
       stub.data.knowledge = stub.data.knowledge.filter((row) => row.sourceId != source);
       return ok({ ...one, state: 'removing' });
     },
+    'extractions.list': ({ query }) => page(stub.data.extractions.filter((one) => (!query.get('status') || one.status == query.get('status')) && (!query.get('batchId') || one.batchId == query.get('batchId'))).map((one) => ({ ...one, result: null })), query),
+    'extractions.show': ({ job }) => shownExtraction(job),
+    'extractions.cancel': ({ job }) => shownExtraction(job, (one) => Object.assign(one, { status: 'cancelled', creditsReserved: 0, finishedAt: new Date().toISOString() })),
+    'extractions.retry': ({ job }) => shownExtraction(job, (one) => Object.assign(one, { status: 'queued', error: null, finishedAt: null, expiresAt: null })),
+    'extractions.correct': ({ job, body }) => {
+      const one = of('extractions', job);
+      if (!one?.result) return missing('extraction');
+      if ('total' in body.values && body.values.total !== null && typeof body.values.total != 'number') return invalid('values.total', 'values.total must be a number', 'type');
+      stub.data.corrections[job] = correctionOf(one, body.values);
+      return ok(stub.data.corrections[job]);
+    },
+    'corrections.remove': ({ job }) => {
+      const one = stub.data.corrections[job];
+      if (!one) return missing('correction');
+      delete stub.data.corrections[job];
+      return ok(one);
+    },
     'stream.open': ({ query }) => ({ status: 200, stream: query.get('agents').split(',') }),
     'audit.list': ({ query }) => { const from = query.get('beforeId') ? stub.data.audit.findIndex((one) => one.id == query.get('beforeId')) + 1 : 0; const entries = stub.data.audit.slice(from, from + 12); const last = entries.at(-1); return ok({ entries, next: from + 12 < stub.data.audit.length ? { beforeAt: last.at, beforeId: last.id } : null }); },
   };
   const contactLike = () => ({ id: newId(), agentId: 'acme', externalReferenceId: null, salutation: null, firstName: null, middleName: null, lastName: null, dob: null, gender: null, primaryEmail: '', primaryPhone: null, primaryPhoneCode: null, fullAddress: null, tags: [], status: 'active', source: 'console', lastContactedAt: null, customFields: {}, isArchived: false, archivedAt: null, createdAt: new Date().toISOString(), updatedAt: new Date().toISOString(), masked: [] });
+  const shownExtraction = (id, change = () => {}) => {
+    const one = of('extractions', id);
+    if (!one) return refuse(404, 'JOB_NOT_FOUND', 'There is no extraction with this id');
+    change(one);
+    return ok(reportOf(one, stub.data.corrections[id] ?? null));
+  };
   const shownSettings = () => ok({ settings: stub.data.settings, builtIn: SETTINGS, responders: ['knowledge', 'llm'] }, { headers: { ETag: `"${stub.version('settings')}"` } });
   const document = (fileName, title) => ({ id: newId(), fileName, title, url: null, language: 'en', contentType: 'text/plain', characters: 900, pages: null, passages: 3, sourceId: null, createdAt: new Date().toISOString(), updatedAt: new Date().toISOString() });
   const PUBLIC = /^\/(session$|sign-in\/|links\/)/;

@@ -28,7 +28,7 @@ json_object! { CorrectionView as "Correction" = |view| {
     "at": Timestamp = view.0.at,
 } }
 
-async fn view(
+pub(super) async fn view(
     cx: &Context<'_>,
     names: &mut Names,
     correction: Correction,

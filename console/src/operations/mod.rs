@@ -8,6 +8,7 @@ mod contacts;
 mod corrections;
 mod credits;
 mod deliveries;
+mod extractions;
 mod inbox;
 mod insights;
 mod invitations;
@@ -115,6 +116,10 @@ pub static OPERATIONS: &[Entry] = &[
     Entry::of::<settings::RotateSecret>(),
     Entry::of::<studio::Ask>(),
     Entry::of::<insights::Questions>(),
+    Entry::of::<extractions::List>(),
+    Entry::of::<extractions::Show>(),
+    Entry::of::<extractions::Cancel>(),
+    Entry::of::<extractions::Retry>(),
     Entry::of::<corrections::Set>(),
     Entry::of::<corrections::List>(),
     Entry::of::<corrections::Show>(),
@@ -191,6 +196,8 @@ pub(crate) fn named_schemas() -> std::collections::BTreeMap<String, serde_json::
         of::<studio::ReplyView>(),
         of::<insights::NearestView>(),
         of::<insights::GroupView>(),
+        of::<openapi_core::extraction::ExtractionJob>(),
+        of::<openapi_core::extraction::ExtractionMetadata>(),
         of::<corrections::CorrectionView>(),
         of::<keys::KeyView>(),
         of::<keys::Tried>(),

@@ -22,6 +22,7 @@ export const PAGES: Page[] = [
   { name: 'contacts', path: '/contacts', title: () => t('Contacts'), icon: 'contacts', key: 'g c', needs: 'contacts.read', group: 'main' },
   { name: 'knowledge', path: '/knowledge', title: () => t('Knowledge'), icon: 'book', key: 'g a', needs: 'studio.read', group: 'main' },
   { name: 'studio', path: '/studio', title: () => t('Agent'), icon: 'bot', key: 'g s', needs: 'studio.read', group: 'main' },
+  { name: 'extractions', path: '/extractions', title: () => t('Extractions'), icon: 'file', key: 'g e', needs: 'documents.read', group: 'main' },
   { name: 'keys', path: '/settings/keys', title: () => t('API Permissions'), icon: 'key', key: 'g k', needs: 'keys.read', group: 'settings' },
   { name: 'webhooks', path: '/settings/webhooks', title: () => t('Webhooks'), icon: 'hook', key: 'g w', needs: 'webhooks.read', group: 'settings' },
   { name: 'schema', path: '/settings/schema', title: () => t('Contact schema'), icon: 'settings', key: 'g f', needs: 'schema.read', group: 'settings' },

@@ -360,6 +360,122 @@ export type Event = {
   readonly erased?: boolean;
 };
 
+export type ExtractionJob = {
+  readonly id: string;
+  readonly agentId: string;
+  readonly status: 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  readonly batchId: string | null;
+  readonly clientId: string | null;
+  readonly contactId: string | null;
+  readonly fileId: string | null;
+  readonly document: {
+    readonly fileName: string;
+    readonly contentType: string;
+    readonly fileSize: number;
+    readonly sha256: string;
+    /** `null` for text and DOCX. */
+    readonly pageCount: number | null;
+    readonly characterCount: number;
+    readonly ocrApplied: boolean;
+    /** ISO 639-1, where it was detected. */
+    readonly language: string | null;
+    readonly stored: boolean;
+    readonly fileId: string | null;
+  };
+  /** How often a server has begun it. */
+  readonly attempts: number;
+  readonly creditsReserved: number;
+  readonly createdAt: string;
+  readonly startedAt: string | null;
+  readonly finishedAt: string | null;
+  /** When job and result are removed; `null` until the job has ended. */
+  readonly expiresAt: string | null;
+  /** Why there is no result. */
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+  } | null;
+  /** `data` and `metadata` as `extract` answers them, of one job that has succeeded; lists leave it out. */
+  readonly result: {
+    readonly data: Readonly<Record<string, unknown>>;
+    readonly metadata: ExtractionMetadata;
+  } | null;
+};
+
+export type ExtractionMetadata = {
+  readonly confidence: number;
+  readonly fieldConfidences: Readonly<Record<string, number>>;
+  readonly validation: {
+    /** Whether `errors` is empty. */
+    readonly isValid: boolean;
+    readonly errors: readonly ({
+      /** The path in `data`. */
+      readonly field: string | null;
+      readonly message: string;
+      /** The text of the document that could not be used. */
+      readonly value: unknown;
+      readonly type: string;
+    })[];
+    readonly warnings: readonly ({
+      /** The path in `data`. */
+      readonly field: string | null;
+      readonly message: string;
+      /** The text of the document that could not be used. */
+      readonly value: unknown;
+      readonly type: string;
+    })[];
+    readonly missingRequired: readonly (string)[];
+    readonly lowConfidence: readonly (string)[];
+  };
+  /** In milliseconds. */
+  readonly processingTime: number;
+  readonly document: {
+    readonly fileName: string;
+    readonly contentType: string;
+    readonly fileSize: number;
+    readonly sha256: string;
+    /** `null` for text and DOCX. */
+    readonly pageCount: number | null;
+    readonly characterCount: number;
+    readonly ocrApplied: boolean;
+    /** ISO 639-1, where it was detected. */
+    readonly language: string | null;
+    readonly stored: boolean;
+    readonly fileId: string | null;
+  };
+  readonly usage: {
+    readonly creditsCharged: number;
+    /** `null` without a balance. */
+    readonly creditsRemaining: number | null;
+  };
+  /** `builtin`, or the name that the operator gives another. */
+  readonly engine: string;
+  /** The evidence of every scalar that was found, by its path in `data`. */
+  readonly fields: Readonly<Record<string, {
+    readonly confidence: number;
+    readonly page: number | null;
+    /** The text of the document that says it. */
+    readonly sourceText: string;
+    /** In points (1/72 inch) from the top left corner of the page. */
+    readonly boundingBox: {
+      readonly x: number;
+      readonly y: number;
+      readonly width: number;
+      readonly height: number;
+    } | null;
+  }>>;
+};
+
+export type ExtractionReport = {
+  readonly extraction: ExtractionJob;
+  /** The fields that were asked for, as they were sent. */
+  readonly schema: Readonly<Record<string, unknown>>;
+  /** Who asked for it. */
+  readonly by: Actor;
+  /** What an operator noted of the document; `null` when nobody did. */
+  readonly correction: Correction | null;
+};
+
 export type FoundPassage = {
   readonly documentId: string;
   readonly title: string;
@@ -1871,6 +1987,38 @@ export interface Operations {
     readonly partial: boolean;
     readonly groupedBy: 'meaning' | 'words';
   } };
+  /** Lists queued, running and ended extractions without their results, the newest first, with exact totals. */
+  'extractions.list': { input: { agent: string; status?: 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled'; batchId?: string; limit?: number; cursor?: string }; output: readonly (ExtractionJob)[] };
+  /** Shows an extraction with its result and its correction. */
+  'extractions.show': { input: { agent: string; job: string }; output: {
+    readonly extraction: ExtractionJob;
+    /** The fields that were asked for, as they were sent. */
+    readonly schema: Readonly<Record<string, unknown>>;
+    /** Who asked for it. */
+    readonly by: Actor;
+    /** What an operator noted of the document; `null` when nobody did. */
+    readonly correction: Correction | null;
+  } };
+  /** Cancels an extraction that is queued or running. It costs nothing. */
+  'extractions.cancel': { input: { agent: string; job: string }; output: {
+    readonly extraction: ExtractionJob;
+    /** The fields that were asked for, as they were sent. */
+    readonly schema: Readonly<Record<string, unknown>>;
+    /** Who asked for it. */
+    readonly by: Actor;
+    /** What an operator noted of the document; `null` when nobody did. */
+    readonly correction: Correction | null;
+  } };
+  /** Queues a failed extraction again, under its id. It is charged once, when it succeeds. */
+  'extractions.retry': { input: { agent: string; job: string }; output: {
+    readonly extraction: ExtractionJob;
+    /** The fields that were asked for, as they were sent. */
+    readonly schema: Readonly<Record<string, unknown>>;
+    /** Who asked for it. */
+    readonly by: Actor;
+    /** What an operator noted of the document; `null` when nobody did. */
+    readonly correction: Correction | null;
+  } };
   /** Notes what the document of an extraction really says, as a case for evaluations. */
   'extractions.correct': { input: { agent: string; job: string; values: Readonly<Record<string, unknown>> }; output: {
     /** The extraction, which may be gone. */
@@ -2770,6 +2918,26 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     method: 'GET', path: '/agents/{agent}/insights/questions', query: ['days', 'outcome', 'limit'], body: 'none',
     scope: 'agent', needs: 'insights.read', stepUp: false, versioned: false, secret: false,
     changes: false, command: 'insights questions --agent AGENT',
+  },
+  'extractions.list': {
+    method: 'GET', path: '/agents/{agent}/extractions', query: ['status', 'batchId', 'limit', 'cursor'], body: 'none',
+    scope: 'agent', needs: 'documents.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'extractions list --agent AGENT',
+  },
+  'extractions.show': {
+    method: 'GET', path: '/agents/{agent}/extractions/{job}', query: [], body: 'none',
+    scope: 'agent', needs: 'documents.read', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'extractions show JOB --agent AGENT',
+  },
+  'extractions.cancel': {
+    method: 'POST', path: '/agents/{agent}/extractions/{job}/cancel', query: [], body: 'none',
+    scope: 'agent', needs: 'documents.run', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'extractions cancel JOB --agent AGENT',
+  },
+  'extractions.retry': {
+    method: 'POST', path: '/agents/{agent}/extractions/{job}/retry', query: [], body: 'none',
+    scope: 'agent', needs: 'documents.run', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'extractions retry JOB --agent AGENT',
   },
   'extractions.correct': {
     method: 'PUT', path: '/agents/{agent}/corrections/{job}', query: [], body: 'json',

@@ -29,6 +29,9 @@ const PAGES = {
   'studio-people': () => '/a/acme/studio/people',
   'studio-try': () => '/a/acme/studio/try',
   'studio-install': () => '/a/acme/studio/install',
+  extractions: () => '/a/acme/extractions',
+  extraction: () => '/a/acme/extractions/' + (all.stub.data.extractions[2]?.id ?? 'none'),
+  'extraction-running': () => '/a/acme/extractions/' + (all.stub.data.extractions[1]?.id ?? 'none'),
   keys: () => '/a/acme/settings/keys',
   key: () => '/a/acme/settings/keys/' + first('keys'),
   'new-key': () => '/a/acme/settings/keys/new',
@@ -86,7 +89,7 @@ for (const [look, options] of Object.entries(LOOKS))
   });
 test('every page without records', async () => {
   const found = [];
-  for (const name of ['home', 'inbox', 'contacts', 'knowledge', 'websites', 'keys', 'webhooks', 'credits', 'audit', 'agents', 'members', 'invitations']) {
+  for (const name of ['home', 'inbox', 'contacts', 'knowledge', 'websites', 'extractions', 'keys', 'webhooks', 'credits', 'audit', 'agents', 'members', 'invitations']) {
     all.stub.reset(true);
     if (name == 'agents') all.stub.data.agents = [];
     found.push(...(await check(`${name}-empty`, PAGES[name](), {})));
@@ -95,7 +98,7 @@ test('every page without records', async () => {
 });
 test('every page whose reading fails names the reason, the request, and the next step', async () => {
   const found = [];
-  for (const name of ['home', 'inbox', 'conversation', 'contacts', 'contact', 'knowledge', 'websites', 'website', 'studio', 'keys', 'key', 'webhooks', 'webhook', 'schema', 'schema-versions', 'credits', 'audit', 'members', 'invitations']) {
+  for (const name of ['home', 'inbox', 'conversation', 'contacts', 'contact', 'knowledge', 'websites', 'website', 'studio', 'extractions', 'extraction', 'keys', 'key', 'webhooks', 'webhook', 'schema', 'schema-versions', 'credits', 'audit', 'members', 'invitations']) {
     all.stub.reset();
     all.stub.fail = (method, path) => (/^\/(agents\/acme|members)/.test(path) ? { status: 503, code: 'SERVICE_UNAVAILABLE', message: 'The data store is not available' } : null);
     const visit = await all.visit(PAGES[name]());
