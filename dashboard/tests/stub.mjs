@@ -442,8 +442,8 @@ export const startStub = async (base = '') => {
     },
     'extractions.list': ({ query }) => page(stub.data.extractions.filter((one) => (!query.get('status') || one.status == query.get('status')) && (!query.get('batchId') || one.batchId == query.get('batchId'))).map((one) => ({ ...one, result: null })), query),
     'extractions.show': ({ job }) => shownExtraction(job),
-    'extractions.cancel': ({ job }) => shownExtraction(job, (one) => Object.assign(one, { status: 'cancelled', creditsReserved: 0, finishedAt: new Date().toISOString() })),
-    'extractions.retry': ({ job }) => shownExtraction(job, (one) => Object.assign(one, { status: 'queued', error: null, finishedAt: null, expiresAt: null })),
+    'extractions.cancel': ({ job }) => changedExtraction(job, (one) => Object.assign(one, { status: 'cancelled', creditsReserved: 0, finishedAt: new Date().toISOString() })),
+    'extractions.retry': ({ job }) => changedExtraction(job, (one) => Object.assign(one, { status: 'queued', error: null, finishedAt: null, expiresAt: null })),
     'extractions.correct': ({ job, body }) => {
       const one = of('extractions', job);
       if (!one?.result) return missing('extraction');
@@ -461,12 +461,11 @@ export const startStub = async (base = '') => {
     'audit.list': ({ query }) => { const from = query.get('beforeId') ? stub.data.audit.findIndex((one) => one.id == query.get('beforeId')) + 1 : 0; const entries = stub.data.audit.slice(from, from + 12); const last = entries.at(-1); return ok({ entries, next: from + 12 < stub.data.audit.length ? { beforeAt: last.at, beforeId: last.id } : null }); },
   };
   const contactLike = () => ({ id: newId(), agentId: 'acme', externalReferenceId: null, salutation: null, firstName: null, middleName: null, lastName: null, dob: null, gender: null, primaryEmail: '', primaryPhone: null, primaryPhoneCode: null, fullAddress: null, tags: [], status: 'active', source: 'console', lastContactedAt: null, customFields: {}, isArchived: false, archivedAt: null, createdAt: new Date().toISOString(), updatedAt: new Date().toISOString(), masked: [] });
-  const shownExtraction = (id, change = () => {}) => {
+  const shownExtraction = (id, show = (one) => reportOf(one, stub.data.corrections[id] ?? null)) => {
     const one = of('extractions', id);
-    if (!one) return refuse(404, 'JOB_NOT_FOUND', 'There is no extraction with this id');
-    change(one);
-    return ok(reportOf(one, stub.data.corrections[id] ?? null));
+    return one ? ok(show(one)) : refuse(404, 'JOB_NOT_FOUND', 'There is no extraction with this id');
   };
+  const changedExtraction = (id, change) => shownExtraction(id, (one) => ({ id, status: change(one).status }));
   const shownSettings = () => ok({ settings: stub.data.settings, builtIn: SETTINGS, responders: ['knowledge', 'llm'] }, { headers: { ETag: `"${stub.version('settings')}"` } });
   const document = (fileName, title) => ({ id: newId(), fileName, title, url: null, language: 'en', contentType: 'text/plain', characters: 900, pages: null, passages: 3, sourceId: null, createdAt: new Date().toISOString(), updatedAt: new Date().toISOString() });
   const PUBLIC = /^\/(session$|sign-in\/|links\/)/;

@@ -54,6 +54,14 @@ json_object! { ExtractionReport as "ExtractionReport" = |report| {
     "correction": Option<CorrectionView> { "description": "What an operator noted of the document; `null` when nobody did." } = report.correction,
 } }
 
+/// Where an extraction stands, for operators who may run documents and not read them.
+pub struct ExtractionState(ExtractionJob);
+
+json_object! { ExtractionState as "ExtractionState" = |state| {
+    "id": JobId = state.0.job.id,
+    "status": ExtractionStatus = state.0.status(),
+} }
+
 async fn report(cx: &Context<'_>, extraction: ExtractionJob) -> Result<ExtractionReport, ApiError> {
     let mut names = Names::default();
     let id = extraction.job.id.to_string();
@@ -132,12 +140,12 @@ impl Operation for Cancel {
         "extractions cancel JOB --agent AGENT",
     );
     type Input = OneExtraction;
-    type Output = ExtractionReport;
+    type Output = ExtractionState;
 
-    async fn run(cx: Context<'_>, input: OneExtraction) -> Result<Reply<ExtractionReport>, ApiError> {
+    async fn run(cx: Context<'_>, input: OneExtraction) -> Result<Reply<ExtractionState>, ApiError> {
         let caller = cx.caller(&input.agent);
         let cancelled = cx.platform().cancel_extraction(&caller, &input.job.to_string()).await?;
-        Ok(Reply::ok("Extraction cancelled successfully", report(&cx, cancelled).await?))
+        Ok(Reply::ok("Extraction cancelled successfully", ExtractionState(cancelled)))
     }
 }
 
@@ -154,11 +162,11 @@ impl Operation for Retry {
         "extractions retry JOB --agent AGENT",
     );
     type Input = OneExtraction;
-    type Output = ExtractionReport;
+    type Output = ExtractionState;
 
-    async fn run(cx: Context<'_>, input: OneExtraction) -> Result<Reply<ExtractionReport>, ApiError> {
+    async fn run(cx: Context<'_>, input: OneExtraction) -> Result<Reply<ExtractionState>, ApiError> {
         let caller = cx.caller(&input.agent);
         let queued = cx.platform().retry_extraction(&caller, &input.job.to_string()).await?;
-        Ok(Reply::ok("Extraction queued successfully", report(&cx, queued).await?))
+        Ok(Reply::ok("Extraction queued successfully", ExtractionState(queued)))
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::support::{Answer, World, by, call_as};
 
 /// Stores an extraction of `acme` that has ended, with its document; the id of the job.
-fn extracted(world: &World) -> String {
+pub fn extracted(world: &World) -> String {
     let (agent, now) = (world.agent(), world.platform.now());
     let (id, file) = (JobId::from_bytes([3; 12]), FileId::from_bytes([3; 12]));
     let sha256 = "0f".repeat(32);

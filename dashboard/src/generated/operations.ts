@@ -476,6 +476,11 @@ export type ExtractionReport = {
   readonly correction: Correction | null;
 };
 
+export type ExtractionState = {
+  readonly id: string;
+  readonly status: 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+};
+
 export type FoundPassage = {
   readonly documentId: string;
   readonly title: string;
@@ -2001,23 +2006,13 @@ export interface Operations {
   } };
   /** Cancels an extraction that is queued or running. It costs nothing. */
   'extractions.cancel': { input: { agent: string; job: string }; output: {
-    readonly extraction: ExtractionJob;
-    /** The fields that were asked for, as they were sent. */
-    readonly schema: Readonly<Record<string, unknown>>;
-    /** Who asked for it. */
-    readonly by: Actor;
-    /** What an operator noted of the document; `null` when nobody did. */
-    readonly correction: Correction | null;
+    readonly id: string;
+    readonly status: 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   } };
   /** Queues a failed extraction again, under its id. It is charged once, when it succeeds. */
   'extractions.retry': { input: { agent: string; job: string }; output: {
-    readonly extraction: ExtractionJob;
-    /** The fields that were asked for, as they were sent. */
-    readonly schema: Readonly<Record<string, unknown>>;
-    /** Who asked for it. */
-    readonly by: Actor;
-    /** What an operator noted of the document; `null` when nobody did. */
-    readonly correction: Correction | null;
+    readonly id: string;
+    readonly status: 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   } };
   /** Notes what the document of an extraction really says, as a case for evaluations. */
   'extractions.correct': { input: { agent: string; job: string; values: Readonly<Record<string, unknown>> }; output: {

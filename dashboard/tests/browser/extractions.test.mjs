@@ -70,7 +70,7 @@ test('a doubtful value is corrected by keyboard, and the correction replaced and
   await page.locator('[data-field=total]').getByText('284.4', { exact: true }).waitFor();
   // A correction replaces the earlier one as a whole, so it has its values too.
   await page.getByLabel('purchase_order').fill('PO-77');
-  await page.getByLabel('is_paid').fill('true');
+  await page.getByLabel('is_paid').selectOption('yes');
   await page.getByLabel('items').fill('[{ "description": "Paper" }]');
   await page.keyboard.press('Control+s');
   await until(() => corrections().length == 3, 'the second correction');

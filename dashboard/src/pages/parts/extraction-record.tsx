@@ -2,7 +2,7 @@
 // field as a case for evaluations.
 import {
   agent, ApiError, ask, Badge, Bar, bytes, Button, can, changed as differences, Cli, done, download, Failure, Field, href, invalidate, Loaded, locale, Menu, moment, Notice, number, percent, post, put, quoted, remove, seg, setQuery, t, tn, useEvery, useForm, useKeys, useQuery,
-  type ExtractionJob, type ExtractionReport, type Tone,
+  type ExtractionJob, type ExtractionReport, type ExtractionState, type Tone,
 } from '../../kit';
 
 export const STATUSES: Record<ExtractionJob['status'], { name: () => string; tone: Tone }> = {
@@ -90,6 +90,7 @@ const Values = ({ report, path, reload }: { report: ExtractionReport; path: stri
     }
   });
   const confirm = () => void form.submit(() => store({}, t('The result is noted as right')));
+  const missing = metadata.validation.missingRequired.filter((name) => (noted?.[name] ?? null) === null);
   const firstDoubt = names.find((name) => (metadata.fieldConfidences[name] ?? 1) < DOUBTFUL) ?? names[0];
   useKeys(write ? [
     { key: 'mod+s', label: t('Save the correction'), run: () => form.dirty && save() },
@@ -99,7 +100,7 @@ const Values = ({ report, path, reload }: { report: ExtractionReport; path: stri
   return (
     <>
       {correction && <Notice tone="ok"><div class="row between wrap"><span>{t('Noted by {name}, {when}: a case for evaluations.', { name: correction.by.name ?? correction.by.id, when: moment(correction.at) })}</span></div></Notice>}
-      {!!metadata.validation.missingRequired.length && <Notice tone="warn"><span>{t('Required, but not found: {names}', { names: metadata.validation.missingRequired.join(', ') })}</span></Notice>}
+      {!!missing.length && <Notice tone="warn"><span>{t('Required, but not found: {names}', { names: missing.join(', ') })}</span></Notice>}
       {[...metadata.validation.errors, ...metadata.validation.warnings].slice(0, 5).map((one) => <Notice tone="warn"><span>{one.field && <code>{one.field}</code>} {one.message}</span></Notice>)}
       {form.restored && form.dirty && <Notice tone="info"><div class="row between wrap"><span>{t('Your unsaved input from before is back.')}</span><Button onClick={() => form.reset()}>{t('Discard')}</Button></div></Notice>}
       {form.failure && <Failure error={form.failure} />}
@@ -114,7 +115,9 @@ const Values = ({ report, path, reload }: { report: ExtractionReport; path: stri
               {write ? (
                 <Field label={name} error={form.errors[name]}>{(props) => (long
                   ? <textarea class="input mono" rows={Math.min(10, (form.values[name] ?? '').split('\n').length)} spellcheck={false} dir="ltr" value={form.values[name]} onInput={(event) => form.set(name, event.currentTarget.value)} {...props} />
-                  : <input class="input" dir="auto" value={form.values[name]} onInput={(event) => form.set(name, event.currentTarget.value)} {...props} />)}</Field>
+                  : typeOf(schema, name, data[name]) == 'boolean'
+                    ? <select class="input" value={form.values[name]} onChange={(event) => form.set(name, event.currentTarget.value)} {...props}>{[['', '–'], ['true', t('yes')], ['false', t('no')]].map(([value, label]) => <option value={value} selected={value == form.values[name]}>{label}</option>)}</select>
+                    : <input class="input" dir="auto" value={form.values[name]} onInput={(event) => form.set(name, event.currentTarget.value)} {...props} />)}</Field>
               ) : <><span class="strong" dir="auto">{name}</span><div><Shown value={(noted ?? data)[name]} /></div></>}
               {isNoted && <p class="small muted">{t('Found:')} <Shown value={data[name]} /></p>}
               {evidence && <p class="small muted cut" dir="auto" title={evidence.sourceText}>“{evidence.sourceText}”{evidence.page !== null && ` · ${t('page {n}', { n: number(evidence.page) })}`}</p>}
@@ -134,8 +137,8 @@ const Report = ({ report, path, refetch, changed, close }: { report: ExtractionR
   const isOpen = job.status == 'queued' || job.status == 'running';
   useEvery(EVERY_MILLIS, () => isOpen && void refetch());
   const act = (what: 'cancel' | 'retry', text: string) => async () => {
-    const { data } = await post<ExtractionReport>(`${path}/${what}`);
-    changed(data.extraction);
+    const { data } = await post<ExtractionState>(`${path}/${what}`);
+    changed({ ...job, status: data.status });
     await refetch();
     done(text);
   };
