@@ -83,14 +83,28 @@ impl ReplicaSet {
         ReplicaSet::with_cache(members, "0.25")
     }
 
+    /// Like [`ReplicaSet::start`], with the data in memory where there is room. Each test makes a database with dozens of
+    /// collections, and every one of them waits for the disk.
+    ///
+    /// # Panics
+    /// As [`ReplicaSet::start`].
+    #[must_use]
+    pub fn in_memory(members: usize) -> ReplicaSet {
+        ReplicaSet::with(members, "0.25", process::folder_in_memory)
+    }
+
     /// Like [`ReplicaSet::start`], with a cache of `cache_gb` GB for each member.
     ///
     /// # Panics
     /// As [`ReplicaSet::start`].
     #[must_use]
     pub fn with_cache(members: usize, cache: &'static str) -> ReplicaSet {
+        ReplicaSet::with(members, cache, process::folder)
+    }
+
+    fn with(members: usize, cache: &'static str, folder: fn() -> TempDir) -> ReplicaSet {
         let mongod = mongod();
-        let new = || Member { process: None, port: process::free_port(), folder: process::folder() };
+        let new = || Member { process: None, port: process::free_port(), folder: folder() };
         let mut set = ReplicaSet { members: (0..members).map(|_| new()).collect(), mongod, cache };
         for member in &mut set.members {
             member.launch(&set.mongod, set.cache);

@@ -85,9 +85,40 @@ pub(crate) fn free_port() -> u16 {
     listener.local_addr().expect("a bound socket has an address").port()
 }
 
+/// How the names of the folders of servers begin.
+const PREFIX: &str = "database-server-";
+
 /// An empty folder that is removed with the value.
 pub(crate) fn folder() -> TempDir {
-    tempfile::Builder::new().prefix("database-server-").tempdir().expect("a temporary folder can be made")
+    tempfile::Builder::new().prefix(PREFIX).tempdir().expect("a temporary folder can be made")
+}
+
+/// Where Linux has a file system in memory.
+const MEMORY: &str = "/dev/shm";
+/// The room that the data of a whole test run needs there, in bytes.
+const ROOM: u64 = 4 << 30;
+
+/// Like [`folder`], in memory; on the disk where there is too little room.
+pub(crate) fn folder_in_memory() -> TempDir {
+    remove_abandoned();
+    let room = rustix::fs::statvfs(MEMORY).map_or(0, |it| it.f_bavail.saturating_mul(it.f_frsize));
+    let new = (room >= ROOM).then(|| tempfile::Builder::new().prefix(PREFIX).tempdir_in(MEMORY));
+    new.and_then(Result::ok).unwrap_or_else(folder)
+}
+
+/// Removes what servers left in memory whose runner was killed.
+fn remove_abandoned() {
+    for entry in std::fs::read_dir(MEMORY).into_iter().flatten().flatten() {
+        let (name, lock) = (entry.file_name(), entry.path().join("data/mongod.lock"));
+        let owner = std::fs::read_to_string(lock).ok().and_then(|text| text.trim().parse::<u32>().ok());
+        // A process that ended and that nobody has waited for has no command line.
+        let is_dead = owner
+            .is_some_and(|pid| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default().is_empty());
+        if is_dead && name.to_string_lossy().starts_with(PREFIX) {
+            // Another run may remove it at the same time.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// Polls until `ask` returns a value.

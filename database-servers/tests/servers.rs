@@ -66,3 +66,28 @@ fn a_command_receives_both_server_urls() {
     assert_eq!(mongo, "mongodb://192.0.2.1/", "a server that is given is used");
     assert!(!listens(postgres), "it is stopped with the command");
 }
+
+/// A runner that is killed cannot clean up; the next one does it.
+#[test]
+fn data_in_memory_of_a_killed_runner_is_removed_by_the_next() {
+    let folders = || {
+        let all = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+        all.map(|entry| entry.path())
+            .filter(|path| path.join("data/mongod.lock").exists())
+            .collect::<Vec<_>>()
+    };
+    let before = folders();
+    let run = |script: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_database-servers"));
+        command.args(["--in-memory", "sh", "-c", script]);
+        command.env("TEST_POSTGRES_URL", "postgres://192.0.2.1/").env_remove("TEST_MONGODB_URL");
+        command.output().unwrap()
+    };
+    assert!(!run("kill -KILL $PPID").status.success());
+    // The server ends a moment after the runner.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let output = run("echo $TEST_MONGODB_URL; exit 7");
+    assert_eq!(output.status.code(), Some(7));
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("mongodb://127.0.0.1:"));
+    assert_eq!(folders().iter().filter(|path| !before.contains(path)).count(), 0);
+}
