@@ -61,43 +61,21 @@ use crate::values::{AgentId, ContactId, ExternalId, FileId, KeyId, SubmissionId,
 /// The result of a storage method.
 pub type Result<T, E = StorageError> = std::result::Result<T, E>;
 
-/// Everything the platform stores. Implement the parts; a blanket implementation adds this trait.
-pub trait Storage:
-    AccessStore
-    + AgentStore
-    + ContactSchemaStore
-    + ContactStore
-    + FileStore
-    + FormStore
-    + CreditStore
-    + DocumentStore
-    + LogStore
-    + QueueStore
-    + IdempotencyStore
-    + HealthProbe
-{
+/// Declares a trait of all types that have the parts.
+macro_rules! joined {
+    ($($(#[$doc:meta])* $name:ident: $($part:ident),+;)+) => {$(
+        $(#[$doc])*
+        pub trait $name: $($part +)+ {}
+        impl<S: $($part +)+> $name for S {}
+    )+};
 }
 
-impl<S> Storage for S where
-    S: AccessStore
-        + AgentStore
-        + ContactSchemaStore
-        + ContactStore
-        + FileStore
-        + FormStore
-        + CreditStore
-        + DocumentStore
-        + LogStore
-        + QueueStore
-        + IdempotencyStore
-        + HealthProbe
-{
+joined! {
+    /// Everything the platform stores. Implement the parts; a blanket implementation adds this trait.
+    Storage: AccessStore, AgentStore, ContactSchemaStore, ContactStore, FileStore, FormStore, CreditStore, DocumentStore, LogStore, QueueStore, IdempotencyStore, HealthProbe;
+    /// What authentication needs: keys, records of rate-limit windows and the audit log.
+    AccessStore: KeyStore, RecordStore, AuditStore;
 }
-
-/// What authentication needs: keys, records of rate-limit windows and the audit log.
-pub trait AccessStore: KeyStore + RecordStore + AuditStore {}
-
-impl<S> AccessStore for S where S: KeyStore + RecordStore + AuditStore {}
 
 /// Agents. All methods are the operator's own.
 #[async_trait]

@@ -1,4 +1,5 @@
-//! PATCH /contacts/{externalReferenceId}/chatbots/{agentId}/archive, PATCH /contacts/platformid/{contactId}/chatbots/{agentId}/archive
+//! PATCH …/archive and …/unarchive of /contacts/{externalReferenceId}/chatbots/{agentId}, and of
+//! /contacts/platformid/{contactId}/chatbots/{agentId}
 
 use std::marker::PhantomData;
 
@@ -11,8 +12,6 @@ use crate::service::ArchiveContact;
 
 /// Archives a contact.
 pub struct Archive<A>(PhantomData<A>);
-
-const MESSAGE: &str = "Contact archived successfully";
 
 impl<A: Addressing> Operation for Archive<A> {
     const METADATA: EndpointMetadata = EndpointMetadata {
@@ -37,6 +36,36 @@ impl<A: Addressing> Operation for Archive<A> {
     async fn run(cx: Context<'_, Caller>, input: ArchiveContact) -> Result<Reply<Contact>, ApiError> {
         let contact = cx.service.archive_contact(cx.caller, input).await?;
         let etag = contact.etag();
-        Ok(Reply::ok(MESSAGE, contact).with_etag(etag))
+        Ok(Reply::ok("Contact archived successfully", contact).with_etag(etag))
+    }
+}
+
+/// Takes a contact out of the archive.
+pub struct Unarchive<A>(PhantomData<A>);
+
+impl<A: Addressing> Operation for Unarchive<A> {
+    const METADATA: EndpointMetadata = EndpointMetadata {
+        id: pick(A::BY_ID, "unarchiveContact", "unarchiveContactByPlatformId"),
+        method: Method::Patch,
+        path: pick(
+            A::BY_ID,
+            "/contacts/{externalReferenceId}/chatbots/{agentId}/unarchive",
+            "/contacts/platformid/{contactId}/chatbots/{agentId}/unarchive",
+        ),
+        tag: "Contacts",
+        summary: pick(A::BY_ID, "Unarchive a contact", "Unarchive a contact by platform id"),
+        description: "Takes the contact out of the archive. Repeating changes nothing.",
+        access: Access::Key(Permission::new(Scope::Contacts, Action::Update)),
+        errors: &[ErrorCode::ContactNotFound],
+        ..EndpointMetadata::of::<Self::Input>()
+    };
+    type Caller = Caller;
+    type Input = ArchiveContact;
+    type Output = Contact;
+
+    async fn run(cx: Context<'_, Caller>, input: ArchiveContact) -> Result<Reply<Contact>, ApiError> {
+        let contact = cx.service.unarchive_contact(cx.caller, input).await?;
+        let etag = contact.etag();
+        Ok(Reply::ok("Contact unarchived successfully", contact).with_etag(etag))
     }
 }

@@ -5,15 +5,13 @@ mod create;
 mod get;
 mod list;
 mod schema;
-mod unarchive;
 mod update;
 
-pub use archive::Archive;
+pub use archive::{Archive, Unarchive};
 pub use create::{Create, CreatedContact};
 pub use get::Get;
 pub use list::List;
 pub use schema::{Schema, SchemaDocument};
-pub use unarchive::Unarchive;
 pub use update::Update;
 
 pub use create::stored_reply;
