@@ -9,6 +9,7 @@ mod accounts;
 mod authenticator;
 mod corrections;
 mod cross_site;
+mod imports;
 mod insights;
 mod live;
 mod members;

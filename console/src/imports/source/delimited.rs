@@ -52,7 +52,10 @@ impl<'a> CsvRows<'a> {
         let is_given = given.is_some() || named.is_some();
         let delimiter = match given.or(named.map(|(delimiter, _)| delimiter)) {
             Some(delimiter) => delimiter,
-            None => detect(text.peek_line(SAMPLE)?, is_known)?,
+            None => {
+                let prefix = text.prefix();
+                detect(text.peek_line(SAMPLE)?, is_known, prefix)?
+            }
         };
         let core = reader(delimiter);
         Ok(CsvRows { text, core, lines, cells: vec![0; 4_096], ends: vec![0; 64], delimiter, is_given })
@@ -180,7 +183,7 @@ fn split(cells: &[u8], ends: &[usize]) -> Vec<String> {
 }
 
 /// The delimiter of a text: the one that yields the most columns that can be imported.
-fn detect(sample: &[u8], is_known: impl Fn(&str) -> bool) -> io::Result<u8> {
+fn detect(sample: &[u8], is_known: impl Fn(&str) -> bool, prefix: &str) -> io::Result<u8> {
     let sample = [sample, b"\n"].concat();
     let found = DELIMITERS.map(|delimiter| {
         let row = first_row(&sample, delimiter);
@@ -204,7 +207,7 @@ fn detect(sample: &[u8], is_known: impl Fn(&str) -> bool) -> io::Result<u8> {
             let candidates: Vec<String> = candidates.into_iter().map(shown).collect();
             Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                format!("the delimiter may be {}; name it with --delimiter", candidates.join(" or ")),
+                format!("the delimiter may be {}; name it with {prefix}delimiter", candidates.join(" or ")),
             ))
         }
     }
@@ -216,7 +219,7 @@ mod tests {
     use super::*;
 
     fn rows(text: &str, given: Option<u8>) -> io::Result<Vec<(u64, Vec<String>)>> {
-        let reader = TextReader::new(Box::new(io::Cursor::new(text.as_bytes().to_vec())))?;
+        let reader = TextReader::new(Box::new(io::Cursor::new(text.as_bytes().to_vec())), "--")?;
         let mut reader = reader.begin(Assume::Detected)?;
         let mut rows =
             CsvRows::new(&mut reader, given, |name| matches!(name.trim(), "email" | "name" | "tags"))?;

@@ -1,6 +1,6 @@
 //! Cells that a spreadsheet would interpret as formulas: escaped by an apostrophe on export, unescaped on import.
 
-use crate::cli::characters::is_format;
+use super::characters::is_format;
 
 /// Whether a spreadsheet could interpret the cell as a formula. Spreadsheets pass over blanks and invisible characters
 /// before a formula, and some normalise full-width signs.

@@ -7,16 +7,12 @@ mod sheet;
 mod text;
 
 use std::io;
-use std::path::Path;
 
 use encoding_rs::Encoding;
 
-use super::csv::{Columns, Target};
+use super::columns::{Columns, Target};
 use super::format::ImportFormat;
-use super::header::{Header, Mapping};
-use crate::cli::context::CommandContext;
-use crate::cli::input;
-use crate::error::CliError;
+use super::header::Header;
 use delimited::CsvRows;
 use json::{ArrayElements, ndjson};
 pub use lines::Line;
@@ -25,18 +21,16 @@ use sheet::{SheetRows, Workbook};
 use text::{Assume, TextReader};
 
 /// What the caller says about the file.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Given {
-    /// The format.
-    pub format: Option<ImportFormat>,
     /// The delimiter of CSV.
     pub delimiter: Option<u8>,
     /// The encoding of text.
     pub encoding: Option<&'static Encoding>,
     /// The sheet of a workbook.
     pub sheet: Option<String>,
-    /// Columns that have another name than their field.
-    pub mappings: Vec<Mapping>,
+    /// What precedes the names of options in messages, such as `--`.
+    pub prefix: &'static str,
 }
 
 /// Parses the name of an encoding.
@@ -54,6 +48,7 @@ pub fn parse_encoding(label: &str) -> Result<&'static Encoding, &'static str> {
 pub struct Source {
     content: Content,
     name: String,
+    prefix: &'static str,
 }
 
 enum Content {
@@ -64,87 +59,75 @@ enum Content {
 }
 
 impl Source {
-    /// Opens a file.
+    /// Opens a file of a known format.
     ///
     /// # Errors
     /// When it cannot be read, or has another format.
-    pub fn open(context: &CommandContext, file: &Path, given: &Given) -> Result<Self, CliError> {
-        let format = given.format.map_or_else(|| ImportFormat::of(file), Ok)?;
-        let (is_csv, is_sheet) = (format == ImportFormat::Csv, format == ImportFormat::Xlsx);
-        for (flag, is_given, applies, to) in [
-            ("--delimiter", given.delimiter.is_some(), is_csv, "CSV"),
-            ("--encoding", given.encoding.is_some(), !is_sheet, "text"),
-            ("--sheet", given.sheet.is_some(), is_sheet, "Excel workbooks"),
-            ("--map", !given.mappings.is_empty(), is_csv || is_sheet, "CSV and Excel workbooks"),
-        ] {
-            if is_given && !applies {
-                return Err(CliError::usage(format!("{flag} applies to {to}")));
-            }
-        }
-        let name =
-            if file.as_os_str() == "-" { "standard input".to_owned() } else { file.display().to_string() };
-        Source::read(input::open(context, file)?, name, format, given)
-    }
-
-    /// Reads a file of a known format.
     pub fn read(
         input: Box<dyn io::BufRead + Send>,
         name: String,
         format: ImportFormat,
         given: &Given,
-    ) -> Result<Self, CliError> {
+    ) -> Result<Self, String> {
         let (is_csv, is_sheet) = (format == ImportFormat::Csv, format == ImportFormat::Xlsx);
-        let of_file = |message: String| CliError::new(format!("{name} {message}"));
+        let of_file = |message: String| format!("{name} {message}");
         let content = if is_sheet {
             Content::Sheet(Box::new(Workbook::open(input, given.sheet.as_deref()).map_err(of_file)?))
         } else {
             let fallback = if is_csv { Assume::Detected } else { Assume::Utf8 };
             let assume = given.encoding.map_or(fallback, Assume::Given);
             let read = |error: io::Error| of_file(error.to_string());
-            let text = TextReader::new(input).map_err(read)?;
+            let text = TextReader::new(input, given.prefix).map_err(read)?;
             if let Some(message) = ImportFormat::refused(text.head()) {
                 return Err(of_file(message));
             }
             let mut text = text.begin(assume).map_err(read)?;
             match format {
                 ImportFormat::Csv => Content::Csv(text, given.delimiter),
-                ImportFormat::Json if is_array(&mut text)? => Content::Array(text),
+                ImportFormat::Json if is_array(&mut text).map_err(read)? => Content::Array(text),
                 _ => Content::Ndjson(text),
             }
         };
-        Ok(Source { content, name })
+        Ok(Source { content, name, prefix: given.prefix })
     }
 
-    /// The contacts of the file.
+    /// The contacts of the file, whose columns are assigned to fields by `header`.
     ///
     /// # Errors
     /// When its first row has columns without a field, or cannot be read.
-    pub fn lines<'a>(
+    pub fn lines<'a>(&'a mut self, columns: &'a Columns, header: &Header<'_>) -> Result<Lines<'a>, String> {
+        self.lines_of(columns, |column| header.is_known(column), |names| header.targets(names))
+    }
+
+    /// The contacts of the file. `is_known` says whether a column of this name can be imported, which decides on the
+    /// delimiter; `targets` assigns the columns that the first row names.
+    ///
+    /// # Errors
+    /// When its first row cannot be read, or `targets` refuses it.
+    pub fn lines_of<'a>(
         &'a mut self,
         columns: &'a Columns,
-        mappings: &[Mapping],
-    ) -> Result<Lines<'a>, CliError> {
-        let header = Header::new(columns, mappings).map_err(CliError::usage)?;
+        is_known: impl Fn(&str) -> bool,
+        targets: impl FnOnce(&[String]) -> Result<Vec<Target>, String>,
+    ) -> Result<Lines<'a>, String> {
         let name = &self.name;
         let rows = match &mut self.content {
             Content::Ndjson(text) => return Ok(Lines::Json(Box::new(ndjson(text)))),
             Content::Array(text) => return Ok(Lines::Json(Box::new(ArrayElements::new(text)))),
             Content::Csv(text, delimiter) => {
                 let encoding = text.encoding();
-                let rows =
-                    CsvRows::new(text, *delimiter, |column| header.is_known(column)).map_err(|error| {
-                        CliError::new(format!("{name}: {error} (read as CSV, encoding {encoding})"))
-                    })?;
+                let rows = CsvRows::new(text, *delimiter, is_known)
+                    .map_err(|error| format!("{name}: {error} (read as CSV, encoding {encoding})"))?;
                 Rows::Csv(rows)
             }
             Content::Sheet(book) => {
-                let described = book.described();
-                Rows::Sheet(book.rows().map_err(|error| CliError::new(format!("{name} {error}")))?, described)
+                let described = book.described(self.prefix);
+                Rows::Sheet(book.rows().map_err(|error| format!("{name} {error}"))?, described)
             }
         };
-        Table::begin(rows, columns, &header).map(|table| Lines::Table(Box::new(table))).map_err(
-            |(message, described)| CliError::new(format!("{name}: {message}\n(read as {described})")),
-        )
+        Table::begin(rows, columns, targets)
+            .map(|table| Lines::Table(Box::new(table)))
+            .map_err(|(message, described)| format!("{name}: {message}\n(read as {described})"))
     }
 }
 
@@ -158,12 +141,30 @@ fn is_array(text: &mut TextReader) -> io::Result<bool> {
 /// The contacts of a file, one after another.
 pub enum Lines<'a> {
     /// Of JSON.
-    Json(Box<dyn Iterator<Item = io::Result<Line>> + 'a>),
+    Json(Box<dyn Iterator<Item = io::Result<Line>> + Send + 'a>),
     /// Of a table.
     Table(Box<Table<'a>>),
 }
 
 impl Lines<'_> {
+    /// The cells of the first row; none of JSON.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        match self {
+            Lines::Json(_) => &[],
+            Lines::Table(table) => table.names(),
+        }
+    }
+
+    /// The cells of the line that was read last; none of JSON.
+    #[must_use]
+    pub fn cells(&self) -> &[String] {
+        match self {
+            Lines::Json(_) => &[],
+            Lines::Table(table) => table.cells(),
+        }
+    }
+
     /// How the file was read, where that was found out.
     pub fn described(&self) -> Option<String> {
         match self {
@@ -209,30 +210,54 @@ impl Rows<'_> {
 pub struct Table<'a> {
     rows: Rows<'a>,
     columns: &'a Columns,
+    names: Vec<String>,
     targets: Vec<Target>,
+    cells: Vec<String>,
 }
 
 impl<'a> Table<'a> {
     fn begin(
         mut rows: Rows<'a>,
         columns: &'a Columns,
-        header: &Header<'_>,
+        targets: impl FnOnce(&[String]) -> Result<Vec<Target>, String>,
     ) -> Result<Self, (String, String)> {
-        let first = rows.next_row();
-        let targets = match first {
-            Ok(Some((_, Ok(names)))) => header.targets(&names),
+        let first = match rows.next_row() {
+            Ok(Some((_, Ok(names)))) => targets(&names).map(|targets| (names, targets)),
             Ok(Some((_, Err(message)))) => Err(format!("the first row {message}")),
             Ok(None) => Err("the file has no rows".to_owned()),
             Err(error) => Err(error.to_string()),
         };
-        match targets {
-            Ok(targets) => Ok(Table { rows, columns, targets }),
+        match first {
+            Ok((names, targets)) => Ok(Table { rows, columns, names, targets, cells: Vec::new() }),
             Err(message) => Err((message, rows.described())),
         }
     }
 
+    /// The cells of the first row.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// What each column is imported as.
+    #[must_use]
+    pub fn targets(&self) -> &[Target] {
+        &self.targets
+    }
+
+    /// The cells of the line that was read last; none if it could not be read.
+    #[must_use]
+    pub fn cells(&self) -> &[String] {
+        &self.cells
+    }
+
     fn next_line(&mut self) -> io::Result<Option<Line>> {
+        self.cells.clear();
         let Some((number, cells)) = self.rows.next_row()? else { return Ok(None) };
-        Ok(Some((number, cells.and_then(|cells| self.columns.contact(&self.targets, &cells)))))
+        let contact = cells.and_then(|cells| {
+            self.cells = cells;
+            self.columns.contact(&self.targets, &self.cells)
+        });
+        Ok(Some((number, contact)))
     }
 }

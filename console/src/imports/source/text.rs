@@ -41,6 +41,8 @@ enum Evidence {
 pub struct TextReader {
     input: Box<dyn BufRead + Send>,
     assume: Assume,
+    /// What precedes the names of options in messages.
+    prefix: &'static str,
     /// Bytes that were read and not decoded.
     raw: Vec<u8>,
     is_read: bool,
@@ -57,14 +59,15 @@ pub struct TextReader {
 }
 
 impl TextReader {
-    /// Reads the first bytes.
+    /// Reads the first bytes. Messages name options after `prefix`.
     ///
     /// # Errors
     /// When the content cannot be read.
-    pub fn new(input: Box<dyn BufRead + Send>) -> io::Result<Self> {
+    pub fn new(input: Box<dyn BufRead + Send>, prefix: &'static str) -> io::Result<Self> {
         let mut reader = TextReader {
             input,
             assume: Assume::Detected,
+            prefix,
             raw: Vec::new(),
             is_read: false,
             context: Vec::new(),
@@ -113,10 +116,15 @@ impl TextReader {
         self.read_ahead(SAMPLE)?;
         let ascii = Encoding::ascii_valid_up_to(&self.raw);
         if ascii < self.raw.len() {
-            let encoding = detect(&self.raw[ascii.saturating_sub(CONTEXT)..], self.is_read)?;
+            let encoding = detect(&self.raw[ascii.saturating_sub(CONTEXT)..], self.is_read, self.prefix)?;
             self.decode_as(encoding, Evidence::Content);
         }
         Ok(())
+    }
+
+    /// What precedes the names of options in messages.
+    pub fn prefix(&self) -> &'static str {
+        self.prefix
     }
 
     /// The first bytes, undecoded.
@@ -185,7 +193,8 @@ impl TextReader {
             let ascii = Encoding::ascii_valid_up_to(&self.raw);
             if ascii == 0 && !self.raw.is_empty() {
                 self.read_ahead(SAMPLE)?;
-                let encoding = detect(&[&self.context[..], &self.raw[..]].concat(), self.is_read)?;
+                let encoding =
+                    detect(&[&self.context[..], &self.raw[..]].concat(), self.is_read, self.prefix)?;
                 self.decode_as(encoding, Evidence::Content);
             } else {
                 self.context = self.raw[ascii.saturating_sub(CONTEXT)..ascii].to_vec();
@@ -212,8 +221,10 @@ impl TextReader {
             DecoderResult::Malformed(..) => {
                 let name = decoder.encoding().name();
                 // The text before it comes first, so that the position of the problem is known.
-                self.failed =
-                    Some(format!("has bytes that are not {name}; name its encoding with --encoding"));
+                self.failed = Some(format!(
+                    "has bytes that are not {name}; name its encoding with {}encoding",
+                    self.prefix
+                ));
                 self.is_decoded = true;
                 Ok(())
             }
@@ -281,7 +292,7 @@ fn zeros(head: &[u8]) -> Zeros {
 }
 
 /// The encoding of a text that is not ASCII.
-fn detect(sample: &[u8], is_whole: bool) -> io::Result<&'static Encoding> {
+fn detect(sample: &[u8], is_whole: bool, prefix: &str) -> io::Result<&'static Encoding> {
     match std::str::from_utf8(sample) {
         Ok(_) => return Ok(UTF_8),
         // The sample ends inside a character.
@@ -305,7 +316,7 @@ fn detect(sample: &[u8], is_whole: bool) -> io::Result<&'static Encoding> {
         None => Ok(encoding),
         Some(word) => Err(refused(&format!(
             "is not UTF-8, and its encoding is not certain: as {} it has words such as '{word}'; name its encoding with \
-             --encoding, such as windows-1252, windows-1250, macintosh or utf-16le",
+             {prefix}encoding, such as windows-1252, windows-1250, macintosh or utf-16le",
             encoding.name()
         ))),
     }
@@ -359,7 +370,7 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8], assume: Assume) -> io::Result<(String, String)> {
-        let mut reader = TextReader::new(Box::new(io::Cursor::new(bytes.to_vec())))?.begin(assume)?;
+        let mut reader = TextReader::new(Box::new(io::Cursor::new(bytes.to_vec())), "--")?.begin(assume)?;
         let mut text = String::new();
         reader.read_to_string(&mut text)?;
         Ok((text, reader.encoding()))
@@ -458,7 +469,7 @@ mod tests {
         assert_eq!(read(b"", Assume::Detected).unwrap().0, "");
         // JSON is UTF-8; what is not is the parser's to report.
         let mut bytes = Vec::new();
-        let mut reader = TextReader::new(Box::new(io::Cursor::new(b"{\xff}".to_vec()))).unwrap();
+        let mut reader = TextReader::new(Box::new(io::Cursor::new(b"{\xff}".to_vec())), "--").unwrap();
         reader = reader.begin(Assume::Utf8).unwrap();
         reader.read_to_end(&mut bytes).unwrap();
         assert_eq!(bytes, b"{\xff}");

@@ -71,9 +71,9 @@ impl Workbook {
     }
 
     /// The sheet that is read.
-    pub fn described(&self) -> String {
+    pub fn described(&self, prefix: &str) -> String {
         let of = if self.sheets > 1 {
-            format!(", one of {}: --sheet names another", self.sheets)
+            format!(", one of {}: {prefix}sheet names another", self.sheets)
         } else {
             String::new()
         };

@@ -1,6 +1,7 @@
 //! The first row of a table: which column is which field.
 
-use super::csv::{CUSTOM, Columns, Target};
+use super::characters::is_unsafe;
+use super::columns::{CUSTOM, Columns, Target};
 
 /// A column that the caller assigns to a field: `E-Mail=primaryEmail`, or to none: `Notes=`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +49,12 @@ impl<'a> Header<'a> {
             }
         }
         Ok(header)
+    }
+
+    /// Over the columns of an agent, without mappings.
+    #[must_use]
+    pub fn unmapped(columns: &'a Columns) -> Self {
+        Header { columns, names: columns.names(), mappings: &[] }
     }
 
     /// The field of this name.
@@ -163,11 +170,9 @@ impl<'a> Header<'a> {
 }
 
 /// A name without case, blanks and separators.
-fn folded(name: &str) -> String {
+pub(super) fn folded(name: &str) -> String {
     let is_left_out = |letter: &char| {
-        letter.is_whitespace()
-            || matches!(letter, '_' | '-' | '\u{2010}'..='\u{2015}')
-            || crate::cli::characters::is_unsafe(*letter)
+        letter.is_whitespace() || matches!(letter, '_' | '-' | '\u{2010}'..='\u{2015}') || is_unsafe(*letter)
     };
     name.to_lowercase().chars().filter(|letter| !is_left_out(letter)).collect()
 }
