@@ -1,6 +1,8 @@
 //! Which field a column of a foreign file probably is: by its name, by the label of a field, by the words of CRM systems
 //! and spreadsheets in several languages.
 
+use openapi_core::contacts::ContactFields;
+
 use super::columns::{CUSTOM, Columns};
 use super::header::{Header, folded};
 
@@ -159,17 +161,23 @@ impl<'a> Guess<'a> {
         Guess { columns, header: Header::unmapped(columns) }
     }
 
+    /// The field that a column names.
+    fn exact(&self, column: &str) -> Option<String> {
+        self.header.named(column).ok().filter(|field| is_given(field))
+    }
+
     /// The field that a column probably is.
     #[must_use]
     pub fn field(&self, column: &str) -> Option<String> {
-        if let Ok(exact) = self.header.named(column) {
+        if let Some(exact) = self.exact(column) {
             return Some(exact);
         }
         let name = folded(column);
         if name.is_empty() {
             return None;
         }
-        let mut labelled = self.columns.labels().iter().filter(|(label, _)| folded(label) == name);
+        let mut labelled =
+            self.columns.labels().iter().filter(|(label, field)| folded(label) == name && is_given(field));
         if let (Some((_, field)), None) = (labelled.next(), labelled.next()) {
             return Some(field.clone());
         }
@@ -189,9 +197,9 @@ impl<'a> Guess<'a> {
         }
         // A column with the exact name of a field comes before one that is only similar.
         for (at, name) in names.iter().enumerate() {
-            let Ok(exact) = self.header.named(name) else { continue };
+            let Some(exact) = self.exact(name) else { continue };
             if fields[at].is_some()
-                || names[..at].iter().any(|other| self.header.named(other).as_ref() == Ok(&exact))
+                || names[..at].iter().any(|other| self.exact(other).as_ref() == Some(&exact))
             {
                 continue;
             }
@@ -224,6 +232,11 @@ impl<'a> Guess<'a> {
     }
 }
 
+/// Whether files may have a field. The service sets the others: `id` of another program is an external id.
+fn is_given(field: &str) -> bool {
+    ContactFields::NAMES.contains(&field) || field.starts_with(CUSTOM)
+}
+
 #[cfg(test)]
 mod tests {
     use openapi_core::schema::ContactSchema;
@@ -244,6 +257,10 @@ mod tests {
             fields(&["E-Mail", "Vorname", "Nachname", "Tel.", "Shoe size", "first_name", "", "Email"]);
         let found: Vec<&str> = found.iter().map(|field| field.as_deref().unwrap_or("-")).collect();
         assert_eq!(found, ["primaryEmail", "-", "lastName", "primaryPhone", "-", "firstName", "-", "-"]);
+        // An export has both.
+        let found = fields(&["id", "createdAt", "externalReferenceId", "tags"]);
+        let found: Vec<&str> = found.iter().map(|field| field.as_deref().unwrap_or("-")).collect();
+        assert_eq!(found, ["-", "-", "externalReferenceId", "tags"]);
         let found = fields(&["ada@example.com", "Ada", "1"]);
         assert_eq!(found, [None, None, None]);
     }

@@ -73,8 +73,8 @@ fn row() -> impl Strategy<Value = Row> {
         1 => Just("no address".to_owned()),
         1 => Just(String::new()),
     ];
-    let name = prop_oneof![Just(String::new()), Just("King".to_owned()), Just("O\"Hara, \nJr.".to_owned())];
-    let plan = prop_oneof![Just(String::new()), Just("gold".to_owned()), Just("=1+1".to_owned())];
+    let name = prop_oneof![Just(String::new()), Just("King".to_owned()), Just("O\"Hara, Jr.".to_owned())];
+    let plan = prop_oneof![Just(String::new()), Just("gold,\nplus".to_owned()), Just("=1+1".to_owned())];
     (external, email, name, plan).prop_map(|(external, email, name, plan)| [external, email, name, plan])
 }
 
@@ -279,7 +279,7 @@ fn formulas_come_in_as_text_and_go_out_escaped() {
 fn files_that_cannot_be_read_are_refused_whole_with_the_reason() {
     let world = World::hosted();
     let long = [b"a,b,c,d\n1,a@example.com,".as_slice(), &b"x".repeat(9 << 20)].concat();
-    let wide = [&b",".repeat(600)[..], b"\n"].concat();
+    let wide = [&b"x,".repeat(600)[..], b"\n"].concat();
     let many = [b"a,b,c,d\n".as_slice(), &b"1,a@example.com,,\n".repeat(100_001)].concat();
     for (name, content, expected) in [
         (
@@ -366,7 +366,7 @@ fn a_large_file_is_imported_in_pieces_with_one_entry_in_the_audit_log() {
     }
     let done = import(&world, "a.csv", Some(MAPPING), &file);
     assert_eq!((numbers(&done), &done["calls"]), ([6_000, 0, 0, 0], &json!(2)));
-    let log = call_as(&world, "owner", "GET", "/agents/acme/audit?action=contact.import", &Value::Null);
+    let log = call_as(&world, "owner", "GET", "/agents/acme/audit", &Value::Null);
     assert_eq!(log.text.matches("\"contact.import\"").count(), 1, "{}", log.text);
     assert!(log.text.contains("\"lines\":6000"), "{}", log.text);
     // A piece that was sent twice, because its answer was lost, changes nothing.
