@@ -65,7 +65,7 @@ const Columns = ({ columns, mapping, set }: ColumnsProps) => {
     return all;
   };
   return (
-    <div class="tablewrap" tabIndex={0} role="region" aria-label={t('Columns')}><table class="list columns">
+    <div class="tablewrap" tabIndex={0} role="region" aria-label={t('Columns')}><table class="list columns stacked">
       <thead><tr><th scope="col">{t('Column of the file')}</th><th scope="col">{t('Its first values')}</th><th scope="col">{t('Field')}</th></tr></thead>
       <tbody>{columns.map((column, at) => {
         const now = mapping[at] ?? null;
@@ -84,6 +84,8 @@ const Columns = ({ columns, mapping, set }: ColumnsProps) => {
     </table></div>
   );
 };
+/** The options of the command line for columns that are not named like their fields. */
+const maps = (columns: readonly ImportColumn[], mapping: (string | null)[]) => columns.map((one, at) => (one.name.trim() && one.name != mapping[at] ? ` --map ${quoted(`${one.name}=${mapping[at] ?? ''}`)}` : '')).join('');
 /** Why a mapping cannot be previewed, in words. */
 const missing = (mapping: (string | null)[]): string | null => {
   const fields = mapping.filter(Boolean);
@@ -97,9 +99,9 @@ const Changes = ({ of: line }: { of: ImportLine }) => (
 const Lines = ({ of: lines, total, effect }: { of: readonly ImportLine[]; total: number; effect: Effect }) => (
   <>
     {!lines.length ? <p class="muted inside">{t('No line does this.')}</p> : (
-      <div class="tablewrap" tabIndex={0} role="region" aria-label={NAMES[effect]()}><table class="list">
+      <div class="tablewrap" tabIndex={0} role="region" aria-label={NAMES[effect]()}><table class="list stacked">
         <thead><tr><th scope="col">{t('Line')}</th><th scope="col">{t('Contact')}</th>{effect == 'updated' && <th scope="col">{t('What changes')}</th>}{effect == 'refused' && <th scope="col">{t('Reason')}</th>}</tr></thead>
-        <tbody>{lines.map((line) => <tr key={line.line}><td class="muted">{number(line.line)}</td><td dir="auto">{line.contact ? <a class="plain" href={href(`${contacts()}/${seg(line.contact)}`)} target="_blank">{line.name || line.contact}</a> : line.name || '–'}</td>{effect == 'updated' && <td><Changes of={line} /></td>}{effect == 'refused' && <td>{line.reason}</td>}</tr>)}</tbody>
+        <tbody>{lines.map((line) => <tr key={line.line}><td class="muted" data-label={t('Line')}>{number(line.line)}</td><td dir="auto">{line.contact ? <a class="plain" href={href(`${contacts()}/${seg(line.contact)}`)} target="_blank">{line.name || line.contact}</a> : line.name || '–'}</td>{effect == 'updated' && <td><Changes of={line} /></td>}{effect == 'refused' && <td>{line.reason}</td>}</tr>)}</tbody>
       </table></div>
     )}
     {total > lines.length && <p class="muted small inside">{t('The first {n} of {all}.', { n: number(lines.length), all: number(total) })}</p>}
@@ -224,13 +226,13 @@ export default () => {
       <div class="scroll"><div class="page stack">
         <Steps at={at} />
         <div ref={heading} tabIndex={-1} class="stack nofocus" aria-label={STEPS[at]!()} role="group">
-          {!running && source.value && <div class="row between wrap"><span class="row"><Icon name="file" /><span class="strong cut" dir="auto">{source.value.name}</span>{read.value && <span class="muted small">{tn(read.value.lines, '{n} contact', '{n} contacts')}{read.value.readAs && ` · ${read.value.readAs}`}</span>}</span><Button onClick={reset}>{t('Choose another file')}</Button></div>}
+          {!running && source.value && <div class="row between wrap"><span class="row wrap"><Icon name="file" /><span class="strong cut" dir="auto">{source.value.name}</span>{read.value && <span class="muted small">{tn(read.value.lines, '{n} contact', '{n} contacts')}{read.value.readAs && ` · ${read.value.readAs}`}</span>}</span><Button onClick={reset}>{t('Choose another file')}</Button></div>}
           {error.value && <Failure error={error.value} again={source.value ? () => void (read.value && !checked.value && !fault ? check() : readAgain()) : undefined} />}
           {at == 0 && <FileStep busy={busy.value} pick={(file) => void pick(file)} />}
           {at == 1 && (
             <>
               {busy.value && !read.value && <Notice><span role="status">{t('Reading the file…')}</span></Notice>}
-              {read.value && !!read.value.columns.length && <section class="card"><Columns columns={read.value.columns} mapping={mapping.value} set={(fields) => (mapping.value = fields)} /></section>}
+              {read.value && !!read.value.columns.length && <section class="card"><header><h2>{t('Which column is which field?')}</h2></header><Columns columns={read.value.columns} mapping={mapping.value} set={(fields) => (mapping.value = fields)} /></section>}
               <Reading source={source.value!} change={change} open={!!error.value && !read.value} />
               {fault && <Notice tone="warn"><span>{fault}</span></Notice>}
               {read.value && <div class="row wrap"><Button kind="main" busy={busy.value} off={!!fault} onClick={() => void check()}>{t('Preview')}</Button>{busy.value && <span class="muted small" role="status">{t('Checking every line…')}</span>}</div>}
@@ -244,7 +246,7 @@ export default () => {
                 <Button kind="main" off={!changing} onClick={start}>{changing ? tn(changing, 'Import {n} contact', 'Import {n} contacts') : t('Nothing to import')}</Button>
                 {chosen && <Button icon="back" onClick={() => (checked.value = null)}>{t('Back to columns')}</Button>}
               </div>
-              <Cli line={`contacts import ${quoted(source.value!.name)} --agent ${agent.value}`} />
+              <Cli line={`contacts import ${quoted(source.value!.name)} --agent ${agent.value}${maps(found.columns, mapping.value)}`} />
             </>
           )}
           {running && <Result of={running} again={reset} />}
