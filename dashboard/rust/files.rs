@@ -2,7 +2,7 @@
 
 #[rustfmt::skip]
 pub(crate) const FILES: &[(&str, &str, &[u8])] = &[
-    ("assets/app.204263cafaa5.css", "text/css; charset=utf-8", include_bytes!("../dist/assets/app.204263cafaa5.css.br")),
+    ("assets/app.4aa84be1eb70.css", "text/css; charset=utf-8", include_bytes!("../dist/assets/app.4aa84be1eb70.css.br")),
     ("assets/theme.854838873276.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/theme.854838873276.js.br")),
     ("assets/icon.3f9b16fce3c2.svg", "image/svg+xml", include_bytes!("../dist/assets/icon.3f9b16fce3c2.svg.br")),
     ("assets/kit.70701206dff0.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/kit.70701206dff0.js.br")),
@@ -11,7 +11,7 @@ pub(crate) const FILES: &[(&str, &str, &[u8])] = &[
     ("assets/contacts.ff09f09a1257.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/contacts.ff09f09a1257.js.br")),
     ("assets/credits.5a964a44fec1.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/credits.5a964a44fec1.js.br")),
     ("assets/home.b675d91e0093.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/home.b675d91e0093.js.br")),
-    ("assets/import.f1758337b841.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/import.f1758337b841.js.br")),
+    ("assets/import.387f624c6f5c.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/import.387f624c6f5c.js.br")),
     ("assets/inbox.85f0af39211d.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/inbox.85f0af39211d.js.br")),
     ("assets/keys.4906978dc258.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/keys.4906978dc258.js.br")),
     ("assets/knowledge.90bb27595944.js", "text/javascript; charset=utf-8", include_bytes!("../dist/assets/knowledge.90bb27595944.js.br")),

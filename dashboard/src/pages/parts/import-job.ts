@@ -15,7 +15,7 @@ export const EFFECTS = ['created', 'updated', 'unchanged', 'refused'] as const;
 export type Effect = (typeof EFFECTS)[number];
 const OF_LETTER: Record<string, Effect> = { c: 'created', u: 'updated', '=': 'unchanged', r: 'refused' };
 export interface Difference {
-  /** The place in the file, from 1. */
+  /** The position in the file, from 1. */
   at: number;
   expected: Effect;
   found: Effect;
