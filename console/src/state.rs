@@ -9,6 +9,7 @@ use openapi_core::platform::Platform;
 
 use crate::auth::limits::Limits;
 use crate::auth::password::Hashing;
+use crate::imports::permits::Permits;
 use crate::settings::ConsoleSettings;
 
 /// What operations work with.
@@ -27,6 +28,7 @@ pub struct Inner {
 pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) hashing: Arc<Hashing>,
+    pub(crate) imports: Permits,
 }
 
 impl Inner {

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { checkCharacters } from './check.mjs';
 import { badAnswer, badRequest, operationOf, violations } from './contract.mjs';
 import { capabilities, CATALOGUE, CODE, CODES, correctionOf, data, key as newKey, ME, message, newId, note as newNote, reportOf, seed, SETTINGS, webhook as newWebhook, website } from './data.mjs';
+import { imports } from './imports.mjs';
 
 const dist = new URL('../dist/', import.meta.url);
 export const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -25,7 +26,7 @@ export const startStub = async (base = '') => {
     delayMs: 0,
     stepUp: false,
     /** Answers instead of an operation: `(method, path) => { status, code, message, details } | null`. */
-    fail: () => null,
+    fail: () => null, pieceOfImport: 5000, letterOf: () => null,
     granted: undefined,
     /** The live streams that are open, and the events of all agents, oldest first. */
     streams: new Set(),
@@ -297,6 +298,7 @@ export const startStub = async (base = '') => {
     'keys.revoke': ({ key, body }) => (body.confirm != of('keys', key).name ? invalid('confirm', 'must be the name, to confirm', 'conflict') : setKey(key, 'revoked')),
     'keys.disable': ({ key }) => setKey(key, 'disabled'),
     'keys.enable': ({ key }) => setKey(key, 'active'),
+    ...imports(stub, { ok, refuse }),
     'contacts.list': ({ query }) => {
       const q = (query.get('search') ?? '').toLowerCase();
       const field = query.get('sortBy') ?? 'createdAt';

@@ -9,6 +9,7 @@ mod corrections;
 mod credits;
 mod deliveries;
 mod extractions;
+mod imports;
 mod inbox;
 mod insights;
 mod invitations;
@@ -96,6 +97,8 @@ pub static OPERATIONS: &[Entry] = &[
     Entry::of::<notes::Edit>(),
     Entry::of::<notes::Remove>(),
     Entry::of::<contacts::Erase>(),
+    Entry::of::<imports::Preview>(),
+    Entry::of::<imports::Run>(),
     Entry::of::<schema::Show>(),
     Entry::of::<schema::History>(),
     Entry::of::<schema::Check>(),
@@ -185,6 +188,11 @@ pub(crate) fn named_schemas() -> std::collections::BTreeMap<String, serde_json::
         of::<inbox::MessageView>(),
         of::<contacts::MaskedContact>(),
         of::<notes::NoteView>(),
+        of::<imports::ColumnView>(),
+        of::<imports::ReasonView>(),
+        of::<crate::imports::dry::ImportChange>(),
+        of::<crate::imports::dry::ImportLine>(),
+        of::<crate::imports::run::RefusedLine>(),
         of::<schema::FieldChange>(),
         of::<schema::SchemaVersion>(),
         of::<schema::Refused>(),

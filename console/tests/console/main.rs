@@ -10,6 +10,7 @@ mod authenticator;
 mod corrections;
 mod cross_site;
 mod extractions;
+mod imports;
 mod insights;
 mod live;
 mod members;

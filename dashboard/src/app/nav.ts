@@ -12,7 +12,8 @@ export interface Page {
   icon: IconName;
   key: string;
   needs: string;
-  group: 'main' | 'settings';
+  /** Where its link stands; a page that another one leads to has none. */
+  group: 'main' | 'settings' | 'none';
   /** A page of the installation and not of an agent: its path is the whole one. */
   ofAll?: boolean;
 }
@@ -20,6 +21,7 @@ export const PAGES: Page[] = [
   { name: 'home', path: '', title: () => t('Home'), icon: 'home', key: 'g h', needs: 'agents.read', group: 'main' },
   { name: 'inbox', path: '/inbox', title: () => t('Inbox'), icon: 'inbox', key: 'g i', needs: 'inbox.read', group: 'main' },
   { name: 'contacts', path: '/contacts', title: () => t('Contacts'), icon: 'contacts', key: 'g c', needs: 'contacts.read', group: 'main' },
+  { name: 'import', path: '/contacts/import', title: () => t('Import contacts'), icon: 'contacts', key: 'g o', needs: 'contacts.bulk', group: 'none' },
   { name: 'knowledge', path: '/knowledge', title: () => t('Knowledge'), icon: 'book', key: 'g a', needs: 'studio.read', group: 'main' },
   { name: 'studio', path: '/studio', title: () => t('Agent'), icon: 'bot', key: 'g s', needs: 'studio.read', group: 'main' },
   { name: 'extractions', path: '/extractions', title: () => t('Extractions'), icon: 'file', key: 'g e', needs: 'documents.read', group: 'main' },

@@ -499,6 +499,105 @@ export type IdentitySecrets = {
   readonly previous: string | null;
 };
 
+export type ImportChange = {
+  /** As errors name it: `lastName`, `customFields.plan`. */
+  readonly field: string;
+  /** Whether the field is sensitive, so that both values are empty here. */
+  readonly isHidden: boolean;
+  /** The stored value, cut off after 200 characters. */
+  readonly before: string;
+  /** The value of the file, cut off likewise. */
+  readonly after: string;
+};
+
+export type ImportColumn = {
+  /** What the first row says. */
+  readonly name: string;
+  /** The field of the mapping, else a guess: by the names and labels of fields, and by what other programs call them. */
+  readonly field: string | null;
+  /** The custom field that the column can become, if the contact schema accepts fields that are not declared. */
+  readonly custom: string | null;
+  /** Up to three of its values, cut off after 80 characters. */
+  readonly samples: readonly (string)[];
+};
+
+export type ImportLine = {
+  /** The number of its first line in the file, or of its row in the sheet. */
+  readonly line: number;
+  /** The stored contact that it is about. */
+  readonly contact: string | null;
+  /** The external id and the address, as the file has them. */
+  readonly name: string;
+  /** What an update would change. */
+  readonly changes: readonly (ImportChange)[];
+  /** Why it is refused. */
+  readonly reason: string | null;
+};
+
+export type ImportPreview = {
+  /** How a table was read: delimiter and encoding, or the sheet. */
+  readonly readAs: string | null;
+  /** The columns of a table; empty for JSON. */
+  readonly columns: readonly (ImportColumn)[];
+  /** How many contacts the file has. */
+  readonly lines: number;
+  /** Whether each line was run dry: a table needs a mapping for that. If not, all that follows is empty. */
+  readonly isChecked: boolean;
+  readonly created: number;
+  readonly updated: number;
+  readonly unchanged: number;
+  /** The four numbers add up to `lines`. */
+  readonly refused: number;
+  /** The first 100 that create a contact. */
+  readonly createdLines: readonly (ImportLine)[];
+  /** The first 100 that update one. */
+  readonly updatedLines: readonly (ImportLine)[];
+  /** The first 100 that change nothing. */
+  readonly unchangedLines: readonly (ImportLine)[];
+  /** The first 100 that are refused. */
+  readonly refusedLines: readonly (ImportLine)[];
+  /** The reasons of all refused lines, the most frequent first. */
+  readonly reasons: readonly (ImportReason)[];
+  /** A letter for each line: `c` creates, `u` updates, `=` changes nothing, `r` is refused. */
+  readonly effects: string;
+  /** The first row of the refused lines as CSV, with the column `reason`. */
+  readonly refusedHeader: string;
+  /** Their other rows. */
+  readonly refusedRows: string;
+  /** Whether the rows are all refused lines. They end after 12 MiB. */
+  readonly hasAllRefused: boolean;
+};
+
+export type ImportProgress = {
+  /** How many contacts the file has. */
+  readonly lines: number;
+  /** How many lines are done, those of earlier calls included. */
+  readonly done: number;
+  /** Whether all lines are done. If not, send the file again with `after`. */
+  readonly isComplete: boolean;
+  /** What this call has done. The four numbers add up to the lines of this call. */
+  readonly created: number;
+  readonly updated: number;
+  readonly unchanged: number;
+  readonly refused: number;
+  /** The first 100 lines that this call has refused. */
+  readonly refusedLines: readonly (RefusedLine)[];
+  /** A letter for each line of this call, as in the preview. */
+  readonly effects: string;
+  /** The first row of the refused lines as CSV, with the column `reason`. */
+  readonly refusedHeader: string;
+  /** The rows of the lines that this call has refused. */
+  readonly refusedRows: string;
+  /** Whether the rows are all of them. */
+  readonly hasAllRefused: boolean;
+};
+
+export type ImportReason = {
+  readonly reason: string;
+  /** How many lines are refused for it. */
+  readonly lines: number;
+};
+
 export type Invitation = {
   /** The id of the operator to be. */
   readonly id: string;
@@ -824,6 +923,12 @@ export type RefusedContact = {
   readonly contact: string;
   /** The rules that it breaks. */
   readonly messages: readonly (string)[];
+};
+
+export type RefusedLine = {
+  /** The number of its first line in the file, or of its row in the sheet. */
+  readonly line: number;
+  readonly reason: string;
 };
 
 export type SchemaChange = {
@@ -1785,6 +1890,64 @@ export interface Operations {
   'contacts.removeNote': { input: { agent: string; contact: string; note: string }; output: null };
   /** Erases a contact with everything that belongs to it. */
   'contacts.erase': { input: { agent: string; contact: string; confirm: string }; output: null };
+  /** Reads a file with contacts, and says of each line what its import would do. Changes nothing. */
+  'contacts.previewImport': { input: { agent: string; fileName: string; mapping?: string; delimiter?: string; encoding?: string; sheet?: string; content: Blob }; output: {
+    /** How a table was read: delimiter and encoding, or the sheet. */
+    readonly readAs: string | null;
+    /** The columns of a table; empty for JSON. */
+    readonly columns: readonly (ImportColumn)[];
+    /** How many contacts the file has. */
+    readonly lines: number;
+    /** Whether each line was run dry: a table needs a mapping for that. If not, all that follows is empty. */
+    readonly isChecked: boolean;
+    readonly created: number;
+    readonly updated: number;
+    readonly unchanged: number;
+    /** The four numbers add up to `lines`. */
+    readonly refused: number;
+    /** The first 100 that create a contact. */
+    readonly createdLines: readonly (ImportLine)[];
+    /** The first 100 that update one. */
+    readonly updatedLines: readonly (ImportLine)[];
+    /** The first 100 that change nothing. */
+    readonly unchangedLines: readonly (ImportLine)[];
+    /** The first 100 that are refused. */
+    readonly refusedLines: readonly (ImportLine)[];
+    /** The reasons of all refused lines, the most frequent first. */
+    readonly reasons: readonly (ImportReason)[];
+    /** A letter for each line: `c` creates, `u` updates, `=` changes nothing, `r` is refused. */
+    readonly effects: string;
+    /** The first row of the refused lines as CSV, with the column `reason`. */
+    readonly refusedHeader: string;
+    /** Their other rows. */
+    readonly refusedRows: string;
+    /** Whether the rows are all refused lines. They end after 12 MiB. */
+    readonly hasAllRefused: boolean;
+  } };
+  /** Imports a piece of a file with contacts: up to 5,000 lines or 3 s. Sent again, a line that is done changes nothing. */
+  'contacts.runImport': { input: { agent: string; fileName: string; mapping?: string; after?: number; delimiter?: string; encoding?: string; sheet?: string; content: Blob }; output: {
+    /** How many contacts the file has. */
+    readonly lines: number;
+    /** How many lines are done, those of earlier calls included. */
+    readonly done: number;
+    /** Whether all lines are done. If not, send the file again with `after`. */
+    readonly isComplete: boolean;
+    /** What this call has done. The four numbers add up to the lines of this call. */
+    readonly created: number;
+    readonly updated: number;
+    readonly unchanged: number;
+    readonly refused: number;
+    /** The first 100 lines that this call has refused. */
+    readonly refusedLines: readonly (RefusedLine)[];
+    /** A letter for each line of this call, as in the preview. */
+    readonly effects: string;
+    /** The first row of the refused lines as CSV, with the column `reason`. */
+    readonly refusedHeader: string;
+    /** The rows of the lines that this call has refused. */
+    readonly refusedRows: string;
+    /** Whether the rows are all of them. */
+    readonly hasAllRefused: boolean;
+  } };
   /** Shows the contact schema of an agent: the fields, their rules, and which are sensitive. */
   'schema.show': { input: { agent: string }; output: Readonly<Record<string, unknown>> };
   /** Lists the last 100 versions of the contact schema, the newest first, with their changes. */
@@ -2813,6 +2976,16 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     method: 'POST', path: '/agents/{agent}/contacts/{contact}/erase', query: [], body: 'json',
     scope: 'agent', needs: 'contacts.erase', stepUp: true, versioned: false, secret: false,
     changes: true, command: 'contacts erase REF --agent AGENT',
+  },
+  'contacts.previewImport': {
+    method: 'POST', path: '/agents/{agent}/contacts/imports', query: ['fileName', 'mapping', 'delimiter', 'encoding', 'sheet'], body: 'content',
+    scope: 'agent', needs: 'contacts.bulk', stepUp: false, versioned: false, secret: false,
+    changes: false, command: '',
+  },
+  'contacts.runImport': {
+    method: 'POST', path: '/agents/{agent}/contacts/imports/run', query: ['fileName', 'mapping', 'after', 'delimiter', 'encoding', 'sheet'], body: 'content',
+    scope: 'agent', needs: 'contacts.bulk', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'contacts import FILE --agent AGENT',
   },
   'schema.show': {
     method: 'GET', path: '/agents/{agent}/contact-schema', query: [], body: 'none',

@@ -76,6 +76,7 @@ export default ({ rest }: { rest: string[] }) => {
       <div class="pane under">
         <Bar title={t('Contacts')}>
           {list.total !== null && <span class="muted small" aria-live="polite">{number(list.total)}</span>}
+          {can('contacts.bulk') && <Button href={href(page('/import'))}>{t('Import')}</Button>}
           {can('contacts.write') && <Button kind="main" icon="plus" keys={id ? undefined : 'n'} href={href(page('/new'))}>{t('New contact')}</Button>}
         </Bar>
         <div class="filter">
@@ -87,7 +88,7 @@ export default ({ rest }: { rest: string[] }) => {
           {list.error && <div class="page"><Failure error={list.error} again={list.reload} /></div>}
           {!list.rows.length && list.loading && list.total === null ? <VirtualBones /> : !list.rows.length && !list.error && !list.loading ? (
             filtered ? <Empty icon="search" title={t('No matching contacts')} action={<Button onClick={() => { typed.value = ''; setQuery({ q: null, status: null, archived: null }); }}>{t('Clear filter')}</Button>}>{query.get('q') ? t('Nothing matches “{text}”. Sensitive fields are not searched.', { text: query.get('q') }) : t('No contact has this status.')}</Empty>
-              : <Empty icon="contacts" title={t('No contacts yet')} cli={`contacts create --agent ${agent.value} --set primaryEmail=ada@example.com`} action={can('contacts.write') && <Button kind="main" icon="plus" href={href(page('/new'))}>{t('New contact')}</Button>}>{t('Contacts come from the Open API, the widget’s lead form or an import. You can also add them yourself.')}</Empty>
+              : <Empty icon="contacts" title={t('No contacts yet')} cli={`contacts create --agent ${agent.value} --set primaryEmail=ada@example.com`} action={can('contacts.write') && <><Button kind="main" icon="plus" href={href(page('/new'))}>{t('New contact')}</Button>{can('contacts.bulk') && <Button href={href(page('/import'))}>{t('Import')}</Button>}</>}>{t('Contacts come from the Open API, the widget’s lead form or an import. You can also add them yourself.')}</Empty>
           ) : !!list.rows.length && <VirtualList pages={list} label={t('Contacts')} columns={narrow ? 'minmax(0, 1fr) minmax(0, 1fr)' : COLUMNS} head={<Head narrow={narrow} />} id={(one) => one.id} selected={id} open={(one) => navigate(page('/' + seg(one.id)) + location.search, !!id)} row={(one) => <Row of={one} narrow={narrow} />} />}
         </div>
       </div>

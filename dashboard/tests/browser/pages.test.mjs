@@ -17,6 +17,7 @@ const PAGES = {
   contacts: () => '/a/acme/contacts',
   contact: () => '/a/acme/contacts/' + first('contacts'),
   'new-contact': () => '/a/acme/contacts/new',
+  import: () => '/a/acme/contacts/import',
   knowledge: () => '/a/acme/knowledge',
   websites: () => '/a/acme/knowledge/websites',
   website: () => website(/www/),

@@ -186,6 +186,8 @@ audit_actions! {
     BulkRead = "records.read",
     /// Contacts were exported.
     ContactExport = "contact.export",
+    /// Contacts were imported.
+    ContactImport = "contact.import",
     /// Submissions were exported.
     SubmissionExport = "submission.export",
     /// Conversations were exported.

@@ -8,12 +8,12 @@ use openapi_core::audit::AuditAction;
 use openapi_core::json::Json;
 use openapi_core::values::AgentId;
 
-use super::contacts::csv::cell;
 use super::context::CommandContext;
 use super::knowledge::INDEX_BYTES;
 use super::operations;
 use super::output::shortened;
 use crate::error::CliError;
+use ::console::imports::cell;
 
 /// The widths of a question and of a passage in the table.
 const QUESTION_WIDTH: usize = 60;

@@ -10,11 +10,11 @@ use openapi_core::json::{Json, Object};
 use openapi_core::schema::{ContactSchema as Schema, FieldDefinition};
 use openapi_core::values::AgentId;
 
-use super::contacts::csv::cell;
 use super::context::CommandContext;
 use super::{input, operations};
 use crate::assemble::Contents;
 use crate::error::CliError;
+use ::console::imports::cell;
 
 #[derive(Debug, Subcommand)]
 pub enum ContactSchema {

@@ -10,14 +10,14 @@ use openapi_core::storage::{SubmissionFilter, SubmissionPosition};
 use openapi_core::values::{AgentId, ContactId, SubmissionId, TemplateId};
 use serde_json::json;
 
-use super::contacts::csv::cell;
-use super::contacts::escape::escaped;
 use super::contacts::format::{CsvStyle, ExportArgs};
 use super::context::CommandContext;
 use super::export;
 use super::output::optional;
 use crate::assemble::Contents;
 use crate::error::CliError;
+use ::console::imports::cell;
+use ::console::imports::escaped;
 
 #[derive(Debug, Subcommand)]
 pub enum Submissions {

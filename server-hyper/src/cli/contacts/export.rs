@@ -1,5 +1,6 @@
 //! `contacts export`: all contacts of an agent, page by page.
 
+use ::console::imports::Columns;
 use openapi_core::admin::Admin;
 use openapi_core::audit::AuditAction;
 use openapi_core::contacts::Contact;
@@ -7,7 +8,6 @@ use openapi_core::platform::Platform;
 use openapi_core::storage::{SortKey, SortPosition};
 use openapi_core::values::AgentId;
 
-use super::csv::Columns;
 use super::format::CsvStyle;
 use crate::cli::context::CommandContext;
 use crate::cli::export;

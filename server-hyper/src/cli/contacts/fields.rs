@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
+use ::console::imports::{CUSTOM, Columns, Header};
 use clap::Args;
 use openapi_core::contacts::ContactFields;
 use openapi_core::json::{Json, Object};
 
-use super::csv::{CUSTOM, Columns};
-use super::header::Header;
 use crate::cli::context::CommandContext;
 use crate::cli::input;
 use crate::error::CliError;

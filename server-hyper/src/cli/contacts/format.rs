@@ -1,7 +1,6 @@
 //! The formats of import and export.
 
-use std::path::Path;
-
+use ::console::imports::{self, parse_delimiter};
 use clap::{Args, ValueEnum};
 
 use crate::cli::context::CommandContext;
@@ -20,52 +19,16 @@ pub enum ImportFormat {
     Xlsx,
 }
 
-const VCARD: &str = "is a vCard file, which cannot be imported; open it in an address book such as Google Contacts, Outlook \
-                     or Thunderbird, export it as CSV there, and import the CSV file";
-const OTHER_SHEET: &str =
-    "is a spreadsheet in another format than .xlsx; open it, save it as .xlsx or CSV, and import that file";
-
 impl ImportFormat {
-    /// The format that the extension of a file names. A `.json` file may have an array or one object per line.
-    ///
-    /// # Errors
-    /// When the extension is unknown, or names a format that cannot be imported.
-    pub fn of(file: &Path) -> Result<Self, CliError> {
-        let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        let refused = |message: &str| Err(CliError::usage(format!("{} {message}", file.display())));
-        match extension.to_ascii_lowercase().as_str() {
-            "ndjson" | "jsonl" => Ok(ImportFormat::Ndjson),
-            "json" => Ok(ImportFormat::Json),
-            "csv" | "tsv" | "tab" => Ok(ImportFormat::Csv),
-            "xlsx" | "xlsm" => Ok(ImportFormat::Xlsx),
-            "vcf" | "vcard" => refused(VCARD),
-            "xls" | "xlsb" | "ods" | "numbers" => refused(OTHER_SHEET),
-            _ => Err(CliError::usage(format!(
-                "the name of {} does not say what it is; give --format csv, xlsx, ndjson or json",
-                file.display()
-            ))),
-        }
-    }
-
-    /// Why a file whose text begins so is no text that can be imported.
+    /// The format as the import names it.
     #[must_use]
-    pub fn refused(head: &[u8]) -> Option<String> {
-        let text = String::from_utf8_lossy(&head[..head.len().min(256)])
-            .trim_start_matches('\u{feff}')
-            .trim_start()
-            .to_lowercase();
-        let message = match () {
-            () if head.starts_with(b"PK\x03\x04") => {
-                "is a ZIP archive and no text; if it is an Excel workbook, give --format xlsx"
-            }
-            () if head.starts_with(b"\xd0\xcf\x11\xe0") => OTHER_SHEET,
-            () if text.starts_with("begin:vcard") => VCARD,
-            () if ["<html", "<!doctype", "<table", "<?xml"].iter().any(|start| text.starts_with(start)) => {
-                "is HTML or XML; open it in a spreadsheet, save it as .xlsx or CSV, and import that file"
-            }
-            () => return None,
-        };
-        Some(message.to_owned())
+    pub fn of_file(self) -> imports::ImportFormat {
+        match self {
+            ImportFormat::Ndjson => imports::ImportFormat::Ndjson,
+            ImportFormat::Json => imports::ImportFormat::Json,
+            ImportFormat::Csv => imports::ImportFormat::Csv,
+            ImportFormat::Xlsx => imports::ImportFormat::Xlsx,
+        }
     }
 }
 
@@ -125,26 +88,6 @@ impl ExportArgs {
     }
 }
 
-/// Parses a delimiter of the command line.
-///
-/// # Errors
-/// When it is not a character that can separate cells.
-pub fn parse_delimiter(text: &str) -> Result<u8, String> {
-    let named = match text.to_ascii_lowercase().as_str() {
-        "tab" | "\\t" => Some(b'\t'),
-        "comma" => Some(b','),
-        "semicolon" => Some(b';'),
-        "pipe" => Some(b'|'),
-        _ => None,
-    };
-    let is_fit = |byte: &u8| {
-        byte.is_ascii_punctuation() && !matches!(byte, b'"' | b'\'' | b'.' | b'-' | b'_' | b'@')
-            || matches!(byte, b'\t' | b' ')
-    };
-    let single = || text.bytes().next().filter(|byte| text.len() == 1 && is_fit(byte));
-    named.or_else(single).ok_or_else(|| "a delimiter is one character, such as , ; | or TAB".to_owned())
-}
-
 /// The delimiter that Excel expects in a locale such as `de_DE.UTF-8`: a semicolon where the comma is the decimal sign.
 fn list_separator(locale: &str) -> u8 {
     const WITH_COMMA: [&str; 51] = [
@@ -164,18 +107,6 @@ fn list_separator(locale: &str) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn delimiters_have_names() {
-        for (text, delimiter) in
-            [("tab", b'\t'), ("\\t", b'\t'), (";", b';'), ("semicolon", b';'), ("^", b'^')]
-        {
-            assert_eq!(parse_delimiter(text), Ok(delimiter));
-        }
-        for text in ["", "ab", "\"", "a", "é", "\n"] {
-            parse_delimiter(text).unwrap_err();
-        }
-    }
 
     #[test]
     fn the_delimiter_is_that_of_the_locale() {

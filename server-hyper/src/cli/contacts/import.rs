@@ -5,22 +5,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use openapi_core::access::{Actor, Caller, Permissions};
-use openapi_core::admin::{Admin, AdminError, Imported};
-use openapi_core::contacts::Contact;
-use openapi_core::json::{Json, Object};
+use ::console::imports::{self, Columns, Given, Header, Identity, Line, Mapping, Source, import, message_of};
+use openapi_core::access::Actor;
+use openapi_core::admin::{Admin, Imported};
+use openapi_core::json::Object;
 use openapi_core::platform::Platform;
-use openapi_core::service::{
-    ContactListQuery, CreateContact, Created, ListContacts, OpenApiService, PageRequest, PageStart,
-};
 use openapi_core::values::AgentId;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
-use super::csv::Columns;
-use super::source::{Given, Line, Source};
+use super::format::ImportFormat;
 use crate::assemble::Contents;
 use crate::cli::context::CommandContext;
+use crate::cli::input;
 use crate::error::CliError;
 use crate::ports::monotonic;
 
@@ -51,13 +48,21 @@ struct BadLine {
 }
 
 /// Imports a file.
-pub fn run(context: &CommandContext, agent: AgentId, file: &Path, given: &Given) -> Result<(), CliError> {
-    let mut source = Source::open(context, file, given)?;
+pub fn run(
+    context: &CommandContext,
+    agent: AgentId,
+    file: &Path,
+    format: Option<ImportFormat>,
+    given: &Given,
+    mappings: &[Mapping],
+) -> Result<(), CliError> {
+    let mut source = open(context, file, format, given, mappings)?;
     let mut summary = Summary::default();
     let mut stopped = None;
     context.with_platform(Contents::Closed, async |platform| {
         let columns = Columns::of(&Admin::contact_schema(&**platform, &agent).await?);
-        let mut lines = source.lines(&columns, &given.mappings)?;
+        let header = Header::new(&columns, mappings).map_err(CliError::usage)?;
+        let mut lines = source.lines(&columns, &header).map_err(CliError::new)?;
         let mut import = Import::new(context, Arc::clone(platform), agent, !context.json());
         stopped = import.all(&mut lines).await.err();
         summary = Summary { source: lines.described(), ..import.finish().await };
@@ -81,6 +86,41 @@ pub fn run(context: &CommandContext, agent: AgentId, file: &Path, given: &Given)
         (None, 1) => Err(CliError::new("1 line was not imported")),
         (None, failed) => Err(CliError::new(format!("{failed} lines were not imported"))),
     }
+}
+
+/// Opens the file.
+fn open(
+    context: &CommandContext,
+    file: &Path,
+    format: Option<ImportFormat>,
+    given: &Given,
+    mappings: &[Mapping],
+) -> Result<Source, CliError> {
+    let format = match format {
+        Some(format) => format.of_file(),
+        None => imports::ImportFormat::of(file)
+            .map_err(|reason| CliError::usage(format!("{} {reason}", file.display())))?
+            .ok_or_else(|| {
+                CliError::usage(format!(
+                    "the name of {} does not say what it is; give --format csv, xlsx, ndjson or json",
+                    file.display()
+                ))
+            })?,
+    };
+    let is_csv = format == imports::ImportFormat::Csv;
+    let is_sheet = format == imports::ImportFormat::Xlsx;
+    for (flag, is_given, applies, to) in [
+        ("--delimiter", given.delimiter.is_some(), is_csv, "CSV"),
+        ("--encoding", given.encoding.is_some(), !is_sheet, "text"),
+        ("--sheet", given.sheet.is_some(), is_sheet, "Excel workbooks"),
+        ("--map", !mappings.is_empty(), is_csv || is_sheet, "CSV and Excel workbooks"),
+    ] {
+        if is_given && !applies {
+            return Err(CliError::usage(format!("{flag} applies to {to}")));
+        }
+    }
+    let name = if file.as_os_str() == "-" { "standard input".to_owned() } else { file.display().to_string() };
+    Source::read(input::open(context, file)?, name, format, given).map_err(CliError::new)
 }
 
 struct Import<'c> {
@@ -136,7 +176,7 @@ impl<'c> Import<'c> {
         self.identities.insert(identity.clone());
         let (platform, by, agent) = (Arc::clone(&self.platform), self.by.clone(), self.agent.clone());
         self.running.spawn(async move {
-            let imported = import(&platform, &by, &agent, &identity, &contact).await;
+            let imported = import(&platform, &by, &agent, &contact).await;
             (number, identity, imported.map_err(|error| message_of(&error)))
         });
     }
@@ -182,88 +222,6 @@ impl<'c> Import<'c> {
         self.summary.errors.sort_by_key(|bad| bad.line);
         self.summary
     }
-}
-
-/// What identifies a contact within the file.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Identity {
-    External(String),
-    Email(String),
-}
-
-impl Identity {
-    fn of(contact: &Object) -> Self {
-        let text = |name| contact.get(name).and_then(Json::as_str);
-        match text("externalReferenceId") {
-            Some(id) => Identity::External(id.to_owned()),
-            None => Identity::Email(text("primaryEmail").unwrap_or_default().to_lowercase()),
-        }
-    }
-}
-
-/// Imports one contact. A contact without an external id is created, unless an identical contact without an external
-/// id exists.
-async fn import(
-    platform: &Platform,
-    by: &Actor,
-    agent: &AgentId,
-    identity: &Identity,
-    contact: &Object,
-) -> Result<Imported, AdminError> {
-    if let Identity::Email(_) = identity
-        && let Some(same) = same_contact(platform, by, agent, contact).await
-    {
-        return Ok(Imported::Unchanged(same));
-    }
-    platform.import_contact(by, agent, contact).await
-}
-
-/// A stored contact that differs from the new one only in fields that the service sets. Errors are ignored here: the
-/// creation reports them.
-async fn same_contact(platform: &Platform, by: &Actor, agent: &AgentId, contact: &Object) -> Option<Contact> {
-    let caller = Caller {
-        agent_id: agent.clone(),
-        actor: by.clone(),
-        permissions: Permissions::all(),
-        address: None,
-        request_id: String::new(),
-    };
-    let dry_run = CreateContact { fields: contact.clone().into(), dry_run: true, idempotency: None };
-    let Ok(Created::Preview(preview)) = platform.create_contact(&caller, dry_run).await else { return None };
-    for page in 1.. {
-        let query = ContactListQuery {
-            primary_email: Some(preview.primary_email.clone()),
-            page: PageRequest { limit: 100, start: PageStart::Page(page) },
-            ..ContactListQuery::default()
-        };
-        let found = platform.list_contacts(&caller, ListContacts { query: query.into() }).await.ok()?;
-        let same = found.items.into_iter().find(|stored| {
-            let stored_as_preview = Contact {
-                id: preview.id,
-                created_at: preview.created_at,
-                updated_at: preview.updated_at,
-                version: preview.version,
-                ..stored.clone()
-            };
-            stored_as_preview == preview
-        });
-        if same.is_some() || !found.pagination.has_next_page {
-            return same;
-        }
-    }
-    None
-}
-
-/// The message of an error, without duplicates.
-fn message_of(error: &AdminError) -> String {
-    let AdminError::Invalid(violations) = error else { return error.to_string() };
-    let mut messages: Vec<&str> = Vec::new();
-    for violation in violations.listed() {
-        if !messages.contains(&violation.message.as_str()) {
-            messages.push(&violation.message);
-        }
-    }
-    messages.join("; ")
 }
 
 /// Reports the progress of the import on standard error.

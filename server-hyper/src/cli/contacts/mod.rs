@@ -1,20 +1,17 @@
 //! `contacts`: list, show, create, update, archive, note, import, export, erase.
 
-pub mod csv;
-pub mod escape;
 mod export;
 mod fields;
 pub mod format;
-mod header;
 mod import;
 mod notes;
 mod records;
 #[cfg(test)]
 mod round_trips;
-mod source;
 
 use std::path::PathBuf;
 
+use ::console::imports::{Given, Mapping, parse_delimiter, parse_encoding};
 use clap::{ArgGroup, Args, Subcommand};
 use encoding_rs::Encoding;
 use openapi_core::admin::Admin;
@@ -22,10 +19,8 @@ use openapi_core::contacts::ContactRef;
 use openapi_core::values::AgentId;
 
 use fields::Fields;
-use format::{ExportArgs, ImportFormat, parse_delimiter};
-use header::Mapping;
+use format::{ExportArgs, ImportFormat};
 use records::{List, State};
-use source::Given;
 
 use super::context::CommandContext;
 use super::erasure;
@@ -209,7 +204,7 @@ pub struct ImportArgs {
     #[arg(long, value_parser = parse_delimiter)]
     delimiter: Option<u8>,
     /// Encoding of text, such as windows-1252 [default: detected]
-    #[arg(long, value_parser = source::parse_encoding)]
+    #[arg(long, value_parser = parse_encoding)]
     encoding: Option<&'static Encoding>,
     /// Field of a column that has another name; COLUMN= leaves the column out (repeatable)
     #[arg(long, value_name = "COLUMN=FIELD")]
@@ -224,8 +219,8 @@ impl Contacts {
         let json = context.json();
         match self {
             Contacts::Import(ImportArgs { agent, file, format, delimiter, encoding, map, sheet }) => {
-                let given = Given { format, delimiter, encoding, sheet, mappings: map };
-                import::run(context, agent, &file, &given)
+                let given = Given { delimiter, encoding, sheet, prefix: "--" };
+                import::run(context, agent, &file, format, &given, &map)
             }
             Contacts::Export { agent, output } => {
                 let style = output.csv(context)?;

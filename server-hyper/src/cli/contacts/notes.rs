@@ -1,11 +1,11 @@
 //! `contacts note` and `contacts notes`: the console's operations.
 
 use ::console::Command;
+use ::console::imports::cell;
 use http::Method;
 use openapi_core::json::{Json, Object};
 
 use super::Which;
-use super::csv::cell;
 use super::records::{GET, malformed, member, with_desk};
 use crate::cli::context::CommandContext;
 use crate::cli::output::shortened;

@@ -1,5 +1,6 @@
 //! `contacts list`, `show`, `create`, `update`, `archive` and `unarchive`: the console's operations.
 
+use ::console::imports::{CUSTOM, Columns, cell};
 use ::console::{Command, CommandAnswer, CommandRefused, Console};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
@@ -15,7 +16,6 @@ use openapi_core::values::{AgentId, ContactId, ContactStatus, Email, Timestamp};
 use serde::Serialize;
 
 use super::Which;
-use super::csv::{CUSTOM, Columns, cell};
 use super::fields::Fields;
 use crate::assemble::Contents;
 use crate::cli::context::CommandContext;

@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 
+use ::console::imports::{Columns, Given, Header, ImportFormat, Source, escaped};
 use encoding_rs::{Encoding, UTF_8, UTF_16LE, WINDOWS_1250, WINDOWS_1252};
 use openapi_core::contacts::Contact;
 use openapi_core::json::{Json, Object};
@@ -9,10 +10,7 @@ use openapi_core::schema::ContactSchema;
 use openapi_core::values::{AgentId, Timestamp};
 use proptest::prelude::*;
 
-use super::csv::Columns;
-use super::escape::escaped;
-use super::format::{CsvStyle, ImportFormat};
-use super::source::{Given, Source};
+use super::format::CsvStyle;
 use crate::cli::export::record;
 
 /// How a program writes a table.
@@ -108,8 +106,8 @@ fn imported(contact: &Contact) -> Object {
 fn read(bytes: Vec<u8>, given: &Given) -> Result<Vec<Object>, String> {
     let columns = columns();
     let source = Source::read(Box::new(Cursor::new(bytes)), "a.csv".to_owned(), ImportFormat::Csv, given);
-    let mut source = source.map_err(|error| error.to_string())?;
-    let lines = source.lines(&columns, &[]).map_err(|error| error.to_string())?;
+    let mut source = source?;
+    let lines = source.lines(&columns, &Header::new(&columns, &[])?)?;
     lines.map(|line| line.map_err(|error| error.to_string())?.1).collect()
 }
 

@@ -9,11 +9,11 @@ use openapi_core::json::{Json, Object};
 use openapi_core::values::AgentId;
 
 use crate::assemble::Contents;
-use crate::cli::contacts::csv::cell;
 use crate::cli::context::CommandContext;
 use crate::cli::operations;
 use crate::config::values::duration;
 use crate::error::CliError;
+use ::console::imports::cell;
 
 const HOUR_SECONDS: u64 = 3_600;
 

@@ -1,0 +1,91 @@
+// The import that runs: piece by piece, while the tab is open, whatever page is shown.
+import { announce, ApiError, call, number, seg, signal, t, type ImportPreview, type ImportProgress } from '../../kit';
+
+/** The most bytes that the server takes. */
+export const MAX_BYTES = 10 * 1024 * 1024;
+/** A file, read once, and how the server is to read it. */
+export interface Source {
+  name: string;
+  content: Blob;
+  delimiter: string;
+  encoding: string;
+  sheet: string;
+}
+export const EFFECTS = ['created', 'updated', 'unchanged', 'refused'] as const;
+export type Effect = (typeof EFFECTS)[number];
+const OF_LETTER: Record<string, Effect> = { c: 'created', u: 'updated', '=': 'unchanged', r: 'refused' };
+export interface Difference {
+  /** The position in the file, from 1. */
+  at: number;
+  expected: Effect;
+  found: Effect;
+}
+/** An import. */
+export interface Job {
+  agent: string;
+  source: Source;
+  mapping: string | null;
+  preview: ImportPreview;
+  state: 'running' | 'stopping' | 'stopped' | 'done';
+  done: number;
+  counts: Record<Effect, number>;
+  effects: string;
+  refusedHeader: string;
+  refusedRows: string[];
+  hasAllRefused: boolean;
+  error: ApiError | null;
+}
+export const job = signal<Job | null>(null);
+
+const root = (agent: string) => `/agents/${seg(agent)}/contacts/imports`;
+const query = ({ name, delimiter, encoding, sheet }: Source, mapping: string | null) => ({ fileName: name, mapping, delimiter, encoding, sheet });
+export const preview = async (agent: string, source: Source, mapping: string | null) =>
+  (await call<ImportPreview>('POST', root(agent), { body: source.content, query: query(source, mapping) })).data;
+
+/** Waits as long as a busy server asks for; anything else that fails ends the turn. */
+const piece = async (one: Job): Promise<ImportProgress> => {
+  for (let tries = 0; ; tries++) {
+    try {
+      return (await call<ImportProgress>('POST', root(one.agent) + '/run', { body: one.source.content, query: { ...query(one.source, one.mapping), after: one.done } })).data;
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status != 429 || tries > 5) throw error;
+      await new Promise((resolve) => setTimeout(resolve, (error.retryAfter ?? 2) * 1000));
+    }
+  }
+};
+const proceed = async () => {
+  const set = (change: Partial<Job>) => (job.value = { ...job.value!, ...change });
+  set({ state: 'running', error: null });
+  try {
+    for (;;) {
+      const one = job.value!;
+      const did = await piece(one);
+      const counts = Object.fromEntries(EFFECTS.map((effect) => [effect, one.counts[effect] + did[effect]])) as Job['counts'];
+      set({ done: did.done, counts, effects: one.effects + did.effects, refusedHeader: did.refusedHeader, refusedRows: [...one.refusedRows, did.refusedRows], hasAllRefused: one.hasAllRefused && did.hasAllRefused });
+      if (did.isComplete) {
+        set({ state: 'done' });
+        announce(t('The import is done'));
+        return;
+      }
+      announce(t('{done} of {all} lines are done', { done: number(did.done), all: number(did.lines) }));
+      if (job.value!.state == 'stopping') return set({ state: 'stopped' });
+    }
+  } catch (error) {
+    set({ state: 'stopped', error: error instanceof ApiError ? error : new ApiError(0, 'INTERNAL_ERROR', String(error)) });
+  }
+};
+/** Begins an import. */
+export const begin = (agent: string, source: Source, mapping: string | null, preview: ImportPreview) => {
+  job.value = { agent, source, mapping, preview, state: 'running', done: 0, counts: { created: 0, updated: 0, unchanged: 0, refused: 0 }, effects: '', refusedHeader: '', refusedRows: [], hasAllRefused: true, error: null };
+  void proceed();
+};
+/** Ends it after the piece that is under way. */
+export const stop = () => job.value?.state == 'running' && (job.value = { ...job.value, state: 'stopping' });
+export const resume = () => void proceed();
+/** What came out otherwise than the preview said. */
+export const differences = ({ preview, effects }: Job): Difference[] => {
+  const found: Difference[] = [];
+  for (let at = 0; at < effects.length; at++)
+    if (effects[at] != preview.effects[at]) found.push({ at: at + 1, expected: OF_LETTER[preview.effects[at] ?? 'r']!, found: OF_LETTER[effects[at]!]! });
+  return found;
+};
