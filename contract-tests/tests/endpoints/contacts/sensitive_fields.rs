@@ -36,8 +36,9 @@ fn sensitive_values_are_not_echoed(backend: Backend) {
     hidden(json!({ "customFields": { "secret": "47110815" } }));
     hidden(json!({ "customFields": { "deep": { "$x": "47110815" } } }));
     hidden(json!({ "customFields": { "deep": { "x": ["47110815\u{0}"] } } }));
-    let id =
-        create(&cx, json!({ "primaryPhone": "47110815", "externalReferenceId": "id-47110815" })).expect(201).id();
+    let id = create(&cx, json!({ "primaryPhone": "47110815", "externalReferenceId": "id-47110815" }))
+        .expect(201)
+        .id();
     for body in [json!({ "primaryPhone": "47110815" }), json!({ "externalReferenceId": "id-47110815" })] {
         let reply = create(&cx, body);
         assert_eq!(reply.status, 409);
