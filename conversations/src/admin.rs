@@ -35,14 +35,14 @@ pub struct NewKnowledge {
     pub pages: Option<u32>,
     /// Its passages, in order.
     pub passages: Vec<Passage>,
-    /// Of a question-and-answer pair the wordings of its question ([`NewPair`]); empty for every other document.
+    /// Of a question-and-answer pair the phrasings of its question ([`NewPair`]); empty for every other document.
     pub questions: Vec<String>,
 }
 
 /// A new question-and-answer pair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewPair {
-    /// The wordings of the question, 1 to 20 of at most 500 characters on one line. The first one is the pair's name.
+    /// The phrasings of the question, 1 to 20 of at most 500 characters on one line. The first one is the pair's name.
     pub questions: Vec<String>,
     /// The answer in Markdown, 1 to 4,000 characters.
     pub answer: String,

@@ -31,7 +31,7 @@ pub struct KnowledgeDocument {
     /// The website that it is a page of ([`Website::id`](crate::Website::id)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<JobId>,
-    /// Of a question-and-answer pair the wordings of its question, the first one as its name. Its only passage is the
+    /// Of a question-and-answer pair the phrasings of its question, the first one as its name. Its only passage is the
     /// answer. Empty for every other document.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<String>,

@@ -339,7 +339,7 @@ pub struct Retrieved {
     /// Whether the first passage is the answer of a question-and-answer pair whose question means the same as this one.
     pub is_taught: bool,
     /// The other question-and-answer pairs whose questions are most like this one, best first: their answers, with the
-    /// wordings of the question as headings. Each answers another question, unless a model finds otherwise.
+    /// phrasings of the question as headings. Each answers another question, unless a model finds otherwise.
     pub near_pairs: Vec<FoundPassage>,
 }
 

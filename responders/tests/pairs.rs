@@ -17,7 +17,7 @@ fn id(number: usize) -> KnowledgeId {
     KnowledgeId::from(PlatformId::new(NOW, (number as u64).to_be_bytes()))
 }
 
-/// An index over pairs: a name and wordings. The answer is the name.
+/// An index over pairs: a name and phrasings. The answer is the name.
 fn index(pairs: &[(String, Vec<String>)]) -> Index {
     let documents = pairs.iter().enumerate().map(|(number, (name, questions))| KnowledgeDocument {
         id: id(number),
@@ -63,7 +63,7 @@ fn figures(part: &str, embedder: Option<&BuiltInEmbedder>) -> [usize; 4] {
     let lines = lines(part);
     let mut pairs: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for [_, name, kind, _, question] in &lines {
-        if *kind == "wording" {
+        if *kind == "phrasing" {
             pairs.entry((*name).to_owned()).or_default().push((*question).to_owned());
         }
     }
@@ -72,7 +72,7 @@ fn figures(part: &str, embedder: Option<&BuiltInEmbedder>) -> [usize; 4] {
     if let Some(embedder) = embedder {
         pollster::block_on(index.give_meaning(embedder)).expect("vectors");
     }
-    for text in pairs.iter().flat_map(|(_, wordings)| wordings) {
+    for text in pairs.iter().flat_map(|(_, phrasings)| phrasings) {
         let found = index.retrieve(&question(&text.to_uppercase(), "en"), &[], 6);
         assert!(
             taught(&found)
@@ -81,7 +81,7 @@ fn figures(part: &str, embedder: Option<&BuiltInEmbedder>) -> [usize; 4] {
         );
     }
     let [mut same, mut right, mut wrong, mut suggested] = [0; 4];
-    for [_, name, kind, language, text] in lines.iter().filter(|[_, _, kind, ..]| *kind != "wording") {
+    for [_, name, kind, language, text] in lines.iter().filter(|[_, _, kind, ..]| *kind != "phrasing") {
         let question = question(text, language);
         let texts = index.texts_to_search(&question);
         let vectors =
@@ -132,24 +132,24 @@ fn a_message_that_goes_on_from_the_one_before_gets_an_answer_only_in_the_same_wo
 }
 
 proptest! {
-    /// Each wording of a pair gets its answer, whatever it consists of, and nothing breaks for any other question.
+    /// Each phrasing of a pair gets its answer, whatever it consists of, and nothing breaks for any other question.
     #[test]
-    fn wordings_of_any_text_get_their_answer(
-        wordings in prop::collection::btree_set("[a-z\u{0}\u{202e}ß中🙂?\\[\\]|* ]{1,20}x[A-Z0-9 ]{0,8}", 1..6),
+    fn phrasings_of_any_text_get_their_answer(
+        phrasings in prop::collection::btree_set("[a-z\u{0}\u{202e}ß中🙂?\\[\\]|* ]{1,20}x[A-Z0-9 ]{0,8}", 1..6),
         other in "\\PC{0,40}",
         vector in prop::collection::vec(prop::num::f32::ANY, 0..4),
     ) {
         let mut unique: BTreeMap<String, String> = BTreeMap::new();
-        for wording in wordings {
-            let plain = conversations::AskedText::new(&wording, "").expect("it has a letter").plain;
-            unique.entry(plain).or_insert(wording);
+        for phrasing in phrasings {
+            let plain = conversations::AskedText::new(&phrasing, "").expect("it has a letter").plain;
+            unique.entry(plain).or_insert(phrasing);
         }
         let pairs: Vec<_> =
-            unique.into_values().enumerate().map(|(nth, wording)| (format!("answer {nth}"), vec![wording])).collect();
+            unique.into_values().enumerate().map(|(nth, phrasing)| (format!("answer {nth}"), vec![phrasing])).collect();
         let index = index(&pairs);
         let vectors = [Vec::new(), vector];
-        for (name, wordings) in &pairs {
-            let found = index.retrieve(&question(&wordings[0], "en"), &vectors, 6);
+        for (name, phrasings) in &pairs {
+            let found = index.retrieve(&question(&phrasings[0], "en"), &vectors, 6);
             prop_assert_eq!(taught(&found), Some(name.as_str()));
         }
         let found = index.retrieve(&question(&other, "xx"), &vectors, 1);

@@ -10,7 +10,7 @@ use crate::admin::{NewKnowledge, NewPair};
 use crate::conversations::Conversations;
 use crate::{AskedText, KnowledgeDocument, Passage};
 
-/// The most wordings of a question.
+/// The most phrasings of a question.
 const MAX_QUESTIONS: usize = 20;
 /// The most characters of a question.
 const MAX_QUESTION: usize = 500;
@@ -105,7 +105,7 @@ pub(super) fn refuse_taught(
         if let Some(same) = other.questions.iter().find(|question| new.contains(&plain(question))) {
             let first = other.questions.first().unwrap_or(same);
             return Err(AdminError::Conflict(format!(
-                "the pair {} '{first}' answers '{same}' already: teach that pair anew, or remove it first",
+                "the pair {} '{first}' answers '{same}' already: change that pair, or remove it first",
                 other.id
             )));
         }

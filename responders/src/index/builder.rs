@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use conversations::{KnowledgeDocument, Passage};
 use openapi_core::values::KnowledgeId;
 
-use super::pairs::Pairs;
+use super::pairs::{Pairs, StoredPair};
 use super::postings::{Growing, Postings};
 use super::{B, Document, Entry, HEADING_WEIGHT, Index, K1};
 use crate::language::Language;
@@ -34,12 +34,6 @@ pub struct IndexBuilder {
     known: HashMap<Option<Language>, HashMap<Box<str>, Terms>>,
     /// The terms of one passage, with what each occurrence counts.
     found: Vec<(u32, u32)>,
-}
-
-/// What is stored of a question-and-answer pair besides its answer.
-pub(super) struct StoredPair {
-    pub(super) questions: Vec<String>,
-    pub(super) language: Option<String>,
 }
 
 /// The terms of a word: itself and its stem.

@@ -32,11 +32,11 @@ impl Index {
         parts(&entry.text, PART).into_iter().map(|part| text(&entry.text[part])).collect()
     }
 
-    /// How many vectors it has, about: of the parts of passages as many as their lengths let expect, and of the wordings
+    /// How many vectors it has, about: of the parts of passages as many as their lengths let expect, and of the phrasings
     /// of pairs.
     pub(super) fn parts(&self) -> usize {
-        let wordings = self.pairs.texts().map(Iterator::count).sum::<usize>();
-        self.entries.iter().map(|entry| entry.text.len().div_ceil(PART)).sum::<usize>() + wordings
+        let phrasings = self.pairs.texts().map(Iterator::count).sum::<usize>();
+        self.entries.iter().map(|entry| entry.text.len().div_ceil(PART)).sum::<usize>() + phrasings
     }
 
     /// Where a part of a passage is.
@@ -65,16 +65,16 @@ impl Index {
         Ok(())
     }
 
-    /// The texts that have no vector yet: the wordings of pairs, which are few, before the passages.
+    /// The texts that have no vector yet: the phrasings of pairs, which are few, before the passages.
     fn missing(&self, known: &Mutex<Known>) -> [(TextRole, Vec<(u128, String)>); 2] {
         let known = known.lock();
-        let wordings = self.pairs.texts().flatten().map(str::to_owned);
+        let phrasings = self.pairs.texts().flatten().map(str::to_owned);
         let passages = self.entries.iter().flat_map(|entry| self.texts_of(entry));
         let missing = |role: TextRole, texts: &mut dyn Iterator<Item = String>| {
             let texts = texts.map(|text| (key(role, &text), text));
             (role, texts.filter(|(key, _)| !known.contains_key(key)).collect())
         };
-        [missing(TextRole::Question, &mut { wordings }), missing(TextRole::Passage, &mut { passages })]
+        [missing(TextRole::Question, &mut { phrasings }), missing(TextRole::Passage, &mut { passages })]
     }
 
     /// Takes its vectors of those that are known, and forgets the others.
@@ -88,19 +88,19 @@ impl Index {
                 keys.filter_map(|key| known.get(&key).cloned().map(|row| (key, row))).collect()
             })
             .collect();
-        let of_wording = |text: &str| {
+        let of_phrasing = |text: &str| {
             let key = key(TextRole::Question, text);
             (key, known.get(&key).cloned())
         };
-        let wordings: Vec<Vec<(u128, Option<Row>)>> =
-            self.pairs.texts().map(|texts| texts.map(of_wording).collect()).collect();
-        let of_wordings = wordings.iter().flatten().filter_map(|(key, row)| Some((*key, row.clone()?)));
-        *known = passages.iter().flatten().cloned().chain(of_wordings).collect();
+        let phrasings: Vec<Vec<(u128, Option<Row>)>> =
+            self.pairs.texts().map(|texts| texts.map(of_phrasing).collect()).collect();
+        let of_phrasings = phrasings.iter().flatten().filter_map(|(key, row)| Some((*key, row.clone()?)));
+        *known = passages.iter().flatten().cloned().chain(of_phrasings).collect();
         let rows: Vec<Vec<Row>> =
             passages.into_iter().map(|parts| parts.into_iter().map(|(_, row)| row).collect()).collect();
         drop(known);
         self.pairs.take_rows(
-            wordings.into_iter().map(|pair| pair.into_iter().map(|(_, row)| row).collect()).collect(),
+            phrasings.into_iter().map(|pair| pair.into_iter().map(|(_, row)| row).collect()).collect(),
         );
         drop(self.vectors.set(Vectors::new(dimension, &rows)));
     }

@@ -11,7 +11,6 @@ use conversations::{AskedText, FoundPassage, Question, Retrieved};
 use openapi_core::values::KnowledgeId;
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::builder::StoredPair;
 use super::question::goes_on;
 use super::vectors::{Row, product, row};
 use super::{Index, MEANT_CHARACTERS};
@@ -42,20 +41,20 @@ const MIN_NEAR: f32 = 0.88;
 const MIN_NEAR_WORDS: f32 = 0.5;
 /// The size of a word in a set without the word.
 const WORD_BYTES: usize = 48;
-/// Wordings of a pair that a model reads, at most.
-const SHOWN_WORDINGS: usize = 3;
+/// Phrasings of a pair that a model reads, at most.
+const SHOWN_PHRASINGS: usize = 3;
 
 static PHRASES: LazyLock<Phrases> = LazyLock::new(|| Phrases::of(include_str!("pairs.txt")));
 const KINDS: [&str; 5] = ["how", "why", "where", "who", "which"];
 
-/// What a question and the wording of a pair have in common.
+/// What a question and the phrasing of a pair have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PairSignals {
     /// How alike their vectors are.
     pub cosine: f32,
     /// The share of their words that they have in common.
     pub shared: f32,
-    /// The share of the wording's words that the question does not have.
+    /// The share of the phrasing's words that the question does not have.
     pub missing: f32,
     /// 1 where they ask for other kinds of answers.
     pub kind: f32,
@@ -73,7 +72,7 @@ impl PairSignals {
         [cosine, shared, missing, kind, names, foreign]
     }
 
-    /// How sure it is that both mean the same; not at all where that cannot be told.
+    /// How sure it is that both mean the same; not at all where the vectors are unusable.
     fn confidence(&self) -> f32 {
         let (constant, weights) = FITTED;
         let sum: f32 = self.numbers().iter().zip(weights).map(|(number, weight)| number * weight).sum();
@@ -135,11 +134,17 @@ impl Phrase {
     }
 }
 
+/// What is stored of a question-and-answer pair besides its answer.
+pub(super) struct StoredPair {
+    pub(super) questions: Vec<String>,
+    pub(super) language: Option<String>,
+}
+
 struct Pair {
     /// The number of its document.
     document: u32,
     answer: Box<str>,
-    wordings: Vec<String>,
+    phrasings: Vec<String>,
     phrases: Vec<Phrase>,
 }
 
@@ -147,7 +152,7 @@ struct Pair {
 #[derive(Default)]
 pub(super) struct Pairs {
     all: Vec<Pair>,
-    /// Of each pair the vectors of its wordings. Set when all are computed.
+    /// Of each pair the vectors of its phrasings. Set when all are computed.
     rows: OnceLock<Vec<Vec<Option<Row>>>>,
 }
 
@@ -167,8 +172,8 @@ impl Pairs {
     pub(super) fn add(&mut self, document: u32, stored: &StoredPair, answer: String) {
         let locale = stored.language.as_deref().unwrap_or_default();
         let phrases = stored.questions.iter().filter_map(|question| Phrase::of(question, locale)).collect();
-        let wordings = stored.questions.clone();
-        self.all.push(Pair { document, answer: answer.into(), wordings, phrases });
+        let phrasings = stored.questions.clone();
+        self.all.push(Pair { document, answer: answer.into(), phrasings, phrases });
     }
 
     pub(super) fn len(&self) -> usize {
@@ -189,18 +194,18 @@ impl Pairs {
         self.all.iter().map(|pair| pair.answer.len()).sum()
     }
 
-    /// The texts of the wordings of each pair, as their vectors are computed.
+    /// The texts of the phrasings of each pair, as their vectors are computed.
     pub(super) fn texts(&self) -> impl Iterator<Item = impl Iterator<Item = &str>> {
         self.all.iter().map(|pair| pair.phrases.iter().map(|phrase| phrase.plain.as_str()))
     }
 
-    /// Takes the vectors of the wordings of each pair.
+    /// Takes the vectors of the phrasings of each pair.
     pub(super) fn take_rows(&self, rows: Vec<Vec<Option<Row>>>) {
         drop(self.rows.set(rows));
     }
 
     /// The pairs that are like a question, the surest first. A message that goes on from the one before it means more than it
-    /// says: it is the same only as a wording in the same words.
+    /// says: it is the same only as a phrasing in the same words.
     fn compared(&self, question: &Question, vector: &[f32]) -> Vec<Compared> {
         let Some(asked) = Phrase::of(&question.text, &question.locale) else { return Vec::new() };
         let goes_on = goes_on(question);
@@ -246,7 +251,7 @@ impl Pairs {
 }
 
 impl Pair {
-    /// The surest of its wordings.
+    /// The surest of its phrasings.
     fn compared(&self, pair: usize, asked: &Phrase, cosines: Option<&[f32]>) -> Compared {
         let mut best = Compared {
             pair,
@@ -360,7 +365,7 @@ impl Index {
             position: 0,
             title: document.title.clone(),
             url: document.url.clone(),
-            headings: pair.wordings.iter().take(SHOWN_WORDINGS).cloned().collect(),
+            headings: pair.phrasings.iter().take(SHOWN_PHRASINGS).cloned().collect(),
             page: None,
             text: pair.answer.to_string(),
             nearest: None,
