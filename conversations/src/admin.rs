@@ -35,6 +35,23 @@ pub struct NewKnowledge {
     pub pages: Option<u32>,
     /// Its passages, in order.
     pub passages: Vec<Passage>,
+    /// Of a question-and-answer pair the phrasings of its question ([`NewPair`]); empty for every other document.
+    pub questions: Vec<String>,
+}
+
+/// A new question-and-answer pair.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewPair {
+    /// The phrasings of the question, 1 to 20 of at most 500 characters on one line. The first one is the pair's name.
+    pub questions: Vec<String>,
+    /// The answer in Markdown, 1 to 4,000 characters.
+    pub answer: String,
+    /// The title that visitors see as the source; the first question if [`None`].
+    pub title: Option<String>,
+    /// The address for visitors: an absolute http or https URL.
+    pub url: Option<String>,
+    /// The language of the answer, as a BCP 47 tag.
+    pub language: Option<String>,
 }
 
 /// The limits of an agent's documents, with the documented defaults.

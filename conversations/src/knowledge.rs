@@ -31,10 +31,22 @@ pub struct KnowledgeDocument {
     /// The website that it is a page of ([`Website::id`](crate::Website::id)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<JobId>,
+    /// Of a question-and-answer pair the phrasings of its question, the first one as its name. Its only passage is the
+    /// answer. Empty for every other document.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<String>,
     /// When it was first added.
     pub created_at: Timestamp,
     /// When it was last added or replaced.
     pub updated_at: Timestamp,
+}
+
+impl KnowledgeDocument {
+    /// Whether it is a question-and-answer pair.
+    #[must_use]
+    pub const fn is_pair(&self) -> bool {
+        !self.questions.is_empty()
+    }
 }
 
 /// A part of a document that is retrieved and quoted as a whole: 200 to 1,200 characters if the text allows it, never

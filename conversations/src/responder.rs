@@ -336,6 +336,23 @@ pub struct Retrieved {
     pub coverage: f32,
     /// Whether the agent has any documents.
     pub has_documents: bool,
+    /// Whether the first passage is the answer of a question-and-answer pair whose question means the same as this one.
+    pub is_taught: bool,
+    /// The other question-and-answer pairs whose questions are most like this one, best first: their answers, with the
+    /// phrasings of the question as headings. Each answers another question, unless a model finds otherwise.
+    pub near_pairs: Vec<FoundPassage>,
+}
+
+impl Retrieved {
+    /// The same with the answers of near pairs among the passages, after that of the pair that means the same: for a
+    /// responder that judges itself what answers.
+    #[must_use]
+    pub fn with_near_pairs(mut self) -> Self {
+        let near = std::mem::take(&mut self.near_pairs);
+        let first = usize::from(self.is_taught).min(self.passages.len());
+        self.passages.splice(first..first, near);
+        self
+    }
 }
 
 /// A retrieved passage.

@@ -172,8 +172,8 @@ export const data = (empty = false) => {
     ],
     knowledge: empty ? [] : [
       ['prices.md', 'Prices and visits', 'en', 14, 5120, null], ['services.pdf', 'Services', 'en', 41, 38200, 12], ['faq-de.docx', 'Häufige Fragen', 'de', 88, 64000, 19], ['scan-2019.pdf', 'Leaflet 2019', null, 0, 0, 2],
-    ].map(([fileName, title, language, passages, characters, pages], n) => ({ id: newId(), fileName, title, url: n == 1 ? 'https://www.example.com/services' : null, language, contentType: 'text/markdown', characters, pages, passages, sourceId: null, createdAt: before(9000 + n), updatedAt: before(n * n * 900 + 40) })).concat(
-      ['Home', 'Prices', 'Opening hours'].map((title, n) => ({ id: newId(), fileName: ['www.example.com/', 'www.example.com/prices', 'www.example.com/hours'][n], title, url: 'https://www.example.com/' + ['', 'prices', 'hours'][n], language: 'en', contentType: 'text/html', characters: 2400, pages: null, passages: 7, sourceId: sources[2].id, createdAt: before(9000), updatedAt: before(600) })),
+    ].map(([fileName, title, language, passages, characters, pages], n) => ({ id: newId(), fileName, title, url: n == 1 ? 'https://www.example.com/services' : null, language, contentType: 'text/markdown', characters, pages, passages, questions: [], sourceId: null, createdAt: before(9000 + n), updatedAt: before(n * n * 900 + 40) })).concat(
+      ['Home', 'Prices', 'Opening hours'].map((title, n) => ({ id: newId(), fileName: ['www.example.com/', 'www.example.com/prices', 'www.example.com/hours'][n], title, url: 'https://www.example.com/' + ['', 'prices', 'hours'][n], language: 'en', contentType: 'text/html', characters: 2400, pages: null, passages: 7, questions: [], sourceId: sources[2].id, createdAt: before(9000), updatedAt: before(600) })),
     ),
     sources,
     sourcePages: Object.fromEntries(sources.map((one) => [one.id, pagesOf(one)])),

@@ -352,6 +352,12 @@ export const startStub = async (base = '') => {
     'knowledge.list': () => ok(stub.data.knowledge),
     'knowledge.add': ({ body }) => { if (!body.text) return invalid('text', 'text is required'); const one = document(body.title, body.title); stub.data.knowledge.push(one); return ok(one); },
     'knowledge.addFile': ({ query }) => { const one = document(query.get('fileName'), query.get('fileName')); stub.data.knowledge.push(one); return ok(one); },
+    'knowledge.teach': ({ body }) => {
+      if (!body.answer) return invalid('answer', 'answer is required');
+      const one = { ...document(body.questions[0], body.title ?? body.questions[0]), contentType: 'text/markdown', passages: 1, questions: body.questions };
+      stub.data.knowledge.push(one);
+      return ok(one);
+    },
     'knowledge.remove': ({ document: id }) => { const one = of('knowledge', id); stub.data.knowledge = stub.data.knowledge.filter((row) => row != one); return ok(one); },
     'webhooks.list': () => ok(stub.data.webhooks),
     'webhooks.catalogue': () => ok(CATALOGUE),
@@ -469,7 +475,7 @@ export const startStub = async (base = '') => {
   };
   const changedExtraction = (id, change) => shownExtraction(id, (one) => ({ id, status: change(one).status }));
   const shownSettings = () => ok({ settings: stub.data.settings, builtIn: SETTINGS, responders: ['knowledge', 'llm'] }, { headers: { ETag: `"${stub.version('settings')}"` } });
-  const document = (fileName, title) => ({ id: newId(), fileName, title, url: null, language: 'en', contentType: 'text/plain', characters: 900, pages: null, passages: 3, sourceId: null, createdAt: new Date().toISOString(), updatedAt: new Date().toISOString() });
+  const document = (fileName, title) => ({ id: newId(), fileName, title, url: null, language: 'en', contentType: 'text/plain', characters: 900, pages: null, passages: 3, questions: [], sourceId: null, createdAt: new Date().toISOString(), updatedAt: new Date().toISOString() });
   const PUBLIC = /^\/(session$|sign-in\/|links\/)/;
   const answer = (method, path, query, headers, raw) => {
     if (method != 'GET' && headers.origin != stub.url) stub.violations.push(`${method} ${path}: Origin ${headers.origin}`);

@@ -43,6 +43,7 @@
 //! #   pages: None,
 //! #   passages: 1,
 //! #   source: None,
+//! #   questions: Vec::new(),
 //! #   created_at: now,
 //! #   updated_at: now,
 //! };
@@ -99,7 +100,7 @@ pub use self::llm::LlmResponder;
 pub use embedder::BuiltInEmbedder;
 pub use embedder::{EmbedError, Embedder, TextRole};
 pub use groups::Grouper;
-pub use index::{Index, IndexBuilder, IndexSettings, KnowledgeIndex, Signals};
+pub use index::{Index, IndexBuilder, IndexSettings, KnowledgeIndex, PairSignals, Signals};
 pub use knowledge::KnowledgeResponder;
 pub use language::Language;
 pub use passages::{CutDocument, Format, cut, title};

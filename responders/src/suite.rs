@@ -152,6 +152,7 @@ fn turns(settings: &ChatSettings, now: Timestamp) -> Vec<(&'static str, ChatTurn
             ],
             coverage: 1.0,
             has_documents: true,
+            ..Retrieved::default()
         },
         can_offer_form: true,
         budget: Default::default(),

@@ -101,6 +101,7 @@ fn index(words: &mut Words) -> Index {
         pages: None,
         passages: PASSAGES,
         source: None,
+        questions: Vec::new(),
         created_at: NOW,
         updated_at: NOW,
     };

@@ -1,17 +1,20 @@
 //! What an agent answers from.
 
 use conversations::KnowledgeDocument;
+use conversations::admin::NewPair;
 use openapi_core::audit::AuditAction;
-use openapi_core::json::json_object;
+use openapi_core::json::{Json, json_object};
 use openapi_core::operation::Method;
 use openapi_core::reply::{ApiError, ErrorCode, Reply};
+use openapi_core::validation::{ValidationCode, ValidationIssue};
 use openapi_core::values::{AgentId, Block, JobId, KnowledgeId, Line, Timestamp};
+use serde_json::{Value, json};
 
 use super::types::OneAgent;
 use crate::capability::Capability;
 use crate::context::Context;
 use crate::errors::failed;
-use crate::input::{Content, OrNull, input};
+use crate::input::{Content, Member, OrNull, input};
 use crate::operation::{Access, Metadata, Operation, Traits};
 
 /// A document as operators see it.
@@ -27,6 +30,7 @@ json_object! { DocumentView as "KnowledgeDocument" = |view| {
     "characters": u64 = view.0.characters,
     "pages": Option<u32> = view.0.pages,
     "passages": u32 = view.0.passages,
+    "questions": Vec<String> { "description": "Of a question-and-answer pair the phrasings of its question; of other documents none." } = view.0.questions,
     "sourceId": Option<JobId> { "description": "The website that it is a page of." } = view.0.source,
     "createdAt": Timestamp = view.0.created_at,
     "updatedAt": Timestamp = view.0.updated_at,
@@ -175,6 +179,75 @@ impl Operation for AddFile {
             language: input.language.map(|tag| tag.to_string()),
         };
         add(&cx, &input.agent, input.file_name.as_str(), input.content.0, stated).await
+    }
+}
+
+/// The most phrasings of a question.
+const MAX_QUESTIONS: usize = 20;
+
+/// The phrasings of a question.
+#[derive(Clone, Debug)]
+pub struct Questions(Vec<Line<500>>);
+
+impl Member for Questions {
+    fn read(value: &Json) -> Result<Self, ValidationIssue> {
+        let Json::Array(items) = value else {
+            return Err(ValidationIssue::wrong_type("an array of strings"));
+        };
+        match items.len() {
+            0 => Err(ValidationIssue::new(ValidationCode::MinItems, "must have at least one question")),
+            1..=MAX_QUESTIONS => items.iter().map(Line::read).collect::<Result<_, _>>().map(Questions),
+            _ => {
+                let text = format!("must have at most {MAX_QUESTIONS} questions");
+                Err(ValidationIssue::new(ValidationCode::MaxItems, text))
+            }
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "array", "minItems": 1, "maxItems": MAX_QUESTIONS, "items": Line::<500>::schema() })
+    }
+}
+
+input! {
+    /// A question-and-answer pair.
+    NewQuestions {
+        "agent" Path agent: AgentId,
+        "questions" Body questions: Questions { "description": "Phrasings of the question. The first one names the pair." },
+        "answer" Body answer: Block<4000> { "description": "Markdown." },
+        "title" Body title: Option<OrNull<Line<200>>> { "description": "What visitors see as the source; else the first question." },
+        "url" Body url: Option<OrNull<Line<2000>>> { "description": "Where visitors can read more." },
+        "language" Body language: Option<OrNull<Line<35>>> { "description": "A BCP 47 tag." },
+    }
+}
+
+/// `knowledge.teach`
+pub struct Teach;
+
+impl Operation for Teach {
+    const METADATA: Metadata = metadata(
+        "knowledge.teach",
+        "Teaches an agent the answer of a question, which replaces the one of the same first question.",
+        (Method::Post, "/agents/{agent}/knowledge/pairs"),
+        Capability::StudioWrite,
+        &[AuditAction::KnowledgeAdd],
+        "knowledge teach --agent AGENT --question QUESTION --answer ANSWER",
+    );
+    type Input = NewQuestions;
+    type Output = DocumentView;
+
+    async fn run(cx: Context<'_>, input: NewQuestions) -> Result<Reply<DocumentView>, ApiError> {
+        let pair = NewPair {
+            questions: input.questions.0.iter().map(ToString::to_string).collect(),
+            answer: input.answer.to_string(),
+            title: input.title.and_then(|OrNull(title)| title).map(|title| title.to_string()),
+            url: input.url.and_then(|OrNull(url)| url).map(|url| url.to_string()),
+            language: input.language.and_then(|OrNull(tag)| tag).map(|tag| tag.to_string()),
+        };
+        let document = cx.console.chat.teach(cx.actor, &input.agent, pair).await.map_err(failed)?;
+        let mut reply = Reply::ok("Answer taught successfully", DocumentView(document));
+        reply.status = 201;
+        Ok(reply)
     }
 }
 

@@ -106,6 +106,7 @@ pub static OPERATIONS: &[Entry] = &[
     Entry::of::<knowledge::List>(),
     Entry::of::<knowledge::Add>(),
     Entry::of::<knowledge::AddFile>(),
+    Entry::of::<knowledge::Teach>(),
     Entry::of::<knowledge::Remove>(),
     Entry::of::<sources::List>(),
     Entry::of::<sources::Add>(),

@@ -154,6 +154,7 @@ fn uses_of_the_widget() -> BTreeSet<EventType> {
             end: 16,
             text: "We open at nine.".to_owned(),
         }],
+        questions: Vec::new(),
     };
     let document = block_on(world.chat.add_knowledge(&operator(), &agent(), new)).expect("added");
     block_on(world.chat.remove_knowledge(&operator(), &agent(), document.id)).expect("removed");

@@ -9,7 +9,7 @@ use openapi_core::storage::retry::{RetryOn, retry_on_conflict};
 use openapi_core::storage::{Effects, RecordKind, StorageErrorKind};
 use openapi_core::values::{AgentId, JobId, KnowledgeId, PlatformId, Timestamp};
 
-use super::{details, lost_race};
+use super::{details, lost_race, pairs};
 use crate::KnowledgeDocument;
 use crate::admin::{KnowledgeLimits, NewKnowledge};
 use crate::conversations::Conversations;
@@ -66,6 +66,7 @@ impl Conversations {
         source: Option<(JobId, PlatformId)>,
     ) -> Result<KnowledgeDocument, AdminError> {
         check(&new, self.knowledge)?;
+        let website = source.map(|(website, _)| website);
         self.platform.living_agent(agent).await?;
         let new = &new;
         retry_on_conflict(lost_race, |_| async move {
@@ -77,7 +78,8 @@ impl Conversations {
                 lease.ok_or_else(|| AdminError::NotFound { what: "website", id: website.to_string() })?;
             }
             let known = self.storage.knowledge(agent).await?;
-            let replaced = replaced(&known, new, source.map(|(website, _)| website))?;
+            let replaced = replaced(&known, new, website)?;
+            pairs::refuse_taught(&known, &replaced, &new.questions)?;
             refuse_excess(&known, &replaced, new, self.knowledge)?;
             let now = self.platform.now();
             let document = KnowledgeDocument {
@@ -91,7 +93,8 @@ impl Conversations {
                 characters: new.characters,
                 pages: new.pages,
                 passages: u32::try_from(new.passages.len()).unwrap_or(u32::MAX),
-                source: source.map(|(website, _)| website),
+                source: website,
+                questions: new.questions.clone(),
                 created_at: replaced.first().map_or(now, |it| it.created_at),
                 updated_at: now,
             };
@@ -159,14 +162,18 @@ impl Conversations {
     }
 }
 
-/// The documents that a new one replaces: those with its address or file name, of a page only those of its website.
+/// The documents that a new one replaces: those with its address or file name, of a page only those of its website; of a
+/// question-and-answer pair the one with its first question.
 fn replaced<'a>(
     known: &'a [KnowledgeDocument],
     new: &NewKnowledge,
     website: Option<JobId>,
 ) -> Result<Vec<&'a KnowledgeDocument>, AdminError> {
-    let is_same =
-        |it: &&KnowledgeDocument| new.url.is_some() && it.url == new.url || it.file_name == new.file_name;
+    let is_same = |it: &&KnowledgeDocument| match (new.questions.first(), it.questions.first()) {
+        (None, None) => new.url.is_some() && it.url == new.url || it.file_name == new.file_name,
+        (Some(new), Some(known)) => pairs::plain(new) == pairs::plain(known),
+        _ => false,
+    };
     let same: Vec<&KnowledgeDocument> = known.iter().filter(is_same).collect();
     match same.iter().find(|it| website.is_some() && it.source != website) {
         Some(other) => {

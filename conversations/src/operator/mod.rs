@@ -1,6 +1,7 @@
 //! The operator's side of the chat.
 
 mod knowledge;
+mod pairs;
 mod questions;
 mod trial;
 mod websites;

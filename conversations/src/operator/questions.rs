@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use openapi_core::admin::AdminError;
 use openapi_core::values::{AgentId, ConversationId, Timestamp};
 
-use super::BATCH;
+use super::{BATCH, pairs};
 use crate::admin::{NearestPassage, OpenQuestionGroup, OpenQuestions, OpenQuestionsQuery};
 use crate::conversations::Conversations;
 use crate::storage::{ConversationFilter, ConversationQuery, MessageQuery, MessageSelector};
@@ -33,9 +33,18 @@ struct Open {
     visitor: VisitorId,
 }
 
+/// What the agent has for a question today.
+enum Nearest {
+    /// The answer of a question-and-answer pair.
+    Taught,
+    /// The passage that is nearest, if it has any.
+    Passage(Option<NearestPassage>),
+}
+
 impl Conversations {
     /// The questions of visitors that the agent could not answer, or was not sure of, grouped by what they ask. It reads
-    /// the newest 500 questions of at most 2,000 conversations, and of each conversation the last 200 messages. Erased
+    /// the newest 500 questions of at most 2,000 conversations, and of each conversation the last 200 messages. Questions
+    /// that a question-and-answer pair answers by now are left out. Erased
     /// conversations have left nothing, and what operators try is stored nowhere.
     ///
     /// # Errors
@@ -47,7 +56,12 @@ impl Conversations {
     ) -> Result<OpenQuestions, AdminError> {
         self.platform.living_agent(agent).await?;
         let (settings, _) = self.stored_settings(agent).await?;
-        let (questions, is_partial) = self.read_open(agent, query).await?;
+        let (mut questions, is_partial) = self.read_open(agent, query).await?;
+        // What the agent was taught since is answered.
+        let pairs = self.storage.knowledge(agent).await?;
+        let taught: HashSet<String> =
+            pairs.iter().flat_map(|pair| &pair.questions).map(|question| pairs::plain(question)).collect();
+        questions.retain(|question| !taught.contains(&question.asked.plain));
         // Equal texts are compared once.
         let mut texts: Vec<AskedText> = Vec::new();
         let mut known: HashMap<&str, usize> = HashMap::new();
@@ -77,18 +91,27 @@ impl Conversations {
             })
             .collect();
         groups.sort_by_key(|(group, _)| Reverse((group.count(), group.last_asked_at, group.conversation)));
-        let total = groups.len();
-        groups.truncate(query.groups);
         let mut report = OpenQuestions {
-            groups: Vec::with_capacity(groups.len()),
-            total,
+            groups: Vec::new(),
+            total: groups.len(),
             questions: questions.len(),
             is_partial,
             is_by_meaning: found.is_by_meaning,
         };
         for (mut group, central) in groups {
-            group.nearest = self.nearest(agent, central, settings.chat.min_coverage).await?;
-            report.groups.push(group);
+            if report.groups.len() == query.groups {
+                break;
+            }
+            match self.nearest(agent, central, settings.chat.min_coverage).await? {
+                Nearest::Taught => {
+                    report.total -= 1;
+                    report.questions = report.questions.saturating_sub(group.count() as usize);
+                }
+                Nearest::Passage(nearest) => {
+                    group.nearest = nearest;
+                    report.groups.push(group);
+                }
+            }
         }
         Ok(report)
     }
@@ -177,16 +200,19 @@ impl Conversations {
         agent: &AgentId,
         question: &Open,
         min_coverage: f32,
-    ) -> Result<Option<NearestPassage>, AdminError> {
+    ) -> Result<Nearest, AdminError> {
         let locale = question.asked.locale.clone();
         let question = Question { text: question.text.clone(), before: None, locale };
         let found = self.ports.retrieve(agent, &question).await.map_err(|error| match error {
             RetrieveError::Storage(error) => AdminError::from(error),
         })?;
+        if found.is_taught {
+            return Ok(Nearest::Taught);
+        }
         let confidence = found.coverage;
         let is_enough = confidence > 0.0 && confidence >= min_coverage;
         let first = found.passages.into_iter().next();
-        Ok(first.map(|passage| NearestPassage { passage, confidence, is_enough }))
+        Ok(Nearest::Passage(first.map(|passage| NearestPassage { passage, confidence, is_enough })))
     }
 }
 

@@ -660,6 +660,8 @@ export type KnowledgeDocument = {
   readonly characters: number;
   readonly pages: number | null;
   readonly passages: number;
+  /** Of a question-and-answer pair the phrasings of its question; of other documents none. */
+  readonly questions: readonly (string)[];
   /** The website that it is a page of. */
   readonly sourceId: string | null;
   readonly createdAt: string;
@@ -1980,6 +1982,8 @@ export interface Operations {
     readonly characters: number;
     readonly pages: number | null;
     readonly passages: number;
+    /** Of a question-and-answer pair the phrasings of its question; of other documents none. */
+    readonly questions: readonly (string)[];
     /** The website that it is a page of. */
     readonly sourceId: string | null;
     readonly createdAt: string;
@@ -1996,6 +2000,26 @@ export interface Operations {
     readonly characters: number;
     readonly pages: number | null;
     readonly passages: number;
+    /** Of a question-and-answer pair the phrasings of its question; of other documents none. */
+    readonly questions: readonly (string)[];
+    /** The website that it is a page of. */
+    readonly sourceId: string | null;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+  } };
+  /** Teaches an agent the answer of a question, which replaces the one of the same first question. */
+  'knowledge.teach': { input: { agent: string; questions: readonly (string)[]; answer: string; title?: string | null; url?: string | null; language?: string | null }; output: {
+    readonly id: string;
+    readonly fileName: string;
+    readonly title: string;
+    readonly url: string | null;
+    readonly language: string | null;
+    readonly contentType: string;
+    readonly characters: number;
+    readonly pages: number | null;
+    readonly passages: number;
+    /** Of a question-and-answer pair the phrasings of its question; of other documents none. */
+    readonly questions: readonly (string)[];
     /** The website that it is a page of. */
     readonly sourceId: string | null;
     readonly createdAt: string;
@@ -2012,6 +2036,8 @@ export interface Operations {
     readonly characters: number;
     readonly pages: number | null;
     readonly passages: number;
+    /** Of a question-and-answer pair the phrasings of its question; of other documents none. */
+    readonly questions: readonly (string)[];
     /** The website that it is a page of. */
     readonly sourceId: string | null;
     readonly createdAt: string;
@@ -3021,6 +3047,11 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     method: 'POST', path: '/agents/{agent}/knowledge/files', query: ['fileName', 'title', 'url', 'language'], body: 'content',
     scope: 'agent', needs: 'studio.write', stepUp: false, versioned: false, secret: false,
     changes: true, command: 'knowledge add FILE --agent AGENT',
+  },
+  'knowledge.teach': {
+    method: 'POST', path: '/agents/{agent}/knowledge/pairs', query: [], body: 'json',
+    scope: 'agent', needs: 'studio.write', stepUp: false, versioned: false, secret: false,
+    changes: true, command: 'knowledge teach --agent AGENT --question QUESTION --answer ANSWER',
   },
   'knowledge.remove': {
     method: 'DELETE', path: '/agents/{agent}/knowledge/{document}', query: [], body: 'none',

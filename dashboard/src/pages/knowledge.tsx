@@ -30,6 +30,27 @@ const AddText = ({ close }: { close: () => void }) => {
     </Dialog>
   );
 };
+/** Phrasings of a question, one a line. */
+const phrasings = (text: string) => text.split('\n').map((line) => line.trim()).filter((line) => line);
+const Teach = ({ close }: { close: () => void }) => {
+  const form = useForm(`teach-${agent.value}`, { questions: '', answer: '', url: '' });
+  const text = (field: 'questions' | 'answer' | 'url') => ({ value: form.values[field], onInput: (value: string) => form.set(field, value), error: form.errors[field] });
+  const save = () => void form.submit(async ({ questions, answer, url }) => {
+    await post(root() + '/pairs', { questions: phrasings(questions), answer, ...(url ? { url } : {}) });
+    form.reset({ questions: '', answer: '', url: '' });
+    invalidate(root());
+    done(t('The agent answers this question now'));
+    close();
+  });
+  return (
+    <Dialog title={t('Teach an answer')} kind="wide" onClose={close} foot={<><Cli line={`knowledge teach --agent ${agent.value} --question QUESTION --answer ANSWER`} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} onClick={save}>{t('Teach')}</Button></>}>
+      <TextField label={t('Questions')} rows={4} autofocus hint={t('One a line. Several phrasings of the same question help the agent to recognise it.')} {...text('questions')} />
+      <TextField label={t('Answer')} rows={8} hint={t('The agent gives it as it stands. Markdown works.')} {...text('answer')} />
+      <TextField label={t('URL that replies link to')} type="url" placeholder="https://" {...text('url')} />
+      {form.failure && <Failure error={form.failure} />}
+    </Dialog>
+  );
+};
 const drop = (one: KnowledgeDocument, website: Website | undefined) => ask({
   title: t('Remove {name}?', { name: one.title }), button: t('Remove document'), bad: true, cli: `knowledge remove ${one.id} --agent ${agent.value}`,
   text: <>{t('The agent no longer answers from it. Existing replies stay.')}{website && ' ' + t('It is a page of {name}: the next crawl adds it again if the page is still there.', { name: shortUrl(website.url) })}</>,
@@ -50,7 +71,7 @@ const Rows = ({ of: shown, websites, write }: { of: readonly KnowledgeDocument[]
       return (
         <tr key={one.id}>
           <td><span class="strong cut" dir="auto">{one.url && /^https?:/.test(one.url) ? <a class="main" href={one.url} target="_blank" rel="noopener noreferrer">{one.title}</a> : one.title}</span></td>
-          <td class="muted"><span class="row">{one.sourceId && <Icon name="globe" />}<span class="cut" dir="auto">{one.fileName}{one.pages ? ` · ${tn(one.pages, '{n} page', '{n} pages')}` : ''}</span></span></td><td class="muted">{one.language ?? '–'}</td><td class="muted">{one.passages ? number(one.passages) : <Badge tone="warn" dot>{t('no text found')}</Badge>}</td><td class="muted">{number(one.characters)}</td><td class="muted"><When at={one.updatedAt} /></td>
+          <td class="muted"><span class="row">{one.sourceId && <Icon name="globe" />}<span class="cut" dir="auto">{one.questions.length ? tn(one.questions.length, '{n} question', '{n} questions') : one.fileName}{one.pages ? ` · ${tn(one.pages, '{n} page', '{n} pages')}` : ''}</span></span></td><td class="muted">{one.language ?? '–'}</td><td class="muted">{one.passages ? number(one.passages) : <Badge tone="warn" dot>{t('no text found')}</Badge>}</td><td class="muted">{number(one.characters)}</td><td class="muted"><When at={one.updatedAt} /></td>
           <td class="end">{(write || website) && <Menu label={t('Actions for {name}', { name: one.title })} items={[...(website ? [{ label: t('Show its website'), icon: 'globe' as const, href: href(websitePath(website.id)) }] : []), ...(write ? [{ label: t('Remove…'), icon: 'trash' as const, bad: true, run: () => drop(one, website) }] : [])]} trigger={({ open, expanded }) => <Button kind="quiet" icon="dots" label={t('Actions for {name}', { name: one.title })} expanded={expanded} onClick={open} />} />}</td>
         </tr>
       );
@@ -85,7 +106,7 @@ export default ({ rest }: { rest: string[] }) => {
   const websites = useQuery<readonly Website[]>(websitesRoot());
   const uploads = useSignal<Upload[]>([]);
   const over = useSignal(false);
-  const adding = useSignal<'text' | 'website' | null>(null);
+  const adding = useSignal<'text' | 'teach' | 'website' | null>(null);
   const input = useRef<HTMLInputElement>(null);
   const write = can('studio.write');
   let ids = uploads.value.length;
@@ -110,12 +131,14 @@ export default ({ rest }: { rest: string[] }) => {
   };
   const pick = () => input.current?.click();
   const addText = () => (adding.value = 'text');
+  const teach = () => (adding.value = 'teach');
   const addWebsite = () => (adding.value = 'website');
   const close = () => navigate(websitePath() + location.search);
   useActions([
     ...(write ? [
       { id: 'add', label: t('Add files'), icon: 'plus' as const, ...(isWebsites ? {} : { keys: 'n' }), run: pick },
       { id: 'text', label: t('Add a text'), icon: 'note' as const, run: addText },
+      { id: 'teach', label: t('Teach an answer'), icon: 'note' as const, run: teach },
       { id: 'website', label: t('Add a website'), icon: 'globe' as const, ...(isWebsites ? { keys: 'n' } : {}), run: addWebsite },
     ] : []),
     ...(id ? [{ id: 'close', label: t('Close the record'), icon: 'x' as const, keys: 'Escape', run: close }] : []),
@@ -128,7 +151,7 @@ export default ({ rest }: { rest: string[] }) => {
         onDrop={(event) => { if (!write) return; event.preventDefault(); over.value = false; add(event.dataTransfer?.files); }}>
         <Bar title={t('Knowledge')}>
           {!isWebsites && !!all.length && <span class="muted small wide-only">{tn(all.length, '{n} document', '{n} documents')} · {tn(all.reduce((sum, one) => sum + one.passages, 0), '{n} passage', '{n} passages')}</span>}
-          {write && (isWebsites ? <Button kind="main" icon="plus" keys={id ? undefined : 'n'} onClick={addWebsite}>{t('Add website')}</Button> : <><Button icon="note" onClick={addText}>{t('Add text')}</Button><Button kind="main" icon="plus" keys="n" onClick={pick}>{t('Add files')}</Button></>)}
+          {write && (isWebsites ? <Button kind="main" icon="plus" keys={id ? undefined : 'n'} onClick={addWebsite}>{t('Add website')}</Button> : <><Button onClick={teach}>{t('Teach')}</Button><Button icon="note" onClick={addText}>{t('Add text')}</Button><Button kind="main" icon="plus" keys="n" onClick={pick}>{t('Add files')}</Button></>)}
         </Bar>
         <input ref={input} type="file" multiple accept={TYPES} hidden onChange={(event) => { add(event.currentTarget.files); event.currentTarget.value = ''; }} />
         {over.value && <div class="dropcover"><div class="drop over"><Icon big name="book" /><span class="strong">{t('Drop files to add them')}</span></div></div>}
@@ -145,6 +168,7 @@ export default ({ rest }: { rest: string[] }) => {
       </div>
       {id && <section class="pane record" aria-label={t('Website')}><WebsiteRecord key={id} id={id} listed={websites.data?.find((one) => one.id == id)} documents={documents.data} write={write} close={close} /></section>}
       {adding.value == 'text' && <AddText close={() => (adding.value = null)} />}
+      {adding.value == 'teach' && <Teach close={() => (adding.value = null)} />}
       {adding.value == 'website' && <AddWebsite close={() => (adding.value = null)} />}
     </div>
   );

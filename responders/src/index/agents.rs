@@ -149,7 +149,7 @@ impl KnowledgeIndex {
         filling: Arc<async_lock::Mutex<()>>,
     ) {
         let Some(Meaning { embedder, spawner }) = &self.meaning else { return };
-        if index.is_empty() {
+        if index.parts() == 0 {
             return;
         }
         let (embedder, index, agent) = (embedder.clone(), Arc::downgrade(index), agent.to_string());
@@ -248,19 +248,13 @@ impl Retriever for KnowledgeIndex {
     ) -> Result<Retrieved, RetrieveError> {
         let index = self.index(agent).await?;
         if let Some(meaning) = self.meaning.as_ref().filter(|_| index.has_meaning()) {
-            let texts = vec![Index::meant_by(question)];
+            let texts = index.texts_to_search(question);
             match meaning.embedder.embed(TextRole::Question, texts).await {
-                Ok(vectors) => {
-                    return Ok(index.search_with(
-                        question,
-                        vectors.first().map_or(&[], Vec::as_slice),
-                        at_most,
-                    ));
-                }
+                Ok(vectors) => return Ok(index.retrieve(question, &vectors, at_most)),
                 Err(error) => tracing::warn!(%agent, %error, "a question is searched by words alone"),
             }
         }
-        Ok(index.search(question, at_most))
+        Ok(index.retrieve(question, &[], at_most))
     }
 
     async fn whole(

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use conversations::{KnowledgeDocument, Passage};
 use openapi_core::values::KnowledgeId;
 
+use super::pairs::{Pairs, StoredPair};
 use super::postings::{Growing, Postings};
 use super::{B, Document, Entry, HEADING_WEIGHT, Index, K1};
 use crate::language::Language;
@@ -26,6 +27,9 @@ pub struct IndexBuilder {
     terms: HashMap<Box<str>, u32>,
     postings: Vec<Growing>,
     used: BTreeSet<Language>,
+    /// The documents that are question-and-answer pairs, by their numbers.
+    stored_pairs: HashMap<u32, StoredPair>,
+    pairs: Pairs,
     /// By language, the terms of words as they are written: a word is folded and stemmed once.
     known: HashMap<Option<Language>, HashMap<Box<str>, Terms>>,
     /// The terms of one passage, with what each occurrence counts.
@@ -51,9 +55,19 @@ impl IndexBuilder {
             let language = document.language.as_deref().and_then(Language::of_tag);
             DocumentLanguage { language, looks: if language.is_some() { 0 } else { LOOKS } }
         };
+        let pair = |(number, document): (u32, &KnowledgeDocument)| {
+            let (questions, language) = (document.questions.clone(), document.language.clone());
+            (number, StoredPair { questions, language })
+        };
         IndexBuilder {
             languages: documents.iter().map(language).collect(),
             numbers: (0..).zip(&documents).map(|(number, document)| (document.id, number)).collect(),
+            stored_pairs: (0..)
+                .zip(&documents)
+                .filter(|(_, document)| document.is_pair())
+                .map(pair)
+                .collect(),
+            pairs: Pairs::default(),
             documents: documents
                 .into_iter()
                 .map(|document| Document { id: document.id, title: document.title, url: document.url })
@@ -71,6 +85,12 @@ impl IndexBuilder {
     /// Adds a passage. They come by document and position; one of a document that is not there is passed over.
     pub fn add(&mut self, document: KnowledgeId, passage: Passage) {
         let Some(&number) = self.numbers.get(&document) else { return };
+        if let Some(stored) = self.stored_pairs.get(&number) {
+            if passage.position == 0 {
+                self.pairs.add(number, stored, passage.text);
+            }
+            return;
+        }
         let Ok(entry) = u32::try_from(self.entries.len()) else { return };
         let language = self.language_of(number, &passage);
         let mut length = self.take(&passage.text, 1, language);
@@ -169,10 +189,15 @@ impl IndexBuilder {
         let texts: usize = self.entries.iter().map(|entry| entry.text.len() + size_of::<Entry>() + 64).sum();
         let terms: usize = self.terms.keys().map(|term| term.len() + TERM_BYTES).sum();
         Index {
-            bytes: texts + terms + postings.bytes() + self.lengths.len() * size_of::<f32>(),
+            bytes: texts
+                + terms
+                + self.pairs.bytes()
+                + postings.bytes()
+                + self.lengths.len() * size_of::<f32>(),
             documents: self.documents,
             norms: self.lengths.iter().map(norm).collect(),
             entries: self.entries,
+            pairs: self.pairs,
             terms: self.terms,
             postings,
             languages: self.used.into_iter().collect(),

@@ -32,9 +32,11 @@ impl Index {
         parts(&entry.text, PART).into_iter().map(|part| text(&entry.text[part])).collect()
     }
 
-    /// How many parts its passages have, about: as many as their lengths let expect.
+    /// How many vectors it has, about: of the parts of passages as many as their lengths let expect, and of the phrasings
+    /// of pairs.
     pub(super) fn parts(&self) -> usize {
-        self.entries.iter().map(|entry| entry.text.len().div_ceil(PART)).sum()
+        let phrasings = self.pairs.texts().map(Iterator::count).sum::<usize>();
+        self.entries.iter().map(|entry| entry.text.len().div_ceil(PART)).sum::<usize>() + phrasings
     }
 
     /// Where a part of a passage is.
@@ -54,18 +56,25 @@ impl Index {
     /// When the embedder fails; the index goes on by words.
     pub async fn give_meaning(&self, embedder: &dyn Embedder) -> Result<(), EmbedError> {
         let known = Mutex::new(Known::default());
-        for missing in self.missing(&known).chunks(BATCH) {
-            embed(embedder, missing, &known).await?;
+        for (role, missing) in self.missing(&known) {
+            for missing in missing.chunks(BATCH) {
+                embed(embedder, role, missing, &known).await?;
+            }
         }
         self.take_meaning(embedder.dimension(), &known);
         Ok(())
     }
 
-    /// The texts that have no vector yet.
-    fn missing(&self, known: &Mutex<Known>) -> Vec<(u128, String)> {
+    /// The texts that have no vector yet: the phrasings of pairs, which are few, before the passages.
+    fn missing(&self, known: &Mutex<Known>) -> [(TextRole, Vec<(u128, String)>); 2] {
         let known = known.lock();
-        let texts = self.entries.iter().flat_map(|entry| self.texts_of(entry));
-        texts.map(|text| (key(&text), text)).filter(|(key, _)| !known.contains_key(key)).collect()
+        let phrasings = self.pairs.texts().flatten().map(str::to_owned);
+        let passages = self.entries.iter().flat_map(|entry| self.texts_of(entry));
+        let missing = |role: TextRole, texts: &mut dyn Iterator<Item = String>| {
+            let texts = texts.map(|text| (key(role, &text), text));
+            (role, texts.filter(|(key, _)| !known.contains_key(key)).collect())
+        };
+        [missing(TextRole::Question, &mut { phrasings }), missing(TextRole::Passage, &mut { passages })]
     }
 
     /// Takes its vectors of those that are known, and forgets the others.
@@ -75,14 +84,24 @@ impl Index {
             .entries
             .iter()
             .map(|entry| {
-                let keys = self.texts_of(entry).into_iter().map(|text| key(&text));
+                let keys = self.texts_of(entry).into_iter().map(|text| key(TextRole::Passage, &text));
                 keys.filter_map(|key| known.get(&key).cloned().map(|row| (key, row))).collect()
             })
             .collect();
-        *known = passages.iter().flatten().cloned().collect();
+        let of_phrasing = |text: &str| {
+            let key = key(TextRole::Question, text);
+            (key, known.get(&key).cloned())
+        };
+        let phrasings: Vec<Vec<(u128, Option<Row>)>> =
+            self.pairs.texts().map(|texts| texts.map(of_phrasing).collect()).collect();
+        let of_phrasings = phrasings.iter().flatten().filter_map(|(key, row)| Some((*key, row.clone()?)));
+        *known = passages.iter().flatten().cloned().chain(of_phrasings).collect();
         let rows: Vec<Vec<Row>> =
             passages.into_iter().map(|parts| parts.into_iter().map(|(_, row)| row).collect()).collect();
         drop(known);
+        self.pairs.take_rows(
+            phrasings.into_iter().map(|pair| pair.into_iter().map(|(_, row)| row).collect()).collect(),
+        );
         drop(self.vectors.set(Vectors::new(dimension, &rows)));
     }
 }
@@ -98,16 +117,19 @@ pub(super) async fn fill(
     agent: &str,
 ) -> Result<(), EmbedError> {
     let Some(missing) = index.upgrade().map(|index| index.missing(known)) else { return Ok(()) };
-    let all = missing.len();
-    for (nth, batch) in missing.chunks(BATCH).enumerate() {
-        // It was replaced or evicted.
-        if index.strong_count() == 0 {
-            return Ok(());
-        }
-        embed(embedder, batch, known).await?;
-        let done = (nth * BATCH + batch.len()).min(all);
-        if done % PROGRESS < BATCH && done < all {
-            tracing::info!(agent, done, all, "computing the vectors of an agent's passages");
+    let all = missing.iter().map(|(_, texts)| texts.len()).sum::<usize>();
+    let mut done = 0;
+    for (role, texts) in &missing {
+        for batch in texts.chunks(BATCH) {
+            // It was replaced or evicted.
+            if index.strong_count() == 0 {
+                return Ok(());
+            }
+            embed(embedder, *role, batch, known).await?;
+            done += batch.len();
+            if done % PROGRESS < BATCH && done < all {
+                tracing::info!(agent, done, all, "computing the vectors of an agent's passages");
+            }
         }
     }
     if let Some(index) = index.upgrade() {
@@ -124,11 +146,11 @@ pub(super) async fn fill(
 
 async fn embed(
     embedder: &dyn Embedder,
+    role: TextRole,
     texts: &[(u128, String)],
     known: &Mutex<Known>,
 ) -> Result<(), EmbedError> {
-    let vectors =
-        embedder.embed(TextRole::Passage, texts.iter().map(|(_, text)| text.clone()).collect()).await?;
+    let vectors = embedder.embed(role, texts.iter().map(|(_, text)| text.clone()).collect()).await?;
     if vectors.len() != texts.len() {
         let reason = format!("it gave {} vectors for {} texts", vectors.len(), texts.len());
         return Err(EmbedError::Unavailable(reason));
@@ -140,11 +162,11 @@ async fn embed(
     Ok(())
 }
 
-/// A text, short: two hashes of it.
-fn key(text: &str) -> u128 {
+/// A text in its role, short: two hashes of it.
+fn key(role: TextRole, text: &str) -> u128 {
     let half = |seed: u8| {
         let mut hasher = DefaultHasher::new();
-        (seed, text).hash(&mut hasher);
+        (seed, role == TextRole::Question, text).hash(&mut hasher);
         u128::from(hasher.finish())
     };
     half(0) << 64 | half(1)

@@ -10,6 +10,7 @@ mod agents;
 mod builder;
 mod fusion;
 mod meaning;
+mod pairs;
 mod postings;
 mod question;
 mod reranker;
@@ -27,6 +28,8 @@ use openapi_core::values::KnowledgeId;
 
 pub use self::agents::{IndexSettings, KnowledgeIndex};
 pub use self::builder::IndexBuilder;
+pub use self::pairs::PairSignals;
+use self::pairs::Pairs;
 use self::postings::Postings;
 use self::question::{Asked, AskedWord, MAX_WORDS};
 use self::reranker::{LOOKED_AT, Reranker};
@@ -115,6 +118,8 @@ fn share(weights: &[f32], total: f32, held: u64) -> f32 {
 pub struct Index {
     documents: Vec<Document>,
     entries: Vec<Entry>,
+    /// The question-and-answer pairs, which are among no passages.
+    pairs: Pairs,
     /// Of each passage, what its length adds to the number of occurrences of a term.
     norms: Vec<f32>,
     terms: HashMap<Box<str>, u32>,
@@ -160,18 +165,35 @@ impl Index {
         self.find_with(question, vector, at_most).0
     }
 
+    /// The same as the search by words or by words and meaning, with the answers of pairs. The vectors are those of
+    /// [`Index::texts_to_search`]; none, to search by words.
+    #[must_use]
+    pub fn retrieve(&self, question: &Question, vectors: &[Vec<f32>], at_most: usize) -> Retrieved {
+        let vector = |nth: usize| vectors.get(nth).map_or(&[] as &[f32], Vec::as_slice);
+        let mut found = self.find_with(question, vector(0), at_most).0;
+        self.add_pairs(&mut found, question, vector(1), at_most);
+        found
+    }
+
+    /// The texts of a question whose vectors are searched with.
+    #[must_use]
+    pub fn texts_to_search(&self, question: &Question) -> Vec<String> {
+        let of_pairs = (self.pairs.len() > 0).then(|| Index::asked_by(question));
+        std::iter::once(Index::meant_by(question)).chain(of_pairs).collect()
+    }
+
     /// What the confidence of [`Index::search_with`] is made of, for those who fit it.
     #[must_use]
     pub fn signals(&self, question: &Question, vector: &[f32]) -> Option<Signals> {
         self.find_with(question, vector, 1).1
     }
 
-    /// All passages in their order, if their texts have at most so many bytes.
+    /// The answers of all pairs, then all passages in their order, if their texts have at most so many bytes.
     #[must_use]
     pub fn whole(&self, most_bytes: usize) -> Option<Vec<FoundPassage>> {
         let bytes: usize = self.entries.iter().map(|entry| entry.text.len()).sum();
-        let all = 0..self.entries.len();
-        (bytes <= most_bytes).then(|| all.map(|passage| self.found(passage, 0.0, None)).collect())
+        let passages = (0..self.entries.len()).map(|passage| self.found(passage, 0.0, None));
+        (bytes + self.pairs.answer_bytes() <= most_bytes).then(|| self.answers().chain(passages).collect())
     }
 
     /// The text of a question whose vector is searched with: with the message before it, if it goes on from there. Of long
@@ -231,7 +253,8 @@ impl Index {
             self.found(passage as usize, score, part)
         });
         let passages = passages.collect();
-        (Retrieved { passages, coverage, has_documents: !self.documents.is_empty() }, signals)
+        let has_documents = !self.documents.is_empty();
+        (Retrieved { passages, coverage, has_documents, ..Retrieved::default() }, signals)
     }
 
     /// The word of the passages that a word which none of them has is most likely meant to be.

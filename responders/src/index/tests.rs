@@ -31,6 +31,7 @@ fn document(number: u8, title: &str, language: Option<&str>) -> KnowledgeDocumen
         pages: None,
         passages: 0,
         source: None,
+        questions: Vec::new(),
         created_at: NOW,
         updated_at: NOW,
     }

@@ -23,6 +23,16 @@ pub(crate) fn row(vector: &[f32]) -> Option<Row> {
     is_usable.then(|| vector.iter().map(|number| (number / length * ONE).round() as i16).collect())
 }
 
+/// The cosine of two vectors; 0 where they cannot be compared.
+pub(crate) fn product(one: &Row, other: &Row) -> f32 {
+    if one.len() != other.len() {
+        return 0.0;
+    }
+    let product: i32 =
+        one.iter().zip(other.iter()).map(|(one, other)| i32::from(*one) * i32::from(*other)).sum();
+    product as f32 / (ONE * ONE)
+}
+
 /// The vectors of passages, by their numbers: one or more of each, of its parts.
 pub(crate) struct Vectors {
     dimension: usize,

@@ -36,6 +36,9 @@ const MAX_SUGGESTION: usize = 120;
 /// Answers by quoting whole sentences of the passages word for word with their sources. It needs no
 /// model and no network and costs nothing; the same turn gives the same reply.
 ///
+/// The answer of a question-and-answer pair whose question means the same is given as it stands. The questions of pairs that
+/// are only near are suggested.
+///
 /// When the passages cover less of the question than [`ChatSettings::min_coverage`](conversations::ChatSettings), it says
 /// that it is not sure and quotes the best ones; when they cover still less, it says that it found no answer, and shows what is
 /// nearest where something is near. Both times, and
@@ -59,13 +62,17 @@ fn reply(turn: &ChatTurn) -> Vec<ChatEvent> {
     let texts = texts(locale);
     let question = turn.history.iter().rev().find(|line| line.speaker == Speaker::Visitor);
     let question = question.map_or("", |line| line.text.as_str());
+    let wants_person = wants_person(question, locale);
+    let taught = turn.found.passages.first().filter(|_| turn.found.is_taught);
+    if let Some(pair) = taught.filter(|_| !(wants_person && turn.agent.settings.handoff.enabled)) {
+        return taught_answer(pair, turn, question, wants_person);
+    }
     if let Some(small_talk) = small_talk(question, locale) {
         return vec![
             ChatEvent::Delta(spoken(small_talk, texts).to_owned()),
             done(Outcome::SmallTalk, Vec::new()),
         ];
     }
-    let wants_person = wants_person(question, locale);
     if wants_person && turn.agent.settings.handoff.enabled {
         let said = ChatEvent::Delta(texts.handoff.to_owned());
         return vec![said, ChatEvent::Handoff(Handoff::default()), done(Outcome::Queued, Vec::new())];
@@ -84,7 +91,7 @@ fn reply(turn: &ChatTurn) -> Vec<ChatEvent> {
         }
         // What the documents are about shows what can be asked.
         let mut events = without_answer(texts.unknown, turn, texts);
-        let suggestions = suggestions(&found.passages, 0, question);
+        let suggestions = suggestions(found, 0, question);
         if !suggestions.is_empty() {
             events.insert(events.len() - 1, ChatEvent::Suggestions(suggestions));
         }
@@ -104,11 +111,32 @@ fn reply(turn: &ChatTurn) -> Vec<ChatEvent> {
     if offers_form {
         events.push(ChatEvent::Form);
     }
-    let suggestions = suggestions(&found.passages, quoted, question);
+    let suggestions = suggestions(found, quoted, question);
     if !suggestions.is_empty() {
         events.push(ChatEvent::Suggestions(suggestions));
     }
     events.push(done(outcome, sources));
+    events
+}
+
+/// The answer of a question-and-answer pair as it stands.
+fn taught_answer(pair: &FoundPassage, turn: &ChatTurn, question: &str, wants_person: bool) -> Vec<ChatEvent> {
+    let last = pair.text.lines().next_back().unwrap_or_default();
+    // A fence or a row of a table ends where its line ends.
+    let is_closed = last.starts_with('|') || quote::is_fence(last);
+    let mut text = format!("{}{}[1]", pair.text, if is_closed { "\n\n" } else { " " });
+    let offers_form = wants_person && turn.can_offer_form;
+    if offers_form {
+        text.push_str(&format!("\n\n{}", texts(&turn.visitor.locale).form));
+    }
+    let source = Source { n: 1, title: pair.title.clone(), url: pair.url.clone(), page: None };
+    let mut events = vec![ChatEvent::Delta(text)];
+    events.extend(offers_form.then_some(ChatEvent::Form));
+    let near = suggestions(&Retrieved { passages: Vec::new(), ..turn.found.clone() }, 0, question);
+    if !near.is_empty() {
+        events.push(ChatEvent::Suggestions(near));
+    }
+    events.push(done(Outcome::Answered, vec![source]));
     events
 }
 
@@ -215,15 +243,16 @@ fn wanted(question: &str, turn: &ChatTurn) -> Wanted {
     if wanted.is_empty() { Wanted::new(before, language_of(before, locale), &passages) } else { wanted }
 }
 
-/// The innermost headings of the passages after the quoted ones.
-fn suggestions(passages: &[FoundPassage], quoted: usize, question: &str) -> Vec<String> {
-    let shown: Vec<&String> =
-        passages[..quoted].iter().filter_map(|passage| passage.headings.last()).collect();
+/// The questions of pairs that are near, then the innermost headings of the passages after the quoted ones.
+fn suggestions(found: &Retrieved, quoted: usize, question: &str) -> Vec<String> {
+    let (quoted, others) = found.passages.split_at(quoted);
+    let shown: Vec<&String> = quoted.iter().filter_map(|passage| passage.headings.last()).collect();
     let mut suggestions: Vec<String> = Vec::new();
-    for heading in passages[quoted..].iter().filter_map(|passage| passage.headings.last()) {
-        let is_new = !shown.contains(&heading) && !suggestions.contains(heading) && heading != question;
-        if is_new && suggestions.len() < MAX_SUGGESTIONS && heading.chars().count() <= MAX_SUGGESTION {
-            suggestions.push(heading.clone());
+    let questions = found.near_pairs.iter().filter_map(|pair| pair.headings.first());
+    for text in questions.chain(others.iter().filter_map(|passage| passage.headings.last())) {
+        let is_new = !shown.contains(&text) && !suggestions.contains(text) && text != question;
+        if is_new && suggestions.len() < MAX_SUGGESTIONS && text.chars().count() <= MAX_SUGGESTION {
+            suggestions.push(text.clone());
         }
     }
     suggestions

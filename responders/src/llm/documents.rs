@@ -107,7 +107,7 @@ impl LlmResponder {
             search.asked.push(text.clone());
             let question = Question { text, before: None, locale: turn.visitor.locale.clone() };
             match retriever.retrieve(&turn.agent.id, &question, FOUND_AGAIN).await {
-                Ok(found) => has_new |= add(&mut turn.found.passages, found.passages),
+                Ok(found) => has_new |= add(&mut turn.found.passages, found.with_near_pairs().passages),
                 Err(error) => tracing::warn!(agent = %turn.agent.id, %error, "a model's search failed"),
             }
         }

@@ -37,7 +37,12 @@ fn links_of(only_link_hosts: bool) -> Links {
         turn: String::new(),
         history: Vec::new(),
         visitor: ChatVisitor::default(),
-        found: Retrieved { passages: vec![passage], coverage: 1.0, has_documents: true },
+        found: Retrieved {
+            passages: vec![passage],
+            coverage: 1.0,
+            has_documents: true,
+            ..Retrieved::default()
+        },
         can_offer_form: false,
         budget: Default::default(),
         now: at,

@@ -20,6 +20,7 @@ mod tools;
 #[cfg(test)]
 mod widget_tests;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,13 +89,15 @@ impl ChatResponder for LlmResponder {
     fn most(&self, turn: &ChatTurn) -> Usage {
         let settings = &turn.agent.settings.llm;
         let Some(client) = self.clients.get(&settings.endpoint) else { return Usage::default() };
-        let sent = self.most_sent(client, turn);
+        let sent = self.most_sent(client, &with_near_pairs(turn));
         reply::usage(client.config().price, sent, u64::from(settings.max_output_tokens))
     }
 
     fn respond(&self, turn: ChatTurn) -> ChatEvents {
         let responder = self.clone();
-        events::events(move |emitter| async move { responder.answer(&turn, &emitter).await })
+        events::events(
+            move |emitter| async move { responder.answer(&with_near_pairs(&turn), &emitter).await },
+        )
     }
 }
 
@@ -171,6 +174,14 @@ impl LlmResponder {
             attempt += 1;
         }
     }
+}
+
+/// A turn whose passages have the answers of near pairs too: the model decides whether one answers.
+fn with_near_pairs(turn: &ChatTurn) -> Cow<'_, ChatTurn> {
+    if turn.found.near_pairs.is_empty() {
+        return Cow::Borrowed(turn);
+    }
+    Cow::Owned(ChatTurn { found: turn.found.clone().with_near_pairs(), ..turn.clone() })
 }
 
 /// One request and its response.

@@ -2,6 +2,7 @@
 
 mod answers;
 mod indexes;
+mod pairs;
 mod store;
 #[path = "../support/mod.rs"]
 mod support;

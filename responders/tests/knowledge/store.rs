@@ -52,10 +52,28 @@ impl Store {
             pages: None,
             passages: u32::try_from(cut.passages.len()).expect("few"),
             source: None,
+            questions: Vec::new(),
             created_at: NOW,
             updated_at: NOW,
         };
         documents.push((owner.cloned(), document, cut.passages));
+        self.version.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Adds a question-and-answer pair, of one agent or of every agent.
+    pub fn teach(&self, owner: Option<&AgentId>, questions: &[&str], answer: &str) {
+        self.add_of(owner, questions[0], None, answer);
+        let mut documents = self.documents.lock().expect("no panic");
+        let (_, document, passages) = documents.last_mut().expect("a document");
+        document.title = questions[0].to_owned();
+        document.questions = questions.iter().map(|&question| question.to_owned()).collect();
+        let text = answer.to_owned();
+        *passages = vec![Passage { position: 0, headings: Vec::new(), page: None, start: 0, end: 1, text }];
+    }
+
+    /// Removes all documents.
+    pub fn clear(&self) {
+        self.documents.lock().expect("no panic").clear();
         self.version.fetch_add(1, Ordering::SeqCst);
     }
 

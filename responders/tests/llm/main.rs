@@ -46,7 +46,11 @@ fn passage(position: u32, text: &str) -> FoundPassage {
 fn turn(question: &str) -> ChatTurn {
     let passages =
         vec![passage(0, "Home visits are available in Leeds."), passage(1, "A visit costs 40 pounds.")];
-    let mut turn = support::turn(question, "en", Retrieved { passages, coverage: 1.0, has_documents: true });
+    let mut turn = support::turn(
+        question,
+        "en",
+        Retrieved { passages, coverage: 1.0, has_documents: true, ..Retrieved::default() },
+    );
     turn.agent.name = "Wheels".to_owned();
     turn.agent.settings = ChatSettings {
         responder: "llm".to_owned(),

@@ -38,7 +38,7 @@ impl Retriever for Documents {
         let nth = asked.len() - 1;
         let new = || vec![passage(100 + nth as u32, &format!("Found for {}.", question.text))];
         let passages = self.found.get(nth).cloned().unwrap_or_else(new);
-        Ok(Retrieved { passages, coverage: 0.0, has_documents: true })
+        Ok(Retrieved { passages, coverage: 0.0, has_documents: true, ..Retrieved::default() })
     }
 
     async fn whole(&self, _: &AgentId, most: usize) -> Result<Option<Vec<FoundPassage>>, RetrieveError> {
@@ -314,7 +314,7 @@ struct Corpora(HashMap<AgentId, Vec<FoundPassage>>);
 impl Retriever for Corpora {
     async fn retrieve(&self, agent: &AgentId, _: &Question, _: usize) -> Result<Retrieved, RetrieveError> {
         let passages = self.0.get(agent).cloned().unwrap_or_default();
-        Ok(Retrieved { passages, coverage: 1.0, has_documents: true })
+        Ok(Retrieved { passages, coverage: 1.0, has_documents: true, ..Retrieved::default() })
     }
 
     async fn whole(&self, agent: &AgentId, most: usize) -> Result<Option<Vec<FoundPassage>>, RetrieveError> {

@@ -104,6 +104,7 @@ pub fn index(documents: &[(String, CutDocument)]) -> Index {
         pages: None,
         passages: u32::try_from(document.passages.len()).expect("few"),
         source: None,
+        questions: Vec::new(),
         created_at: NOW,
         updated_at: NOW,
     });

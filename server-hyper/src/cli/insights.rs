@@ -119,7 +119,7 @@ fn print(context: &CommandContext, asked: &Questions, report: &Json) -> Result<(
     }
     if !groups.is_empty() {
         context.info(&format!(
-            "to answer a question, add a document that does: openapi-server knowledge add FILE --agent {}",
+            "to answer a question: openapi-server knowledge teach --agent {} --question QUESTION --answer ANSWER",
             asked.agent
         ));
     }

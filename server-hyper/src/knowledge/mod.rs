@@ -67,6 +67,7 @@ impl Text {
             characters: cut.text.chars().count() as u64,
             pages: self.page_count,
             passages: cut.passages,
+            questions: Vec::new(),
         }
     }
 }

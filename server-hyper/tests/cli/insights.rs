@@ -59,10 +59,18 @@ fn questions_without_an_answer_are_grouped_until_a_document_answers_them() {
     for part in ["ASKED", "en, fr", "· ", "Gift cards", " *\n"] {
         assert!(table.stdout.contains(part), "{part}: {}", table.stdout);
     }
-    for part in ["2 of 2 groups with 4 questions of the last 30 days\n", "knowledge add FILE --agent acme"] {
+    for part in ["2 of 2 groups with 4 questions of the last 30 days\n", "knowledge teach --agent acme"] {
         assert!(table.stderr.contains(part), "{part}: {}", table.stderr);
     }
     assert_eq!(sandbox.json(&[&QUESTIONS[..], &["--outcome", "unsure"]].concat())["groups"], json!([]));
+    // What the agent is taught is no open question any more.
+    let teach = ["knowledge", "teach", "--agent", "acme", "--answer", "Yes, of 20 and 50 pounds."];
+    let questions =
+        ["--question", "Do you sell gift cards?", "--question", "Vendez-vous des cartes cadeaux ?"];
+    sandbox.run(&[&teach[..], &questions].concat()).done();
+    let report = sandbox.json(&QUESTIONS);
+    assert_eq!((&report["totalGroups"], &report["questions"]), (&json!(1), &json!(1)), "{report}");
+    assert_eq!(report["groups"][0]["question"], "Who won the championship?", "{report}");
     let missing = sandbox.run(&["insights", "questions", "--agent", "nobody"]);
     assert!(missing.stderr.contains("nobody"), "{}", missing.stderr);
 }

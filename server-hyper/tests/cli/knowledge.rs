@@ -6,6 +6,7 @@ use pdf_writer::{Content, Finish, Name, Pdf, Rect, Ref, Str};
 use serde_json::{Value, json};
 
 use super::support::Sandbox;
+use super::visitor::Visitor;
 
 /// A PDF with a page for each text.
 pub fn pdf(texts: &[&str]) -> Vec<u8> {
@@ -289,4 +290,57 @@ fn how_much_an_agent_answers_from_is_the_operators_to_say() {
     assert!(add("short.txt", &["--knowledge-documents", "0"]).failed(2).contains("knowledge_documents"));
     // A replacement adds no document.
     add("long.txt", &["--knowledge-documents", "2"]).done();
+}
+
+#[test]
+fn a_taught_answer_is_given_listed_replaced_and_removed() {
+    let sandbox = sandbox();
+    sandbox.json(&["agents", "create", "Other", "--id", "other"]);
+    let teach = |arguments: &[&str]| {
+        sandbox.run(&[&["knowledge", "teach", "--agent", "acme", "--json"], arguments].concat())
+    };
+    let norway = ["--question", "Do you ship to Norway?", "--question", "Can you deliver to Oslo?"];
+    let first = teach(&[&norway[..], &["--answer", "Yes, within 5 days."]].concat());
+    assert_eq!(first.code, 0, "{first:?}");
+    let found = search(&sandbox, "can you deliver to oslo");
+    assert_eq!(
+        (&found["passages"][0]["text"], &found["coverage"]),
+        (&json!("Yes, within 5 days."), &json!(1.0))
+    );
+    assert_eq!(search(&sandbox, "Do you ship to Sweden?")["wouldAnswer"], false);
+    let other = sandbox.json(&["knowledge", "search", "Do you ship to Norway?", "--agent", "other"]);
+    assert_eq!(other["passages"], json!([]), "{other}");
+
+    let mut visitor = Visitor::of(&sandbox, "acme");
+    assert_eq!(visitor.says("do you ship to norway")["outcome"], "answered");
+    assert_eq!(visitor.says("Do you ship to Sweden?")["outcome"], "unknown");
+    drop(visitor);
+
+    // The same first question replaces answer and questions; another pair's question is refused.
+    sandbox.write("answer.md", "Not at the moment.\n");
+    let again = teach(&["--question", "DO YOU SHIP TO NORWAY", "--file", "answer.md", "--title", "Delivery"]);
+    assert_eq!(again.code, 0, "{again:?}");
+    let listed = sandbox.json(&["knowledge", "list", "--agent", "acme"]);
+    assert_eq!((listed.as_array().unwrap().len(), &listed[0]["title"]), (1, &json!("Delivery")), "{listed}");
+    assert_eq!(listed[0]["questions"], json!(["DO YOU SHIP TO NORWAY"]), "{listed}");
+    assert_eq!(search(&sandbox, "can you deliver to oslo")["wouldAnswer"], false);
+    let taken = teach(&["--question", "Shipping?", "--question", "do you ship to Norway", "--answer", "No."]);
+    let taken = taken.failed(1);
+    assert!(taken.contains("answers 'DO YOU SHIP TO NORWAY' already"), "{taken}");
+
+    sandbox.write("norway.md", "# Norway\n\nFjords.\n");
+    sandbox.run(&["knowledge", "add", "norway.md", "--agent", "acme"]).done();
+    for (arguments, message) in [
+        (vec!["--question", "???", "--answer", "No."], "at least one letter or digit"),
+        (vec!["--question", "Why?", "--answer", " \n"], "an answer has 1 to 4000 characters"),
+        (vec!["--question", "Why?\nWhen?", "--answer", "No."], "on one line"),
+    ] {
+        let refused = teach(&arguments).failed(1);
+        assert!(refused.contains(message), "{arguments:?}: {refused}");
+    }
+    assert_eq!(teach(&["--question", "Why?"]).code, 2);
+
+    sandbox.run(&["knowledge", "remove", "DO YOU SHIP TO NORWAY", "--agent", "acme"]).done();
+    assert_eq!(search(&sandbox, "Do you ship to Norway?")["wouldAnswer"], false);
+    assert_eq!(sandbox.json(&["knowledge", "list", "--agent", "acme"]).as_array().unwrap().len(), 1);
 }

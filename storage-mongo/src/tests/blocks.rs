@@ -27,6 +27,7 @@ fn document(number: u64, passages: usize) -> KnowledgeDocument {
         pages: None,
         passages: passages as u32,
         source: None,
+        questions: Vec::new(),
         created_at: at(0),
         updated_at: at(0),
     }

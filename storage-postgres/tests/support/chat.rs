@@ -111,6 +111,7 @@ fn document(number: u64, passages: u32) -> KnowledgeDocument {
         pages: Some(2),
         passages,
         source: None,
+        questions: Vec::new(),
         created_at: at(1),
         updated_at: at(2),
     }

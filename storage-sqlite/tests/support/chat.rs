@@ -102,6 +102,7 @@ pub fn document() -> KnowledgeDocument {
         pages: Some(4),
         passages: 2,
         source: None,
+        questions: Vec::new(),
         created_at: at(74),
         updated_at: at(74),
     }

@@ -535,6 +535,7 @@ fn a_website_goes_with_its_documents_also_while_it_is_read() {
                 characters: 4,
                 pages: None,
                 passages: responders::cut(&["An answer."], responders::Format::Markdown).passages,
+                questions: Vec::new(),
             };
             world.chat.add_knowledge(&by(), &world.agent, manual).await.expect("added");
             let id = world.add("/").await;

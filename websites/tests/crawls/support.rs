@@ -242,6 +242,7 @@ impl PageReader for Cut {
             characters: cut.text.chars().count() as u64,
             pages: None,
             passages: cut.passages,
+            questions: Vec::new(),
         }
     }
 }

@@ -139,6 +139,7 @@ fn knowledge() -> NewKnowledge {
         characters: cut.text.chars().count() as u64,
         pages: None,
         passages: cut.passages,
+        questions: Vec::new(),
     }
 }
 

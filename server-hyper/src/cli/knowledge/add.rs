@@ -262,7 +262,7 @@ fn row(document: &KnowledgeDocument) -> Vec<String> {
 }
 
 /// A language, as `de` or `pt-BR`.
-fn language_tag(text: &str) -> Result<String, String> {
+pub(super) fn language_tag(text: &str) -> Result<String, String> {
     let mut parts = text.split('-');
     let first = parts.next().unwrap_or_default();
     let is_tag = (2..=8).contains(&first.len())

@@ -2,6 +2,7 @@
 
 mod add;
 mod sources;
+mod teach;
 
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use serde::Serialize;
 
 use self::add::Add;
 use self::sources::Sources;
+use self::teach::Teach;
 use crate::assemble::Contents;
 use crate::cli::characters::on_one_line;
 use crate::cli::context::CommandContext;
@@ -29,7 +31,10 @@ pub enum Knowledge {
     /// Add documents, replacing those with the same name
     #[command(after_help = add::EXAMPLES)]
     Add(Add),
-    /// List the documents of an agent, by title
+    /// Teach an agent the answer of a question, replacing the answer of the same question
+    #[command(after_help = teach::EXAMPLES)]
+    Teach(Teach),
+    /// List the documents of an agent, and the questions that it was taught, by title
     #[command(after_help = "Examples:\n  openapi-server knowledge list --agent acme")]
     List {
         /// The agent
@@ -58,12 +63,13 @@ pub enum Knowledge {
     /// Websites that agents reply from: add, list, show, sync, remove
     #[command(subcommand)]
     Sources(Sources),
-    /// Remove a document
+    /// Remove a document, or the answer of a question
     #[command(after_help = "Examples:\n  \
         openapi-server knowledge remove services.md --agent acme\n  \
+        openapi-server knowledge remove \"Do you ship to Norway?\" --agent acme\n  \
         openapi-server knowledge remove \"$KNOWLEDGE\" --agent acme")]
     Remove {
-        /// The document: its id, or the name of its file
+        /// The document: its id, the name of its file, or the first question of a question-and-answer pair
         document: String,
         /// The agent
         #[arg(long)]
@@ -76,6 +82,7 @@ impl Knowledge {
         let json = context.json();
         match self {
             Knowledge::Add(add) => add.run(context),
+            Knowledge::Teach(teach) => teach.run(context),
             Knowledge::Sources(command) => command.run(context),
             Knowledge::List { agent } => context.with_conversations(Contents::Closed, async |chat| {
                 let documents = chat.knowledge(&agent).await?;

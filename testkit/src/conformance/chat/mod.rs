@@ -211,6 +211,7 @@ fn knowledge_document(number: u8) -> KnowledgeDocument {
         pages: is_full.then_some(12),
         passages: u32::from(number),
         source: is_full.then(|| JobId::from_bytes([number; 12])),
+        questions: if is_full { vec![TEXT.to_owned(), "Where?".to_owned()] } else { Vec::new() },
         // Older documents have greater ids.
         created_at: at(1_000 - i64::from(number)),
         updated_at: at(2_000),

@@ -24,6 +24,9 @@ impl Faulty {
             if self.is(PlantedFault::KnowledgeLosesUrl) {
                 document.url = None;
             }
+            if self.is(PlantedFault::KnowledgeLosesQuestions) {
+                document.questions.clear();
+            }
             if self.is(PlantedFault::PassageLosesHeadings) {
                 passages.iter_mut().for_each(|passage| passage.headings.clear());
             }

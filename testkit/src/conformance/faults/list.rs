@@ -446,6 +446,8 @@ faults! {
     KnowledgeCrossesAgents,
     /// A document loses its URL.
     KnowledgeLosesUrl,
+    /// A question-and-answer pair loses its questions.
+    KnowledgeLosesQuestions,
     /// Documents are sorted by creation time.
     KnowledgeByCreation,
     /// Knowledge overwrites concurrent changes.
