@@ -1,6 +1,7 @@
 //! The dry run of an import: what each line would do, with the lines before it taken into account, and nothing stored.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use openapi_core::access::{Actor, Caller};
 use openapi_core::admin::{AdminError, Imported};
@@ -8,13 +9,13 @@ use openapi_core::contacts::{Contact, UniqueValue};
 use openapi_core::json::{Json, Object, json_object};
 use openapi_core::platform::Platform;
 use openapi_core::reply::ApiError;
-use openapi_core::schema::ContactSchema;
+use openapi_core::schema::{CompiledSchema, ContactSchema};
 use openapi_core::service::{ContactTarget, OpenApiService};
-use openapi_core::values::{AgentId, ContactId};
+use openapi_core::values::ContactId;
 
 use super::columns::{CUSTOM, Columns, cell};
 use super::file::{ImportFile, Scan, unreadable};
-use super::line::{Identity, caller, is_same, stored_like};
+use super::line::{Identity, caller, is_same, preview, stored_like};
 use super::refused::{Original, Refusals};
 use super::tally::{Effect, Tally};
 use crate::pause::pause;
@@ -110,21 +111,18 @@ struct Checker<'a> {
     platform: &'a Platform,
     caller: Caller,
     schema: &'a ContactSchema,
+    compiled: Arc<CompiledSchema>,
     earlier: Earlier,
 }
 
 impl Checker<'_> {
-    fn agent(&self) -> &AgentId {
-        &self.caller.agent_id
-    }
-
     /// What a contact would do, and the one that it would change.
     async fn check(&mut self, contact: &Object) -> Result<(Imported, Option<Contact>), AdminError> {
         let identity = Identity::of(contact);
         let known = self.earlier.contacts.get(&identity);
         let is_external = matches!(identity, Identity::External(_));
         let before = known.filter(|_| is_external).and_then(|known| known.last()).cloned();
-        let imported = self.platform.preview_import(self.agent(), contact, before.as_ref()).await;
+        let imported = preview(self.platform, &self.caller, &self.compiled, contact, before.as_ref()).await;
         let imported = match imported {
             Ok(Imported::Created(new)) if !is_external => {
                 let in_file = known.and_then(|known| known.iter().find(|it| is_same(it, &new)).cloned());
@@ -179,7 +177,9 @@ pub(crate) async fn check(
     let mut run =
         DryRun { tally: Tally::default(), listed: Default::default(), refusals: Refusals::of(&lines) };
     let earlier = Earlier { contacts: HashMap::new(), left: scan.repeated, taken: HashMap::new() };
-    let mut checker = Checker { platform, caller: caller(by, &schema.agent_id), schema, earlier };
+    let compiled = platform.schema(&schema.agent_id, false).await?;
+    let caller = caller(by, &schema.agent_id);
+    let mut checker = Checker { platform, caller, schema, compiled, earlier };
     while let Some(line) = lines.next() {
         let (number, contact) = line.map_err(|error| file.broken(&error))?;
         let contact = match contact {
@@ -196,7 +196,7 @@ pub(crate) async fn check(
                 run.refuse(number, named(&contact), reason, &Original::of(&lines, Some(&contact)));
             }
         }
-        if run.tally.total() % TURN == 0 {
+        if run.tally.total().is_multiple_of(TURN) {
             pause().await;
         }
     }

@@ -140,7 +140,7 @@ impl ImportFile {
                     *scan.repeated.entry(identity).or_insert(1) += 1;
                 }
             }
-            if scan.lines % TURN == 0 {
+            if scan.lines.is_multiple_of(TURN) {
                 pause().await;
             }
         }

@@ -5,9 +5,14 @@ use openapi_core::admin::{Admin, AdminError, Imported};
 use openapi_core::contacts::Contact;
 use openapi_core::json::{Json, Object};
 use openapi_core::platform::Platform;
+use openapi_core::reply::{ApiError, ErrorCode};
+use openapi_core::schema::CompiledSchema;
 use openapi_core::service::{
-    ContactListQuery, CreateContact, Created, ListContacts, OpenApiService, PageRequest, PageStart,
+    ContactListQuery, ContactTarget, CreateContact, Created, ListContacts, OpenApiService, PageRequest,
+    PageStart,
 };
+use openapi_core::storage::StorageErrorKind;
+use openapi_core::validation::Violations;
 use openapi_core::values::AgentId;
 
 /// What identifies a contact within the file.
@@ -48,6 +53,64 @@ pub async fn import(
         return Ok(Imported::Unchanged(same));
     }
     platform.import_contact(by, agent, contact).await
+}
+
+/// What [`import`] would do with a contact, nothing stored. `earlier` is the contact as an earlier line of the file
+/// leaves it. Whether an identical contact without an external id exists is the caller's to find out.
+pub(super) async fn preview(
+    platform: &Platform,
+    caller: &Caller,
+    schema: &CompiledSchema,
+    contact: &Object,
+    earlier: Option<&Contact>,
+) -> Result<Imported, AdminError> {
+    let agent = &caller.agent_id;
+    let external = contact.get("externalReferenceId").and_then(Json::as_str);
+    let target = external.and_then(|id| ContactTarget::External(id.to_owned()).resolve().ok());
+    let stored = match (earlier, &target) {
+        (None, Some(target)) => platform.storage().contact(agent, target).await?,
+        _ => None,
+    };
+    let Some(current) = earlier.or(stored.as_deref()) else {
+        let dry_run = CreateContact { fields: contact.clone().into(), dry_run: true, idempotency: None };
+        return match platform.create_contact(caller, dry_run).await {
+            Ok(Created::New(new) | Created::Preview(new)) => Ok(Imported::Created(new)),
+            Ok(Created::Replayed(_)) => {
+                Err(AdminError::Conflict("the import was answered before".to_owned()))
+            }
+            Err(error) => Err(admin_error(&error)),
+        };
+    };
+    let now = platform.now().max(current.updated_at);
+    let next = schema.update(current, contact, now).map_err(AdminError::Invalid)?;
+    if current.is_archived() {
+        return Err(AdminError::Conflict("The contact is archived".to_owned()));
+    }
+    if next == *current {
+        return Ok(Imported::Unchanged(next));
+    }
+    let unique = schema.schema().unique_values(&next);
+    let external = next.external_reference_id.as_ref();
+    match platform.storage().duplicate_contact(agent, Some(current.id), external, &unique).await? {
+        Some(found) => {
+            Err(AdminError::Conflict(format!("{} is already used by another contact", found.field)))
+        }
+        None => Ok(Imported::Updated(next)),
+    }
+}
+
+/// An error of the API as an import has it.
+fn admin_error(error: &ApiError) -> AdminError {
+    match error.code() {
+        ErrorCode::ValidationError => {
+            let mut violations = Violations::new();
+            error.violations().iter().cloned().for_each(|violation| violations.push(violation));
+            AdminError::Invalid(violations)
+        }
+        ErrorCode::ServiceUnavailable => AdminError::Storage { error: StorageErrorKind::Unavailable.into() },
+        ErrorCode::InternalError => AdminError::Storage { error: StorageErrorKind::Internal.into() },
+        _ => AdminError::Conflict(error.message().to_owned()),
+    }
 }
 
 /// A stored contact that differs from the new one only in fields that the service sets. Errors are ignored here: the

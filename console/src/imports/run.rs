@@ -89,7 +89,7 @@ pub(crate) async fn run(
     while let Some(line) = lines.next() {
         let (number, contact) = line.map_err(|error| file.broken(&error))?;
         read += 1;
-        if read % TURN == 0 {
+        if read.is_multiple_of(TURN) {
             pause().await;
         }
         if read <= after {

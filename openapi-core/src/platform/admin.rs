@@ -38,33 +38,6 @@ impl Platform {
         agent.ok_or_else(|| AdminError::NotFound { what: "agent", id: id.to_string() })
     }
 
-    /// What [`Admin::import_contact`] would do. `earlier` is the contact as an earlier line of the same file leaves it.
-    ///
-    /// # Errors
-    /// As [`Admin::import_contact`].
-    pub async fn preview_import(
-        &self,
-        agent: &AgentId,
-        contact: &Object,
-        earlier: Option<&Contact>,
-    ) -> Result<Imported, AdminError> {
-        self.living_agent(agent).await?;
-        let external = contact.get("externalReferenceId").and_then(Json::as_str);
-        let target = external.and_then(|id| ContactTarget::External(id.to_owned()).resolve().ok());
-        let stored = match (earlier, &target) {
-            (None, Some(target)) => self.storage.contact(agent, target).await?,
-            _ => None,
-        };
-        let current = earlier.or(stored.as_deref());
-        let next =
-            contacts::preview(self, agent, contact, current).await.map_err(|error| admin_error(&error))?;
-        Ok(match current {
-            None => Imported::Created(next),
-            Some(current) if current.version == next.version => Imported::Unchanged(next),
-            Some(_) => Imported::Updated(next),
-        })
-    }
-
     /// Replaces the contact schema of an agent if its version is the `expected` one; none if it is another one.
     ///
     /// # Errors

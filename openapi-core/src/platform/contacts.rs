@@ -22,7 +22,7 @@ use crate::service::{
 use crate::storage::retry::{RetryOn, retry_on_conflict};
 use crate::storage::{ContactFilter, ContactQuery, ContactWrite, Effects, StorageErrorKind};
 use crate::validation::{Location, ValidationCode, ValidationError, ValidationIssue, Violations};
-use crate::values::{AgentId, ContactId, Timestamp};
+use crate::values::{AgentId, Timestamp};
 
 pub(super) async fn find(
     platform: &Platform,
@@ -84,7 +84,7 @@ pub(super) async fn create(
         let now = identity.now;
         let contact = request.fields.check_with(|fields| schema.create(fields, identity))?;
         if request.dry_run {
-            refuse_duplicate(platform, &schema, None, &contact).await?;
+            refuse_duplicate(platform, &schema, &contact).await?;
             return Ok(Some(Created::Preview(contact)));
         }
         let replay = replay(claimed.as_ref(), &contact, Some(contact.id), now)?;
@@ -110,41 +110,14 @@ pub(super) async fn create(
 async fn refuse_duplicate(
     platform: &Platform,
     schema: &CompiledSchema,
-    except: Option<ContactId>,
     contact: &Contact,
 ) -> Result<(), ApiError> {
     let unique = schema.schema().unique_values(contact);
     let external = contact.external_reference_id.as_ref();
-    match platform.storage.duplicate_contact(&contact.agent_id, except, external, &unique).await? {
+    match platform.storage.duplicate_contact(&contact.agent_id, None, external, &unique).await? {
         Some(found) => Err(duplicate(&found, contact, schema.schema())),
         None => Ok(()),
     }
-}
-
-/// The contact that a creation, or an update of `current`, would store.
-pub(super) async fn preview(
-    platform: &Platform,
-    agent: &AgentId,
-    fields: &Object,
-    current: Option<&Contact>,
-) -> Result<Contact, ApiError> {
-    let schema = platform.schema(agent, false).await?;
-    let Some(current) = current else {
-        let contact = schema.create(fields, identity(platform, agent))?;
-        refuse_duplicate(platform, &schema, None, &contact).await?;
-        return Ok(contact);
-    };
-    let now = platform.now().max(current.updated_at);
-    let mut contact = schema.update(current, fields, now)?;
-    if current.is_archived() {
-        return Err(contact_archived(current));
-    }
-    if contact != *current {
-        refuse_duplicate(platform, &schema, Some(current.id), &contact).await?;
-        contact.version += 1;
-        contact.updated_at = now;
-    }
-    Ok(contact)
 }
 
 pub(super) async fn update(
