@@ -132,6 +132,35 @@ pub(crate) fn confirm(
     }
 }
 
+/// Marks chosen values that cannot be right together: a tax of more than half of its sum, more change than was
+/// paid. What sums confirm is right.
+pub(crate) fn contradict(
+    fields: &[(Option<Part>, usize)],
+    candidates: &mut [Vec<Candidate>],
+    chosen: &[Option<usize>],
+) {
+    let entry = |part: Part| -> Option<Entry> {
+        let (_, field) = fields.iter().find(|(known, _)| *known == Some(part))?;
+        let at = (*field, chosen[*field]?);
+        Some(Entry { at, amount: value(&candidates[at.0][at.1])?.abs() })
+    };
+    let (net, tax, total) = (entry(Part::Net), entry(Part::Tax), entry(Part::Total));
+    let mut wrong: Vec<(usize, usize)> = Vec::new();
+    for sum in [&net, &total].into_iter().flatten() {
+        let is_too_much = |tax: &&Entry| tax.amount > sum.amount - tax.amount;
+        wrong.extend(tax.iter().find(is_too_much).map(|tax| tax.at));
+    }
+    if let (Some(paid), Some(change)) = (entry(Part::Cash), entry(Part::Change))
+        && change.amount > paid.amount
+    {
+        wrong.extend([paid.at, change.at]);
+    }
+    for (field, index) in wrong {
+        let candidate = &mut candidates[field][index];
+        candidate.contradicted = !candidate.confirmed;
+    }
+}
+
 /// Raises the score of a total that occurs more than once, and among equals of the last one, after discounts and
 /// rounding.
 fn prefer_repeated_totals(fields: &[(Option<Part>, usize)], candidates: &mut [Vec<Candidate>]) {
