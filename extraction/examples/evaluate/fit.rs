@@ -22,17 +22,11 @@ pub fn kind_of(set: &str) -> String {
 }
 
 /// Evidence that never speaks against a value.
-const FOR: [&str; 4] = ["score", "similarity", "lead over other values", "form of its role"];
+const FOR: [&str; 3] = ["score", "similarity", "lead over other values"];
 /// What rare evidence is assumed to weigh: few documents have it, and often all that do are left out. Weights are pulled to
-/// this instead of to 0. Those of OCR were fitted on scans.
-const ASSUMED: [(&str, f64); 6] = [
-    ("doubt of OCR", -2.9),
-    ("doubt of the worst word", -1.4),
-    ("text that is cut", -2.0),
-    ("of another type", -3.0),
-    ("a sentence", -3.0),
-    ("contradicted by sums", -3.0),
-];
+/// this instead of to 0.
+const ASSUMED: [(&str, f64); 3] =
+    [("of another type", -3.0), ("a sentence", -3.0), ("contradicted by sums", -3.0)];
 /// A value that only its form supports never counts more than one at its label.
 const FORM_ALONE: [&str; 4] =
     ["by form alone", "text by form alone", "number by form alone", "date by form alone"];

@@ -94,7 +94,6 @@ impl Features {
             flag(said.is_other),
             flag(said.is_sentence),
             flag(candidate.contradicted),
-            flag(said.has_form),
         ])
     }
 
@@ -183,7 +182,6 @@ mod tests {
                 }
                 let contradicted = Candidate { contradicted: true, ..candidate.clone() };
                 assert!(sure(&contradicted, plain) < known - 0.01, "{provenance:?} {score}");
-                assert!(sure(&candidate, Said { has_form: true, ..plain }) >= known);
             }
         }
     }

@@ -3,7 +3,6 @@
 use openapi_core::extraction::ExtractionType;
 
 use super::candidate::Candidate;
-use super::entities;
 use super::field_query::{FieldQuery, Role};
 use super::source::Source;
 use super::view::{Span, View};
@@ -22,8 +21,6 @@ pub(crate) struct Said {
     pub(crate) is_other: bool,
     /// Whether it is a whole sentence that no colon announces.
     pub(crate) is_sentence: bool,
-    /// Whether it has the form of the person or company that the field asks for.
-    pub(crate) has_form: bool,
 }
 
 /// Terms of fields whose text may be a date or an amount.
@@ -55,11 +52,6 @@ impl Said {
                 && query.role != Role::Address
                 && is_sentence(&text)
                 && !source.follows_mark(candidate.key()),
-            has_form: match query.role {
-                Role::Person => entities::is_person(&text),
-                Role::Company => entities::is_company(&text) || entities::ends_as_company(&text),
-                _ => false,
-            },
         }
     }
 }
