@@ -2,7 +2,7 @@
 
 use rust_decimal::Decimal;
 
-use super::candidate::Candidate;
+use super::candidate::{Candidate, Provenance};
 use super::field_query::FieldQuery;
 use super::scoring::total;
 use super::vocabulary::Words;
@@ -146,7 +146,9 @@ pub(crate) fn contradict(
     };
     let (net, tax, total) = (entry(Part::Net), entry(Part::Tax), entry(Part::Total));
     let mut wrong: Vec<(usize, usize)> = Vec::new();
-    for sum in [&net, &total].into_iter().flatten() {
+    // A sum that only its form supports contradicts nothing.
+    let is_labelled = |sum: &&Entry| candidates[sum.at.0][sum.at.1].provenance != Provenance::Unlabelled;
+    for sum in [&net, &total].into_iter().flatten().filter(is_labelled) {
         let is_too_much = |tax: &&Entry| tax.amount > sum.amount - tax.amount;
         wrong.extend(tax.iter().find(is_too_much).map(|tax| tax.at));
     }
