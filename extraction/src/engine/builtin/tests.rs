@@ -48,7 +48,7 @@ pub(super) fn values(text: &str, fields: &str) -> String {
 }
 
 /// The reported errors of values that the schema rejects: field, kind, raw text.
-/// How sure the only field is; 0 without a value.
+/// How sure the first field is; 0 without a value.
 pub(super) fn confidence(text: &str, fields: &str) -> f64 {
     extraction(&document(text), fields).field_confidences[0].1.share()
 }

@@ -314,21 +314,28 @@ Hull                  Product         Boats                   Demo            Ad
 #[test]
 fn what_reads_like_something_else_is_less_sure() {
     let text = |name: &str| format!(r#"{{ "{name}": {{ "type": "string" }} }}"#);
+    // The name is cut before a form that is not known there.
+    let agreement = |form: &str| {
+        format!(
+            "On 28/10/2025 Orchard End {form}, having its seat at Keizerskade 9, hereinafter called\n(\"Landlord\"), and \
+             Alva Bergman (\"Tenant\") have agreed as follows."
+        )
+    };
     for (field, likely, unlikely) in [
         ("course", "Course: Basket weaving", "Course: 682.50 GBP"),
         ("course", "Course: Basket weaving", "Course: 13 August 1998"),
         ("policyNumber", "Policy number: 1907", "Policy number: 19"),
         ("venue", "Venue\nThe old mill at the quay", "Venue\nPlease return the signed form to us."),
-        ("landlord", "Landlord: Willow Bank plc", "Landlord: Willow Bank ("),
+        ("landlord", &agreement("Ltd"), &agreement("s.r.o.")),
     ] {
         let (likely, unlikely) = (confidence(likely, &text(field)), confidence(unlikely, &text(field)));
-        assert!(unlikely + 0.1 < likely, "{field}: {unlikely} and {likely}");
+        assert!(unlikely + 0.05 < likely, "{field}: {unlikely} and {likely}");
     }
 }
 
 #[test]
 fn sums_that_contradict_a_value_make_it_unsure() {
-    let fields = r#"{ "tax": { "type": "number" } }"#;
+    let fields = r#"{ "tax": { "type": "number" }, "total": { "type": "number" } }"#;
     let likely = confidence("Tax: 54.44\nTotal: 340.00", fields);
     let unlikely = confidence("Tax: 254.44\nTotal: 340.00", fields);
     assert!(unlikely + 0.1 < likely, "{unlikely} and {likely}");
