@@ -23,13 +23,32 @@ pub fn kind_of(set: &str) -> String {
 
 /// Evidence that never speaks against a value.
 const FOR: [&str; 3] = ["score", "similarity", "lead over other values"];
+/// What rare evidence is assumed to weigh: few documents have it, and often all that do are left out. Weights are pulled to
+/// this instead of to 0.
+const ASSUMED: [(&str, f64); 3] =
+    [("of another type", -3.0), ("a sentence", -3.0), ("contradicted by sums", -3.0)];
 /// A value that only its form supports never counts more than one at its label.
 const FORM_ALONE: [&str; 4] =
     ["by form alone", "text by form alone", "number by form alone", "date by form alone"];
 
+/// The number of a feature.
+fn at(name: &str) -> Option<usize> {
+    NAMES.iter().position(|known| *known == name)
+}
+
+/// What the weights are before any document.
+fn assumed() -> [f64; COUNT] {
+    let mut assumed = [0.0; COUNT];
+    for (name, weight) in ASSUMED {
+        if let Some(at) = at(name) {
+            assumed[at] = weight;
+        }
+    }
+    assumed
+}
+
 /// What weights may say, each as a sum that is not to be above 0: weights with their signs.
 fn bounds() -> Vec<Vec<(usize, f64)>> {
-    let at = |name: &str| NAMES.iter().position(|known| *known == name);
     let mut bounds: Vec<Vec<(usize, f64)>> =
         FOR.iter().filter_map(|name| Some(vec![(at(name)?, -1.0)])).collect();
     for (nth, form) in FORM_ALONE.iter().filter_map(|name| at(name)).enumerate() {
@@ -62,7 +81,7 @@ fn clamp(weights: &mut [f64; COUNT]) {
 /// How strongly weights beyond a bound are pulled back to it. A weight that is only cut off at its bound after each step
 /// leaves the others where they fit the one that it had.
 const FENCE: f64 = 1.0;
-/// How strongly weights are pulled to 0.
+/// How strongly weights are pulled to what is assumed.
 const PULL: f64 = 0.000_5;
 const STEPS: usize = 40;
 
@@ -70,7 +89,7 @@ const STEPS: usize = 40;
 fn confidence(sample: &Sample, weights: &[f64; COUNT]) -> f64 {
     let each = sample.features.iter().map(|features| {
         let sum: f64 = features.0.iter().zip(weights).map(|(feature, weight)| feature * weight).sum();
-        1.0 / (1.0 + (-sum).exp())
+        (1.0 / (1.0 + (-sum).exp())).min(features.most())
     });
     each.sum::<f64>() / sample.features.len().max(1) as f64
 }
@@ -80,7 +99,8 @@ fn fit(samples: &[&Sample]) -> [f64; COUNT] {
     let rows: Vec<([f64; COUNT], f64)> =
         samples.iter().map(|sample| (mean(sample), f64::from(u8::from(sample.right)))).collect();
     let share = 1.0 / rows.len().max(1) as f64;
-    let mut weights = [0.0; COUNT];
+    let assumed = assumed();
+    let mut weights = assumed;
     let bounds = bounds();
     for _ in 0..STEPS {
         let mut gradient = [0.0; COUNT];
@@ -96,7 +116,7 @@ fn fit(samples: &[&Sample]) -> [f64; COUNT] {
             }
         }
         for at in 0..COUNT {
-            gradient[at] += PULL * weights[at];
+            gradient[at] += PULL * (weights[at] - assumed[at]);
             curvature[at][at] += PULL;
         }
         for bound in &bounds {

@@ -69,6 +69,8 @@ pub(crate) struct Candidate {
     pub(crate) margin: f64,
     /// Whether sums confirm it.
     pub(crate) confirmed: bool,
+    /// Whether sums contradict it.
+    pub(crate) contradicted: bool,
     /// Whether its words may be part of another field's value: the currency next to an amount.
     pub(crate) shares: bool,
     /// Whether options, pattern or bounds of the field exclude it.
@@ -89,6 +91,7 @@ impl Candidate {
             competitors: 0,
             margin: choice::NO_COMPETITOR,
             confirmed: false,
+            contradicted: false,
             shares: false,
             excluded: false,
         }

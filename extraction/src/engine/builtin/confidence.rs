@@ -7,6 +7,7 @@
 use openapi_core::extraction::{Confidence, ExtractionType};
 
 use super::candidate::{Candidate, Provenance};
+use super::evidence::Said;
 use super::scoring::choice;
 pub use super::weights::COUNT;
 use super::weights::{UNSEEN, WEIGHTS};
@@ -17,6 +18,9 @@ const SIMILARITIES: (f64, f64) = (0.0, 1.0);
 const MARGINS: (f64, f64) = (-0.5, choice::NO_COMPETITOR);
 /// A value of this many words or more counts as one of many.
 const MANY_WORDS: f64 = 12.0;
+
+/// The feature of the only value that is left.
+const LEFT_OVER: &str = "left over";
 
 /// What the features are, in the order of the weights.
 pub const NAMES: [&str; COUNT] = {
@@ -43,17 +47,6 @@ pub(crate) enum Kind {
     Address,
 }
 
-/// What the words of a value show, whatever field it is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Said {
-    /// How sure the recogniser is of the words together, and of the worst of them.
-    pub(crate) quality: f64,
-    pub(crate) worst: f64,
-    pub(crate) words: usize,
-    /// Whether it begins or ends as if a part were missing.
-    pub(crate) is_cut: bool,
-}
-
 impl Features {
     pub(crate) fn of(candidate: &Candidate, kind: Kind, of: ExtractionType, said: Said) -> Self {
         let Said { quality, words, .. } = said;
@@ -61,6 +54,7 @@ impl Features {
         let flag = |set: bool| if set { 1.0 } else { 0.0 };
         let is = |provenance: Provenance| flag(kind == Kind::Single && candidate.provenance == provenance);
         let both = |is_type: bool, provenance: Provenance| if is_type { is(provenance) } else { 0.0 };
+        let is_party = kind == Kind::Element && candidate.provenance == Provenance::Sentence;
         let complete = if let Kind::Row(share) = kind { share } else { 0.0 };
         Features([
             1.0,
@@ -73,9 +67,9 @@ impl Features {
             is(Provenance::SameSegment) + is(Provenance::SameLine),
             is(Provenance::Below),
             is(Provenance::Sentence),
-            is(Provenance::Unlabelled) + is(Provenance::Leftover),
+            is(Provenance::Unlabelled),
             flag(matches!(kind, Kind::Row(_))),
-            flag(kind == Kind::Element),
+            flag(kind == Kind::Element && !is_party),
             flag(kind == Kind::Address),
             flag(matches!(of, ExtractionType::Date | ExtractionType::Datetime)),
             flag(of.is_numeric()),
@@ -94,7 +88,12 @@ impl Features {
             both(of == ExtractionType::String, Provenance::Sentence),
             flag(of == ExtractionType::String && matches!(kind, Kind::Row(_))),
             (1.0 - said.worst).clamp(0.0, 1.0),
-            flag(of == ExtractionType::String && said.is_cut),
+            flag(said.is_cut),
+            is(Provenance::Leftover),
+            flag(is_party),
+            flag(said.is_other),
+            flag(said.is_sentence),
+            flag(candidate.contradicted),
         ])
     }
 
@@ -102,13 +101,17 @@ impl Features {
         NAMES.iter().position(|known| *known == name).map_or(0.0, |at| self.0[at])
     }
 
+    /// The most confidence: the caller is to look at the only value that is left, however sure the rest is.
+    pub fn most(&self) -> f64 {
+        if self.named(LEFT_OVER) > 0.0 { choice::LEFTOVER } else { choice::CONFIDENCE.1 }
+    }
+
     /// The probability that the value is right.
     pub(crate) fn confidence(&self) -> Confidence {
         let sum: f64 = self.0.iter().zip(WEIGHTS).map(|(feature, (_, weight))| feature * weight).sum();
         let unseen: f64 = UNSEEN.iter().map(|(name, offset)| offset * self.named(name)).sum();
         let sum = sum + unseen;
-        let (least, most) = choice::CONFIDENCE;
-        Confidence::new((1.0 / (1.0 + (-sum).exp())).clamp(least, most))
+        Confidence::new((1.0 / (1.0 + (-sum).exp())).clamp(choice::CONFIDENCE.0, self.most()))
     }
 }
 
@@ -147,6 +150,38 @@ mod tests {
                         "{of:?} {score} {labelled:?}"
                     );
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn evidence_against_a_value_lowers_its_confidence() {
+        let plain = Said { quality: 1.0, worst: 1.0, words: 2, ..Said::default() };
+        let against = [
+            Said { is_cut: true, ..plain },
+            Said { is_other: true, ..plain },
+            Said { is_sentence: true, ..plain },
+            Said { worst: 0.5, quality: 0.75, ..plain },
+        ];
+        for provenance in [
+            Provenance::SameSegment,
+            Provenance::SameLine,
+            Provenance::Below,
+            Provenance::Sentence,
+            Provenance::Unlabelled,
+        ] {
+            for score in [0.4, 0.6, 0.9] {
+                let candidate =
+                    Candidate::new(Span { start: 0, end: 2 }, Json::Null, Fit::new(provenance, 0.8, score));
+                let sure = |candidate: &Candidate, said: Said| {
+                    Features::of(candidate, Kind::Single, ExtractionType::String, said).confidence().share()
+                };
+                let known = sure(&candidate, plain);
+                for said in against {
+                    assert!(sure(&candidate, said) < known - 0.01, "{provenance:?} {score} {said:?}");
+                }
+                let contradicted = Candidate { contradicted: true, ..candidate.clone() };
+                assert!(sure(&contradicted, plain) < known - 0.01, "{provenance:?} {score}");
             }
         }
     }

@@ -9,8 +9,9 @@ use rust_decimal::Decimal;
 
 use super::annotations::Annotations;
 use super::candidate::{Candidate, Fit, Provenance};
-use super::confidence::{Features, Kind, Said};
+use super::confidence::{Features, Kind};
 use super::dates::Order;
+use super::evidence::Said;
 use super::field_query::{FieldQuery, Role};
 use super::histories::History;
 use super::labels::Labels;
@@ -20,7 +21,6 @@ use super::text::tidy;
 use super::totals::{self, Part};
 use super::values::fault;
 use super::view::{Span, View};
-use super::vocabulary::LOOSE_ENDS;
 use super::{address, assign};
 use crate::document::Rect;
 
@@ -118,6 +118,7 @@ pub(super) fn find(view: &View<'_>, schema: &ExtractionSchema) -> Found {
     }
     totals::confirm(&parts, &mut candidates, planner.lines);
     let mut chosen = assign::assign(&candidates);
+    totals::contradict(&parts, &mut candidates, &chosen);
     rank(&mut candidates);
     leftovers(&planner.source, &planner.slots, own, &mut candidates, &mut chosen);
     let fields: Vec<&FieldQuery<'_>> = planner.slots.iter().map(|(query, _)| query).collect();
@@ -265,7 +266,7 @@ impl<'s> Planner<'_, '_, 's> {
             let mut features = Vec::new();
             let elements = rows.rows.into_iter().map(|row| {
                 let members = row.into_iter().map(|(index, candidate)| {
-                    let (leaf, known) = leaf(&self.source, &candidate, kind, inner[index].kind);
+                    let (leaf, known) = leaf(&self.source, &candidate, kind, &inner[index]);
                     features.push(known);
                     (properties[index].0.clone(), leaf)
                 });
@@ -283,7 +284,7 @@ impl<'s> Planner<'_, '_, 's> {
             return Known::ABSENT;
         }
         let (leaves, features) =
-            elements.iter().map(|candidate| leaf(&self.source, candidate, Kind::Element, inner.kind)).unzip();
+            elements.iter().map(|candidate| leaf(&self.source, candidate, Kind::Element, &inner)).unzip();
         Known { finding: Finding::Array(leaves), features }
     }
 
@@ -381,7 +382,7 @@ impl<'s> Planner<'_, '_, 's> {
                 let text = address::part_text(view, span);
                 let fit = Fit::new(Provenance::Below, score, score.min(1.0));
                 let candidate = Candidate::quoting(span, &text, fit);
-                let (leaf, known) = leaf(&self.source, &candidate, Kind::Address, property.kind);
+                let (leaf, known) = leaf(&self.source, &candidate, Kind::Address, property);
                 features.push(known);
                 leaf
             });
@@ -404,6 +405,7 @@ impl<'s> Planner<'_, '_, 's> {
             .filter(|(similarity, _)| *similarity >= object::MIN_HEADING_SIMILARITY)
             .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.line.cmp(&a.1.line)));
         let Some((similarity, heading)) = heading else { return Known::ABSENT };
+        let any = ExtractionField::of(ExtractionType::String);
         let mut members: Vec<(String, Finding)> = Vec::new();
         let mut features = Vec::new();
         for line in heading.line + 1..source.view.lines.len().min(heading.line + MAX_PAIRS) {
@@ -425,7 +427,8 @@ impl<'s> Planner<'_, '_, 's> {
             }
             let fit = Fit::new(Provenance::SameSegment, similarity, similarity);
             let candidate = Candidate::quoting(region, &text, fit);
-            let (leaf, known) = leaf(source, &candidate, Kind::Single, ExtractionType::String);
+            let member = FieldQuery::new(&name, &any, None);
+            let (leaf, known) = leaf(source, &candidate, Kind::Single, &member);
             features.push(known);
             members.push((name, leaf));
         }
@@ -444,8 +447,7 @@ fn resolve(
         Plan::Done(known) => known,
         Plan::Slot(slot) => match chosen[slot] {
             Some(index) => {
-                let (finding, features) =
-                    leaf(source, &candidates[slot][index], Kind::Single, fields[slot].kind);
+                let (finding, features) = leaf(source, &candidates[slot][index], Kind::Single, fields[slot]);
                 let is_guess = features.confidence().share() < choice::MIN_CONFIDENCE;
                 if is_guess { Known::ABSENT } else { Known { finding, features: vec![features] } }
             }
@@ -489,7 +491,7 @@ fn rejected_value(
             && is_free(candidate.key())
     });
     if let Some(candidate) = excluded {
-        return Some(leaf(source, candidate, Kind::Single, query.kind).0);
+        return Some(leaf(source, candidate, Kind::Single, query).0);
     }
     if query.kind == ExtractionType::String {
         return None;
@@ -505,46 +507,20 @@ fn rejected_value(
     }))
 }
 
-/// What the words of a value show, but for their mean certainty.
-fn said(source: &Source<'_, '_>, candidate: &Candidate) -> Said {
-    let view = source.view;
-    let words = || candidate.pieces.iter().flat_map(|piece| &view.words[piece.start..piece.end]);
-    let text = candidate.quote.clone().unwrap_or_else(|| view.text(candidate.pieces[0]));
-    let is_open = text.matches('(').count() != text.matches(')').count();
-    let begins = text
-        .chars()
-        .next()
-        .is_some_and(|c| c.is_lowercase() || matches!(c, '-' | '–' | '/' | '&' | ')' | '.'));
-    let ends = text.chars().next_back().is_some_and(|c| matches!(c, '-' | '–' | '/' | '&' | '(' | ','));
-    let last = words().last().map_or("", |word| &word.folded);
-    Said {
-        quality: 1.0,
-        worst: words().map(|word| f64::from(word.confidence)).fold(1.0, f64::min),
-        words: words().count(),
-        is_cut: is_open || begins || ends || LOOSE_ENDS.has(last),
-    }
-}
-
 /// The leaf of a candidate, with what is known about it.
 fn leaf(
     source: &Source<'_, '_>,
     candidate: &Candidate,
     kind: Kind,
-    of: ExtractionType,
+    query: &FieldQuery<'_>,
 ) -> (Finding, Features) {
     let view = source.view;
-    let quality = candidate.pieces.iter().map(|piece| view.quality(*piece)).sum::<f64>()
-        / candidate.pieces.len() as f64;
     let page = view.page_of(candidate.pieces[0].start);
     let text: Vec<String> = candidate.pieces.iter().map(|piece| view.text(*piece)).collect();
-    let said = Said { quality, ..said(source, candidate) };
-    let features = Features::of(candidate, kind, of, said);
-    let confidence = features.confidence();
-    let is_guess = candidate.provenance == Provenance::Leftover;
-    let most = if is_guess { choice::LEFTOVER } else { 1.0 };
+    let features = Features::of(candidate, kind, query.kind, Said::of(source, candidate, query));
     let finding = Finding::Leaf(Leaf {
         value: Ok(candidate.value.clone()),
-        confidence: Confidence::new(confidence.share().min(most)),
+        confidence: features.confidence(),
         evidence: Evidence {
             page: page.map(|page| page.number).filter(|_| view.placed),
             source_text: candidate.quote.clone().unwrap_or_else(|| text.join("\n")),

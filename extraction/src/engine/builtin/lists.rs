@@ -33,10 +33,8 @@ impl Source<'_, '_> {
         if item.kind == ExtractionType::String && array.all.has("parties") {
             let parties = self.parties();
             if !parties.is_empty() {
-                return parties
-                    .into_iter()
-                    .filter_map(|span| self.element(item, span, list::PARTY))
-                    .collect();
+                let fit = Fit::new(Provenance::Sentence, list::PARTY, list::PARTY);
+                return parties.into_iter().filter_map(|span| self.element_with(item, span, fit)).collect();
             }
         }
         if item.kind == ExtractionType::String {
@@ -214,10 +212,13 @@ impl Source<'_, '_> {
     }
 
     fn element(&self, item: &FieldQuery<'_>, span: Span, similarity: f64) -> Option<Candidate> {
+        self.element_with(item, span, Fit::new(Provenance::Table, similarity, similarity))
+    }
+
+    fn element_with(&self, item: &FieldQuery<'_>, span: Span, fit: Fit) -> Option<Candidate> {
         if span.start >= span.end {
             return None;
         }
-        let fit = Fit::new(Provenance::Table, similarity, similarity);
         if item.kind != ExtractionType::String {
             return self.values(item, span, fit).into_iter().next();
         }

@@ -17,6 +17,7 @@ mod correspondence;
 pub(super) mod dates;
 mod durations;
 mod entities;
+mod evidence;
 mod field_query;
 pub(super) mod fields;
 mod histories;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::tests::{placed_values, values};
+use super::tests::{confidence, placed_values, values};
 
 /// The values of a text for fields given as `name type description`.
 fn asked(text: &str, fields: &[(&str, &str, &str)]) -> String {
@@ -308,4 +308,35 @@ Hull                  Product         Boats                   Demo            Ad
         placed_values(text, r#"{ "advertiser": { "type": "string" }, "agency": { "type": "string" } }"#),
         r#"{"advertiser":"Alder Yard (20917)","agency":"Brook Partners"}"#
     );
+}
+
+/// Each value is found at the same label as another one that reads like what the field asks for.
+#[test]
+fn what_reads_like_something_else_is_less_sure() {
+    let text = |name: &str| format!(r#"{{ "{name}": {{ "type": "string" }} }}"#);
+    // The name is cut before a form that is not known there.
+    let agreement = |form: &str| {
+        format!(
+            "On 28/10/2025 Orchard End {form}, having its seat at Keizerskade 9, hereinafter called\n(\"Landlord\"), and \
+             Alva Bergman (\"Tenant\") have agreed as follows."
+        )
+    };
+    for (field, likely, unlikely) in [
+        ("course", "Course: Basket weaving", "Course: 682.50 GBP"),
+        ("course", "Course: Basket weaving", "Course: 13 August 1998"),
+        ("policyNumber", "Policy number: 1907", "Policy number: 19"),
+        ("venue", "Venue\nThe old mill at the quay", "Venue\nPlease return the signed form to us."),
+        ("landlord", &agreement("Ltd"), &agreement("s.r.o.")),
+    ] {
+        let (likely, unlikely) = (confidence(likely, &text(field)), confidence(unlikely, &text(field)));
+        assert!(unlikely + 0.05 < likely, "{field}: {unlikely} and {likely}");
+    }
+}
+
+#[test]
+fn sums_that_contradict_a_value_make_it_unsure() {
+    let fields = r#"{ "tax": { "type": "number" }, "total": { "type": "number" } }"#;
+    let likely = confidence("Tax: 54.44\nTotal: 340.00", fields);
+    let unlikely = confidence("Tax: 254.44\nTotal: 340.00", fields);
+    assert!(unlikely + 0.1 < likely, "{unlikely} and {likely}");
 }

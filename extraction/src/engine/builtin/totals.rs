@@ -2,7 +2,7 @@
 
 use rust_decimal::Decimal;
 
-use super::candidate::Candidate;
+use super::candidate::{Candidate, Provenance};
 use super::field_query::FieldQuery;
 use super::scoring::total;
 use super::vocabulary::Words;
@@ -129,6 +129,37 @@ pub(crate) fn confirm(
         let candidate = &mut candidates[field][index];
         candidate.score += total::CONFIRMED;
         candidate.confirmed = true;
+    }
+}
+
+/// Marks chosen values that cannot be right together: a tax of more than half of its sum, more change than was
+/// paid. What sums confirm is right.
+pub(crate) fn contradict(
+    fields: &[(Option<Part>, usize)],
+    candidates: &mut [Vec<Candidate>],
+    chosen: &[Option<usize>],
+) {
+    let entry = |part: Part| -> Option<Entry> {
+        let (_, field) = fields.iter().find(|(known, _)| *known == Some(part))?;
+        let at = (*field, chosen[*field]?);
+        Some(Entry { at, amount: value(&candidates[at.0][at.1])?.abs() })
+    };
+    let (net, tax, total) = (entry(Part::Net), entry(Part::Tax), entry(Part::Total));
+    let mut wrong: Vec<(usize, usize)> = Vec::new();
+    // A sum that only its form supports contradicts nothing.
+    let is_labelled = |sum: &&Entry| candidates[sum.at.0][sum.at.1].provenance != Provenance::Unlabelled;
+    for sum in [&net, &total].into_iter().flatten().filter(is_labelled) {
+        let is_too_much = |tax: &&Entry| tax.amount > sum.amount - tax.amount;
+        wrong.extend(tax.iter().find(is_too_much).map(|tax| tax.at));
+    }
+    if let (Some(paid), Some(change)) = (entry(Part::Cash), entry(Part::Change))
+        && change.amount > paid.amount
+    {
+        wrong.extend([paid.at, change.at]);
+    }
+    for (field, index) in wrong {
+        let candidate = &mut candidates[field][index];
+        candidate.contradicted = !candidate.confirmed;
     }
 }
 
