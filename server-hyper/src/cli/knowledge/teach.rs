@@ -27,7 +27,6 @@ pub const EXAMPLES: &str = "Examples:\n  \
     Running servers answer from a change within 5 s.";
 
 #[derive(Debug, Args)]
-#[group(id = "said", required = true, multiple = false, args = ["answer", "file"])]
 pub struct Teach {
     /// The agent
     #[arg(long)]
@@ -36,7 +35,7 @@ pub struct Teach {
     #[arg(long = "question", required = true, value_name = "TEXT")]
     questions: Vec<String>,
     /// The answer in Markdown, of at most 4,000 characters
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", required_unless_present = "file", conflicts_with = "file")]
     answer: Option<String>,
     /// The file that holds the answer; `-` for standard input
     #[arg(long, value_name = "FILE")]
