@@ -27,7 +27,7 @@ const QUESTION_WIDTH: usize = 60;
 /// Examples of `knowledge evaluate`.
 pub const EXAMPLES: &str = "Examples:\n  \
     openapi-server knowledge evaluate --agent acme\n  \
-    openapi-server knowledge evaluate --agent acme --cases questions.txt --min 0.9 --json\n\n\
+    openapi-server knowledge evaluate --agent acme --cases questions.txt --min 0.5 --json\n\n\
     Each question of the agent's question-and-answer pairs is a case, and each line of the file: a question, ` | ` and words \
     of the passage that answers it, or `-` where nothing does. Empty lines and those that begin with `#` are left out. A case \
     is right if the agent answers and the first passage has the words, or if it says that it does not know.";
