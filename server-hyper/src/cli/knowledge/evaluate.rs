@@ -105,7 +105,7 @@ impl Report {
     fn count(&mut self, case: Case, answer: &TrialAnswer) {
         let found = &answer.found;
         let is_answered = found.coverage >= answer.min_coverage && found.coverage > 0.0;
-        let place = found.passages.iter().position(|passage| match &case.expected {
+        let rank = found.passages.iter().position(|passage| match &case.expected {
             Expected::Pair(pair) => passage.document == pair.id,
             Expected::Words(words) => {
                 flat(&passage.text).contains(words)
@@ -119,10 +119,10 @@ impl Report {
             is_answered.then_some("answered")
         } else {
             self.answerable += 1;
-            self.first += usize::from(place == Some(0));
-            self.first_three += usize::from(place.is_some_and(|place| place < FIRST_THREE));
+            self.first += usize::from(rank == Some(0));
+            self.first_three += usize::from(rank.is_some_and(|rank| rank < FIRST_THREE));
             self.answered += usize::from(is_answered);
-            match (is_answered, place) {
+            match (is_answered, rank) {
                 (true, Some(0)) => None,
                 (false, _) => Some("not answered"),
                 (true, Some(_)) => Some("another passage first"),
