@@ -261,6 +261,13 @@ test('knowledge is added by file and by text, and removed', async () => {
   await page.getByLabel('Text', { exact: true }).fill('A visit costs £40.');
   await page.getByRole('dialog').getByRole('button', { name: 'Add text' }).click();
   await page.getByRole('row', { name: /Prices/ }).waitFor();
+  await page.getByRole('button', { name: 'Teach', exact: true }).click();
+  await page.getByLabel('Questions').fill('Do you ship to Norway?\n\n  Can you deliver to Oslo?  ');
+  await page.getByLabel('Answer', { exact: true }).fill('Yes, within **5 days**.');
+  await page.getByRole('dialog').getByRole('button', { name: 'Teach', exact: true }).click();
+  await page.getByRole('row', { name: /Do you ship to Norway\?.*2 questions/ }).waitFor();
+  const taught = all.stub.log.find((each) => each.path.endsWith('/knowledge/pairs'));
+  assert.deepEqual(JSON.parse(taught.raw), { questions: ['Do you ship to Norway?', 'Can you deliver to Oslo?'], answer: 'Yes, within **5 days**.' });
   all.stub.fail = (method, path) => (path.endsWith('/files') ? { status: 415, code: 'UNSUPPORTED_FILE_TYPE', message: 'This is no document' } : null);
   await page.locator('input[type=file]').setInputFiles([{ name: 'photo.png', mimeType: 'image/png', buffer: Buffer.from('x') }]);
   await page.getByRole('alert').getByText('This is no document').waitFor();

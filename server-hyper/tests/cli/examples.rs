@@ -182,6 +182,7 @@ fn every_example_works() {
     std::fs::create_dir(sandbox.path("handbook")).unwrap();
     sandbox.write("handbook/prices.txt", "A home visit is 40 pounds.\n");
     sandbox.write("handbook/hours.md", "# Hours\n\nWe are open from 8 to 18.\n");
+    sandbox.write("questions.txt", "When are you open? | open from 8\nWho won the championship? | -\n");
     sandbox.write("notes.txt", "Amounts are in pounds.\n");
     sandbox.write("backup-password", "correct horse battery staple\n");
     let one = r#"{ "externalReferenceId": "crm-1001", "primaryEmail": "f@example.com", "lastName": "F" }"#;

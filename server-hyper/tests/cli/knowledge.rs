@@ -344,3 +344,40 @@ fn a_taught_answer_is_given_listed_replaced_and_removed() {
     assert_eq!(search(&sandbox, "Do you ship to Norway?")["wouldAnswer"], false);
     assert_eq!(sandbox.json(&["knowledge", "list", "--agent", "acme"]).as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn an_evaluation_counts_what_is_found_and_fails_below_its_minimum() {
+    let sandbox = sandbox();
+    let evaluate = |arguments: &[&str]| {
+        sandbox.run(&[&["knowledge", "evaluate", "--agent", "acme", "--json"], arguments].concat())
+    };
+    assert!(evaluate(&[]).failed(1).contains("there are no cases"));
+    sandbox.write("hours.md", "# Hours\n\nWe are open from 8:00 to 18:00.\n");
+    sandbox.run(&["knowledge", "add", "hours.md", "--agent", "acme"]).done();
+    let teach =
+        ["knowledge", "teach", "--agent", "acme", "--question", "Do you ship to Norway?", "--answer", "Yes."];
+    sandbox.run(&teach).done();
+    sandbox.write(
+        "cases.txt",
+        "# Ours\n\nWhen are you open? | open from  8:00\nWho won the championship? | -\nAre you open? | - \n",
+    );
+    let report: Value = serde_json::from_str(&evaluate(&["--cases", "cases.txt"]).done()).unwrap();
+    for (member, expected) in [
+        ("answerable", 2),
+        ("first", 2),
+        ("firstThree", 2),
+        ("answered", 2),
+        ("unanswerable", 2),
+        ("unknown", 1),
+        ("right", 3),
+    ] {
+        assert_eq!(report[member], expected, "{member}: {report}");
+    }
+    assert_eq!(report["failures"][0]["question"], "Are you open?", "{report}");
+    assert_eq!(evaluate(&["--cases", "cases.txt", "--min", "0.75"]).code, 0);
+    assert!(
+        evaluate(&["--cases", "cases.txt", "--min", "0.76"]).failed(1).contains("3 of 4 cases are right")
+    );
+    sandbox.write("wrong.txt", "When?\n");
+    assert!(evaluate(&["--cases", "wrong.txt"]).failed(1).contains("wrong.txt:1: write a question"));
+}

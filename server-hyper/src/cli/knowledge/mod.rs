@@ -1,6 +1,7 @@
 //! `knowledge`: the documents that an agent replies from.
 
 mod add;
+mod evaluate;
 mod sources;
 mod teach;
 
@@ -14,6 +15,7 @@ use openapi_core::values::{AgentId, KnowledgeId};
 use serde::Serialize;
 
 use self::add::Add;
+use self::evaluate::Evaluate;
 use self::sources::Sources;
 use self::teach::Teach;
 use crate::assemble::Contents;
@@ -34,6 +36,9 @@ pub enum Knowledge {
     /// Teach an agent the answer of a question, replacing the answer of the same question
     #[command(after_help = teach::EXAMPLES)]
     Teach(Teach),
+    /// Check whether an agent finds the answers of a set of questions
+    #[command(after_help = evaluate::EXAMPLES)]
+    Evaluate(Evaluate),
     /// List the documents of an agent, and the questions that it was taught, by title
     #[command(after_help = "Examples:\n  openapi-server knowledge list --agent acme")]
     List {
@@ -83,6 +88,7 @@ impl Knowledge {
         match self {
             Knowledge::Add(add) => add.run(context),
             Knowledge::Teach(teach) => teach.run(context),
+            Knowledge::Evaluate(evaluate) => evaluate.run(context),
             Knowledge::Sources(command) => command.run(context),
             Knowledge::List { agent } => context.with_conversations(Contents::Closed, async |chat| {
                 let documents = chat.knowledge(&agent).await?;

@@ -18,16 +18,15 @@ const MAX_BYTES: u64 = 64 * 1024;
 
 /// Examples of `knowledge teach`.
 pub const EXAMPLES: &str = "Examples:\n  \
-    openapi-server knowledge teach --agent acme --question \"Do you ship to Norway?\" \\\n    \
-    --question \"Can I have my order delivered to Oslo?\" --answer \"Yes, within 5 days.\"\n  \
-    openapi-server knowledge teach --agent acme --question \"How do I return an item?\" --file returns.md --title Returns\n\n\
+    openapi-server knowledge teach --agent acme --question \"Do you ship to Norway?\" \
+    --question \"Can you deliver to Oslo?\" --answer \"Yes, within 5 days.\"\n  \
+    openapi-server knowledge teach --agent acme --question \"How do I return an item?\" --file services.md --title Returns\n\n\
     A visitor whose question means the same gets the answer as it stands. Several questions for one answer help to recognise \
     it; questions that only resemble them do not get the answer. Questions that differ only in case and punctuation are the \
     same. The first one names the answer: `knowledge remove` takes it, and teaching it again replaces answer and questions. \
     Running servers answer from a change within 5 s.";
 
 #[derive(Debug, Args)]
-#[group(id = "said", required = true, multiple = false, args = ["answer", "file"])]
 pub struct Teach {
     /// The agent
     #[arg(long)]
@@ -36,7 +35,7 @@ pub struct Teach {
     #[arg(long = "question", required = true, value_name = "TEXT")]
     questions: Vec<String>,
     /// The answer in Markdown, of at most 4,000 characters
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", required_unless_present = "file", conflicts_with = "file")]
     answer: Option<String>,
     /// The file that holds the answer; `-` for standard input
     #[arg(long, value_name = "FILE")]
