@@ -112,3 +112,67 @@ pub(super) fn refuse_taught(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pair(questions: &[&str], answer: &str) -> Result<NewKnowledge, AdminError> {
+        let questions = questions.iter().map(|&question| question.to_owned()).collect();
+        document(NewPair { questions, answer: answer.to_owned(), ..NewPair::default() })
+    }
+
+    #[test]
+    fn a_pair_is_a_document_with_its_answer_as_the_only_passage() {
+        let new =
+            pair(&[" Do you ship? ", "do you ship", "Delivery?"], "\n Yes.\n\nTo all. ").expect("a pair");
+        assert_eq!(new.questions, ["Do you ship?", "Delivery?"]);
+        assert_eq!((new.title.as_str(), new.file_name.as_str()), ("Do you ship?", "Do you ship?"));
+        assert_eq!((new.passages.len(), new.passages[0].text.as_str()), (1, "Yes.\n\nTo all."));
+        let other = pair(&["Do you ship?"], "Delivery?Yes.").expect("a pair");
+        assert_ne!(new.sha256, other.sha256);
+    }
+
+    #[test]
+    fn what_is_beyond_the_limits_is_refused() {
+        let long = "x".repeat(MAX_QUESTION);
+        assert!(pair(&[&long], &"y".repeat(MAX_ANSWER)).is_ok());
+        let many: Vec<String> = (0..=MAX_QUESTIONS).map(|nth| format!("question {nth}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert!(pair(&many[1..], "y").is_ok());
+        for (questions, answer) in [
+            (&[][..], "y"),
+            (&["?!"], "y"),
+            (&["two\nlines"], "y"),
+            (&[&format!("{long}x")], "y"),
+            (&many, "y"),
+            (&["x"], " \n"),
+            (&["x"], &"y".repeat(MAX_ANSWER + 1)),
+            (&["x"], "y\u{0}"),
+        ] {
+            assert!(
+                matches!(pair(questions, answer), Err(AdminError::Refused(_))),
+                "{questions:?} {answer:?}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_refused_or_within_the_limits(
+            questions in prop::collection::vec(".{0,40}", 0..24), answer in "(?s).{0,60}",
+        ) {
+            let questions: Vec<&str> = questions.iter().map(String::as_str).collect();
+            if let Ok(new) = pair(&questions, &answer) {
+                prop_assert!((1..=MAX_QUESTIONS).contains(&new.questions.len()));
+                prop_assert!(new.questions.iter().all(|it| !plain(it).is_empty() && !it.chars().any(char::is_control)));
+                prop_assert_eq!(new.passages[0].text.as_str(), answer.trim());
+                prop_assert_eq!(document(NewPair {
+                    questions: new.questions.clone(), answer, ..NewPair::default()
+                }).ok(), Some(new));
+            }
+        }
+    }
+}
