@@ -70,9 +70,11 @@ fn has_loose_end(text: &str, last: &str) -> bool {
 /// Whether the legal form of a name is the next word of its line.
 fn lacks_form(view: &View<'_>, candidate: &Candidate) -> bool {
     let [span] = candidate.pieces[..] else { return false };
-    let next = view.words.get(span.end).filter(|word| word.line == view.words[span.start].line);
-    let has_comma = view.words[span.end - 1].text.ends_with(',');
-    next.is_some_and(|word| !has_comma && word.gap <= 1 && LEGAL_FORMS.has(&word.folded))
+    let Some(last) = view.words[span.start..span.end].last().filter(|last| !last.text.ends_with(',')) else {
+        return false;
+    };
+    let next = view.words.get(span.end).filter(|word| word.line == last.line && word.gap <= 1);
+    next.is_some_and(|word| LEGAL_FORMS.has(&word.folded))
 }
 
 /// Whether text is something else than the words that a field asks for.

@@ -47,12 +47,12 @@ pub(super) fn values(text: &str, fields: &str) -> String {
     Json::Object(extraction(&document(text), fields).data).to_text()
 }
 
-/// The reported errors of values that the schema rejects: field, kind, raw text.
 /// How sure the first field is; 0 without a value.
 pub(super) fn confidence(text: &str, fields: &str) -> f64 {
     extraction(&document(text), fields).field_confidences[0].1.share()
 }
 
+/// The reported errors of values that the schema rejects: field, kind, raw text.
 fn errors(text: &str, fields: &str) -> Vec<(String, &'static str, String)> {
     let errors = extraction(&document(text), fields).validation.errors.into_iter();
     errors.map(|error| (error.field.unwrap_or_default(), error.kind, error.value.to_text())).collect()
