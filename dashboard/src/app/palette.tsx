@@ -129,7 +129,7 @@ const Open = () => {
   );
 };
 const Help = () => (
-  <Dialog title={t('Keyboard shortcuts')} onClose={() => (helping.value = false)}>
+  <Dialog title={t('Keyboard shortcuts')} isText onClose={() => (helping.value = false)}>
     <dl class="dl keylist">{helpKeys.map((key) => <><dt><Keys of={key.key} /><span class="sr">{key.key}</span></dt><dd>{key.label}</dd></>)}</dl>
     <p class="small muted">{t('Single letters work outside text fields only. You can turn them off in your profile.')}</p>
   </Dialog>

@@ -16,9 +16,11 @@ interface DialogProps {
   /** The buttons. */
   foot?: ComponentChildren;
   hideTitle?: boolean;
+  /** Whether it is text to read, which the keyboard scrolls. */
+  isText?: boolean;
 }
 /** A modal dialog. Escape and a click outside close it. */
-export const Dialog = ({ title, kind = '', onClose, children, foot, hideTitle }: DialogProps) => {
+export const Dialog = ({ title, kind = '', onClose, children, foot, hideTitle, isText }: DialogProps) => {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
   useKeys([], true);
@@ -35,7 +37,7 @@ export const Dialog = ({ title, kind = '', onClose, children, foot, hideTitle }:
     <dialog ref={element} class={`dialog ${kind}`} aria-labelledby={id} onCancel={(event) => { event.preventDefault(); onClose(); }}
       onMouseDown={(event) => event.target == element.current && onClose()}>
       {hideTitle ? <h2 class="sr" id={id}>{title}</h2> : <div class="head"><h2 id={id}>{title}</h2><Button kind="quiet" icon="x" label={t('Close')} onClick={onClose} /></div>}
-      {hideTitle ? children : <div class="inside">{children}</div>}
+      {hideTitle ? children : <div class="inside" tabIndex={isText ? 0 : undefined}>{children}</div>}
       {foot && <div class="foot">{foot}</div>}
     </dialog>
   );

@@ -137,15 +137,18 @@ test('a burst of events costs a few requests', async () => {
   await settled(all.stub);
   const [list, counts, others] = [reads('/agents/acme/conversations'), reads('/agents/acme/conversations/counts'), all.stub.log.length];
   const id = all.stub.data.conversations[0].id;
+  const begun = performance.now();
   for (let n = 0; n < 500; n++) {
     all.stub.say(id, `Burst ${n}`);
     if (n % 10 == 0) await new Promise((resolve) => setTimeout(resolve, 10));
   }
   await shows(visit.page, 'Burst 499');
+  // Reads of one path are 250 ms apart, however long a busy machine takes for the burst.
+  const most = 4 + Math.ceil((performance.now() - begun) / 250);
   await settled(all.stub);
   const [ofList, ofCounts] = [reads('/agents/acme/conversations') - list, reads('/agents/acme/conversations/counts') - counts];
-  assert.ok(ofList >= 2 && ofList <= 8, `${ofList} requests for the list`);
-  assert.ok(ofCounts >= 2 && ofCounts <= 8, `${ofCounts} requests for the counts`);
+  assert.ok(ofList >= 2 && ofList <= most, `${ofList} of ${most} requests for the list`);
+  assert.ok(ofCounts >= 2 && ofCounts <= most, `${ofCounts} of ${most} requests for the counts`);
   assert.equal(all.stub.log.length - others, ofList + ofCounts, 'and for nothing else');
   await visit.done();
 });

@@ -191,6 +191,7 @@ fn messages_in_the_guides_exist_in_the_code() {
     let mut sources = Vec::new();
     for folder in [
         "server-hyper/src",
+        "console/src",
         "storage-sqlite/src",
         "storage-postgres/src",
         "extraction/src",
