@@ -15,7 +15,7 @@ use openapi_core::values::ContactId;
 
 use super::columns::{CUSTOM, Columns, cell};
 use super::file::{ImportFile, Scan, unreadable};
-use super::line::{Identity, caller, is_same, preview, stored_like};
+use super::line::{Identity, caller, content_of, preview, stored_like};
 use super::refused::{Original, Refusals};
 use super::tally::{Effect, Tally};
 use crate::pause::pause;
@@ -68,8 +68,8 @@ pub(crate) struct DryRun {
 
 /// What earlier lines of the file have left.
 struct Earlier {
-    /// Contacts that later lines are about again, and how many such lines are left.
-    contacts: HashMap<Identity, Vec<Contact>>,
+    /// Contacts that later lines are about again, by their content, and how many such lines are left.
+    contacts: HashMap<Identity, HashMap<String, Contact>>,
     left: HashMap<Identity, u32>,
     /// Who has taken the values that no two contacts may have.
     taken: HashMap<UniqueValue, Identity>,
@@ -102,7 +102,7 @@ impl Earlier {
             if matches!(identity, Identity::External(_)) {
                 known.clear();
             }
-            known.push(contact);
+            known.insert(content_of(&contact), contact);
         }
     }
 }
@@ -121,11 +121,11 @@ impl Checker<'_> {
         let identity = Identity::of(contact);
         let known = self.earlier.contacts.get(&identity);
         let is_external = matches!(identity, Identity::External(_));
-        let before = known.filter(|_| is_external).and_then(|known| known.last()).cloned();
+        let before = known.filter(|_| is_external).and_then(|known| known.values().next()).cloned();
         let imported = preview(self.platform, &self.caller, &self.compiled, contact, before.as_ref()).await;
         let imported = match imported {
             Ok(Imported::Created(new)) if !is_external => {
-                let in_file = known.and_then(|known| known.iter().find(|it| is_same(it, &new)).cloned());
+                let in_file = known.and_then(|known| known.get(&content_of(&new)).cloned());
                 match in_file {
                     Some(same) => Ok(Imported::Unchanged(same)),
                     None => Ok(match stored_like(self.platform, &self.caller, &new).await {

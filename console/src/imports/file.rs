@@ -135,7 +135,7 @@ impl ImportFile {
             }
             if let Ok(contact) = contact {
                 let identity = Identity::of(&contact);
-                // Whom stands in the file once need not be remembered.
+                // A contact that occurs once need not be remembered.
                 if !met.insert(hasher.hash_one(&identity)) {
                     *scan.repeated.entry(identity).or_insert(1) += 1;
                 }

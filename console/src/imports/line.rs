@@ -13,7 +13,7 @@ use openapi_core::service::{
 };
 use openapi_core::storage::StorageErrorKind;
 use openapi_core::validation::Violations;
-use openapi_core::values::AgentId;
+use openapi_core::values::{AgentId, ContactId, Timestamp};
 
 /// What identifies a contact within the file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -31,7 +31,8 @@ impl Identity {
         let text = |name| contact.get(name).and_then(Json::as_str);
         match text("externalReferenceId") {
             Some(id) => Identity::External(id.to_owned()),
-            None => Identity::Email(text("primaryEmail").unwrap_or_default().to_lowercase()),
+            // As the service stores it: without blanks around it.
+            None => Identity::Email(text("primaryEmail").unwrap_or_default().trim().to_lowercase()),
         }
     }
 }
@@ -132,28 +133,35 @@ pub(super) fn caller(by: &Actor, agent: &AgentId) -> Caller {
     }
 }
 
-/// Whether two contacts differ only in fields that the service sets.
-pub(super) fn is_same(one: &Contact, other: &Contact) -> bool {
-    let as_other = Contact {
-        id: other.id,
-        created_at: other.created_at,
-        updated_at: other.updated_at,
-        version: other.version,
-        ..one.clone()
+/// A contact without the fields that the service sets. What is equal is the same contact.
+pub(super) fn content_of(contact: &Contact) -> String {
+    let start = Timestamp::from_millis(0);
+    let plain = Contact {
+        id: ContactId::from_bytes([0; 12]),
+        created_at: start,
+        updated_at: start,
+        version: 0,
+        ..contact.clone()
     };
-    as_other == *other
+    serde_json::to_string(&plain).unwrap_or_default()
 }
 
-/// A stored contact that is the same as a new one.
+/// The contacts with one address that are compared with a new one, in pages of [`PAGE`].
+const MOST_PAGES: u64 = 10;
+const PAGE: u32 = 100;
+
+/// A stored contact that is the same as a new one, among the first 1,000 with its address: a file whose contacts all have
+/// one address must not read all of them for each line.
 pub(super) async fn stored_like(platform: &Platform, caller: &Caller, new: &Contact) -> Option<Contact> {
-    for page in 1.. {
+    let content = content_of(new);
+    for page in 1..=MOST_PAGES {
         let query = ContactListQuery {
             primary_email: Some(new.primary_email.clone()),
-            page: PageRequest { limit: 100, start: PageStart::Page(page) },
+            page: PageRequest { limit: PAGE, start: PageStart::Page(page) },
             ..ContactListQuery::default()
         };
         let found = platform.list_contacts(caller, ListContacts { query: query.into() }).await.ok()?;
-        let same = found.items.into_iter().find(|stored| is_same(stored, new));
+        let same = found.items.into_iter().find(|stored| content_of(stored) == content);
         if same.is_some() || !found.pagination.has_next_page {
             return same;
         }

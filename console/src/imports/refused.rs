@@ -27,11 +27,20 @@ impl Original {
     /// The line that was read last. A contact of JSON stands in one cell.
     pub(crate) fn of(lines: &Lines<'_>, contact: Option<&Object>) -> Self {
         match lines {
-            Lines::Table(table) => Original(table.cells().to_vec()),
+            Lines::Table(table) => {
+                let cells = table.cells();
+                let end = cells.iter().rposition(|cell| !cell.trim().is_empty()).map_or(0, |last| last + 1);
+                Original(cells[..end].to_vec())
+            }
             Lines::Json(_) => {
                 Original(vec![contact.map_or_else(String::new, |it| Json::Object(it.clone()).to_text())])
             }
         }
+    }
+
+    /// About how many bytes of memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.iter().map(|cell| cell.len() + size_of::<String>()).sum()
     }
 }
 
@@ -88,7 +97,7 @@ impl Refusals {
             None if known < MOST_REASONS => {
                 self.reasons.insert(reason.to_owned(), 1);
             }
-            None => *self.reasons.entry("for other reasons".to_owned()).or_default() += 1,
+            None => *self.reasons.entry("other reasons".to_owned()).or_default() += 1,
         }
         if self.csv.len() >= MAX_CSV {
             self.is_whole = false;

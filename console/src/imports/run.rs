@@ -10,7 +10,7 @@ use openapi_core::admin::AdminError;
 use openapi_core::json::json_object;
 use openapi_core::platform::Platform;
 use openapi_core::reply::ApiError;
-use openapi_core::values::{AgentId, Timestamp};
+use openapi_core::values::AgentId;
 
 use super::columns::Columns;
 use super::file::{ImportFile, unreadable};
@@ -24,6 +24,8 @@ const MAX_CONCURRENT_WRITES: usize = 64;
 /// The most lines of a piece, and the time after which it ends.
 const MOST_LINES: u64 = 5_000;
 const MOST_MILLIS: i64 = 3_000;
+/// The most bytes of lines that a piece has in memory: a row of a sheet may have thousands of cells.
+const MOST_HELD: usize = 8 << 20;
 /// The refused lines that are listed.
 const MOST_LISTED: usize = 100;
 /// How many lines are passed over before other tasks get their turn.
@@ -77,12 +79,14 @@ pub(crate) async fn run(
     platform: &Platform,
     by: &Actor,
     agent: &AgentId,
-    (after, begun): (u64, Timestamp),
+    after: u64,
 ) -> Result<Piece, ApiError> {
     let mut source = file.open().map_err(unreadable)?;
     let mut lines = file.lines(&mut source, columns).map_err(unreadable)?;
     let refusals = Refusals::of(&lines);
-    let (mut read, mut is_last) = (0_u64, true);
+    let (mut read, mut held, mut is_last) = (0_u64, 0, true);
+    // Lines that earlier calls have done count no time.
+    let mut begun = None;
     let mut running = FuturesUnordered::new();
     let mut identities: HashSet<Identity> = HashSet::new();
     let mut done: Vec<Done> = Vec::new();
@@ -95,7 +99,9 @@ pub(crate) async fn run(
         if read <= after {
             continue;
         }
+        let begun = *begun.get_or_insert_with(|| platform.now());
         let original = Original::of(&lines, contact.as_ref().ok());
+        held += original.bytes();
         let about = About { at: done.len() + running.len(), line: number, original };
         match contact {
             Err(reason) => {
@@ -115,7 +121,9 @@ pub(crate) async fn run(
                 });
             }
         }
-        let is_full = read - after >= MOST_LINES || platform.now().millis_since(begun) >= MOST_MILLIS;
+        let is_full = read - after >= MOST_LINES
+            || held >= MOST_HELD
+            || platform.now().millis_since(begun) >= MOST_MILLIS;
         if is_full {
             is_last = lines.next().is_none();
             break;
@@ -151,7 +159,14 @@ impl Piece {
                     continue;
                 }
                 Err(Refusal::Unreadable(reason)) => reason,
-                Err(Refusal::Failed(error)) => refusals.reason(error)?,
+                Err(Refusal::Failed(error)) => match refusals.reason(error) {
+                    Ok(reason) => reason,
+                    // What is done is reported; the next call meets the failure at its first line.
+                    Err(_) if tally.total() > 0 => {
+                        return Ok(Piece { tally, listed, refusals, is_last: false });
+                    }
+                    Err(error) => return Err(error),
+                },
             };
             tally.add(Effect::Refused);
             refusals.add(&about.original, &reason);

@@ -278,7 +278,7 @@ fn given(delimiter: Option<Delimiter>, encoding: Option<Charset>, sheet: Option<
         delimiter: delimiter.map(|delimiter| delimiter.0),
         encoding: encoding.map(|encoding| encoding.0),
         sheet: sheet.map(|sheet| sheet.to_string()),
-        prefix: "",
+        prefix: "the option ",
     }
 }
 
@@ -326,7 +326,7 @@ pub struct Run;
 impl Operation for Run {
     const METADATA: Metadata = metadata(
         "contacts.runImport",
-        "Imports a piece of a file with contacts: up to 5,000 lines or 3 s. Sent again, a line that is done changes nothing.",
+        "Imports a piece of a file with contacts: up to 5,000 lines or 3 s. A line that is done, sent again, changes nothing where its contact occurs once in the file.",
         (Method::Post, "/agents/{agent}/contacts/imports/run"),
         Capability::ContactsBulk,
         &[AuditAction::ContactImport],
@@ -352,8 +352,7 @@ impl Operation for Run {
             let (action, resource) = (AuditAction::ContactImport, Some(agent.to_string()));
             platform.note(cx.actor, action, Some(agent), resource, &details).await?;
         }
-        let begun = platform.now();
-        let piece = run::run(&file, &columns, platform, cx.actor, agent, (after, begun)).await?;
+        let piece = run::run(&file, &columns, platform, cx.actor, agent, after).await?;
         let done = after.min(scan.lines) + piece.tally.total();
         Ok(Reply::ok("Lines imported successfully", ImportProgress { lines: scan.lines, done, piece }))
     }

@@ -227,7 +227,7 @@ pub struct Teach;
 impl Operation for Teach {
     const METADATA: Metadata = metadata(
         "knowledge.teach",
-        "Teaches an agent the answer of a question, which replaces the one of the same first question.",
+        "Teaches an agent the answer to a question, which replaces the one of the same first question.",
         (Method::Post, "/agents/{agent}/knowledge/pairs"),
         Capability::StudioWrite,
         &[AuditAction::KnowledgeAdd],

@@ -303,7 +303,7 @@ fn files_that_cannot_be_read_are_refused_whole_with_the_reason() {
         ("a.csv", b"<html><table>", "HTML"),
         ("a.json", b"[{\"primaryEmail\":\"a@example.com\"}", "no end"),
         ("a.xlsx", b"PK\x03\x04 and no workbook", "not a readable Excel workbook"),
-        ("a.csv", b"a,b,c,d\n1,M\x81ller,K\x94ln,\n", "name its encoding with encoding"),
+        ("a.csv", b"a,b,c,d\n1,M\x81ller,K\x94ln,\n", "name its encoding with the option encoding"),
     ] {
         for path in [PATH.to_owned(), format!("{PATH}/run")] {
             let answer = send(&world, &path, &[("fileName", name), ("mapping", MAPPING)], content);
@@ -412,4 +412,41 @@ fn archived_contacts_are_refused() {
     let checked = preview(&world, "a.csv", Some(MAPPING), b"a,b,c,d\n1,a@example.com,New,\n");
     assert_eq!(numbers(checked.data()), [0, 0, 0, 1], "{}", checked.text);
     assert!(checked.data()["refusedLines"][0]["reason"].as_str().unwrap().contains("archived"));
+}
+
+/// A line is in memory until its piece ends, and a line may be wide.
+#[test]
+fn a_piece_of_wide_lines_ends_early() {
+    let world = World::hosted();
+    let names: Vec<String> = (1..500).map(|column| format!("c{column}")).collect();
+    let mut text = format!("E-Mail,{}\n", names.join(","));
+    let cells = vec!["x".repeat(200); 499].join(",");
+    for line in 0..90 {
+        text.push_str(&format!("p{line}@example.com,{cells}\n"));
+    }
+    let mapping = format!("[\"primaryEmail\"{}]", ",null".repeat(499));
+    let done = import(&world, "a.csv", Some(&mapping), text.as_bytes());
+    assert_eq!((numbers(&done), &done["calls"]), ([90, 0, 0, 0], &json!(2)), "{done}");
+}
+
+#[test]
+fn blanks_around_an_address_make_no_other_contact() {
+    let world = World::hosted();
+    let file = b"Id,E-Mail,Surname,Plan\ncrm-1,a@example.com,King,\ncrm-1 ,a@example.com,Queen,\n,b@example.com,King,\n, b@example.com,King,\n";
+    let seen = preview(&world, "a.csv", Some(MAPPING), file);
+    assert_eq!(numbers(seen.data()), [2, 0, 1, 1], "{}", seen.text);
+    assert_eq!(numbers(&import(&world, "a.csv", Some(MAPPING), file)), [2, 0, 1, 1]);
+}
+
+#[test]
+fn many_contacts_with_one_address_stay_apart() {
+    let world = World::hosted();
+    let mut text = "Id,E-Mail,Surname,Plan\n".to_owned();
+    for line in 0..900 {
+        text.push_str(&format!(",info@example.com,Name {},\n", line % 600));
+    }
+    let seen = preview(&world, "a.csv", Some(MAPPING), text.as_bytes());
+    assert_eq!(numbers(seen.data()), [600, 0, 300, 0], "{}", &seen.text[..200]);
+    assert_eq!(numbers(&import(&world, "a.csv", Some(MAPPING), text.as_bytes())), [600, 0, 300, 0]);
+    assert_eq!(numbers(preview(&world, "a.csv", Some(MAPPING), text.as_bytes()).data()), [0, 0, 900, 0]);
 }

@@ -20,7 +20,7 @@ const MAX_ANSWER: usize = 4_000;
 const MAX_TITLE: usize = 200;
 
 impl Conversations {
-    /// Teaches an agent the answer of a question. The pair replaces the one with the same first question. Questions that
+    /// Teaches an agent the answer to a question. The pair replaces the one with the same first question. Questions that
     /// differ only in case and punctuation are the same.
     ///
     /// # Errors
@@ -99,6 +99,9 @@ pub(super) fn refuse_taught(
     replaced: &[&KnowledgeDocument],
     questions: &[String],
 ) -> Result<(), AdminError> {
+    if questions.is_empty() {
+        return Ok(());
+    }
     let new: Vec<String> = questions.iter().map(|question| plain(question)).collect();
     let others = known.iter().filter(|it| replaced.iter().all(|gone| gone.id != it.id));
     for other in others {

@@ -1926,7 +1926,7 @@ export interface Operations {
     /** Whether the rows are all refused lines. They end after 12 MiB. */
     readonly hasAllRefused: boolean;
   } };
-  /** Imports a piece of a file with contacts: up to 5,000 lines or 3 s. Sent again, a line that is done changes nothing. */
+  /** Imports a piece of a file with contacts: up to 5,000 lines or 3 s. A line that is done, sent again, changes nothing where its contact occurs once in the file. */
   'contacts.runImport': { input: { agent: string; fileName: string; mapping?: string; after?: number; delimiter?: string; encoding?: string; sheet?: string; content: Blob }; output: {
     /** How many contacts the file has. */
     readonly lines: number;
@@ -2007,7 +2007,7 @@ export interface Operations {
     readonly createdAt: string;
     readonly updatedAt: string;
   } };
-  /** Teaches an agent the answer of a question, which replaces the one of the same first question. */
+  /** Teaches an agent the answer to a question, which replaces the one of the same first question. */
   'knowledge.teach': { input: { agent: string; questions: readonly (string)[]; answer: string; title?: string | null; url?: string | null; language?: string | null }; output: {
     readonly id: string;
     readonly fileName: string;

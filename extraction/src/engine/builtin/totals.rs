@@ -33,9 +33,9 @@ const PARTS: [(&str, &str, Part); 8] = [
     ("cash tender", "", Part::Cash),
     ("service", "", Part::Service),
     ("discount", "", Part::Discount),
-    ("tax", "rate", Part::Tax),
+    ("tax", "rate number office years id", Part::Tax),
     ("subtotal net", "", Part::Net),
-    ("total gross", "weight salary", Part::Total),
+    ("total gross", "weight salary quantity number years items pages hours", Part::Total),
 ];
 
 /// The part of a field, by the terms of its name.
@@ -139,18 +139,21 @@ pub(crate) fn contradict(
     candidates: &mut [Vec<Candidate>],
     chosen: &[Option<usize>],
 ) {
-    let entry = |part: Part| -> Option<Entry> {
-        let (_, field) = fields.iter().find(|(known, _)| *known == Some(part))?;
-        let at = (*field, chosen[*field]?);
-        Some(Entry { at, amount: value(&candidates[at.0][at.1])?.abs() })
+    let given = |part: Part| {
+        let of_part = fields.iter().filter(move |(known, _)| *known == Some(part));
+        of_part.filter_map(|(_, field)| {
+            let at = (*field, chosen[*field]?);
+            Some(Entry { at, amount: value(&candidates[at.0][at.1])?.abs() })
+        })
     };
-    let (net, tax, total) = (entry(Part::Net), entry(Part::Tax), entry(Part::Total));
+    let entry = |part: Part| given(part).next();
     let mut wrong: Vec<(usize, usize)> = Vec::new();
     // A sum that only its form supports contradicts nothing.
-    let is_labelled = |sum: &&Entry| candidates[sum.at.0][sum.at.1].provenance != Provenance::Unlabelled;
-    for sum in [&net, &total].into_iter().flatten().filter(is_labelled) {
-        let is_too_much = |tax: &&Entry| tax.amount > sum.amount - tax.amount;
-        wrong.extend(tax.iter().find(is_too_much).map(|tax| tax.at));
+    let is_labelled = |sum: &Entry| candidates[sum.at.0][sum.at.1].provenance != Provenance::Unlabelled;
+    // The name of a field may hide what it counts, so the largest sum decides.
+    let sums = given(Part::Net).chain(given(Part::Total)).filter(is_labelled);
+    if let Some(sum) = sums.map(|sum| sum.amount).max() {
+        wrong.extend(given(Part::Tax).filter(|tax| tax.amount > sum - tax.amount).map(|tax| tax.at));
     }
     if let (Some(paid), Some(change)) = (entry(Part::Cash), entry(Part::Change))
         && change.amount > paid.amount

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ::conversations::admin::{Trial, TrialAnswer};
 use ::conversations::{Conversations, KnowledgeDocument};
 use clap::Args;
-use openapi_core::values::AgentId;
+use openapi_core::values::{AgentId, KnowledgeId};
 use serde::Serialize;
 
 use super::INDEX_BYTES;
@@ -51,7 +51,7 @@ pub struct Evaluate {
 /// What a case expects.
 enum Expected {
     /// The answer of this pair.
-    Pair(Box<KnowledgeDocument>),
+    Pair(KnowledgeId),
     /// A passage with these words, on one line.
     Words(String),
     /// That the agent does not know.
@@ -106,7 +106,7 @@ impl Report {
         let found = &answer.found;
         let is_answered = found.coverage >= answer.min_coverage && found.coverage > 0.0;
         let rank = found.passages.iter().position(|passage| match &case.expected {
-            Expected::Pair(pair) => passage.document == pair.id,
+            Expected::Pair(pair) => passage.document == *pair,
             Expected::Words(words) => {
                 flat(&passage.text).contains(words)
                     || passage.headings.iter().any(|it| flat(it).contains(words))
@@ -230,10 +230,8 @@ fn print(context: &CommandContext, report: &Report) -> Result<(), CliError> {
 /// The cases of pairs: each of their questions.
 fn of_pairs(documents: Vec<KnowledgeDocument>) -> impl Iterator<Item = Case> {
     documents.into_iter().flat_map(|pair| {
-        let questions = pair.questions.clone();
-        questions
-            .into_iter()
-            .map(move |question| Case { question, expected: Expected::Pair(Box::new(pair.clone())) })
+        let id = pair.id;
+        pair.questions.into_iter().map(move |question| Case { question, expected: Expected::Pair(id) })
     })
 }
 
@@ -252,7 +250,9 @@ fn read(context: &CommandContext, file: &Path) -> Result<Vec<Case>, CliError> {
         if line.len() > MAX_LINE {
             return Err(wrong(&format!("a line has at most {MAX_LINE} bytes")));
         }
-        let text = std::str::from_utf8(&line).map_err(|_| wrong("the line is no UTF-8"))?.trim();
+        let text = std::str::from_utf8(&line).map_err(|_| wrong("the line is not valid UTF-8"))?;
+        // Some editors begin a file with a byte order mark.
+        let text = text.trim_start_matches('\u{feff}').trim();
         if text.is_empty() || text.starts_with('#') {
             continue;
         }
@@ -280,5 +280,5 @@ fn flat(text: &str) -> String {
 
 fn share(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-    number.ok_or_else(|| format!("'{text}' is no share; write such as 0.9"))
+    number.ok_or_else(|| format!("'{text}' is not a number from 0 to 1, such as 0.9"))
 }

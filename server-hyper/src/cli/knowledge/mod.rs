@@ -33,7 +33,7 @@ pub enum Knowledge {
     /// Add documents, replacing those with the same name
     #[command(after_help = add::EXAMPLES)]
     Add(Add),
-    /// Teach an agent the answer of a question, replacing the answer of the same question
+    /// Teach an agent the answer to a question, replacing the answer of the same question
     #[command(after_help = teach::EXAMPLES)]
     Teach(Teach),
     /// Check whether an agent finds the answers of a set of questions
@@ -68,7 +68,7 @@ pub enum Knowledge {
     /// Websites that agents reply from: add, list, show, sync, remove
     #[command(subcommand)]
     Sources(Sources),
-    /// Remove a document, or the answer of a question
+    /// Remove a document, or the answer to a question
     #[command(after_help = "Examples:\n  \
         openapi-server knowledge remove services.md --agent acme\n  \
         openapi-server knowledge remove \"Do you ship to Norway?\" --agent acme\n  \

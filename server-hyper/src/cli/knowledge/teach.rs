@@ -56,9 +56,16 @@ impl Teach {
             (Some(answer), _) => answer.clone(),
             (None, Some(file)) => {
                 let unread = |error| CliError::new(format!("cannot read {}: {error}", file.display()));
-                let mut text = String::new();
-                input::open(context, file)?.take(MAX_BYTES).read_to_string(&mut text).map_err(unread)?;
-                text
+                let mut text = Vec::new();
+                input::open(context, file)?.take(MAX_BYTES + 1).read_to_end(&mut text).map_err(unread)?;
+                if text.len() as u64 > MAX_BYTES {
+                    return Err(CliError::new(format!(
+                        "{} is longer than an answer may be: 4,000 characters",
+                        file.display()
+                    )));
+                }
+                String::from_utf8(text)
+                    .map_err(|_| CliError::new(format!("{} is not valid UTF-8", file.display())))?
             }
             (None, None) => return Err(CliError::usage("give the answer with --answer or --file")),
         };
