@@ -71,7 +71,7 @@ pub enum Knowledge {
     /// Remove a document, or the answer to a question
     #[command(after_help = "Examples:\n  \
         openapi-server knowledge remove services.md --agent acme\n  \
-        openapi-server knowledge remove \"Do you ship to Norway?\" --agent acme\n  \
+        openapi-server knowledge remove \"Do you ship?\" --agent acme\n  \
         openapi-server knowledge remove \"$KNOWLEDGE\" --agent acme")]
     Remove {
         /// The document: its id, the name of its file, or the first question of a question-and-answer pair

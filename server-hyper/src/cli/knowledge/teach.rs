@@ -18,8 +18,8 @@ const MAX_BYTES: u64 = 64 * 1024;
 
 /// Examples of `knowledge teach`.
 pub const EXAMPLES: &str = "Examples:\n  \
-    openapi-server knowledge teach --agent acme --question \"Do you ship?\" --answer \"Yes, within 5 days.\"\n  \
-    openapi-server knowledge teach --agent acme --question Returns --question Refunds --file services.md\n\n\
+    openapi-server knowledge teach --agent acme --question \"Do you ship?\" --answer \"Within 5 days.\"\n  \
+    openapi-server knowledge teach --agent acme --question Returns --file services.md\n\n\
     A visitor whose question means the same gets the answer as it stands. Several questions for one answer help to recognise \
     it; questions that only resemble them do not get the answer. Questions that differ only in case and punctuation are the \
     same. The first one names the answer: `knowledge remove` takes it, and teaching it again replaces answer and questions. \
