@@ -1,9 +1,9 @@
 // Import of contacts: file, columns, preview, result.
 import {
-  address, agent, ApiError, Badge, Bar, Button, can, Cli, download, Empty, Failure, href, Icon, Notice, number, quoted, seg, Select, setQuery, t, TextField, tn, useEffect, useQuery, useRef, useSignal,
+  address, agent, agents, ApiError, Badge, Bar, Button, can, Cli, download, Empty, Failure, href, Icon, Notice, number, quoted, seg, Select, setQuery, t, TextField, tn, useEffect, useQuery, useRef, useSignal,
   type ImportColumn, type ImportLine, type ImportPreview, type SchemaField,
 } from '../kit';
-import { begin, differences, EFFECTS, job, MAX_BYTES, preview, resume, stop, type Effect, type Job, type Source } from './parts/import-job';
+import { begin, differences, EFFECTS, forget, isBusy, job, MAX_BYTES, preview, resume, stop, type Effect, type Job, type Source } from './parts/import-job';
 
 const contacts = () => `/a/${seg(agent.value!)}/contacts`;
 const TYPES = '.csv,.tsv,.xlsx,.ndjson,.jsonl,.json,.txt';
@@ -139,7 +139,7 @@ const Result = ({ of: one, again }: { of: Job; again: () => void }) => {
         {busy && <p class="muted small">{t('You can go to other pages meanwhile. If you close the tab, the import stops; what is done stays done. Import the file again to go on: lines that are done change nothing.')}</p>}
         {one.error && <Failure error={one.error} again={resume} />}
         {one.state == 'stopped' && !one.error && <Notice><span>{t('What is done stays done: {done} of {all} lines. Nothing is half written.', { done: number(one.done), all: number(all) })}</span></Notice>}
-        {one.state == 'done' && (differ.length ? <Notice tone="warn"><span>{tn(differ.length, '{n} line came out otherwise than in the preview, because contacts have changed in the meantime:', '{n} lines came out otherwise than in the preview, because contacts have changed in the meantime:')}</span><ul class="plain stack tight">{differ.slice(0, MOST_DIFFERENCES).map((each) => <li>{t('Contact {n} of the file: the preview said {expected}; it was {found}.', { n: number(each.at), expected: DID[each.expected](), found: OUT[each.found]() })}</li>)}</ul></Notice> : <Notice tone="ok"><span>{t('Every line came out as the preview said.')}</span></Notice>)}
+        {one.state == 'done' && (differ.length ? <Notice tone="warn"><span>{tn(differ.length, '{n} line had a different result than in the preview.', '{n} lines had a different result than in the preview.')} {one.isResent ? t('Some lines were sent twice because an answer was lost; they count as unchanged.') : t('Contacts have changed in the meantime.')}</span><ul class="plain stack tight">{differ.slice(0, MOST_DIFFERENCES).map((each) => <li>{t('Contact {n} of the file: the preview said {expected}; it was {found}.', { n: number(each.at), expected: DID[each.expected](), found: OUT[each.found]() })}</li>)}</ul></Notice> : <Notice tone="ok"><span>{t('Every line came out as the preview said.')}</span></Notice>)}
         <div class="row wrap">
           {one.state == 'running' && <Button icon="pause" onClick={stop}>{t('Stop')}</Button>}
           {one.state == 'stopped' && !one.error && <Button kind="main" icon="play" onClick={resume}>{t('Go on')}</Button>}
@@ -151,46 +151,50 @@ const Result = ({ of: one, again }: { of: Job; again: () => void }) => {
     </>
   );
 };
+/** The flags by which the command line reads a file in the same way. */
+const readAs = ({ delimiter, encoding, sheet }: Source) => Object.entries({ delimiter, encoding, sheet }).filter(([, value]) => value).map(([name, value]) => ` --${name} ${quoted(value)}`).join('');
 export default () => {
   const source = useSignal<Source | null>(null);
   const read = useSignal<ImportPreview | null>(null);
   const mapping = useSignal<(string | null)[]>([]);
-  const checked = useSignal<ImportPreview | null>(null);
+  /** What was checked: exactly this is imported. */
+  const checked = useSignal<{ agent: string; source: Source; chosen: string | null; found: ImportPreview } | null>(null);
   const error = useSignal<ApiError | null>(null);
   const busy = useSignal(false);
   const heading = useRef<HTMLDivElement>(null);
   const running = job.value?.agent == agent.value ? job.value : null;
   const at = running ? 3 : checked.value ? 2 : source.value ? 1 : 0;
-  const isRunning = running?.state == 'running' || running?.state == 'stopping';
+  const elsewhere = !running && isBusy() ? job.value!.agent : null;
+  /** An answer to an earlier question changes nothing. */
+  const turn = useRef(0);
   useEffect(() => {
     // Who works with a keyboard or a screen reader goes on where the next step begins.
     if (at) heading.current?.focus();
   }, [at]);
-  useEffect(() => {
-    if (!isRunning) return;
-    const hold = (event: BeforeUnloadEvent) => event.preventDefault();
-    addEventListener('beforeunload', hold);
-    return () => removeEventListener('beforeunload', hold);
-  }, [isRunning]);
-  const guarded = async (act: () => Promise<void>) => {
-    if (busy.value) return;
+  /** Asks the server, and takes its answer unless something else was asked or chosen since. */
+  const look = async (one: Source, fields: string | null, take: (found: ImportPreview, agent: string) => void) => {
+    const [own, on] = [++turn.current, agent.value!];
+    const isWanted = () => own == turn.current;
     busy.value = true;
     error.value = null;
     try {
-      await act();
+      const found = await preview(on, one, fields, isWanted);
+      if (isWanted()) take(found, on);
     } catch (failed) {
-      error.value = failed instanceof ApiError ? failed : new ApiError(0, 'INTERNAL_ERROR', String(failed));
+      if (isWanted()) error.value = failed instanceof ApiError ? failed : new ApiError(0, 'INTERNAL_ERROR', String(failed));
     }
-    busy.value = false;
+    if (isWanted()) busy.value = false;
   };
-  const readAgain = () => guarded(async () => {
+  const readAgain = () => {
+    const one = source.value!;
     read.value = null;
-    const found = await preview(agent.value!, source.value!, null);
-    read.value = found;
-    mapping.value = found.columns.map((one) => one.field);
-    // JSON names its fields itself.
-    if (found.isChecked) checked.value = found;
-  });
+    return look(one, null, (found, on) => {
+      read.value = found;
+      mapping.value = found.columns.map((column) => column.field);
+      // JSON names its fields itself.
+      if (found.isChecked) checked.value = { agent: on, source: one, chosen: null, found };
+    });
+  };
   const pick = async (file: File) => {
     if (file.size > MAX_BYTES) {
       error.value = new ApiError(413, 'PAYLOAD_TOO_LARGE', t('{name} is larger than 10 MiB. Divide it, or import it on the command line.', { name: file.name }));
@@ -200,24 +204,40 @@ export default () => {
       error.value = new ApiError(400, 'EMPTY', t('{name} is empty.', { name: file.name }));
       return;
     }
-    source.value = { name: file.name, content: new Blob([await file.arrayBuffer()], { type: 'application/octet-stream' }), delimiter: '', encoding: '', sheet: '' };
+    const own = ++turn.current;
+    const content = new Blob([await file.arrayBuffer()], { type: 'application/octet-stream' });
+    if (own != turn.current) return;
+    source.value = { name: file.name, content, delimiter: '', encoding: '', sheet: '' };
     await readAgain();
   };
   const change = (part: Partial<Source>) => {
     source.value = { ...source.value!, ...part };
     void readAgain();
   };
-  const reset = () => {
-    job.value = null;
+  const clear = () => {
+    turn.current++;
+    busy.value = false;
     source.value = read.value = checked.value = error.value = null;
     mapping.value = [];
+  };
+  const reset = () => {
+    forget();
+    clear();
     setQuery({ show: null });
   };
+  // Another agent has other fields and other contacts; and nobody waits for an answer once the page is left.
+  useEffect(() => {
+    clear();
+    return () => void turn.current++;
+  }, [agent.value]);
   const chosen = read.value?.columns.length ? JSON.stringify(mapping.value) : null;
-  const check = () => guarded(async () => void (checked.value = await preview(agent.value!, source.value!, chosen)));
-  const start = () => { begin(agent.value!, source.value!, chosen, checked.value!); };
+  const check = () => {
+    const one = source.value!;
+    return look(one, chosen, (found, on) => (checked.value = { agent: on, source: one, chosen, found }));
+  };
+  const start = () => { const one = checked.value!; begin(one.agent, one.source, one.chosen, one.found); };
   const fault = read.value?.columns.length ? missing(mapping.value) : null;
-  const found = checked.value;
+  const found = checked.value?.found;
   const changing = found ? found.created + found.updated : 0;
   if (!can('contacts.bulk')) return <><Bar title={t('Import contacts')} back={contacts()} /><Empty icon="shield" title={t('Your role does not include this page')}>{t('It needs the permission {name}. An owner or admin can grant it.', { name: 'contacts.bulk' })}</Empty></>;
   return (
@@ -232,7 +252,7 @@ export default () => {
           {at == 1 && (
             <>
               {busy.value && !read.value && <Notice><span role="status">{t('Reading the file…')}</span></Notice>}
-              {read.value && !!read.value.columns.length && <section class="card"><header><h2>{t('Which column is which field?')}</h2></header><Columns columns={read.value.columns} mapping={mapping.value} set={(fields) => (mapping.value = fields)} /></section>}
+              {read.value && !!read.value.columns.length && <section class="card"><header><h2>{t('Which column is which field?')}</h2></header><fieldset class="plain" disabled={busy.value}><Columns columns={read.value.columns} mapping={mapping.value} set={(fields) => (mapping.value = fields)} /></fieldset></section>}
               <Reading source={source.value!} change={change} open={!!error.value && !read.value} />
               {fault && <Notice tone="warn"><span>{fault}</span></Notice>}
               {read.value && <div class="row wrap"><Button kind="main" busy={busy.value} off={!!fault} onClick={() => void check()}>{t('Preview')}</Button>{busy.value && <span class="muted small" role="status">{t('Checking every line…')}</span>}</div>}
@@ -241,12 +261,13 @@ export default () => {
           {at == 2 && found && (
             <>
               <p class="muted">{found.refused ? tn(found.refused, 'This is what the import would do. {n} line is refused and left out; correct it and import it again.', 'This is what the import would do. {n} lines are refused and left out; correct them and import them again.') : t('This is what the import would do. Nothing has changed yet.')}</p>
-              <Preview of={found} name={source.value!.name} />
+              <Preview of={found} name={checked.value!.source.name} />
+              {elsewhere && <Notice><div class="row between wrap"><span>{t('An import of the agent {name} is running in this tab. This one can begin when it has ended.', { name: agents.value?.find((one) => one.id == elsewhere)?.name ?? elsewhere })}</span><Button href={href(`/a/${seg(elsewhere)}/contacts/import`)}>{t('Show it')}</Button></div></Notice>}
               <div class="row wrap">
-                <Button kind="main" off={!changing} onClick={start}>{changing ? tn(changing, 'Import {n} contact', 'Import {n} contacts') : t('Nothing to import')}</Button>
+                <Button kind="main" off={!changing || !!elsewhere} onClick={start}>{changing ? tn(changing, 'Import {n} contact', 'Import {n} contacts') : t('Nothing to import')}</Button>
                 {chosen && <Button icon="back" onClick={() => (checked.value = null)}>{t('Back to columns')}</Button>}
               </div>
-              <Cli line={`contacts import ${quoted(source.value!.name)} --agent ${agent.value}${maps(found.columns, mapping.value)}`} />
+              <Cli line={`contacts import ${quoted(checked.value!.source.name)} --agent ${agent.value}${readAs(checked.value!.source)}${maps(found.columns, mapping.value)}`} />
             </>
           )}
           {running && <Result of={running} again={reset} />}

@@ -67,7 +67,7 @@ for (const [look, options] of Object.entries({ desk: {}, phone: { viewport: { wi
     await page.getByRole('heading', { name: 'Contacts' }).waitFor();
     await visit.done();
   });
-test('an import runs in pieces, can be stopped, goes on, and names what came out otherwise', async () => {
+test('an import runs in pieces, can be stopped, goes on, and names results that differ', async () => {
   all.stub.reset();
   all.stub.pieceOfImport = 2;
   all.stub.letterOf = (email) => (email == 'eve@example.com' ? 'u' : null);
@@ -160,5 +160,57 @@ test('who may not import finds no import', async () => {
   await page.goto(all.stub.page(PATH));
   await page.getByText('Your role does not include this page').waitFor();
   assert.deepEqual(calls(), []);
+  await visit.done();
+});
+test('two agents import one after the other, each its own file', async () => {
+  all.stub.reset();
+  all.stub.pieceOfImport = 1;
+  const visit = await all.visit(PATH);
+  const { page } = visit;
+  await choose(page);
+  await page.getByRole('button', { name: 'Preview' }).click();
+  await page.getByRole('button', { name: 'Import 3 contacts' }).waitFor();
+  all.stub.delayMs = 600;
+  await page.getByRole('button', { name: 'Import 3 contacts' }).click();
+  await page.evaluate(() => {
+    history.pushState(null, '', location.pathname.replace('/a/acme/', '/a/harbour/'));
+    dispatchEvent(new PopStateEvent('popstate'));
+  });
+  const other = 'E-Mail\nzoe@example.com\nkofi@example.com\n';
+  await page.getByRole('button', { name: 'Choose file' }).waitFor();
+  await choose(page, other, 'other.csv');
+  await page.getByRole('button', { name: 'Preview' }).click();
+  await page.getByText(/An import of the agent .+ is running in this tab/).waitFor();
+  assert.deepEqual(await inspect(page, 'import-elsewhere'), []);
+  await page.screenshot({ path: artefacts + 'import-elsewhere.png' });
+  const begin = page.getByRole('button', { name: 'Import 2 contacts' });
+  assert.equal(await begin.getAttribute('aria-disabled'), 'true');
+  all.stub.delayMs = 0;
+  await page.getByText(/An import of the agent .+ is running in this tab/).waitFor({ state: 'detached' });
+  await begin.click();
+  await page.getByRole('heading', { name: 'The import is done' }).waitFor();
+  const runs = all.stub.log.filter((one) => one.method == 'POST' && /after=/.test(one.query)).map((one) => [one.path.split('/')[2], /after=(\d+)/.exec(one.query)[1], one.raw == (one.path.includes('/acme/') ? FILE : other)]);
+  assert.deepEqual(runs, [...['0', '1', '2', '3', '4'].map((done) => ['acme', done, true]), ['harbour', '0', true], ['harbour', '1', true]]);
+  await visit.done();
+});
+test('what is imported is what was previewed, and an answer that nobody waits for changes nothing', async () => {
+  all.stub.reset();
+  const visit = await all.visit(PATH);
+  const { page } = visit;
+  await choose(page);
+  await page.getByRole('button', { name: 'Preview' }).waitFor();
+  all.stub.delayMs = 700;
+  await page.getByRole('button', { name: 'Preview' }).click();
+  assert.equal(await page.getByLabel('Field of the column Surname').isDisabled(), true, 'while lines are checked');
+  await page.getByRole('button', { name: 'Choose another file' }).click();
+  await page.waitForTimeout(1000);
+  await page.getByRole('button', { name: 'Choose file' }).waitFor();
+  all.stub.delayMs = 0;
+  await choose(page, 'E-Mail;Town\nzoe@example.com;Leeds\n', 'other.csv');
+  await page.getByText(/the delimiter may be/).waitFor();
+  await page.getByLabel('Delimiter').selectOption(';');
+  await page.getByLabel('Field of the column E-Mail;Town').selectOption('primaryEmail');
+  await page.getByRole('button', { name: 'Preview' }).click();
+  await page.getByText('--delimiter', { exact: false }).waitFor();
   await visit.done();
 });

@@ -42,7 +42,14 @@ const Sureness = ({ of: value }: { of: number | undefined }) =>
   value === undefined ? null : <Badge tone={value >= SURE ? 'ok' : value >= DOUBTFUL ? 'warn' : 'bad'}>{value >= SURE ? t('sure') : value >= DOUBTFUL ? t('check') : t('doubtful')} {percent(value)}</Badge>;
 const Shown = ({ value }: { value: unknown }) => (value === null || value === undefined ? <span class="muted">–</span> : typeof value == 'object' ? <pre class="small" tabIndex={0}>{JSON.stringify(value, null, 2)}</pre> : <span dir="auto">{String(value)}</span>);
 
-const languageOf = (tag: string) => new Intl.DisplayNames([locale.value], { type: 'language' }).of(tag) ?? tag;
+const languageOf = (tag: string) => {
+  try {
+    return new Intl.DisplayNames([locale.value], { type: 'language' }).of(tag) ?? tag;
+  } catch {
+    // An engine may name a language that is none.
+    return tag;
+  }
+};
 const Facts = ({ report }: { report: ExtractionReport }) => {
   const { extraction: job, by } = report;
   const { document: file } = job;

@@ -33,33 +33,46 @@ export interface Job {
   refusedHeader: string;
   refusedRows: string[];
   hasAllRefused: boolean;
+  /** Whether lines were sent a second time, because an answer was lost. */
+  isResent: boolean;
   error: ApiError | null;
 }
 export const job = signal<Job | null>(null);
 
 const root = (agent: string) => `/agents/${seg(agent)}/contacts/imports`;
 const query = ({ name, delimiter, encoding, sheet }: Source, mapping: string | null) => ({ fileName: name, mapping, delimiter, encoding, sheet });
-export const preview = async (agent: string, source: Source, mapping: string | null) =>
-  (await call<ImportPreview>('POST', root(agent), { body: source.content, query: query(source, mapping) })).data;
-
-/** Waits as long as a busy server asks for; anything else that fails ends the turn. */
-const piece = async (one: Job): Promise<ImportProgress> => {
-  for (let tries = 0; ; tries++) {
+/** How long a busy server is asked again. */
+const PATIENCE_MILLIS = 120_000;
+/** Waits as long as a busy server asks for, while somebody waits for the answer; anything else that fails is thrown. */
+const patiently = async <T,>(run: () => Promise<T>, isWanted: () => boolean): Promise<T> => {
+  for (const begun = performance.now(); ; ) {
     try {
-      return (await call<ImportProgress>('POST', root(one.agent) + '/run', { body: one.source.content, query: { ...query(one.source, one.mapping), after: one.done } })).data;
+      return await run();
     } catch (error) {
-      if (!(error instanceof ApiError) || error.status != 429 || tries > 5) throw error;
+      if (!(error instanceof ApiError) || error.status != 429 || !isWanted() || performance.now() - begun > PATIENCE_MILLIS) throw error;
       await new Promise((resolve) => setTimeout(resolve, (error.retryAfter ?? 2) * 1000));
     }
   }
 };
+export const preview = async (agent: string, source: Source, mapping: string | null, isWanted: () => boolean) =>
+  (await patiently(() => call<ImportPreview>('POST', root(agent), { body: source.content, query: query(source, mapping) }), isWanted)).data;
+
+/** One import at a time; what an earlier one still answers changes nothing. */
+let current = 0;
+export const isBusy = (): boolean => job.value?.state == 'running' || job.value?.state == 'stopping';
+/** Whatever page is shown: closing the tab would end the import. */
+const hold = (event: BeforeUnloadEvent) => event.preventDefault();
 const proceed = async () => {
-  const set = (change: Partial<Job>) => (job.value = { ...job.value!, ...change });
+  const own = ++current;
+  const isOwn = () => own == current;
+  const set = (change: Partial<Job>) => isOwn() && (job.value = { ...job.value!, ...change });
   set({ state: 'running', error: null });
+  addEventListener('beforeunload', hold);
   try {
     for (;;) {
       const one = job.value!;
-      const did = await piece(one);
+      const { data: did } = await patiently(() => call<ImportProgress>('POST', root(one.agent) + '/run', { body: one.source.content, query: { ...query(one.source, one.mapping), after: one.done } }), isOwn);
+      if (!isOwn()) return;
       const counts = Object.fromEntries(EFFECTS.map((effect) => [effect, one.counts[effect] + did[effect]])) as Job['counts'];
       set({ done: did.done, counts, effects: one.effects + did.effects, refusedHeader: did.refusedHeader, refusedRows: [...one.refusedRows, did.refusedRows], hasAllRefused: one.hasAllRefused && did.hasAllRefused });
       if (did.isComplete) {
@@ -68,20 +81,32 @@ const proceed = async () => {
         return;
       }
       announce(t('{done} of {all} lines are done', { done: number(did.done), all: number(did.lines) }));
-      if (job.value!.state == 'stopping') return set({ state: 'stopped' });
+      if (job.value!.state == 'stopping') return void set({ state: 'stopped' });
     }
   } catch (error) {
     set({ state: 'stopped', error: error instanceof ApiError ? error : new ApiError(0, 'INTERNAL_ERROR', String(error)) });
+  } finally {
+    if (isOwn()) removeEventListener('beforeunload', hold);
   }
 };
-/** Begins an import. */
-export const begin = (agent: string, source: Source, mapping: string | null, preview: ImportPreview) => {
-  job.value = { agent, source, mapping, preview, state: 'running', done: 0, counts: { created: 0, updated: 0, unchanged: 0, refused: 0 }, effects: '', refusedHeader: '', refusedRows: [], hasAllRefused: true, error: null };
+/** Begins an import, unless one is running. */
+export const begin = (agent: string, source: Source, mapping: string | null, preview: ImportPreview): void => {
+  if (isBusy()) return;
+  job.value = { agent, source, mapping, preview, state: 'running', done: 0, counts: { created: 0, updated: 0, unchanged: 0, refused: 0 }, effects: '', refusedHeader: '', refusedRows: [], hasAllRefused: true, isResent: false, error: null };
   void proceed();
 };
 /** Ends it after the piece that is under way. */
 export const stop = () => job.value?.state == 'running' && (job.value = { ...job.value, state: 'stopping' });
-export const resume = () => void proceed();
+/** Goes on. Where an answer was lost, its lines are sent again. */
+export const resume = () => {
+  if (job.value?.state != 'stopped') return;
+  job.value = { ...job.value, isResent: job.value.isResent || !!job.value.error };
+  void proceed();
+};
+/** Forgets an import that has ended. */
+export const forget = () => {
+  if (!isBusy()) job.value = null;
+};
 /** What came out otherwise than the preview said. */
 export const differences = ({ preview, effects }: Job): Difference[] => {
   const found: Difference[] = [];
