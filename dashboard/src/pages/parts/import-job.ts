@@ -42,14 +42,14 @@ export const job = signal<Job | null>(null);
 const root = (agent: string) => `/agents/${seg(agent)}/contacts/imports`;
 const query = ({ name, delimiter, encoding, sheet }: Source, mapping: string | null) => ({ fileName: name, mapping, delimiter, encoding, sheet });
 /** How long a busy server is asked again. */
-const PATIENCE_MILLIS = 120_000;
+const RETRY_MILLIS = 120_000;
 /** Waits as long as a busy server asks for, while somebody waits for the answer; anything else that fails is thrown. */
 const patiently = async <T,>(run: () => Promise<T>, isWanted: () => boolean): Promise<T> => {
   for (const begun = performance.now(); ; ) {
     try {
       return await run();
     } catch (error) {
-      if (!(error instanceof ApiError) || error.status != 429 || !isWanted() || performance.now() - begun > PATIENCE_MILLIS) throw error;
+      if (!(error instanceof ApiError) || error.status != 429 || !isWanted() || performance.now() - begun > RETRY_MILLIS) throw error;
       await new Promise((resolve) => setTimeout(resolve, (error.retryAfter ?? 2) * 1000));
     }
   }
