@@ -5,14 +5,11 @@ use openapi_core::admin::{Admin, AdminError, Imported};
 use openapi_core::contacts::Contact;
 use openapi_core::json::{Json, Object};
 use openapi_core::platform::Platform;
-use openapi_core::reply::{ApiError, ErrorCode};
 use openapi_core::schema::CompiledSchema;
 use openapi_core::service::{
     ContactListQuery, ContactTarget, CreateContact, Created, ListContacts, OpenApiService, PageRequest,
     PageStart,
 };
-use openapi_core::storage::StorageErrorKind;
-use openapi_core::validation::Violations;
 use openapi_core::values::{AgentId, ContactId, Timestamp};
 
 /// What identifies a contact within the file.
@@ -79,7 +76,7 @@ pub(super) async fn preview(
             Ok(Created::Replayed(_)) => {
                 Err(AdminError::Conflict("the import was answered before".to_owned()))
             }
-            Err(error) => Err(admin_error(&error)),
+            Err(error) => Err(AdminError::from(&error)),
         };
     };
     let now = platform.now().max(current.updated_at);
@@ -97,20 +94,6 @@ pub(super) async fn preview(
             Err(AdminError::Conflict(format!("{} is already used by another contact", found.field)))
         }
         None => Ok(Imported::Updated(next)),
-    }
-}
-
-/// An error of the API as an import has it.
-fn admin_error(error: &ApiError) -> AdminError {
-    match error.code() {
-        ErrorCode::ValidationError => {
-            let mut violations = Violations::new();
-            error.violations().iter().cloned().for_each(|violation| violations.push(violation));
-            AdminError::Invalid(violations)
-        }
-        ErrorCode::ServiceUnavailable => AdminError::Storage { error: StorageErrorKind::Unavailable.into() },
-        ErrorCode::InternalError => AdminError::Storage { error: StorageErrorKind::Internal.into() },
-        _ => AdminError::Conflict(error.message().to_owned()),
     }
 }
 

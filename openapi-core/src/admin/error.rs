@@ -1,7 +1,8 @@
 //! Why an operator's action failed.
 
 use crate::ports::BlobError;
-use crate::storage::StorageError;
+use crate::reply::{ApiError, ErrorCode};
+use crate::storage::{StorageError, StorageErrorKind};
 use crate::validation::Violations;
 
 /// The failure of an operator's action. Its text says what to do.
@@ -49,4 +50,22 @@ fn list(violations: &Violations) -> String {
         text.push(&rest);
     }
     text.join("; ")
+}
+
+/// An error of the API as the operator reads it.
+impl From<&ApiError> for AdminError {
+    fn from(error: &ApiError) -> Self {
+        match error.code() {
+            ErrorCode::ValidationError => {
+                let mut violations = Violations::new();
+                error.violations().iter().cloned().for_each(|violation| violations.push(violation));
+                AdminError::Invalid(violations)
+            }
+            ErrorCode::ServiceUnavailable => {
+                AdminError::Storage { error: StorageErrorKind::Unavailable.into() }
+            }
+            ErrorCode::InternalError => AdminError::Storage { error: StorageErrorKind::Internal.into() },
+            _ => AdminError::Conflict(error.message().to_owned()),
+        }
+    }
 }

@@ -13,7 +13,6 @@ use crate::credits::{CreditAccount, CreditEntry};
 use crate::events::EventData;
 use crate::forms::{FormDataRevision, FormTemplate, Submission, TemplateStatus, TemplateSummary};
 use crate::json::{Json, Object};
-use crate::reply::{ApiError, ErrorCode};
 use crate::schema::ContactSchema;
 use crate::service::{ContactTarget, CreateContact, Created, UpdateContact, Updated, Upsert};
 use crate::storage::retry::retry_on_conflict;
@@ -22,7 +21,6 @@ use crate::storage::{
     SortPosition, StorageErrorKind, StoredDocument, SubmissionFilter, SubmissionPosition, SubmissionQuery,
     TemplatePosition, TemplateQuery, Window,
 };
-use crate::validation::Violations;
 use crate::values::{AgentId, FileId, Line, SubmissionId, TemplateId};
 
 /// Rows that one step of a purge removes, so that no step holds the store for long.
@@ -143,20 +141,6 @@ fn window_after<P>(after: Option<P>, limit: u32) -> Window<P> {
     match after {
         Some(position) => Window::After { position, limit },
         None => Window::Page { offset: 0, limit },
-    }
-}
-
-/// An error of the API as the operator reads it.
-fn admin_error(error: &ApiError) -> AdminError {
-    match error.code() {
-        ErrorCode::ValidationError => {
-            let mut violations = Violations::new();
-            error.violations().iter().cloned().for_each(|violation| violations.push(violation));
-            AdminError::Invalid(violations)
-        }
-        ErrorCode::ServiceUnavailable => AdminError::Storage { error: StorageErrorKind::Unavailable.into() },
-        ErrorCode::InternalError => AdminError::Storage { error: StorageErrorKind::Internal.into() },
-        _ => AdminError::Conflict(error.message().to_owned()),
     }
 }
 
@@ -292,7 +276,7 @@ impl Admin for Platform {
                 Ok(Created::Replayed(_)) => {
                     Err(AdminError::Conflict("the import was answered before".to_owned()))
                 }
-                Err(error) => Err(admin_error(&error)),
+                Err(error) => Err(AdminError::from(&error)),
             };
         };
         let target = ContactTarget::External(external.clone());
@@ -303,7 +287,7 @@ impl Admin for Platform {
             if_match: None,
             upsert: Some(Upsert::CreateOrUpdate),
         };
-        match contacts::update(self, &caller, request).await.map_err(|error| admin_error(&error))? {
+        match contacts::update(self, &caller, request).await.map_err(|error| AdminError::from(&error))? {
             Updated::Created(contact) => Ok(Imported::Created(contact)),
             Updated::Changed { value, .. }
                 if before.is_some_and(|before| before.version == value.version) =>
