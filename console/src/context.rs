@@ -8,6 +8,7 @@ use openapi_core::reply::{ApiError, ErrorCode};
 use openapi_core::values::AgentId;
 use serde_json::Value;
 
+use crate::auth::records::{ServiceTokenBody, Stored};
 use crate::auth::session::SignedIn;
 use crate::call::Call;
 use crate::capability::Reach;
@@ -16,14 +17,23 @@ use crate::operator::Operator;
 use crate::settings::AccountSettings;
 use crate::state::Inner;
 
+/// What proves who calls, where the console itself knows.
+#[derive(Clone, Copy)]
+pub(crate) enum Proof<'a> {
+    /// A session of an operator.
+    Session(&'a SignedIn),
+    /// A service token.
+    Token(&'a Stored<ServiceTokenBody>),
+}
+
 /// What an operation works with.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     pub(crate) console: &'a Inner,
     /// Who calls.
     pub operator: &'a Operator,
-    /// The session of the caller, if the account is the console's own.
-    pub(crate) signed_in: Option<&'a SignedIn>,
+    /// What proves who calls; none if a host application says so.
+    pub(crate) proof: Option<Proof<'a>>,
     /// Who is noted in records and in the audit log.
     pub actor: &'a Actor,
     /// How far the caller has the capability that the operation needs.
@@ -59,9 +69,18 @@ impl<'a> Context<'a> {
         })
     }
 
+    /// The session of the caller, if there is one.
+    pub(crate) const fn signed_in(&self) -> Option<&'a SignedIn> {
+        match self.proof {
+            Some(Proof::Session(signed_in)) => Some(signed_in),
+            _ => None,
+        }
+    }
+
     /// The session of the caller.
     pub(crate) fn own(&self) -> Result<&'a SignedIn, ApiError> {
-        self.signed_in.ok_or_else(|| ApiError::new(ErrorCode::Unauthenticated, "Sign in to use the console"))
+        self.signed_in()
+            .ok_or_else(|| ApiError::new(ErrorCode::Unauthenticated, "Sign in to use the console"))
     }
 
     /// Whether a change may be made on the version with this tag: the caller has seen it, or does not say which.

@@ -328,7 +328,9 @@ impl Member for KeySelector {
 }
 
 /// The elements of an array of strings.
-fn texts(value: &Json) -> Result<impl Iterator<Item = Result<&str, ValidationIssue>>, ValidationIssue> {
+pub(crate) fn texts(
+    value: &Json,
+) -> Result<impl Iterator<Item = Result<&str, ValidationIssue>>, ValidationIssue> {
     match value {
         Json::Array(elements) => Ok(elements.iter().map(text)),
         Json::Null => Err(ValidationIssue::required()),

@@ -31,6 +31,7 @@ mod state;
 mod stream;
 
 pub use auth::records::server_keys_of_codes;
+pub use auth::tokens::server_keys_of_tokens;
 pub use auth::totp::totp_code;
 pub use capability::{Capability, Reach, Role};
 pub use command::{Command, CommandAnswer, CommandRefused};

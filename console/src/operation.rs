@@ -113,6 +113,20 @@ impl Metadata {
         has_agent == matches!(self.access, Access::Agent(_)) && changes != self.audit.is_empty()
     }
 
+    /// Whether a service token may call it: nothing about accounts, people, tokens and sign-in, and nothing that needs no
+    /// caller.
+    #[must_use]
+    pub const fn admits_tokens(&self) -> bool {
+        use Capability::{MembersManage, MembersRead, SignInManage, TokensManage};
+        let is_about_people = matches!(
+            self.access,
+            Access::Public
+                | Access::Installation(MembersRead | MembersManage | SignInManage | TokensManage)
+                | Access::Agent(MembersRead | MembersManage | SignInManage | TokensManage)
+        );
+        !self.traits.of_accounts && !is_about_people
+    }
+
     /// Whether it changes something.
     #[must_use]
     pub const fn changes(&self) -> bool {

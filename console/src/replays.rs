@@ -163,7 +163,7 @@ impl Running {
 }
 
 /// The records that an answer with a secret holds next to it.
-const RECORDS: [&str; 2] = ["key", "webhook"];
+const RECORDS: [&str; 3] = ["key", "token", "webhook"];
 
 /// The records in the data of an answer. Whatever else it holds may be secret.
 fn public_part(body: &[u8]) -> Option<Json> {

@@ -22,11 +22,10 @@ use openapi_core::validation::{Location, ValidationError, ValidationIssue, Viola
 use openapi_core::values::AgentId;
 
 use crate::auth::limits::{network, too_many};
-use crate::auth::session::{STEP_UP_MILLIS, SignedIn};
 use crate::call::Call;
 use crate::capability::Reach;
 use crate::context::Context;
-use crate::errors::{lacks, must_set_up, not_found};
+use crate::errors::{lacks, not_found};
 use crate::input::{Position, Reader, Sending, Sent};
 use crate::operation::{Access, Entry, RunKind};
 use crate::operations::OPERATIONS;
@@ -119,7 +118,7 @@ impl Console {
         Ok(token.map(|token| self.settings().link("setup", &token)))
     }
 
-    /// Removes sessions, links and challenges that are over. Call it about every 20 s.
+    /// Removes sessions, links, challenges and service tokens that are over. Call it about every 20 s.
     ///
     /// # Errors
     /// When the store fails; the next call continues.
@@ -127,7 +126,9 @@ impl Console {
         let storage = self.0.inner.platform().storage();
         let people = crate::auth::records::People(self.0.inner.platform());
         let now = self.0.inner.platform().now();
-        for kind in [RecordKind::Session, RecordKind::Link, RecordKind::UsedChallenge] {
+        for kind in
+            [RecordKind::Session, RecordKind::Link, RecordKind::UsedChallenge, RecordKind::ServiceToken]
+        {
             for (scope, record) in storage.due_records(kind, now, SWEEP).await? {
                 if scope.is_none() {
                     let (key, version) = (record.key, record.version);
@@ -185,16 +186,19 @@ impl Served {
             path_values.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         summary.operation = Some(entry.metadata.name);
         summary.route = Some(entry.metadata.path);
-        if entry.metadata.method != Method::Get {
+        if entry.metadata.method != Method::Get && !inner.has_bearer(parts) {
             inner.refuse_other_sites(parts)?;
         }
-        let (operator, signed_in) = inner.caller(parts, entry, call).await?;
-        let reach = reach(entry, &operator, &path)?;
+        let caller = inner.caller(parts, entry, call).await?;
+        let operator = &caller.operator;
+        let reach = reach(entry, operator, &path)?;
         summary.agent = path.iter().find(|(name, _)| *name == "agent").and_then(|(_, id)| id.parse().ok());
         if entry.metadata.step_up {
-            inner.require_proof(&operator, signed_in.as_ref()).await?;
+            inner.require_proof(entry, &caller).await?;
         }
-        let needs_tag = entry.metadata.traits.is_versioned && entry.metadata.method != Method::Post;
+        let needs_tag = entry.metadata.traits.is_versioned
+            && entry.metadata.method != Method::Post
+            && caller.token.is_none();
         if needs_tag && call.if_match.is_none() {
             let text = "Send the header If-Match with the ETag of what you have changed";
             return Err(ApiError::new(ErrorCode::PreconditionRequired, text));
@@ -203,9 +207,9 @@ impl Served {
         let takes_content = members.iter().any(|(position, ..)| *position == Position::Content);
         let sending = receive(parts, body, takes_content).await?;
         let actor = operator.actor();
-        let signed_in = signed_in.as_ref();
-        let cx = Context { console: inner, operator: &operator, signed_in, actor: &actor, reach, call };
-        let replays = self.replays.begin(parts, entry, &operator, &sending, now)?;
+        let proof = caller.proof();
+        let cx = Context { console: inner, operator, proof, actor: &actor, reach, call };
+        let replays = self.replays.begin(parts, entry, operator, &sending, now)?;
         let replay = match replays {
             Begun::Answered(outcome) => return Ok(outcome),
             Begun::New(replay) => replay,
@@ -265,62 +269,6 @@ impl Inner {
         }
         let text = "The request must come from a page of the console and carry the header X-Console";
         Err(ApiError::new(ErrorCode::CrossSiteRequest, text))
-    }
-
-    /// Who calls: a person whom the host application has signed in, or the operator of the session.
-    async fn caller(
-        &self,
-        parts: &Parts,
-        entry: &Entry,
-        call: &Call,
-    ) -> Result<(Operator, Option<SignedIn>), ApiError> {
-        let is_public = entry.metadata.access == Access::Public;
-        if let Some(operator) = parts.extensions.get::<Operator>() {
-            return Ok((operator.clone(), None));
-        }
-        let nobody = |error: ApiError| if is_public { Ok((Operator::nobody(), None)) } else { Err(error) };
-        let sign_in = || ApiError::new(ErrorCode::Unauthenticated, "Sign in to use the console");
-        if parts.headers.contains_key(header::AUTHORIZATION) {
-            let text = "The console takes no bearer tokens and no API keys; sign in with a browser";
-            return Err(ApiError::new(ErrorCode::Unauthenticated, text));
-        }
-        let Some(accounts) = &self.settings.accounts else { return nobody(sign_in()) };
-        let now = self.platform().now();
-        let (limits, from) = (&self.shared.limits, network(call.address));
-        let failed = |seconds| too_many("Too many failed attempts from this address", seconds);
-        // A stream that is opened again by a page that nobody looks at does not prolong the session.
-        let is_use = !entry.metadata.traits.is_live;
-        let signed_in = match self.session(parts, accounts, call, is_use).await {
-            Ok(Some(signed_in)) => signed_in,
-            Ok(None) => return nobody(sign_in()),
-            Err(error) if error.code() == ErrorCode::SessionEnded => {
-                // Guesses of a session's secret count as failed attempts.
-                limits.failures.take(from, now).map_err(failed)?;
-                return nobody(error);
-            }
-            Err(error) => return Err(error),
-        };
-        let busy = |seconds| too_many("Too many requests of this session", seconds);
-        limits.sessions.take(signed_in.session.id.as_bytes().to_vec(), now).map_err(busy)?;
-        if signed_in.session.body.is_limited && !is_public && !entry.metadata.traits.sets_up {
-            return Err(must_set_up());
-        }
-        Ok((signed_in.operator.clone(), Some(signed_in)))
-    }
-
-    async fn require_proof(&self, operator: &Operator, signed_in: Option<&SignedIn>) -> Result<(), ApiError> {
-        let now = self.platform().now();
-        let is_recent = |at| (0..=STEP_UP_MILLIS).contains(&now.millis_since(at));
-        if operator.authenticated_at.is_some_and(is_recent) {
-            return Ok(());
-        }
-        let methods = match signed_in {
-            Some(signed_in) => self.methods_of(signed_in.account.operator_id()?).await?,
-            None => Vec::new(),
-        };
-        let methods = Json::Array(methods.into_iter().map(Json::from).collect());
-        let text = "Prove once more who you are, then send the request again";
-        Err(ApiError::new(ErrorCode::StepUpRequired, text).with_detail("methods", methods))
     }
 }
 

@@ -59,6 +59,20 @@ impl Cookie {
         values.next().is_none().then(|| value.to_owned())
     }
 
+    /// Whether the request sends it, once or more often.
+    pub(crate) fn is_sent(
+        self,
+        parts: &Parts,
+        settings: &ConsoleSettings,
+        accounts: &AccountSettings,
+    ) -> bool {
+        let name = self.name(settings, accounts);
+        let lines = parts.headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+        lines
+            .flat_map(|line| line.split(';'))
+            .any(|pair| pair.trim().split_once('=').is_some_and(|(known, _)| known == name))
+    }
+
     /// The header that sets it for so many seconds, 0 to remove it.
     pub(crate) fn set(
         self,

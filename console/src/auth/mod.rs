@@ -1,5 +1,6 @@
 //! Operators with accounts: how they sign in, what they sign in with, and their sessions.
 
+pub(crate) mod caller;
 pub(crate) mod challenge;
 pub(crate) mod cookies;
 pub(crate) mod invitations;
@@ -12,5 +13,7 @@ pub(crate) mod prove;
 pub(crate) mod records;
 pub(crate) mod recovery;
 pub(crate) mod session;
+pub(crate) mod token_changes;
+pub(crate) mod tokens;
 pub(crate) mod totp;
 pub(crate) mod watch;

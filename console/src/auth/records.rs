@@ -1,6 +1,6 @@
 //! What is stored of operators: records of the installation.
 
-use openapi_core::access::Actor;
+use openapi_core::access::{Actor, AllowedAddress};
 use openapi_core::audit::{AuditAction, SealedEntry};
 use openapi_core::json::{Object, RawObject};
 use openapi_core::platform::Platform;
@@ -170,6 +170,7 @@ bodies! {
     PasswordBody = Password,
     TotpBody = Totp,
     RecoveryCodesBody = RecoveryCodes,
+    ServiceTokenBody = ServiceToken,
     SessionBody = Session,
     LinkBody = Link,
     UsedChallengeBody = UsedChallenge,
@@ -299,6 +300,40 @@ pub async fn server_keys_of_codes(platform: &Platform) -> Result<Vec<String>, Ap
     let codes = people.all::<RecoveryCodesBody>().await?;
     let totp = totp.into_iter().map(|stored| stored.body.server_key);
     Ok(totp.chain(codes.into_iter().map(|stored| stored.body.server_key)).collect())
+}
+
+/// A service token; the record's id is the token's.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ServiceTokenBody {
+    pub(crate) name: String,
+    pub(crate) grants: Grants,
+    /// Operations that ask people for a proof of identity, and that the token may call without one.
+    pub(crate) dangerous: Vec<String>,
+    /// Where it may be used; empty for anywhere.
+    pub(crate) addresses: Vec<AllowedAddress>,
+    /// The beginning of its text, by which people recognise it.
+    pub(crate) start: String,
+    /// HMAC of its text.
+    #[serde(with = "base64_text")]
+    pub(crate) tag: Vec<u8>,
+    pub(crate) server_key: String,
+    pub(crate) created_by: Actor,
+    pub(crate) created_at: Timestamp,
+    pub(crate) expires_at: Timestamp,
+    #[serde(default)]
+    pub(crate) revoked_at: Option<Timestamp>,
+    #[serde(default)]
+    pub(crate) last_used_at: Option<Timestamp>,
+    #[serde(default)]
+    pub(crate) last_used_address: Option<std::net::IpAddr>,
+}
+
+impl ServiceTokenBody {
+    /// When it ended, or will end.
+    pub(crate) fn end(&self) -> Timestamp {
+        self.revoked_at.map_or(self.expires_at, |at| at.min(self.expires_at))
+    }
 }
 
 /// A signed-in browser; the record's id begins with the operator's.

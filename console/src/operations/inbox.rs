@@ -480,7 +480,7 @@ macro_rules! on_conversation {
 
 /// The name under which visitors see the caller.
 fn visible_name<'a>(cx: &Context<'a>) -> &'a str {
-    let own = cx.signed_in.and_then(|signed_in| signed_in.account.body.display_name.as_deref());
+    let own = cx.signed_in().and_then(|signed_in| signed_in.account.body.display_name.as_deref());
     own.unwrap_or(&cx.operator.name)
 }
 

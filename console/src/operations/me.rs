@@ -14,7 +14,7 @@ use crate::auth::challenge::{Purpose, issue};
 use crate::auth::cookies::{decode, encode};
 use crate::auth::records::{PasskeyBody, People, SessionBody, Stored};
 use crate::auth::session::{SignedIn, operator_of};
-use crate::context::Context;
+use crate::context::{Context, Proof};
 use crate::errors::not_found;
 use crate::input::{Credential, OrNull, input};
 use crate::operation::{Access, Metadata, Operation, Traits};
@@ -90,7 +90,8 @@ impl Operation for Update {
         account.body.updated_at = cx.platform().now();
         write(&cx, vec![account.save()?], AuditAction::OperatorEdit, Object::new()).await?;
         let signed_in = SignedIn::new(own.session.clone(), account, cx.call)?;
-        let cx = Context { operator: &signed_in.operator, signed_in: Some(&signed_in), ..cx };
+        let proof = Some(Proof::Session(&signed_in));
+        let cx = Context { operator: &signed_in.operator, proof, ..cx };
         Ok(Reply::ok("Account updated successfully", Person::of(&cx)))
     }
 }

@@ -28,6 +28,7 @@ mod sign_in;
 mod sources;
 mod stream;
 mod studio;
+mod tokens;
 mod types;
 mod webhooks;
 
@@ -71,6 +72,9 @@ pub static OPERATIONS: &[Entry] = &[
     Entry::of::<members::Remove>(),
     Entry::of::<members::Recover>(),
     Entry::of::<members::EndSessions>(),
+    Entry::of::<tokens::List>(),
+    Entry::of::<tokens::Create>(),
+    Entry::of::<tokens::Revoke>(),
     Entry::of::<agents::List>(),
     Entry::of::<agents::Create>(),
     Entry::of::<agents::Show>(),
@@ -176,6 +180,7 @@ pub(crate) fn named_schemas() -> std::collections::BTreeMap<String, serde_json::
         of::<sign_in::Entered>(),
         of::<members::MemberView>(),
         of::<invitations::InvitationView>(),
+        of::<tokens::TokenView>(),
         of::<session::Capabilities>(),
         of::<me::SessionView>(),
         of::<me::PasskeyView>(),

@@ -122,7 +122,7 @@ impl Session {
             step_up_until: step_up_until(cx),
             methods,
             is_set_up: !has_accounts || People(cx.platform()).is_set_up().await?,
-            needs_method: cx.signed_in.is_some_and(|signed_in| signed_in.session.body.is_limited),
+            needs_method: cx.signed_in().is_some_and(|signed_in| signed_in.session.body.is_limited),
             has_accounts,
             service_name: service.service_name().to_owned(),
             public_url: service.public_url().to_owned(),

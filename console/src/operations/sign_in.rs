@@ -14,7 +14,7 @@ use crate::auth::challenge::{CHALLENGE_MILLIS, Purpose, issue};
 use crate::auth::cookies::{Cookie, decode, encode};
 use crate::auth::records::{OperatorBody, People, Stored};
 use crate::auth::session::{SignInMethod, SignedIn};
-use crate::context::Context;
+use crate::context::{Context, Proof};
 use crate::errors::proves_nobody;
 use crate::input::{Credential, Secret, input};
 use crate::operation::{Access, Metadata, Operation, Traits};
@@ -39,7 +39,8 @@ impl Entered {
         page_secret: Option<String>,
     ) -> Result<Self, ApiError> {
         let actor = signed_in.operator.actor();
-        let cx = Context { operator: &signed_in.operator, signed_in: Some(&signed_in), actor: &actor, ..*cx };
+        let proof = Some(Proof::Session(&signed_in));
+        let cx = Context { operator: &signed_in.operator, proof, actor: &actor, ..*cx };
         Ok(Entered { session: Session::of(&cx).await?, page_secret })
     }
 }

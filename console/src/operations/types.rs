@@ -10,7 +10,8 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::auth::links::own_operator;
-use crate::auth::records::{OperatorBody, People};
+use crate::auth::records::{OperatorBody, People, ServiceTokenBody};
+use crate::auth::tokens::token_of;
 use crate::context::Context;
 use crate::input::input;
 
@@ -50,29 +51,33 @@ pub struct ActorView {
 json_object! { ActorView as "Actor" = |actor| {
     "type": String = actor.kind,
     "id": String = actor.id,
-    "name": Option<String> { "description": "Of an operator whose account is the console's own and exists." } = actor.name,
+    "name": Option<String> { "description": "Of an operator or a service token that the console knows and that exists." } = actor.name,
 } }
 
-/// The names of operators, each looked up once.
+/// The names of operators and service tokens, each looked up once.
 #[derive(Default)]
 pub(super) struct Names(HashMap<PlatformId, Option<String>>);
 
 impl Names {
-    /// An actor with the name of the operator.
+    /// An actor with the name of the operator or the service token.
     pub(super) async fn view(&mut self, cx: &Context<'_>, actor: &Actor) -> Result<ActorView, ApiError> {
         let Ok(Value::Object(words)) = serde_json::to_value(actor) else { return Err(ApiError::internal()) };
         let word = |name: &str| words.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         Ok(ActorView { kind: word("type"), id: word("id"), name: self.name(cx, actor).await? })
     }
 
-    /// The name of the operator that an actor is.
+    /// The name of the operator or the service token that an actor is.
     pub(super) async fn name(&mut self, cx: &Context<'_>, actor: &Actor) -> Result<Option<String>, ApiError> {
-        let Some(id) = own_operator(actor) else { return Ok(None) };
+        let token = token_of(actor);
+        let Some(id) = token.or_else(|| own_operator(actor)) else { return Ok(None) };
         if let Some(name) = self.0.get(&id) {
             return Ok(name.clone());
         }
-        let account = People(cx.platform()).get::<OperatorBody>(&id.into()).await?;
-        let name = account.map(|account| account.body.name);
+        let people = People(cx.platform());
+        let name = match token {
+            Some(_) => people.get::<ServiceTokenBody>(&id.into()).await?.map(|token| token.body.name),
+            None => people.get::<OperatorBody>(&id.into()).await?.map(|account| account.body.name),
+        };
         self.0.insert(id, name.clone());
         Ok(name)
     }
@@ -132,7 +137,7 @@ json_object! { Person as "Person" = |person| {
 
 impl Person {
     pub(super) fn of(cx: &Context<'_>) -> Self {
-        let body = cx.signed_in.map(|signed_in| &signed_in.account.body);
+        let body = cx.signed_in().map(|signed_in| &signed_in.account.body);
         Person {
             id: cx.operator.id.clone(),
             name: cx.operator.name.clone(),

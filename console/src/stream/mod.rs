@@ -20,7 +20,7 @@ use openapi_core::service::{EventFilter, EventPage, EventQuery};
 use openapi_core::values::{AgentId, Timestamp};
 use serde_json::{Value, json};
 
-use crate::auth::watch::{Standing, WatchedSession};
+use crate::auth::watch::{Standing, WatchedCaller};
 use crate::context::Context;
 use crate::errors::{failed, not_found};
 use crate::grants::Grants;
@@ -55,8 +55,8 @@ struct Source {
     platform: Arc<Platform>,
     live: LiveStreams,
     grants: Grants,
-    /// The session of the caller, unless a host application has signed the caller in.
-    session: Option<WatchedSession>,
+    /// The session or the token of the caller, unless a host application has signed the caller in.
+    session: Option<WatchedCaller>,
 }
 
 /// A stream that is open.
@@ -101,8 +101,8 @@ pub(crate) async fn open(cx: Context<'_>, agents: Vec<AgentId>) -> Result<ApiBod
         platform.agent(agent).await.map_err(failed)?;
     }
     let cursors = cursor::read(cx.call.last_event_id.as_deref())?;
-    let session = cx.signed_in.zip(settings.accounts.as_ref());
-    let session = session.map(|(own, accounts)| WatchedSession::new(own, accounts));
+    let session = cx.proof.zip(settings.accounts.as_ref());
+    let session = session.map(|(proof, accounts)| WatchedCaller::new(proof, accounts));
     let hosted = || format!("host:{}", cx.operator.id).into_bytes();
     let slot = live.take(session.as_ref().map_or_else(hosted, |session| session.id().to_vec()))?;
     let grants = cx.operator.grants.clone();

@@ -20,5 +20,6 @@ mod roles;
 mod schema;
 mod studio;
 mod support;
+mod tokens;
 mod totp;
 mod webhooks;

@@ -8,6 +8,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Map, Value, json};
 
 use super::support::{Answer, Browser, SENSITIVE, World, call_as};
+use super::tokens;
 
 /// Capability, then one letter for each role (owner, admin, developer, agent editor, inbox, reviewer, viewer): `f` full,
 /// `m` masked, `a` only with a grant on all agents, `-` none.
@@ -227,6 +228,113 @@ fn each_operation_on_accounts_by_each_role() {
         }
     }
     assert!(of_members >= 11 * 19, "{of_members}");
+}
+
+/// Whether no token may call an operation. Written a second time, and by hand.
+fn is_for_people(name: &str) -> bool {
+    let families = ["session.", "signIn.", "links.", "me.", "members.", "tokens.", "providers.", "setup."];
+    families.iter().any(|family| name.starts_with(family))
+}
+
+/// Calls an operation with a service token, and compares the answer with the table.
+fn check_token(world: &World, entry: &Entry, (grants, dangerous, token): (&str, &[&str], &str), agent: &str) {
+    let name = entry.metadata.name;
+    let (method, path, body) = request(entry, agent);
+    // So that no test meets a limit.
+    world.clock.advance_millis(110);
+    let response = pollster::block_on(world.console.handle(tokens::request(token, &method, &path, &body)));
+    if response.headers()["content-type"] == "text/event-stream" {
+        return;
+    }
+    let answer = Answer::of(response);
+    let what = format!("{name} by a token with {grants} on {agent}: {}", answer.text);
+    let refused = (answer.status, answer.code());
+    assert!(answer.status < 500, "{what}");
+    if is_for_people(name) {
+        assert_eq!(refused, (403, "INSUFFICIENT_ROLE"), "{what}");
+        assert_eq!(answer.body["details"]["operation"], name, "{what}");
+        return;
+    }
+    if let Some((capability, is_of_agent)) = capability(entry) {
+        if is_of_agent && !knows(grants, agent) {
+            assert_eq!(refused, (404, "NOT_FOUND"), "{what}");
+            return;
+        }
+        if reach(grants, capability, is_of_agent.then_some(agent)).is_none() {
+            assert_eq!(refused, (403, "INSUFFICIENT_ROLE"), "{what}");
+            assert_eq!(answer.body["details"]["capability"], capability, "{what}");
+            return;
+        }
+    }
+    if entry.metadata.step_up && !dangerous.contains(&name) {
+        assert_eq!(refused, (403, "INSUFFICIENT_ROLE"), "{what}");
+        assert_eq!(answer.body["details"]["operation"], name, "{what}");
+    } else if agent != "no-such-agent" {
+        assert!(!is_refused(&answer) || may_lack_more(name), "{what}");
+    }
+}
+
+/// The operations that a token with these grants may be made for.
+fn dangerous_within(grants: &str) -> Vec<&'static str> {
+    let asks = OPERATIONS.iter().filter(|it| it.metadata.step_up && !is_for_people(it.metadata.name));
+    let within = asks.filter(|entry| {
+        let agents = ["acme", "beta"].map(Some);
+        capability(entry).is_some_and(|(capability, is_of_agent)| {
+            let of: &[Option<&str>] = if is_of_agent { &agents } else { &[None] };
+            of.iter().any(|agent| reach(grants, capability, *agent).is_some())
+        })
+    });
+    within.map(|entry| entry.metadata.name).collect()
+}
+
+#[test]
+fn each_operation_by_a_token_of_each_role() {
+    let world = World::with_accounts().with_agents();
+    let mut owner = world.owner();
+    for grants in ROLES.into_iter().filter(|role| *role != "owner").flat_map(grants_of) {
+        world.clock.advance_millis(11 * 60_000);
+        world.step_up(&mut owner, super::support::EMAIL).data();
+        for dangerous in [Vec::new(), dangerous_within(&grants)] {
+            let (_, token) = tokens::token(&world, &mut owner, &[grants.as_str()], &dangerous);
+            for entry in OPERATIONS {
+                check_token(&world, entry, (&grants, &dangerous, &token), "acme");
+            }
+        }
+    }
+}
+
+/// Random calls by tokens with random roles: the table and the names of each token decide.
+#[test]
+fn random_calls_of_tokens_stay_within_their_grants() {
+    let count: usize =
+        std::env::var("CONSOLE_CALLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4_000);
+    let world = World::with_accounts().with_agents();
+    sensitive_contact(&world);
+    let mut owner = world.owner();
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[9; 32]);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    let grant = (1..ROLES.len(), prop::sample::select(vec!["", "@acme", "@beta"]))
+        .prop_map(|(role, of)| format!("{}{of}", ROLES[role]));
+    let made = (prop::collection::vec(grant, 1..4), any::<u64>());
+    let mut all = Vec::new();
+    for _ in 0..40 {
+        let (grants, mask) = made.new_tree(&mut runner).unwrap().current();
+        let dangerous = dangerous_within(&grants.join(","));
+        let dangerous: Vec<&str> =
+            dangerous.into_iter().enumerate().filter(|(at, _)| mask >> at & 1 == 1).map(|it| it.1).collect();
+        let words: Vec<&str> = grants.iter().map(String::as_str).collect();
+        let (_, token) = tokens::token(&world, &mut owner, &words, &dangerous);
+        all.push((grants.join(","), dangerous, token));
+    }
+    let calls =
+        (0..OPERATIONS.len(), 0..all.len(), prop::sample::select(vec!["acme", "beta", "no-such-agent"]));
+    for _ in 0..count {
+        let (at, of, agent) = calls.new_tree(&mut runner).unwrap().current();
+        let (grants, dangerous, token) = &all[of];
+        if OPERATIONS[at].metadata.name != "agents.create" {
+            check_token(&world, &OPERATIONS[at], (grants, dangerous, token), agent);
+        }
+    }
 }
 
 /// On all agents, on the agent of the call, on another one.

@@ -158,6 +158,14 @@ impl World {
         World { console, platform, clock, sleepers, storage, receiver, webhooks, secrets: Mutex::default() }
     }
 
+    /// The same console over the same store with other server keys.
+    pub fn with_keys(&self, keys: ServerKeys) -> Console {
+        let ports = Ports::new(Arc::clone(&self.clock) as _, Arc::new(SequentialIds::default()), keys);
+        let service = ServiceInfo::new("https://api.example.com").unwrap();
+        let platform = Arc::new(Platform::new(Arc::clone(&self.storage) as _, ports, service));
+        self.console.over(Conversations::new(platform, Arc::clone(&self.storage) as _, ChatPorts::new()))
+    }
+
     /// Lets time pass, and wakes those who wait for it.
     pub fn pass(&self, millis: u64) {
         self.clock.advance_millis(millis.try_into().unwrap());

@@ -140,7 +140,7 @@ export type AcceptedLink = {
 export type Actor = {
   readonly type: string;
   readonly id: string;
-  /** Of an operator whose account is the console's own and exists. */
+  /** Of an operator or a service token that the console knows and that exists. */
   readonly name: string | null;
 };
 
@@ -624,6 +624,12 @@ export type IssuedKey = {
   readonly secret: string;
 };
 
+export type IssuedServiceToken = {
+  readonly token: ServiceToken;
+  /** What requests send as `Authorization: Bearer`. Shown this once. */
+  readonly secret: string;
+};
+
 export type IssuedWebhook = {
   readonly webhook: WebhookEndpoint;
   readonly secret: WebhookSecret;
@@ -970,6 +976,25 @@ export type ServerHealth = {
   readonly contractVersion: string;
   readonly publicUrl: string;
   readonly now: string;
+};
+
+export type ServiceToken = {
+  readonly id: string;
+  readonly name: string;
+  /** The beginning of the token, to recognise it. */
+  readonly start: string;
+  /** Roles, each as `inbox@acme`, or `viewer` on all agents. */
+  readonly grants: readonly (string)[];
+  readonly dangerous: readonly (string)[];
+  readonly addresses: readonly (string)[];
+  readonly state: 'active' | 'expired' | 'revoked';
+  readonly createdBy: Actor;
+  readonly createdAt: string;
+  readonly expiresAt: string;
+  readonly revokedAt: string | null;
+  /** At most a minute late. */
+  readonly lastUsedAt: string | null;
+  readonly lastUsedAddress: string | null;
 };
 
 export type Session = {
@@ -1506,6 +1531,33 @@ export interface Operations {
   } };
   /** Signs an operator out of every browser. */
   'members.endSessions': { input: { member: string }; output: null };
+  /** Lists the service tokens, the newest first; for 30 days also those that have ended. */
+  'tokens.list': { input: Record<string, never>; output: readonly (ServiceToken)[] };
+  /** Creates a service token. Its text is in the answer and nowhere else. */
+  'tokens.create': { input: { name: string; grants: readonly (string)[]; validForSeconds?: number; addresses?: readonly (string)[]; dangerous?: readonly ('agents.disable' | 'contacts.erase' | 'identity.show' | 'identity.rotate' | 'keys.create' | 'keys.edit' | 'keys.rotate' | 'keys.revoke' | 'webhooks.create' | 'webhooks.edit' | 'webhooks.remove' | 'webhooks.secret' | 'webhooks.rotate' | 'credits.change')[] }; output: {
+    readonly token: ServiceToken;
+    /** What requests send as `Authorization: Bearer`. Shown this once. */
+    readonly secret: string;
+  } };
+  /** Revokes a service token for good: its requests are refused at once, and its streams end within 5 s. */
+  'tokens.revoke': { input: { token: string; confirm: string }; output: {
+    readonly id: string;
+    readonly name: string;
+    /** The beginning of the token, to recognise it. */
+    readonly start: string;
+    /** Roles, each as `inbox@acme`, or `viewer` on all agents. */
+    readonly grants: readonly (string)[];
+    readonly dangerous: readonly (string)[];
+    readonly addresses: readonly (string)[];
+    readonly state: 'active' | 'expired' | 'revoked';
+    readonly createdBy: Actor;
+    readonly createdAt: string;
+    readonly expiresAt: string;
+    readonly revokedAt: string | null;
+    /** At most a minute late. */
+    readonly lastUsedAt: string | null;
+    readonly lastUsedAddress: string | null;
+  } };
   /** Lists the agents that the operator has a grant on, oldest first. */
   'agents.list': { input: Record<string, never>; output: readonly (Agent)[] };
   /** Creates an agent with the built-in contact schema. */
@@ -2872,6 +2924,21 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     method: 'DELETE', path: '/members/{member}/sessions', query: [], body: 'none',
     scope: 'installation', needs: 'members.manage', stepUp: true, versioned: false, secret: false,
     changes: true, command: 'operators sign-out EMAIL',
+  },
+  'tokens.list': {
+    method: 'GET', path: '/tokens', query: [], body: 'none',
+    scope: 'installation', needs: 'tokens.manage', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'tokens list',
+  },
+  'tokens.create': {
+    method: 'POST', path: '/tokens', query: [], body: 'json',
+    scope: 'installation', needs: 'tokens.manage', stepUp: true, versioned: false, secret: true,
+    changes: true, command: 'tokens create NAME --role developer@acme --expires 90d',
+  },
+  'tokens.revoke': {
+    method: 'DELETE', path: '/tokens/{token}', query: [], body: 'json',
+    scope: 'installation', needs: 'tokens.manage', stepUp: true, versioned: false, secret: false,
+    changes: true, command: 'tokens revoke ID',
   },
   'agents.list': {
     method: 'GET', path: '/agents', query: [], body: 'none',

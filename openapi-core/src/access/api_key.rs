@@ -142,6 +142,12 @@ impl ApiSecret {
         .into()
     }
 
+    /// Whether text has the form of a secret of another kind, check characters included.
+    #[must_use]
+    pub fn has_form(text: &str, kind: char) -> bool {
+        is_valid(text, kind, SECRET_RANDOM)
+    }
+
     /// Reads a secret; `None` for text of another form or with wrong check characters.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {

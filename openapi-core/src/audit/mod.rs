@@ -256,4 +256,8 @@ audit_actions! {
     OperatorSignOut = "operator.signOut",
     /// A session of an operator was ended.
     OperatorEndSession = "operator.endSession",
+    /// A service token was created.
+    TokenCreate = "token.create",
+    /// A service token was revoked.
+    TokenRevoke = "token.revoke",
 }

@@ -124,7 +124,7 @@ error_codes! {
     console {
         Unauthenticated = 401 "UNAUTHENTICATED", "Nobody is signed in, or what was sent proves nobody.";
         SessionEnded = 401 "SESSION_ENDED", "The session has ended.";
-        InsufficientRole = 403 "INSUFFICIENT_ROLE", "The operator's roles lack the capability; `details` has `capability`.";
+        InsufficientRole = 403 "INSUFFICIENT_ROLE", "The operator's roles lack the capability, or the service token may not call the operation; `details` has `capability` or `operation`.";
         StepUpRequired = 403 "STEP_UP_REQUIRED", "The operation needs a proof of identity of the last 10 minutes; `details` has `methods`.";
         SetUpRequired = 403 "SET_UP_REQUIRED", "The session can only set up a way to sign in: a passkey, or a password with one-time codes.";
         CrossSiteRequest = 403 "CROSS_SITE_REQUEST", "The request comes from another origin, or lacks the header `X-Console`.";

@@ -189,6 +189,8 @@ record_kinds! {
     Totp = 13,
     /// The HMACs of an operator's recovery codes.
     RecoveryCodes = 14,
+    /// A token by which a script calls the console; unique by the start of its text.
+    ServiceToken = 17,
     /// A signed-in browser.
     Session = 18,
     /// A link by which an operator is created or recovers.
