@@ -30,6 +30,8 @@ export const KOFI = { type: 'operator', id: 'op:697dc8160000000000000002', name:
 export const note = (text, at, more = {}) => ({ id: newId(), text, by: ADA, at, editedBy: null, editedAt: null, etag: '"1"', ...more });
 export const ME = { id: '697dc8160000000000000001', name: 'Ada Whitfield', displayName: 'Ada', email: 'ada@example.com', locale: null, grants: ['owner'] };
 const member = (id, name, email, grants, more = {}) => ({ id, name, displayName: null, email, grants, isDisabled: false, methods: ['password'], sessions: 0, lastSeenAt: before(900), recoveredAt: null, createdAt: before(60 * 24 * 40), updatedAt: before(60 * 24 * 4), ...more });
+/** A service token without its text. */
+export const token = (name, grants, more = {}) => ({ id: newId(), name, start: 'svcc_' + (name.replace(/\W/g, '') + 'RfJZUgVExJF3').slice(0, 12), grants, dangerous: [], addresses: [], state: 'active', createdBy: { type: 'operator', id: 'op:' + ME.id, name: ME.name }, createdAt: before(60 * 24 * 20), expiresAt: after(70), revokedAt: null, lastUsedAt: null, lastUsedAddress: null, ...more });
 /** The code that every authenticator app of these tests shows. */
 export const CODE = '123456';
 export const CODES = ['7K3QN-0VXRD', 'M2ZT8-4HAYE', 'PW9C1-J6FGB', '05SXK-RNQ7V', 'D3HAY-8ET4M', '6GBPW-C19ZJ', 'VXRD2-QN07K', 'F4MZT-5SHEA', 'YE8J6-1PWCB', 'RNQ7D-3XK05'];
@@ -41,7 +43,7 @@ const qr = (size) => {
   return path;
 };
 export const seed = () => ({ secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP', url: 'otpauth://totp/Acme:ada%40example.com?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=Acme', qrPath: qr(37), qrSize: 37, enrolment: 'enrolment', expiresAt: after(1 / 48) });
-const ALL = ['agents.read', 'agents.manage', 'inbox.read', 'inbox.reply', 'inbox.manage', 'contacts.read', 'contacts.write', 'sensitive.read', 'contacts.erase', 'studio.read', 'studio.write', 'studio.secret', 'documents.read', 'documents.run', 'documents.correct', 'credits.read', 'credits.manage', 'keys.read', 'keys.manage', 'webhooks.read', 'webhooks.manage', 'audit.read', 'schema.read', 'schema.write', 'members.read', 'members.manage', 'signIn.manage', 'contacts.bulk'];
+const ALL = ['agents.read', 'agents.manage', 'inbox.read', 'inbox.reply', 'inbox.manage', 'contacts.read', 'contacts.write', 'sensitive.read', 'contacts.erase', 'studio.read', 'studio.write', 'studio.secret', 'documents.read', 'documents.run', 'documents.correct', 'credits.read', 'credits.manage', 'keys.read', 'keys.manage', 'webhooks.read', 'webhooks.manage', 'audit.read', 'schema.read', 'schema.write', 'members.read', 'members.manage', 'tokens.manage', 'signIn.manage', 'contacts.bulk'];
 export const capabilities = (names = ALL) => Object.fromEntries(names.map((name) => [name, 'full']));
 const talk = (n, more) => ({
   id: newId(), status: 'open', mode: 'ai', waitingSince: null, visitor: { level: 0, name: `${FIRST[n]} ${LAST[(n * 7) % 16]}`, email: null, phone: null, verifiedAs: null }, contactId: null, isMasked: false, locale: 'en', timeZone: 'Europe/London',
@@ -194,6 +196,13 @@ export const data = (empty = false) => {
     invitations: empty ? [] : [
       { id: '697dc8160000000000000005', email: 'liam@example.com', name: 'Liam Brennan', grants: ['reviewer@acme'], invitedBy: { type: 'operator', id: 'op:' + ME.id, name: ME.name }, invitedAt: before(300), expiresAt: after(6), isVoid: false },
       { id: '697dc8160000000000000006', email: 'noor@example.com', name: null, grants: ['admin'], invitedBy: { type: 'operator', id: 'op:697dc8160000000000000009', name: null }, invitedAt: before(4000), expiresAt: after(3), isVoid: true },
+    ],
+    tokens: empty ? [] : [
+      token('Nightly sync', ['inbox@acme', 'developer@harbour'], { dangerous: ['keys.rotate', 'contacts.erase'], addresses: ['192.0.2.0/24', '2001:db8::/32'], lastUsedAt: before(4), lastUsedAddress: '192.0.2.19' }),
+      token('CI', ['developer'], { expiresAt: after(3), lastUsedAt: before(60 * 26), lastUsedAddress: '198.51.100.7' }),
+      token('قراءة التقارير', ['viewer'], { createdBy: { type: 'operator', id: 'op:697dc8160000000000000009', name: null } }),
+      token('Migration of the old CRM with a name that is longer than the column', ['admin'], { state: 'revoked', revokedAt: before(60 * 24 * 3), lastUsedAt: before(60 * 24 * 4), lastUsedAddress: '203.0.113.4' }),
+      token('Load test', ['viewer@acme'], { state: 'expired', createdAt: before(60 * 24 * 14), expiresAt: before(60 * 24 * 7) }),
     ],
     webhooks: empty ? [] : webhooks(),
     attempts: attemptsOf(empty ? [] : ATTEMPTS),

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { checkCharacters } from './check.mjs';
 import { badAnswer, badRequest, operationOf, violations } from './contract.mjs';
-import { capabilities, CATALOGUE, CODE, CODES, correctionOf, data, key as newKey, ME, message, newId, note as newNote, reportOf, seed, SETTINGS, webhook as newWebhook, website } from './data.mjs';
+import { capabilities, CATALOGUE, CODE, CODES, correctionOf, data, key as newKey, ME, message, newId, note as newNote, reportOf, seed, SETTINGS, token as newToken, webhook as newWebhook, website } from './data.mjs';
 import { imports } from './imports.mjs';
 
 const dist = new URL('../dist/', import.meta.url);
@@ -257,6 +257,20 @@ export const startStub = async (base = '') => {
     'members.remove': ({ member }) => { if (isLast(member)) return lastOwner(); stub.data.members = stub.data.members.filter((one) => one.id != member); return nothing(); },
     'members.recover': () => ok({ link: `${origin()}/setup#${SETUP_TOKEN}`, expiresAt: new Date(Date.now() + 3600000).toISOString() }),
     'members.endSessions': ({ member }) => { of('members', member).sessions = 0; return nothing(); },
+    'tokens.list': () => ok(stub.data.tokens),
+    'tokens.create': ({ body }) => {
+      if (!body.name) return invalid('name', 'name is required');
+      const out = body.dangerous.find((name) => body.grants.every((grant) => !/^(admin|developer)/.test(grant)) && name.startsWith('keys.'));
+      if (out) return invalid('dangerous', `dangerous '${out}' needs keys.manage, which none of the roles has`, 'conflict');
+      const one = newToken(body.name, body.grants, { dangerous: body.dangerous, addresses: body.addresses, createdAt: new Date().toISOString(), expiresAt: new Date(Date.now() + body.validForSeconds * 1000).toISOString() });
+      stub.data.tokens.unshift(one);
+      return ok({ token: one, secret: one.start + 'S'.repeat(37) });
+    },
+    'tokens.revoke': ({ token: id, body }) => {
+      const one = of('tokens', id);
+      if (body.confirm != one.name) return invalid('confirm', `confirm must be ${one.name}, to confirm`, 'conflict');
+      return ok(Object.assign(one, { state: 'revoked', revokedAt: new Date().toISOString() }));
+    },
     'agents.list': ({ headers }) => { const me = caller(headers); return ok(stub.data.agents.filter((one) => me.id == ME.id || me.grants.some((grant) => grant == 'viewer' || grant.endsWith('@' + one.id))).map(live)); },
     'agents.create': ({ body }) => { if (!body.name) return invalid('name', 'name is required'); const one = { ...stub.data.agents[0], id: body.id ?? newId(), name: body.name, status: 'active' }; stub.data.agents.push(one); return ok(live(one)); },
     'schema.show': () => schema(),
@@ -490,7 +504,7 @@ export const startStub = async (base = '') => {
       stub.violations.push(`no operation ${method} ${path}`);
       return refuse(404, 'ROUTE_NOT_FOUND', 'No such path');
     }
-    if (stub.stepUp && /^(credits\.change|webhooks\.(create|edit|remove|secret|rotate)|identity\.(show|rotate)|keys\.(create|edit|rotate|revoke)|members\.(invite|grant|disable|remove|recover))$/.test(found.id)) return refuse(403, 'STEP_UP_REQUIRED', 'Prove once more who you are', { details: { methods: ['password'] } });
+    if (stub.stepUp && /^(credits\.change|webhooks\.(create|edit|remove|secret|rotate)|identity\.(show|rotate)|keys\.(create|edit|rotate|revoke)|members\.(invite|grant|disable|remove|recover)|tokens\.(create|revoke))$/.test(found.id)) return refuse(403, 'STEP_UP_REQUIRED', 'Prove once more who you are', { details: { methods: ['password'] } });
     if (stub.needsMethod && !PUBLIC.test(path) && !/^me\.(methods|beginTotp|confirmTotp|passkeyOptions|addPasskey)$/.test(found.id)) return refuse(403, 'SET_UP_REQUIRED', 'First set up a way to sign in');
     let body = {};
     if (/json/.test(headers['content-type'] ?? '')) body = JSON.parse(raw || '{}');

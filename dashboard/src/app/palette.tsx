@@ -46,6 +46,7 @@ const standing = (): Action[] => [
   { id: 'agents', label: t('All agents'), icon: 'bot' as IconName, group: t('Pages'), run: () => navigate('/agents') },
   ...(can('keys.manage') ? [{ id: 'newKey', label: t('New key'), icon: 'plus' as IconName, group: t('Actions'), run: () => navigate(path('/settings/keys/new')) }] : []),
   ...(session.value?.hasAccounts && can('members.manage', null) ? [{ id: 'invite', label: t('Invite someone'), icon: 'plus' as IconName, group: t('Actions'), run: () => navigate('/members?invite=1') }] : []),
+  ...(session.value?.hasAccounts && can('tokens.manage', null) ? [{ id: 'newToken', label: t('New service token'), icon: 'plus' as IconName, group: t('Actions'), run: () => navigate('/tokens/new') }] : []),
   ...(can('contacts.write') ? [{ id: 'newContact', label: t('New contact'), icon: 'plus' as IconName, group: t('Actions'), run: () => navigate(path('/contacts/new')) }] : []),
   ...(agents.value ?? []).filter((one) => one.id != agent.value).map((one) => ({ id: 'agent-' + one.id, label: t('Switch to {name}', { name: one.name }), icon: 'bot' as IconName, group: t('Actions'), run: () => { choose(one.id); navigate(`/a/${encodeURIComponent(one.id)}`); } })),
   { id: 'theme', label: t('Switch between light and dark'), icon: 'sun' as IconName, group: t('Actions'), run: () => setTheme(document.documentElement.dataset['theme'] == 'dark' ? 'light' : 'dark') },

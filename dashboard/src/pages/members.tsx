@@ -80,7 +80,7 @@ const itemsOf = (member: Member, show: (shown: Shown) => void): Item[] => {
   const { name, email } = member;
   const isMe = member.id == operator.value?.id;
   const disable = () => ask({
-    title: t('Disable {name}?', { name }), text: t('All sessions end immediately, and the person cannot sign in until you enable the account again. API keys that the person created still work: review them under API Permissions.'), button: t('Disable'), cli: `operators disable ${quoted(email)}`,
+    title: t('Disable {name}?', { name }), text: t('All sessions end immediately, and the person cannot sign in until you enable the account again. API keys and service tokens that the person created still work: review them under API Permissions and Service tokens.'), button: t('Disable'), cli: `operators disable ${quoted(email)}`,
     run: async () => { await post(pathOf(member, '/disable')); refresh(); done(t('{name} is disabled', { name }), async () => { await post(pathOf(member, '/enable')); refresh(); }); },
   });
   const enable = () => void post(pathOf(member, '/enable')).then(() => { refresh(); done(t('{name} is enabled', { name })); }, failed);

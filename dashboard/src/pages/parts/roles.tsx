@@ -25,9 +25,9 @@ export const RoleBadge = ({ role, agent }: { role: string; agent: string | null 
 export const Grants = ({ of: grants }: { of: readonly string[] }) => (
   <ul class="roles">{grants.map((grant) => { const [role, agent] = parts(grant); return <li><RoleBadge role={role} agent={agent && agentName(agent)} /></li>; })}</ul>
 );
-/** Chooses roles, each on one agent or on all. Nobody gives more than they have. */
-export const RolesField = ({ value, error, onChange }: { value: readonly string[]; error?: string; onChange: (grants: string[]) => void }) => {
-  const known = Object.keys(ROLES).filter((role) => role != 'owner' || can('signIn.manage', null));
+/** Chooses roles, each on one agent or on all. Nobody gives more than they have, and a service token is no owner. */
+export const RolesField = ({ value, error, withoutOwner, onChange }: { value: readonly string[]; error?: string; withoutOwner?: boolean; onChange: (grants: string[]) => void }) => {
+  const known = Object.keys(ROLES).filter((role) => role != 'owner' || (!withoutOwner && can('signIn.manage', null)));
   const set = (n: number, role: string, agent: string) => onChange(value.map((grant, at) => (at == n ? (agent && role != 'owner' ? `${role}@${agent}` : role) : grant)));
   return (
     <fieldset class="stack tight">

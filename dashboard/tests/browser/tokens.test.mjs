@@ -1,0 +1,98 @@
+// Service tokens: from the form to the text that is shown once, and their end.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before } from 'node:test';
+import { artefacts, inspect, start, test, until } from './setup.mjs';
+import { CODE } from '../data.mjs';
+
+let all;
+before(async () => (all = await start()));
+after(() => all.stop());
+const rowOf = (page, name) => page.getByRole('row', { name });
+
+test('a token is created by keyboard after a proof of identity, shown once, and left behind nowhere', async () => {
+  all.stub.reset();
+  all.stub.stepUp = true;
+  const visit = await all.visit('/tokens');
+  const { page } = visit;
+  await rowOf(page, /Nightly sync/).getByText('Also: Rotate API keys and Erase contacts').waitFor();
+  await page.keyboard.press('n');
+  await page.getByRole('heading', { name: 'New service token' }).waitFor();
+  await page.keyboard.press('Control+Enter');
+  await page.getByRole('dialog', { name: 'Confirm that it is you' }).waitFor();
+  await page.getByLabel('Password').fill('correct horse battery');
+  await page.getByLabel('Code from your authenticator app').fill(CODE);
+  await page.getByRole('button', { name: 'Confirm' }).click();
+  await page.getByText('name is required').waitFor();
+  await page.getByLabel('Name').fill('Report');
+  assert.deepEqual(await page.getByLabel('Role 1', { exact: true }).locator('option').allInnerTexts(), ['Admin', 'Developer', 'Agent editor', 'Inbox', 'Reviewer', 'Viewer']);
+  await page.getByText('Addresses and sensitive operations').click();
+  await page.getByLabel('Create API keys').check();
+  await page.getByLabel('Allowed addresses').fill('192.0.2.0/24 2001:db8::1');
+  await page.getByLabel('Expires after').selectOption('2592000');
+  await page.keyboard.press('Control+Enter');
+  await page.getByText('needs keys.manage, which none of the roles has').waitFor();
+  assert.deepEqual(await inspect(page, 'token-refused'), []);
+  await page.screenshot({ path: artefacts + 'token-refused.png' });
+  await page.getByLabel('Role 1', { exact: true }).selectOption('developer');
+  await page.getByText('openapi-server tokens create Report --role developer --expires 30d --dangerous keys.create --address 192.0.2.0/24 --address 2001:db8::1').waitFor();
+  await page.getByRole('button', { name: 'Create token' }).click();
+  const secret = await page.locator('[data-secret]').innerText();
+  assert.match(secret, /^svcc_\w{49}$/);
+  const sent = JSON.parse(all.stub.log.filter((one) => one.method == 'POST' && one.path == '/tokens').at(-1).raw);
+  assert.deepEqual(sent, { name: 'Report', grants: ['developer'], validForSeconds: 2592000, addresses: ['192.0.2.0/24', '2001:db8::1'], dangerous: ['keys.create'] });
+  assert.deepEqual(await inspect(page, 'token-secret'), []);
+  await page.screenshot({ path: artefacts + 'token-secret.png' });
+  await page.getByRole('button', { name: 'Copy token' }).click();
+  await until(async () => (await page.evaluate(() => navigator.clipboard.readText())) == secret, 'the copied token');
+  await page.getByRole('tab', { name: 'Command line' }).click();
+  await page.getByText(`openapi-server agents list --server ${new URL(all.stub.url).origin}`).waitFor();
+  // Who has not stored it is asked.
+  await page.getByRole('button', { name: 'Done' }).click();
+  await page.getByRole('dialog', { name: 'Leave without the token?' }).getByRole('button', { name: 'Cancel' }).click();
+  await page.getByLabel('I have stored the token').check();
+  await page.getByRole('button', { name: 'Done' }).click();
+  await rowOf(page, /Report/).getByText('active').waitFor();
+  const left = await page.evaluate(() => document.documentElement.outerHTML + location.href + JSON.stringify({ ...localStorage, ...sessionStorage }));
+  assert.ok(!left.includes(secret));
+  await visit.done();
+});
+test('a token is revoked by its typed name, and stays among the past ones', async () => {
+  all.stub.reset();
+  const visit = await all.visit('/tokens');
+  const { page } = visit;
+  await page.getByRole('button', { name: 'Revoke… CI' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Revoke CI?' });
+  await dialog.getByText(/Last used/).waitFor();
+  assert.equal(await dialog.getByRole('button', { name: 'Revoke token' }).getAttribute('aria-disabled'), 'true');
+  await dialog.getByRole('textbox').fill('CI');
+  assert.deepEqual(await inspect(page, 'token-revoke'), []);
+  await dialog.getByRole('button', { name: 'Revoke token' }).click();
+  await page.getByText('CI is revoked').waitFor();
+  await until(async () => !(await rowOf(page, /^CI/).count()), 'the row is gone');
+  await page.getByRole('button', { name: /^Past/ }).click();
+  await rowOf(page, /^CI/).getByText('revoked').waitFor();
+  await rowOf(page, /Load test/).getByText('expired').waitFor();
+  assert.equal(await page.getByRole('button', { name: /^Revoke…/ }).count(), 0);
+  await visit.done();
+});
+test('a role without tokens finds no page, and a host with its own accounts neither', async () => {
+  all.stub.reset();
+  const visit = await all.visit('/members');
+  const { page } = visit;
+  await page.getByRole('link', { name: 'Service tokens' }).waitFor();
+  await visit.done();
+  all.stub.granted = ['agents.read', 'inbox.read'];
+  const other = await all.visit('/tokens');
+  await other.page.getByText('It needs the permission tokens.manage.').waitFor();
+  assert.equal(await other.page.getByRole('link', { name: 'Service tokens' }).count(), 0);
+  await other.done();
+  all.stub.reset();
+});
+test('the sensitive operations are those of the console API', () => {
+  const text = readFileSync(new URL('../../src/generated/operations.ts', import.meta.url), 'utf8');
+  const known = [.../dangerous\?: readonly \(([^)]*)\)/.exec(text)[1].matchAll(/'([\w.]+)'/g)].map((match) => match[1]);
+  const page = readFileSync(new URL('../../src/pages/parts/dangerous.ts', import.meta.url), 'utf8');
+  const shown = [...page.matchAll(/^  '([\w.]+)':/gm)].map((match) => match[1]);
+  assert.deepEqual(shown.sort(), known.sort());
+});
