@@ -28,6 +28,21 @@ pub struct Command<'a> {
     pub body: Option<&'a Object>,
 }
 
+impl Command<'_> {
+    /// The path below `/console/v1`, with the query.
+    #[must_use]
+    pub fn target(&self) -> String {
+        let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(self.query).finish();
+        if query.is_empty() { self.path.to_owned() } else { format!("{}?{query}", self.path) }
+    }
+
+    /// The bytes of the body.
+    #[must_use]
+    pub fn content(&self) -> Bytes {
+        self.body.map_or_else(Bytes::new, |body| Bytes::from(Json::Object(body.clone()).to_text()))
+    }
+}
+
 /// The answer of an operation to a command. Numbers are as they are stored.
 #[derive(Clone, Debug)]
 pub struct CommandAnswer {
@@ -50,6 +65,25 @@ pub struct CommandRefused {
     pub details: Json,
     /// The current entity tag of a record that has changed, quotes included.
     pub etag: Option<String>,
+}
+
+impl CommandAnswer {
+    /// Reads the response to a call of an operation.
+    ///
+    /// # Errors
+    /// Why the operation was refused or failed, and text that is no answer of the console.
+    pub fn read(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Result<Self, Box<CommandRefused>> {
+        let etag = headers.get(header::ETAG).and_then(|etag| etag.to_str().ok()).map(str::to_owned);
+        let answer = match parse(body).map_err(|error| Box::new(CommandRefused::without_answer(&error)))? {
+            Json::Object(answer) => answer,
+            _ => Object::new(),
+        };
+        if !status.is_success() {
+            return Err(Box::new(CommandRefused::of(&answer, etag)));
+        }
+        let member = |name| answer.get(name).cloned().unwrap_or(Json::Null);
+        Ok(CommandAnswer { data: member("data"), pagination: member("pagination"), etag })
+    }
 }
 
 impl CommandRefused {
@@ -106,23 +140,9 @@ impl Console {
         by: &Actor,
         command: Command<'_>,
     ) -> Result<CommandAnswer, CommandRefused> {
-        let sent =
-            command.body.map_or_else(Bytes::new, |body| Bytes::from(Json::Object(body.clone()).to_text()));
-        let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(command.query).finish();
-        let path =
-            if query.is_empty() { command.path.to_owned() } else { format!("{}?{query}", command.path) };
-        let (status, headers, bytes) =
-            self.answered(by, command.method.clone(), &path, command.if_match, sent).await?;
-        let etag = headers.get(header::ETAG).and_then(|etag| etag.to_str().ok()).map(str::to_owned);
-        let answer = match parse(&bytes).map_err(|error| CommandRefused::without_answer(&error))? {
-            Json::Object(answer) => answer,
-            _ => Object::new(),
-        };
-        if !status.is_success() {
-            return Err(CommandRefused::of(&answer, etag));
-        }
-        let member = |name| answer.get(name).cloned().unwrap_or(Json::Null);
-        Ok(CommandAnswer { data: member("data"), pagination: member("pagination"), etag })
+        let (method, path, sent) = (command.method.clone(), command.target(), command.content());
+        let (status, headers, bytes) = self.answered(by, method, &path, command.if_match, sent).await?;
+        CommandAnswer::read(status, &headers, &bytes).map_err(|refused| *refused)
     }
 
     async fn answered(

@@ -43,7 +43,7 @@ const qr = (size) => {
   return path;
 };
 export const seed = () => ({ secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP', url: 'otpauth://totp/Acme:ada%40example.com?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=Acme', qrPath: qr(37), qrSize: 37, enrolment: 'enrolment', expiresAt: after(1 / 48) });
-const ALL = ['agents.read', 'agents.manage', 'inbox.read', 'inbox.reply', 'inbox.manage', 'contacts.read', 'contacts.write', 'sensitive.read', 'contacts.erase', 'studio.read', 'studio.write', 'studio.secret', 'documents.read', 'documents.run', 'documents.correct', 'credits.read', 'credits.manage', 'keys.read', 'keys.manage', 'webhooks.read', 'webhooks.manage', 'audit.read', 'schema.read', 'schema.write', 'members.read', 'members.manage', 'tokens.manage', 'signIn.manage', 'contacts.bulk'];
+const ALL = ['agents.read', 'agents.manage', 'inbox.read', 'inbox.reply', 'inbox.manage', 'contacts.read', 'contacts.write', 'sensitive.read', 'contacts.erase', 'studio.read', 'studio.write', 'studio.secret', 'documents.read', 'documents.run', 'documents.correct', 'credits.read', 'credits.manage', 'keys.read', 'keys.manage', 'webhooks.read', 'webhooks.manage', 'audit.read', 'schema.read', 'schema.write', 'members.read', 'members.manage', 'tokens.manage', 'server.read', 'signIn.manage', 'contacts.bulk'];
 export const capabilities = (names = ALL) => Object.fromEntries(names.map((name) => [name, 'full']));
 const talk = (n, more) => ({
   id: newId(), status: 'open', mode: 'ai', waitingSince: null, visitor: { level: 0, name: `${FIRST[n]} ${LAST[(n * 7) % 16]}`, email: null, phone: null, verifiedAs: null }, contactId: null, isMasked: false, locale: 'en', timeZone: 'Europe/London',

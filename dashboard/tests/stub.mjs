@@ -55,7 +55,7 @@ export const startStub = async (base = '') => {
       stub.versions = new Map();
       /** The invitations by the token of their link. */
       stub.links = new Map();
-      Object.assign(stub, { signedIn: true, isSetUp: true, hasAccounts: true, needsMethod: false, wrongCodes: 0, delayMs: 0, stepUp: false, fail: () => null, granted: undefined, violations: [], log: [] });
+      Object.assign(stub, { signedIn: true, isSetUp: true, hasAccounts: true, needsMethod: false, wrongCodes: 0, delayMs: 0, stepUp: false, problem: null, fail: () => null, granted: undefined, violations: [], log: [] });
     },
     version: (id) => stub.versions.get(id) ?? 1,
     touch: (id) => stub.versions.set(id, stub.version(id) + 1),
@@ -257,6 +257,7 @@ export const startStub = async (base = '') => {
     'members.remove': ({ member }) => { if (isLast(member)) return lastOwner(); stub.data.members = stub.data.members.filter((one) => one.id != member); return nothing(); },
     'members.recover': () => ok({ link: `${origin()}/setup#${SETUP_TOKEN}`, expiresAt: new Date(Date.now() + 3600000).toISOString() }),
     'members.endSessions': ({ member }) => { of('members', member).sessions = 0; return nothing(); },
+    'server.health': () => ok({ isHealthy: !stub.problem, problem: stub.problem ?? null, build: '1.4.0', contractVersion: '1.0', publicUrl: 'https://api.example.com', now: new Date().toISOString() }),
     'tokens.list': () => ok(stub.data.tokens),
     'tokens.create': ({ body }) => {
       if (!body.name) return invalid('name', 'name is required');

@@ -40,7 +40,7 @@ impl Operation for Health {
         access: Access::Installation(Capability::ServerRead),
         step_up: false,
         audit: &[],
-        command: "",
+        command: "server health",
         traits: Traits::NONE,
     };
     type Input = NoInput;

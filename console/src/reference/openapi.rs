@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::named;
 use crate::input::Position;
-use crate::operation::Entry;
+use crate::operation::{Access, Entry, Metadata};
 use crate::operations::OPERATIONS;
 
 /// `openapi/console-v1.json`.
@@ -20,13 +20,16 @@ pub fn openapi() -> String {
         "info": {
             "title": "Console API",
             "version": "1.0.0",
-            "description": "What operators do. Sign in, then send the session's cookie; a change needs the header `X-Console` and the `Origin` of the console.",
+            "description": "What operators do. Sign in, then send the session's cookie; a change needs the header `X-Console` and the `Origin` of the console. Scripts send a service token instead.",
         },
         "servers": [{ "url": "/console/v1" }],
         "paths": paths,
         "components": {
             "schemas": named(),
-            "securitySchemes": { "session": { "type": "apiKey", "in": "cookie", "name": "__Host-console" } },
+            "securitySchemes": {
+                "session": { "type": "apiKey", "in": "cookie", "name": "__Host-console" },
+                "token": { "type": "http", "scheme": "bearer" },
+            },
         },
     });
     let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
@@ -62,12 +65,22 @@ fn operation(entry: &Entry) -> Value {
         "operationId": entry.metadata.name,
         "summary": entry.metadata.summary,
         "parameters": parameters,
+        "security": security(entry.metadata),
         "responses": { "2XX": { "description": "Done.", "content": content } },
     });
     if let Some(body) = body(&members) {
         operation["requestBody"] = body;
     }
     operation
+}
+
+/// What proves who calls.
+fn security(metadata: &Metadata) -> Value {
+    match (metadata.access, metadata.admits_tokens()) {
+        (Access::Public, _) => json!([]),
+        (_, true) => json!([{ "session": [] }, { "token": [] }]),
+        (_, false) => json!([{ "session": [] }]),
+    }
 }
 
 fn body(members: &[crate::operation::InputMember]) -> Option<Value> {

@@ -17,7 +17,9 @@ pub fn reference() -> String {
          The operators' HTTP API, which the dashboard calls. Paths follow `/console/v1`. Answers have the envelope of \
          the Open API (contract 2.5, 6). A change needs the session's cookie, `Origin`, `Content-Type: \
          application/json` and the header `X-Console`; † needs a proof of identity of the last 10 minutes; ‡ needs \
-         `If-Match`. `{agent}` without a grant is answered 404.\n\n## Operations\n",
+         `If-Match`. `{agent}` without a grant is answered 404.\n\nA script sends a service token as `Authorization: Bearer \
+         TOKEN` instead, and none of those headers but the content type. It calls operations with † that the token names \
+         in `dangerous`, and none with §, which are for people.\n\n## Operations\n",
     );
     let mut group = "";
     for entry in OPERATIONS {
@@ -53,7 +55,8 @@ fn row(entry: &Entry) -> String {
         .collect();
     let audit: Vec<String> = metadata.audit.iter().map(|action| format!("`{}`", action.as_str())).collect();
     let or_dash = |text: String| if text.is_empty() { "–".to_owned() } else { text };
-    let marks = [(metadata.step_up, "†"), (metadata.traits.is_versioned, "‡")];
+    let is_for_people = metadata.access != Access::Public && !metadata.admits_tokens();
+    let marks = [(metadata.step_up, "†"), (metadata.traits.is_versioned, "‡"), (is_for_people, "§")];
     let marks: String = marks.into_iter().filter(|(is, _)| *is).map(|(_, mark)| mark).collect();
     format!(
         "| `{}`{marks}: {} | {} `{}` | {needs} | {} | {} | {} |",

@@ -17,6 +17,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::support::{Answer, Browser, ORIGIN, World, accounts, call_as};
+use super::tokens;
 
 fn with_live(mut settings: ConsoleSettings) -> (ConsoleSettings, EventHub) {
     let hub = EventHub::default();
@@ -292,6 +293,27 @@ fn a_stream_ends_with_its_session() {
         assert!(of_ada.has_ended, "{what}");
         assert!(of_owner.take().is_empty() && !of_owner.has_ended, "{what}: the other one goes on");
     }
+}
+
+#[test]
+fn a_stream_ends_with_its_token() {
+    let world = with_accounts(accounts());
+    let mut owner = world.owner();
+    let (id, text) = tokens::token(&world, &mut owner, &["viewer"], &[]);
+    let request = tokens::request(&text, "GET", "/stream?agents=acme", &Value::Null);
+    let response = pollster::block_on(world.console.handle(request));
+    assert_eq!(response.status(), 200);
+    let (text, last_id) = (String::new(), String::new());
+    let mut stream = Stream { body: Box::pin(response.into_body()), text, has_ended: false, last_id };
+    assert_eq!(names(&stream.take()), ["ready"]);
+    world.pass(4_000);
+    assert!(stream.take().is_empty() && !stream.has_ended);
+    let path = format!("/tokens/{id}");
+    owner.call(&world, "DELETE", &path, &json!({ "confirm": "CI" })).data();
+    world.pass(5_000);
+    let sent = stream.take();
+    assert_eq!((names(&sent), &sent[0].data), (vec!["session"], &json!({ "reason": "ended" })));
+    assert!(stream.has_ended);
 }
 
 #[test]

@@ -277,7 +277,7 @@ fn failed_attempts_and_requests_are_counted() {
     }
     let limited = call(&world, &text, "GET", "/agents", &Value::Null);
     assert_eq!((limited.status, limited.code()), (429, "RATE_LIMIT_EXCEEDED"));
-    // Whoever holds a token is not locked out by guesses from the same network.
+    // The holder of a token is not locked out by guesses from the same network.
     call(&world, &good, "GET", "/agents", &Value::Null).data();
     for _ in 1..600 {
         assert_eq!(call(&world, &good, "GET", "/agents", &Value::Null).status, 200);
@@ -407,7 +407,7 @@ fn at_most_a_hundred_tokens_work() {
 }
 
 #[test]
-fn tokens_outlive_a_rotation_of_the_server_key_as_long_as_it_is_kept() {
+fn tokens_outlive_a_rotation_of_the_server_key_while_the_former_one_is_stored() {
     use openapi_core::server_keys::{ServerKey, ServerKeys};
     let (world, mut owner) = world();
     let (_, used) = token(&world, &mut owner, &["viewer"], &[]);

@@ -92,7 +92,7 @@ const Inside = () => {
     return <Show key={id + page.name} name={page.name} rest={rest.slice(page.path.split('/').filter(Boolean).length)} />;
   }
   const whole = PAGES.find((page) => page.ofAll && page.path == '/' + first);
-  if (whole && session.value!.hasAccounts) {
+  if (whole && (!whole.ofAccounts || session.value!.hasAccounts)) {
     if (!mayOpen(whole)) return <Forbidden page={whole} />;
     return <Show name={whole.name} rest={[id, ...rest].filter((one): one is string => !!one)} />;
   }

@@ -16,6 +16,8 @@ export interface Page {
   group: 'main' | 'settings' | 'none';
   /** A page of the installation and not of an agent: its path is the whole one. */
   ofAll?: boolean;
+  /** A page that exists with the console's own accounts alone. */
+  ofAccounts?: boolean;
 }
 export const PAGES: Page[] = [
   { name: 'home', path: '', title: () => t('Home'), icon: 'home', key: 'g h', needs: 'agents.read', group: 'main' },
@@ -29,12 +31,13 @@ export const PAGES: Page[] = [
   { name: 'webhooks', path: '/settings/webhooks', title: () => t('Webhooks'), icon: 'hook', key: 'g w', needs: 'webhooks.read', group: 'settings' },
   { name: 'schema', path: '/settings/schema', title: () => t('Contact schema'), icon: 'settings', key: 'g f', needs: 'schema.read', group: 'settings' },
   { name: 'credits', path: '/settings/credits', title: () => t('Credits'), icon: 'coin', key: 'g b', needs: 'credits.read', group: 'settings' },
-  { name: 'members', path: '/members', title: () => t('Members'), icon: 'person', key: 'g m', needs: 'members.read', group: 'settings', ofAll: true },
-  { name: 'tokens', path: '/tokens', title: () => t('Service tokens'), icon: 'shield', key: 'g t', needs: 'tokens.manage', group: 'settings', ofAll: true },
+  { name: 'members', path: '/members', title: () => t('Members'), icon: 'person', key: 'g m', needs: 'members.read', group: 'settings', ofAll: true, ofAccounts: true },
+  { name: 'tokens', path: '/tokens', title: () => t('Service tokens'), icon: 'shield', key: 'g t', needs: 'tokens.manage', group: 'settings', ofAll: true, ofAccounts: true },
   { name: 'audit', path: '/settings/audit', title: () => t('Audit log'), icon: 'audit', key: 'g l', needs: 'audit.read', group: 'settings' },
+  { name: 'server', path: '/server', title: () => t('Server'), icon: 'info', key: 'g v', needs: 'server.read', group: 'settings', ofAll: true },
 ];
 /** Whether the operator may open a page. Who has an account elsewhere finds no members here. */
-export const mayOpen = (page: Page, on: string | null = agent.value): boolean => can(page.needs, page.ofAll ? null : on) && (!page.ofAll || !!session.value?.hasAccounts);
+export const mayOpen = (page: Page, on: string | null = agent.value): boolean => can(page.needs, page.ofAll ? null : on) && (!page.ofAccounts || !!session.value?.hasAccounts);
 /** The pages that the operator may open. */
 export const openPages = (): Page[] => PAGES.filter((page) => mayOpen(page));
 /** The path of a page. */

@@ -111,7 +111,7 @@ const Secret = ({ issued, close }: { issued: IssuedServiceToken; close: () => vo
         <Notice tone="warn"><span class="strong">{t('Copy the token now. It is shown only once.')}</span><span>{t('The server keeps only a hash of it.')}</span></Notice>
         <div class="secret"><code data-secret>{secret}</code><Copy kind="main" text={secret}>{t('Copy token')}</Copy></div>
         <Code name={t('Use it')} tabs={snippets(secret)} />
-        <p class="muted small">{t('It works until {time}. Who holds it acts with its roles, so give each script a token of its own.', { time: moment(token.expiresAt) })}</p>
+        <p class="muted small">{t('It works until {time}. Anyone who has it acts with its roles, so give each script a token of its own.', { time: moment(token.expiresAt) })}</p>
         <div class="row wide wrap"><Check label={t('I have stored the token')} checked={stored.value} onChange={(checked) => (stored.value = checked)} /><Button kind={stored.value ? 'main' : ''} onClick={leave}>{t('Done')}</Button></div>
       </div></div>
     </>

@@ -51,6 +51,7 @@ const PAGES = {
   tokens: () => '/tokens',
   'tokens-past': () => '/tokens?state=ended',
   'new-token': () => '/tokens/new',
+  server: () => '/server',
   profile: () => '/profile',
   agents: () => '/agents',
   missing: () => '/a/acme/nothing',

@@ -1,4 +1,4 @@
-// Service tokens: from the form to the text that is shown once, and their end.
+// Service tokens: from the form to the text that is shown once, and their end. The state of the server.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before } from 'node:test';
@@ -10,7 +10,7 @@ before(async () => (all = await start()));
 after(() => all.stop());
 const rowOf = (page, name) => page.getByRole('row', { name });
 
-test('a token is created by keyboard after a proof of identity, shown once, and left behind nowhere', async () => {
+test('a token is created by keyboard after a proof of identity, shown once, and leaves no trace', async () => {
   all.stub.reset();
   all.stub.stepUp = true;
   const visit = await all.visit('/tokens');
@@ -68,7 +68,7 @@ test('a token is revoked by its typed name, and stays among the past ones', asyn
   await dialog.getByRole('textbox').fill('CI');
   assert.deepEqual(await inspect(page, 'token-revoke'), []);
   await dialog.getByRole('button', { name: 'Revoke token' }).click();
-  await page.getByText('CI is revoked').waitFor();
+  await page.getByRole('region', { name: 'Notices' }).getByText('CI is revoked').waitFor();
   await until(async () => !(await rowOf(page, /^CI/).count()), 'the row is gone');
   await page.getByRole('button', { name: /^Past/ }).click();
   await rowOf(page, /^CI/).getByText('revoked').waitFor();
@@ -95,4 +95,18 @@ test('the sensitive operations are those of the console API', () => {
   const page = readFileSync(new URL('../../src/pages/parts/dangerous.ts', import.meta.url), 'utf8');
   const shown = [...page.matchAll(/^  '([\w.]+)':/gm)].map((match) => match[1]);
   assert.deepEqual(shown.sort(), known.sort());
+});
+test('the page Server says what is wrong, and how it goes on', async () => {
+  all.stub.reset();
+  all.stub.problem = 'The disk is full';
+  const visit = await all.visit('/server');
+  const { page } = visit;
+  await page.getByRole('alert').getByText('The disk is full').waitFor();
+  assert.deepEqual(await inspect(page, 'server-problem'), []);
+  await page.screenshot({ path: artefacts + 'server-problem.png' });
+  all.stub.problem = null;
+  await page.getByRole('button', { name: 'Reload' }).click();
+  await page.getByText('answers', { exact: true }).waitFor();
+  assert.equal(await page.getByRole('alert').count(), 0);
+  await visit.done();
 });

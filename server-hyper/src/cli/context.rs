@@ -20,6 +20,7 @@ use storage_blobs::{BlobsUrl, FolderBlobs};
 
 use super::characters::{for_terminal, on_one_line};
 use super::process::on_runtime;
+use super::remote::Remote;
 use crate::assemble::{self, Contents, Decisions, OpenStore, Ownership, StoreUrl, Stores};
 use crate::config::Config;
 use crate::config::extraction::knowledge_limits;
@@ -50,6 +51,8 @@ pub struct CommandContext {
     caller: Arc<dyn Caller>,
     facts: CallerFacts,
     config: Option<Arc<Config>>,
+    /// The console elsewhere that runs the command's operations.
+    remote: Option<Arc<Remote>>,
     location: Location,
     /// Whether the store was opened and cannot be written.
     is_read_only: AtomicBool,
@@ -64,6 +67,7 @@ impl CommandContext {
             caller: Arc::new(OwnProcess),
             facts: OwnProcess::facts(),
             config: None,
+            remote: None,
             location: Location::Own(Mutex::default()),
             is_read_only: AtomicBool::new(false),
         }
@@ -87,6 +91,7 @@ impl CommandContext {
             caller,
             facts,
             config: Some(config),
+            remote: None,
             location: Location::Server(Box::new(lent)),
             is_read_only: AtomicBool::new(false),
         }
@@ -98,6 +103,17 @@ impl CommandContext {
         if let Location::Own(own) = &self.location {
             *own.lock() = ownership;
         }
+    }
+
+    /// Sends the command's operations to a console elsewhere.
+    pub fn send_to(&mut self, remote: Remote) {
+        self.remote = Some(Arc::new(remote));
+    }
+
+    /// The console elsewhere that runs the command's operations.
+    #[must_use]
+    pub fn remote(&self) -> Option<&Arc<Remote>> {
+        self.remote.as_ref()
     }
 
     /// The flags of every command.

@@ -1,6 +1,8 @@
 //! `insights`: what visitors ask that an agent cannot answer; the console's operations.
 
-use ::console::{Command, CommandRefused};
+use std::sync::Arc;
+
+use ::console::Command;
 use clap::{Args, Subcommand, ValueEnum};
 use http::Method;
 use openapi_core::admin::Admin;
@@ -10,7 +12,7 @@ use openapi_core::values::AgentId;
 
 use super::context::CommandContext;
 use super::knowledge::INDEX_BYTES;
-use super::operations;
+use super::operations::{self, Operations};
 use super::output::shortened;
 use crate::error::CliError;
 use ::console::imports::cell;
@@ -68,6 +70,10 @@ impl OpenOutcome {
 impl Insights {
     pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
         let Insights::Questions(questions) = self;
+        if let Some(remote) = context.remote() {
+            let there = Operations::There(Arc::clone(remote));
+            return context.run(questions.report(context, &there));
+        }
         context.check_keys()?;
         context.run(async {
             let store = context.store().await?;
@@ -77,16 +83,29 @@ impl Insights {
             context
                 .note(chat.platform(), AuditAction::ConversationRead, Some(agent), agent.as_str(), [])
                 .await?;
-            let mut query =
-                vec![("days", questions.days.to_string()), ("limit", questions.limit.to_string())];
-            query.extend(questions.outcome.map(|outcome| ("outcome", outcome.as_str().to_owned())));
-            let path = format!("/agents/{agent}/insights/questions");
-            let command =
-                Command { method: &Method::GET, path: &path, query: &query, if_match: None, body: None };
-            let answer = operations::console(context, &chat)?.run_command(&context.operator(), command).await;
-            let report = answer.map_err(|CommandRefused { text, .. }| CliError::new(text))?.data;
-            print(context, &questions, &report)
+            let console = operations::console(context, &chat)?;
+            questions
+                .report(
+                    context,
+                    &Operations::Here {
+                        console,
+                        by: context.operator(),
+                        platform: Arc::clone(chat.platform()),
+                    },
+                )
+                .await
         })
+    }
+}
+
+impl Questions {
+    async fn report(&self, context: &CommandContext, operations: &Operations) -> Result<(), CliError> {
+        let mut query = vec![("days", self.days.to_string()), ("limit", self.limit.to_string())];
+        query.extend(self.outcome.map(|outcome| ("outcome", outcome.as_str().to_owned())));
+        let path = format!("/agents/{}/insights/questions", self.agent);
+        let command =
+            Command { method: &Method::GET, path: &path, query: &query, if_match: None, body: None };
+        print(context, self, &operations.run(command).await?.data)
     }
 }
 
@@ -111,7 +130,7 @@ fn print(context: &CommandContext, asked: &Questions, report: &Json) -> Result<(
             "a limit was reached: there may be older questions; the counts are those of the newest ones",
         );
     }
-    if !context.is_in_server() {
+    if !context.is_in_server() && context.remote().is_none() {
         context.info(
             "passages were searched by words alone; the console and a command next to a server on the same SQLite file \
              search by meaning too, if knowledge_embedder is built-in",

@@ -27,13 +27,16 @@ mod operators;
 mod outbound;
 mod output;
 mod process;
+mod remote;
 mod schema;
 mod serve;
+mod server;
 mod server_keys;
 mod settings;
 mod store;
 mod submissions;
 mod templates;
+mod tokens;
 mod webhooks;
 
 use std::ffi::OsString;
@@ -53,6 +56,7 @@ use crate::error::CliError;
 use clap::{CommandFactory, Parser, Subcommand};
 use context::CommandContext;
 use process::Logged;
+use remote::Remote;
 
 /// The Open API of AI chat agents with a built-in CRM: the server and its operator's commands.
 #[derive(Debug, Parser)]
@@ -128,12 +132,18 @@ enum Command {
     /// People who sign in to the console: links to set it up, and to recover an account
     #[command(subcommand)]
     Operators(operators::Operators),
+    /// Service tokens, by which scripts and commands elsewhere call the console
+    #[command(subcommand)]
+    Tokens(tokens::Tokens),
     /// The event log: list, tail, types
     #[command(subcommand)]
     Events(events::Events),
     /// The audit log
     #[command(subcommand)]
     Audit(audit::Audit),
+    /// The state of the server
+    #[command(subcommand)]
+    Server(server::Server),
     /// Server keys, which key the hashes of secrets and sign cursors
     #[command(subcommand)]
     ServerKey(server_keys::ServerKeyCommand),
@@ -245,6 +255,10 @@ fn differing_flags(given: &FlagValues, server: &Config) -> Result<(), CliError> 
     )))
 }
 
+/// The commands that [`Command::runs_elsewhere`] admits, as a message names them.
+const ELSEWHERE: &str = "agents list, contacts list, show, create, update, archive, unarchive, note and notes, \
+    contact-schema check, knowledge sources, insights, and server health";
+
 /// The outcome of the preparation of a command.
 enum Prepared {
     /// It can run in this process, with this log.
@@ -259,6 +273,20 @@ fn prepare(
     command: &Command,
     arguments: &[OsString],
 ) -> Result<Prepared, CliError> {
+    if let Some(url) = context.flags().server.clone() {
+        if !command.runs_elsewhere() {
+            return Err(CliError::usage(format!(
+                "this command needs the store, so it runs on the server's machine; --server is for {ELSEWHERE}"
+            )));
+        }
+        let token = remote::token(context.flags().token_file.as_deref())?;
+        let remote = Remote::new(&url, &token)?;
+        context.send_to(remote);
+        return Ok(Prepared::Ready(None));
+    }
+    if context.flags().token_file.is_some() {
+        return Err(CliError::usage("--token-file goes with --server"));
+    }
     let Some(name) = command.on_store() else { return Ok(Prepared::Ready(None)) };
     let config = Config::read(context.flags(), command.settings())?;
     Names::of(&config)?;
@@ -299,11 +327,13 @@ impl Command {
             Command::Insights(_) => Some("insights"),
             Command::Webhooks(_) => Some("webhooks"),
             Command::Operators(_) => Some("operators"),
+            Command::Tokens(_) => Some("tokens"),
             Command::Audit(_) => Some("audit"),
             Command::Events(command) => command.is_on_store().then_some("events"),
             Command::Migrate(_) => Some("migrate"),
             Command::Check(_) => Some("check"),
             Command::Backup(_) => Some("backup"),
+            Command::Server(_) => Some("server"),
             Command::ServerKey(_) => Some("server-key"),
             // A server, a command that replaces or reads whole stores, or one that needs no store.
             Command::Serve(_)
@@ -317,6 +347,18 @@ impl Command {
             | Command::Config(_)
             | Command::Openapi
             | Command::Completions { .. } => None,
+        }
+    }
+
+    /// Whether all that the command does is operations that a service token may call.
+    fn runs_elsewhere(&self) -> bool {
+        match self {
+            Command::Agents(command) => command.runs_elsewhere(),
+            Command::Contacts(command) => command.runs_elsewhere(),
+            Command::ContactSchema(command) => command.runs_elsewhere(),
+            Command::Knowledge(command) => matches!(command, knowledge::Knowledge::Sources(_)),
+            Command::Insights(_) | Command::Server(_) => true,
+            _ => false,
         }
     }
 
@@ -359,8 +401,10 @@ impl Command {
             Command::Insights(command) => command.run(context),
             Command::Webhooks(command) => command.run(context),
             Command::Operators(command) => command.run(context),
+            Command::Tokens(command) => command.run(context),
             Command::Audit(command) => command.run(context),
             Command::Events(command) => command.run(context),
+            Command::Server(command) => command.run(context),
             Command::ServerKey(command) => command.run(context),
             Command::Migrate(command) => command.run(context),
             Command::Check(command) => command.run(context),
@@ -388,7 +432,7 @@ fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
             "-h" | "--help" | "-V" | "--version" => return arguments,
             flag if flag.starts_with('-') => {
                 let name = flag.trim_start_matches('-').replace('-', "_");
-                let every = name == "config"
+                let every = matches!(name.as_str(), "config" | "server" | "token_file")
                     || crate::config::registry::SETTINGS.iter().any(|setting| {
                         setting.scope == crate::config::registry::Scope::Global
                             && (name == setting.key || name == format!("{}_file", setting.key))

@@ -1,11 +1,63 @@
-//! The console's operations, as commands call them.
+//! The console's operations, as commands call them: in the process that has the store, or at a console elsewhere.
 
-use ::console::{AccountSettings, Console, ConsoleSettings};
+use std::sync::Arc;
+
+use ::console::{AccountSettings, Command, CommandAnswer, CommandRefused, Console, ConsoleSettings};
 use conversations::Conversations;
+use openapi_core::access::Actor;
+use openapi_core::platform::Platform;
 
 use super::context::CommandContext;
+use super::remote::Remote;
+use crate::assemble::Contents;
 use crate::config::Config;
 use crate::error::CliError;
+
+/// The operations of a console.
+pub enum Operations {
+    /// Over the store of this process.
+    Here { console: Console, by: Actor, platform: Arc<Platform> },
+    /// Elsewhere.
+    There(Arc<Remote>),
+}
+
+impl Operations {
+    /// Calls an operation.
+    ///
+    /// # Errors
+    /// Why the operation was refused or failed.
+    pub async fn run(&self, command: Command<'_>) -> Result<CommandAnswer, CommandRefused> {
+        match self {
+            Operations::Here { console, by, .. } => console.run_command(by, command).await,
+            Operations::There(remote) => remote.run(command).await,
+        }
+    }
+}
+
+impl From<CommandRefused> for CliError {
+    fn from(refused: CommandRefused) -> Self {
+        CliError::new(refused.text)
+    }
+}
+
+/// Runs work on the operations of the console that the command is for.
+///
+/// # Errors
+/// When the store cannot be opened, and those of the work.
+pub fn with(
+    context: &CommandContext,
+    work: impl AsyncFnOnce(&Operations) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    if let Some(remote) = context.remote() {
+        return context.run(work(&Operations::There(Arc::clone(remote))));
+    }
+    context.with_conversations(Contents::Closed, async |chat| {
+        let platform = Arc::clone(chat.platform());
+        let operations =
+            Operations::Here { console: console(context, chat)?, by: context.operator(), platform };
+        work(&operations).await
+    })
+}
 
 /// The console over the chat, for the operations that a command calls.
 ///

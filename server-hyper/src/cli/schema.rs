@@ -71,6 +71,11 @@ pub enum ContactSchema {
 }
 
 impl ContactSchema {
+    /// Whether the command runs at a console elsewhere.
+    pub const fn runs_elsewhere(&self) -> bool {
+        matches!(self, ContactSchema::Check { .. })
+    }
+
     pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
         let json = context.json();
         if let ContactSchema::Check { agent, file } = &self {
@@ -108,7 +113,7 @@ impl ContactSchema {
 
 /// Prints what a definition would change.
 fn check(context: &CommandContext, agent: &AgentId, file: &Path) -> Result<(), CliError> {
-    context.with_conversations(Contents::Closed, async |chat| {
+    operations::with(context, async |operations| {
         let mut body = Object::new();
         body.insert("definition", Json::Object(input::object(context, file)?));
         let command = Command {
@@ -118,9 +123,7 @@ fn check(context: &CommandContext, agent: &AgentId, file: &Path) -> Result<(), C
             if_match: None,
             body: Some(&body),
         };
-        let console = operations::console(context, chat)?;
-        let answer = console.run_command(&context.operator(), command).await;
-        let checked = answer.map_err(|refused| CliError::new(refused.text))?.data;
+        let checked = operations.run(command).await?.data;
         if context.json() {
             return context.print_json(&checked);
         }

@@ -61,6 +61,7 @@ struct Uses {
     files: u64,
     documents: u64,
     operators: u64,
+    tokens: u64,
     audit_entries: u64,
 }
 
@@ -136,6 +137,7 @@ impl ServerKeyCommand {
             "files",
             "documents",
             "operators",
+            "tokens",
             "audit entries",
         ];
         let heads = if uses.is_some() { &heads[..] } else { &heads[..3] };
@@ -153,6 +155,7 @@ impl ServerKeyCommand {
                     uses.files,
                     uses.documents,
                     uses.operators,
+                    uses.tokens,
                     uses.audit_entries,
                 ];
                 row.extend(counts.map(|count| count.to_string()));
@@ -265,6 +268,7 @@ impl Uses {
                 self.operators,
                 "operators' one-time and recovery codes: each sets them up again under Profile in the console",
             ),
+            (self.tokens, "service token(s): use each once, or create another one with `tokens create`"),
             (self.audit_entries, "audit entries, which verify under no other key: `audit purge`"),
         ]
         .into_iter()
@@ -295,6 +299,10 @@ async fn count(context: &CommandContext, store: &OpenStore) -> Result<AllUses, C
     let of_operators = console::server_keys_of_codes(conversations.platform()).await;
     for key in of_operators.map_err(|error| CliError::new(error.message()))? {
         of(&key, &|uses| uses.operators += 1);
+    }
+    let of_tokens = console::server_keys_of_tokens(conversations.platform()).await;
+    for key in of_tokens.map_err(|error| CliError::new(error.message()))? {
+        of(&key, &|uses| uses.tokens += 1);
     }
     for agent in storage.agents().await? {
         for stored in storage.keys(&agent.id).await? {

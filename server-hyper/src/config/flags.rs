@@ -15,6 +15,10 @@ pub struct GlobalArgs {
     pub config: Option<PathBuf>,
     /// Whether records are printed as JSON.
     pub json: bool,
+    /// The URL of the console elsewhere that runs the command.
+    pub server: Option<String>,
+    /// The file with the token for it.
+    pub token_file: Option<PathBuf>,
     /// The settings.
     pub values: FlagValues,
 }
@@ -120,7 +124,22 @@ impl Args for GlobalArgs {
             .action(ArgAction::SetTrue)
             .global(true)
             .help_heading(GLOBAL_HEADING);
-        augment(command.args([config, json]), Scope::Global)
+        let server = Arg::new("server")
+            .long("server")
+            .value_name("URL")
+            .help("Run the command at the console with this URL, with a service token [env: OPENAPI_TOKEN]")
+            .global(true)
+            .hide_short_help(true)
+            .help_heading(GLOBAL_HEADING);
+        let token_file = Arg::new("token-file")
+            .long("token-file")
+            .value_name("FILE")
+            .help("File that contains the service token for --server")
+            .value_parser(value_parser!(PathBuf))
+            .global(true)
+            .hide_short_help(true)
+            .help_heading(GLOBAL_HEADING);
+        augment(command.args([config, json, server, token_file]), Scope::Global)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -133,6 +152,8 @@ impl FromArgMatches for GlobalArgs {
         Ok(GlobalArgs {
             config: matches.get_one::<PathBuf>("config").cloned(),
             json: matches.get_flag("json"),
+            server: matches.get_one::<String>("server").cloned(),
+            token_file: matches.get_one::<PathBuf>("token-file").cloned(),
             values: values(matches, Scope::Global),
         })
     }

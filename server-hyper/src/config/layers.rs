@@ -150,9 +150,10 @@ impl Layer {
     }
 }
 
-/// Whether a variable is read elsewhere: the path of the configuration file, and the password of a backup.
+/// Whether a variable is read elsewhere: the path of the configuration file, the password of a backup, and the token for a
+/// console elsewhere.
 fn is_no_setting(key: &str) -> bool {
-    matches!(key, "config" | "backup_password")
+    matches!(key, "config" | "backup_password" | "token")
 }
 
 /// Whether Kubernetes may have set this variable, for a service called `openapi` or `openapi-…` in the same namespace:

@@ -44,6 +44,7 @@ mod power_cuts;
 mod read_only;
 mod s3_server;
 mod service;
+mod service_tokens;
 mod settings;
 mod support;
 #[cfg(target_os = "linux")]

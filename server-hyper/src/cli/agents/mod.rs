@@ -4,10 +4,14 @@ mod settings;
 
 use std::time::Duration;
 
+use ::console::Command;
+use ::console::imports::cell;
 use clap::Subcommand;
+use http::Method;
 use openapi_core::admin::{Admin, NewAgent};
 use openapi_core::agents::{Agent, AgentStatus};
 use openapi_core::audit::AuditAction;
+use openapi_core::json::Json;
 use openapi_core::values::{AgentId, Line};
 use serde::Serialize;
 use widget::Widget;
@@ -15,6 +19,7 @@ use widget::Widget;
 use self::settings::Configure;
 use crate::assemble::Contents;
 use crate::cli::context::CommandContext;
+use crate::cli::operations::{self, Operations};
 use crate::config::typed::Names;
 use crate::config::values::duration;
 use crate::error::CliError;
@@ -90,9 +95,32 @@ pub enum Agents {
     },
 }
 
+/// Lists the agents that a service token has a grant on.
+async fn list(context: &CommandContext, operations: &Operations) -> Result<(), CliError> {
+    let list = Command { method: &Method::GET, path: "/agents", query: &[], if_match: None, body: None };
+    let Json::Array(agents) = operations.run(list).await?.data else {
+        return Err(CliError::new("the answer of the operation is malformed"));
+    };
+    context.print_table(context.json(), &agents, &HEADS, |agent| {
+        ["id", "name", "status", "createdAt"]
+            .map(|name| agent.as_object().and_then(|it| it.get(name)).map(cell).unwrap_or_default())
+            .to_vec()
+    })
+}
+
+const HEADS: [&str; 4] = ["id", "name", "status", "created"];
+
 impl Agents {
+    /// Whether the command runs at a console elsewhere.
+    pub const fn runs_elsewhere(&self) -> bool {
+        matches!(self, Agents::List)
+    }
+
     pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
         let json = context.json();
+        if matches!(self, Agents::List) && context.remote().is_some() {
+            return operations::with(context, async |operations| list(context, operations).await);
+        }
         // Only the deletion of an agent touches the contents of files.
         let removes = matches!(self, Agents::Delete { .. });
         let contents = if removes { Contents::Open } else { Contents::Closed };
@@ -103,19 +131,14 @@ impl Agents {
                 Agents::Create { name, id } => platform.create_agent(&by, NewAgent { id, name }).await?,
                 Agents::List => {
                     let agents = platform.agents().await?;
-                    return context.print_table(
-                        json,
-                        &agents,
-                        &["id", "name", "status", "created"],
-                        |agent| {
-                            vec![
-                                agent.id.to_string(),
-                                agent.name.to_string(),
-                                status(agent).to_owned(),
-                                agent.created_at.to_string(),
-                            ]
-                        },
-                    );
+                    return context.print_table(json, &agents, &HEADS, |agent| {
+                        vec![
+                            agent.id.to_string(),
+                            agent.name.to_string(),
+                            status(agent).to_owned(),
+                            agent.created_at.to_string(),
+                        ]
+                    });
                 }
                 Agents::Show { id } => {
                     let agent = platform.agent(&id).await?;

@@ -215,6 +215,11 @@ pub struct ImportArgs {
 }
 
 impl Contacts {
+    /// Whether the command runs at a console elsewhere.
+    pub const fn runs_elsewhere(&self) -> bool {
+        !matches!(self, Contacts::Import(_) | Contacts::Export { .. } | Contacts::Erase(_))
+    }
+
     pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
         let json = context.json();
         match self {

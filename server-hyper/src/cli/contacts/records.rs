@@ -1,12 +1,13 @@
 //! `contacts list`, `show`, `create`, `update`, `archive` and `unarchive`: the console's operations.
 
 use ::console::imports::{CUSTOM, Columns, cell};
-use ::console::{Command, CommandAnswer, CommandRefused, Console};
+use ::console::{Command, CommandAnswer, CommandRefused};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use http::Method;
 use openapi_core::access::{Caller, Permissions};
-use openapi_core::admin::Admin;
+use openapi_core::admin::AdminError;
+use openapi_core::contacts::ContactRef;
 use openapi_core::json::{Json, Object};
 use openapi_core::platform::Platform;
 use openapi_core::reply::ErrorCode;
@@ -17,9 +18,8 @@ use serde::Serialize;
 
 use super::Which;
 use super::fields::Fields;
-use crate::assemble::Contents;
 use crate::cli::context::CommandContext;
-use crate::cli::operations;
+use crate::cli::operations::{self, Operations};
 use crate::cli::output::{optional, shortened};
 use crate::error::CliError;
 
@@ -208,8 +208,7 @@ pub(super) const GET: Command<'static> =
 /// What commands on contacts work with.
 pub(super) struct Desk<'a> {
     context: &'a CommandContext,
-    platform: &'a Platform,
-    console: Console,
+    operations: &'a Operations,
     agent: &'a AgentId,
 }
 
@@ -219,10 +218,10 @@ pub(super) fn with_desk(
     agent: &AgentId,
     work: impl AsyncFnOnce(&Desk<'_>) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
-    context.with_conversations(Contents::Closed, async |chat| {
-        let platform = &**chat.platform();
-        platform.agent(agent).await?;
-        work(&Desk { context, platform, console: operations::console(context, chat)?, agent }).await
+    operations::with(context, async |operations| {
+        let path = format!("/agents/{agent}");
+        operations.run(Command { path: &path, ..GET }).await.map_err(|refused| no_agent(refused, agent))?;
+        work(&Desk { context, operations, agent }).await
     })
 }
 
@@ -231,15 +230,52 @@ impl Desk<'_> {
     pub(super) async fn call(&self, below: &str, command: Command<'_>) -> Result<CommandAnswer, CliError> {
         let path = format!("/agents/{}/contacts{below}", self.agent);
         let command = Command { path: &path, ..command };
-        self.console.run_command(&self.context.operator(), command).await.map_err(failed)
+        self.operations.run(command).await.map_err(failed)
     }
 
     async fn columns(&self) -> Result<Columns, CliError> {
-        Ok(Columns::of(&Admin::contact_schema(self.platform, self.agent).await?))
+        let path = format!("/agents/{}/contact-schema", self.agent);
+        let schema = self.operations.run(Command { path: &path, ..GET }).await?.data;
+        let schema = serde_json::from_str(&schema.to_text()).map_err(|_| malformed())?;
+        Ok(Columns::of(&schema))
     }
 
     /// The platform id of a contact.
     pub(super) async fn id(&self, which: &Which) -> Result<ContactId, CliError> {
+        let target = which.target()?;
+        let external = match (&target, self.operations) {
+            (ContactRef::Id(id), Operations::There(_)) => return Ok(*id),
+            (ContactRef::External(external), Operations::There(_)) => external.to_string(),
+            (_, Operations::Here { platform, .. }) => return self.stored_id(platform, which, &target).await,
+        };
+        let missing = || CliError::new(format!("there is no contact '{}'", which.contact));
+        let mut query = vec![
+            ("search", external.clone()),
+            ("includeArchived", "true".to_owned()),
+            ("limit", "100".to_owned()),
+        ];
+        loop {
+            let page = self.call("", Command { query: &query, ..GET }).await?;
+            let Json::Array(contacts) = &page.data else { return Err(malformed()) };
+            let text =
+                |contact: &Json, name: &str| member(contact, name).and_then(Json::as_str).map(str::to_owned);
+            let is_it = |contact: &&Json| text(contact, "externalReferenceId").as_deref() == Some(&external);
+            if let Some(found) = contacts.iter().find(is_it) {
+                return text(found, "id").and_then(|id| id.parse().ok()).ok_or_else(malformed);
+            }
+            let next = member(&page.pagination, "nextCursor").and_then(Json::as_str).ok_or_else(missing)?;
+            query.truncate(3);
+            query.push(("cursor", next.to_owned()));
+        }
+    }
+
+    /// The same from the store of this process.
+    async fn stored_id(
+        &self,
+        platform: &Platform,
+        which: &Which,
+        target: &ContactRef,
+    ) -> Result<ContactId, CliError> {
         let caller = Caller {
             agent_id: self.agent.clone(),
             actor: self.context.operator(),
@@ -247,13 +283,21 @@ impl Desk<'_> {
             address: None,
             request_id: String::new(),
         };
-        let found = self.platform.contact(&caller, &ContactTarget::from(&which.target()?)).await;
+        let found = platform.contact(&caller, &ContactTarget::from(target)).await;
         let contact = found.map_err(|error| match error.code() {
             ErrorCode::ContactNotFound => CliError::new(format!("there is no contact '{}'", which.contact)),
             _ => CliError::new(error.message().to_owned()),
         })?;
         Ok(contact.id)
     }
+}
+
+/// An agent that does not exist, as other commands say it.
+fn no_agent(refused: CommandRefused, agent: &AgentId) -> CliError {
+    if refused.code == "NOT_FOUND" {
+        return AdminError::NotFound { what: "agent", id: agent.to_string() }.into();
+    }
+    refused.into()
 }
 
 /// An error of an operation, with what to do about it.

@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use ::console::{Command, CommandRefused, Console};
+use ::console::Command;
 use clap::{Args, Subcommand};
 use http::Method;
 use openapi_core::json::{Json, Object};
 use openapi_core::values::AgentId;
 
-use crate::assemble::Contents;
 use crate::cli::context::CommandContext;
-use crate::cli::operations;
+use crate::cli::operations::{self, Operations};
 use crate::config::values::duration;
 use crate::error::CliError;
 use ::console::imports::cell;
@@ -84,10 +83,7 @@ pub struct Which {
 
 impl Sources {
     pub fn run(self, context: &CommandContext) -> Result<(), CliError> {
-        context.with_conversations(Contents::Closed, async |chat| {
-            let console = operations::console(context, chat)?;
-            self.act(&Desk { console, context }).await
-        })
+        operations::with(context, async |operations| self.act(&Desk { operations, context }).await)
     }
 
     async fn act(self, desk: &Desk<'_>) -> Result<(), CliError> {
@@ -127,7 +123,7 @@ impl Sources {
 /// What the commands work with.
 struct Desk<'a> {
     context: &'a CommandContext,
-    console: Console,
+    operations: &'a Operations,
 }
 
 impl Desk<'_> {
@@ -140,8 +136,7 @@ impl Desk<'_> {
     ) -> Result<Json, CliError> {
         let path = format!("/agents/{agent}/sources{below}");
         let command = Command { method, path: &path, query: &[], if_match: None, body };
-        let answer = self.console.run_command(&self.context.operator(), command).await;
-        Ok(answer.map_err(|CommandRefused { text, .. }| CliError::new(text))?.data)
+        Ok(self.operations.run(command).await?.data)
     }
 
     async fn one(&self, method: &Method, which: &Which, below: &str) -> Result<Json, CliError> {
