@@ -3378,6 +3378,6 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
   'server.health': {
     method: 'GET', path: '/server/health', query: [], body: 'none',
     scope: 'installation', needs: 'server.read', stepUp: false, versioned: false, secret: false,
-    changes: false, command: '',
+    changes: false, command: 'server health',
   },
 };
