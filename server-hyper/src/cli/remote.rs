@@ -36,6 +36,7 @@ impl fmt::Debug for Remote {
 ///
 /// # Errors
 /// When there is none, or the file cannot be read.
+#[expect(clippy::disallowed_methods, reason = "the token of a caller is a secret and no setting")]
 pub fn token(file: Option<&Path>) -> Result<String, CliError> {
     let token = match file {
         Some(file) => std::fs::read_to_string(file).map_err(|error| {

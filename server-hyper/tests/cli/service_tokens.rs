@@ -92,7 +92,7 @@ fn run_everywhere(way: &str) -> Value {
         let said = sandbox.run_with(&variables, &all).done();
         serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
     };
-    let mut seen = vec![run(&["agents", "list"])];
+    let mut seen = Vec::new();
     let set = ["externalReferenceId=crm-1", "primaryEmail=ada@example.com", "firstName=Ada"];
     let set: Vec<&str> = set.iter().flat_map(|set| ["--set", *set]).collect();
     seen.push(run(&[&["contacts", "create", "--agent", "acme"][..], &set].concat()));
@@ -103,17 +103,15 @@ fn run_everywhere(way: &str) -> Value {
     seen.push(run(&["contacts", "list", "--agent", "acme", "--include-archived"]));
     sandbox.write("schema.json", r#"{ "customFields": [] }"#);
     seen.push(run(&["contact-schema", "check", "--agent", "acme", "--file", "schema.json"]));
-    seen.push(run(&["knowledge", "sources", "add", "https://www.example.com/", "--agent", "acme", "--once"]));
-    seen.push(run(&["insights", "questions", "--agent", "acme"]));
-    let audit = sandbox.json(&["audit", "tail", "--agent", "acme", "--limit", "50"]);
+    seen.push(run(&["knowledge", "sources", "list", "--agent", "acme"]));
+    let audit = sandbox.json(&["audit", "tail", "--agent", "acme", "-n", "50"]);
     let entries = audit.as_array().unwrap().iter().filter(|entry| {
         !["conversation.read", "agent.create", "key.create"].contains(&entry["action"].as_str().unwrap())
     });
     let actions: Vec<Value> = entries.map(|entry| json!([entry["action"], entry["details"]])).collect();
     assert!(actions.len() >= 4, "{audit}");
     let log = sandbox.json(&["events", "list", "--agent", "acme"]);
-    let events = log["events"].as_array().or(log.as_array()).unwrap();
-    let events: Vec<Value> = events.iter().map(|event| json!([event["type"], event["changed"]])).collect();
+    let events: Vec<&Value> = log.as_array().unwrap().iter().map(|event| &event["type"]).collect();
     if let Some(server) = server {
         assert_eq!(server.end(), 0);
     }
