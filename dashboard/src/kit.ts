@@ -8,6 +8,7 @@ export { invalidate, optimistic, prefetch, useQuery, type Query } from './lib/ca
 export { checkCharacters, credentials } from './lib/check';
 export { download } from './lib/download';
 export { useEntries, type Entries } from './lib/entries';
+export { errorTitle } from './lib/errors';
 export { useEvery } from './lib/every';
 export { useForm, type Form } from './lib/form';
 export { ago, bytes, day, languages, list, locale, moment, number, percent, setLocale, since, t, time, tn } from './lib/i18n';
@@ -21,7 +22,7 @@ export { ask, Dialog } from './ui/dialog';
 export { VirtualList, usePages, type Pages } from './ui/list';
 export { Menu, type Item } from './ui/menu';
 export { Badge, Button, Check, Cli, Code, Copy, Field, Keys, Mark, Meter, Notice, quoted, Search, Select, TextField, When, type Tone } from './ui/parts';
-export { Bones, Details, Empty, errorTitle, Failure, Loaded } from './ui/states';
+export { Bones, Details, Empty, Failure, Loaded } from './ui/states';
 export { done } from './ui/toast';
 export { useActions } from './app/palette';
 export { agent, agents, begin, can, choose, hostSignIn, operator, readAgents, session, setDensity, setTheme, signOut, start, who } from './app/session';

@@ -1,4 +1,5 @@
-// Texts in the operator's language. The English text is the key; a language file maps it to its translation.
+// Texts in the operator's language. The English text is the key. The file `texts` has the keys of all languages once, and
+// the file of a language their translations in the same order.
 import { signal } from '@preact/signals';
 import { load, stored, translated } from './base';
 
@@ -33,13 +34,18 @@ export const tn = (n: number, one: string, other: string, values?: Record<string
   return fill(text, { n: number(n), ...values });
 };
 
+const translations = async (tag: string): Promise<Record<string, Entry>> => {
+  const [keys, values] = await Promise.all([load<{ default: string[] }>('texts'), load<{ default: Entry[] }>('locale-' + tag)]);
+  return Object.fromEntries(keys.default.map((key, n) => [key, values.default[n]!]));
+};
+
 /** Chooses the language; without one, the browser's first that is translated. */
 export const setLocale = async (wanted: string | null): Promise<void> => {
   const known = ['en', ...translated];
   const fit = (tag: string) => known.find((one) => one == tag) ?? known.find((one) => one.split('-')[0] == tag.split('-')[0]);
   const chosen = (wanted && fit(wanted)) || (wanted ? undefined : navigator.languages.map(fit).find(Boolean)) || 'en';
   try {
-    texts.value = chosen == 'en' ? {} : (await load<{ default: Record<string, Entry> }>('locale-' + chosen)).default;
+    texts.value = chosen == 'en' ? {} : await translations(chosen);
     locale.value = chosen;
   } catch {
     texts.value = {};

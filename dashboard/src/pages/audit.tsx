@@ -1,20 +1,9 @@
 // The audit log: who did what, from where, the newest first.
 import { address, agent, Bar, Bones, Button, Copy, Empty, Failure, moment, Search, seg, setQuery, t, useEntries, useSignal, When, who, Dialog, type AuditEntry, type AuditPage } from '../kit';
+import { actionWords } from './parts/audit-words';
 
-/** Actions that are not a noun and a verb. */
-const PHRASES: Record<string, string> = {
-  'authentication.failure': 'Authentication failed', 'operator.create': 'Account created', 'operator.edit': 'Profile edited', 'operator.endSession': 'Session ended', 'operator.grant': 'Roles changed', 'operator.invite': 'Member invited',
-  'operator.method': 'Sign-in method changed', 'operator.recover': 'Recovery code used', 'operator.recoveryCodes': 'Recovery codes created', 'operator.recoveryLink': 'Recovery link created', 'operator.revokeInvitation': 'Invitation revoked', 'operator.setupLink': 'Set-up link created', 'operator.signIn': 'Signed in', 'operator.signOut': 'Signed out', 'operator.stepUp': 'Identity confirmed', 'operator.totp': 'Authenticator app changed',
-};
-const PAST: Record<string, string> = { cancel: 'cancelled', copy: 'copied', drop: 'dropped', read: 'read' };
-/** What an action is, in words: `key.create` → “Key created”. */
-const words = (action: string): string => {
-  const [noun = '', verb = ''] = action.split('.');
-  const spaced = noun.replace(/[A-Z]/g, (letter) => ' ' + letter.toLowerCase()).replace('operator', 'member');
-  return PHRASES[action] ?? `${spaced.charAt(0).toUpperCase()}${spaced.slice(1)} ${PAST[verb] ?? verb.replace(/e?$/, 'ed')}`;
-};
 const Entry = ({ of: entry, close }: { of: AuditEntry; close: () => void }) => (
-  <Dialog title={words(entry.action)} kind="panel" onClose={close}>
+  <Dialog title={actionWords(entry.action)} kind="panel" onClose={close}>
     <dl class="dl">
       <dt>{t('Time')}</dt><dd>{moment(entry.at)}</dd>
       <dt>{t('Actor')}</dt><dd><span dir="auto">{who(entry.actor)}</span> <span class="muted">({who(entry.actor) == entry.actor.id ? entry.actor.type : entry.actor.id})</span></dd>
@@ -30,7 +19,7 @@ export default () => {
   const open = useSignal<AuditEntry | null>(null);
   const { entries, hasMore, loading, error, ...log } = useEntries<AuditPage, AuditEntry>(`/agents/${seg(agent.value!)}/audit`, { limit: 100 }, (page) => page);
   const search = address.value.query.get('q') ?? '';
-  const shown = entries.filter((entry) => !search || `${entry.actor.id} ${who(entry.actor)} ${entry.action} ${words(entry.action)} ${entry.resource} ${entry.address} ${entry.requestId}`.toLowerCase().includes(search.toLowerCase()));
+  const shown = entries.filter((entry) => !search || `${entry.actor.id} ${who(entry.actor)} ${entry.action} ${actionWords(entry.action)} ${entry.resource} ${entry.address} ${entry.requestId}`.toLowerCase().includes(search.toLowerCase()));
   return (
     <>
       <Bar crumb={t('Settings')} title={t('Audit log')}><Button icon="rotate" onClick={log.reload}>{t('Reload')}</Button></Bar>
@@ -46,7 +35,7 @@ export default () => {
             <tbody>{shown.map((entry) => (
               <tr key={entry.id} data-href="" onClick={() => (open.value = entry)}>
                 <td class="muted"><When at={entry.at} /></td><td class="cut strong" dir="auto">{who(entry.actor)}</td>
-                <td><button type="button" class="linkish" onClick={(event) => { event.stopPropagation(); open.value = entry; }}>{words(entry.action)}</button></td>
+                <td><button type="button" class="linkish" onClick={(event) => { event.stopPropagation(); open.value = entry; }}>{actionWords(entry.action)}</button></td>
                 <td class="cut muted">{entry.resource && <code>{entry.resource}</code>}</td><td class="muted wide-only">{entry.address && <code>{entry.address}</code>}</td>
               </tr>
             ))}</tbody>

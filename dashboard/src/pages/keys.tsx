@@ -1,6 +1,6 @@
 // Settings → API Permissions: the keys of an agent's Open API.
 import {
-  agent, ago, ask, Badge, Bar, Button, can, credentials, day, Dialog, done, Empty, Failure, href, Icon, invalidate, Loaded, Menu, moment, navigate,
+  agent, ago, ask, Badge, Bar, Button, can, credentials, day, Dialog, done, Empty, errorTitle, Failure, href, Icon, invalidate, Loaded, Menu, moment, navigate,
   Notice, number, patch, post, quoted, Search, seg, setQuery, t, useActions, useForm, useQuery, useRef, useSignal, When, who, ApiError, address,
   Cli, Copy, type Item, type Key, type IssuedKey,
 } from '../kit';
@@ -47,7 +47,7 @@ const changes = (key: Key): { disable: () => void; enable: () => void; revoke: (
         done(t('{name} is disabled', { name: key.name }), async () => { await post(`${path}/enable`); refresh(); });
       },
     }),
-    enable: () => void post(`${path}/enable`).then(() => { refresh(); done(t('{name} is enabled', { name: key.name }), async () => { await post(`${path}/disable`); refresh(); }); }, (error: ApiError) => done(error.message)),
+    enable: () => void post(`${path}/enable`).then(() => { refresh(); done(t('{name} is enabled', { name: key.name }), async () => { await post(`${path}/disable`); refresh(); }); }, (error: ApiError) => done(errorTitle(error))),
     revoke: () => ask({
       title: t('Revoke {name}?', { name: key.name }),
       text: <>{t('Its clients are refused immediately and permanently. Create a new key for them first, or rotate the secret if only the secret has leaked.')} {key.lastUsedAt && t('Last used {when}.', { when: ago(key.lastUsedAt) })}</>,

@@ -144,13 +144,14 @@ export default ({ rest }: { rest: string[] }) => {
     ...(id ? [{ id: 'close', label: t('Close the record'), icon: 'x' as const, keys: 'Escape', run: close }] : []),
   ]);
   const all = documents.data ?? [];
+  const passages = all.reduce((sum, one) => sum + one.passages, 0);
   const tabs: [boolean, string, string, number | undefined][] = [[!isWebsites, `/a/${seg(agent.value!)}/knowledge`, t('Documents'), documents.data?.length], [isWebsites, websitePath(), t('Websites'), websites.data?.length]];
   return (
     <div class={`split${id ? ' open' : ''}`}>
       <div class="pane under dropzone" onDragOver={(event) => { if (write && event.dataTransfer?.types.includes('Files')) { event.preventDefault(); over.value = true; } }} onDragLeave={(event) => { if (!(event.currentTarget as Node).contains(event.relatedTarget as Node)) over.value = false; }}
         onDrop={(event) => { if (!write) return; event.preventDefault(); over.value = false; add(event.dataTransfer?.files); }}>
         <Bar title={t('Knowledge')}>
-          {!isWebsites && !!all.length && <span class="muted small wide-only">{tn(all.length, '{n} document', '{n} documents')} · {tn(all.reduce((sum, one) => sum + one.passages, 0), '{n} passage', '{n} passages')}</span>}
+          {!isWebsites && !!all.length && <span class="muted small wide-only">{tn(all.length, '{n} document', '{n} documents')} · {tn(passages, '{n} passage', '{n} passages')}</span>}
           {write && (isWebsites ? <Button kind="main" icon="plus" keys={id ? undefined : 'n'} onClick={addWebsite}>{t('Add website')}</Button> : <><Button onClick={teach}>{t('Teach')}</Button><Button icon="note" onClick={addText}>{t('Add text')}</Button><Button kind="main" icon="plus" keys="n" onClick={pick}>{t('Add files')}</Button></>)}
         </Bar>
         <input ref={input} type="file" multiple accept={TYPES} hidden onChange={(event) => { add(event.currentTarget.files); event.currentTarget.value = ''; }} />

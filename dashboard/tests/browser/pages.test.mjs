@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { artefacts, inspect, start, test, until } from './setup.mjs';
+import { pseudo, untranslated } from './pseudo.mjs';
 
 let all;
 before(async () => (all = await start()));
@@ -63,14 +64,18 @@ const LOOKS = {
   narrow: { viewport: { width: 320, height: 640 } },
   tablet: { viewport: { width: 820, height: 1100 } },
   forced: { forcedColors: 'active' },
+  // German is replaced by English with marks and 40 % more letters.
+  pseudo: { locale: 'de' },
+  'pseudo-phone': { locale: 'de', viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
 };
-const check = async (name, path, options, init) => {
-  const visit = await all.visit(path, { options, init });
+const check = async (name, path, options) => {
+  const isPseudo = options.locale == 'de';
+  const visit = await all.visit(path, { options, prepare: isPseudo ? pseudo : undefined });
   await visit.page.locator('h1:visible').first().waitFor();
   await visit.page.waitForFunction(() => !document.querySelector('[role=status][aria-label], .bones'));
   await visit.page.waitForTimeout(60);
   await visit.page.screenshot({ path: `${artefacts}${name}.png` });
-  const found = await inspect(visit.page, name);
+  const found = isPseudo ? await untranslated(visit.page, all.stub.data, name) : await inspect(visit.page, name);
   const wide = await visit.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   if (wide > 0) found.push(`${name}: ${wide} px too wide`);
   await visit.done();
@@ -83,8 +88,7 @@ for (const [look, options] of Object.entries(LOOKS))
       all.stub.reset();
       all.stub.signedIn = !['sign-in', 'setup'].includes(name);
       all.stub.needsMethod = name == 'secure';
-      const rtl = look == 'rtl' ? () => document.addEventListener('DOMContentLoaded', () => new MutationObserver(() => document.documentElement.dir != 'rtl' && (document.documentElement.dir = 'rtl')).observe(document.documentElement, { attributes: true })) : undefined;
-      found.push(...(await check(`${name}-${look}`, path(), options, rtl)));
+      found.push(...(await check(`${name}-${look}`, path(), options)));
     }
     assert.deepEqual(found, []);
   });

@@ -26,6 +26,20 @@ test('a page imports from the kit only', () => {
   for (const name of files.filter((one) => one.startsWith('pages/')))
     for (const [, from] of text(name).matchAll(/from '([^']+)'/g)) assert.match(from, /^(\.\.\/(\.\.\/)?kit|\.\/[\w/-]+|preact)$/, `${name}: ${from}`);
 });
+test('every text is written where it is shown, so that it can be found', () => {
+  for (const name of files.filter((one) => one != 'lib/i18n.ts')) {
+    const found = (of) => [...text(name).matchAll(of)].length;
+    assert.equal(found(/\bt\(/g), found(/\bt\(\s*'/g), `${name}: t without a text`);
+    assert.equal(found(/\btn\(/g), found(/\btn\([^,]+,\s*'(?:[^'\\]|\\.)*',\s*'/g), `${name}: tn without texts`);
+  }
+});
+test('every action of the audit log has words', () => {
+  const rust = readFileSync(new URL('../../../openapi-core/src/audit/mod.rs', import.meta.url), 'utf8');
+  const words = text('pages/parts/audit-words.ts');
+  const actions = [...rust.matchAll(/^ {4}\w+ = "(\w+\.\w+)",$/gm)].map((match) => match[1]);
+  assert.ok(actions.length > 80, String(actions.length));
+  for (const action of actions) assert.ok(words.includes(`'${action}':`), action);
+});
 test('every text of a language is one of the sources, complete, with the same values', () => {
   const known = texts();
   assert.ok(known.size > 250, String(known.size));

@@ -1,5 +1,5 @@
 // A contact: its fields by schema, edited in place and merged when a colleague was faster; archive, erase.
-import { agent, ApiError, ask, Badge, Bar, Button, can, changed as differences, Cli, Dialog, done, Failure, Field, get, invalidate, Loaded, Menu, merge, moment, Notice, patch, post, quoted, seg, t, TextField, useForm, useKeys, useQuery, useSignal, type Conflict, type Contact, type Form, type SchemaField, type Values } from '../../kit';
+import { agent, ApiError, ask, Badge, Bar, Button, can, changed as differences, Cli, Dialog, done, errorTitle, Failure, Field, get, invalidate, Loaded, Menu, merge, moment, Notice, patch, post, quoted, seg, t, TextField, useForm, useKeys, useQuery, useSignal, type Conflict, type Contact, type Form, type SchemaField, type Values } from '../../kit';
 import { Notes } from './contact-notes';
 
 type Schema = { fields: SchemaField[]; customFields: SchemaField[] } | null;
@@ -131,14 +131,14 @@ const Loadable = ({ contact: stored, etag, schema, changed, close, refetch }: { 
       await refetch();
       done(on ? t('{name} is archived', { name: nameOf(contact) }) : t('{name} is unarchived', { name: nameOf(contact) }), async () => { changed((await post<Contact>(`${path}/${on ? 'unarchive' : 'archive'}`)).data); await refetch(); });
     } catch (error) {
-      if (error instanceof ApiError && error.code != 'CANCELLED') done(error.message);
+      if (error instanceof ApiError && error.code != 'CANCELLED') done(errorTitle(error));
     }
   };
   const reveal = async () => {
     try {
       shownValues.value = (await post<Contact>(`${path}/reveal`)).data;
     } catch (error) {
-      if (error instanceof ApiError && error.code != 'CANCELLED') done(error.message);
+      if (error instanceof ApiError && error.code != 'CANCELLED') done(errorTitle(error));
     }
   };
   const erase = () => {

@@ -1,7 +1,7 @@
 // An extraction: its state, its values with their evidence and confidence, and what the document really says, noted field by
 // field as a case for evaluations.
 import {
-  agent, ApiError, ask, Badge, Bar, bytes, Button, can, changed as differences, Cli, done, download, Failure, Field, href, invalidate, Loaded, locale, Menu, moment, Notice, number, percent, post, put, quoted, remove, seg, setQuery, t, tn, useEvery, useForm, useKeys, useQuery,
+  agent, ApiError, ask, Badge, Bar, bytes, Button, can, changed as differences, Cli, done, download, errorTitle, Failure, Field, href, invalidate, Loaded, locale, Menu, moment, Notice, number, percent, post, put, quoted, remove, seg, setQuery, t, tn, useEvery, useForm, useKeys, useQuery,
   type ExtractionJob, type ExtractionReport, type ExtractionState, type Tone,
 } from '../../kit';
 
@@ -150,7 +150,7 @@ const Report = ({ report, path, refetch, changed, close }: { report: ExtractionR
     done(text);
   };
   const retry = act('retry', t('The document is queued again'));
-  const attempt = (run: () => Promise<void>) => void run().catch((error) => { if (error instanceof ApiError) done(error.message); else throw error; });
+  const attempt = (run: () => Promise<void>) => void run().catch((error) => { if (error instanceof ApiError) done(errorTitle(error)); else throw error; });
   const cancel = () => ask({
     title: t('Cancel this extraction?'), button: t('Cancel extraction'), bad: true, cli: `extractions cancel ${job.id} --agent ${agent.value}`,
     text: t('It ends without a result and costs nothing. A document that was not saved is removed.'), run: act('cancel', t('The extraction is cancelled')),

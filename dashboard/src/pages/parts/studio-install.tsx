@@ -1,5 +1,5 @@
 // Install: the tag for web pages, what a page needs beyond it, and the secret that signs who a visitor is.
-import { agent, ApiError, ask, Button, can, Cli, Code, Copy, done, Loaded, Notice, post, seg, t, useQuery, useSignal, type IdentitySecrets, type WidgetInstallation } from '../../kit';
+import { agent, ApiError, ask, Button, can, Cli, Code, Copy, done, errorTitle, Loaded, Notice, post, seg, t, useQuery, useSignal, type IdentitySecrets, type WidgetInstallation } from '../../kit';
 
 const path = (rest: string) => `/agents/${seg(agent.value!)}/${rest}`;
 /** What a server signs, in four languages; `SECRET` stands for the identity secret. */
@@ -28,7 +28,7 @@ const Identity = ({ global }: { global: string }) => {
     try {
       secrets.value = (await post<IdentitySecrets>(path('identity-secret/' + rest))).data;
     } catch (error) {
-      if (error instanceof ApiError && error.code != 'CANCELLED') done(error.message);
+      if (error instanceof ApiError && error.code != 'CANCELLED') done(errorTitle(error));
     }
   };
   const rotate = () => ask({
