@@ -81,7 +81,7 @@ export const errorTitle = (error: ApiError): string =>
   (TITLES[error.code] ?? (locale.value == 'en' ? undefined : GENERAL[error.code]))?.() ?? error.message;
 
 /** A number as it stands in a text, not as a part of a word, a date or a path. */
-const LITERAL = /(?<![\p{L}\p{N}_.,+-])-?\d+(\.\d+)?(e[+-]?\d+)?(?![\p{L}\p{N}_-]|[.,]\d)/giu;
+const LITERAL = /(?<![\p{L}\p{N}_.,+[-])-?\d+(\.\d+)?(e[+-]?\d+)?(?![\p{L}\p{N}_-]|[.,]\d)/giu;
 /** The limit that a text names, unless it has several numbers, or one that would not be shown exactly. */
 const limitOf = (message: string): number | null => {
   const [found, ...more] = message.match(LITERAL) ?? [];
