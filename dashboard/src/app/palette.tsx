@@ -3,7 +3,7 @@ import { signal, useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { useQuery } from '../lib/cache';
 import { fits, fullName, t, tn } from '../lib/i18n';
-import { activeKeys, useKeys } from '../lib/keys';
+import { activeKeys, strokes, useKeys } from '../lib/keys';
 import { navigate } from '../lib/router';
 import { Icon, type IconName } from '../ui/icon';
 import { Dialog } from '../ui/dialog';
@@ -125,7 +125,7 @@ const Open = () => {
 };
 const Help = () => (
   <Dialog title={t('Keyboard shortcuts')} isText onClose={() => (helping.value = false)}>
-    <dl class="dl keylist">{helpKeys.map((key) => <><dt><Keys of={key.key} /><span class="sr">{key.key}</span></dt><dd>{key.label}</dd></>)}</dl>
+    <dl class="dl keylist">{helpKeys.map((key) => <><dt><Keys of={key.key} /><span class="sr">{key.key.replace('mod', strokes('mod')[0]!)}</span></dt><dd>{key.label}</dd></>)}</dl>
     <p class="small muted">{t('Single letters work outside text fields only. You can turn them off in your profile.')}</p>
   </Dialog>
 );

@@ -94,9 +94,8 @@ export const ago = (at: string, now = Date.now()): string => {
   if (Math.abs(seconds) < 5) return t('now');
   if (Math.abs(seconds) > 30 * 86400) return day(at);
   const [unit, size] = STEPS.find(([, each]) => Math.abs(seconds) >= each) ?? STEPS[3]!;
-  const text = (style: 'narrow' | 'short') => new Intl.RelativeTimeFormat(locale.value, { style, numeric: 'auto' }).format(Math.trunc(seconds / size), unit);
-  // Some languages have a bare sign for the shortest form: `-3 h`.
-  return /^\P{L}*[-+−]/u.test(text('narrow')) ? text('short') : text('narrow');
+  // The shortest form is `-3 h` in French and `vor 2 m` in German.
+  return new Intl.RelativeTimeFormat(locale.value, { style: locale.value == 'en' ? 'narrow' : 'short', numeric: 'auto' }).format(Math.trunc(seconds / size), unit);
 };
 /** How long something lasts since a time, in short: `2 min`. */
 export const since = (at: string, now = Date.now()): string => {

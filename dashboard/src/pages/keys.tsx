@@ -4,7 +4,7 @@ import {
   Notice, number, patch, post, quoted, Search, seg, sentences, setQuery, t, tn, useActions, useForm, useQuery, useRef, useSignal, When, who, ApiError, address,
   Cli, Copy, type Item, type Key, type IssuedKey,
 } from '../kit';
-import { actionName, ACTIONS, KeyForm, sentence, SCOPES, toForm, toBody, type KeyValues } from './parts/key-form';
+import { actionName, ACTIONS, KeyForm, ScopeName, sentence, SCOPES, toForm, toBody, type KeyValues } from './parts/key-form';
 import { SecretPanel } from './parts/key-secret';
 
 const root = () => `/agents/${seg(agent.value!)}/keys`;
@@ -267,7 +267,7 @@ const Show = ({ of: key }: { of: Key }) => {
         <section class="card"><header><h2>{t('Permissions')}</h2></header><div class="body stack">
           <p>{sentence(key.permissions)}</p>
           <table class="grid"><thead><tr><th scope="col"><span class="sr">{t('Scope')}</span></th>{ACTIONS.map((action) => <th scope="col">{actionName(action)}</th>)}</tr></thead>
-            <tbody>{SCOPES.map((scope) => <tr><th scope="row">{scope.title()}</th>{ACTIONS.map((action) => <td>{!scope.actions.includes(action) ? null : key.permissions.includes(`${scope.name}:${action}`) ? <span class="yes"><Icon name="check" /><span class="sr">{t('allowed')}</span></span> : <span class="muted">–<span class="sr">{t('not allowed')}</span></span>}</td>)}</tr>)}</tbody></table>
+            <tbody>{SCOPES.map((scope) => <tr><th scope="row"><ScopeName of={scope} /></th>{ACTIONS.map((action) => <td>{!scope.actions.includes(action) ? null : key.permissions.includes(`${scope.name}:${action}`) ? <span class="yes"><Icon name="check" /><span class="sr">{t('allowed')}</span></span> : <span class="muted">–<span class="sr">{t('not allowed')}</span></span>}</td>)}</tr>)}</tbody></table>
         </div></section>
         <section class="card"><header><h2>{t('Usage')}</h2></header><div class="body">
           <dl class="dl">

@@ -91,6 +91,8 @@ const PRESETS: [() => string, string[]][] = [
   [() => t('Forms'), ['contacts:read', 'forms:create', 'forms:read']],
   [() => t('Extraction'), ['document-extraction:create', 'document-extraction:read']],
 ];
+/** The name of a scope, which is short on a phone. */
+export const ScopeName = ({ of: scope }: { of: Scope }) => <><span class="wide-only">{scope.title()}</span><span class="narrow-only">{scope.short()}</span></>;
 const Grid = ({ form }: { form: Form<KeyValues> }) => {
   const chosen = form.values.permissions;
   const order = SCOPES.flatMap((scope) => scope.actions.map((action) => `${scope.name}:${action}`));
@@ -107,7 +109,7 @@ const Grid = ({ form }: { form: Form<KeyValues> }) => {
             const all = names.every((one) => chosen.includes(one));
             return (
               <tr>
-                <th scope="row"><button type="button" class="linkish" aria-label={all ? t('Clear {scope}', { scope: scope.title() }) : t('Allow all of {scope}', { scope: scope.title() })} onClick={() => set(names, !all)}>{scope.title()}</button></th>
+                <th scope="row"><button type="button" class="linkish" aria-label={all ? t('Clear {scope}', { scope: scope.title() }) : t('Allow all of {scope}', { scope: scope.title() })} onClick={() => set(names, !all)}><ScopeName of={scope} /></button></th>
                 {ACTIONS.map((action) => <td>{scope.actions.includes(action) && <label class="cell"><input type="checkbox" aria-label={`${scope.title()}: ${actionName(action)}`} checked={chosen.includes(`${scope.name}:${action}`)} onChange={(event) => set([`${scope.name}:${action}`], event.currentTarget.checked)} /></label>}</td>)}
               </tr>
             );
