@@ -6,7 +6,7 @@ const root = () => `/agents/${seg(agent.value!)}/contacts`;
 const page = (rest = '') => `/a/${seg(agent.value!)}/contacts${rest}`;
 const TONES: { [status: string]: Tone } = { active: 'ok', blocked: 'bad' };
 const statusName = (status: string) => ({ active: t('Active'), inactive: t('Inactive'), blocked: t('Blocked') })[status] ?? status;
-const COLUMNS = 'minmax(12rem, 1.4fr) minmax(10rem, 1.3fr) minmax(6rem, 1fr) 6rem 5.5rem';
+const COLUMNS = 'minmax(12rem, 1.4fr) minmax(10rem, 1.3fr) minmax(6rem, 1fr) 6rem 6.5rem';
 
 const Head = ({ narrow }: { narrow: boolean }) => {
   const sort = address.value.query.get('sort') ?? '-updatedAt';
@@ -20,7 +20,7 @@ const Head = ({ narrow }: { narrow: boolean }) => {
 const Row = ({ of: contact, narrow }: { of: Contact; narrow: boolean }) => (
   <>
     <span role="cell" class="row"><Mark kind="round" name={nameOf(contact)} /><a class="plain strong cut" dir="auto" href={href(page('/' + seg(contact.id)) + location.search)}>{nameOf(contact)}</a>{contact.isArchived && <Badge>{t('archived')}</Badge>}</span>
-    <span role="cell" class="cut muted">{contact.primaryEmail}</span>
+    <span role="cell" class="cut muted" dir="auto">{contact.primaryEmail}</span>
     {!narrow && <>
       <span role="cell" class="tagrow">{contact.tags.slice(0, 3).map((tag) => <Badge>{tag}</Badge>)}{contact.tags.length > 3 && <span class="small muted">+{contact.tags.length - 3}</span>}</span>
       <span role="cell"><Badge tone={TONES[contact.status] ?? ''} dot open={contact.status == 'inactive'}>{statusName(contact.status)}</Badge></span>

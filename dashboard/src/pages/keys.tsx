@@ -266,8 +266,8 @@ const Show = ({ of: key }: { of: Key }) => {
         {key.status == 'disabled' && <Notice tone="warn"><div class="row between wrap"><span>{t('Requests with this key are refused with API_KEY_REVOKED.')}</span>{manage && <Button icon="play" onClick={enable}>{t('Enable')}</Button>}</div></Notice>}
         <section class="card"><header><h2>{t('Permissions')}</h2></header><div class="body stack">
           <p>{sentence(key.permissions)}</p>
-          <table class="grid"><thead><tr><th scope="col"><span class="sr">{t('Scope')}</span></th>{ACTIONS.map((action) => <th scope="col">{actionName(action)}</th>)}</tr></thead>
-            <tbody>{SCOPES.map((scope) => <tr><th scope="row"><ScopeName of={scope} /></th>{ACTIONS.map((action) => <td>{!scope.actions.includes(action) ? null : key.permissions.includes(`${scope.name}:${action}`) ? <span class="yes"><Icon name="check" /><span class="sr">{t('allowed')}</span></span> : <span class="muted">–<span class="sr">{t('not allowed')}</span></span>}</td>)}</tr>)}</tbody></table>
+          <div class="tablewrap"><table class="grid"><thead><tr><th scope="col"><span class="sr">{t('Scope')}</span></th>{ACTIONS.map((action) => <th scope="col">{actionName(action)}</th>)}</tr></thead>
+            <tbody>{SCOPES.map((scope) => <tr><th scope="row"><ScopeName of={scope} /></th>{ACTIONS.map((action) => <td>{!scope.actions.includes(action) ? null : key.permissions.includes(`${scope.name}:${action}`) ? <span class="yes"><Icon name="check" /><span class="sr">{t('allowed')}</span></span> : <span class="muted">–<span class="sr">{t('not allowed')}</span></span>}</td>)}</tr>)}</tbody></table></div>
         </div></section>
         <section class="card"><header><h2>{t('Usage')}</h2></header><div class="body">
           <dl class="dl">

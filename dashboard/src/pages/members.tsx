@@ -112,7 +112,7 @@ const People = ({ all, show }: { all: readonly Member[]; show: (shown: Shown) =>
       <thead><tr><th scope="col">{t('Full name')}</th><th scope="col">{t('Roles')}</th><th scope="col">{t('Signs in with')}</th><th scope="col">{t('Last seen')}</th><th scope="col">{t('State')}</th><th scope="col"><span class="sr">{t('Actions')}</span></th></tr></thead>
       <tbody>{all.map((member) => (
         <tr key={member.id}>
-          <td><span class="row"><Mark kind="round" name={member.name} /><span class="stack none"><span class="strong cut"><bdi>{member.name}</bdi>{member.id == operator.value?.id && <span class="muted"> · {t('you')}</span>}</span><span class="muted small cut">{member.email}</span></span></span></td>
+          <td><span class="row"><Mark kind="round" name={member.name} /><span class="stack none"><span class="strong cut"><bdi>{member.name}</bdi>{member.id == operator.value?.id && <span class="muted"> · {t('you')}</span>}</span><span class="muted small cut" dir="auto">{member.email}</span></span></span></td>
           <td><Grants of={member.grants} /></td>
           <td class="muted">{list(member.methods.map((one) => METHODS[one]?.() ?? one)) || t('not set up')}</td>
           <td class="muted"><When at={member.lastSeenAt} /></td>
@@ -133,7 +133,7 @@ const Waiting = ({ all }: { all: readonly Invitation[] }) => {
       <thead><tr><th scope="col">{t('E-mail')}</th><th scope="col">{t('Roles')}</th><th scope="col">{t('Invited by')}</th><th scope="col">{t('Link')}</th><th scope="col"><span class="sr">{t('Actions')}</span></th></tr></thead>
       <tbody>{all.map((one) => (
         <tr key={one.id}>
-          <td><span class="stack none"><span class="strong cut">{one.email}</span>{one.name && <span class="muted small cut"><bdi>{one.name}</bdi></span>}</span></td>
+          <td><span class="stack none"><span class="strong cut" dir="auto">{one.email}</span>{one.name && <span class="muted small cut"><bdi>{one.name}</bdi></span>}</span></td>
           <td><Grants of={one.grants} /></td>
           <td class="muted"><span dir="auto">{who(one.invitedBy)}</span> · <When at={one.invitedAt} /></td>
           <td>{one.isVoid ? <Badge tone="bad" dot>{t('void: the inviter may no longer grant these roles')}</Badge> : <Badge tone="warn" dot>{t('expires {when}', { when: ago(one.expiresAt) })}</Badge>}</td>

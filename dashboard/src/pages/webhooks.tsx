@@ -80,7 +80,7 @@ const List = () => {
                     <tr key={one.id} data-href={pageOf(one)} onClick={(event) => !event.defaultPrevented && !(event.target as Element).closest('a, button, .menuroot') && navigate(pageOf(one))}>
                       <td><a class="main cut address" href={href(pageOf(one))}>{shortUrl(one.url)}</a>{one.description && <div class="cut muted small"><bdi>{one.description}</bdi></div>}</td>
                       <td><State of={one} /></td>
-                      <td class="muted wide-only cut">{typesInWords(one.types)}</td>
+                      <td class="muted wide-only cut" dir="auto">{typesInWords(one.types)}</td>
                       <td class="muted">{number(one.pending)}</td>
                       <td class="muted"><Moment at={one.lastSuccessAt} /></td>
                       <td class="end"><Actions of={one} items={itemsOf(one, dialogs)} /></td>

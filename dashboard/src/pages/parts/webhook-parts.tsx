@@ -1,5 +1,5 @@
 // What the pages of webhooks share: addresses, states in words, and the types of events.
-import { agent, Badge, list, number, seg, t, tn, When, type Tone, type WebhookEndpoint, type WebhookEventType } from '../../kit';
+import { agent, Badge, number, seg, t, tn, When, type Tone, type WebhookEndpoint, type WebhookEventType } from '../../kit';
 
 /** The operations of the agent's webhooks. */
 export const root = (rest = '') => `/agents/${seg(agent.value!)}/webhooks${rest}`;
@@ -38,7 +38,7 @@ export const trouble = (one: WebhookEndpoint): [string, string] | null => {
   return [t('Every attempt fails'), one.mode == 'ordered' ? t('An event is tried ten times over three days. Then the webhook is disabled, because no later event may come before it.') : t('Each event is tried ten times over three days. If nothing succeeds for five days, the webhook is disabled.')];
 };
 /** The types that an endpoint subscribes to, in a few words. */
-export const typesInWords = (types: readonly string[]) => (types.includes('*') ? t('All events') : types.length < 3 ? list([...types]) : `${types.slice(0, 2).join(', ')} + ${number(types.length - 2)}`);
+export const typesInWords = (types: readonly string[]) => (types.includes('*') ? t('All events') : types.slice(0, 2).join(', ') + (types.length > 2 ? ` + ${number(types.length - 2)}` : ''));
 /** The catalogue by group. */
 export const groupsOf = (catalogue: readonly WebhookEventType[]): [string, WebhookEventType[]][] => {
   const groups = new Map<string, WebhookEventType[]>();
