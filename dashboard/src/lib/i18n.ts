@@ -94,7 +94,7 @@ export const ago = (at: string, now = Date.now()): string => {
   if (Math.abs(seconds) < 5) return t('now');
   if (Math.abs(seconds) > 30 * 86400) return day(at);
   const [unit, size] = STEPS.find(([, each]) => Math.abs(seconds) >= each) ?? STEPS[3]!;
-  // The shortest form is `-3 h` in French and `vor 2 m` in German.
+  // The narrow form is a bare `-3 h` in French, and has the unit of length `2 m` in German.
   return new Intl.RelativeTimeFormat(locale.value, { style: locale.value == 'en' ? 'narrow' : 'short', numeric: 'auto' }).format(Math.trunc(seconds / size), unit);
 };
 /** How long something lasts since a time, in short: `2 min`. */

@@ -50,7 +50,7 @@ test('who is invited by keyboard joins in another browser, and sees the granted 
   const other = await all.visit(link.slice(all.stub.url.length));
   const guest = other.page;
   await guest.getByText('Ada Whitfield invites you to work here as amara@example.com.').waitFor();
-  await guest.getByText('Inbox on Harbour Dental').waitFor();
+  await guest.getByText('Inbox operator on Harbour Dental').waitFor();
   assert.ok(!guest.url().includes(link.split('#')[1]));
   assert.equal(await guest.getByLabel('Your name').inputValue(), 'Amara Haddad');
   assert.deepEqual(await inspect(guest, 'join'), []);
