@@ -1,7 +1,7 @@
 // What failed, in the operator's language. The server's texts are English and more precise: in English they stand for
 // themselves, in other languages they follow the translation.
 import type { ApiError, FieldError } from './api';
-import { locale, t } from './i18n';
+import { locale, number, t, tn } from './i18n';
 
 /** Failures that the page words better than the server. */
 const TITLES: Record<string, () => string> = {
@@ -57,15 +57,18 @@ const GENERAL: Record<string, () => string> = {
   EXTRACTION_TIMEOUT: () => t('The extraction took too long'),
   EVENTS_UNAVAILABLE: () => t('Events are not available'),
 };
-/** What a value violates, by the rule's name. `{n}` is the limit. */
-const RULES: Record<string, (n: string) => string> = {
+/** What a value violates, by the rule's name, with its limit. */
+const RULES: Record<string, (n: number) => string> = {
+  minLength: (n) => tn(n, 'At least {n} character.', 'At least {n} characters.'),
+  maxLength: (n) => tn(n, 'At most {n} character.', 'At most {n} characters.'),
+  minimum: (n) => t('{n} or more.', { n: number(n) }),
+  maximum: (n) => t('{n} or less.', { n: number(n) }),
+  minItems: (n) => tn(n, 'At least {n} entry.', 'At least {n} entries.'),
+  maxItems: (n) => tn(n, 'At most {n} entry.', 'At most {n} entries.'),
+};
+/** Rules without a limit. */
+const PLAIN: Record<string, () => string> = {
   required: () => t('A value is needed.'),
-  minLength: (n) => t('At least {n} characters.', { n }),
-  maxLength: (n) => t('At most {n} characters.', { n }),
-  minimum: (n) => t('{n} or more.', { n }),
-  maximum: (n) => t('{n} or less.', { n }),
-  minItems: (n) => t('At least {n} entries.', { n }),
-  maxItems: (n) => t('At most {n} entries.', { n }),
   uniqueItems: () => t('Each entry may occur once.'),
   unique: () => t('This value exists already.'),
   duplicate: () => t('This value exists already.'),
@@ -77,11 +80,18 @@ const RULES: Record<string, (n: string) => string> = {
 export const errorTitle = (error: ApiError): string =>
   (TITLES[error.code] ?? (locale.value == 'en' ? undefined : GENERAL[error.code]))?.() ?? error.message;
 
+/** A number as it stands in a text, not as a part of a word, a date or a path. */
+const LITERAL = /(?<![\p{L}\p{N}_.,+[-])-?\d+(\.\d+)?(e[+-]?\d+)?(?![\p{L}\p{N}_-]|[.,]\d)/giu;
+/** The limit that a text names, unless it has several numbers, or one that would not be shown exactly. */
+const limitOf = (message: string): number | null => {
+  const [found, ...more] = message.match(LITERAL) ?? [];
+  const value = Number(found);
+  return found && !more.length && Math.abs(value) <= Number.MAX_SAFE_INTEGER && Math.round(value * 1000) / 1000 == value ? value : null;
+};
 /** What is wrong with a value of a form. */
 export const fieldText = ({ message, type }: FieldError): string => {
   if (locale.value == 'en') return message;
-  const rule = RULES[type];
-  const limit = message.match(/\d[\d.,]*/)?.[0];
-  if (rule && (limit || !rule('{n}').includes('{n}'))) return rule(limit ?? '');
-  return t('This value is not valid: {reason}', { reason: message });
+  const limit = limitOf(message);
+  const text = PLAIN[type]?.() ?? (limit === null ? undefined : RULES[type]?.(limit));
+  return text ?? t('This value is not valid: {reason}', { reason: message });
 };

@@ -1,5 +1,5 @@
 // The audit log: who did what, from where, the newest first.
-import { address, agent, Bar, Bones, Button, Copy, Empty, Failure, moment, Search, seg, setQuery, t, useEntries, useSignal, When, who, Dialog, type AuditEntry, type AuditPage } from '../kit';
+import { address, agent, Bar, Bones, Button, Copy, Empty, Failure, holds, moment, Search, seg, setQuery, t, tn, useEntries, useSignal, When, who, Dialog, type AuditEntry, type AuditPage } from '../kit';
 import { actionWords } from './parts/audit-words';
 
 const Entry = ({ of: entry, close }: { of: AuditEntry; close: () => void }) => (
@@ -19,7 +19,7 @@ export default () => {
   const open = useSignal<AuditEntry | null>(null);
   const { entries, hasMore, loading, error, ...log } = useEntries<AuditPage, AuditEntry>(`/agents/${seg(agent.value!)}/audit`, { limit: 100 }, (page) => page);
   const search = address.value.query.get('q') ?? '';
-  const shown = entries.filter((entry) => !search || `${entry.actor.id} ${who(entry.actor)} ${entry.action} ${actionWords(entry.action)} ${entry.resource} ${entry.address} ${entry.requestId}`.toLowerCase().includes(search.toLowerCase()));
+  const shown = entries.filter((entry) => !search || holds(`${entry.actor.id} ${who(entry.actor)} ${entry.action} ${actionWords(entry.action)} ${entry.resource} ${entry.address} ${entry.requestId}`, search));
   return (
     <>
       <Bar crumb={t('Settings')} title={t('Audit log')}><Button icon="rotate" onClick={log.reload}>{t('Reload')}</Button></Bar>
@@ -28,7 +28,7 @@ export default () => {
         {error && <div class="page"><Failure error={error} again={log.again} /></div>}
         {!entries.length && loading && <Bones />}
         {!entries.length && !loading && !error && <Empty icon="audit" title={t('No entries yet')} cli="audit tail">{t('Every change, failed authentication and bulk read is recorded here.')}</Empty>}
-        {!!entries.length && !shown.length && <Empty icon="search" title={t('No matching entries')} action={<Button onClick={() => setQuery({ q: null })}>{t('Clear filter')}</Button>}>{t('None of the {n} entries loaded so far match. Load older ones below.', { n: entries.length })}</Empty>}
+        {!!entries.length && !shown.length && <Empty icon="search" title={t('No matching entries')} action={<Button onClick={() => setQuery({ q: null })}>{t('Clear filter')}</Button>}>{tn(entries.length, 'The only entry loaded so far does not match. Load older ones below.', 'None of the {n} entries loaded so far match. Load older ones below.')}</Empty>}
         {!!shown.length && (
           <div class="tablewrap" tabIndex={0} role="region" aria-label={t('Audit log')}><table class="list">
             <thead><tr><th scope="col">{t('Time')}</th><th scope="col">{t('Actor')}</th><th scope="col">{t('Action')}</th><th scope="col">{t('Subject')}</th><th scope="col" class="wide-only">{t('Address')}</th></tr></thead>

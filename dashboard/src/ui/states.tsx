@@ -4,7 +4,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { offlineSince, type ApiError } from '../lib/api';
 import { errorTitle } from '../lib/errors';
-import { list, t, time } from '../lib/i18n';
+import { list, sentences, t, time, tn } from '../lib/i18n';
 import type { Query } from '../lib/cache';
 import { Icon, type IconName } from './icon';
 import { Button, Cli, Copy } from './parts';
@@ -34,7 +34,7 @@ const FailurePage = ({ error, again }: { error: ApiError; again: () => void }) =
     <div class="state" role="alert">
       <Icon big name={forbidden ? 'shield' : error.code == 'OFFLINE' ? 'offline' : 'warn'} />
       <h2>{errorTitle(error)}</h2>
-      {forbidden && <p>{t('It needs the permission {name}.', { name: String(error.details['capability']) })} {granters?.length ? t('{names} can grant it.', { names: list(granters) }) : null}</p>}
+      {forbidden && <p>{sentences(t('It needs the permission {name}.', { name: String(error.details['capability']) }), granters?.length && tn(granters.length, '{names} can grant it.', '{names} can grant it.', { names: list(granters) }))}</p>}
       {error.code == 'OFFLINE' && <p>{t('Check your connection. What you have typed is still here.')}</p>}
       <div class="row wrap">{!forbidden && error.status != 404 && <Button kind="main" icon="rotate" onClick={again}>{t('Try again')}</Button>}<Button href={document.location.pathname.split('/').slice(0, -1).join('/') || '/'}>{t('Go back')}</Button></div>
       <Details error={error} />

@@ -26,8 +26,8 @@ export const untranslated = async (page, data, name) => {
 const NAMES = new Set(['en', 'ar', 'de', 'es', 'fr', 'he', 'it', 'ja', 'nl', 'pl', 'pt-BR', 'tr', 'zh-Hans'].flatMap((tag) => ['de', tag].map((into) => new Intl.DisplayNames(into, { type: 'language' }).of(tag).toLowerCase())));
 /** What `Intl` writes in German. */
 const FORMATTED = /^((vor|in) .*|(vor)?gestern|(über)?morgen|jetzt|heute|\P{L}*(Std\.?|Tage?n?|Min\.?|Sek\.?|ms|kB|MB|Byte)\P{L}*|.* und .*)$/u;
-/** Addresses, names of members and values, and programming languages. */
-const AS_IT_IS = /^([\w./:-]+|[\w.]+(, [\w.]+)+( \+ \d+)?|https?:.*|Mozilla.*)$/;
+/** Addresses, names of members and values, keys, and programming languages. */
+const AS_IT_IS = /^([\w./:+-]+|[\w.]+(, [\w.]+)+( \+ \d+)?|https?:.*|Mozilla.*)$/;
 const unmarked = () => {
   const found = new Set();
   const look = (text, element) => {
