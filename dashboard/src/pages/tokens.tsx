@@ -1,7 +1,7 @@
 // Settings → Service tokens: what scripts and commands elsewhere call the console with.
 import {
-  address, ago, ask, Badge, Bar, Button, can, Check, Cli, Code, Copy, day, done, Empty, Failure, href, invalidate, list, Loaded, moment, navigate, Notice, number, post, quoted, remove,
-  Search, seg, Select, setQuery, t, TextField, useActions, useForm, useKeys, useLayoutEffect, useQuery, useSignal, When, who, type Form, type IssuedServiceToken, type ServiceToken,
+  address, ago, ask, Badge, Bar, Button, can, Check, Cli, Code, Copy, day, done, Empty, Failure, holds, href, invalidate, list, Loaded, moment, navigate, Notice, number, post, quoted, remove,
+  Search, seg, Select, sentences, setQuery, t, TextField, useActions, useForm, useKeys, useLayoutEffect, useQuery, useSignal, When, who, type Form, type IssuedServiceToken, type ServiceToken,
 } from '../kit';
 import { Grants, RolesField } from './parts/roles';
 import { DANGEROUS, dangerousName } from './parts/dangerous';
@@ -27,7 +27,7 @@ const State = ({ of: token }: { of: ServiceToken }) => {
 };
 const revoke = (token: ServiceToken) => ask({
   title: t('Revoke {name}?', { name: token.name }),
-  text: <>{t('Its requests are refused immediately and permanently, and its live streams end. Create a new token first if the script is to go on.')} {token.lastUsedAt && t('Last used {when}.', { when: ago(token.lastUsedAt) })}</>,
+  text: sentences(t('Its requests are refused immediately and permanently, and its live streams end. Create a new token first if the script is to go on.'), token.lastUsedAt && t('Last used {when}.', { when: ago(token.lastUsedAt) })),
   button: t('Revoke token'),
   bad: true,
   typed: token.name,
@@ -44,7 +44,7 @@ const Rows = ({ all }: { all: readonly ServiceToken[] }) => (
     <tbody>{all.map((token) => (
       <tr key={token.id}>
         <td><span class="stack none"><span class="strong cut"><bdi>{token.name}</bdi></span><span class="muted small cut"><code>{token.start}…</code></span><span class="muted small cut">{t('Created by {name} on {day}', { name: who(token.createdBy), day: day(token.createdAt) })}</span></span></td>
-        <td><span class="stack tight"><Grants of={token.grants} />{!!token.dangerous.length && <span class="muted small wraps">{t('Also: {things}', { things: list(token.dangerous.map(dangerousName)) })}</span>}{!!token.addresses.length && <span class="muted small wraps">{t('Only from {addresses}', { addresses: token.addresses.join(', ') })}</span>}</span></td>
+        <td><span class="stack tight"><Grants of={token.grants} />{!!token.dangerous.length && <span class="muted small wraps">{t('Also: {things}', { things: list(token.dangerous.map(dangerousName)) })}</span>}{!!token.addresses.length && <span class="muted small wraps">{t('Only from {addresses}', { addresses: list(token.addresses) })}</span>}</span></td>
         <td class="muted" data-label={t('Last use')}><span class="cut"><When at={token.lastUsedAt} never={t('never')} />{token.lastUsedAddress && <> · <code>{token.lastUsedAddress}</code></>}</span></td>
         <td class="muted" data-label={t('Ends')}><span title={moment(token.revokedAt ?? token.expiresAt)}>{day(token.revokedAt ?? token.expiresAt)}</span></td>
         <td><State of={token} /></td>
@@ -67,7 +67,7 @@ const List = () => {
         <Loaded query={tokens}>
           {(all) => {
             if (!all.length) return <Empty icon="shield" title={t('No service tokens yet')} cli={'tokens create "Nightly sync" --role inbox@acme'} action={create}>{t('A token lets a script or the command line on another machine do in the console what its roles allow. The Open API takes API keys instead.')}</Empty>;
-            const shown = all.filter((token) => (view == 'all' || works(token) == (view == 'working')) && `${token.name} ${token.start} ${token.grants.join(' ')}`.toLocaleLowerCase().includes(search.toLocaleLowerCase()));
+            const shown = all.filter((token) => (view == 'all' || works(token) == (view == 'working')) && holds(`${token.name} ${token.start} ${token.grants.join(' ')}`, search));
             const count = all.filter(works).length;
             return (
               <>

@@ -88,6 +88,12 @@ test('a role without tokens finds no page, and a host with its own accounts neit
   assert.equal(await other.page.getByRole('link', { name: 'Service tokens' }).count(), 0);
   await other.done();
   all.stub.reset();
+  all.stub.hasAccounts = false;
+  const hosted = await all.visit('/tokens');
+  await hosted.page.getByRole('heading', { name: 'This page does not exist' }).waitFor();
+  assert.equal(await hosted.page.getByRole('link', { name: 'Service tokens' }).count(), 0);
+  await hosted.done();
+  all.stub.reset();
 });
 test('the sensitive operations are those of the console API', () => {
   const text = readFileSync(new URL('../../src/generated/operations.ts', import.meta.url), 'utf8');
