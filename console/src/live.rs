@@ -93,7 +93,7 @@ impl fmt::Debug for LiveStreams {
 }
 
 fn too_many(what: &str, limit: u32) -> ApiError {
-    let text = format!("{what} has {limit} live streams open, which is as many as it may; close a tab");
+    let text = format!("{what} has {limit} live streams open, which is as many as it may; close one first");
     ApiError::new(ErrorCode::StreamLimitExceeded, text).with_detail("limit", u64::from(limit))
 }
 

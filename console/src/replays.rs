@@ -1,6 +1,6 @@
 //! Repeated requests: the answer of a POST with an `Idempotency-Key` is given again instead of doing it twice.
 //!
-//! Answers stay in memory, for a day and up to a bound: what a browser repeats after a lost connection reaches the same
+//! Answers stay in memory, for a day and up to a bound, of each caller the newest: what a browser repeats after a lost connection reaches the same
 //! process. Contacts have the stored answers of the Open API in addition.
 
 use std::collections::HashMap;
@@ -23,8 +23,9 @@ use crate::operation::Entry;
 use crate::operator::Operator;
 
 const DAY_MILLIS: i64 = 86_400_000;
-/// The most answers, and the most bytes of one.
+/// The most answers, the most of one caller, and the most bytes of one.
 const MOST: usize = 1_000;
+const MOST_OF_CALLER: usize = 100;
 const MAX_BYTES: usize = 16 * 1024;
 
 #[derive(Clone)]
@@ -39,7 +40,30 @@ enum State {
     Secret(Option<Json>),
 }
 
+impl State {
+    /// What a repeated request is answered.
+    fn again(self) -> Result<Begun, ApiError> {
+        match self {
+            State::Running => {
+                let text = "The same request is still running";
+                Err(ApiError::new(ErrorCode::IdempotencyKeyInUse, text))
+            }
+            State::Answered { status, mut headers, body } => {
+                headers.insert("idempotent-replayed", HeaderValue::from_static("true"));
+                Ok(Begun::Answered(Outcome::Content { status, headers, body: ApiBody::from(body) }))
+            }
+            State::Secret(record) => {
+                let text =
+                    "This was done, and its secret is not shown again. Rotate it, or create another one";
+                let error = ApiError::new(ErrorCode::SecretNotRepeatable, text);
+                Err(record.into_iter().fold(error, |error, record| error.with_detail("record", record)))
+            }
+        }
+    }
+}
+
 struct Known {
+    caller: [u8; 32],
     fingerprint: [u8; 32],
     at: Timestamp,
     state: State,
@@ -81,6 +105,7 @@ impl Replays {
         if !(1..=255).contains(&sent.len()) {
             return Err(ApiError::new(ErrorCode::BadRequest, "An Idempotency-Key has 1 to 255 characters"));
         }
+        let caller = digest(&[&[u8::from(operator.is_own)], operator.id.as_bytes()]);
         let path = parts.uri.path_and_query().map_or("", |path| path.as_str());
         let key = digest(&[
             &[u8::from(operator.is_own)],
@@ -93,41 +118,32 @@ impl Replays {
         if known.len() >= MOST {
             known.retain(|_, it| now.millis_since(it.at) < DAY_MILLIS);
         }
-        match known.get(&key) {
-            Some(it) if now.millis_since(it.at) < DAY_MILLIS => {
-                if it.fingerprint != fingerprint {
-                    let text = "This Idempotency-Key was used for another request";
-                    return Err(ApiError::new(ErrorCode::IdempotencyKeyReused, text));
-                }
-                match it.state.clone() {
-                    State::Running => {
-                        let text = "The same request is still running";
-                        Err(ApiError::new(ErrorCode::IdempotencyKeyInUse, text))
-                    }
-                    State::Answered { status, mut headers, body } => {
-                        headers.insert("idempotent-replayed", HeaderValue::from_static("true"));
-                        Ok(Begun::Answered(Outcome::Content { status, headers, body: ApiBody::from(body) }))
-                    }
-                    State::Secret(record) => {
-                        let text =
-                            "This was done, and its secret is not shown again. Rotate to get another one";
-                        let error = ApiError::new(ErrorCode::SecretNotRepeatable, text);
-                        Err(record
-                            .into_iter()
-                            .fold(error, |error, record| error.with_detail("record", record)))
-                    }
-                }
+        if let Some(it) = known.get(&key).filter(|it| now.millis_since(it.at) < DAY_MILLIS) {
+            if it.fingerprint != fingerprint {
+                let text = "This Idempotency-Key was used for another request";
+                return Err(ApiError::new(ErrorCode::IdempotencyKeyReused, text));
             }
-            // A full table forgets nothing that it has promised; it promises nothing more.
-            _ if known.len() >= MOST => Ok(Begun::New(running)),
-            _ => {
-                known.insert(key, Known { fingerprint, at: now, state: State::Running });
-                running.key = Some(key);
-                running.parts = Some(parts.clone());
-                Ok(Begun::New(running))
-            }
+            return it.state.clone().again();
         }
+        if make_room(&mut known, &caller) {
+            known.insert(key, Known { caller, fingerprint, at: now, state: State::Running });
+            running.key = Some(key);
+            running.parts = Some(parts.clone());
+        }
+        Ok(Begun::New(running))
     }
+}
+
+/// Whether there is room for one more answer of a caller. One who has many loses the oldest, so that nobody takes the
+/// room of others. Besides, a full table forgets nothing that it has promised; it promises nothing more.
+fn make_room(known: &mut HashMap<[u8; 32], Known>, caller: &[u8; 32]) -> bool {
+    let own = || known.iter().filter(|(_, it)| it.caller == *caller);
+    if own().count() >= MOST_OF_CALLER {
+        let answered = own().filter(|(_, it)| !matches!(it.state, State::Running));
+        let Some(oldest) = answered.min_by_key(|(_, it)| it.at).map(|(key, _)| *key) else { return false };
+        known.remove(&oldest);
+    }
+    known.len() < MOST
 }
 
 /// Sign-in is never repeated, and reads may be.

@@ -99,8 +99,12 @@ impl Inner {
         let token = match self.token(sent, call).await {
             Ok(token) => token,
             Err(error) if matches!(error.code(), ErrorCode::Unauthenticated | ErrorCode::IpNotAllowed) => {
-                let failed = |seconds| too_many("Too many failed attempts from this address", seconds);
-                limits.failures.take(from, now).map_err(failed)?;
+                let (code, request) = (error.code().as_str(), &call.request_id);
+                tracing::info!(code, address = ?call.address, %request, "a service token was refused");
+                let failed = |seconds| {
+                    too_many("Too many requests with tokens that do not work from this address", seconds)
+                };
+                limits.tokens.take(from, now).map_err(failed)?;
                 return Err(error);
             }
             Err(error) => return Err(error),

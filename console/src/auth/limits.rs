@@ -109,6 +109,11 @@ pub(crate) struct Limits {
     pub(crate) sessions: Windows<Vec<u8>>,
     /// Failed authentications of an address, passkeys, links and sessions included.
     pub(crate) failures: AddressWindows,
+    /// Requests of an address with service tokens that do not work. They have a limit of their own, so that a script
+    /// whose token has ended keeps nobody from signing in.
+    pub(crate) tokens: AddressWindows,
+    /// Entries of the audit log about requests with a service token that does not work, by the token.
+    pub(crate) noted_tokens: Windows<Vec<u8>>,
     /// Passwords that an address tries.
     pub(crate) passwords: AddressWindows,
     /// Passwords that are tried for an account, by browsers that it does not know or by one that it knows.
@@ -123,6 +128,8 @@ impl Default for Limits {
             addresses: AddressWindows::new(1_200, MINUTE),
             sessions: Windows::new(600, MINUTE),
             failures: AddressWindows::new(20, MINUTE),
+            tokens: AddressWindows::new(20, MINUTE),
+            noted_tokens: Windows::new(1, MINUTE),
             passwords: AddressWindows::new(10, 10 * MINUTE),
             accounts: Windows::new(10, 60 * MINUTE),
             codes: Windows::new(5, super::challenge::CHALLENGE_MILLIS),

@@ -127,5 +127,7 @@ fn details_of(new: &NewToken) -> Object {
     details.insert("name", new.name.as_str().into());
     details.insert("grants", list(&new.grants.words()));
     details.insert("dangerous", list(&new.dangerous));
+    details.insert("expiresAt", new.expires_at.to_string().as_str().into());
+    details.insert("addresses", Json::Number((new.addresses.len() as u64).into()));
     details
 }

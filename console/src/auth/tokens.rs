@@ -6,9 +6,11 @@ use std::net::IpAddr;
 use http::request::Parts;
 use http::{HeaderValue, header};
 use openapi_core::access::{Actor, ApiSecret};
+use openapi_core::audit::{AuditAction, Origin};
+use openapi_core::json::Object;
 use openapi_core::platform::Platform;
 use openapi_core::reply::{ApiError, ErrorCode};
-use openapi_core::values::PlatformId;
+use openapi_core::values::{PlatformId, Timestamp};
 
 use super::records::{People, ServiceTokenBody, Stored, digest};
 use super::session::operator_of;
@@ -42,6 +44,26 @@ impl Stored<ServiceTokenBody> {
     /// What its tag is made of.
     pub(crate) fn message(&self, text: &str) -> Vec<u8> {
         [self.id.as_bytes(), text.as_bytes()].concat()
+    }
+}
+
+impl ServiceTokenBody {
+    /// Whether the token works now and from where the call comes.
+    fn usable(&self, now: Timestamp, call: &Call) -> Result<(), ApiError> {
+        if let Some(at) = self.revoked_at {
+            let text = format!("This service token was revoked at {at}. Create another one");
+            return Err(refused("revoked", text));
+        }
+        if self.expires_at <= now {
+            let text = format!("This service token ended at {}. Create another one", self.expires_at);
+            return Err(refused("expired", text));
+        }
+        let is_allowed = |from: IpAddr| self.addresses.iter().any(|block| block.contains(from));
+        if !self.addresses.is_empty() && !call.address.is_some_and(is_allowed) {
+            let text = "The service token may not be used from this address";
+            return Err(ApiError::new(ErrorCode::IpNotAllowed, text));
+        }
+        Ok(())
     }
 }
 
@@ -109,21 +131,9 @@ impl Inner {
             return Err(unknown());
         }
         let now = self.platform().now();
-        if let Some(at) = token.body.revoked_at {
-            return Err(refused(
-                "revoked",
-                format!("This service token was revoked at {at}. Create another one"),
-            ));
-        }
-        if token.body.expires_at <= now {
-            let text = format!("This service token ended at {}. Create another one", token.body.expires_at);
-            return Err(refused("expired", text));
-        }
-        let addresses = &token.body.addresses;
-        let is_allowed = |from: IpAddr| addresses.iter().any(|block| block.contains(from));
-        if !addresses.is_empty() && !call.address.is_some_and(is_allowed) {
-            let text = "The service token may not be used from this address";
-            return Err(ApiError::new(ErrorCode::IpNotAllowed, text));
+        if let Err(error) = token.body.usable(now, call) {
+            self.note_refused(&token, &error, call, now).await;
+            return Err(error);
         }
         if token.body.last_used_at.is_some_and(|at| (0..USE_MILLIS).contains(&now.millis_since(at))) {
             return Ok(token);
@@ -137,11 +147,42 @@ impl Inner {
             keys.current_id().clone_into(&mut token.body.server_key);
         }
         // Another request may be faster: then it has noted the same, or revoked the token from the next request on.
-        if people.write(vec![token.save()?], Vec::new()).await? {
-            token.version += 1;
-            return Ok(token);
+        match people.write(vec![token.save()?], Vec::new()).await {
+            Ok(true) => {
+                token.version += 1;
+                Ok(token)
+            }
+            Ok(false) => Ok(before),
+            // A store that cannot be written can be read: what a request may do does not depend on its trace.
+            Err(error) => {
+                tracing::warn!(%error, "failed to store the last use of a service token");
+                Ok(before)
+            }
         }
-        Ok(before)
+    }
+
+    /// Notes in the audit log, at most once a minute, that a genuine token was refused: somebody may have stolen it.
+    async fn note_refused(
+        &self,
+        token: &Stored<ServiceTokenBody>,
+        error: &ApiError,
+        call: &Call,
+        now: Timestamp,
+    ) {
+        let Ok(id) = token.token_id() else { return };
+        if self.shared.limits.noted_tokens.take(token.id.as_bytes().to_vec(), now).is_err() {
+            return;
+        }
+        let mut details = Object::new();
+        details.insert("name", token.body.name.as_str().into());
+        details.insert("code", error.code().as_str().into());
+        let actor = Actor::Operator(format!("{ACTOR}{id}"));
+        let origin = Origin { address: call.address, request_id: call.request_id.clone() };
+        let action = AuditAction::AuthenticationFailure;
+        let noted = self.platform().note(&actor, action, None, Some(id.to_string()), &details);
+        if let Err(error) = origin.during(noted).await {
+            tracing::warn!(%error, "failed to record a refused service token in the audit log");
+        }
     }
 
     /// The tokens that work and those that ended of late, the newest first.

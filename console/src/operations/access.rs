@@ -24,7 +24,7 @@ const fn covering(scope: Scope, action: Action) -> &'static [Capability] {
     }
 }
 
-/// Refuses a key with a permission that its creator does not have.
+/// Refuses a key with a permission that the caller does not have, as one who creates, changes or rotates it.
 pub(super) fn grantable(cx: &Context<'_>, agent: &AgentId, permissions: Permissions) -> Result<(), ApiError> {
     let needed = permissions.iter().flat_map(|permission| covering(permission.scope, permission.action));
     let lacking =

@@ -12,7 +12,7 @@ use openapi_core::values::{AgentId, Block, ContactId, ConversationId, MessageId,
 
 use super::types::OneAgent;
 use crate::capability::{Capability, Reach};
-use crate::context::Context;
+use crate::context::{Context, Proof};
 use crate::errors::{failed, lacks};
 use crate::input::{Limit, input};
 use crate::operation::{Access, Metadata, Operation, Traits};
@@ -478,8 +478,11 @@ macro_rules! on_conversation {
     };
 }
 
-/// The name under which visitors see the caller.
+/// The name under which visitors see the caller; empty for a service token, whose name is for operators.
 fn visible_name<'a>(cx: &Context<'a>) -> &'a str {
+    if matches!(cx.proof, Some(Proof::Token(_))) {
+        return "";
+    }
     let own = cx.signed_in().and_then(|signed_in| signed_in.account.body.display_name.as_deref());
     own.unwrap_or(&cx.operator.name)
 }

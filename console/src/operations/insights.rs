@@ -2,7 +2,8 @@
 
 use conversations::Outcome;
 use conversations::admin::{NearestPassage, OpenQuestionGroup, OpenQuestions, OpenQuestionsQuery};
-use openapi_core::json::{Json, json_object};
+use openapi_core::audit::AuditAction;
+use openapi_core::json::{Json, Object, json_object};
 use openapi_core::operation::Method;
 use openapi_core::reply::{ApiError, Reply};
 use openapi_core::validation::{ValidationCode, ValidationIssue};
@@ -128,7 +129,7 @@ pub struct Questions;
 impl Operation for Questions {
     const METADATA: Metadata = metadata(
         "insights.questions",
-        "Groups the newest 500 questions that an agent could not answer, or was not sure of, by what they ask.",
+        "Groups the newest 500 questions that an agent could not answer, or was not sure of, by what they ask. The audit log notes who has read them.",
         (Method::Get, "/agents/{agent}/insights/questions"),
         Capability::InsightsRead,
         &[],
@@ -142,6 +143,13 @@ impl Operation for Questions {
         let outcome = input.outcome.map(|OpenOutcome(outcome)| outcome);
         let query = OpenQuestionsQuery { since, outcome, groups: input.limit.0 as usize };
         let found = cx.console.chat.open_questions(&input.agent, &query).await.map_err(failed)?;
+        // What visitors wrote was read. The metadata has no action, because nothing changes; a command on the server
+        // notes it itself, unless its store is read-only.
+        if cx.proof.is_some() {
+            let (agent, resource) = (Some(&input.agent), Some(input.agent.to_string()));
+            let action = AuditAction::ConversationRead;
+            cx.platform().note(cx.actor, action, agent, resource, &Object::new()).await?;
+        }
         Ok(Reply::ok("Questions grouped successfully", QuestionsView { found, since }))
     }
 }

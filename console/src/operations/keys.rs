@@ -261,6 +261,7 @@ impl Operation for Edit {
 
     async fn run(cx: Context<'_>, input: EditKey) -> Result<Reply<KeyView>, ApiError> {
         let key = key_of(&cx, &input.agent, &input.key).await?;
+        super::access::grantable(&cx, &input.agent, key.permissions)?;
         let tag = etag(&key);
         let id = key.id;
         let current = KeyView::of(&cx, key).await?;
@@ -302,6 +303,8 @@ impl Operation for Rotate {
 
     async fn run(cx: Context<'_>, input: RotateKey) -> Result<Reply<Issued>, ApiError> {
         let key = key_of(&cx, &input.agent, &input.key).await?;
+        // The new secret gives the caller what the key may do.
+        super::access::grantable(&cx, &input.agent, key.permissions)?;
         let grace = u64::from(input.grace_seconds.unwrap_or(86_400)) * 1_000;
         let issued =
             cx.platform().rotate_key(cx.actor, &KeySelector::Id(key.id), grace).await.map_err(failed)?;

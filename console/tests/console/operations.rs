@@ -167,6 +167,33 @@ fn repeated_requests_are_done_once() {
     assert_eq!(send("other", "new-3").status, 201);
 }
 
+/// One caller's answers take no room of others, and the newest of them are kept.
+#[test]
+fn many_requests_of_one_caller_leave_room_for_others() {
+    let world = World::hosted();
+    let send = |by: &str, id: &str| {
+        let body = json!({ "id": id, "name": "Agent" });
+        let mut request = Browser::default().request("POST", "/agents", &body);
+        request.extensions_mut().insert(console::Operator::new(by, "U", "owner".parse().unwrap()));
+        request.headers_mut().insert("idempotency-key", format!("k-{id}").parse().unwrap());
+        let answer = world.send(request);
+        (answer.status, answer.headers.contains_key("idempotent-replayed"))
+    };
+    let (done, repeated, refused) = ((201, false), (201, true), (409, false));
+    assert_eq!(send("ada", "of-ada"), done);
+    for nth in 0..1_010 {
+        // So that no limit of requests is met, and one answer is older than the other.
+        world.clock.advance_millis(200);
+        assert_eq!(send("script", &format!("n-{nth}")), done, "{nth}");
+    }
+    assert_eq!(send("ada", "of-ada"), repeated, "nobody else's answer is forgotten");
+    assert_eq!(send("zoe", "of-zoe"), done);
+    assert_eq!(send("zoe", "of-zoe"), repeated, "there is room for others");
+    assert_eq!(send("script", "n-1009"), repeated);
+    assert_eq!(send("script", "n-910"), repeated);
+    assert_eq!(send("script", "n-909"), refused, "the oldest answers of the caller are forgotten");
+}
+
 #[test]
 fn erasing_asks_for_the_address() {
     let world = World::hosted();

@@ -347,7 +347,7 @@ fn grants_of(role: &str) -> Vec<String> {
 
 /// Operations whose input needs further capabilities.
 fn may_lack_more(name: &str) -> bool {
-    matches!(name, "keys.create" | "keys.edit" | "contacts.reveal" | "contacts.notes")
+    matches!(name, "keys.create" | "keys.edit" | "keys.rotate" | "contacts.reveal" | "contacts.notes")
 }
 
 #[test]
@@ -457,8 +457,27 @@ fn a_key_gets_only_what_its_creator_may() {
         assert_eq!(refused.code(), "INSUFFICIENT_ROLE", "{permission}");
         assert_eq!(refused.body["details"]["capability"], capability);
     }
-    assert_eq!(create("developer@acme", "document-extraction:create").status, 201);
-    assert_eq!(create("admin@acme", "contacts:read").status, 201);
+    let own = create("developer@acme", "document-extraction:create");
+    assert_eq!(own.status, 201);
+    let made = create("admin@acme", "contacts:read");
+    assert_eq!(made.status, 201);
+    // Nor the secret of another's key, or the same key from anywhere and for longer.
+    let path = |made: &Answer| format!("/agents/acme/keys/{}", made.data()["key"]["id"].as_str().unwrap());
+    let changes = |by: &str, made: &Answer| {
+        let rotated = call_as(&world, by, "POST", &format!("{}/rotate", path(made)), &json!({}));
+        let widened = call_as(&world, by, "PATCH", &path(made), &json!({ "allowedAddresses": [] }));
+        [rotated, widened]
+    };
+    for refused in changes("developer@acme", &made) {
+        assert_eq!((refused.status, refused.code()), (403, "INSUFFICIENT_ROLE"), "{}", refused.text);
+        assert_eq!(refused.body["details"]["capability"], "contacts.read");
+    }
+    for (by, made) in [("developer@acme", &own), ("admin@acme", &made)] {
+        for answer in changes(by, made) {
+            assert_ne!(answer.code(), "INSUFFICIENT_ROLE", "{by}: {}", answer.text);
+            assert!(answer.status < 300 || answer.status == 428, "{by}: {}", answer.text);
+        }
+    }
 }
 
 /// Random calls under random grants: what the table does not grant is refused, and nothing masked is shown.

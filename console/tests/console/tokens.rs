@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use console::OPERATIONS;
 use http::Request;
@@ -12,7 +14,7 @@ use openapi_core::audit::AuditAction;
 use openapi_core::storage::{AuditQuery, RecordKind, RecordStore};
 use serde_json::{Value, json};
 
-use super::support::{Answer, Browser, EMAIL, World, by, conversation};
+use super::support::{Answer, Browser, EMAIL, World, conversation};
 
 /// A request of a script with a token.
 pub fn request(token: &str, method: &str, path: &str, body: &Value) -> Request<Full<Bytes>> {
@@ -81,12 +83,21 @@ fn a_token_calls_what_its_roles_allow_and_the_audit_log_names_it() {
     assert_eq!(agents.data().as_array().unwrap().len(), 2);
     let id = conversation(&world);
     let path = format!("/agents/acme/conversations/{id}/take");
-    call(&world, &text, "POST", &path, &json!({})).data();
+    // Visitors see no name of a token.
+    let taken = call(&world, &text, "POST", &path, &json!({}));
+    assert_eq!(taken.data()["participants"][0]["name"], Value::Null, "{}", taken.text);
+    let reply = format!("/agents/acme/conversations/{id}/replies");
+    let reply = call(&world, &text, "POST", &reply, &json!({ "text": "Hello" }));
+    assert_eq!((reply.status, &reply.data()["author"]), (201, &Value::Null), "{}", reply.text);
     let token_id = format!("token:{}", view["id"].as_str().unwrap());
     let entries = owner.call(&world, "GET", "/agents/acme/audit", &Value::Null);
     let newest = &entries.data()["entries"].as_array().or(entries.data().as_array()).unwrap()[0];
     assert_eq!(newest["action"], "conversation.change");
     assert_eq!(newest["actor"], json!({ "type": "operator", "id": token_id, "name": "Nightly sync" }));
+    // What visitors wrote was read.
+    call(&world, &text, "GET", "/agents/acme/insights/questions", &Value::Null).data();
+    let read = audit(&world).into_iter().find(|entry| entry.action == AuditAction::ConversationRead).unwrap();
+    assert!(serde_json::to_string(&read.actor).unwrap().contains(&token_id));
     // A script needs no version, and may send one.
     let contact =
         call(&world, &text, "POST", "/agents/acme/contacts", &json!({ "primaryEmail": "a@example.com" }));
@@ -125,8 +136,13 @@ fn what_a_token_may_have_is_checked_with_precise_errors() {
         body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
         let refused = create(&world, &mut owner, &body);
         let fault = &refused.body["validationErrors"][0];
-        assert_eq!((refused.status, &fault["field"]), (400, &json!(field)), "{body} {}", refused.text);
-        let _ = code;
+        let code = code.to_lowercase();
+        assert_eq!(
+            (refused.status, &fault["field"], &fault["type"]),
+            (400, &json!(field), &json!(code)),
+            "{body} {}",
+            refused.text
+        );
     }
     // A year and 90 days by default.
     let year = json!({ "name": "CI", "grants": ["admin"], "validForSeconds": 366 * 86_400 });
@@ -265,21 +281,91 @@ fn a_token_works_from_its_addresses_alone() {
     assert_eq!(from(None), refused, "an address that nobody knows");
 }
 
+/// The owner in another browser.
+fn signed_in(world: &World) -> Browser {
+    let mut browser = Browser::default();
+    world.sign_in(&mut browser, EMAIL, super::support::PASSWORD).data();
+    browser
+}
+
+/// Each way in which a token may not work, with the error that it gives.
+fn unusable(world: &World, owner: &mut Browser) -> Vec<(&'static str, String, (u16, &'static str))> {
+    let (id, revoked) = token(world, owner, &["viewer"], &[]);
+    revoke(world, owner, &id, "CI").data();
+    let made = |owner: &mut Browser, more: &Value| {
+        let mut body = json!({ "name": "CI", "grants": ["viewer"] });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        create(world, owner, &body).data()["secret"].as_str().unwrap().to_owned()
+    };
+    let foreign = made(owner, &json!({ "addresses": ["203.0.113.9"] }));
+    let expired = made(owner, &json!({ "validForSeconds": 3_600 }));
+    world.clock.advance_millis(3_600_000);
+    let nobody = (401, "UNAUTHENTICATED");
+    vec![
+        ("malformed", "svcc_x".to_owned(), nobody),
+        ("unknown", forged(&foreign), nobody),
+        ("expired", expired, nobody),
+        ("revoked", revoked, nobody),
+        ("foreign", foreign, (403, "IP_NOT_ALLOWED")),
+    ]
+}
+
 #[test]
-fn failed_attempts_and_requests_are_counted() {
+fn each_token_that_does_not_work_is_counted_and_keeps_nobody_from_signing_in() {
     let (world, mut owner) = world();
-    let (id, text) = token(&world, &mut owner, &["viewer"], &[]);
-    revoke(&world, &mut owner, &id, "CI").data();
-    let (_, good) = token(&world, &mut owner, &["viewer"], &[]);
-    world.clock.advance_millis(60_000);
-    for nth in 0..20 {
-        assert_eq!(call(&world, &text, "GET", "/agents", &Value::Null).status, 401, "{nth}");
+    let all = unusable(&world, &mut owner);
+    let (_, good) = token(&world, &mut signed_in(&world), &["viewer"], &[]);
+    for (what, text, expected) in &all {
+        world.clock.advance_millis(60_000);
+        for nth in 0..20 {
+            let refused = call(&world, text, "GET", "/agents", &Value::Null);
+            assert_eq!((refused.status, refused.code()), *expected, "{what} {nth}: {}", refused.text);
+        }
+        let limited = call(&world, text, "GET", "/agents", &Value::Null);
+        assert_eq!((limited.status, limited.code()), (429, "RATE_LIMIT_EXCEEDED"), "{what}");
+        assert!(limited.headers.contains_key("retry-after"));
+        call(&world, &good, "GET", "/agents", &Value::Null).data();
+        world.sign_in(&mut Browser::default(), EMAIL, super::support::PASSWORD).data();
     }
-    let limited = call(&world, &text, "GET", "/agents", &Value::Null);
-    assert_eq!((limited.status, limited.code()), (429, "RATE_LIMIT_EXCEEDED"));
-    // The holder of a token is not locked out by guesses from the same network.
-    call(&world, &good, "GET", "/agents", &Value::Null).data();
-    for _ in 1..600 {
+}
+
+#[test]
+fn a_genuine_token_that_is_refused_is_noted_once_a_minute() {
+    let (world, mut owner) = world();
+    let all = unusable(&world, &mut owner);
+    let noted = || {
+        let entries = audit(&world).into_iter();
+        entries.filter(|entry| entry.action == AuditAction::AuthenticationFailure).collect::<Vec<_>>()
+    };
+    for (what, text, (_, code)) in &all {
+        let before = noted().len();
+        for _ in 0..3 {
+            world.clock.advance_millis(10_000);
+            call(&world, text, "GET", "/agents", &Value::Null);
+        }
+        let entries = noted();
+        // Whoever invents a token writes nothing.
+        let is_genuine = !matches!(*what, "malformed" | "unknown");
+        assert_eq!(entries.len() - before, usize::from(is_genuine), "{what}");
+        if is_genuine {
+            let entry = &entries[0];
+            let details: Value = serde_json::from_str(entry.details.as_str()).unwrap();
+            assert_eq!(details, json!({ "name": "CI", "code": code }), "{what}");
+            assert_eq!(entry.address.map(|address| address.to_string()).as_deref(), Some("192.0.2.7"));
+            let actor = serde_json::to_string(&entry.actor).unwrap();
+            assert!(actor.contains("token:") && !actor.contains(&text[20..]), "{actor}");
+        }
+        world.clock.advance_millis(60_000);
+        call(&world, text, "GET", "/agents", &Value::Null);
+        assert_eq!(noted().len() - before, 2 * usize::from(is_genuine), "{what}");
+    }
+}
+
+#[test]
+fn requests_of_a_token_are_counted() {
+    let (world, mut owner) = world();
+    let (_, good) = token(&world, &mut owner, &["viewer"], &[]);
+    for _ in 0..600 {
         assert_eq!(call(&world, &good, "GET", "/agents", &Value::Null).status, 200);
     }
     let limited = call(&world, &good, "GET", "/agents", &Value::Null);
@@ -365,7 +451,14 @@ fn no_secret_of_a_token_is_stored_or_shown_again() {
     // The start is public; the rest is nowhere, and neither is a plain hash of it.
     assert!(seen.contains(&text[..17]) && !seen.contains(&text[17..]), "{seen}");
     let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
-    assert!(!seen.contains(&serde_json::to_string(digest.as_ref()).unwrap()));
+    let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    for written in [URL_SAFE_NO_PAD.encode(digest), STANDARD.encode(digest), hex] {
+        assert!(!seen.contains(written.trim_end_matches('=')), "{written}");
+    }
+    // A tag is written as base64url, where its hash would be found.
+    let plain = seen.replace('\\', "");
+    let tag = plain.split("\"tag\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    assert_eq!(URL_SAFE_NO_PAD.decode(tag).unwrap().len(), 32, "{tag}");
 }
 
 #[test]
@@ -428,7 +521,6 @@ fn tokens_outlive_a_rotation_of_the_server_key_while_the_former_one_is_stored() 
     // Without the former key, the token that moved works on and the other one does not.
     let dropped = world.with_keys(ServerKeys::new(second, vec![]));
     assert_eq!((send(&dropped, &used), send(&dropped, &unused)), (200, 401));
-    let _ = by();
 }
 
 #[test]

@@ -76,8 +76,12 @@ impl Remote {
             return Err(wrong());
         }
         let port = authority.port_u16().unwrap_or(if is_plain { 80 } else { 443 });
+        // No name service decides where a token goes in clear.
+        let is_named = is_plain && authority.host().eq_ignore_ascii_case("localhost");
+        let host = if is_named { "127.0.0.1" } else { authority.host() };
         // The person names this host, so it may be one of the own network; no other host is contacted.
-        let allowed: Allowed = format!("{}:{port}", authority.host()).parse().map_err(|_| wrong())?;
+        let allowed: Allowed = format!("{host}:{port}").parse().map_err(|_| wrong())?;
+        let explicit = authority.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
         let policy = Policy { allow: vec![allowed], ports: vec![port], http: is_plain };
         let parts = Parts::system().map_err(|error| CliError::new(error.to_string()))?;
         let mut authorization = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| {
@@ -87,7 +91,7 @@ impl Remote {
         Ok(Remote {
             client: HttpOutbound::new(policy, parts),
             schemes: if is_plain { OutboundSchemes::HttpAndHttps } else { OutboundSchemes::Https },
-            url: format!("{scheme}://{authority}{}", parsed.path().trim_end_matches('/')),
+            url: format!("{scheme}://{host}{explicit}{}", parsed.path().trim_end_matches('/')),
             authorization,
         })
     }
@@ -206,7 +210,9 @@ mod tests {
             ("https://console.example.com", "https://console.example.com"),
             ("https://console.example.com:8443/", "https://console.example.com:8443"),
             ("https://10.1.2.3/admin/", "https://10.1.2.3/admin"),
-            ("http://localhost:8082", "http://localhost:8082"),
+            // Not where a name service leads to.
+            ("http://localhost:8082", "http://127.0.0.1:8082"),
+            ("http://LOCALHOST", "http://127.0.0.1"),
             ("http://127.0.0.1:8082", "http://127.0.0.1:8082"),
             ("http://[::1]:8082", "http://[::1]:8082"),
         ] {
