@@ -43,7 +43,7 @@ const qr = (size) => {
   return path;
 };
 export const seed = () => ({ secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP', url: 'otpauth://totp/Acme:ada%40example.com?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=Acme', qrPath: qr(37), qrSize: 37, enrolment: 'enrolment', expiresAt: after(1 / 48) });
-const ALL = ['agents.read', 'agents.manage', 'inbox.read', 'inbox.reply', 'inbox.manage', 'contacts.read', 'contacts.write', 'sensitive.read', 'contacts.erase', 'studio.read', 'studio.write', 'studio.secret', 'documents.read', 'documents.run', 'documents.correct', 'credits.read', 'credits.manage', 'keys.read', 'keys.manage', 'webhooks.read', 'webhooks.manage', 'audit.read', 'schema.read', 'schema.write', 'members.read', 'members.manage', 'tokens.manage', 'server.read', 'signIn.manage', 'contacts.bulk'];
+const ALL = ['agents.read', 'agents.manage', 'inbox.read', 'inbox.reply', 'inbox.manage', 'contacts.read', 'contacts.write', 'sensitive.read', 'contacts.erase', 'studio.read', 'insights.read', 'studio.write', 'studio.secret', 'documents.read', 'documents.run', 'documents.correct', 'credits.read', 'credits.manage', 'keys.read', 'keys.manage', 'webhooks.read', 'webhooks.manage', 'audit.read', 'schema.read', 'schema.write', 'members.read', 'members.manage', 'tokens.manage', 'server.read', 'signIn.manage', 'contacts.bulk'];
 export const capabilities = (names = ALL) => Object.fromEntries(names.map((name) => [name, 'full']));
 const talk = (n, more) => ({
   id: newId(), status: 'open', mode: 'ai', waitingSince: null, visitor: { level: 0, name: `${FIRST[n]} ${LAST[(n * 7) % 16]}`, email: null, phone: null, verifiedAs: null }, contactId: null, isMasked: false, locale: 'en', timeZone: 'Europe/London',
@@ -122,6 +122,18 @@ const extraction = (fileName, status, minutes, more = {}) => {
     id: newId(), agentId: 'acme', status, batchId: null, clientId: null, contactId: null, fileId: null, document: documentOf(fileName), attempts: status == 'queued' ? 0 : 1, creditsReserved: isOpen ? 2 : 0,
     createdAt: before(minutes), startedAt: status == 'queued' ? null : before(minutes - 0.1), finishedAt: isOpen ? null : before(minutes - 0.2), expiresAt: isOpen ? null : after(6), error: null, result: null, ...more,
   };
+};
+/** Groups of questions that were not answered. */
+const questions = (conversations) => {
+  const nearest = (title, headings, confidence, answers = false) => ({ documentId: '697dc8160000000000000e01', title, headings, url: null, page: null, confidence, answers });
+  const group = (question, others, unanswered, unsure, visitors, languages, minutes, near) => ({ question, others, count: unanswered + unsure, unanswered, unsure, conversations: visitors, visitors, languages, lastAskedAt: before(minutes), lastConversationId: conversations[0].id, nearest: near });
+  return [
+    group('Is there parking for a van near the practice?', ['where can I park', 'Kann ich mit dem Auto kommen?', 'Parking for disabled people?'], 14, 3, 12, ['en', 'de'], 40, nearest('Find us', ['Find us', 'By car'], 0.31)),
+    group('Do you treat children under three?', ['from which age do you see kids'], 6, 0, 6, ['en'], 300, nearest('Services', ['Services', 'Children'], 0.44)),
+    group('هل تقبلون التأمين الخاص؟', [], 2, 1, 3, ['ar'], 1500, nearest('Prices', ['Prices'], 0.27)),
+    group('Can I pay by card?', ['do you take cards', 'Kartenzahlung?'], 3, 2, 4, ['en', 'de'], 3000, nearest('Payment', ['Payment'], 0.91, true)),
+    group('What is the WLAN password', [], 1, 0, 1, ['en'], 9000, null),
+  ];
 };
 const extractions = (contacts) => [
   extraction('delivery-note-0911.pdf', 'queued', 0.2, { batchId: 'november' }),
@@ -214,6 +226,7 @@ export const data = (empty = false) => {
     passkeys: [{ id: 'pk1', name: 'MacBook', isBackedUp: true, isSuspect: false, transports: ['internal'], createdAt: before(60 * 24 * 40), lastUsedAt: before(30) }, { id: 'pk2', name: 'Security key', isBackedUp: false, isSuspect: false, transports: ['usb'], createdAt: before(60 * 24 * 39), lastUsedAt: null }],
     sessions: [{ id: 's1', isCurrent: true, method: 'passkey', createdAt: before(300), lastSeenAt: before(0), endsAt: after(29), address: '192.0.2.7', browser: 'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36' }, { id: 's2', isCurrent: false, method: 'password', createdAt: before(9000), lastSeenAt: before(800), endsAt: after(20), address: '2001:db8::4', browser: 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1' }],
     extractions: empty ? [] : extractions(contacts),
+    questions: empty ? [] : questions(conversations),
     /** By the extraction. */
     corrections: {},
   };

@@ -371,7 +371,13 @@ export const startStub = async (base = '') => {
       if (!body.answer) return invalid('answer', 'answer is required');
       const one = { ...document(body.questions[0], body.title ?? body.questions[0]), contentType: 'text/markdown', passages: 1, questions: body.questions };
       stub.data.knowledge.push(one);
+      // What was taught is no longer open.
+      stub.data.questions = stub.data.questions.filter((group) => !body.questions.includes(group.question));
       return ok(one);
+    },
+    'insights.questions': ({ query }) => {
+      const groups = stub.data.questions.filter((one) => !query.get('outcome') || one[query.get('outcome')]);
+      return ok({ groups, totalGroups: groups.length, questions: groups.reduce((sum, one) => sum + one.count, 0), since: new Date(Date.now() - 86400000 * Number(query.get('days') ?? 30)).toISOString(), partial: false, groupedBy: 'meaning' });
     },
     'knowledge.remove': ({ document: id }) => { const one = of('knowledge', id); stub.data.knowledge = stub.data.knowledge.filter((row) => row != one); return ok(one); },
     'webhooks.list': () => ok(stub.data.webhooks),

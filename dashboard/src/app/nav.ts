@@ -25,6 +25,7 @@ export const PAGES: Page[] = [
   { name: 'contacts', path: '/contacts', title: () => t('Contacts'), icon: 'contacts', key: 'g c', needs: 'contacts.read', group: 'main' },
   { name: 'import', path: '/contacts/import', title: () => t('Import contacts'), icon: 'contacts', key: 'g o', needs: 'contacts.bulk', group: 'none' },
   { name: 'knowledge', path: '/knowledge', title: () => t('Knowledge'), icon: 'book', key: 'g a', needs: 'studio.read', group: 'main' },
+  { name: 'questions', path: '/questions', title: () => t('Unanswered questions'), icon: 'question', key: 'g q', needs: 'insights.read', group: 'main' },
   { name: 'studio', path: '/studio', title: () => t('Agent'), icon: 'bot', key: 'g s', needs: 'studio.read', group: 'main' },
   { name: 'extractions', path: '/extractions', title: () => t('Extractions'), icon: 'file', key: 'g e', needs: 'documents.read', group: 'main' },
   { name: 'keys', path: '/settings/keys', title: () => t('API Permissions'), icon: 'key', key: 'g k', needs: 'keys.read', group: 'settings' },

@@ -1,6 +1,7 @@
 // Knowledge: what the agent answers from. Files by drop, texts by paste, websites by address.
 import { address, agent, announce, ApiError, ask, Badge, Bar, Button, call, can, Cli, Dialog, done, Empty, errorTitle, Failure, holds, href, Icon, invalidate, Loaded, Menu, navigate, number, post, remove, Search, seg, sentences, setQuery, t, TextField, tn, useActions, useForm, useQuery, useRef, useSignal, When, type KnowledgeDocument, type Query, type Website } from '../kit';
 import type { ComponentChildren } from 'preact';
+import { Teach } from './parts/teach';
 import { AddWebsite, documentsRoot as root, shortUrl, WebsiteRecord, websitePath, Websites, websitesRoot } from './parts/websites';
 
 const TYPES = '.pdf,.docx,.md,.txt,.html,.htm,.csv';
@@ -25,27 +26,6 @@ const AddText = ({ close }: { close: () => void }) => {
     <Dialog title={t('Add a text')} kind="wide" onClose={close} foot={<><Cli line={`knowledge add FILE --agent ${agent.value}`} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} onClick={save}>{t('Add text')}</Button></>}>
       <TextField label={t('Title')} autofocus {...text('title')} />
       <TextField label={t('Text')} rows={12} hint={t('Headings and paragraphs become passages. Markdown works.')} {...text('text')} />
-      <TextField label={t('URL that replies link to')} type="url" placeholder="https://" {...text('url')} />
-      {form.failure && <Failure error={form.failure} />}
-    </Dialog>
-  );
-};
-/** Phrasings of a question, one a line. */
-const phrasings = (text: string) => text.split('\n').map((line) => line.trim()).filter((line) => line);
-const Teach = ({ close }: { close: () => void }) => {
-  const form = useForm(`teach-${agent.value}`, { questions: '', answer: '', url: '' });
-  const text = (field: 'questions' | 'answer' | 'url') => ({ value: form.values[field], onInput: (value: string) => form.set(field, value), error: form.errors[field] });
-  const save = () => void form.submit(async ({ questions, answer, url }) => {
-    await post(root() + '/pairs', { questions: phrasings(questions), answer, ...(url ? { url } : {}) });
-    form.reset({ questions: '', answer: '', url: '' });
-    invalidate(root());
-    done(t('The agent answers this question now'));
-    close();
-  });
-  return (
-    <Dialog title={t('Teach an answer')} kind="wide" onClose={close} foot={<><Cli line={`knowledge teach --agent ${agent.value} --question QUESTION --answer ANSWER`} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} onClick={save}>{t('Teach')}</Button></>}>
-      <TextField label={t('Questions')} rows={4} autofocus hint={t('One a line. Several phrasings of the same question help the agent to recognise it.')} {...text('questions')} />
-      <TextField label={t('Answer')} rows={8} hint={t('The agent gives it as it stands. Markdown works.')} {...text('answer')} />
       <TextField label={t('URL that replies link to')} type="url" placeholder="https://" {...text('url')} />
       {form.failure && <Failure error={form.failure} />}
     </Dialog>

@@ -96,7 +96,7 @@ export const TextField = ({ label, hint, error, value, onInput, rows, large, mon
   <Field label={label} hint={hint} error={error}>
     {(props) =>
       rows ? (
-        <textarea class={`input${mono ? ' mono' : ''}`} rows={rows} value={value} dir="auto" onInput={(event) => onInput(event.currentTarget.value)} {...(rest as object)} {...props} />
+        <textarea autofocus={autofocus} class={`input${mono ? ' mono' : ''}`} rows={rows} value={value} dir="auto" onInput={(event) => onInput(event.currentTarget.value)} {...(rest as object)} {...props} />
       ) : (
         <input class={`input${large ? ' large' : ''}${mono ? ' mono' : ''}`} value={value} dir={/^(email|url)$/.test(rest.type ?? '') ? 'ltr' : rest.type && rest.type != 'text' ? undefined : 'auto'} autofocus={autofocus}
           onInput={(event) => onInput(event.currentTarget.value)} {...(rest as object)} {...props} />

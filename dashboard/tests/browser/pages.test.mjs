@@ -26,6 +26,7 @@ const PAGES = {
   'website-failed': () => website(/shop/),
   'website-limited': () => website(/docs/),
   'website-new': () => website(/blog/),
+  questions: () => '/a/acme/questions',
   studio: () => '/a/acme/studio',
   'studio-replies': () => '/a/acme/studio/replies',
   'studio-people': () => '/a/acme/studio/people',
@@ -137,7 +138,7 @@ for (const look of ['pseudo', 'pseudo-phone'])
   });
 test('every page without records', async () => {
   const found = [];
-  for (const name of ['home', 'inbox', 'contacts', 'knowledge', 'websites', 'extractions', 'keys', 'webhooks', 'credits', 'audit', 'agents', 'members', 'invitations']) {
+  for (const name of ['home', 'inbox', 'contacts', 'knowledge', 'websites', 'questions', 'extractions', 'keys', 'webhooks', 'credits', 'audit', 'agents', 'members', 'invitations']) {
     all.stub.reset(true);
     if (name == 'agents') all.stub.data.agents = [];
     found.push(...(await check(`${name}-empty`, PAGES[name](), {})));
@@ -146,7 +147,7 @@ test('every page without records', async () => {
 });
 test('every page whose reading fails names the reason, the request, and the next step', async () => {
   const found = [];
-  for (const name of ['home', 'inbox', 'conversation', 'contacts', 'contact', 'knowledge', 'websites', 'website', 'studio', 'extractions', 'extraction', 'keys', 'key', 'webhooks', 'webhook', 'schema', 'schema-versions', 'credits', 'audit', 'members', 'invitations']) {
+  for (const name of ['home', 'inbox', 'conversation', 'contacts', 'contact', 'knowledge', 'websites', 'website', 'questions', 'studio', 'extractions', 'extraction', 'keys', 'key', 'webhooks', 'webhook', 'schema', 'schema-versions', 'credits', 'audit', 'members', 'invitations']) {
     all.stub.reset();
     all.stub.fail = (method, path) => (/^\/(agents\/acme|members)/.test(path) ? { status: 503, code: 'SERVICE_UNAVAILABLE', message: 'The data store is not available' } : null);
     const visit = await all.visit(PAGES[name]());

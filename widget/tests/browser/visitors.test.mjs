@@ -249,7 +249,7 @@ test('a form shows what the visitor has said, and sends it only when the visitor
   await say(visit, 'Write to zoe@example.com');
   await visit.at('.form').waitFor();
   await visit.at('.form select').waitFor();
-  const sent = () => host.log.filter((one) => one.path == 'lead');
+  const sent = () => host.calls('lead');
   assert.deepEqual(sent(), []);
   await visit.at('.form input').nth(1).fill('13');
   await visit.at('.form .go').click();

@@ -1,5 +1,5 @@
 // Try: questions to the agent, each with what it finds and what it replies. Nothing is stored.
-import { agent, ApiError, Badge, Button, Empty, Failure, Field, locale, number, percent, post, seg, t, useKeys, useRef, useSignal, type Tone, type TrialAnswer } from '../../kit';
+import { address, agent, ApiError, Badge, Button, Empty, Failure, Field, locale, number, percent, post, seg, t, useKeys, useRef, useSignal, type Tone, type TrialAnswer } from '../../kit';
 import { Markdown } from './markdown';
 
 interface Asked {
@@ -44,7 +44,7 @@ const Answer = ({ of: one, again }: { of: Asked; again: () => void }) => {
   );
 };
 export const Try = () => {
-  const text = useSignal('');
+  const text = useSignal(address.value.query.get('q') ?? '');
   const language = useSignal('en');
   const asked = useSignal<Asked[]>([]);
   const busy = useSignal(false);
