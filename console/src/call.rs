@@ -21,6 +21,8 @@ pub(crate) struct Call {
     /// The values of the cookies that bind a challenge and that name a known browser.
     pub(crate) binding: Option<String>,
     pub(crate) device: Option<String>,
+    /// The sealed cookie of a sign-in at a provider.
+    pub(crate) oidc: Option<String>,
     answer: Mutex<Vec<(HeaderName, HeaderValue)>>,
 }
 
@@ -41,6 +43,7 @@ impl Call {
             last_event_id: text(HeaderName::from_static("last-event-id")).map(str::to_owned),
             binding: cookie(Cookie::Binding),
             device: cookie(Cookie::Device),
+            oidc: cookie(Cookie::Oidc),
             answer: Mutex::default(),
         }
     }

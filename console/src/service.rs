@@ -119,7 +119,7 @@ impl Console {
         Ok(token.map(|token| self.settings().link("setup", &token)))
     }
 
-    /// Removes sessions, links and challenges that are over. Call it about every 20 s.
+    /// Removes sessions, links and challenges that are over, and moves secrets of providers under the current server key. Call it about every 20 s.
     ///
     /// # Errors
     /// When the store fails; the next call continues.
@@ -136,7 +136,7 @@ impl Console {
                 }
             }
         }
-        Ok(())
+        people.maintain_providers().await
     }
 
     /// Answers one HTTP request. Never fails: every failure is a reply. The extensions of the request may hold the

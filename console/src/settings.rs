@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use conversations::admin::NewKnowledge;
 use events::Webhooks;
-use openapi_core::ports::{BlockingExecutor, Inline};
+use openapi_core::ports::{BlockingExecutor, Inline, NoOutbound, Outbound};
 use openapi_core::values::AgentId;
 
 use crate::live::LiveStreams;
@@ -31,6 +31,8 @@ pub struct ConsoleSettings {
     pub live: Option<LiveStreams>,
     /// The webhooks of agents, as the server that delivers them has them; none where nothing is sent.
     pub webhooks: Option<Webhooks>,
+    /// Sends requests to the providers that operators sign in with.
+    pub outbound: Arc<dyn Outbound>,
     /// The version of the program.
     pub build: &'static str,
 }
@@ -126,6 +128,7 @@ impl ConsoleSettings {
             widget: None,
             live: None,
             webhooks: None,
+            outbound: Arc::new(NoOutbound),
             build: env!("CARGO_PKG_VERSION"),
         }
     }

@@ -41,6 +41,8 @@ pub(crate) enum SignInMethod {
     PasswordAlone,
     /// By a recovery code.
     RecoveryCode,
+    /// At a provider.
+    Oidc,
 }
 
 impl SignInMethod {
@@ -50,6 +52,7 @@ impl SignInMethod {
             SignInMethod::Password => "password",
             SignInMethod::PasswordAlone => "passwordAlone",
             SignInMethod::RecoveryCode => "recoveryCode",
+            SignInMethod::Oidc => "oidc",
         }
     }
 

@@ -283,7 +283,7 @@ fn first_owner(
 }
 
 /// An account that is not stored yet.
-fn new_account(
+pub(crate) fn new_account(
     cx: &Context<'_>,
     operator: PlatformId,
     email: String,

@@ -46,7 +46,7 @@ json_object! { MemberView as "Member" = |view| {
     "grants": Vec<String> { "description": "Roles, each as `inbox@acme`, or `owner` on all agents." } =
         view.body.grants.words(),
     "isDisabled": bool = view.body.is_disabled,
-    "methods": Vec<&'static str> { "description": "How the operator signs in: `passkey`, `password`." } =
+    "methods": Vec<&'static str> { "description": "How the operator signs in: `passkey`, `password`, `oidc` at a provider." } =
         methods(&view.activity),
     "sessions": u32 { "description": "Browsers that are signed in." } = view.activity.sessions,
     "lastSeenAt": Option<Timestamp> {
@@ -60,7 +60,11 @@ json_object! { MemberView as "Member" = |view| {
 } }
 
 fn methods(activity: &Activity) -> Vec<&'static str> {
-    let known = [(activity.has_passkey, "passkey"), (activity.has_password, "password")];
+    let known = [
+        (activity.has_passkey, "passkey"),
+        (activity.has_password, "password"),
+        (activity.has_identity, "oidc"),
+    ];
     known.into_iter().filter_map(|(has, method)| has.then_some(method)).collect()
 }
 

@@ -256,4 +256,10 @@ audit_actions! {
     OperatorSignOut = "operator.signOut",
     /// A session of an operator was ended.
     OperatorEndSession = "operator.endSession",
+    /// A provider that operators sign in with was added or changed.
+    ProviderSave = "provider.save",
+    /// An owner signed in at a provider to see what it says about people.
+    ProviderTry = "provider.try",
+    /// A provider was removed.
+    ProviderRemove = "provider.remove",
 }
