@@ -31,6 +31,7 @@ mod schema;
 mod serve;
 mod server_keys;
 mod settings;
+mod sign_in;
 mod store;
 mod submissions;
 mod templates;
@@ -128,6 +129,9 @@ enum Command {
     /// People who sign in to the console: links to set it up, and to recover an account
     #[command(subcommand)]
     Operators(operators::Operators),
+    /// Providers that operators sign in to the console with: list, set, test, remove
+    #[command(subcommand)]
+    SignIn(sign_in::SignIn),
     /// The event log: list, tail, types
     #[command(subcommand)]
     Events(events::Events),
@@ -299,6 +303,7 @@ impl Command {
             Command::Insights(_) => Some("insights"),
             Command::Webhooks(_) => Some("webhooks"),
             Command::Operators(_) => Some("operators"),
+            Command::SignIn(_) => Some("sign-in"),
             Command::Audit(_) => Some("audit"),
             Command::Events(command) => command.is_on_store().then_some("events"),
             Command::Migrate(_) => Some("migrate"),
@@ -325,6 +330,7 @@ impl Command {
         match self {
             Command::Knowledge(knowledge::Knowledge::Add(add)) => Some(&add.limits.values),
             Command::Webhooks(command) => command.settings(),
+            Command::SignIn(command) => command.settings(),
             _ => None,
         }
     }
@@ -359,6 +365,7 @@ impl Command {
             Command::Insights(command) => command.run(context),
             Command::Webhooks(command) => command.run(context),
             Command::Operators(command) => command.run(context),
+            Command::SignIn(command) => command.run(context),
             Command::Audit(command) => command.run(context),
             Command::Events(command) => command.run(context),
             Command::ServerKey(command) => command.run(context),

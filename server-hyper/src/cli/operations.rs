@@ -1,10 +1,14 @@
 //! The console's operations, as commands call them.
 
+use std::sync::Arc;
+
 use ::console::{AccountSettings, Console, ConsoleSettings};
+use ::outbound::{HttpOutbound, Parts};
 use conversations::Conversations;
 
 use super::context::CommandContext;
 use crate::config::Config;
+use crate::config::outbound::policy_of;
 use crate::error::CliError;
 
 /// The console over the chat, for the operations that a command calls.
@@ -12,7 +16,11 @@ use crate::error::CliError;
 /// # Errors
 /// When the settings cannot be read.
 pub fn console(context: &CommandContext, chat: &Conversations) -> Result<Console, CliError> {
-    let settings = ConsoleSettings::with_accounts(&origin(context)?, AccountSettings::default());
+    let mut settings = ConsoleSettings::with_accounts(&origin(context)?, AccountSettings::default());
+    // Without certificates of the system, no provider can be checked.
+    if let Ok(parts) = Parts::system() {
+        settings.outbound = Arc::new(HttpOutbound::new(policy_of(&*context.config()?)?, parts));
+    }
     Ok(Console::new(chat.clone(), settings))
 }
 

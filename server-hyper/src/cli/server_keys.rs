@@ -61,6 +61,7 @@ struct Uses {
     files: u64,
     documents: u64,
     operators: u64,
+    providers: u64,
     audit_entries: u64,
 }
 
@@ -265,6 +266,10 @@ impl Uses {
                 self.operators,
                 "operators' one-time and recovery codes: each sets them up again under Profile in the console",
             ),
+            (
+                self.providers,
+                "secret(s) of providers that operators sign in with: a running console moves them within a minute",
+            ),
             (self.audit_entries, "audit entries, which verify under no other key: `audit purge`"),
         ]
         .into_iter()
@@ -295,6 +300,10 @@ async fn count(context: &CommandContext, store: &OpenStore) -> Result<AllUses, C
     let of_operators = console::server_keys_of_codes(conversations.platform()).await;
     for key in of_operators.map_err(|error| CliError::new(error.message()))? {
         of(&key, &|uses| uses.operators += 1);
+    }
+    let of_providers = console::server_keys_of_providers(conversations.platform()).await;
+    for key in of_providers.map_err(|error| CliError::new(error.message()))? {
+        of(&key, &|uses| uses.providers += 1);
     }
     for agent in storage.agents().await? {
         for stored in storage.keys(&agent.id).await? {

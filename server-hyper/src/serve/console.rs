@@ -13,7 +13,7 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use openapi_core::access::Actor;
 use openapi_core::api::{ApiBody, PeerAddress};
-use openapi_core::ports::{BlockingExecutor, Work};
+use openapi_core::ports::{BlockingExecutor, Outbound, Work};
 use openapi_core::service::EventStreamQuery;
 use openapi_core::values::AgentId;
 use tokio::net::TcpListener;
@@ -84,6 +84,7 @@ impl ConsoleListeners {
         reader: Option<Arc<dyn DocumentReader>>,
         widget: Option<Arc<dyn WidgetTags>>,
         live: LiveStreams,
+        outbound: Arc<dyn Outbound>,
     ) -> Console {
         let millis = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         let accounts = AccountSettings {
@@ -100,6 +101,7 @@ impl ConsoleListeners {
         settings.widget = widget;
         settings.live = Some(live);
         settings.webhooks = Some(platforms.webhooks());
+        settings.outbound = outbound;
         Console::new(Conversations::clone(&platforms.current()), settings)
     }
 }
