@@ -30,6 +30,7 @@ export const PAGES: Page[] = [
   { name: 'schema', path: '/settings/schema', title: () => t('Contact schema'), icon: 'settings', key: 'g f', needs: 'schema.read', group: 'settings' },
   { name: 'credits', path: '/settings/credits', title: () => t('Credits'), icon: 'coin', key: 'g b', needs: 'credits.read', group: 'settings' },
   { name: 'members', path: '/members', title: () => t('Members'), icon: 'person', key: 'g m', needs: 'members.read', group: 'settings', ofAll: true },
+  { name: 'providers', path: '/providers', title: () => t('Sign-in'), icon: 'passkey', key: 'g p', needs: 'signIn.manage', group: 'settings', ofAll: true },
   { name: 'audit', path: '/settings/audit', title: () => t('Audit log'), icon: 'audit', key: 'g l', needs: 'audit.read', group: 'settings' },
 ];
 /** Whether the operator may open a page. Who has an account elsewhere finds no members here. */

@@ -4,7 +4,7 @@ import { address, agent, Bar, Bones, Button, Copy, Empty, Failure, moment, Searc
 /** Actions that are not a noun and a verb. */
 const PHRASES: Record<string, string> = {
   'authentication.failure': 'Authentication failed', 'operator.create': 'Account created', 'operator.edit': 'Profile edited', 'operator.endSession': 'Session ended', 'operator.grant': 'Roles changed', 'operator.invite': 'Member invited',
-  'operator.method': 'Sign-in method changed', 'operator.recover': 'Recovery code used', 'operator.recoveryCodes': 'Recovery codes created', 'operator.recoveryLink': 'Recovery link created', 'operator.revokeInvitation': 'Invitation revoked', 'operator.setupLink': 'Set-up link created', 'operator.signIn': 'Signed in', 'operator.signOut': 'Signed out', 'operator.stepUp': 'Identity confirmed', 'operator.totp': 'Authenticator app changed',
+  'operator.method': 'Sign-in method changed', 'operator.recover': 'Recovery code used', 'operator.recoveryCodes': 'Recovery codes created', 'operator.recoveryLink': 'Recovery link created', 'operator.revokeInvitation': 'Invitation revoked', 'operator.setupLink': 'Set-up link created', 'operator.signIn': 'Signed in', 'operator.signOut': 'Signed out', 'operator.stepUp': 'Identity confirmed', 'operator.totp': 'Authenticator app changed', 'provider.remove': 'Sign-in provider removed', 'provider.save': 'Sign-in provider saved', 'provider.try': 'Sign-in provider tried',
 };
 const PAST: Record<string, string> = { cancel: 'cancelled', copy: 'copied', drop: 'dropped', read: 'read' };
 /** What an action is, in words: `key.create` → “Key created”. */

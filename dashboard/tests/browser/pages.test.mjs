@@ -48,6 +48,8 @@ const PAGES = {
   audit: () => '/a/acme/settings/audit',
   members: () => '/members',
   invitations: () => '/members?view=invitations',
+  providers: () => '/providers',
+  provider: () => '/providers?open=id',
   profile: () => '/profile',
   agents: () => '/agents',
   missing: () => '/a/acme/nothing',
@@ -90,7 +92,7 @@ for (const [look, options] of Object.entries(LOOKS))
   });
 test('every page without records', async () => {
   const found = [];
-  for (const name of ['home', 'inbox', 'contacts', 'knowledge', 'websites', 'extractions', 'keys', 'webhooks', 'credits', 'audit', 'agents', 'members', 'invitations']) {
+  for (const name of ['home', 'inbox', 'contacts', 'knowledge', 'websites', 'extractions', 'keys', 'webhooks', 'credits', 'audit', 'agents', 'members', 'invitations', 'providers']) {
     all.stub.reset(true);
     if (name == 'agents') all.stub.data.agents = [];
     found.push(...(await check(`${name}-empty`, PAGES[name](), {})));
