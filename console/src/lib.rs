@@ -40,7 +40,7 @@ pub use grants::{Grant, Grants};
 pub use input::{Input, Member, Position};
 pub use live::{EventPages, LiveStreams};
 pub use oidc::provider::server_keys_of_providers;
-pub use operation::{Access, Entry, InputMember, Live, Metadata, Operation, Traits};
+pub use operation::{Access, Entry, InputMember, Landing, Live, Metadata, Operation, Traits};
 pub use operations::OPERATIONS;
 pub use operator::Operator;
 pub use reference::{openapi, reference, typescript};

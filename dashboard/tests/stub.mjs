@@ -255,7 +255,7 @@ export const startStub = async (base = '') => {
       return ok({ passed: !fails, steps: [
         { name: 'discovery', passed: true, detail: `The description is of the issuer ${of('providers', id).issuer}` },
         { name: 'endpoints', passed: !fails, detail: fails ? 'jwks_uri must begin with https:// and have no fragment' : 'Browsers go to https://id.example.com/auth, codes to https://id.example.com/token' },
-        { name: 'keys', passed: fails ? null : true, detail: fails ? '' : '3 keys, for ES256, RS256' },
+        { name: 'keys', passed: fails ? null : true, detail: fails ? '' : 'Keys: 3 (ES256, RS256)' },
       ] });
     },
     'providers.try': ({ provider: id, body }) => ok({ url: away({ kind: 'try', provider: id, ...body }) }),

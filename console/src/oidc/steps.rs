@@ -50,6 +50,6 @@ async fn run(outbound: &dyn Outbound, issuer: &str, steps: &mut Vec<Step>) -> Re
     let Discovery { authorization_endpoint, token_endpoint, .. } = &found;
     passed(NAMES[1], format!("Browsers go to {authorization_endpoint}, codes to {token_endpoint}"));
     let keys = Keys::fetch(outbound, issuer, &found.jwks_uri).await?;
-    passed(NAMES[2], format!("{} keys, for {}", keys.len(), keys.algorithms().join(", ")));
+    passed(NAMES[2], format!("Keys: {} ({})", keys.len(), keys.algorithms().join(", ")));
     Ok(())
 }

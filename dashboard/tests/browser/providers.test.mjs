@@ -135,7 +135,7 @@ test('an owner adds a provider, switches it on, checks and tries it, and removes
   assert.deepEqual([saved.groups, saved.domains, saved.clientSecret, saved.isEnabled], [{ support: ['inbox@acme'] }, ['example.com', 'example.org'], 'a secret', true]);
   const panel = page.getByRole('dialog', { name: 'Head Office' });
   await panel.getByRole('button', { name: 'Check now' }).click();
-  await panel.getByText('3 keys, for ES256, RS256').waitFor();
+  await panel.getByText('Keys: 3 (ES256, RS256)').waitFor();
   await panel.getByRole('button', { name: 'Try now' }).click();
   await page.getByText('The trial sign-in worked').first().waitFor();
   assert.equal(lastErrand().returnTo, '/providers?open=head-office');

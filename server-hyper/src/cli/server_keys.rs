@@ -137,6 +137,7 @@ impl ServerKeyCommand {
             "files",
             "documents",
             "operators",
+            "providers",
             "audit entries",
         ];
         let heads = if uses.is_some() { &heads[..] } else { &heads[..3] };
@@ -154,6 +155,7 @@ impl ServerKeyCommand {
                     uses.files,
                     uses.documents,
                     uses.operators,
+                    uses.providers,
                     uses.audit_entries,
                 ];
                 row.extend(counts.map(|count| count.to_string()));

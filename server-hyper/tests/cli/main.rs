@@ -45,6 +45,7 @@ mod read_only;
 mod s3_server;
 mod service;
 mod settings;
+mod sign_in;
 mod support;
 #[cfg(target_os = "linux")]
 mod terminal;
