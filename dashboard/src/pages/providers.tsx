@@ -1,7 +1,7 @@
 // Settings → Sign-in: the providers that operators sign in with.
 import {
-  address, ApiError, ask, Badge, Bar, Button, Check, Cli, Copy, Dialog, done, Empty, Failure, href, Icon, invalidate, leave, Loaded, Menu, Notice, post, put, quoted, redirectUri, remove, seg, setQuery,
-  start, t, TextField, useActions, useForm, useKeys, useQuery, useSignal, When, type Item, type Provider, type ProviderStep, type ProviderTest,
+  address, ago, ApiError, ask, Badge, Bar, Button, Check, Cli, Copy, Dialog, done, Empty, Failure, href, Icon, invalidate, leave, Loaded, Menu, Notice, post, put, quoted, redirectUri, remove, seg, setQuery,
+  start, t, TextField, useActions, useForm, useKeys, useQuery, useSignal, type Item, type Provider, type ProviderStep, type ProviderTest,
 } from '../kit';
 import { GroupsField, groupsOf, linesOf, type GroupLine } from './parts/groups';
 
@@ -101,7 +101,7 @@ const Shown = ({ of: one, edit, close }: { of: Provider; edit: () => void; close
       </section>
       <section class="stack"><div class="row between wrap"><h3>{t('Trial sign-in')}</h3><Button busy={busy.value == 'try'} onClick={attemptTrial}>{t('Try now')}</Button></div>
         {one.trial ? <>
-          <p class="muted small">{t('What the provider said about you')} <When at={one.trial.at} />. {t('Stored for a day.')}</p>
+          <p class="muted small">{t('What the provider said about you {when}. It is stored for a day.', { when: ago(one.trial.at) })}</p>
           <dl class="dl">{one.trial.claims.map((claim) => <><dt><code>{claim.name}</code></dt><dd><code>{claim.value}</code></dd></>)}</dl>
         </> : <p class="muted small">{t('You sign in at the provider and see what it says about you. It shows whether the client and the groups are right, and changes nothing here.')}</p>}
       </section>

@@ -1,5 +1,5 @@
 // The operator's own accounts at providers: link and unlink.
-import { ApiError, ask, Badge, Button, done, errorTitle, here, invalidate, leave, Loaded, remove, seg, session, t, useQuery, useSignal, When, type Identity } from '../../kit';
+import { ago, ApiError, ask, Badge, Button, done, errorTitle, here, invalidate, leave, Loaded, remove, seg, session, t, useQuery, useSignal, type Identity } from '../../kit';
 
 const PATH = '/me/identities';
 export const Identities = () => {
@@ -26,7 +26,7 @@ export const Identities = () => {
   return (
     <section class="card"><header><h2>{t('Sign-in providers')}</h2><span class="end row wrap">{offered.map((one) => <Button icon="plus" busy={busy.value == one.id} onClick={() => void link(one.id)}><bdi class="cut">{t('Link {name}', { name: one.name })}</bdi></Button>)}</span></header>
       <Loaded query={list} rows={1}>{(rows) => rows.length ? <ul>{rows.map((one) => (
-        <li class="setting"><div><span class="strong" dir="auto">{nameOf(one)}</span> {!one.provider && <Badge tone="warn" dot>{t('not offered any more')}</Badge>}<br /><span class="muted small">{one.email && <><bdi>{one.email}</bdi> · </>}{t('Linked')} <When at={one.linkedAt} /> · {t('last used')} <When at={one.lastUsedAt} never={t('never')} /></span></div>
+        <li class="setting"><div><span class="strong" dir="auto">{nameOf(one)}</span> {!one.provider && <Badge tone="warn" dot>{t('not offered any more')}</Badge>}<br /><span class="muted small">{one.email && <><bdi>{one.email}</bdi> · </>}{t('Linked {when}', { when: ago(one.linkedAt) })} · {one.lastUsedAt ? t('last used {when}', { when: ago(one.lastUsedAt) }) : t('never used')}</span></div>
           <Button kind="quiet" icon="trash" label={t('Unlink {name}', { name: nameOf(one) })} onClick={() => unlink(one)} /></li>
       ))}</ul> : <div class="body"><p class="muted">{t('No account is linked yet. Link one to sign in with it instead of a passkey or a password.')}</p></div>}</Loaded>
     </section>
