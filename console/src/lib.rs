@@ -44,6 +44,6 @@ pub use operation::{Access, Entry, InputMember, Landing, Live, Metadata, Operati
 pub use operations::OPERATIONS;
 pub use operator::Operator;
 pub use reference::{openapi, reference, typescript};
-pub use service::{API_PATH, Console};
-pub use settings::{AccountSettings, ConsoleSettings, DocumentReader, PasswordCost, WidgetTags};
+pub use service::Console;
+pub use settings::{API_PATH, AccountSettings, ConsoleSettings, DocumentReader, PasswordCost, WidgetTags};
 pub use state::Inner;

@@ -32,11 +32,8 @@ use crate::operation::{Access, Entry, RunKind};
 use crate::operations::OPERATIONS;
 use crate::operator::Operator;
 use crate::replays::{Begun, Replays};
-use crate::settings::ConsoleSettings;
+use crate::settings::{API_PATH, ConsoleSettings};
 use crate::state::{Inner, Shared};
-
-/// The path of the console's API below its base path.
-pub const API_PATH: &str = "/console/v1";
 
 /// The largest JSON body: 1 MiB.
 const MAX_JSON: usize = 1024 * 1024;

@@ -12,6 +12,9 @@ use openapi_core::values::AgentId;
 
 use crate::live::LiveStreams;
 
+/// The path of the console's API below its base path.
+pub const API_PATH: &str = "/console/v1";
+
 /// The settings of a [`Console`](crate::Console).
 #[derive(Clone)]
 pub struct ConsoleSettings {

@@ -23,7 +23,7 @@ use crate::auth::cookies::{Cookie, decode, encode};
 use crate::auth::records::{Stored, UsedChallengeBody, base64_text, digest, digest_once};
 use crate::context::Context;
 use crate::input::Member;
-use crate::service::API_PATH;
+use crate::settings::API_PATH;
 use crate::state::Inner;
 
 /// How long a person may take at the provider: 10 minutes.

@@ -17,7 +17,6 @@ use crate::capability::Capability;
 use crate::context::Context;
 use crate::grants::Grants;
 use crate::input::Member;
-use crate::operations::new_account;
 use crate::state::Inner;
 
 /// What a provider's answer has in its query, each member if it is there once.
@@ -182,7 +181,7 @@ impl Inner {
             }
             None => {
                 actions.insert(0, AuditAction::OperatorCreate);
-                self.account_of_domain(cx, &provider.body, person).await?
+                self.account_of_domain(&provider.body, person).await?
             }
         };
         identity.body.last_used_at = Some(now);
@@ -219,7 +218,6 @@ impl Inner {
     /// A new account of a verified address. One that exists is never taken over: its operator links the provider.
     async fn account_of_domain(
         &self,
-        cx: &Context<'_>,
         provider: &ProviderBody,
         person: &Person,
     ) -> Result<(Stored<OperatorBody>, Stored<IdentityBody>), Stop> {
@@ -239,7 +237,8 @@ impl Inner {
             return Err("an operator with this address has not linked the provider".into());
         }
         let operator = self.platform().ports().ids.platform_id(self.platform().now());
-        let account = new_account(cx, operator, email, name_of(person, None), Grants::default());
+        let named = (email, name_of(person, None), Grants::default());
+        let account = OperatorBody::account(operator, named, self.platform().now());
         let identity = self.new_identity(operator, person).await?;
         Ok((account, identity))
     }
@@ -261,8 +260,8 @@ impl Inner {
             let invitation = invitation.ok_or("the link is no invitation")?;
             let operator = link.body.operator;
             let name = name_of(person, joining.name.or(invitation.name.as_deref()));
-            let (email, grants) = (invitation.email.clone(), invitation.grants.clone());
-            let mut account = new_account(cx, operator, email, name, grants);
+            let named = (invitation.email.clone(), name, invitation.grants.clone());
+            let mut account = OperatorBody::account(operator, named, self.platform().now());
             let mut identity = self.new_identity(operator, person).await?;
             identity.body.last_used_at = Some(self.platform().now());
             apply_groups(joining.provider, person, &mut account.body, &mut identity.body);

@@ -266,7 +266,7 @@ fn invited_account(
     let name = input.name.as_ref().map(ToString::to_string).or_else(|| invitation.name.clone());
     let name = name.ok_or_else(|| refused("name", ValidationIssue::required()))?;
     let (email, grants) = (invitation.email.clone(), invitation.grants.clone());
-    Ok(new_account(cx, link.operator, email, name, grants))
+    Ok(OperatorBody::account(link.operator, (email, name, grants), cx.platform().now()))
 }
 
 /// The account of the first owner.
@@ -279,32 +279,7 @@ fn first_owner(
     let name = input.name.as_ref().ok_or_else(|| missing("name"))?.to_string();
     let email = input.email.as_ref().ok_or_else(|| missing("email"))?.to_string();
     let grants = Grants::new(vec![Grant { role: Role::Owner, agent: None }]);
-    Ok(new_account(cx, operator, email, name, grants))
-}
-
-/// An account that is not stored yet.
-pub(crate) fn new_account(
-    cx: &Context<'_>,
-    operator: PlatformId,
-    email: String,
-    name: String,
-    grants: Grants,
-) -> Stored<OperatorBody> {
-    let now = cx.platform().now();
-    let unique = unique_email(&email);
-    let body = OperatorBody {
-        email,
-        name,
-        display_name: None,
-        locale: None,
-        grants,
-        is_disabled: false,
-        created_at: now,
-        updated_at: now,
-    };
-    let mut account = Stored::new(operator.into(), body);
-    account.unique = Some(unique);
-    account
+    Ok(OperatorBody::account(operator, (email, name, grants), cx.platform().now()))
 }
 
 /// Adds the password and the passkey of an input to the changes, and names the stronger one.

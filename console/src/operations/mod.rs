@@ -34,8 +34,6 @@ mod studio;
 mod types;
 mod webhooks;
 
-pub(crate) use links::new_account;
-
 use crate::operation::Entry;
 
 /// Every operation.

@@ -69,7 +69,7 @@ pub struct Set {
     /// Remove the secret, for a client that has none
     #[arg(long)]
     no_client_secret: bool,
-    /// What is asked for beside openid; several are allowed [default: email, profile]
+    /// What is asked for, besides openid; several are allowed [default: email, profile]
     #[arg(long, value_name = "SCOPE")]
     scope: Vec<String>,
     /// The claim that has the groups of a person [default: groups]

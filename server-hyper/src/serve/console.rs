@@ -84,7 +84,7 @@ impl ConsoleListeners {
         reader: Option<Arc<dyn DocumentReader>>,
         widget: Option<Arc<dyn WidgetTags>>,
         live: LiveStreams,
-        outbound: Arc<dyn Outbound>,
+        outbound: &Arc<dyn Outbound>,
     ) -> Console {
         let millis = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         let accounts = AccountSettings {
@@ -101,7 +101,7 @@ impl ConsoleListeners {
         settings.widget = widget;
         settings.live = Some(live);
         settings.webhooks = Some(platforms.webhooks());
-        settings.outbound = outbound;
+        settings.outbound = Arc::clone(outbound);
         Console::new(Conversations::clone(&platforms.current()), settings)
     }
 }

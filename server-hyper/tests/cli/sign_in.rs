@@ -55,7 +55,8 @@ fn a_provider_is_set_tested_switched_on_and_removed() {
     assert_eq!(sandbox.json(&["sign-in", "list"]), json!([]));
     let said = sandbox.run(&["sign-in", "set", "acme", "--issuer", &issuer]).failed(2);
     assert!(said.contains("a new one needs --issuer and --client-id"), "{said}");
-    let shown = sandbox.run(&["sign-in", "set", "acme", "--issuer", &issuer, "--client-id", "console"]).done();
+    let shown =
+        sandbox.run(&["sign-in", "set", "acme", "--issuer", &issuer, "--client-id", "console"]).done();
     assert!(shown.contains("http://localhost:8082/console/v1/sign-in/oidc/callback"), "{shown}");
     // What no flag names stays.
     sandbox.write("secret.txt", "a secret of the client\n");
@@ -84,7 +85,10 @@ fn a_provider_is_set_tested_switched_on_and_removed() {
     sandbox.run(&["sign-in", "remove", "acme"]).done();
     assert_eq!(sandbox.json(&["sign-in", "list"]), json!([]));
     let log = sandbox.run(&["audit", "tail"]).done();
-    assert!(log.contains("provider.save") && log.contains("provider.remove") && !log.contains("a secret"), "{log}");
+    assert!(
+        log.contains("provider.save") && log.contains("provider.remove") && !log.contains("a secret"),
+        "{log}"
+    );
 }
 
 #[test]

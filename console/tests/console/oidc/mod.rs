@@ -399,7 +399,7 @@ fn what_is_saved_is_checked_and_the_secret_never_shown() {
         let refused = Browser::default().call(&setting.world, "POST", "/sign-in/oidc/start", &body);
         assert_eq!(refused.code(), "VALIDATION_ERROR", "{path} {}", refused.text);
     }
-    // A change needs the version that it was made on, and a new provider takes no other one's place.
+    // A change needs the version that it was made on, and a new provider replaces no other one.
     let mut request = setting.owner.request("PUT", "/providers/acme-id", &saved());
     request.headers_mut().insert("if-match", "\"0\"".parse().unwrap());
     let stale = setting.owner.send(&setting.world, request);
