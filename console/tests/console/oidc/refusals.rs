@@ -177,6 +177,7 @@ fn each_wrong_answer_is_refused_alike() {
     let all: Vec<Wrong> = claims().into_iter().chain(signatures()).chain(answers()).collect();
     assert!(all.len() >= 40, "{}", all.len());
     let right = setting.provider.script(|script| script.clone());
+    let mut accepted = Vec::new();
     for wrong in &all {
         // Of an address that has failed too often nothing is read, and keys are fetched again.
         setting.world.pass(3_600_000);
@@ -192,13 +193,15 @@ fn each_wrong_answer_is_refused_alike() {
         (wrong.query)(&mut query);
         setting.world.pass(wrong.late_millis);
         let back = setting.come_back(&mut browser, &query);
-        assert_eq!(outcome(&back), "/sign-in#oidc=refused", "{}", wrong.name);
-        assert!(back.cookies.iter().all(|cookie| !cookie.starts_with("__Host-console=")), "{}", wrong.name);
-        assert_eq!(setting.who(&mut browser), Value::Null, "{}", wrong.name);
-        assert!(back.text.is_empty(), "{}", wrong.name);
+        let is_refused = outcome(&back) == "/sign-in#oidc=refused" && back.text.is_empty();
+        let has_session = back.cookies.iter().any(|cookie| cookie.starts_with("__Host-console="));
+        if !is_refused || has_session || setting.who(&mut browser) != Value::Null {
+            accepted.push(wrong.name);
+        }
         setting.provider.script(|script| *script = right.clone());
         setting.world.pass(60_000);
     }
+    assert_eq!(accepted, [""; 0]);
     // Nobody of them was made an operator, and what is right still works.
     let mut owner = Browser::default();
     setting.world.sign_in(&mut owner, crate::support::EMAIL, crate::support::PASSWORD).data();
